@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/bridge/bootclock"
 )
 
 // Handler is what a [Client] serves to the bridge.
@@ -57,7 +55,7 @@ func newClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{rwc: rwc, done: make(chan struct{}), contact: newContact(bootclock.Now)}
+	c := &Client{rwc: rwc, done: make(chan struct{}), contact: newContact(BootTime)}
 	c.q = newEventQueue(h.Event, log)
 	c.q.fail = func(err error) { c.p.s.fail(err) }
 	c.q.check = c.placed.event

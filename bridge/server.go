@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/bridge/bootclock"
 )
 
 // The end of a connection takes at most two seconds, until no process may run: the process at the other end
@@ -31,7 +29,7 @@ type ServerOptions struct {
 	Evidence EvidenceCollector
 	// Machine is the host of a remote bridge; nil refuses to be remote.
 	Machine Machine
-	// Now is the clock of leases; nil means [bootclock.Now]. It must include the time in suspend.
+	// Now is the clock of leases; nil means [BootTime]. It must include the time in suspend.
 	Now func() time.Duration
 	// Renewed is called with each new end of the lease, by that clock. It must not block. May be nil.
 	Renewed func(until time.Duration)
@@ -50,7 +48,7 @@ func NewServer(l Launcher, opts ServerOptions) *Server {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	if opts.Now == nil {
-		opts.Now = bootclock.Now
+		opts.Now = BootTime
 	}
 	return &Server{launcher: l, opts: opts}
 }

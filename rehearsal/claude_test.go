@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
 // waitTimeout is how long a test waits before it fails.
@@ -23,7 +23,7 @@ func findClaude(t *testing.T) string {
 	if testing.Short() && os.Getenv("ARBITER_REQUIRE_CLAUDE") == "" {
 		t.Skip("-short: no real CLI")
 	}
-	return wirecase.Claude(t, "..").Path
+	return corpus.Claude(t, "..").Path
 }
 
 // frame is one line of the CLI's output.

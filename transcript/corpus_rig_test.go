@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -25,7 +25,7 @@ func findClaude(t *testing.T) string {
 	if testing.Short() && os.Getenv("ARBITER_REQUIRE_CLAUDE") == "" {
 		t.Skip("-short: no real CLI")
 	}
-	return wirecase.Claude(t, "..").Path
+	return corpus.Claude(t, "..").Path
 }
 
 type frame map[string]any

@@ -3,7 +3,7 @@ package tui
 import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // act performs an action that works on every screen.
@@ -78,7 +78,7 @@ func (d *app) act(a keys.Action) bool {
 	case keys.WayOut:
 		d.recovery.askWay()
 	case keys.Modes:
-		d.commands.answer(slash.Answers["agents"], "")
+		d.commands.answer(view.SlashAnswers["agents"], "")
 	case keys.Summon:
 		d.commands.chooseSummon()
 	case keys.SkipStep:

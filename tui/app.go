@@ -20,10 +20,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/notify"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // screen is one of the screens that the app shows. It belongs to tview's loop.
@@ -67,13 +65,13 @@ type app struct {
 
 	screens   []screen // the last one is visible
 	runScreen *runScreen
-	line      *pages.Status
+	line      *view.PageStatus
 	top       int  // row of the input line, as last drawn
 	way       int  // row of the ways out, as drawn last; -1: it was not
 	chosen    bool // the person chose the colours here
 	word      flash
-	bell      notify.State
-	chimes    notify.State // of sounds
+	bell      render.NotifyState
+	chimes    render.NotifyState // of sounds
 }
 
 // flash is an answer that is shown for a moment.
@@ -92,7 +90,7 @@ func newApp(f *Frontend, look *render.Look) *app {
 	d.dialogs, d.permissions, d.recovery = dialogs{d: d}, permissions{d: d}, recovery{d: d}
 	d.queuedEdits, d.plan, d.inbox = queuedEdits{d: d}, planDraft{d: d}, inboxPanel{d: d}
 	d.shell, d.changes = shell{d: d, limit: shellLimit}, changeActions{d}
-	d.line = pages.NewStatus(look)
+	d.line = view.NewStatus(look)
 	d.runScreen = newRunScreen(d)
 	d.screens = []screen{newHomeScreen(d)}
 	d.prompt.relabel()
@@ -258,9 +256,9 @@ func (d *app) onEvent(e contract.Event) {
 
 // pace returns how soon the next frame is due.
 func (d *app) pace() time.Duration {
-	next := snapshot.NextFrame(d.session.state, d.look.Still)
+	next := view.NextFrame(d.session.state, d.look.Still)
 	if d.session.begun.starting {
-		next = snapshot.MotionFrame
+		next = view.MotionFrame
 	}
 	if d.session.run == nil && !d.session.begun.starting {
 		next = 0
@@ -287,18 +285,18 @@ func (d *app) pace() time.Duration {
 // ring rings the terminal's bell when a person is needed, and keeps its title up to date.
 func (d *app) ring() {
 	moment := d.moment()
-	d.f.screen.SetWindowTitle(notify.Title(moment))
+	d.f.screen.SetWindowTitle(render.TitleSequence(moment))
 	d.f.screen.Send(d.bell.Ring(d.f.options.Notify, moment) + d.sound(moment))
 }
 
 // sound plays a sound when a person is needed or a run has ended, once for each, and returns the bells to
 // ring instead.
-func (d *app) sound(moment notify.Moment) string {
+func (d *app) sound(moment render.NotifyMoment) string {
 	play := d.f.options.Ritual.Sound
 	if play == nil {
 		return ""
 	}
-	if _, due := d.chimes.Look(notify.Options{Bell: true, Finished: true}, moment); !due {
+	if _, due := d.chimes.Look(render.NotifyOptions{Bell: true, Finished: true}, moment); !due {
 		return ""
 	}
 	cue := SoundAsked

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // attachment is an image of the person, with the mark that represents it in the text.
@@ -60,14 +60,14 @@ func (p *prompt) attach(path string, failed func(why string)) {
 			}
 			mark := fmt.Sprintf("[image %d: %s]", len(p.images)+1, size)
 			p.images = append(p.images, attachment{mark, absolute})
-			editor.InsertMark(p.input, mark)
+			view.InsertMark(p.input, mark)
 			p.write()
 		})
 	})
 }
 
 // imageCommand is /image.
-func (cs *commands) imageCommand(c editor.Command) bool {
+func (cs *commands) imageCommand(c view.EditorCommand) bool {
 	cs.d.f.post(func() { cs.d.prompt.attach(c.Arg(0), cs.d.flash) }) // after the command is removed from the input
 	return true
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/editor"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // changeActions performs a person's actions on the files that a run has changed.
@@ -56,9 +55,9 @@ func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 	}
 	head := []render.Line{render.Of(render.Base, becomes), render.Of(render.Dim,
 		"It stays as it is if somebody has modified it since. The agents are notified.")}
-	c.d.dialogs.show(pages.AskData{
+	c.d.dialogs.show(view.AskData{
 		Title: "Revert?", Tone: render.Danger, Head: head,
-		Choices: []pages.Choice{{Value: no, Key: 'n', Label: "Keep it"},
+		Choices: []view.PageChoice{{Value: no, Key: 'n', Label: "Keep it"},
 			{Value: yes, Key: 'y', Label: "Revert", Irreversible: true}},
 	}, func(value string) {
 		if value == yes {
@@ -119,9 +118,9 @@ func (c changeActions) askLand(files []ChangedFile) {
 		head = append(head, render.Of(render.Dim,
 			fmt.Sprintf("%s, +%d -%d", words.Count(len(files), "file"), added, deleted)))
 	}
-	c.d.dialogs.show(pages.AskData{
+	c.d.dialogs.show(view.AskData{
 		Title: "Land the work?", Tone: render.Danger, Head: head,
-		Choices: []pages.Choice{{Value: no, Key: 'n', Label: "Not now"},
+		Choices: []view.PageChoice{{Value: no, Key: 'n', Label: "Not now"},
 			{Value: yes, Key: 'y', Label: "Land it", Irreversible: true}},
 	}, func(value string) {
 		if value == yes {
@@ -147,7 +146,7 @@ func (c changeActions) land(run string) {
 }
 
 // command is /changes, which may name a file.
-func (c changeActions) command(o editor.Command) bool {
+func (c changeActions) command(o view.EditorCommand) bool {
 	list := newChangesScreen(c.d)
 	list.wanted = strings.TrimSpace(o.Arg(0))
 	c.d.open(list)
@@ -155,7 +154,7 @@ func (c changeActions) command(o editor.Command) bool {
 }
 
 // revertCommand is /revert with a path, and optionally a place in the file.
-func (c changeActions) revertCommand(o editor.Command) bool {
+func (c changeActions) revertCommand(o view.EditorCommand) bool {
 	run, path := c.runID(), o.Arg(0)
 	if run == "" {
 		c.d.flash("There is no run, and nothing to revert.")

@@ -12,13 +12,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // changesScreen lists the files that the run has changed, with the agents that changed them.
 type changesScreen struct {
 	d       *app
-	page    *pages.Changes
+	page    *view.PageChanges
 	list    []ChangedFile
 	loaded  string // state of the shown list, as returned by version; empty: there is no list yet
 	busy    bool   // a worker is reading
@@ -27,7 +27,7 @@ type changesScreen struct {
 }
 
 func newChangesScreen(d *app) *changesScreen {
-	return &changesScreen{d: d, page: pages.NewChanges(d.look)}
+	return &changesScreen{d: d, page: view.NewChanges(d.look)}
 }
 
 func (c *changesScreen) context() keys.Context               { return keys.Changes }
@@ -144,10 +144,10 @@ func (c *changesScreen) note() string {
 }
 
 // changeRows combines Git's list of files with the run's record of their authors.
-func changeRows(list []ChangedFile, authors []input.ChangeFile) []pages.Change {
-	rows := make([]pages.Change, 0, len(list))
+func changeRows(list []ChangedFile, authors []input.ChangeFile) []view.PageChange {
+	rows := make([]view.PageChange, 0, len(list))
 	for _, f := range list {
-		row := pages.Change{Path: sanitize.Line(f.Path, 0), Old: sanitize.Line(f.Old, 0), Status: f.Status,
+		row := view.PageChange{Path: sanitize.Line(f.Path, 0), Old: sanitize.Line(f.Old, 0), Status: f.Status,
 			Added: f.Added, Deleted: f.Deleted, Binary: f.Binary}
 		if i := slices.IndexFunc(authors, func(a input.ChangeFile) bool { return a.Path == f.Path }); i >= 0 {
 			row.Known, row.Maybe, row.Overlap = authors[i].Known, authors[i].Maybe, len(authors[i].Reported) > 1

@@ -6,15 +6,14 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // dialog is a question to the person, over everything else.
 type dialog struct {
-	ask     *pages.Ask
+	ask     *view.Ask
 	request string   // of a permission; empty: another question
 	own     bool     // it was opened by an event, not by a key
 	typed   rune     // the letter that opened it, which may be the first of a word
@@ -138,8 +137,8 @@ func (ds *dialogs) asking() *dialog {
 }
 
 // show opens a dialog.
-func (ds *dialogs) show(data pages.AskData, answer func(string)) *dialog {
-	g := &dialog{ask: pages.NewAsk(ds.d.look), depth: len(ds.d.screens), context: keys.Ask}
+func (ds *dialogs) show(data view.AskData, answer func(string)) *dialog {
+	g := &dialog{ask: view.NewAsk(ds.d.look), depth: len(ds.d.screens), context: keys.Ask}
 	g.ask.Set(data)
 	g.close = func() {
 		if ds.open == g {
@@ -155,11 +154,11 @@ func (ds *dialogs) show(data pages.AskData, answer func(string)) *dialog {
 // showText shows a text that has to be read; it stays until the person closes it.
 func (ds *dialogs) showText(title, text string) {
 	text = sanitize.Text(text)
-	ds.show(pages.AskData{
+	ds.show(view.AskData{
 		Title: title, Tone: render.Alert, Body: func(width int) []render.Line {
 			return render.WrapText(render.Base, text, width)
 		},
-		Choices: []pages.Choice{{Value: yes, Key: 'y', Label: "So be it"}},
+		Choices: []view.PageChoice{{Value: yes, Key: 'y', Label: "So be it"}},
 	}, func(string) {})
 }
 
@@ -180,9 +179,9 @@ func (ds *dialogs) askLeave() {
 	if ds.d.plan.unsaved() {
 		head = append(head, render.Of(render.Warn, "Your changes to the plan are not saved."))
 	}
-	ds.show(pages.AskData{
+	ds.show(view.AskData{
 		Title: "Leave?", Tone: render.Alert, Head: head,
-		Choices: []pages.Choice{
+		Choices: []view.PageChoice{
 			{Value: no, Key: 'n', Label: "Stay"},
 			{Value: yes, Key: 'y', Label: "Stop and leave"},
 			{Value: detach, Key: 'd', Label: "Leave it running"},
@@ -208,11 +207,11 @@ func (ds *dialogs) askKill(id string) {
 		ds.d.flash("Without the Arbiter there is no run: /cancel ends it.")
 		return
 	}
-	ds.show(pages.AskData{
+	ds.show(view.AskData{
 		Title: "End " + ds.d.session.name(id) + "?", Tone: render.Danger,
 		Head: []render.Line{render.Of(render.Base,
 			"Its turn is cut off. What it did stays in the files, and a record of it is passed on.")},
-		Choices: []pages.Choice{
+		Choices: []view.PageChoice{
 			{Value: no, Key: 'n', Label: "Let it work"},
 			{Value: yes, Key: 'y', Label: "End it", Irreversible: true},
 		},
@@ -243,9 +242,12 @@ func (ds *dialogs) confirm(title, text, label string, do func()) bool {
 		ds.d.flash("There is no run.")
 		return false
 	}
-	ds.show(pages.AskData{
+	ds.show(view.AskData{
 		Title: title, Tone: render.Danger, Head: []render.Line{render.Of(render.Base, text)},
-		Choices: []pages.Choice{{Value: no, Key: 'n', Label: "No"}, {Value: yes, Key: 'y', Label: label, Irreversible: true}},
+		Choices: []view.PageChoice{
+			{Value: no, Key: 'n', Label: "No"},
+			{Value: yes, Key: 'y', Label: label, Irreversible: true},
+		},
 	}, func(value string) {
 		if value == yes {
 			do()
@@ -257,17 +259,17 @@ func (ds *dialogs) confirm(title, text, label string, do func()) bool {
 // pickerPopup is a list to choose from, over everything.
 type pickerPopup struct {
 	title  string
-	picker *editor.Picker
+	picker *view.Picker
 }
 
 func (o *pickerPopup) open() bool { return o.picker != nil }
 
 // choose opens a list; it calls chosen after the list was closed.
-func (d *app) choose(title, empty string, items []editor.Item, chosen func(value any)) {
-	p := editor.NewPicker(d.look)
+func (d *app) choose(title, empty string, items []view.EditorItem, chosen func(value any)) {
+	p := view.NewPicker(d.look)
 	p.SetEmpty(empty)
 	p.SetItems(items)
-	p.OnChoose = func(i editor.Item) { d.picker = pickerPopup{}; chosen(i.Value) }
+	p.OnChoose = func(i view.EditorItem) { d.picker = pickerPopup{}; chosen(i.Value) }
 	p.OnCancel = func() { d.picker = pickerPopup{} }
 	p.Focus(func(tview.Primitive) {})
 	d.picker = pickerPopup{title: title, picker: p}

@@ -9,12 +9,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/listview"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // diffScreen shows what has changed in one file: a block for each place that differs.
@@ -23,7 +21,7 @@ type diffScreen struct {
 	list    *changesScreen
 	file    ChangedFile
 	name    string // of the file, as shown
-	view    *listview.View
+	view    *view.ListView
 	stamp   uint64 // of what is shown
 	shown   string // version of the run that is shown
 	found   Versions
@@ -34,8 +32,8 @@ type diffScreen struct {
 	width   int
 }
 
-func newDiffScreen(list *changesScreen, f pages.Change) *diffScreen {
-	s := &diffScreen{d: list.d, list: list, view: listview.New(list.d.look)}
+func newDiffScreen(list *changesScreen, f view.PageChange) *diffScreen {
+	s := &diffScreen{d: list.d, list: list, view: view.NewListView(list.d.look)}
 	s.view.SetSource(s)
 	s.view.OnCopy(s.d.copy)
 	s.show(f)
@@ -43,7 +41,7 @@ func newDiffScreen(list *changesScreen, f pages.Change) *diffScreen {
 }
 
 // show makes a worker read a file.
-func (s *diffScreen) show(f pages.Change) {
+func (s *diffScreen) show(f view.PageChange) {
 	at := slices.IndexFunc(s.list.list, func(c ChangedFile) bool { return sanitize.Line(c.Path, 0) == f.Path })
 	if at < 0 {
 		return
@@ -70,7 +68,7 @@ func (s *diffScreen) read() {
 		var compared *markdown.Comparison
 		if err == nil {
 			compared = markdown.Compare(markdown.CleanLines(found.Before, sanitize.Text),
-				markdown.CleanLines(found.After, sanitize.Text), eventview.Language(file.Path), around)
+				markdown.CleanLines(found.After, sanitize.Text), view.EventLanguage(file.Path), around)
 		}
 		s.d.f.post(func() {
 			if s.file.Path != file.Path {
@@ -162,7 +160,7 @@ func (s *diffScreen) act(a keys.Action, _ string) bool {
 	case keys.RevertHunk:
 		s.revertHunk()
 	default:
-		return s.d.scroll(&reader{View: s.view}, a)
+		return s.d.scroll(&reader{ListView: s.view}, a)
 	}
 	return true
 }
@@ -181,18 +179,18 @@ func (s *diffScreen) revertHunk() {
 	}
 }
 
-// Len, Stamp, Block and Tail implement listview.Source: one block for each place, or one for a text
+// Len, Stamp, Block and Tail implement view.BlockSource: one block for each place, or one for a text
 // instead.
-func (s *diffScreen) Len() int                    { return max(len(s.compare.Hunks), 1) }
-func (s *diffScreen) Stamp(int) uint64            { return s.stamp }
-func (s *diffScreen) Tail(_ int) []listview.Block { return nil }
+func (s *diffScreen) Len() int                { return max(len(s.compare.Hunks), 1) }
+func (s *diffScreen) Stamp(int) uint64        { return s.stamp }
+func (s *diffScreen) Tail(_ int) []view.Block { return nil }
 
-func (s *diffScreen) Block(i, width int, _ bool) listview.Block {
+func (s *diffScreen) Block(i, width int, _ bool) view.Block {
 	if text := s.instead(); text != "" {
-		return listview.Block{Gutter: render.Frame, Lines: render.WrapText(render.Dim, text, width)}
+		return view.Block{Gutter: render.Frame, Lines: render.WrapText(render.Dim, text, width)}
 	}
 	if i >= len(s.compare.Hunks) {
-		return listview.Block{Gutter: render.Frame}
+		return view.Block{Gutter: render.Frame}
 	}
 	h := s.compare.Hunks[i]
 	o := markdown.Options{Width: width, Look: s.d.look, Role: render.Base}
@@ -200,7 +198,7 @@ func (s *diffScreen) Block(i, width int, _ bool) listview.Block {
 	if s.side && s.width >= markdown.MinSideBySide {
 		show = s.compare.SideBySide
 	}
-	b := listview.Block{Gutter: render.Frame, Head: render.Of(render.DiffHunk, "@@ "+h.String()+" @@"), Lines: show(h, o)}
+	b := view.Block{Gutter: render.Frame, Head: render.Of(render.DiffHunk, "@@ "+h.String()+" @@"), Lines: show(h, o)}
 	if s.found.Cut && i == len(s.compare.Hunks)-1 {
 		b.Lines = append(b.Lines, render.Of(render.Warn, "The file is long: only its beginning is compared."))
 	}

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // explainCommand shows how a decision was made: that with the given number, or the last one.
-func (cs *commands) explainCommand(c editor.Command) bool {
+func (cs *commands) explainCommand(c view.EditorCommand) bool {
 	state, number := cs.d.session.state, 0
 	if arg := c.Arg(0); arg != "" {
 		n, err := strconv.Atoi(arg)

@@ -10,20 +10,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/slash"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // focus shows one agent: all that it says and does, its subagents as a tree.
 type focus struct {
 	d      *app
 	id     string
-	line   *pages.Roster
+	line   *view.PageRoster
 	stream *reader
 	was    bool // the screen had the keyboard, before
 }
@@ -35,8 +32,8 @@ func (d *app) focusOn(id string) {
 		d.flash("There is no " + d.session.name(id) + " here.")
 		return
 	}
-	f := &focus{d: d, id: id, line: pages.NewRoster(d.look)}
-	f.stream = d.reader(&source{thread: d.f.history.Agent(id), render: eventview.Stream, live: func() []history.Live {
+	f := &focus{d: d, id: id, line: view.NewRoster(d.look)}
+	f.stream = d.reader(&source{thread: d.f.history.Agent(id), render: view.EventStream, live: func() []history.Live {
 		if l, ok := d.f.history.Live(id); ok {
 			return []history.Live{l}
 		}
@@ -67,7 +64,7 @@ func (f *focus) renew() {
 	f.line.SetLook(f.d.look)
 	f.stream.SetLook(f.d.look)
 	if a := f.agent(); a != nil {
-		f.line.Set([]pages.Agent{snapshot.AgentRow(f.d.session.state, a, f.d.session.work(a.ID), f.d.now())})
+		f.line.Set([]view.PageAgent{view.AgentRow(f.d.session.state, a, f.d.session.work(a.ID), f.d.now())})
 	}
 }
 
@@ -98,7 +95,7 @@ func (f *focus) details() string {
 		return ""
 	}
 	g := f.d.look.Glyphs
-	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", slash.Word(a.SessionID), g.Separator, a.Generation,
+	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", view.SlashWord(a.SessionID), g.Separator, a.Generation,
 		g.Separator, a.Spent())
 	text += eventtext.Simulated(f.d.session.state.Options.Rehearsal)
 	if a.Context.TurnsLeft > 0 {

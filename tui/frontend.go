@@ -13,13 +13,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/tui/activity"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
-	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/terminal"
-	"github.com/arbiter-cli/arbiter/tui/timeline"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // Options set how a frontend begins, and how it looks.
@@ -33,7 +30,7 @@ type Options struct {
 	ASCII  bool // no glyphs beyond ASCII
 	Still  bool // reduced motion
 	Mouse  bool
-	Notify notify.Options
+	Notify render.NotifyOptions
 	Ritual Ritual
 
 	Rehearsal bool   // a run begun here is a rehearsal; shown from the first frame
@@ -45,12 +42,12 @@ type Options struct {
 // Frontend is the screen on a terminal. [Frontend.Run] owns all that belongs to it.
 type Frontend struct {
 	options   Options
-	screen    *terminal.Screen
+	screen    *render.Screen
 	app       *tview.Application
 	history   *history.Store
-	subagents eventview.Subagents // which subagent started which
-	activity  activity.Tracker    // what all agents do
-	timeline  timeline.Timeline   // and when
+	subagents view.Subagents    // which subagent started which
+	activity  eventtext.Tracker // what all agents do
+	timeline  view.Timeline     // and when
 	box       *mailbox
 	pump      *pump
 	root      *app
@@ -100,10 +97,10 @@ func New(o Options) (*Frontend, error) {
 		commands: make(chan queuedCommand, 64), quit: make(chan struct{}),
 	}
 	if o.Screen != nil {
-		f.screen = terminal.Wrap(o.Screen)
+		f.screen = render.WrapScreen(o.Screen)
 	} else {
 		var err error
-		if f.screen, err = terminal.Open(); err != nil {
+		if f.screen, err = render.OpenTerminal(); err != nil {
 			return nil, fmt.Errorf("open the terminal: %w", err)
 		}
 	}
@@ -133,7 +130,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	go func() { // waited for below
 		defer close(ended)
 		defer f.keepPanic()
-		_ = f.app.Run() // it returns no error of its own: see [terminal.Screen.PollEvent]
+		_ = f.app.Run() // it returns no error of its own: see [render.Screen.PollEvent]
 	}()
 	var pumping sync.WaitGroup
 	pumping.Go(func() { defer f.keepPanic(); f.pump.run(ctx) })

@@ -6,20 +6,18 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/slash"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // homeScreen is the screen before a run begins. It calls no model and starts no process
 // before the user enters a task.
 type homeScreen struct {
 	d    *app
-	page *pages.Home
+	page *view.PageHome
 }
 
-func newHomeScreen(d *app) *homeScreen { return &homeScreen{d, pages.NewHome(d.look)} }
+func newHomeScreen(d *app) *homeScreen { return &homeScreen{d, view.NewHome(d.look)} }
 
 func (o *homeScreen) context() keys.Context               { return keys.Normal }
 func (o *homeScreen) writes() bool                        { return true }
@@ -47,7 +45,7 @@ func (still) Bottom()   {}
 func (o *homeScreen) renew() {
 	o.page.SetLook(o.d.look)
 	f := o.d.session.found
-	data := pages.HomeData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4",
+	data := view.HomeData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4",
 		Warnings: o.d.session.dangers()}
 	if rows := runRows(f.Runs); len(rows) > 0 {
 		data.Newest = rows[0]
@@ -56,17 +54,17 @@ func (o *homeScreen) renew() {
 		data.Findings = findings(f)
 		if o.d.session.newcomer && len(f.Runs) == 0 {
 			data.Findings = append(data.Findings,
-				pages.Finding{Label: "new here?", Text: "/tour shows the screen in a minute", Tone: render.Strong})
+				view.PageFinding{Label: "new here?", Text: "/tour shows the screen in a minute", Tone: render.Strong})
 		}
 	}
 	o.page.Set(data)
 }
 
 // findings are the facts that a user should know before a run begins.
-func findings(f Findings) []pages.Finding {
-	var list []pages.Finding
+func findings(f Findings) []view.PageFinding {
+	var list []view.PageFinding
 	add := func(label, text string, tone render.Role) {
-		list = append(list, pages.Finding{Label: label, Text: sanitize.Line(text, 200), Tone: tone})
+		list = append(list, view.PageFinding{Label: label, Text: sanitize.Line(text, 200), Tone: tone})
 	}
 	switch {
 	case f.Rehearsal && f.Claude == "":
@@ -106,8 +104,8 @@ func findings(f Findings) []pages.Finding {
 }
 
 // runRows converts runs for the pages.
-func runRows(runs []RunInfo) []pages.Run {
-	var list []pages.Run
+func runRows(runs []RunInfo) []view.PageRun {
+	var list []view.PageRun
 	for _, r := range runs {
 		tone := render.Base
 		switch r.Status {
@@ -120,8 +118,8 @@ func runRows(runs []RunInfo) []pages.Run {
 		case "interrupted", "needs_input", "limit", "cancelled":
 			tone = render.Warn
 		}
-		list = append(list, pages.Run{
-			ID: r.ID, Title: sanitize.Line(r.Title, 300), Status: slash.Word(r.Status), Tone: tone,
+		list = append(list, view.PageRun{
+			ID: r.ID, Title: sanitize.Line(r.Title, 300), Status: view.SlashWord(r.Status), Tone: tone,
 			LastActive: r.LastActive, Bytes: r.Bytes, Rehearsal: r.Rehearsal, CWD: sanitize.Line(r.CWD, 300),
 			Live: r.Live,
 		})
@@ -135,12 +133,12 @@ func runRows(runs []RunInfo) []pages.Run {
 // firstScreen is for a user who cannot begin yet.
 type firstScreen struct {
 	d    *app
-	page *pages.FirstRun
+	page *view.FirstRun
 	busy bool
-	lack pages.Lack // what was missing, as far as known
+	lack view.PageLack // what was missing, as far as known
 }
 
-func newFirstScreen(d *app) *firstScreen { return &firstScreen{d: d, page: pages.NewFirstRun(d.look)} }
+func newFirstScreen(d *app) *firstScreen { return &firstScreen{d: d, page: view.NewFirstRun(d.look)} }
 
 func (f *firstScreen) context() keys.Context               { return keys.First }
 func (f *firstScreen) writes() bool                        { return false }
@@ -153,19 +151,19 @@ func (f *firstScreen) renew() {
 		lack = f.lack // it is being checked
 	}
 	f.lack = lack
-	data := pages.FirstRunData{
-		Lack: lack, Version: slash.Word(f.d.session.found.Claude), Path: slash.Word(f.d.session.found.Path),
+	data := view.FirstRunData{
+		Lack: lack, Version: view.SlashWord(f.d.session.found.Claude), Path: view.SlashWord(f.d.session.found.Path),
 		Problem: sanitize.Line(f.d.session.found.Problem, 500), Busy: f.busy,
 	}
 	if t := f.d.session.begun.failure; t.Message != "" {
 		data.Problem = sanitize.Line(t.Message, 500)
 		switch t.Category {
 		case "auth":
-			data.Lack = pages.LoggedOut
+			data.Lack = view.LoggedOut
 		case "claude_missing":
-			data.Lack = pages.NoClaude
+			data.Lack = view.NoClaude
 		default:
-			data.Lack = pages.OddClaude
+			data.Lack = view.OddClaude
 		}
 	}
 	f.page.Set(data)
@@ -197,16 +195,16 @@ func (f *firstScreen) press(r rune) bool {
 }
 
 // take performs the chosen option.
-func (f *firstScreen) take(way pages.Way) {
+func (f *firstScreen) take(way view.PageWay) {
 	d := f.d
 	switch way {
-	case pages.WayLogin:
+	case view.WayLogin:
 		if d.outside(Host.Login) {
 			f.again()
 		}
-	case pages.WayRetry:
+	case view.WayRetry:
 		f.again()
-	case pages.WayRehearse:
+	case view.WayRehearse:
 		d.session.begun.failure.Message, d.session.begun.failure.Category = "", ""
 		d.session.rehearse = true
 		d.session.found.Rehearsal = true
@@ -218,7 +216,7 @@ func (f *firstScreen) take(way pages.Way) {
 		d.base(newHomeScreen(d))
 		d.prompt.write()
 		d.flash("A rehearsal: say anything, and a scripted model plays.")
-	case pages.WayQuit:
+	case view.WayQuit:
 		d.f.Leave()
 	}
 }
@@ -236,7 +234,7 @@ func (f *firstScreen) again() {
 func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
 	switch f.Permissions {
 	case "":
-	case snapshot.AllowAll:
+	case view.AllowAll:
 		add("permissions", "everything is allowed without asking", render.Danger)
 	default:
 		add("permissions", f.Permissions, render.Base)

@@ -21,7 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
-	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
@@ -201,8 +201,8 @@ func TestHostileLooksLikeClean(t *testing.T) {
 	testkit.WithoutRace(t)
 	pictures := func(t *testing.T, text string, size [2]int) (seen []string) {
 		play(t, size[0], size[1], func(o *Options, h *fakeHost) {
-			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true,
-				Terminal: notify.Terminal{Protocol: notify.OSC777}}
+			o.Notify = render.NotifyOptions{Bell: true, Desktop: true, Finished: true,
+				Terminal: render.NotifyTerminal{Protocol: render.NotifyOSC777}}
 			o.Still = true // which animation frame a picture shows is random
 			h.found.CWD, h.found.Account = "/home/"+sanitize.Line(text, 0), text
 			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: text, Status: "interrupted",
@@ -367,8 +367,8 @@ func TestEveryFieldIsHostile(t *testing.T) {
 		size := sizes[seed%len(sizes)]
 		play(t, size[0], size[1], func(o *Options, h *fakeHost) {
 			f.now = time.Now()
-			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true,
-				Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}
+			o.Notify = render.NotifyOptions{Bell: true, Desktop: true, Finished: true,
+				Terminal: render.NotifyTerminal{Protocol: render.NotifyProtocol(seed % 4)}}
 			f.fill(reflect.ValueOf(&h.found).Elem())
 			h.found.Problem, h.found.Login, h.found.Claude = f.text(), LoginYes, "2 "+f.text()
 			h.files = f.texts

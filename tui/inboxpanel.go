@@ -9,18 +9,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
-	"github.com/arbiter-cli/arbiter/tui/inboxview"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // inboxPanel is the panel of all that waits for a person, over the visible screen.
 type inboxPanel struct {
 	d        *app
-	panel    inboxview.Panel
+	panel    view.InboxPanel
 	shown    *dialog              // nil: it is not open
 	answered map[string]time.Time // answered here, not yet accepted by the run; by id: since when it waited
 
@@ -44,7 +43,7 @@ func (b *inboxPanel) open() {
 // show shows the panel with an item selected, or the first one. own: it was opened by an event, not by a
 // key.
 func (b *inboxPanel) show(id string, own bool) {
-	b.panel = inboxview.Panel{}
+	b.panel = view.InboxPanel{}
 	b.panel.Set(b.items())
 	b.panel.Select(id)
 	g := b.d.dialogs.show(b.panel.Data(b.d.look), nil)
@@ -121,24 +120,24 @@ func (b *inboxPanel) answer(value string) {
 	}
 	b.shown.own, b.shown.typed = false, 0 // the user is working in it
 	switch a.Act {
-	case inboxview.Write:
+	case view.InboxWrite:
 		b.shown.close()
 		b.d.toInput()
 		b.d.prompt.to = ""
 		b.d.prompt.write()
 		return
-	case inboxview.Refuse:
+	case view.InboxRefuse:
 		b.shown.close()
 		b.d.permissions.refuse(a.IDs[0])
 		return
-	case inboxview.Choose:
+	case view.InboxChoose:
 		b.shown.close()
 		if b.d.recovery.take(a.Option) && b.d.dialogs.open == nil { // ending the run is asked about
 			b.took(a.IDs...)
 			b.again()
 		}
 		return
-	case inboxview.Allow, inboxview.Deny:
+	case view.InboxAllow, view.InboxDeny:
 	}
 	for _, id := range a.IDs {
 		if r, ok := b.d.session.state.Permission.Find(id); ok {
@@ -185,10 +184,10 @@ func (b *inboxPanel) again() {
 }
 
 // permit returns the answer to a permission request.
-func permit(r *input.PermissionRequest, a inboxview.Answer) contract.Permit {
+func permit(r *input.PermissionRequest, a view.InboxAnswer) contract.Permit {
 	c := contract.Permit{Request: r.ID, Behavior: "allow", Action: r.Key(), Rule: a.Rule}
 	switch {
-	case a.Act == inboxview.Deny:
+	case a.Act == view.InboxDeny:
 		c.Behavior = "deny"
 	case a.Run:
 		c.Scope = contract.ScopeRun
@@ -212,13 +211,13 @@ func (b *inboxPanel) waiting() []supervisor.InboxItem {
 }
 
 // items returns the items that the panel shows.
-func (b *inboxPanel) items() []inboxview.Item {
-	var list []inboxview.Item
+func (b *inboxPanel) items() []view.InboxItem {
+	var list []view.InboxItem
 	waiting := b.waiting()
 	for _, i := range waiting {
-		item := inboxview.Item{
+		item := view.InboxItem{
 			ID: i.ID, Kind: i.Kind, Asks: eventtext.Asks(i, b.d.session.name(i.Agent)), Role: render.Speaker(i.Agent),
-			Text: activity.Plain(sanitize.Line(i.Text, 300)), Age: eventtext.Age(i, now()),
+			Text: eventtext.Plain(sanitize.Line(i.Text, 300)), Age: eventtext.Age(i, now()),
 		}
 		item.Head = []render.Line{{{Text: item.Asks, Role: item.Role}, {Text: ", " + item.Age, Role: render.Dim}}}
 		switch i.Kind {
@@ -247,21 +246,21 @@ func (b *inboxPanel) prose(text string) func(width int) []render.Line {
 }
 
 // permission adds the description of a permission request.
-func (b *inboxPanel) permission(item *inboxview.Item) {
+func (b *inboxPanel) permission(item *view.InboxItem) {
 	r, _ := b.d.session.state.Permission.Find(item.ID)
 	data := b.d.permissions.permitData(&r)
 	item.Head, item.Body = data.Head, data.Body
 	item.Note = b.d.permissions.deniedAt(&r)
 	for _, rule := range r.Suggestions {
-		item.Rules = append(item.Rules, inboxview.Rule{Text: rule, Covers: supervisor.Covered(b.d.session.state, rule)})
+		item.Rules = append(item.Rules, view.InboxRule{Text: rule, Covers: supervisor.Covered(b.d.session.state, rule)})
 	}
 }
 
 // splitWays separates the options that the run accepts from what a person can do outside of it.
-func splitWays(options []string) (ways []inboxview.Way, outside []string) {
+func splitWays(options []string) (ways []view.InboxWay, outside []string) {
 	for _, o := range options {
 		if label := wayWords[o]; label != "" {
-			ways = append(ways, inboxview.Way{Option: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
+			ways = append(ways, view.InboxWay{Option: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
 		} else {
 			outside = append(outside, o)
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // logbook shows every event, as one line or as its JSON.
@@ -40,8 +40,8 @@ func (l *logbook) source() *source {
 	if l.filter.Agent != "" || len(l.filter.Kinds) > 0 || l.filter.Text != "" {
 		thread = l.d.f.history.Filter(l.filter)
 	}
-	return &source{thread: thread, render: func(e history.Entry, o eventview.Options) eventview.View {
-		return eventview.Log(e, o, l.raw)
+	return &source{thread: thread, render: func(e history.Entry, o view.EventOptions) view.EventView {
+		return view.EventLog(e, o, l.raw)
 	}}
 }
 

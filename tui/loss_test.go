@@ -13,7 +13,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/tui/terminal"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // failingTTY is a terminal that goes away at one of the calls to it, counted by number; later calls fail. Its
@@ -121,7 +121,7 @@ func onFailingTTY(t *testing.T, tty *failingTTY) (err error) {
 		}
 		kind := *info
 		kind.PadChar = ""
-		screen, failed := terminal.On(tty, &kind)
+		screen, failed := render.OnTerminal(tty, &kind)
 		if failed != nil {
 			t.Fatal(failed)
 		}

@@ -2,19 +2,18 @@ package tui
 
 import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/editor"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // models returns the models that can be chosen, with what is known about them.
-func (cs *commands) models() []snapshot.ModelInfo {
-	return snapshot.Models(cs.d.session.state, cs.d.f.activity.Models())
+func (cs *commands) models() []view.ModelInfo {
+	return view.SnapshotModels(cs.d.session.state, cs.d.f.activity.Models())
 }
 
-func (cs *commands) modelCandidates() []editor.Candidate {
-	var list []editor.Candidate
+func (cs *commands) modelCandidates() []view.Candidate {
+	var list []view.Candidate
 	for _, m := range cs.models() {
-		list = append(list, editor.Candidate{Text: m.Name, Note: m.About()})
+		list = append(list, view.Candidate{Text: m.Name, Note: m.About()})
 	}
 	return list
 }
@@ -25,11 +24,11 @@ func (cs *commands) chooseModel(id string) {
 		cs.d.flash("There is no run. The setting of the next one: /settings model NAME.")
 		return
 	}
-	var items []editor.Item
+	var items []view.EditorItem
 	for _, m := range cs.models() {
-		items = append(items, editor.Item{Text: m.Name, Note: m.About(), Value: m.Name})
+		items = append(items, view.EditorItem{Text: m.Name, Note: m.About(), Value: m.Name})
 	}
-	cs.d.choose(snapshot.ModelTitle, "", items, func(v any) {
+	cs.d.choose(view.ModelTitle, "", items, func(v any) {
 		cs.d.session.send(contract.Configure{Model: v.(string), ID: id})
 	})
 }

@@ -3,10 +3,9 @@ package tui
 import (
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // palette lists all actions and screens, filtered by a few letters.
@@ -23,27 +22,27 @@ func (p palette) open() {
 
 // items returns the agents, the commands, and actions that only keys have. The value of each is called when
 // the user chooses it.
-func (p palette) items() []editor.Item {
-	var list []editor.Item
+func (p palette) items() []view.EditorItem {
+	var list []view.EditorItem
 	for _, a := range p.d.session.agents() {
-		if slash.Over(a) {
+		if view.SlashOver(a) {
 			continue
 		}
 		note := a.Mode
 		if a.Alive() {
 			note = strings.TrimSpace(note + "  look at it")
 		}
-		list = append(list, editor.Item{Text: p.d.session.name(a.ID) + "  " + a.ID, Note: slash.Word(note),
+		list = append(list, view.EditorItem{Text: p.d.session.name(a.ID) + "  " + a.ID, Note: view.SlashWord(note),
 			Role: render.Speaker(a.ID), Value: func() { p.d.focusOn(a.ID) }})
 	}
-	for _, s := range editor.Commands {
-		list = append(list, editor.Item{Text: "/" + s.Name + "  " + s.Help, Note: s.Args,
+	for _, s := range view.EditorCommands {
+		list = append(list, view.EditorItem{Text: "/" + s.Name + "  " + s.Help, Note: s.Args,
 			Value: func() { p.command(s) }})
 	}
 	for _, b := range keys.Own(keys.Everywhere) {
 		for _, a := range pageKeys {
 			if a == b.Action {
-				list = append(list, editor.Item{Text: b.Help, Note: b.Keys[0], Value: func() { p.d.act(a) }})
+				list = append(list, view.EditorItem{Text: b.Help, Note: b.Keys[0], Value: func() { p.d.act(a) }})
 			}
 		}
 	}
@@ -52,10 +51,10 @@ func (p palette) items() []editor.Item {
 
 // command runs a command, or writes it into the input if it needs an argument. A command that acts on
 // waiting requests or running work is also only written: a few letters and Enter must not run it.
-func (p palette) command(s editor.Spec) {
-	_, answers := slash.Answers[s.Name]
+func (p palette) command(s view.EditorSpec) {
+	_, answers := view.SlashAnswers[s.Name]
 	if s.Args == "" || answers || s.Name == "plan" {
-		p.d.commands.slash(editor.Command{Name: s.Name})
+		p.d.commands.slash(view.EditorCommand{Name: s.Name})
 		return
 	}
 	p.d.toInput()

@@ -10,9 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
-	"github.com/arbiter-cli/arbiter/tui/timeline"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // The events of earlier processes of a run are in its event log. The first frame needs only the end of the
@@ -124,8 +123,8 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 	}
 	full := history.New(history.Memory)
 	full.Past(log, end.Next)
-	var agents eventview.Subagents
-	var times timeline.Timeline
+	var agents view.Subagents
+	var times view.Timeline
 	_, err := log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.Position.Offset >= end.Next.Offset {
 			return errThere // the run continues, and reports the rest itself

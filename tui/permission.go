@@ -10,11 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
-	"github.com/arbiter-cli/arbiter/tui/editor"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // Values of answers to a permission request, besides yes and no.
@@ -156,17 +153,17 @@ func (q *permissions) widen(from *dialog, p input.PermissionRequest, c contract.
 		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:",
 			"Rules that deny, or ask, still win."
 	}
-	data := pages.AskData{
+	data := view.AskData{
 		Title: title, Tone: render.Alert,
 		Head:    []render.Line{render.Of(render.Base, until)},
-		Choices: []pages.Choice{{Value: "", Key: '1', Label: "This exact action"}},
+		Choices: []view.PageChoice{{Value: "", Key: '1', Label: "This exact action"}},
 		Body:    func(width int) []render.Line { return q.actionLines(&p, width) },
 		Note:    "Esc: not now. A rule allows all that it covers. " + note,
 	}
 	for i, rule := range p.Suggestions {
 		data.Choices = append(
 			data.Choices,
-			pages.Choice{
+			view.PageChoice{
 				Value:        rule,
 				Key:          rune('2' + i),
 				Label:        sanitize.Line(rule+": "+policy.Words(rule), 300),
@@ -187,8 +184,8 @@ func (q *permissions) widen(from *dialog, p input.PermissionRequest, c contract.
 
 // permitData collects the facts for a decision: the agent, the exact call, its reason, and
 // its place.
-func (q *permissions) permitData(p *input.PermissionRequest) pages.AskData {
-	tool := slash.Word(p.Params.Tool)
+func (q *permissions) permitData(p *input.PermissionRequest) view.AskData {
+	tool := view.SlashWord(p.Params.Tool)
 	head := []render.Line{append(q.requester(p), render.Span{Text: " wants to use ", Role: render.Base},
 		render.Span{Text: tool, Role: render.Strong})}
 	for _, reason := range slices.Compact([]string{sanitize.Line(p.Why, 300), sanitize.Line(p.Params.Reason, 500)}) {
@@ -201,10 +198,10 @@ func (q *permissions) permitData(p *input.PermissionRequest) pages.AskData {
 		where += "  (no sandbox)"
 	}
 	head = append(head, render.Line{{Text: "where  ", Role: render.Dim}, {Text: where, Role: render.Base}})
-	data := pages.AskData{
+	data := view.AskData{
 		Title: "A hand asks leave", Tone: render.Alert, Head: head,
 		Body: func(width int) []render.Line { return q.actionLines(p, width) },
-		Choices: []pages.Choice{
+		Choices: []view.PageChoice{
 			{Value: yes, Key: 'y', Label: "Allow once"},
 			{Value: forRun, Key: 'a', Label: "Allow for the run", ReadToEnd: true},
 			{Value: always, Key: 'w', Label: "Always here", ReadToEnd: true},
@@ -244,7 +241,7 @@ func (q *permissions) requester(p *input.PermissionRequest) render.Line {
 	l := render.Line{{Text: q.d.session.name(id), Role: render.Speaker(id)}}
 	for i := range q.d.session.agents() {
 		if a := q.d.session.state.Agents[i]; a.ID == id && a.Mode != "" {
-			l = append(l, render.Span{Text: " (" + slash.Word(a.Mode) + ")", Role: render.Dim})
+			l = append(l, render.Span{Text: " (" + view.SlashWord(a.Mode) + ")", Role: render.Dim})
 		}
 	}
 	if p.Params.Subagent != "" {
@@ -255,13 +252,13 @@ func (q *permissions) requester(p *input.PermissionRequest) render.Line {
 
 // actionLines lays out the exact command or change, completely.
 func (q *permissions) actionLines(p *input.PermissionRequest, width int) []render.Line {
-	return eventview.Action(slash.Word(p.Params.Tool), json.RawMessage(p.Params.Input),
-		eventview.Options{Width: width, Look: q.d.look, Open: true, Now: now(), Name: q.d.session.name})
+	return view.Action(view.SlashWord(p.Params.Tool), json.RawMessage(p.Params.Input),
+		view.EventOptions{Width: width, Look: q.d.look, Open: true, Now: now(), Name: q.d.session.name})
 }
 
 // permitCommand answers the waiting permission request, or the one whose refusal was begun in its dialog.
 // If several wait, it would be unclear which one is meant.
-func (q *permissions) permitCommand(c editor.Command) bool {
+func (q *permissions) permitCommand(c view.EditorCommand) bool {
 	waiting := q.requests()
 	if len(waiting) == 0 {
 		q.d.flash("No permission request is open.")
@@ -276,7 +273,7 @@ func (q *permissions) permitCommand(c editor.Command) bool {
 		return false
 	}
 	q.denied = ""
-	return q.d.session.send(slash.Permit(c, request))
+	return q.d.session.send(view.Permit(c, request))
 }
 
 // refusing reports whether the refusal of a waiting request was begun in its dialog.
@@ -295,14 +292,14 @@ func (q *permissions) askAllowAll(c contract.Configure) bool {
 }
 
 // ruleCandidates complete /allow.
-func (q *permissions) ruleCandidates() []editor.Candidate {
+func (q *permissions) ruleCandidates() []view.Candidate {
 	waiting := q.requests()
 	if len(waiting) == 0 {
 		return nil
 	}
-	var list []editor.Candidate
+	var list []view.Candidate
 	for _, rule := range waiting[0].Suggestions {
-		list = append(list, editor.Candidate{Text: sanitize.Line(rule, 300)})
+		list = append(list, view.Candidate{Text: sanitize.Line(rule, 300)})
 	}
 	return list
 }

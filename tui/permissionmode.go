@@ -5,7 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // modeCycle are the permission modes through which a single key cycles. allow-all is not among them: it has
@@ -25,9 +25,9 @@ func (q *permissions) mode() policy.Mode {
 		return q.sent
 	}
 	if q.d.session.state == nil {
-		return policy.Mode(slash.Word(q.d.session.found.Permissions))
+		return policy.Mode(view.SlashWord(q.d.session.found.Permissions))
 	}
-	return policy.Mode(slash.Word(q.d.session.state.Options.Permissions))
+	return policy.Mode(view.SlashWord(q.d.session.state.Options.Permissions))
 }
 
 // nextMode switches to the next permission mode. From allow-all it leads back to asking.

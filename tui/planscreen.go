@@ -10,23 +10,20 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/slash"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // planScreen shows the full plan, to be read and changed. The changes belong to the app, so that they
 // outlive the screen; once saved they belong to the run.
 type planScreen struct {
 	d    *app
-	page *pages.Plan
-	line *editor.Editor // the text of the step that the user is editing; nil: none
+	page *view.PagePlan
+	line *view.Editor // the text of the step that the user is editing; nil: none
 }
 
-func newPlanScreen(d *app) *planScreen { return &planScreen{d: d, page: pages.NewPlan(d.look)} }
+func newPlanScreen(d *app) *planScreen { return &planScreen{d: d, page: view.NewPlan(d.look)} }
 
 func (p *planScreen) context() keys.Context { return keys.Plan }
 func (p *planScreen) writes() bool          { return false }
@@ -58,8 +55,8 @@ func (p *planScreen) renew() {
 		return
 	}
 	draft := p.d.plan.follow()
-	data := pages.PlanData{Task: snapshot.TaskText(s.Task.Text), Steps: snapshot.Steps(s, draft.Steps()),
-		Tasks: snapshot.Tasks(s), Dirty: draft.Changed()}
+	data := view.PlanData{Task: view.TaskText(s.Task.Text), Steps: view.SnapshotSteps(s, draft.Steps()),
+		Tasks: view.SnapshotTasks(s), Dirty: draft.Changed()}
 	for i := range data.Steps {
 		data.Steps[i].Touched = data.Dirty && draft.Touched(i)
 	}
@@ -72,13 +69,13 @@ func (p *planScreen) renew() {
 // planDraft is the plan with a person's changes, which outlive the screen.
 type planDraft struct {
 	d     *app
-	draft *slash.Draft // nil: there are no changes
+	draft *view.Draft // nil: there are no changes
 }
 
 // follow returns the draft of the plan, updated with the run's changes.
-func (p *planDraft) follow() *slash.Draft {
+func (p *planDraft) follow() *view.Draft {
 	if p.draft == nil {
-		p.draft = slash.NewDraft(p.d.session.state.Task.Plan)
+		p.draft = view.NewDraft(p.d.session.state.Task.Plan)
 	}
 	if p.draft.Follow(p.d.session.state.Task.Plan) {
 		if len(p.draft.Clashes()) > 0 {
@@ -158,8 +155,8 @@ func (p *planScreen) edit(a keys.Action) {
 
 // write lets the person write the text of a step: of a new one at that place, or of the existing one.
 func (p *planScreen) write(text string, at int, add bool) {
-	was := slash.NewDraft(p.d.plan.draft.Steps())
-	p.line = editor.New(p.d.look)
+	was := view.NewDraft(p.d.plan.draft.Steps())
+	p.line = view.NewEditor(p.d.look)
 	p.line.Plain, p.line.MaxBytes = true, 16<<10
 	p.line.OnCopy, p.line.OnNotice = p.d.copy, p.d.flash
 	p.line.SetTo("step", "", render.SpeakerHuman)
@@ -191,7 +188,7 @@ func (p *planScreen) write(text string, at int, add bool) {
 
 // place returns the current place of a step that was at a place when its text began to be written: the plan
 // may have changed meanwhile. -1: the step was removed.
-func (p *planScreen) place(was *slash.Draft, at int, add bool) int {
+func (p *planScreen) place(was *view.Draft, at int, add bool) int {
 	before, now := was.Steps(), p.d.plan.follow().Steps()
 	find := func(i int) int {
 		if i < len(now) && now[i].Text == before[i].Text {
@@ -236,8 +233,8 @@ func (p *planScreen) paste(text string) {
 
 // chooseMode opens the list of modes for a step.
 func (p *planScreen) chooseMode(at int) {
-	was := slash.NewDraft(p.d.plan.draft.Steps())
-	items := append([]editor.Item{{Text: "(any)", Note: "the decider chooses", Value: ""}},
+	was := view.NewDraft(p.d.plan.draft.Steps())
+	items := append([]view.EditorItem{{Text: "(any)", Note: "the decider chooses", Value: ""}},
 		modeItems(p.d.session.state)...)
 	p.d.choose("The mode for step "+fmt.Sprint(at+1), "This run has no modes.", items, func(v any) {
 		if at := p.place(was, at, false); at >= 0 {
@@ -257,9 +254,9 @@ func (p *planScreen) save(then func()) {
 		d.flash("The plan is as it was: there is nothing to save.")
 		then()
 	case len(draft.Clashes()) > 0:
-		d.dialogs.show(pages.AskData{
+		d.dialogs.show(view.AskData{
 			Title: "Others changed it, too", Tone: render.Danger, Body: clashLines(draft),
-			Choices: []pages.Choice{
+			Choices: []view.PageChoice{
 				{Value: no, Key: 'n', Label: "Go on changing it"},
 				{Value: yes, Key: 's', Label: "Save mine", Irreversible: true},
 				{Value: why, Key: 't', Label: "Take theirs", Irreversible: true},
@@ -277,7 +274,7 @@ func (p *planScreen) save(then func()) {
 	}
 }
 
-func clashLines(draft *slash.Draft) func(int) []render.Line {
+func clashLines(draft *view.Draft) func(int) []render.Line {
 	clashes := draft.Clashes()
 	return func(width int) (lines []render.Line) {
 		for _, c := range clashes {
@@ -312,10 +309,10 @@ func (p *planScreen) leave(then func()) {
 		then()
 		return
 	}
-	p.d.dialogs.show(pages.AskData{
+	p.d.dialogs.show(view.AskData{
 		Title: "The plan was changed", Tone: render.Alert,
 		Head: []render.Line{render.Of(render.Base, "Nothing of it is saved yet.")},
-		Choices: []pages.Choice{
+		Choices: []view.PageChoice{
 			{Value: yes, Key: 's', Label: "Save"},
 			{Value: why, Key: 'd', Label: "Drop the changes", Irreversible: true},
 			{Value: no, Key: 'n', Label: "Go on"},
@@ -331,10 +328,13 @@ func (p *planScreen) leave(then func()) {
 	})
 }
 
-func modeItems(s *supervisor.State) []editor.Item {
-	var items []editor.Item
-	for _, m := range slash.Modes(s) {
-		items = append(items, editor.Item{Text: slash.Word(m.Name), Note: slash.Word(m.Description), Value: m.Name})
+func modeItems(s *supervisor.State) []view.EditorItem {
+	var items []view.EditorItem
+	for _, m := range view.Modes(s) {
+		items = append(
+			items,
+			view.EditorItem{Text: view.SlashWord(m.Name), Note: view.SlashWord(m.Description), Value: m.Name},
+		)
 	}
 	return items
 }

@@ -9,22 +9,20 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/playback"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/timeline"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // Playback is a run that is replayed from its event log: it takes no commands.
 type Playback interface {
 	Run
-	Player() *playback.Player
+	Player() *view.Player
 }
 
 // playback returns the player of the current run; nil if the run is not a playback.
-func (d *app) playback() *playback.Player {
+func (d *app) playback() *view.Player {
 	if p, ok := d.session.run.(Playback); ok {
 		return p.Player()
 	}
@@ -51,7 +49,7 @@ func (s *session) replayed() bool {
 }
 
 // control performs an action of a playback.
-func control(p *playback.Player, a keys.Action) bool {
+func control(p *view.Player, a keys.Action) bool {
 	switch a {
 	case keys.Hold:
 		p.Pause()
@@ -93,7 +91,7 @@ func (d *app) controlled(a tview.MouseAction) bool {
 }
 
 // playbackWord describes that this is a playback, and its position.
-func playbackWord(s playback.Status, look *render.Look) string {
+func playbackWord(s view.PlaybackStatus, look *render.Look) string {
 	times, sep := "×", " "+look.Glyphs.Separator+" "
 	if look.Glyphs == render.ASCII {
 		times = "x"
@@ -116,12 +114,12 @@ func playbackWord(s playback.Status, look *render.Look) string {
 // stage passes the events of a playback to the frontend.
 type stage struct{ f *Frontend }
 
-// Add implements playback.Stage.
+// Add implements view.PlaybackStage.
 func (s stage) Add(ctx context.Context, at time.Time, e contract.Event) bool {
 	return s.f.box.recall(ctx.Done(), at, e)
 }
 
-// Forget implements playback.Stage: it replaces the store by an empty one.
+// Forget implements view.PlaybackStage: it replaces the store by an empty one.
 func (s stage) Forget(ctx context.Context) bool {
 	f := s.f
 	store := history.New(history.Memory)
@@ -133,11 +131,11 @@ func (s stage) Forget(ctx context.Context) bool {
 			store.Past(log, journal.LogPosition{})
 		}
 		f.history = store
-		f.subagents.Become(&eventview.Subagents{})
-		f.timeline.Become(&timeline.Timeline{})
+		f.subagents.Become(&view.Subagents{})
+		f.timeline.Become(&view.Timeline{})
 		f.activity.Forget()
 		f.root.search.moved()
 		f.root.base(f.root.runScreen)
-		f.root.runScreen.talk.show(&source{thread: store.Talk(), render: eventview.Talk, live: f.root.runScreen.speaking})
+		f.root.runScreen.talk.show(&source{thread: store.Talk(), render: view.EventTalk, live: f.root.runScreen.speaking})
 	})
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
-	"github.com/arbiter-cli/arbiter/tui/playback"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // replayed is a run that is played back.
 type replayed struct {
-	player *playback.Player
+	player *view.Player
 	t      *testing.T
 }
 
-func (r replayed) Player() *playback.Player    { return r.player }
+func (r replayed) Player() *view.Player        { return r.player }
 func (r replayed) ID() string                  { return r.player.ID() }
 func (r replayed) Snapshot() *supervisor.State { return r.player.Snapshot() }
 func (r replayed) Changed() <-chan struct{}    { return r.player.Changed() }
@@ -60,7 +60,7 @@ func replaying(o *Options, h *fakeHost) {
 		h.t.Fatal(err)
 	}
 	h.strange = func(runloop.Sink) Run {
-		return replayed{playback.New(fakeRunID, journal.NewLog(fakeHostLog{h})), h.t}
+		return replayed{view.NewPlayer(fakeRunID, journal.NewLog(fakeHostLog{h})), h.t}
 	}
 	o.Begin = &Begin{}
 }

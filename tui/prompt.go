@@ -8,15 +8,14 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // prompt is the input line: the text, its recipient, and its strength.
 type prompt struct {
 	d       *app
-	input   *editor.Editor
+	input   *view.Editor
 	reading bool   // the keyboard belongs to the screen, not to the input
 	to      string // the recipient; empty: the agent that the text concerns
 	force   string // note, steer, stop: of the next message
@@ -24,12 +23,12 @@ type prompt struct {
 }
 
 func newPrompt(d *app) prompt {
-	p := prompt{d: d, input: editor.New(d.look), force: contract.Note}
+	p := prompt{d: d, input: view.NewEditor(d.look), force: contract.Note}
 	p.input.OnSend = func(text string) bool { return d.prompt.submit(text) }
-	p.input.OnCommand = func(c editor.Command) bool { return d.commands.slash(c) }
+	p.input.OnCommand = func(c view.EditorCommand) bool { return d.commands.slash(c) }
 	p.input.OnPaste = func(text string) bool { return d.prompt.pasted(text) }
 	p.input.OnCopy, p.input.OnNotice = d.copy, d.flash
-	p.input.Completer = func(c editor.Context) []editor.Candidate { return d.prompt.complete(c) }
+	p.input.Completer = func(c view.EditorContext) []view.Candidate { return d.prompt.complete(c) }
 	return p
 }
 
@@ -70,9 +69,9 @@ func (p *prompt) placeholder() string {
 		return "Speak again, or depart."
 	case s == nil:
 		return ""
-	case s.Halted && len(slash.Waiting(s)) == 0:
+	case s.Halted && len(view.SlashWaiting(s)) == 0:
 		return "Everything is halted. /continue"
-	case len(slash.Waiting(s)) > 0:
+	case len(view.SlashWaiting(s)) > 0:
 		return waitingHint(s)
 	case s.Question.Open != nil:
 		return "The Arbiter awaits your answer."
@@ -89,7 +88,7 @@ func (p *prompt) placeholder() string {
 // waitingHint reports that messages of the person can still be changed.
 func waitingHint(s *supervisor.State) string {
 	text := "A word of yours waits"
-	if n := len(slash.Waiting(s)); n > 1 {
+	if n := len(view.SlashWaiting(s)); n > 1 {
 		text = fmt.Sprintf("%d words of yours wait", n)
 	}
 	if s.Halted {
@@ -133,7 +132,7 @@ func (p *prompt) submit(text string) bool {
 		return p.d.queuedEdits.reword(text)
 	}
 	say := contract.Say{Text: text, To: p.to, Strength: p.strength()}
-	if to, rest := slash.Mentioned(p.d.session.state, text); to != "" {
+	if to, rest := view.Mentioned(p.d.session.state, text); to != "" {
 		say.To, say.Text = to, rest
 	}
 	if !p.d.session.send(say) {
@@ -190,38 +189,38 @@ func (p *prompt) strength() string {
 }
 
 // complete returns the candidates for a completion.
-func (p *prompt) complete(c editor.Context) []editor.Candidate {
+func (p *prompt) complete(c view.EditorContext) []view.Candidate {
 	switch {
-	case c.Kind == editor.File, c.Want == editor.WantPath, c.Want == editor.WantFile:
-		var agents []editor.Candidate
-		if c.Kind == editor.File {
+	case c.Kind == view.EditorFile, c.Want == view.WantPath, c.Want == view.WantFile:
+		var agents []view.Candidate
+		if c.Kind == view.EditorFile {
 			agents = p.agentCandidates()
 		}
 		p.d.f.work(func(ctx context.Context) {
 			list := agents
 			for _, path := range p.d.f.options.Host.Files(ctx, c.Prefix) {
-				list = append(list, editor.Candidate{Text: path, Open: path[len(path)-1] == '/'})
+				list = append(list, view.Candidate{Text: path, Open: path[len(path)-1] == '/'})
 			}
 			p.d.f.post(func() { p.input.SetCandidates(c.Generation, list) })
 		})
 		return nil
-	case c.Want == editor.WantAgent:
+	case c.Want == view.WantAgent:
 		return p.agentCandidates()
-	case c.Want == editor.WantRule:
+	case c.Want == view.WantRule:
 		return p.d.permissions.ruleCandidates()
-	case c.Want == editor.WantMode:
+	case c.Want == view.WantMode:
 		return p.modeCandidates()
-	case c.Want == editor.WantTheme:
+	case c.Want == view.WantTheme:
 		return themeCandidates()
-	case c.Want == editor.WantRun:
-		var list []editor.Candidate
+	case c.Want == view.WantRun:
+		var list []view.Candidate
 		for _, r := range p.d.session.found.Runs {
-			list = append(list, editor.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)})
+			list = append(list, view.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)})
 		}
 		return list
-	case c.Want == editor.WantOption:
+	case c.Want == view.WantOption:
 		return p.d.recovery.wayCandidates()
-	case c.Want == editor.WantModel:
+	case c.Want == view.WantModel:
 		return p.d.commands.modelCandidates()
 	}
 	return nil
@@ -230,28 +229,28 @@ func (p *prompt) complete(c editor.Context) []editor.Candidate {
 // short returns enough of a run's id to identify it.
 func short(id string) string { return id[:min(len(id), 8)] }
 
-func (p *prompt) agentCandidates() []editor.Candidate {
-	var list []editor.Candidate
+func (p *prompt) agentCandidates() []view.Candidate {
+	var list []view.Candidate
 	for i := range p.d.session.agents() {
 		if a := p.d.session.agents()[i]; a.Alive() {
-			list = append(list, editor.Candidate{Text: a.ID, Note: p.d.session.name(a.ID)})
+			list = append(list, view.Candidate{Text: a.ID, Note: p.d.session.name(a.ID)})
 		}
 	}
 	return list
 }
 
-func (p *prompt) modeCandidates() []editor.Candidate {
-	var list []editor.Candidate
-	for _, m := range slash.Modes(p.d.session.state) {
-		list = append(list, editor.Candidate{Text: m.Name, Note: slash.Word(m.Description)})
+func (p *prompt) modeCandidates() []view.Candidate {
+	var list []view.Candidate
+	for _, m := range view.Modes(p.d.session.state) {
+		list = append(list, view.Candidate{Text: m.Name, Note: view.SlashWord(m.Description)})
 	}
 	return list
 }
 
-func themeCandidates() []editor.Candidate {
-	var list []editor.Candidate
+func themeCandidates() []view.Candidate {
+	var list []view.Candidate
 	for _, name := range render.ThemeNames() {
-		list = append(list, editor.Candidate{Text: name})
+		list = append(list, view.Candidate{Text: name})
 	}
 	return list
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // queuedEdit is a waiting message of the person that is being changed.
@@ -29,7 +29,7 @@ func (q *queuedEdits) recall() bool {
 	if q.d.session.state == nil || q.d.session.run == nil || q.d.session.over() {
 		return false
 	}
-	list := slash.Waiting(q.d.session.state)
+	list := view.SlashWaiting(q.d.session.state)
 	at := len(list) - 1
 	if q.queued.id != "" {
 		at = slices.IndexFunc(list, func(m supervisor.Mail) bool { return m.ID == q.queued.id }) - 1
@@ -110,7 +110,7 @@ func (q *queuedEdits) noticeSent() {
 	if q.queued.id == "" || q.d.session.state == nil {
 		return
 	}
-	if !slices.ContainsFunc(slash.Waiting(q.d.session.state),
+	if !slices.ContainsFunc(view.SlashWaiting(q.d.session.state),
 		func(m supervisor.Mail) bool { return m.ID == q.queued.id }) {
 		q.queued.id, q.queued.was = "", ""
 		q.d.flash("That word is on its way already. What stands here would be another one.")

@@ -6,17 +6,16 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/listview"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // reader is a window on a thread of the history.
 type reader struct {
-	*listview.View
+	*view.ListView
 	src *source
 }
 
@@ -24,7 +23,7 @@ type reader struct {
 func (d *app) reader(src *source) *reader {
 	src.look, src.name, src.parent = func() *render.Look { return d.look }, d.session.name, d.f.subagents.Parent
 	src.root, src.simulated = d.session.root, d.session.simulated
-	r := &reader{View: listview.New(d.look), src: src}
+	r := &reader{ListView: view.NewListView(d.look), src: src}
 	r.OnCopy(d.copy)
 	r.SetSource(src)
 	return r
@@ -179,33 +178,33 @@ type source struct {
 	root   func(agent string) string
 	// simulated reports whether a rehearsal is shown.
 	simulated func() bool
-	render    func(history.Entry, eventview.Options) eventview.View
+	render    func(history.Entry, view.EventOptions) view.EventView
 	live      func() []history.Live       // what is arriving
 	grows     map[string]*markdown.Stream // layout of the arriving text, by agent
 }
 
-// Len and Stamp implement listview.Source.
+// Len and Stamp implement view.BlockSource.
 func (s *source) Len() int { return s.thread.Len() }
 
 func (s *source) Stamp(i int) uint64 { return s.thread.Stamp(i) }
 
-// Block implements listview.Source.
-func (s *source) Block(i, width int, open bool) listview.Block {
+// Block implements view.BlockSource.
+func (s *source) Block(i, width int, open bool) view.Block {
 	e, ok := s.thread.Entry(i)
 	if !ok {
-		return listview.Block{Lines: []render.Line{render.Of(render.Dim, "(this can no longer be read)")}}
+		return view.Block{Lines: []render.Line{render.Of(render.Dim, "(this can no longer be read)")}}
 	}
 	o := s.options(width)
 	o.Open = open
 	return block(s.render(e, o), open)
 }
 
-// Tail implements listview.Source.
-func (s *source) Tail(width int) []listview.Block {
+// Tail implements view.BlockSource.
+func (s *source) Tail(width int) []view.Block {
 	if s.live == nil {
 		return nil
 	}
-	var list []listview.Block
+	var list []view.Block
 	arriving := s.live()
 	for _, l := range arriving {
 		if s.grows == nil {
@@ -216,7 +215,7 @@ func (s *source) Tail(width int) []listview.Block {
 		}
 		o := s.options(width)
 		o.Stream = s.grows[l.Agent]
-		b := block(eventview.Live(l, o), true)
+		b := block(view.EventLive(l, o), true)
 		b.Foldable, b.Key = false, liveKey(l.Agent, l.Began)
 		list = append(list, b)
 	}
@@ -226,14 +225,14 @@ func (s *source) Tail(width int) []listview.Block {
 	return list
 }
 
-func (s *source) options(width int) eventview.Options {
-	return eventview.Options{Width: width, Look: s.look(), Now: time.Now(), Name: s.name, Time: true, Parent: s.parent,
+func (s *source) options(width int) view.EventOptions {
+	return view.EventOptions{Width: width, Look: s.look(), Now: time.Now(), Name: s.name, Time: true, Parent: s.parent,
 		Root: s.root, Simulated: s.simulated()}
 }
 
 // block converts a card for the list view.
-func block(c eventview.View, open bool) listview.Block {
-	return listview.Block{
+func block(c view.EventView, open bool) view.Block {
+	return view.Block{
 		Gutter: c.Gutter, Mark: c.Mark, Head: c.Head, Lines: c.Lines, Indent: c.Indent, Foldable: c.Foldable,
 		Open: open,
 	}

@@ -23,8 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
-	"github.com/arbiter-cli/arbiter/tui/notify"
-	"github.com/arbiter-cli/arbiter/tui/terminal"
+	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
@@ -75,7 +74,7 @@ func (t *wire) screen(tt *testing.T) tcell.Screen {
 	}
 	own := *info
 	own.PadChar = ""
-	screen, err := tcell.NewTerminfoScreenFromTtyTerminfo(terminal.Guard(t), &own)
+	screen, err := tcell.NewTerminfoScreenFromTtyTerminfo(render.GuardTerminal(t), &own)
 	if err != nil {
 		tt.Fatal(err)
 	}
@@ -294,8 +293,8 @@ func renderTexts(t *testing.T, seed uint64, source hostileSource, texts func() [
 	}
 	h.strange = func(sink runloop.Sink) Run { emit = sink; stuff(); return run }
 	o := Options{Screen: counting{screen, n}, Host: h, Theme: "dark", Mouse: true,
-		Notify: notify.Options{Bell: true, Desktop: true, Finished: true,
-			Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}}
+		Notify: render.NotifyOptions{Bell: true, Desktop: true, Finished: true,
+			Terminal: render.NotifyTerminal{Protocol: render.NotifyProtocol(seed % 4)}}}
 	frontend, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -8,17 +8,16 @@ import (
 
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/ritual"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // Ritual holds the decorative elements of the screen.
 type Ritual struct {
-	Title bool        // a title before the first input
-	Scene bool        // the agents as figures, if there is room
-	Human ritual.Kind // the figure of the person
+	Title bool            // a title before the first input
+	Scene bool            // the agents as figures, if there is room
+	Human view.RitualKind // the figure of the person
 	// Remember stores the name that the user chose; nil: it is not stored.
-	Remember func(ritual.Kind)
+	Remember func(view.RitualKind)
 	// Sound plays a sound without waiting for it, and returns how often the terminal's bell should ring
 	// instead; nil: no sounds.
 	Sound func(Sound) (bells int)
@@ -41,17 +40,17 @@ const walkFrame = 100 * time.Millisecond
 // their effect.
 type titleScreen struct {
 	d      *app
-	chosen ritual.Kind
+	chosen view.RitualKind
 	since  time.Time // when it was chosen
 }
 
 func (t *titleScreen) context() keys.Context        { return keys.Everywhere }
 func (t *titleScreen) writes() bool                 { return false }
 func (t *titleScreen) act(keys.Action, string) bool { return false }
-func (t *titleScreen) picture() ritual.Title {
-	return ritual.Title{Chosen: t.chosen, Walked: now().Sub(t.since)}
+func (t *titleScreen) picture() view.RitualTitle {
+	return view.RitualTitle{Chosen: t.chosen, Walked: now().Sub(t.since)}
 }
-func (t *titleScreen) walks() bool { return t.chosen != ritual.Nobody }
+func (t *titleScreen) walks() bool { return t.chosen != view.RitualNobody }
 
 func (t *titleScreen) draw(s tcell.Screen, x, y, w, h int) {
 	t.picture().Draw(render.On(s, x, y, w, h, t.d.look), t.d.frame())
@@ -59,7 +58,7 @@ func (t *titleScreen) draw(s tcell.Screen, x, y, w, h int) {
 
 // renew implements screen: it closes the title when a walk has ended.
 func (t *titleScreen) renew() {
-	if t.walks() && now().Sub(t.since) >= ritual.Walk {
+	if t.walks() && now().Sub(t.since) >= view.RitualWalk {
 		t.d.leaveTitle()
 	}
 }
@@ -76,7 +75,7 @@ func (t *titleScreen) mouse() mouseHandler {
 // key handles the keys that choose, and those that only continue; all others have the same effect as
 // without a title.
 func (t *titleScreen) key(e *tcell.EventKey) (taken bool) {
-	if kinds := ritual.Kinds(); e.Key() == tcell.KeyRune && !t.walks() {
+	if kinds := view.RitualKinds(); e.Key() == tcell.KeyRune && !t.walks() {
 		if i := int(e.Rune() - '1'); i >= 0 && i < len(kinds) {
 			t.chosen, t.since = kinds[i], now()
 			t.d.f.options.Ritual.Human = t.chosen
@@ -121,7 +120,7 @@ func (d *app) frame() int {
 	if d.look.Still {
 		return 0
 	}
-	every := snapshot.MotionFrame
+	every := view.MotionFrame
 	if t := d.title(); t != nil && t.walks() {
 		every = walkFrame
 	}
@@ -139,14 +138,14 @@ const (
 func (w *runScreen) drawScene(c render.Canvas) {
 	human := w.d.f.options.Ritual.Human
 	if !human.Known() {
-		human = ritual.Seeker
+		human = view.RitualSeeker
 	}
-	snapshot.Scene(w.d.session.state, w.rows, human, w.d.now()).Draw(c, w.d.frame())
+	view.SnapshotScene(w.d.session.state, w.rows, human, w.d.now()).Draw(c, w.d.frame())
 }
 
 // sceneBelow returns how many rows the scene takes below the tiles; 0: there is no room.
 func (w *runScreen) sceneBelow(rows int) int {
-	took := ritual.Rows + 1
+	took := view.RitualRows + 1
 	if !w.d.f.options.Ritual.Scene || rows-took < sceneTileRows*max(len(w.rows), 2) {
 		return 0
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/tui/ritual"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // TestScene: the agents stand as figures below the tiles, or beside the conversation, and only where there is room.
 func TestScene(t *testing.T) {
 	testkit.WithoutRace(t)
-	on := func(o *Options, _ *fakeHost) { o.Ritual, o.Still = Ritual{Scene: true, Human: ritual.Smith}, true }
+	on := func(o *Options, _ *fakeHost) { o.Ritual, o.Still = Ritual{Scene: true, Human: view.RitualSmith}, true }
 	for _, size := range [][2]int{{200, 50}, {150, 44}} {
 		play(t, size[0], size[1], on, func(s *scene) { s.crowd(); s.Expect("⡶⢶⢶") })
 	}
@@ -27,13 +27,13 @@ func TestScene(t *testing.T) {
 }
 
 // titled runs a frontend with a title, and records which figure is remembered.
-func titled(t *testing.T, still bool, act func(s *scene, remembered *[]ritual.Kind)) {
+func titled(t *testing.T, still bool, act func(s *scene, remembered *[]view.RitualKind)) {
 	t.Helper()
-	var remembered []ritual.Kind
+	var remembered []view.RitualKind
 	play(t, 100, 30, func(o *Options, _ *fakeHost) {
 		o.Still = still
-		remember := func(k ritual.Kind) { remembered = append(remembered, k) }
-		o.Ritual = Ritual{Title: true, Human: ritual.Scribe, Remember: remember}
+		remember := func(k view.RitualKind) { remembered = append(remembered, k) }
+		o.Ritual = Ritual{Title: true, Human: view.RitualScribe, Remember: remember}
 	}, func(s *scene) {
 		s.Expect("T H E   A R B I T E R", "Who comes?", "2 the scribe")
 		act(s, &remembered)
@@ -42,10 +42,10 @@ func titled(t *testing.T, still bool, act func(s *scene, remembered *[]ritual.Ki
 
 // TestTitle: a key that chooses sends the figure to the Arbiter; every other key works as without a title.
 func TestTitle(t *testing.T) {
-	titled(t, false, func(s *scene, remembered *[]ritual.Kind) {
+	titled(t, false, func(s *scene, remembered *[]view.RitualKind) {
 		s.Press("3")
 		s.Expect("The smith comes before the loom.")
-		s.Advance(ritual.Walk + time.Second)
+		s.Advance(view.RitualWalk + time.Second)
 		s.Expect("Speak, mortal.")
 		if got := fmt.Sprint(*remembered); got != "[scribe smith]" {
 			t.Errorf("remembered: %s", got)
@@ -57,18 +57,18 @@ func TestTitle(t *testing.T) {
 		"a walk cut short":     func(s *scene) { s.Press("1"); s.Type("w") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			titled(t, false, func(s *scene, _ *[]ritual.Kind) {
+			titled(t, false, func(s *scene, _ *[]view.RitualKind) {
 				press(s)
 				s.Type("eave")
 				s.Expect("Speak, mortal.", "weave")
 			})
 		})
 	}
-	titled(t, true, func(s *scene, _ *[]ritual.Kind) {
+	titled(t, true, func(s *scene, _ *[]view.RitualKind) {
 		s.Press("1")
 		s.Expect("Speak, mortal.")
 	})
-	titled(t, false, func(s *scene, _ *[]ritual.Kind) {
+	titled(t, false, func(s *scene, _ *[]view.RitualKind) {
 		s.Press("F1")
 		s.ExpectNot("Who comes?")
 		s.Press("Esc")

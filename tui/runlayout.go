@@ -6,11 +6,8 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/ritual"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
-	"github.com/arbiter-cli/arbiter/tui/tile"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // Widths from which the layout of a run changes.
@@ -54,7 +51,7 @@ func (w *runScreen) drawAbove(s tcell.Screen, x, y, width, height, row int) {
 }
 
 // narrow returns the agents for a narrow window: subagents are shown only if a person has unfolded them.
-func (w *runScreen) narrow() []pages.Agent {
+func (w *runScreen) narrow() []view.PageAgent {
 	list := slices.Clone(w.rows)
 	for i, a := range list {
 		folded, chosen := w.folded[a.ID]
@@ -87,7 +84,7 @@ func (w *runScreen) drawTalk(s tcell.Screen, c render.Canvas, x, y, row int) {
 	}
 	if beside := w.sceneBesides(width, height-row); beside > 0 && !w.tiled {
 		width -= beside
-		w.drawScene(c.Sub(width+2, height-ritual.Rows, beside-2, ritual.Rows))
+		w.drawScene(c.Sub(width+2, height-view.RitualRows, beside-2, view.RitualRows))
 	}
 	w.talk.SetRect(x, y+row, width, max(height-row, 0))
 	w.talk.Draw(s)
@@ -104,7 +101,7 @@ func (w *runScreen) drawTiles(s tcell.Screen, x, y, width, height int) {
 	below := w.sceneBelow(height - row)
 	w.board.Draw(whole.Sub(left+2, row, width-left-2, height-row-below), w.tiles(), selected, w.d.now())
 	if below > 0 {
-		w.drawScene(whole.Sub(left+2, height-ritual.Rows, width-left-2, ritual.Rows))
+		w.drawScene(whole.Sub(left+2, height-view.RitualRows, width-left-2, view.RitualRows))
 	}
 }
 
@@ -114,7 +111,7 @@ func (w *runScreen) left(width int) int {
 }
 
 // tiles returns the agents' tiles.
-func (w *runScreen) tiles() []tile.Tile {
+func (w *runScreen) tiles() []view.Tile {
 	state := w.d.session.state
 	if state == nil {
 		return nil
@@ -123,12 +120,12 @@ func (w *runScreen) tiles() []tile.Tile {
 	for _, a := range state.Agents {
 		byID[a.ID] = a
 	}
-	var list []tile.Tile
+	var list []view.Tile
 	for _, row := range w.rows {
 		if a := byID[row.ID]; a != nil {
 			work := w.d.session.work(row.ID)
-			list = append(list, tile.Tile{Row: row, Work: work.Agent, Writing: work.Writing,
-				Root: snapshot.Root(state, a), Model: snapshot.Model(state, a), CostUSD: a.Spent(),
+			list = append(list, view.Tile{Row: row, Work: work.AgentActivity, Writing: work.Writing,
+				Root: view.SnapshotRoot(state, a), Model: view.SnapshotModel(state, a), CostUSD: a.Spent(),
 				Simulated: state.Options.Rehearsal})
 		}
 	}
@@ -157,8 +154,8 @@ func (w *runScreen) fold(id string) {
 	if _, _, width, _ := w.roster.GetRect(); !w.tiled && width < planWidth {
 		rows = w.narrow()
 	}
-	of := func(a pages.Agent) bool { return len(a.Subagents) > 0 && (id == "" || a.ID == id) }
-	fold := slices.ContainsFunc(rows, func(a pages.Agent) bool { return of(a) && a.Open })
+	of := func(a view.PageAgent) bool { return len(a.Subagents) > 0 && (id == "" || a.ID == id) }
+	fold := slices.ContainsFunc(rows, func(a view.PageAgent) bool { return of(a) && a.Open })
 	for i, a := range rows {
 		if of(a) {
 			w.folded[a.ID] = fold
@@ -171,7 +168,7 @@ func (w *runScreen) fold(id string) {
 func (s *session) root(id string) string {
 	for _, a := range s.agents() {
 		if a.ID == id {
-			return snapshot.Root(s.state, a)
+			return view.SnapshotRoot(s.state, a)
 		}
 	}
 	return ""
@@ -181,8 +178,8 @@ func (s *session) root(id string) string {
 func (s *session) simulated() bool { return s.state != nil && s.state.Options.Rehearsal }
 
 // work returns details about an agent that are not in the state.
-func (s *session) work(id string) snapshot.Work {
-	w := snapshot.Work{Agent: s.d.f.activity.Agent(id)}
+func (s *session) work(id string) view.Work {
+	w := view.Work{AgentActivity: s.d.f.activity.Agent(id)}
 	if l, ok := s.d.f.history.LiveEnd(id, writingKept); ok {
 		if w.Writing = l.Text; l.Verdict {
 			w.Writing = l.Message

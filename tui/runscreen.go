@@ -9,31 +9,28 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
-	"github.com/arbiter-cli/arbiter/tui/tile"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // runScreen is the screen of a run: task, agents, plan, conversation.
 type runScreen struct {
 	d      *app
-	roster *pages.Roster
-	strip  *pages.PlanStrip
-	board  tile.Board
+	roster *view.PageRoster
+	strip  *view.PlanStrip
+	board  view.TileBoard
 	talk   *reader
 
-	tiled  bool            // as last drawn
-	rows   []pages.Agent   // one for each agent
-	folded map[string]bool // agents whose subagents a person has folded or unfolded
+	tiled  bool             // as last drawn
+	rows   []view.PageAgent // one for each agent
+	folded map[string]bool  // agents whose subagents a person has folded or unfolded
 }
 
 func newRunScreen(d *app) *runScreen {
-	w := &runScreen{d: d, roster: pages.NewRoster(d.look), strip: pages.NewPlanStrip(d.look)}
-	w.talk = d.reader(&source{thread: d.f.history.Talk(), render: eventview.Talk, live: w.speaking})
+	w := &runScreen{d: d, roster: view.NewRoster(d.look), strip: view.NewPlanStrip(d.look)}
+	w.talk = d.reader(&source{thread: d.f.history.Talk(), render: view.EventTalk, live: w.speaking})
 	return w
 }
 
@@ -77,12 +74,12 @@ func (w *runScreen) renew() {
 		w.strip.Set(nil, nil)
 		return
 	}
-	w.rows = snapshot.AgentRows(s, w.d.session.work, w.d.now())
+	w.rows = view.AgentRows(s, w.d.session.work, w.d.now())
 	for i := range w.rows {
 		w.rows[i].Open = !w.folded[w.rows[i].ID]
 	}
 	w.roster.Set(w.rows)
-	w.strip.Set(snapshot.Steps(s, s.Task.Plan), snapshot.Tasks(s))
+	w.strip.Set(view.SnapshotSteps(s, s.Task.Plan), view.SnapshotTasks(s))
 }
 
 // title draws the screen's name and the task, and returns how many rows they take.
@@ -95,7 +92,7 @@ func (w *runScreen) title(c render.Canvas) int {
 	x := c.Line(0, 0, head)
 	task := ""
 	if w.d.session.state != nil {
-		if confinement := snapshot.Confinement(&w.d.session.state.Options, w.d.look.Glyphs); width >= 72 &&
+		if confinement := view.Confinement(&w.d.session.state.Options, w.d.look.Glyphs); width >= 72 &&
 			x+confinement.Width()+32 <= width {
 			c.Right(0, confinement)
 			width -= confinement.Width() + 2

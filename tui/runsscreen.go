@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // renewRuns is how often the list of runs is read again while it is visible.
@@ -22,7 +22,7 @@ const renewRuns = 5 * time.Second
 // sessionsScreen lists the runs of all directories.
 type sessionsScreen struct {
 	d       *app
-	page    *pages.Sessions
+	page    *view.Sessions
 	list    []RunInfo // all of them
 	known   bool      // all are in the list; otherwise only the resumable ones of this directory
 	problem string    // why the list is incomplete
@@ -33,7 +33,7 @@ type sessionsScreen struct {
 }
 
 func newSessionsScreen(d *app) *sessionsScreen {
-	return &sessionsScreen{d: d, page: pages.NewSessions(d.look)}
+	return &sessionsScreen{d: d, page: view.NewSessions(d.look)}
 }
 
 func (r *sessionsScreen) context() keys.Context { return keys.Sessions }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
@@ -27,7 +27,7 @@ func play(t *testing.T, w, h int, change func(*Options, *fakeHost), act func(s *
 	tuitest.Play(t, w, h, func(stage *tuitest.Stage) {
 		host := &fakeHost{t: t, found: Findings{Claude: "2.1.329", Path: "/usr/bin/claude", Login: LoginYes,
 			Account: "weaver@loom.example", CWD: "/home/weaver/loom"}}
-		o := Options{Screen: stage.Screen, Host: host, Theme: "dark", Mouse: true, Notify: notify.Options{Bell: true}}
+		o := Options{Screen: stage.Screen, Host: host, Theme: "dark", Mouse: true, Notify: render.NotifyOptions{Bell: true}}
 		if change != nil {
 			change(&o, host)
 		}

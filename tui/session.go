@@ -6,9 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/pages"
-	"github.com/arbiter-cli/arbiter/tui/slash"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // session is the run that is shown: it inspects, begins, follows and leaves it.
@@ -50,17 +48,17 @@ func (s *session) lacks() bool {
 	return lack
 }
 
-func (s *session) lack() (pages.Lack, bool) {
+func (s *session) lack() (view.PageLack, bool) {
 	f := s.found
 	switch {
 	case !s.known || s.rehearse || s.state != nil && s.state.Options.Rehearsal:
 		return 0, false
 	case f.Claude == "" && f.Missing:
-		return pages.NoClaude, true
+		return view.NoClaude, true
 	case f.Claude == "":
-		return pages.OddClaude, true
+		return view.OddClaude, true
 	case f.Login == LoginNo:
-		return pages.LoggedOut, true
+		return view.LoggedOut, true
 	}
 	return 0, false
 }
@@ -144,7 +142,7 @@ func (s *session) dangers() []string {
 	if s.rehearse {
 		return []string{"REHEARSAL"}
 	}
-	if s.found.Permissions != snapshot.AllowAll {
+	if s.found.Permissions != view.AllowAll {
 		return nil
 	}
 	if s.found.Sandbox == "off" {
@@ -207,8 +205,8 @@ func (s *session) agents() []*supervisor.Agent {
 // names returns a function that returns the names of parties, for a worker.
 func (s *session) names() func(string) string {
 	state := s.state
-	return func(id string) string { return slash.Name(state, id) }
+	return func(id string) string { return view.SlashName(state, id) }
 }
 
 // name returns the name of a party.
-func (s *session) name(id string) string { return slash.Name(s.state, id) }
+func (s *session) name(id string) string { return view.SlashName(s.state, id) }

@@ -7,15 +7,14 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // settingsScreen lists the settings of the program, and changes them in the person's configuration file.
 type settingsScreen struct {
 	d    *app
-	page *pages.Settings
+	page *view.PageSettings
 	list []Setting
 	file string
 	read bool   // a worker is reading, or has read
@@ -25,7 +24,7 @@ type settingsScreen struct {
 }
 
 func newSettingsScreen(d *app) *settingsScreen {
-	return &settingsScreen{d: d, page: pages.NewSettings(d.look), note: "Reading …"}
+	return &settingsScreen{d: d, page: view.NewSettings(d.look), note: "Reading …"}
 }
 
 func (s *settingsScreen) context() keys.Context                { return keys.Settings }
@@ -60,10 +59,10 @@ func (s *settingsScreen) renew() {
 	})
 }
 
-func settingRows(list []Setting) []pages.Setting {
-	rows := make([]pages.Setting, 0, len(list))
+func settingRows(list []Setting) []view.PageSetting {
+	rows := make([]view.PageSetting, 0, len(list))
 	for _, s := range list {
-		rows = append(rows, pages.Setting{Name: s.Name, Value: sanitize.Line(s.Value, 200), About: s.About,
+		rows = append(rows, view.PageSetting{Name: s.Name, Value: sanitize.Line(s.Value, 200), About: s.About,
 			Source: sanitize.Line(s.Source, 0), Default: s.Default, Choices: s.Choices, When: s.When})
 	}
 	return rows
@@ -97,20 +96,20 @@ func (s *settingsScreen) again() {
 }
 
 // change offers the allowed values of a setting, or lets a person write one.
-func (s *settingsScreen) change(at pages.Setting) {
+func (s *settingsScreen) change(at view.PageSetting) {
 	if len(at.Choices) == 0 {
 		s.d.toInput()
 		s.d.prompt.input.SetText("/settings " + at.Name + " " + at.Value)
 		s.d.prompt.write()
 		return
 	}
-	items := []editor.Item{}
+	items := []view.EditorItem{}
 	for _, c := range at.Choices {
 		note := ""
 		if c == at.Value {
 			note = "now"
 		}
-		items = append(items, editor.Item{Text: c, Note: note, Value: c})
+		items = append(items, view.EditorItem{Text: c, Note: note, Value: c})
 	}
 	s.d.choose(at.Name, "", items, func(v any) { settingActions{s.d}.change(at.Name, v.(string)) })
 }
@@ -140,7 +139,7 @@ func (a settingActions) change(name, value string) {
 				}
 			}
 			if name == "theme" && value != "" {
-				d.commands.themeCommand(editor.Command{Args: []string{value}})
+				d.commands.themeCommand(view.EditorCommand{Args: []string{value}})
 			}
 		})
 	})
@@ -148,7 +147,7 @@ func (a settingActions) change(name, value string) {
 
 // command is /settings: it shows the page; with a name, that setting; with a value, it changes the setting.
 // The value "default" removes it from the file.
-func (a settingActions) command(c editor.Command) bool {
+func (a settingActions) command(c view.EditorCommand) bool {
 	d := a.d
 	name, value, given := strings.Cut(strings.TrimSpace(c.Arg(0)), " ")
 	if given {

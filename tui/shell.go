@@ -9,9 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/shellcard"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // shellLimit is the time limit of a person's own command.
@@ -20,7 +19,7 @@ const shellLimit = 10 * time.Minute
 // shell runs a person's own commands, one at a time, and shows each on a card.
 type shell struct {
 	d      *app
-	card   *shellcard.Card    // the last one; nil: there was none
+	card   *view.ShellCard    // the last one; nil: there was none
 	cancel context.CancelFunc // ends it
 	shown  *dialog            // its card, nil while it is closed
 	follow bool               // keep the end of the output visible
@@ -51,7 +50,7 @@ func (sh *shell) run(line string) bool {
 	if s := sh.d.session.state; s != nil {
 		dir = s.Options.CWD
 	}
-	card := shellcard.New(line, now())
+	card := view.NewCard(line, now())
 	ctx, cancel := context.WithTimeout(sh.d.f.ctx, sh.limit)
 	sh.card, sh.cancel, sh.follow = card, cancel, true
 	out := hintingWriter{card, func() { hint(sh.d.f.pump.again) }}
@@ -81,7 +80,7 @@ func (sh *shell) end(ctx context.Context, code int, err error) string {
 
 // hintingWriter triggers a repaint when there is output.
 type hintingWriter struct {
-	card    *shellcard.Card
+	card    *view.ShellCard
 	repaint func()
 }
 
@@ -92,7 +91,7 @@ func (w hintingWriter) Write(p []byte) (int, error) {
 }
 
 // ended is called when a command has ended.
-func (sh *shell) ended(card *shellcard.Card) {
+func (sh *shell) ended(card *view.ShellCard) {
 	if !sh.inSight() {
 		sh.d.flash("Your command has ended. ! shows it: " + card.Line())
 	}
@@ -166,10 +165,10 @@ func (sh *shell) add() {
 }
 
 // data returns the card as a dialog.
-func (sh *shell) data() pages.AskData {
-	data := pages.AskData{
+func (sh *shell) data() view.AskData {
+	data := view.AskData{
 		Title: "Your command", Tone: render.FrameFocus, Head: sh.card.Head(now()), Body: sh.card.Body,
-		Choices: []pages.Choice{{Value: yes, Label: "Add it to the input"}},
+		Choices: []view.PageChoice{{Value: yes, Label: "Add it to the input"}},
 		Note:    "Esc closes it.",
 	}
 	if !sh.card.Over() {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/ritual"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // situations are what a user may see: every page, dialog, list and mode of the screen.
@@ -50,7 +50,7 @@ var situations = []struct {
 	{name: "crowd-asked", act: func(s *scene) { s.crowd(); s.Press("Alt+p") },
 		says: []string{"y Allow once"}, wide: []string{"rm -rf build && mkdir build"}},
 	{name: "figures", change: func(o *Options, _ *fakeHost) {
-		o.Ritual, o.Still = Ritual{Scene: true, Human: ritual.Smith}, true
+		o.Ritual, o.Still = Ritual{Scene: true, Human: view.RitualSmith}, true
 	}, act: (*scene).crowd, says: []string{"asks leave"}, golden: true},
 	{name: "stalled", act: (*scene).stalled, says: []string{"again in"},
 		wide: []string{"API overloaded", "again in 0:3", "rate limited", "without a word"}},

@@ -12,53 +12,51 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/editor"
-	"github.com/arbiter-cli/arbiter/tui/slash"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // commands executes slash commands.
 type commands struct{ d *app }
 
 // slashHere are the slash commands of the screen itself.
-var slashHere map[string]func(d *app, c editor.Command) bool
+var slashHere map[string]func(d *app, c view.EditorCommand) bool
 
 func init() { // in init, because they refer to the app
-	always := func(do func(d *app)) func(*app, editor.Command) bool {
-		return func(d *app, _ editor.Command) bool { do(d); return true }
+	always := func(do func(d *app)) func(*app, view.EditorCommand) bool {
+		return func(d *app, _ view.EditorCommand) bool { do(d); return true }
 	}
-	slashHere = map[string]func(d *app, c editor.Command) bool{
+	slashHere = map[string]func(d *app, c view.EditorCommand) bool{
 		"now": always(func(d *app) {
 			d.open(newTextScreen(d, "WHAT GOES ON", func(s *supervisor.State) string {
-				return snapshot.Now(s, d.session.work, d.now())
+				return view.Now(s, d.session.work, d.now())
 			}))
 		}),
 		"plan":    always(func(d *app) { d.open(newPlanScreen(d)) }),
-		"allow":   func(d *app, c editor.Command) bool { return d.permissions.permitCommand(c) },
-		"deny":    func(d *app, c editor.Command) bool { return d.permissions.permitCommand(c) },
-		"focus":   func(d *app, c editor.Command) bool { d.focusOn(c.Arg(0)); return true },
+		"allow":   func(d *app, c view.EditorCommand) bool { return d.permissions.permitCommand(c) },
+		"deny":    func(d *app, c view.EditorCommand) bool { return d.permissions.permitCommand(c) },
+		"focus":   func(d *app, c view.EditorCommand) bool { d.focusOn(c.Arg(0)); return true },
 		"logbook": always((*app).openLogbook),
 		"halt":    always(func(d *app) { d.session.halt() }),
-		"attach": func(d *app, c editor.Command) bool {
+		"attach": func(d *app, c view.EditorCommand) bool {
 			d.f.post(func() { d.session.attach(c.Arg(0)) }) // after the command is removed from the input
 			return true
 		},
 		"inbox":    always(func(d *app) { d.f.post(d.inbox.open) }), // after the command is removed from the input
 		"answer":   always(func(d *app) { d.f.post(d.inbox.open) }),
-		"changes":  func(d *app, c editor.Command) bool { return d.changes.command(c) },
+		"changes":  func(d *app, c view.EditorCommand) bool { return d.changes.command(c) },
 		"model":    always(func(d *app) { d.commands.chooseModel("") }),
-		"settings": func(d *app, c editor.Command) bool { return settingActions{d}.command(c) },
-		"revert":   func(d *app, c editor.Command) bool { return d.changes.revertCommand(c) },
+		"settings": func(d *app, c view.EditorCommand) bool { return settingActions{d}.command(c) },
+		"revert":   func(d *app, c view.EditorCommand) bool { return d.changes.revertCommand(c) },
 		"land":     always(func(d *app) { d.changes.askLand(nil) }),
-		"explain":  func(d *app, c editor.Command) bool { return d.commands.explainCommand(c) },
+		"explain":  func(d *app, c view.EditorCommand) bool { return d.commands.explainCommand(c) },
 		"timeline": always(func(d *app) { d.open(newTimelineScreen(d)) }),
 		"runs":     always(func(d *app) { d.open(newSessionsScreen(d)) }),
-		"resume":   func(d *app, c editor.Command) bool { return d.commands.resumeCommand(c) },
-		"file":     func(d *app, c editor.Command) bool { return d.commands.fileCommand(c) },
-		"image":    func(d *app, c editor.Command) bool { return d.commands.imageCommand(c) },
-		"save":     func(d *app, c editor.Command) bool { return d.commands.saveCommand(c) },
-		"theme":    func(d *app, c editor.Command) bool { return d.commands.themeCommand(c) },
-		"search":   func(d *app, c editor.Command) bool { return d.commands.searchCommand(c) },
+		"resume":   func(d *app, c view.EditorCommand) bool { return d.commands.resumeCommand(c) },
+		"file":     func(d *app, c view.EditorCommand) bool { return d.commands.fileCommand(c) },
+		"image":    func(d *app, c view.EditorCommand) bool { return d.commands.imageCommand(c) },
+		"save":     func(d *app, c view.EditorCommand) bool { return d.commands.saveCommand(c) },
+		"theme":    func(d *app, c view.EditorCommand) bool { return d.commands.themeCommand(c) },
+		"search":   func(d *app, c view.EditorCommand) bool { return d.commands.searchCommand(c) },
 		"copy":     always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
 		"edit":     always(func(d *app) { d.f.post(d.prompt.edit) }), // after the command is removed from the input
 		"help":     always(func(d *app) { d.open(newHelpScreen(d)) }),
@@ -68,15 +66,15 @@ func init() { // in init, because they refer to the app
 }
 
 // slash executes a slash command.
-func (cs *commands) slash(c editor.Command) bool {
+func (cs *commands) slash(c view.EditorCommand) bool {
 	if c.Name == "deny" && cs.d.permissions.refusing() {
 		return cs.d.permissions.permitCommand(c) // the text is the reason
 	}
-	body, ok, err := slash.For(cs.d.session.state, c)
-	answer, answered := slash.Answers[c.Name]
+	body, ok, err := view.CommandsFor(cs.d.session.state, c)
+	answer, answered := view.SlashAnswers[c.Name]
 	switch {
 	case err != nil:
-		cs.d.flash(editor.Sentence(err.Error()))
+		cs.d.flash(view.Sentence(err.Error()))
 		return false
 	case !ok && answered:
 		cs.answer(answer, c.Arg(0))
@@ -96,7 +94,7 @@ func (cs *commands) slash(c editor.Command) bool {
 }
 
 // answer shows the text that answers a command.
-func (cs *commands) answer(t slash.Answer, arg string) {
+func (cs *commands) answer(t view.SlashAnswer, arg string) {
 	cs.d.open(newTextScreen(cs.d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
 
@@ -125,7 +123,7 @@ func (cs *commands) order(body contract.CommandBody) bool {
 	case contract.Choose:
 		return cs.d.recovery.take(b.Option)
 	case contract.Configure:
-		if b.Permissions == snapshot.AllowAll && !b.AcceptRisk {
+		if b.Permissions == view.AllowAll && !b.AcceptRisk {
 			return cs.d.permissions.askAllowAll(b)
 		}
 	}
@@ -133,7 +131,7 @@ func (cs *commands) order(body contract.CommandBody) bool {
 }
 
 // resumeCommand resumes a run.
-func (cs *commands) resumeCommand(c editor.Command) bool {
+func (cs *commands) resumeCommand(c view.EditorCommand) bool {
 	if cs.d.session.run != nil && !cs.d.session.over() {
 		cs.d.flash("A run is being played. Leave it first: /quit.")
 		return false
@@ -153,7 +151,7 @@ func (cs *commands) resumeCommand(c editor.Command) bool {
 	return false
 }
 
-func (cs *commands) fileCommand(c editor.Command) bool {
+func (cs *commands) fileCommand(c view.EditorCommand) bool {
 	if c.Arg(0) == "" {
 		cs.documents()
 	} else {
@@ -163,7 +161,7 @@ func (cs *commands) fileCommand(c editor.Command) bool {
 }
 
 // saveCommand writes the conversation into a file.
-func (cs *commands) saveCommand(c editor.Command) bool {
+func (cs *commands) saveCommand(c view.EditorCommand) bool {
 	name := c.Arg(0)
 	if name == "" {
 		name = "arbiter-" + time.Now().Format("2006-01-02-150405") + ".md"
@@ -184,7 +182,7 @@ func (cs *commands) saveCommand(c editor.Command) bool {
 }
 
 // themeCommand changes the colours.
-func (cs *commands) themeCommand(c editor.Command) bool {
+func (cs *commands) themeCommand(c view.EditorCommand) bool {
 	o := cs.d.f.options
 	o.Theme = c.Arg(0)
 	look, err := newLook(o, cs.d.f.screen.Colors())
@@ -197,7 +195,7 @@ func (cs *commands) themeCommand(c editor.Command) bool {
 	return true
 }
 
-func (cs *commands) searchCommand(c editor.Command) bool {
+func (cs *commands) searchCommand(c view.EditorCommand) bool {
 	cs.d.search.begin(cs.d.runScreen.talk)
 	cs.d.search.typing, cs.d.search.text = false, c.Rest
 	cs.d.prompt.read()
@@ -208,13 +206,13 @@ func (cs *commands) searchCommand(c editor.Command) bool {
 // pickDocument lets the person choose a file of requirements.
 func (cs *commands) pickDocument(list []Document) {
 	cs.d.word = flash{}
-	items := make([]editor.Item, 0, len(list))
+	items := make([]view.EditorItem, 0, len(list))
 	for _, f := range list {
 		note := words.Bytes(f.Bytes)
 		if f.Title != "" {
 			note = sanitize.Line(f.Title, 60) + "  " + note
 		}
-		items = append(items, editor.Item{Text: f.Path, Note: note, Value: f.Path})
+		items = append(items, view.EditorItem{Text: f.Path, Note: note, Value: f.Path})
 	}
 	cs.d.choose("Requirements", "There is no Markdown file in this workspace.", items,
 		func(v any) { cs.give(v.(string)) })
@@ -229,7 +227,7 @@ func (cs *commands) give(path string) {
 				cs.d.flash(err.Error())
 				return
 			}
-			if !cs.d.prompt.submit(words.Requirements(slash.Word(path), text)) {
+			if !cs.d.prompt.submit(words.Requirements(view.SlashWord(path), text)) {
 				cs.d.flash("Not sent: " + cs.d.word.text)
 			}
 		})
@@ -257,8 +255,8 @@ func (cs *commands) chooseSummon() {
 
 // modeCommand spawns an Orchestrator, if the run has the mode.
 func (cs *commands) modeCommand(mode string) bool {
-	if !slash.HasMode(cs.d.session.state, mode) {
-		cs.d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", slash.Word(mode)))
+	if !view.HasMode(cs.d.session.state, mode) {
+		cs.d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", view.SlashWord(mode)))
 		return false
 	}
 	return cs.d.session.send(contract.ForceAgent{Mode: mode})

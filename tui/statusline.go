@@ -8,18 +8,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
-	"github.com/arbiter-cli/arbiter/tui/notify"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/slash"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // statusData returns the content of the status line.
-func (d *app) statusData() pages.StatusData {
-	data := pages.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Hint: "F1 help"}
+func (d *app) statusData() view.StatusData {
+	data := view.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Hint: "F1 help"}
 	if d.session.state != nil {
-		data = snapshot.Status(d.session.state, d.now())
+		data = view.SnapshotStatus(d.session.state, d.now())
 		data.Hint = "F1 help"
 	}
 	if d.session.state == nil {
@@ -66,8 +63,8 @@ func (d *app) statusData() pages.StatusData {
 }
 
 // moment returns the state that the title and notifications show.
-func (d *app) moment() notify.Moment {
-	m := notify.Moment{Where: filepath.Base(d.session.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
+func (d *app) moment() render.NotifyMoment {
+	m := render.NotifyMoment{Where: filepath.Base(d.session.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
 	s := d.session.state
 	if d.session.found.CWD == "" || s == nil {
 		m.Where = ""
@@ -75,15 +72,15 @@ func (d *app) moment() notify.Moment {
 	if s == nil {
 		return m
 	}
-	for _, i := range snapshot.Inbox(s) {
-		w := notify.Wait{Call: i.ID, For: eventtext.Asks(i, slash.Name(s, i.Agent))}
+	for _, i := range view.Inbox(s) {
+		w := render.NotifyWait{Call: i.ID, For: eventtext.Asks(i, view.SlashName(s, i.Agent))}
 		if i.Kind == supervisor.InboxPermission {
 			w.Call = "permission " + i.Agent
 		}
 		m.Awaited = append(m.Awaited, w)
 	}
-	m.Word = strings.ToLower(snapshot.PhaseWord(s.Task.Phase))
-	if b := snapshot.Stalled(s); b != nil {
+	m.Word = strings.ToLower(view.PhaseWord(s.Task.Phase))
+	if b := view.Stalled(s); b != nil {
 		m.Word = b.Trouble()
 	}
 	for i := range s.Agents {

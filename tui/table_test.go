@@ -7,9 +7,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // TestEveryKeyMeansSomething: each key does on its screen what the table of keys says, and the help of that
@@ -72,7 +71,7 @@ func TestHelpListsEveryKey(t *testing.T) {
 			}
 		}
 		if c == keys.Insert || c == keys.Normal {
-			for _, s := range editor.Commands {
+			for _, s := range view.EditorCommands {
 				if !slices.Contains(listed, s.Usage()+" "+s.Help) {
 					t.Errorf("the help of %q lacks %s", c, s.Usage())
 				}
@@ -83,10 +82,10 @@ func TestHelpListsEveryKey(t *testing.T) {
 
 // TestEverySlashCommandIsDone: every command that the editor accepts has a handler.
 func TestEverySlashCommandIsDone(t *testing.T) {
-	for _, s := range editor.Commands {
-		_, order, _ := slash.For(nil, editor.Command{Name: s.Name, Rest: "set x"})
+	for _, s := range view.EditorCommands {
+		_, order, _ := view.CommandsFor(nil, view.EditorCommand{Name: s.Name, Rest: "set x"})
 		_, here := slashHere[s.Name]
-		_, answers := slash.Answers[s.Name]
+		_, answers := view.SlashAnswers[s.Name]
 		if !order && !here && !answers {
 			t.Errorf("no handler for /%s", s.Name)
 		}
@@ -94,13 +93,13 @@ func TestEverySlashCommandIsDone(t *testing.T) {
 			t.Errorf("/%s is done twice", s.Name)
 		}
 	}
-	for name := range slash.Answers {
-		if _, ok := editor.Lookup(name); !ok {
+	for name := range view.SlashAnswers {
+		if _, ok := view.Lookup(name); !ok {
 			t.Errorf("/%s cannot be written", name)
 		}
 	}
 	for name := range slashHere {
-		if _, ok := editor.Lookup(name); !ok {
+		if _, ok := view.Lookup(name); !ok {
 			t.Errorf("/%s cannot be written", name)
 		}
 	}

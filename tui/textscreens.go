@@ -8,12 +8,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/listview"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // painted is the common part of pages.
@@ -82,11 +80,11 @@ func wheel(p scrolls, click func(x, y int)) mouseHandler {
 // helpScreen lists the keys of the screen on which it was opened, and the commands.
 type helpScreen struct {
 	d    *app
-	page *pages.Help
+	page *view.Help
 }
 
 func newHelpScreen(d *app) *helpScreen {
-	h := &helpScreen{d, pages.NewHelp(d.look)}
+	h := &helpScreen{d, view.NewHelp(d.look)}
 	title, groups := helpFor(d.context(), d.screen().writes())
 	h.page.Set(title, groups)
 	return h
@@ -104,24 +102,24 @@ type textScreen struct {
 	d     *app
 	title string
 	text  func(*supervisor.State) string
-	view  *listview.View
+	view  *view.ListView
 }
 
 func newTextScreen(d *app, title string, text func(*supervisor.State) string) *textScreen {
-	t := &textScreen{d: d, title: title, text: text, view: listview.New(d.look)}
+	t := &textScreen{d: d, title: title, text: text, view: view.NewListView(d.look)}
 	t.view.SetSource(t)
 	t.view.Top()
 	t.view.OnCopy(d.copy)
 	return t
 }
 
-// Len, Stamp, Block and Tail implement listview.Source: one block.
-func (t *textScreen) Len() int                    { return 1 }
-func (t *textScreen) Stamp(int) uint64            { return 0 }
-func (t *textScreen) Tail(_ int) []listview.Block { return nil }
+// Len, Stamp, Block and Tail implement view.BlockSource: one block.
+func (t *textScreen) Len() int                { return 1 }
+func (t *textScreen) Stamp(int) uint64        { return 0 }
+func (t *textScreen) Tail(_ int) []view.Block { return nil }
 
-func (t *textScreen) Block(_, width int, _ bool) listview.Block {
-	return listview.Block{
+func (t *textScreen) Block(_, width int, _ bool) view.Block {
+	return view.Block{
 		Gutter: render.Frame, Lines: markdown.Markdown(sanitize.Text(t.text(t.d.session.state)),
 			markdown.Options{Width: width, Look: t.d.look}),
 	}
@@ -141,16 +139,16 @@ func (t *textScreen) draw(s tcell.Screen, x, y, w, h int) {
 }
 
 func (t *textScreen) act(a keys.Action, _ string) bool {
-	return t.d.scroll(&reader{View: t.view}, a)
+	return t.d.scroll(&reader{ListView: t.view}, a)
 }
 
 // helpFor lists the keys that work in a context.
-func helpFor(c keys.Context, writes bool) (string, []pages.HelpGroup) {
-	var groups []pages.HelpGroup
+func helpFor(c keys.Context, writes bool) (string, []view.HelpGroup) {
+	var groups []view.HelpGroup
 	group := func(title string, list []keys.Binding) {
-		g := pages.HelpGroup{Title: title}
+		g := view.HelpGroup{Title: title}
 		for _, b := range list {
-			g.Rows = append(g.Rows, pages.HelpRow{Keys: strings.Join(b.Keys, "  "), Text: b.Help})
+			g.Rows = append(g.Rows, view.HelpRow{Keys: strings.Join(b.Keys, "  "), Text: b.Help})
 		}
 		if len(g.Rows) > 0 {
 			groups = append(groups, g)
@@ -171,9 +169,9 @@ func helpFor(c keys.Context, writes bool) (string, []pages.HelpGroup) {
 		group("When writing (i)", append(append([]keys.Binding{}, keys.Editing...), keys.Own(keys.Insert)...))
 	}
 	if writes {
-		g := pages.HelpGroup{Title: "Commands"}
-		for _, s := range editor.Commands {
-			g.Rows = append(g.Rows, pages.HelpRow{Keys: s.Usage(), Text: s.Help})
+		g := view.HelpGroup{Title: "Commands"}
+		for _, s := range view.EditorCommands {
+			g.Rows = append(g.Rows, view.HelpRow{Keys: s.Usage(), Text: s.Help})
 		}
 		groups = append(groups, g)
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/timeline"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // timelineScreen shows what the agents of the run did at which time.
 type timelineScreen struct {
 	d    *app
-	view timeline.View
+	view view.TimelineView
 	x, y int // as last drawn
 }
 
@@ -31,7 +31,7 @@ func (t *timelineScreen) draw(s tcell.Screen, x, y, w, h int) {
 	c := render.On(s, x, y, w, h, t.d.look)
 	c.Clear(render.Base)
 	t.x, t.y = x, y
-	f := timeline.Frame{Look: t.d.look, Now: t.d.now(), Names: t.names()}
+	f := view.TimelineFrame{Look: t.d.look, Now: t.d.now(), Names: t.names()}
 	if t.d.f.partial {
 		f.Note = "what came before is still being read"
 	}

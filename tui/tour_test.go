@@ -3,7 +3,7 @@ package tui
 import (
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/tui/tour"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // TestTour: it goes from card to card and back, and ends where it began. It is offered to a user who has no
@@ -12,7 +12,7 @@ func TestTour(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.ExpectNot("/tour") // an earlier input exists
 		s.Type("/tour\n")
-		for range len(tour.Steps()) - 1 {
+		for range len(view.TourSteps()) - 1 {
 			s.Press("Enter")
 		}
 		s.Expect("6 of 6: Leave", "▸e End")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/ritual"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // TestTraffic bounds what is sent to the terminal, in bytes per second: little while only seconds and
@@ -35,7 +35,7 @@ func TestTraffic(t *testing.T) {
 				screen := line.screen(t)
 				host := &fakeHost{t: t, found: Findings{Claude: "2.1.329", Login: LoginYes, CWD: "/home/weaver/loom"}}
 				f, err := New(Options{Screen: screen, Host: host, Theme: "dark", Still: tt.still,
-					Begin: &Begin{Task: "Let the shop export invoices"}, Ritual: Ritual{Scene: tt.scene, Human: ritual.Smith}})
+					Begin: &Begin{Task: "Let the shop export invoices"}, Ritual: Ritual{Scene: tt.scene, Human: view.RitualSmith}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -5,9 +5,8 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // quit is the answer that leaves the program.
@@ -31,11 +30,11 @@ func (ds *dialogs) askTrust() {
 	}
 	items := f.Trust.Items
 	// No single key trusts: a task may begin with any letter.
-	g := ds.show(pages.AskData{
+	g := ds.show(view.AskData{
 		Title: "Trust this workspace?", Tone: render.Alert,
 		Head: []render.Line{render.Of(render.Base, head), render.Of(render.Dim, sanitize.Line(f.CWD, 200))},
 		Body: func(width int) []render.Line { return trustLines(items, width) },
-		Choices: []pages.Choice{
+		Choices: []view.PageChoice{
 			{Value: no, Key: 'w', Label: "Go on without"},
 			{Value: yes, Label: "Trust it, as it is now", Irreversible: true},
 			{Value: quit, Key: 'q', Label: "Quit"},
@@ -77,14 +76,14 @@ func trustLines(items []TrustItem, width int) []render.Line {
 			file = i.File
 			lines = append(lines, render.WrapText(render.Strong, sanitize.Line(file, 300), width)...)
 		}
-		text := slash.Word(i.Kind)
+		text := view.SlashWord(i.Kind)
 		if i.Name != "" {
 			text += " " + sanitize.Line(i.Name, 120)
 		}
 		text += ": " + sanitize.Line(i.What, 300)
 		role := render.Base
 		if i.How != "" {
-			role, text = render.Warn, fmt.Sprintf("%s: %s", slash.Word(i.How), text)
+			role, text = render.Warn, fmt.Sprintf("%s: %s", view.SlashWord(i.How), text)
 		}
 		for _, l := range render.WrapText(role, text, max(width-2, 1)) {
 			lines = append(lines, append(render.Line{{Text: "  ", Role: render.Base}}, l...))

@@ -7,10 +7,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/editor"
-	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // problem is the last error that has recovery options, as long as they are valid.
@@ -82,7 +80,7 @@ func (rec *recovery) drawWays(c render.Canvas, hint string) {
 	space := w - render.Width(mark) - render.Width(hint) - 2
 	l := render.Line{{Text: mark, Role: render.Bad}}
 	if space >= 12 {
-		l = append(l, render.Span{Text: render.Shorten(slash.Word(rec.problem.text), space,
+		l = append(l, render.Span{Text: render.Shorten(view.SlashWord(rec.problem.text), space,
 			rec.d.look.Glyphs.Ellipsis) + "  ", Role: render.Base})
 	}
 	l = append(l, render.Span{Text: hint, Role: render.Key})
@@ -96,7 +94,7 @@ func (rec *recovery) askWay() {
 		rec.d.flash("No way out is offered: nothing is in the way.")
 		return
 	}
-	data := pages.AskData{
+	data := view.AskData{
 		Title: "Ways out", Tone: render.Alert,
 		Head: []render.Line{{{Text: rec.d.session.name(rec.problem.id), Role: render.Speaker(rec.problem.id)}}},
 		Body: func(width int) []render.Line { return rec.problemLines(width, rec.problem.text, outside) },
@@ -113,11 +111,11 @@ func (rec *recovery) askWay() {
 			}
 		}
 		used = append(used, key)
-		data.Choices = append(data.Choices, pages.Choice{Value: o, Key: key, Label: wayWords[o],
+		data.Choices = append(data.Choices, view.PageChoice{Value: o, Key: key, Label: wayWords[o],
 			Irreversible: o == "cancel" || o == "abort"})
 	}
 	if len(choices) == 0 {
-		data.Choices = []pages.Choice{{Value: "", Key: 'y', Label: "So be it"}}
+		data.Choices = []view.PageChoice{{Value: "", Key: 'y', Label: "So be it"}}
 	}
 	g := rec.d.dialogs.show(data, func(option string) {
 		if option == "" {
@@ -158,13 +156,13 @@ func (rec *recovery) take(option string) bool {
 }
 
 // wayCandidates complete /choose.
-func (rec *recovery) wayCandidates() []editor.Candidate {
+func (rec *recovery) wayCandidates() []view.Candidate {
 	if rec.d.session.state == nil {
 		return nil
 	}
-	var list []editor.Candidate
+	var list []view.Candidate
 	for _, o := range rec.d.session.state.Question.Recovery.Options {
-		list = append(list, editor.Candidate{Text: slash.Word(o), Note: wayWords[o]})
+		list = append(list, view.Candidate{Text: view.SlashWord(o), Note: wayWords[o]})
 	}
 	return list
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 var (
@@ -34,7 +34,7 @@ func toolShell() (string, error) {
 // environ builds a child's environment: the inherited variables, those of the configuration, and those that
 // the driver forces. The subreaper adds its mark.
 func environ(inherited []string, extra map[string]string) []string {
-	env := childenv.From(inherited, extra)
+	env := proctree.EnvFrom(inherited, extra)
 	for _, entry := range envDefaults {
 		name, value, _ := strings.Cut(entry, "=")
 		if _, set := env[name]; !set {
@@ -45,5 +45,5 @@ func environ(inherited []string, extra map[string]string) []string {
 		name, value, _ := strings.Cut(entry, "=")
 		env[name] = value
 	}
-	return childenv.List(env)
+	return proctree.EnvList(env)
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // The CLI of the live tests, "" if there is none: the machine's, or a stand-in named by ARBITER_CLAUDE and
 // ARBITER_CLAUDE_ARGS. It is found before the environment is cleared.
 var (
-	realCLI  = wirecase.Find(filepath.Join("..", ".."))
+	realCLI  = corpus.FindCLI(filepath.Join("..", ".."))
 	realArgs = strings.Fields(os.Getenv("ARBITER_CLAUDE_ARGS"))
 )
 
@@ -66,7 +66,7 @@ func run(m *testing.M) int {
 		"ARBITER_LONG": long} {
 		os.Setenv(name, value)
 	}
-	wirecase.HeedSignals()
+	corpus.HeedSignals()
 	release, err := proctree.BecomeSubreaper()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -140,5 +140,5 @@ func realSpec(t *testing.T) bridge.ClaudeSpec {
 	if long.MatchString(t.Name()) {
 		realAtNight(t)
 	}
-	return bridge.ClaudeSpec{Path: wirecase.Required(t, realCLI), Args: realArgs}
+	return bridge.ClaudeSpec{Path: corpus.Required(t, realCLI), Args: realArgs}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -69,10 +69,10 @@ var deliveryNames = map[transcript.State]string{
 }
 
 // configDir returns the directory in which a CLI with this environment keeps its sessions.
-func configDir(env []string, cwd string) string { return childenv.ConfigDir(env, cwd) }
+func configDir(env []string, cwd string) string { return proctree.ConfigDir(env, cwd) }
 
 // lookup finds a variable in an environment.
-func lookup(env []string, name string) string { return childenv.Lookup(env, name) }
+func lookup(env []string, name string) string { return proctree.EnvLookup(env, name) }
 
 // refusedSession reports whether the CLI ended because it can neither resume nor begin the session: then
 // only another id helps.

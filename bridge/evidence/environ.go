@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // Variables a check does not get, in upper or lower case: those that open the model's API, a cloud or a
@@ -23,9 +23,9 @@ var (
 // environ returns the environment of a check: the variables that agents may inherit, those that are added for
 // this check, and no secrets of either.
 func environ(inherited []string, extra map[string]string) []string {
-	env := childenv.From(inherited, extra)
+	env := proctree.EnvFrom(inherited, extra)
 	maps.DeleteFunc(env, func(name, _ string) bool { return secret(name) || strings.HasPrefix(name, reservedPrefix) })
-	return childenv.List(env)
+	return proctree.EnvList(env)
 }
 
 func secret(name string) bool {

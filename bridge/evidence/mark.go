@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -66,8 +66,8 @@ func (w *Collector) since(ctx context.Context, p bridge.InspectParams) (*bridge.
 }
 
 func transcriptOf(p bridge.InspectParams) (path string, ok bool) {
-	env := childenv.List(childenv.From(os.Environ(), p.Env))
-	return transcript.Locate(childenv.ConfigDir(env, p.CWD), p.SessionID)
+	env := proctree.EnvList(proctree.EnvFrom(os.Environ(), p.Env))
+	return transcript.Locate(proctree.ConfigDir(env, p.CWD), p.SessionID)
 }
 
 // sinceSession reports what the session's transcript says.

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge/bootclock"
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
@@ -116,7 +116,7 @@ func (k *keeper) start(ctx context.Context, stdin, stdout *os.File, read []byte)
 	k.Log.Debug("process isolation", "namespace", isolation.String())
 	follow(cmd)
 	k.cmd, k.leases, k.exited = cmd, leases, make(chan error, 1)
-	k.until = bootclock.Now() + k.lease
+	k.until = bridge.BootTime() + k.lease
 	if err := proctree.AdoptOrphans(); err != nil {
 		k.Log.Warn("become subreaper failed", "err", err)
 	}
@@ -171,7 +171,7 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 			_ = k.cmd.Process.Signal(syscall.SIGTERM)
 			ctx = context.WithoutCancel(ctx)
 		case <-clock.C:
-			if k.lease > 0 && bootclock.Now() > k.until+endGrace {
+			if k.lease > 0 && bridge.BootTime() > k.until+endGrace {
 				_ = k.cmd.Process.Kill()
 				k.sweep()
 				<-k.exited

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
 // TestLiveTurnInANamespace: the real CLI works as the child of process 1, with and without a user
@@ -107,7 +107,7 @@ func ownedByNobody(t *testing.T) string {
 // realCLI returns the file of the CLI itself, because another user must run it from another directory.
 func realCLI(t *testing.T) string {
 	t.Helper()
-	path, err := exec.LookPath(wirecase.Claude(t, filepath.Join("..", "..")).Path)
+	path, err := exec.LookPath(corpus.Claude(t, filepath.Join("..", "..")).Path)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // credentials are paths below a home directory that contain credentials or lead to some: keys, tokens,
@@ -70,14 +70,14 @@ var caches = map[string]string{"GOCACHE": ".cache/go-build", "npm_config_cache":
 // caches returns variables that move caches into a private directory, except those that are named, or writable in
 // their usual place.
 func (m mounts) caches(env []string) (list []string) {
-	home := childenv.Lookup(env, "HOME")
+	home := proctree.EnvLookup(env, "HOME")
 	for _, name := range slices.Sorted(maps.Keys(caches)) {
 		usual := filepath.Join(home, caches[name])
 		if real, err := filepath.EvalSymlinks(usual); err == nil {
 			usual = real
 		}
 		at, exists := m[usual]
-		if exists && at.view == writable || m.above(usual) == writable || childenv.Lookup(env, name) != "" {
+		if exists && at.view == writable || m.above(usual) == writable || proctree.EnvLookup(env, name) != "" {
 			continue
 		}
 		list = append(list, name+"="+filepath.Join("/tmp/arbiter-caches", filepath.Base(usual)))

@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // probePlan is the setup of a probe: decoys and sockets in hidden directories, and the files that it must,
@@ -42,7 +42,7 @@ func newProbePlan(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*probePlan
 		b.mayWrite = append(b.mayWrite, file(path))
 	}
 	closed := []string{"/", "/etc", "/usr", "/var", "/proc/sys/kernel"}
-	if home := childenv.Lookup(cmd.Env, "HOME"); home != "" {
+	if home := proctree.EnvLookup(cmd.Env, "HOME"); home != "" {
 		closed = append(closed, home)
 	}
 	for _, path := range m.paths(readOnly, guarded, hidden, secret) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // copiedCaches are directories that tools need to write to, or to be fast: by the variable that moves one, and below
@@ -32,7 +32,7 @@ func scratchPlan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (m mounts, copies []st
 	if copies, err = m.copies(cmd, cfg); err != nil {
 		return nil, nil, err
 	}
-	config, err := filepath.EvalSymlinks(childenv.ConfigDir(cmd.Env, cmd.Dir))
+	config, err := filepath.EvalSymlinks(proctree.ConfigDir(cmd.Env, cmd.Dir))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,7 +48,7 @@ func scratchPlan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (m mounts, copies []st
 			m[path] = mount{guarded, at.dir}
 		}
 	}
-	home := childenv.Lookup(cmd.Env, "HOME")
+	home := proctree.EnvLookup(cmd.Env, "HOME")
 	hide := []string{filepath.Join(config, login), filepath.Join(home, ".claude.json")}
 	if !slices.ContainsFunc(append(slices.Clone(copies), homes(home)...),
 		func(dir string) bool { return under(dir, config) }) {
@@ -75,11 +75,11 @@ func (m mounts) copies(cmd *exec.Cmd, cfg bridge.SandboxConfig) (list []string, 
 	dirs := append([]string{cmd.Dir}, cfg.Write...)
 	must := len(dirs)
 	for _, c := range copiedCaches {
-		switch value := childenv.Lookup(cmd.Env, c.variable); {
+		switch value := proctree.EnvLookup(cmd.Env, c.variable); {
 		case filepath.IsAbs(value):
 			dirs = append(dirs, filepath.Join(value, c.below))
 		case c.home != "":
-			dirs = append(dirs, filepath.Join(childenv.Lookup(cmd.Env, "HOME"), c.home))
+			dirs = append(dirs, filepath.Join(proctree.EnvLookup(cmd.Env, "HOME"), c.home))
 		}
 	}
 	for i, dir := range dirs {

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/bridge/egress"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
@@ -124,7 +123,7 @@ func startOnline(cmd *exec.Cmd, mark proctree.Mark, cfg bridge.SandboxConfig, ga
 
 // optionsOf returns where the proxy of a process with an environment leads.
 func optionsOf(environ []string, cfg bridge.SandboxConfig, gate Gate) (o egress.Options, err error) {
-	env := func(name string) string { return childenv.Lookup(environ, name) }
+	env := func(name string) string { return proctree.EnvLookup(environ, name) }
 	o = egress.Options{Rules: egress.APIHosts(env), Report: gate.Report}
 	if o.Upstream, err = egress.UpstreamOf(env); err != nil {
 		return o, err

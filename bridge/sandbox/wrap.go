@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // dropped are variables that refer to hidden paths.
@@ -71,8 +71,8 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 	if cmd.Dir == "" || cmd.Env == nil {
 		return nil, errors.New("no directory or no environment given")
 	}
-	env := func(name string) string { return childenv.Lookup(cmd.Env, name) }
-	config := childenv.ConfigDir(cmd.Env, cmd.Dir)
+	env := func(name string) string { return proctree.EnvLookup(cmd.Env, name) }
+	config := proctree.ConfigDir(cmd.Env, cmd.Dir)
 	home := env("HOME")
 	if !filepath.IsAbs(home) || config == "" {
 		return nil, errors.New("no home directory is known: set HOME")

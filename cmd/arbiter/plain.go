@@ -21,12 +21,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
-	"github.com/arbiter-cli/arbiter/tui/activity"
-	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/plain"
-	"github.com/arbiter-cli/arbiter/tui/slash"
-	"github.com/arbiter-cli/arbiter/tui/snapshot"
-	"github.com/arbiter-cli/arbiter/tui/timeline"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // plainHost is the host of the frontend that prints plain lines.
@@ -42,8 +39,8 @@ type plainHost struct {
 
 // plainAgents is the state of a run's agents, as its events report it.
 type plainAgents struct {
-	doing *activity.Tracker  // what they do; nil before the run
-	times *timeline.Timeline // when they did it; nil before the run
+	doing *eventtext.Tracker // what they do; nil before the run
+	times *view.Timeline     // when they did it; nil before the run
 }
 
 // plainRun is a run whose human types lines.
@@ -93,7 +90,7 @@ func (r plainRun) Put(c contract.Command) bool {
 
 // Begin implements plain.Host.
 func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (plain.Run, error) {
-	doing, times := &activity.Tracker{}, &timeline.Timeline{}
+	doing, times := &eventtext.Tracker{}, &view.Timeline{}
 	what := tui.Begin{Task: task, Images: p.takeImages(), Resume: p.resume}
 	r, err := p.Host.Begin(ctx, what, func(at time.Time, e contract.Event) {
 		doing.Add(at, e)
@@ -113,7 +110,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 
 // Run implements plain.Commands: the screen's slash commands, as far as they make sense without a screen.
 func (p plainHost) Run(line string) (handled bool, text string) {
-	c, err := editor.ParseSlash(line)
+	c, err := view.ParseSlash(line)
 	if err != nil {
 		return true, err.Error()
 	}
@@ -122,9 +119,9 @@ func (p plainHost) Run(line string) (handled bool, text string) {
 	if l != nil {
 		s = l.Snapshot()
 	}
-	body, ok, err := slash.For(s, c)
+	body, ok, err := view.CommandsFor(s, c)
 	here := plainHere[c.Name]
-	answer, answered := slash.Answers[c.Name]
+	answer, answered := view.SlashAnswers[c.Name]
 	switch {
 	case !ok && answered:
 		return true, answer.Text(s, c.Arg(0))
@@ -133,7 +130,7 @@ func (p plainHost) Run(line string) (handled bool, text string) {
 	case l == nil:
 		return true, "There is no run yet. Say what is to be done, and one begins."
 	case err != nil:
-		return true, sanitize.Line(editor.Sentence(err.Error()), 500)
+		return true, sanitize.Line(view.Sentence(err.Error()), 500)
 	case !ok:
 		return true, "/" + c.Name + " needs a screen; /help lists what works here."
 	case !l.Put(contract.Command{Ref: "plain", Body: p.withImages(body)}):
@@ -147,39 +144,39 @@ func (p plainHost) Run(line string) (handled bool, text string) {
 var plainHere map[string]plainAnswer
 
 // plainAnswer executes a slash command and returns the text to print.
-type plainAnswer func(p plainHost, l *screenhost.Session, s *supervisor.State, c editor.Command) string
+type plainAnswer func(p plainHost, l *screenhost.Session, s *supervisor.State, c view.EditorCommand) string
 
 func init() { // set here since help refers back to it
-	played := func(do func(p plainHost, l *screenhost.Session, c editor.Command) string) plainAnswer {
-		return func(p plainHost, l *screenhost.Session, _ *supervisor.State, c editor.Command) string {
+	played := func(do func(p plainHost, l *screenhost.Session, c view.EditorCommand) string) plainAnswer {
+		return func(p plainHost, l *screenhost.Session, _ *supervisor.State, c view.EditorCommand) string {
 			if l == nil {
 				return "There is no run yet. Say what is to be done, and one begins."
 			}
 			return do(p, l, c)
 		}
 	}
-	permit := played(func(plainHost, *screenhost.Session, editor.Command) string {
+	permit := played(func(plainHost, *screenhost.Session, view.EditorCommand) string {
 		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, " +
 			"that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
 	plainHere = map[string]plainAnswer{
-		"help": func(plainHost, *screenhost.Session, *supervisor.State, editor.Command) string { return plainHelp() },
-		"quit": func(_ plainHost, l *screenhost.Session, _ *supervisor.State, _ editor.Command) string {
+		"help": func(plainHost, *screenhost.Session, *supervisor.State, view.EditorCommand) string { return plainHelp() },
+		"quit": func(_ plainHost, l *screenhost.Session, _ *supervisor.State, _ view.EditorCommand) string {
 			if l == nil {
 				return "Nothing was begun. The end of the input leaves."
 			}
 			l.Stop()
 			return "So it shall be. The run is being stopped; it can be taken up again."
 		},
-		"now": func(p plainHost, _ *screenhost.Session, s *supervisor.State, _ editor.Command) string {
-			return snapshot.Now(s, func(id string) snapshot.Work {
+		"now": func(p plainHost, _ *screenhost.Session, s *supervisor.State, _ view.EditorCommand) string {
+			return view.Now(s, func(id string) view.Work {
 				if p.agents.doing == nil {
-					return snapshot.Work{}
+					return view.Work{}
 				}
-				return snapshot.Work{Agent: p.agents.doing.Agent(id)}
+				return view.Work{AgentActivity: p.agents.doing.Agent(id)}
 			}, time.Now())
 		},
-		"runs": func(p plainHost, _ *screenhost.Session, _ *supervisor.State, _ editor.Command) string {
+		"runs": func(p plainHost, _ *screenhost.Session, _ *supervisor.State, _ view.EditorCommand) string {
 			list, err := p.Runs(p.Context())
 			if err != nil {
 				return sanitize.Line(err.Error(), 500)
@@ -187,30 +184,30 @@ func init() { // set here since help refers back to it
 			return screenhost.RunsText(list, time.Now())
 		},
 		"focus": played(plainFocus),
-		"logbook": played(func(p plainHost, l *screenhost.Session, _ editor.Command) string {
+		"logbook": played(func(p plainHost, l *screenhost.Session, _ view.EditorCommand) string {
 			run := command.ShortID(l.ID()) + settings.StateForCommand(p.Choices().StateDir)
 			return "In another terminal, arbiter logs -f " + run + " shows the run with its times, and arbiter watch " + run +
 				" prints every event. With --debug all of them are printed here."
 		}),
-		"timeline": played(func(p plainHost, l *screenhost.Session, _ editor.Command) string { return timesOf(p, l) }),
-		"plan": func(_ plainHost, _ *screenhost.Session, s *supervisor.State, _ editor.Command) string {
-			return slash.Plan(s)
+		"timeline": played(func(p plainHost, l *screenhost.Session, _ view.EditorCommand) string { return timesOf(p, l) }),
+		"plan": func(_ plainHost, _ *screenhost.Session, s *supervisor.State, _ view.EditorCommand) string {
+			return view.SlashPlan(s)
 		},
 		"changes":  plainChanges,
 		"settings": plainSettings,
-		"model": func(p plainHost, _ *screenhost.Session, s *supervisor.State, _ editor.Command) string {
+		"model": func(p plainHost, _ *screenhost.Session, s *supervisor.State, _ view.EditorCommand) string {
 			if p.agents.doing == nil {
-				return snapshot.ModelsText(s, nil)
+				return view.ModelsText(s, nil)
 			}
-			return snapshot.ModelsText(s, p.agents.doing.Models())
+			return view.ModelsText(s, p.agents.doing.Models())
 		},
 		"image":  plainImage,
 		"revert": plainRevert,
 		"land":   plainLand,
-		"halt":   played(func(_ plainHost, l *screenhost.Session, _ editor.Command) string { return l.Halt() }),
+		"halt":   played(func(_ plainHost, l *screenhost.Session, _ view.EditorCommand) string { return l.Halt() }),
 		"allow":  permit,
 		"deny":   permit,
-		"attach": played(func(p plainHost, l *screenhost.Session, c editor.Command) string {
+		"attach": played(func(p plainHost, l *screenhost.Session, c view.EditorCommand) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
 				command.ShortID(l.ID()) + settings.StateForCommand(p.Choices().StateDir)
 		}),
@@ -222,7 +219,7 @@ func timesOf(p plainHost, l *screenhost.Session) string {
 	names := map[string]string{}
 	if s := l.Snapshot(); s != nil {
 		for _, a := range s.Agents {
-			names[a.ID] = slash.Name(s, a.ID)
+			names[a.ID] = view.SlashName(s, a.ID)
 		}
 	}
 	return p.agents.times.Words(names, time.Now())
@@ -233,7 +230,7 @@ func timesOf(p plainHost, l *screenhost.Session) string {
 func plainHelp() string {
 	var b strings.Builder
 	b.WriteString("What you write is said to the Arbiter. Commands:\n")
-	for _, spec := range editor.Commands {
+	for _, spec := range view.EditorCommands {
 		if !spec.Screen {
 			fmt.Fprintf(&b, "%s: %s.\n", spec.Usage(), spec.Help)
 		}
@@ -248,9 +245,9 @@ func (e env) plain(c settings.Choices) error {
 		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Screen.ASCII, Verbose: c.Debug, Commands: h,
 		Name: func(id string) string {
 			if l := h.Session(); l != nil {
-				return slash.Name(l.Snapshot(), id)
+				return view.SlashName(l.Snapshot(), id)
 			}
-			return slash.Name(nil, id)
+			return view.SlashName(nil, id)
 		},
 		Inbox: func() []supervisor.InboxItem {
 			if l := h.Session(); l != nil {

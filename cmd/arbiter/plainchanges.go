@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // Commands of the plain frontend for the files that a run has changed.
@@ -23,7 +23,7 @@ const plainDiff = 32 << 10
 const noRunYet = "There is no run yet. Say what is to be done, and one begins."
 
 // plainChanges lists the changed files with their authors, or shows the changes of one file.
-func plainChanges(p plainHost, l *screenhost.Session, s *supervisor.State, c editor.Command) string {
+func plainChanges(p plainHost, l *screenhost.Session, s *supervisor.State, c view.EditorCommand) string {
 	if l == nil {
 		return noRunYet
 	}
@@ -97,7 +97,7 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 }
 
 // plainRevert reverts a file, or one hunk of it.
-func plainRevert(p plainHost, l *screenhost.Session, _ *supervisor.State, c editor.Command) string {
+func plainRevert(p plainHost, l *screenhost.Session, _ *supervisor.State, c view.EditorCommand) string {
 	if l == nil {
 		return noRunYet
 	}
@@ -123,7 +123,7 @@ func plainRevert(p plainHost, l *screenhost.Session, _ *supervisor.State, c edit
 }
 
 // plainLand merges the work of the run.
-func plainLand(p plainHost, l *screenhost.Session, _ *supervisor.State, _ editor.Command) string {
+func plainLand(p plainHost, l *screenhost.Session, _ *supervisor.State, _ view.EditorCommand) string {
 	if l == nil {
 		return noRunYet
 	}

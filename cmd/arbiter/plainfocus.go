@@ -9,17 +9,15 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/activity"
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // maxFocusItems is how many of an agent's last texts and calls /focus shows.
 const maxFocusItems = 12
 
 // plainFocus describes one agent.
-func plainFocus(p plainHost, l *screenhost.Session, c editor.Command) string {
+func plainFocus(p plainHost, l *screenhost.Session, c view.EditorCommand) string {
 	s, id := l.Snapshot(), c.Arg(0)
 	var a *supervisor.Agent
 	for _, x := range s.Agents {
@@ -30,16 +28,16 @@ func plainFocus(p plainHost, l *screenhost.Session, c editor.Command) string {
 	if a == nil {
 		return "There is no agent " + sanitize.Line(id, 60) + "; /now lists those that are there."
 	}
-	var items []activity.Item
+	var items []eventtext.ActivityItem
 	if p.agents.doing != nil {
 		items = p.agents.doing.Agent(id).Items
 	}
 	return focusText(s, a, items)
 }
 
-func focusText(s *supervisor.State, a *supervisor.Agent, items []activity.Item) string {
+func focusText(s *supervisor.State, a *supervisor.Agent, items []eventtext.ActivityItem) string {
 	var b strings.Builder
-	b.WriteString(slash.Name(s, a.ID))
+	b.WriteString(view.SlashName(s, a.ID))
 	if a.Mode != "" {
 		b.WriteString(" (" + sanitize.Line(a.Mode, 60) + ")")
 	}
@@ -58,7 +56,7 @@ func focusText(s *supervisor.State, a *supervisor.Agent, items []activity.Item) 
 }
 
 // itemText renders an agent's text or call on one line.
-func itemText(i activity.Item) string {
+func itemText(i eventtext.ActivityItem) string {
 	if !i.Call() {
 		return "says: " + eventtext.Sentence(sanitize.Line(i.Text, 300))
 	}

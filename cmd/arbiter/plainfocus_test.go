@@ -7,7 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/tui/activity"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // TestFocusInWords: /focus says who the agent is, what its brief is, and what it said and did last, with the
@@ -17,12 +17,18 @@ func TestFocusInWords(t *testing.T) {
 	a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
 		Mode: "developer", Brief: "Mend it.\n\nAll of it."},
 		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy}}
-	items := []activity.Item{{At: at, Text: "I begin"}}
+	items := []eventtext.ActivityItem{{At: at, Text: "I begin"}}
 	for range maxFocusItems {
-		items = append(items, activity.Item{At: at, Until: at.Add(2 * time.Second), Tool: "Edit", Summary: "a.go", Added: 3})
+		items = append(
+			items,
+			eventtext.ActivityItem{At: at, Until: at.Add(2 * time.Second), Tool: "Edit", Summary: "a.go", Added: 3},
+		)
 	}
-	items = append(items, activity.Item{At: at, Until: at.Add(time.Second), Tool: "Bash", Summary: "go vet", Failed: true,
-		Result: "exit\x1b[31m 1"})
+	items = append(
+		items,
+		eventtext.ActivityItem{At: at, Until: at.Add(time.Second), Tool: "Bash", Summary: "go vet", Failed: true,
+			Result: "exit\x1b[31m 1"},
+	)
 	s := &supervisor.State{}
 	s.Agents = []*supervisor.Agent{a}
 	s.Options.Rehearsal = true

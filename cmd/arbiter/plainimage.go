@@ -7,14 +7,14 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // plainImage keeps an image file for the next message.
-func plainImage(p plainHost, _ *screenhost.Session, _ *supervisor.State, c editor.Command) string {
+func plainImage(p plainHost, _ *screenhost.Session, _ *supervisor.State, c view.EditorCommand) string {
 	path, size, err := p.Image(c.Arg(0))
 	if err != nil {
-		return sanitize.Line(editor.Sentence(err.Error()), 500)
+		return sanitize.Line(view.Sentence(err.Error()), 500)
 	}
 	*p.images = append(*p.images, path)
 	return sanitize.Line(fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(*p.images), path, size), 500)

@@ -9,11 +9,11 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/tui"
-	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // plainSettings lists the settings, describes one, or changes one in the user's configuration file.
-func plainSettings(p plainHost, _ *screenhost.Session, _ *supervisor.State, c editor.Command) string {
+func plainSettings(p plainHost, _ *screenhost.Session, _ *supervisor.State, c view.EditorCommand) string {
 	name, value, given := strings.Cut(strings.TrimSpace(c.Arg(0)), " ")
 	if given {
 		if value = strings.TrimSpace(value); value == "default" {

@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // A written line is a command line that a document tells people to type.
@@ -197,7 +197,7 @@ func TestSlashCommandsOfThePages(t *testing.T) {
 			count++
 			// exit is a command of Claude Code, in an attached session.
 			if m[1] != "exit" &&
-				!slices.ContainsFunc(editor.Commands, func(s editor.Spec) bool { return s.Name == m[1] }) {
+				!slices.ContainsFunc(view.EditorCommands, func(s view.EditorSpec) bool { return s.Name == m[1] }) {
 				t.Errorf("%s: there is no command /%s", name, m[1])
 			}
 		}

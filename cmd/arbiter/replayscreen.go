@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
-	"github.com/arbiter-cli/arbiter/tui/playback"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // replayScreenFlags are the flags for the look of a playback's screen.
@@ -43,7 +43,7 @@ func (e env) replayScreen(c *cli.Context) error {
 	}
 	h := screenhost.New(e.Env, settings.Choices{Place: info.CWD, StateDir: store.Root, Screen: look})
 	f, err := tui.New(tui.Options{
-		Host: replayHost{h, playback.New(info.Run, log)}, Theme: look.Theme, ASCII: look.ASCII, Still: look.Still,
+		Host: replayHost{h, view.NewPlayer(info.Run, log)}, Theme: look.Theme, ASCII: look.ASCII, Still: look.Still,
 		Mouse: look.Mouse, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Begin: &tui.Begin{},
 		Painting: painting,
 	})
@@ -60,7 +60,7 @@ var errPlayback = errors.New("this is a playback: nothing runs")
 // nothing.
 type replayHost struct {
 	*screenhost.Host
-	player *playback.Player
+	player *view.Player
 }
 
 // Inspect implements tui.Host.
@@ -86,14 +86,14 @@ func (h replayHost) Documents(context.Context) []tui.Document { return nil }
 
 // replayRun is a finished run that can be viewed, but takes no commands.
 type replayRun struct {
-	player *playback.Player
+	player *view.Player
 	done   chan struct{} // never closed: the user leaves a playback
 }
 
 var _ tui.Playback = replayRun{}
 
 // Player implements tui.Playback.
-func (r replayRun) Player() *playback.Player { return r.player }
+func (r replayRun) Player() *view.Player { return r.player }
 
 // ID, Snapshot and Changed implement tui.Run.
 func (r replayRun) ID() string                  { return r.player.ID() }

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/tui"
-	"github.com/arbiter-cli/arbiter/tui/ritual"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // ritualFile, in the state directory, holds the day on which the title was last shown, and the person's chosen
@@ -25,14 +25,14 @@ func readRitual(c settings.Choices, now time.Time) tui.Ritual {
 	defer dir.Close()
 	raw, _ := dir.Read(ritualFile, 100)
 	day, kind, _ := strings.Cut(strings.TrimSpace(string(raw)), " ")
-	for _, k := range ritual.Kinds() {
+	for _, k := range view.RitualKinds() {
 		if k.String() == kind {
 			r.Human = k
 		}
 	}
 	today := now.Format(time.DateOnly)
 	r.Title = c.Screen.Ritual == settings.RitualFull && day != today
-	r.Remember = func(k ritual.Kind) {
+	r.Remember = func(k view.RitualKind) {
 		dir, err := statedir.Open(c.StateDir)
 		if err != nil {
 			return

@@ -11,8 +11,7 @@ import (
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/editor"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // TestPlainFromTheFirstWordToTheEnd plays the screen's play with --plain in a terminal: a task, an answer, a
@@ -124,9 +123,9 @@ func TestPlainInput(t *testing.T) {
 // TestPlainHelp: every command that the help of --plain lists works there, and each command that works in the
 // same way as on the screen is listed.
 func TestPlainHelp(t *testing.T) {
-	for _, s := range editor.Commands {
-		_, told := slash.Answers[s.Name]
-		_, body, _ := slash.For(nil, editor.Command{Name: s.Name, Rest: "set"})
+	for _, s := range view.EditorCommands {
+		_, told := view.SlashAnswers[s.Name]
+		_, body, _ := view.CommandsFor(nil, view.EditorCommand{Name: s.Name, Rest: "set"})
 		listed := strings.Contains(plainHelp(), s.Usage()+": "+s.Help)
 		inPlain := s.Name == "inbox" || s.Name == "answer" // handled in package plain
 		if listed && !told && !body && !inPlain && plainHere[s.Name] == nil || !listed && (told || body) {

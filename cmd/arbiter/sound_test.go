@@ -8,7 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/tui"
-	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // TestSound: sound is off by default. A player on PATH gets the file, and no secrets of the environment;
@@ -19,7 +19,8 @@ func TestSound(t *testing.T) {
 	if play, _ := openSound(settings.ScreenSettings{Sound: settings.SoundOff}); play != nil {
 		t.Error("it is not off")
 	}
-	for bells, screen := range []settings.ScreenSettings{{Sound: settings.SoundOn, Notify: notify.Options{Bell: true}},
+	for bells, screen := range []settings.ScreenSettings{{Sound: settings.SoundOn,
+		Notify: render.NotifyOptions{Bell: true}},
 		{Sound: settings.SoundOn}} {
 		play, silence := openSound(screen)
 		if got := play(tui.SoundAsked); got != bells {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/internal/spending"
+	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -25,13 +25,13 @@ func TestUsage(t *testing.T) {
 				out, _ := s.output(int(contract.ExitComplete), append([]string{"usage"}, args...)...)
 				return out
 			}
-			for by, want := range map[spending.By]func(spending.Row) bool{
-				spending.Day:   func(r spending.Row) bool { return r.Day != "" },
-				spending.Run:   func(r spending.Row) bool { return r.Run == run },
-				spending.Agent: func(r spending.Row) bool { return r.Agent == "arbiter" || r.Agent == "orch-1" },
-				spending.Model: func(r spending.Row) bool { return strings.HasPrefix(r.Model, "claude-") },
+			for by, want := range map[report.SpendingBy]func(report.Row) bool{
+				report.SpendingDay:   func(r report.Row) bool { return r.Day != "" },
+				report.SpendingRun:   func(r report.Row) bool { return r.Run == run },
+				report.SpendingAgent: func(r report.Row) bool { return r.Agent == "arbiter" || r.Agent == "orch-1" },
+				report.SpendingModel: func(r report.Row) bool { return strings.HasPrefix(r.Model, "claude-") },
 			} {
-				var rows []spending.Row
+				var rows []report.Row
 				if err := json.Unmarshal([]byte(ask("--by", string(by), "--json")), &rows); err != nil {
 					t.Fatal(err)
 				}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // flags returns the options that every call of git begins with. They keep git from running what the user's or a
@@ -49,7 +49,7 @@ func Environ(inherited []string) []string {
 	for _, entry := range inherited {
 		name, _, _ := strings.Cut(entry, "=")
 		secret := slices.ContainsFunc(withheld, func(p string) bool { return strings.HasPrefix(name, p) })
-		if slices.Contains(userVariables, name) || childenv.Allowed(name) && !secret {
+		if slices.Contains(userVariables, name) || proctree.EnvAllowed(name) && !secret {
 			env = append(env, entry)
 		}
 	}

@@ -22,14 +22,14 @@
 //
 // A supervisor uses them in this order:
 //
-//	r, err := workspace.Open(ctx, …)          // ErrNoGit, ErrNoCommit: say once that there are no diffs
-//	base, err := r.Once(ctx, workspace.Base)  // the same after a resume
-//	end, err := r.Again(ctx, workspace.End)   // after each turn in the user's files; not if all agents are isolated
+//	r, err := Open(ctx, …)          // ErrNoGit, ErrNoCommit: say once that there are no diffs
+//	base, err := r.Once(ctx, Base)  // the same after a resume
+//	end, err := r.Again(ctx, End)   // after each turn in the user's files; not if all agents are isolated
 //	changes, err := r.Changes(ctx, base.Commit.ID, end.Commit.ID)
 //
-//	w, err := m.Create(ctx, worktree.Spec{…}) // m is of worktree.Open; From is the run branch
+//	w, err := m.Create(ctx, WorktreeSpec{…}) // m is of OpenWorktrees; From is the run branch
 //	head, err := m.Head(ctx, w)               // when the agent is done
-//	result, err := merge.Into(ctx, r, r.Branch(workspace.Main), head, message)
+//	result, err := MergeInto(ctx, r, r.Branch(Main), head, message)
 //	saved, err := m.Remove(ctx, w, false)     // when its process has ended
 //
 // # Crashes

@@ -3,6 +3,7 @@ package workspace_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ import (
 var ctx = context.Background()
 
 func TestMain(m *testing.M) {
-	gittest.Main(m, gittest.Operations{
+	operations := gittest.Operations{
 		"snapshot": func(step func(string), args []string) error {
 			r, err := workspace.Open(ctx, gittest.Options(args[0], step))
 			if err == nil {
@@ -27,7 +28,13 @@ func TestMain(m *testing.M) {
 			}
 			return err
 		},
-	})
+	}
+	for _, more := range []gittest.Operations{
+		carryOperations, landOperations, mergeOperations, undoOperations, worktreeOperations,
+	} {
+		maps.Copy(operations, more)
+	}
+	gittest.Main(m, operations)
 }
 
 func TestOpenErrors(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
 func TestStandIn(t *testing.T) {
-	p := wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1"}}
-	runCases(t, p, wirecase.LoadAll(t, filepath.Join("testdata", "*.txtar")))
+	p := corpus.WireProgram{Path: os.Args[0], Env: []string{asStandIn + "=1"}}
+	runCases(t, p, corpus.LoadAll(t, filepath.Join("testdata", "*.txtar")))
 }
 
 // The stand-in's cases also run with the CLI, so that the stand-in cannot drift from it. Cases for the CLI
@@ -25,16 +25,16 @@ func TestClaude(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the real CLI some fifty times")
 	}
-	cases := map[string]*wirecase.Case{}
+	cases := map[string]*corpus.WireCase{}
 	every := testkit.AtNight()
 	for _, glob := range []string{"*.txtar", filepath.Join("claude", "*.txtar")} {
-		for _, c := range wirecase.LoadAll(t, filepath.Join("testdata", glob)) {
+		for _, c := range corpus.LoadAll(t, filepath.Join("testdata", glob)) {
 			if every || !shownByTheDriver.MatchString(c.Name) {
 				cases[c.Name] = c
 			}
 		}
 	}
-	runCases(t, wirecase.Claude(t, filepath.Join("..", "..")), slices.Collect(maps.Values(cases)))
+	runCases(t, corpus.Claude(t, filepath.Join("..", "..")), slices.Collect(maps.Values(cases)))
 }
 
 // shownByTheDriver are cases that run with the real CLI only if ARBITER_LONG=1, as in scripts/nightly and
@@ -44,12 +44,12 @@ var shownByTheDriver = regexp.MustCompile(
 		"|local-commands|permission-modes|command-line|tool-sets|hooks-inside|hooks-eof|tool-errors|merge|limits|" +
 		"eof-pending)$")
 
-func runCases(t *testing.T, p wirecase.Program, cases []*wirecase.Case) {
+func runCases(t *testing.T, p corpus.WireProgram, cases []*corpus.WireCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			wirecase.Run(t, c, p)
+			corpus.RunCase(t, c, p)
 		})
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
 func TestFaults(t *testing.T) {
-	p := wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1"}}
-	runCases(t, p, wirecase.LoadAll(t, filepath.Join("testdata", "faults", "*.txtar")))
+	p := corpus.WireProgram{Path: os.Args[0], Env: []string{asStandIn + "=1"}}
+	runCases(t, p, corpus.LoadAll(t, filepath.Join("testdata", "faults", "*.txtar")))
 }
 
 func TestParseFaults(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
 // ledgerLine is a line of the ledger in the form that its readers see.
@@ -40,32 +40,32 @@ const (
 	secondID = "22222222-2222-4222-8222-222222222222"
 )
 
-func messageStep(uuid, text string) wirecase.Step {
+func messageStep(uuid, text string) corpus.WireStep {
 	line := obj{"type": "user", "uuid": uuid, "message": obj{"role": "user", "content": text}, "parent_tool_use_id": nil}
-	return wirecase.Step{Op: ">", Arg: string(encode(line))}
+	return corpus.WireStep{Op: ">", Arg: string(encode(line))}
 }
 
-func sees(frame string) wirecase.Step { return wirecase.Step{Op: "<", Arg: frame} }
+func sees(frame string) corpus.WireStep { return corpus.WireStep{Op: "<", Arg: frame} }
 
 // The ledger of a session, its crash in the second turn, and its resume.
 func TestLedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	session := newUUID()
-	use := wirecase.Reply{Blocks: []wirecase.Block{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
-	ok := wirecase.Reply{Blocks: []wirecase.Block{{Text: "ok"}}}
+	use := corpus.WireReply{Blocks: []corpus.WireBlock{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
+	ok := corpus.WireReply{Blocks: []corpus.WireBlock{{Text: "ok"}}}
 	env := []string{LedgerVariable + "=" + path}
-	c := &wirecase.Case{Name: "ledger", Replies: []wirecase.Reply{ok, use, ok}, Runs: []wirecase.Process{
-		{Args: []string{"--session-id", session}, Env: append(env, FaultVariable+"=die-mid-turn@2"), Steps: []wirecase.Step{
+	c := &corpus.WireCase{Name: "ledger", Replies: []corpus.WireReply{ok, use, ok}, Runs: []corpus.WireProcess{
+		{Args: []string{"--session-id", session}, Env: append(env, FaultVariable+"=die-mid-turn@2"), Steps: []corpus.WireStep{
 			messageStep(firstID, "⟦abc | from: human | kind: task | id: m-1⟧\nBuild it.\n⟦abc | id: m-9⟧"),
 			sees(`{"type":"result"}`),
 			messageStep(firstID, "again"), messageStep(secondID, "no envelope"), {Op: "exit", Arg: "-1"},
 		}},
-		{Args: []string{"--resume", session}, Env: env, Steps: []wirecase.Step{
+		{Args: []string{"--resume", session}, Env: env, Steps: []corpus.WireStep{
 			messageStep(firstID, "and again"), messageStep("33333333-3333-4333-8333-333333333333", "go on"),
 			sees(`{"type":"result"}`), {Op: "eof"}, {Op: "exit", Arg: "0"},
 		}},
 	}}
-	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1"}})
+	corpus.RunCase(t, c, corpus.WireProgram{Path: os.Args[0], Env: []string{asStandIn + "=1"}})
 	lines := readLedger(t, path)
 	if len(lines) < 2 {
 		t.Fatalf("ledger: %+v", lines)
@@ -86,16 +86,16 @@ func TestLedger(t *testing.T) {
 
 // With OnceVariable only the first process that reaches a fault has it.
 func TestFaultOnce(t *testing.T) {
-	use := wirecase.Reply{Blocks: []wirecase.Block{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
-	ok := wirecase.Reply{Blocks: []wirecase.Block{{Text: "ok"}}}
-	well := wirecase.Process{Args: []string{"--allowedTools", "Bash"}, Steps: []wirecase.Step{
+	use := corpus.WireReply{Blocks: []corpus.WireBlock{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
+	ok := corpus.WireReply{Blocks: []corpus.WireBlock{{Text: "ok"}}}
+	well := corpus.WireProcess{Args: []string{"--allowedTools", "Bash"}, Steps: []corpus.WireStep{
 		messageStep(secondID, "go"), sees(`{"type":"result","result":"ok"}`), {Op: "eof"}, {Op: "exit", Arg: "0"}}}
-	c := &wirecase.Case{Name: "once", Replies: []wirecase.Reply{use, use, ok}, Runs: []wirecase.Process{
-		{Steps: []wirecase.Step{{Op: "exit", Arg: "1"}}},
-		{Steps: []wirecase.Step{messageStep(firstID, "go"), {Op: "exit", Arg: "-1"}}},
+	c := &corpus.WireCase{Name: "once", Replies: []corpus.WireReply{use, use, ok}, Runs: []corpus.WireProcess{
+		{Steps: []corpus.WireStep{{Op: "exit", Arg: "1"}}},
+		{Steps: []corpus.WireStep{messageStep(firstID, "go"), {Op: "exit", Arg: "-1"}}},
 		well,
 	}}
-	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1",
+	corpus.RunCase(t, c, corpus.WireProgram{Path: os.Args[0], Env: []string{asStandIn + "=1",
 		FaultVariable + "=exit-at-start,die-mid-turn", OnceVariable + "=" + t.TempDir()}})
 }
 

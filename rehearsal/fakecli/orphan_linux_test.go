@@ -9,16 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
 // The orphan fault leaves a process behind that can be recognized only by its environment.
 func TestOrphanOutlivesTheStandIn(t *testing.T) {
 	marker := "ARBITER_TEST_ORPHAN=" + newUUID()
-	c := &wirecase.Case{
+	c := &corpus.WireCase{
 		Name:    "orphan",
-		Replies: []wirecase.Reply{{Blocks: []wirecase.Block{{Text: "ok"}}}},
-		Runs: []wirecase.Process{{Steps: []wirecase.Step{
+		Replies: []corpus.WireReply{{Blocks: []corpus.WireBlock{{Text: "ok"}}}},
+		Runs: []corpus.WireProcess{{Steps: []corpus.WireStep{
 			{Op: ">", Arg: `{"type":"user","message":{"role":"user","content":"go"}}`},
 			{Op: "<", Arg: `{"type":"result","result":"ok"}`},
 			{Op: "eof"},
@@ -30,7 +30,7 @@ func TestOrphanOutlivesTheStandIn(t *testing.T) {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0],
+	corpus.RunCase(t, c, corpus.WireProgram{Path: os.Args[0],
 		Env: []string{asStandIn + "=1", FaultVariable + "=orphan", marker}})
 	orphan := awaitProcess(t, marker)
 	if sid, err := getsid(orphan); err != nil || sid == ourSession(t) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/internal/spending"
+	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -29,7 +29,7 @@ type daySpending struct {
 
 // recordRead is how far the event log of a run was read.
 type recordRead struct {
-	sum  *spending.Sum
+	sum  *report.Sum
 	next journal.LogPosition
 }
 
@@ -69,7 +69,7 @@ func (d *daySpending) spentBy(ctx context.Context, run, day string) (usd float64
 	defer log.Close()
 	r := d.read[run]
 	if r == nil {
-		r = &recordRead{sum: spending.New(spending.Day, time.Local)}
+		r = &recordRead{sum: report.NewSpending(report.SpendingDay, time.Local)}
 		r.sum.Begin(run)
 		d.read[run] = r
 	}

@@ -13,12 +13,11 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 )
 
 // work opens the directories of the run. subdir is the directory of the run below the top of its work tree; base is
 // a commit of the cache.
-func (m *RemoteMachine) work(ctx context.Context, subdir, base string) (*workspace.Repo, *worktree.Manager, error) {
+func (m *RemoteMachine) work(ctx context.Context, subdir, base string) (*workspace.Repo, *workspace.Worktrees, error) {
 	cache, err := git.Locate(m.cache)
 	if err != nil {
 		return nil, nil, err
@@ -39,7 +38,7 @@ func (m *RemoteMachine) work(ctx context.Context, subdir, base string) (*workspa
 	if err != nil {
 		return nil, nil, err
 	}
-	dirs, err := worktree.Open(repo, filepath.Join(m.dir, m.run8))
+	dirs, err := workspace.OpenWorktrees(repo, filepath.Join(m.dir, m.run8))
 	return repo, dirs, err
 }
 
@@ -56,14 +55,14 @@ func (m *RemoteMachine) PrepareWork(ctx context.Context, p bridge.PrepareWorkPar
 	if err != nil {
 		return bridge.WorkResult{}, workError(err)
 	}
-	w, err := dirs.Create(ctx, worktree.Spec{Orchestrator: p.Orchestrator, Generation: p.Generation,
-		Kind: worktree.Kind(p.Kind), From: p.Base})
+	w, err := dirs.Create(ctx, workspace.WorktreeSpec{Orchestrator: p.Orchestrator, Generation: p.Generation,
+		Kind: workspace.WorktreeKind(p.Kind), From: p.Base})
 	if err != nil {
 		return bridge.WorkResult{}, workError(err)
 	}
 	r := bridge.WorkResult{Dir: w.Dir, CWD: w.Work, Branch: w.Branch, Base: w.Base, Kind: string(w.Kind),
 		Write: []string{w.Dir}}
-	if w.Kind == worktree.Linked {
+	if w.Kind == workspace.WorktreeLinked {
 		r.Write = append(r.Write, repo.CommonDir)
 	}
 	return r, nil
@@ -73,11 +72,11 @@ func (m *RemoteMachine) PrepareWork(ctx context.Context, p bridge.PrepareWorkPar
 func (m *RemoteMachine) find(
 	ctx context.Context,
 	orchestrator int,
-) (*workspace.Repo, *worktree.Manager, worktree.Worktree,
+) (*workspace.Repo, *workspace.Worktrees, workspace.Worktree,
 	error) {
 	repo, dirs, err := m.work(ctx, "", "")
 	if err != nil {
-		return nil, nil, worktree.Worktree{}, err
+		return nil, nil, workspace.Worktree{}, err
 	}
 	w, ok, err := dirs.Find(orchestrator)
 	if err == nil && !ok {
@@ -130,7 +129,7 @@ func (m *RemoteMachine) RemoveWork(ctx context.Context, p bridge.RemoveWorkParam
 // forget removes the branch of a removed directory, if the client has all of its commits. With the last directory
 // of the run it removes everything that was pushed for the run.
 func (m *RemoteMachine) forget(
-	ctx context.Context, repo *workspace.Repo, dirs *worktree.Manager, w worktree.Worktree, head string,
+	ctx context.Context, repo *workspace.Repo, dirs *workspace.Worktrees, w workspace.Worktree, head string,
 ) error {
 	branch, base := "refs/heads/"+w.Branch, repo.Ref(fmt.Sprintf("orch-%d/base", w.Orchestrator))
 	tips, err := repo.Commits(ctx, branch, base)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
@@ -95,7 +95,7 @@ func (r *recording) confineGit(cmd *exec.Cmd) error {
 		cfg.Write = append(cfg.Write, own)
 	default:
 		cfg.Reach = append(slices.Clone(cfg.Reach), cmd.Dir)
-		dir := childenv.Lookup(cmd.Env, "GIT_DIR")
+		dir := proctree.EnvLookup(cmd.Env, "GIT_DIR")
 		if dir != "" && runconfig.Relative(real, dir) == "" { // its files are recorded in the user's repository
 			cfg.Write = append(cfg.Write, dir)
 		} else if r.files != nil { // this is the case when an agent gets a directory

@@ -3,7 +3,7 @@ package runstore
 import (
 	"os"
 
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -18,5 +18,5 @@ func ClaudeConfig(o runconfig.Options) string {
 			environ = append(environ, name+"="+value)
 		}
 	}
-	return childenv.ConfigDir(append(environ, os.Environ()...), o.CWD)
+	return proctree.ConfigDir(append(environ, os.Environ()...), o.CWD)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -41,13 +40,13 @@ func (f *Files) Reach(far FarFiles) { f.far = far }
 func (f *Files) isFar(agent string) bool { return f.far != nil && f.far.IsRemote(agent) }
 
 // bring fetches the work of an agent.
-func (f *Files) bring(ctx context.Context, agent, message string) (w worktree.Worktree, head, tree string, err error) {
+func (f *Files) bring(ctx context.Context, agent, message string) (w workspace.Worktree, head, tree string, err error) {
 	n, err := number(agent)
 	if err != nil {
 		return w, "", "", err
 	}
 	b, err := f.far.Bring(ctx, f.repo, agent, message)
-	return worktree.Worktree{Orchestrator: n, Branch: b.Branch, Base: b.Base, Kind: worktree.Kind(b.Isolation)},
+	return workspace.Worktree{Orchestrator: n, Branch: b.Branch, Base: b.Base, Kind: workspace.WorktreeKind(b.Isolation)},
 		b.Head, b.Tree, err
 }
 

@@ -5,9 +5,6 @@ import (
 	"errors"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/apply"
-	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
-	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -34,7 +31,7 @@ func (f *Files) merge(ctx context.Context, e input.IsolationMerge) (input.Isolat
 		return input.IsolationMerged{}, err
 	}
 	work, err := dirs.Commit(ctx, w, "Work of "+e.Agent)
-	var unfinished *worktree.UnfinishedError
+	var unfinished *workspace.UnfinishedError
 	if errors.As(err, &unfinished) {
 		return input.IsolationMerged{Status: input.StatusUnfinished, Detail: unfinished.Operation}, nil
 	}
@@ -59,7 +56,7 @@ func (f *Files) mergeFar(ctx context.Context, agent string) (input.IsolationMerg
 }
 
 // into merges a commit into the run branch, or into the shared files.
-func (f *Files) into(ctx context.Context, w worktree.Worktree, agent, head string) (input.IsolationMerged, error) {
+func (f *Files) into(ctx context.Context, w workspace.Worktree, agent, head string) (input.IsolationMerged, error) {
 	into := f.intoBranch
 	if !f.Workspace.Isolated() {
 		into = f.intoShared
@@ -76,20 +73,20 @@ func (f *Files) into(ctx context.Context, w worktree.Worktree, agent, head strin
 // intoBranch merges a commit into the run branch.
 func (f *Files) intoBranch(
 	ctx context.Context,
-	w worktree.Worktree,
+	w workspace.Worktree,
 	agent, head string,
 ) (input.IsolationMerged, error) {
-	r, err := merge.Into(ctx, f.repo, f.main(), head, "Merge the work of "+agent)
+	r, err := workspace.MergeInto(ctx, f.repo, f.main(), head, "Merge the work of "+agent)
 	if err != nil {
 		return input.IsolationMerged{}, err
 	}
-	if r.Status == merge.Conflict {
+	if r.Status == workspace.MergeConflict {
 		return input.IsolationMerged{Status: input.StatusConflict, Head: r.Head, Files: r.Files}, nil
 	}
 	if err := f.read(ctx, r.Head); err != nil {
 		return input.IsolationMerged{}, err
 	}
-	if r.Status == merge.Nothing { // perhaps merged by a killed call
+	if r.Status == workspace.MergeNothing { // perhaps merged by a killed call
 		if r.Before, err = f.beforeMerge(ctx, w, head); err != nil {
 			return input.IsolationMerged{}, err
 		}
@@ -98,7 +95,7 @@ func (f *Files) intoBranch(
 }
 
 // beforeMerge returns the commit of the run branch before the last merge of a commit.
-func (f *Files) beforeMerge(ctx context.Context, w worktree.Worktree, head string) (string, error) {
+func (f *Files) beforeMerge(ctx context.Context, w workspace.Worktree, head string) (string, error) {
 	found, err := f.repo.Commits(ctx, f.main(), f.main()+"^1", f.main()+"^2")
 	switch {
 	case err != nil:
@@ -128,7 +125,7 @@ const (
 
 // mergeBase returns the merge base for merging the work of a directory into the shared files: the last state of
 // these files that the directory is known to have.
-func (f *Files) mergeBase(ctx context.Context, w worktree.Worktree, agent, head string) (string, error) {
+func (f *Files) mergeBase(ctx context.Context, w workspace.Worktree, agent, head string) (string, error) {
 	found, err := f.repo.Commits(ctx, f.repo.Ref(agent+offered), f.repo.Ref(agent+synced))
 	if err != nil {
 		return "", err
@@ -137,7 +134,7 @@ func (f *Files) mergeBase(ctx context.Context, w worktree.Worktree, agent, head 
 		if c.ID == "" {
 			continue
 		}
-		has, err := merge.Contains(ctx, f.repo, head, c.ID)
+		has, err := workspace.Contains(ctx, f.repo, head, c.ID)
 		if err != nil {
 			return "", err
 		}
@@ -152,7 +149,7 @@ func (f *Files) mergeBase(ctx context.Context, w worktree.Worktree, agent, head 
 // descendants of each other, so the merge base is the snapshot that the directory is known to have.
 func (f *Files) intoShared(
 	ctx context.Context,
-	w worktree.Worktree,
+	w workspace.Worktree,
 	agent, head string,
 ) (input.IsolationMerged, error) {
 	base, err := f.mergeBase(ctx, w, agent, head)
@@ -163,7 +160,7 @@ func (f *Files) intoShared(
 	if err != nil {
 		return input.IsolationMerged{}, err
 	}
-	tree, conflicts, err := merge.TreesOver(ctx, f.repo, base, now.Commit.ID, head)
+	tree, conflicts, err := workspace.TreesOver(ctx, f.repo, base, now.Commit.ID, head)
 	if err != nil {
 		return input.IsolationMerged{}, err
 	}
@@ -192,7 +189,7 @@ func (f *Files) apply(ctx context.Context, from, to string) error {
 		return err
 	}
 	defer unlock()
-	plan, err := apply.Prepare(ctx, repo, from, to, nil)
+	plan, err := workspace.PrepareApply(ctx, repo, from, to, nil)
 	if err != nil {
 		return err
 	}

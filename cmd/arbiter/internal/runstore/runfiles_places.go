@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
-	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -22,14 +20,14 @@ func number(agent string) (int, error) {
 }
 
 // find returns the directory of an agent; Dir is empty if the agent has none.
-func (f *Files) find(agent string) (*worktree.Manager, worktree.Worktree, error) {
+func (f *Files) find(agent string) (*workspace.Worktrees, workspace.Worktree, error) {
 	n, err := number(agent)
 	if err != nil {
-		return nil, worktree.Worktree{}, err
+		return nil, workspace.Worktree{}, err
 	}
-	dirs, err := worktree.Open(f.repo, f.Workspace.Own)
+	dirs, err := workspace.OpenWorktrees(f.repo, f.Workspace.Own)
 	if err != nil {
-		return nil, worktree.Worktree{}, err
+		return nil, workspace.Worktree{}, err
 	}
 	w, _, err := dirs.Find(n)
 	w.Orchestrator = n
@@ -37,7 +35,7 @@ func (f *Files) find(agent string) (*worktree.Manager, worktree.Worktree, error)
 }
 
 // mustFind is find for an agent that must have a directory.
-func (f *Files) mustFind(agent string) (*worktree.Manager, worktree.Worktree, error) {
+func (f *Files) mustFind(agent string) (*workspace.Worktrees, workspace.Worktree, error) {
 	dirs, w, err := f.find(agent)
 	if err == nil && w.Dir == "" {
 		err = fmt.Errorf("%s has no directory of its own", agent)
@@ -63,7 +61,7 @@ func (f *Files) Place(ctx context.Context, p runconfig.Place) (runconfig.Worktre
 	if err != nil {
 		return own, nil, err
 	}
-	return own, workspace.Identity(merge.Signer(ctx, f.repo)), nil
+	return own, workspace.Identity(workspace.Signer(ctx, f.repo)), nil
 }
 
 func (f *Files) create(ctx context.Context, p runconfig.Place) (runconfig.Worktree, error) {
@@ -77,8 +75,8 @@ func (f *Files) create(ctx context.Context, p runconfig.Place) (runconfig.Worktr
 			return runconfig.Worktree{}, err
 		}
 	}
-	w, err = dirs.Create(ctx, worktree.Spec{
-		Orchestrator: w.Orchestrator, Generation: p.Generation, Kind: worktree.Kind(p.Kind), From: from,
+	w, err = dirs.Create(ctx, workspace.WorktreeSpec{
+		Orchestrator: w.Orchestrator, Generation: p.Generation, Kind: workspace.WorktreeKind(p.Kind), From: from,
 	})
 	return runconfig.Worktree{Branch: w.Branch, Base: w.Base, Isolation: string(w.Kind)}, err
 }
@@ -111,7 +109,7 @@ func (f *Files) continueFrom(ctx context.Context, p runconfig.Place, base, head 
 	if err != nil || had.ID != "" {
 		return err
 	}
-	if base, err = f.mergeBase(ctx, worktree.Worktree{Base: base}, p.After, head); err != nil {
+	if base, err = f.mergeBase(ctx, workspace.Worktree{Base: base}, p.After, head); err != nil {
 		return err
 	}
 	return f.keep(ctx, p.Agent+synced, base)
@@ -128,7 +126,7 @@ func (f *Files) handedOver(ctx context.Context, agent string) (head, base string
 		return "", "", err
 	}
 	work, err := dirs.Commit(ctx, w, "Unfinished work of "+agent)
-	var unfinished *worktree.UnfinishedError
+	var unfinished *workspace.UnfinishedError
 	if !errors.As(err, &unfinished) {
 		return work.Head, w.Base, err
 	}
@@ -141,7 +139,7 @@ func (f *Files) handedOver(ctx context.Context, agent string) (head, base string
 
 // read moves the directory of agents that only read to a commit.
 func (f *Files) read(ctx context.Context, commit string) error {
-	dirs, err := worktree.Open(f.repo, f.Workspace.Own)
+	dirs, err := workspace.OpenWorktrees(f.repo, f.Workspace.Own)
 	if err == nil {
 		_, err = dirs.Reader(ctx, commit)
 	}

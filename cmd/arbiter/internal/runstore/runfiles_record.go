@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -148,7 +147,11 @@ func (f *Files) recordOwn(ctx context.Context, e input.ChangeRecord, taken *inpu
 
 // ownPaths returns the files that an agent has changed since a snapshot of its directory, except by merging commits
 // of others.
-func (f *Files) ownPaths(ctx context.Context, agent, last string, work worktree.Work) (map[string]bool, error) {
+func (f *Files) ownPaths(
+	ctx context.Context,
+	agent, last string,
+	work workspace.WorktreeWork,
+) (map[string]bool, error) {
 	found, err := f.repo.Commits(ctx, last, last+"^1")
 	if err != nil {
 		return nil, err

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
-	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
 // Remove removes the directories of all agents after the end of a run. Their branches stay, and uncommitted work is
 // saved in refs/arbiter/RUN8/orch-N/wip. It returns sentences about work that is not part of the run's result, and
 // about directories that had to stay.
 func (f *Files) Remove(ctx context.Context) (messages []string, err error) {
-	dirs, err := worktree.Open(f.repo, f.Workspace.Own)
+	dirs, err := workspace.OpenWorktrees(f.repo, f.Workspace.Own)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +29,7 @@ func (f *Files) Remove(ctx context.Context) (messages []string, err error) {
 }
 
 func (f *Files) remove(
-	ctx context.Context, dirs *worktree.Manager, w worktree.Worktree,
+	ctx context.Context, dirs *workspace.Worktrees, w workspace.Worktree,
 ) (messages []string, err error) {
 	head := "refs/heads/" + w.Branch
 	if _, gone := os.Lstat(w.Dir); gone == nil { // otherwise the files were deleted, and only the branch is left
@@ -39,7 +38,7 @@ func (f *Files) remove(
 		}
 	}
 	saved, err := dirs.Remove(ctx, w, false)
-	var unsaved *worktree.UnsavedError
+	var unsaved *workspace.UnsavedError
 	if errors.As(err, &unsaved) {
 		return []string{unsaved.Error()}, nil
 	}
@@ -59,7 +58,7 @@ func (f *Files) remove(
 
 // has reports whether the run's result includes a commit of an agent: on the run branch, or for a shared run in the
 // shared files. An agent without commits has nothing to merge.
-func (f *Files) has(ctx context.Context, w worktree.Worktree, head string) (bool, error) {
+func (f *Files) has(ctx context.Context, w workspace.Worktree, head string) (bool, error) {
 	found, err := f.repo.Commits(ctx, head, f.main(), f.repo.Ref(fmt.Sprintf("orch-%d%s", w.Orchestrator, synced)))
 	if err != nil || found[0].ID == "" || found[0].ID == w.Base {
 		return err == nil, err
@@ -68,7 +67,7 @@ func (f *Files) has(ctx context.Context, w worktree.Worktree, head string) (bool
 		if target.ID == "" {
 			continue
 		}
-		has, err := merge.Contains(ctx, f.repo, target.ID, found[0].ID)
+		has, err := workspace.Contains(ctx, f.repo, target.ID, found[0].ID)
 		if err != nil || has {
 			return has, err
 		}

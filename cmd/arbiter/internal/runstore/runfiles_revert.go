@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -13,7 +12,7 @@ import (
 func (f *Files) Revert(ctx context.Context, e input.Revert) input.ChangeReverted {
 	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, RevertFiles(ctx, f.repo, e) })
 	done := input.ChangeReverted{Serial: e.Serial}
-	var refused *undo.RefusedError
+	var refused *workspace.RefusedError
 	switch {
 	case errors.As(err, &refused):
 		done.Refused = refused.Reason
@@ -23,14 +22,14 @@ func (f *Files) Revert(ctx context.Context, e input.Revert) input.ChangeReverted
 	return done
 }
 
-// RevertFiles undoes one change of a run in its repository. Errors: [undo.RefusedError], and errors of Git or the file
-// system, after which a second call finishes the work.
+// RevertFiles undoes one change of a run in its repository. Errors: [workspace.RefusedError], and errors of Git or the
+// file system, after which a second call finishes the work.
 func RevertFiles(ctx context.Context, r *workspace.Repo, e input.Revert) error {
-	part := undo.Part{Path: e.Path, Seen: e.Seen}
+	part := workspace.UndoPart{Path: e.Path, Seen: e.Seen}
 	if e.Hunk != "" {
-		hunk, err := undo.ParseHunk(e.Hunk)
+		hunk, err := workspace.ParseHunk(e.Hunk)
 		if err != nil {
-			return &undo.RefusedError{Path: e.Path, Reason: err.Error()}
+			return &workspace.RefusedError{Path: e.Path, Reason: err.Error()}
 		}
 		part.Hunk = hunk
 	}
@@ -38,7 +37,7 @@ func RevertFiles(ctx context.Context, r *workspace.Repo, e input.Revert) error {
 	if err != nil {
 		return err
 	}
-	if err := undo.Revert(ctx, r, span.From, span.To, part); err != nil {
+	if err := workspace.Revert(ctx, r, span.From, span.To, part); err != nil {
 		return err
 	}
 	end, err := r.Find(ctx, workspace.End)

@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/land"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui"
@@ -74,7 +73,7 @@ func (h *Host) Land(ctx context.Context, run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return subcommands.LandWork(ctx, r, info, land.Request{})
+	return subcommands.LandWork(ctx, r, info, workspaces.LandRequest{})
 }
 
 // Open implements tui.Host.

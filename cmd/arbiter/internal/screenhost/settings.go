@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/internal/yamledit"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -84,7 +84,7 @@ func valueOfSetting(s settings.Setting, c *cli.Context) string {
 			name, _, _ := strings.Cut(item, "=")
 			item = name + "=…"
 		}
-		items[i] = yamledit.Text(item)
+		items[i] = yamldoc.EditedText(item)
 	}
 	return "[" + strings.Join(items, ", ") + "]"
 }
@@ -171,7 +171,7 @@ func settingYAML(s settings.Setting, value string) (string, error) {
 		return value, nil // checked when the file is read again
 	}
 	if s.Kind == settings.KindList {
-		return "[" + yamledit.Text(value) + "]", nil
+		return "[" + yamldoc.EditedText(value) + "]", nil
 	}
 	app := &cli.App{Flags: []cli.Flag{s.Flag()}, HideHelp: true, HideVersion: true, Writer: io.Discard,
 		ErrWriter: io.Discard, Action: func(*cli.Context) error { return nil }}
@@ -179,7 +179,7 @@ func settingYAML(s settings.Setting, value string) (string, error) {
 		return "", command.Usagef("%s: %q is not %s", s.Name, value, s.Kind.Article())
 	}
 	if s.Kind == settings.KindText || s.Kind == settings.KindDuration {
-		return yamledit.Text(value), nil
+		return yamldoc.EditedText(value), nil
 	}
 	return value, nil
 }
@@ -191,9 +191,9 @@ func rewriteConfig(s settings.Choices, file, key, value string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return command.Environmentf("cannot read the configuration %s: %v", file, command.WithoutPath(err))
 	}
-	out, change := []byte(nil), yamledit.Remove
+	out, change := []byte(nil), yamldoc.RemoveText
 	if value != "" {
-		change = func(src []byte, key string) ([]byte, error) { return yamledit.Set(src, key, value) }
+		change = func(src []byte, key string) ([]byte, error) { return yamldoc.SetText(src, key, value) }
 	}
 	if out, err = change(src, key); err != nil {
 		return command.Usagef("%s: %v", file, err)

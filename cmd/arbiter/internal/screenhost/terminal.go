@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 )
@@ -137,7 +137,7 @@ func (h *Host) Login() error {
 	path := cmp.Or(h.choices.Claude, "claude")
 	cmd := exec.Command(path, "auth", "login")
 	cmd.Dir = h.choices.Place
-	cmd.Env = childenv.List(childenv.From(os.Environ(), h.choices.Options.Env))
+	cmd.Env = proctree.EnvList(proctree.EnvFrom(os.Environ(), h.choices.Options.Env))
 	fmt.Fprint(h.env.Stderr, "\nclaude logs in. Ctrl+] comes back to arbiter.\n\n")
 	exit, err := ptyproxy.Run(h.ctx, cmd, os.Stdin)
 	if errors.Is(err, ptyproxy.ErrDetached) || h.ctx.Err() != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -17,7 +16,7 @@ type ScreenSettings struct {
 	ASCII  bool
 	Still  bool
 	Mouse  bool
-	Notify notify.Options
+	Notify render.NotifyOptions
 	// Posts are the targets to which the run's process, not the screen, posts notifications.
 	Posts []Target
 	// Ritual is RitualFull, RitualScene or RitualOff.
@@ -53,7 +52,7 @@ func readScreenSettings(c *cli.Context) (ScreenSettings, error) {
 	if _, err := render.NewTheme(f.Theme, render.TrueColor); err != nil {
 		return f, command.Usagef("--theme %q: use one of %s", f.Theme, strings.Join(render.ThemeNames(), ", "))
 	}
-	f.Notify.Terminal = notify.Detect(os.Getenv)
+	f.Notify.Terminal = render.DetectProtocol(os.Getenv)
 	for word := range strings.SplitSeq(c.String("notify"), ",") {
 		word = strings.TrimSpace(word)
 		if IsTarget(word) {

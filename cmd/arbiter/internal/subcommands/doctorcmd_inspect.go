@@ -20,7 +20,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
@@ -58,7 +57,7 @@ func (l *inspection) around(ctx context.Context) host.Surroundings {
 	} else {
 		s.Config.Problem = "no place for a configuration: " + err.Error()
 	}
-	if dir := childenv.ConfigDir(os.Environ(), l.choices.Place); dir != "" {
+	if dir := proctree.ConfigDir(os.Environ(), l.choices.Place); dir != "" {
 		s.Sessions = host.LookAt(dir)
 	} else {
 		s.Sessions.Problem = "no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR"
@@ -223,7 +222,7 @@ func loginHints() []string {
 			found = append(found, name)
 		}
 	}
-	file := filepath.Join(childenv.ConfigDir(os.Environ(), "/"), ".credentials.json")
+	file := filepath.Join(proctree.ConfigDir(os.Environ(), "/"), ".credentials.json")
 	if _, err := os.Stat(file); err == nil {
 		found = append(found, file)
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/carry"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -187,7 +186,7 @@ func imagesOf(dir string) ([]runstore.ArchiveSource, error) {
 func packFiles(ctx context.Context, stateDir string, info journal.Info, file string) (base string, err error) {
 	repo, err := runstore.PastWork(ctx, stateDir, info)
 	if err == nil {
-		base, err = carry.Pack(ctx, repo, file)
+		base, err = workspaces.PackRun(ctx, repo, file)
 	}
 	none := []error{workspaces.ErrNoGit, workspaces.ErrNoCommit, workspaces.ErrNoSnapshot, os.ErrNotExist}
 	if slices.ContainsFunc(none, func(target error) bool { return errors.Is(err, target) }) {

@@ -16,7 +16,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/carry"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -159,7 +158,7 @@ func unpackFiles(ctx context.Context, m runstore.ArchiveManifest, place, bundle 
 	if err != nil {
 		return "", &filesError{err}
 	}
-	head, err := carry.Unpack(ctx, repo, bundle, m.Base)
+	head, err := workspaces.UnpackRun(ctx, repo, bundle, m.Base)
 	if err != nil {
 		return "", &filesError{err}
 	}

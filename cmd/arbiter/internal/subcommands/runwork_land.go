@@ -11,8 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/land"
-	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -44,7 +42,12 @@ func (e workEnv) land(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	message, err := LandWork(c.Context, r, info, land.Request{Squash: c.Bool("squash"), Message: c.String("message")})
+	message, err := LandWork(
+		c.Context,
+		r,
+		info,
+		workspaces.LandRequest{Squash: c.Bool("squash"), Message: c.String("message")},
+	)
 	if err != nil {
 		return err
 	}
@@ -53,28 +56,28 @@ func (e workEnv) land(c *cli.Context) error {
 }
 
 // LandWork lands the work of a run according to a request, and returns the result as text.
-func LandWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land.Request) (string, error) {
+func LandWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q workspaces.LandRequest) (string, error) {
 	q.Commit = r.Branch(workspaces.Main)
 	found, err := r.Commit(ctx, q.Commit)
 	if err == nil && found.ID == "" {
 		return "", Refused("run %s has no branch %s: it worked in the workspace itself, so there is nothing to land",
 			command.ShortID(info.Run), strings.TrimPrefix(q.Commit, "refs/heads/"))
 	}
-	var result land.Result
+	var result workspaces.Landed
 	if err == nil {
-		result, err = land.Run(ctx, r, q)
+		result, err = workspaces.Land(ctx, r, q)
 	}
-	var busy *land.BusyError
-	var conflict *land.ConflictError
-	var dirty *land.DirtyError
-	var filtered *land.FilteredError
+	var busy *workspaces.BusyError
+	var conflict *workspaces.ConflictError
+	var dirty *workspaces.DirtyError
+	var filtered *workspaces.FilteredError
 	switch {
 	case errors.As(err, &filtered), errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
-		errors.Is(err, land.ErrDetached), errors.Is(err, workspaces.ErrMoved):
+		errors.Is(err, workspaces.ErrDetached), errors.Is(err, workspaces.ErrMoved):
 		return "", Refused("land run %s: %v", command.ShortID(info.Run), err)
 	case err != nil:
 		return "", command.Environmentf("land run %s: %v", command.ShortID(info.Run), err)
-	case result.Status == merge.Nothing:
+	case result.Status == workspaces.MergeNothing:
 		return fmt.Sprintf("%s has the work of run %s already", strings.TrimPrefix(result.Branch, "refs/heads/"),
 			command.ShortID(info.Run)), nil
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -20,7 +19,7 @@ func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c 
 			"are as they were", FileName(c.Path), command.ShortID(info.Run))
 	}
 	err := runstore.RevertFiles(ctx, r, input.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
-	var kept *undo.RefusedError
+	var kept *workspaces.RefusedError
 	switch {
 	case errors.As(err, &kept):
 		return Refused("%s was not reverted: %s", FileName(c.Path), kept.Reason)

@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -66,7 +65,7 @@ func (e workEnv) undo(c *cli.Context) error {
 	if err != nil {
 		return WorkError(info, err)
 	}
-	result, err := undo.Run(c.Context, r, span.From, span.To, dry)
+	result, err := workspaces.Undo(c.Context, r, span.From, span.To, dry)
 	if err != nil {
 		return command.Environmentf("undo run %s: %v", command.ShortID(info.Run), err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/internal/spending"
+	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -37,16 +37,16 @@ cost_usd and usage.
 Exit codes: 0 printed, also if nothing was spent; 2 bad usage; 5 the state directory cannot be read.`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(), command.JSONFlag(),
-			&cli.StringFlag{Name: "by", Value: string(spending.Day), Usage: "`day|run|agent|model`: what to sum up by"},
+			&cli.StringFlag{Name: "by", Value: string(report.SpendingDay), Usage: "`day|run|agent|model`: what to sum up by"},
 		},
 		Action: e.usage,
 	}
 }
 
 func (e workEnv) usage(c *cli.Context) error {
-	by := spending.By(c.String("by"))
+	by := report.SpendingBy(c.String("by"))
 	switch {
-	case !slices.Contains(spending.Ways(), by):
+	case !slices.Contains(report.SpendingWays(), by):
 		return command.Usagef("--by %s: use day, run, agent or model", by)
 	}
 	store, err := runstore.Open(c)
@@ -70,12 +70,12 @@ func (e workEnv) usage(c *cli.Context) error {
 }
 
 // sumUp reads the events of all runs. It reports and skips a run that cannot be read.
-func (e workEnv) sumUp(ctx context.Context, store *runstore.Runs, by spending.By) (*spending.Sum, error) {
+func (e workEnv) sumUp(ctx context.Context, store *runstore.Runs, by report.SpendingBy) (*report.Sum, error) {
 	list, err := store.List()
 	if err != nil {
 		return nil, command.StateDirProblem(err)
 	}
-	sum := spending.New(by, time.Local)
+	sum := report.NewSpending(by, time.Local)
 	for _, info := range list {
 		if info.Empty {
 			continue
@@ -102,10 +102,10 @@ func (e workEnv) sumUp(ctx context.Context, store *runstore.Runs, by spending.By
 	return sum, nil
 }
 
-func writeUsage(to io.Writer, by spending.By, rows []spending.Row, total spending.Row) error {
+func writeUsage(to io.Writer, by report.SpendingBy, rows []report.Row, total report.Row) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\tCOST\tTURNS\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITTEN\n", strings.ToUpper(string(by)))
-	line := func(name string, r spending.Row) {
+	line := func(name string, r report.Row) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", sanitize.Line(name, 60), eventtext.Dollars(r.CostUSD), r.Turns,
 			words.Tokens(r.Usage.Input), words.Tokens(r.Usage.Output), words.Tokens(r.Usage.CacheRead),
 			words.Tokens(r.Usage.CacheCreation))

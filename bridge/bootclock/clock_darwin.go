@@ -1,5 +1,0 @@
-package bootclock
-
-import "golang.org/x/sys/unix"
-
-const source = unix.CLOCK_MONOTONIC

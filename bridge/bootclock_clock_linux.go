@@ -1,0 +1,5 @@
+package bridge
+
+import "golang.org/x/sys/unix"
+
+const source = unix.CLOCK_BOOTTIME

@@ -1,0 +1,133 @@
+package workspace_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+)
+
+// workedCarry is a repository in which a run worked, a copy of it from before the run, and the bundle.
+func workedCarry(t *testing.T, work func(d gittest.Dir)) (from, to gittest.Dir, base, file string) {
+	t.Helper()
+	ctx := context.Background()
+	from = gittest.New(t, map[string]string{"kept": "1\n", "changed": "1\n", "gone": "1\n", ".gitignore": "ignored\n"})
+	to = from.Copy()
+	r := from.Open(nil)
+	_, err := r.Once(ctx, workspace.Base)
+	from.Must(err)
+	from.Write("changed", "2\n")
+	from.Write("dir/new", "new\n")
+	from.Write("ignored", "1\n")
+	from.Remove("gone")
+	if work != nil {
+		work(from)
+	}
+	_, err = r.Again(ctx, workspace.End)
+	from.Must(err)
+	file = filepath.Join(t.TempDir(), "bundle")
+	base, err = workspace.PackRun(ctx, r, file)
+	from.Must(err)
+	return from, to, base, file
+}
+
+// TestCarry: the other clone has the files and the snapshots; its index and branch stay.
+func TestCarry(t *testing.T) {
+	ctx := context.Background()
+	from, to, base, file := workedCarry(t, nil)
+	before := to.Git("rev-parse", "HEAD", "HEAD^{tree}") + to.Git("ls-files", "--stage")
+	for range 2 { // as after a crash
+		head, err := workspace.UnpackRun(ctx, to.Open(nil), file, base)
+		to.Must(err)
+		if head != base {
+			t.Errorf("head %s, want %s", head, base)
+		}
+	}
+	want := from.Files()
+	delete(want, "ignored")
+	if diff := cmp.Diff(want, to.Files()); diff != "" {
+		t.Errorf("files (-there +here):\n%s", diff)
+	}
+	if after := to.Git("rev-parse", "HEAD", "HEAD^{tree}") + to.Git("ls-files", "--stage"); after != before {
+		t.Errorf("HEAD and index were\n%s\nand are\n%s", before, after)
+	}
+	refs := "refs/arbiter/" + gittest.RUN8
+	if diff := cmp.Diff(from.Git("for-each-ref", refs), to.Git("for-each-ref", refs)); diff != "" {
+		t.Errorf("references (-there +here):\n%s", diff)
+	}
+	span, err := to.Open(nil).Work(ctx)
+	to.Must(err)
+	if changes, err := to.Open(nil).Changes(ctx, span.From, span.To); err != nil || len(changes) != 3 {
+		t.Errorf("%v, %v", changes, err)
+	}
+}
+
+// TestCarryOfCommits: the run's commits are carried, too, and its head is reported.
+func TestCarryOfCommits(t *testing.T) {
+	committed := ""
+	_, to, base, file := workedCarry(t, func(d gittest.Dir) { committed = d.Commit("of the run") })
+	head, err := workspace.UnpackRun(context.Background(), to.Open(nil), file, base)
+	to.Must(err)
+	if head == base || head != to.Git("rev-parse", "refs/arbiter/"+gittest.RUN8+"/export^1") ||
+		committed != "" && !strings.HasPrefix(head, committed) {
+		t.Errorf("head %s, committed %s", head, committed)
+	}
+	to.Git("reset", "-q", head)
+	if status := to.Git("status", "--porcelain"); status != "" {
+		t.Errorf("status\n%s", status)
+	}
+}
+
+// TestCarryIsRefused and changes nothing.
+func TestCarryIsRefused(t *testing.T) {
+	ctx := context.Background()
+	_, to, base, file := workedCarry(t, nil)
+	unpack := func(d gittest.Dir) error {
+		t.Helper()
+		files := d.Files()
+		_, err := workspace.UnpackRun(ctx, d.Open(nil), file, base)
+		if diff := cmp.Diff(files, d.Files()); diff != "" || err == nil {
+			t.Errorf("%v; files (-before +after):\n%s", err, diff)
+		}
+		return err
+	}
+	other := gittest.New(t, map[string]string{"another": "1\n"})
+	if missing := (&workspace.MissingError{}); !errors.As(unpack(other), &missing) || missing.Commit != base {
+		t.Errorf("%+v", missing)
+	}
+	mine := to.Copy()
+	mine.Write("changed", "mine\n")
+	mine.Write("dir/new", "mine\n")
+	if blocked := (&workspace.BlockedError{}); !errors.As(unpack(mine), &blocked) || len(blocked.Files) != 2 {
+		t.Errorf("%+v", blocked)
+	}
+	moved := to.Copy()
+	moved.Git("update-ref", "refs/arbiter/"+gittest.RUN8+"/end", base)
+	if other := (&workspace.OtherError{}); !errors.As(unpack(moved), &other) || !strings.HasSuffix(other.Ref, "/end") {
+		t.Errorf("%+v", other)
+	}
+	for _, bad := range []string{"", "HEAD", "--upload-pack=x", base[:39]} {
+		if _, err := workspace.UnpackRun(ctx, to.Open(nil), file, bad); err == nil {
+			t.Errorf("begun with %q", bad)
+		}
+	}
+	text, err := os.ReadFile(file)
+	to.Must(err, os.WriteFile(file, text[:len(text)-30], 0o600))
+	_ = unpack(to)
+	foreign := to.Copy()
+	foreign.Git("commit", "-q", "--allow-empty", "-m", "foreign")
+	foreign.Git("bundle", "create", "-q", file, "HEAD", "refs/heads/trunk", "^"+base)
+	if err := unpack(to); !strings.Contains(err.Error(), "none of the run's") {
+		t.Error(err)
+	}
+	if _, err := workspace.PackRun(ctx, to.Open(nil), file); !errors.Is(err, workspace.ErrNoSnapshot) {
+		t.Errorf("packed without a snapshot: %v", err)
+	}
+}

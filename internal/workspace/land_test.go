@@ -1,0 +1,319 @@
+package workspace_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+)
+
+const main = "refs/heads/arbiter/" + gittest.RUN8 + "/main"
+
+var landOperations = gittest.Operations{
+	"land": func(step func(string), args []string) error {
+		r, err := workspace.Open(ctx, gittest.Options(args[0], step))
+		if err == nil {
+			_, err = workspace.Land(ctx, r, workspace.LandRequest{Commit: main, Squash: args[1] == "squash"})
+		}
+		return err
+	},
+}
+
+// workedLand makes a repository with branch trunk checked out, and a run's work on its branch.
+func workedLand(t testing.TB, diverged bool) gittest.Dir {
+	d := gittest.New(t, map[string]string{
+		"edit": "1\n2\n3\n4\n5\n6\n7\n", "gone": "1\n", "dir/x": "1\n", "kind": "1\n", "run": "1\n",
+		".gitignore": "*.log\n", "other": "1\n",
+	})
+	d.Git("checkout", "-q", "-b", "arbiter/"+gittest.RUN8+"/main")
+	d.Write("edit", "1\n2\n3\n4\n5\n6\nseven\n")
+	d.Remove("gone")
+	d.Remove("dir")
+	d.Write("dir", "a file now\n")
+	d.Link("kind", "edit")
+	d.Chmod("run", 0o755)
+	d.Write("new/file", "n\n")
+	d.Commit("work")
+	d.Git("checkout", "-q", "trunk")
+	if diverged {
+		d.Write("edit", "one\n2\n3\n4\n5\n6\n7\n")
+		d.Commit("meanwhile")
+	}
+	return d
+}
+
+func check(t *testing.T, d gittest.Dir, want map[string]string, status string) {
+	t.Helper()
+	if diff := cmp.Diff(want, d.Tree("HEAD")); diff != "" {
+		t.Errorf("HEAD (-want +got):\n%s", diff)
+	}
+	if got := d.Git("status", "--porcelain"); got != status {
+		t.Errorf("status %q, want %q", got, status)
+	}
+	if left := d.Git("for-each-ref", "refs/arbiter"); left != "" {
+		t.Errorf("left: %s", left)
+	}
+	if branch := d.Git("symbolic-ref", "HEAD"); branch != "refs/heads/trunk" {
+		t.Errorf("on %s", branch)
+	}
+}
+
+var landed = map[string]string{
+	"edit": "100644 1\n2\n3\n4\n5\n6\nseven\n", "dir": "100644 a file now\n", "kind": "120000 edit",
+	"run": "100755 1\n", "new/file": "100644 n\n", ".gitignore": "100644 *.log\n", "other": "100644 1\n",
+}
+
+func merged() map[string]string {
+	want := map[string]string{}
+	for name, text := range landed {
+		want[name] = text
+	}
+	want["edit"] = "100644 one\n2\n3\n4\n5\n6\nseven\n"
+	return want
+}
+
+func TestLand(t *testing.T) {
+	for name, c := range map[string]struct {
+		diverged bool
+		request  workspace.LandRequest
+		want     map[string]string
+		status   workspace.MergeStatus
+		parents  int
+		subject  string
+	}{
+		"fast forward": {false, workspace.LandRequest{}, landed, workspace.MergeForward, 1, "work"},
+		"with message": {false, workspace.LandRequest{Message: "All of it"}, landed, workspace.MergeMade, 2, "All of it"},
+		"squash":       {false, workspace.LandRequest{Squash: true, Message: "One"}, landed, workspace.MergeMade, 1, "One"},
+		"merge": {true, workspace.LandRequest{}, merged(), workspace.MergeMade, 2,
+			"Land the work of Arbiter's run 0123abcd"},
+		"squash merge": {true, workspace.LandRequest{Squash: true}, merged(), workspace.MergeMade, 1,
+			"Land the work of Arbiter's run 0123abcd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := workedLand(t, c.diverged)
+			before := d.Git("rev-parse", "HEAD")
+			// The user's uncommitted changes in other files stay.
+			d.Write("other", "staged\n")
+			d.Git("add", "other")
+			d.Write("other", "changed\n")
+			d.Write("untracked", "mine\n")
+			d.Write("x.log", "mine\n")
+			c.request.Commit = main
+			r := d.Open(nil)
+			got, err := workspace.Land(ctx, r, c.request)
+			d.Must(err)
+			want := workspace.Landed{Branch: "refs/heads/trunk", Before: before, Head: d.Git("rev-parse", "HEAD"),
+				Status: c.status}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			check(t, d, c.want, "MM other\n?? untracked")
+			parents := strings.Fields(d.Git("log", "-1", "--format=%P"))
+			if subject := d.Git("log", "-1", "--format=%s"); subject != c.subject || len(parents) != c.parents {
+				t.Errorf("%q with parents %v", subject, parents)
+			}
+			if log := d.Git("reflog", "-1", "--format=%gs"); log != "arbiter: land run "+gittest.RUN8 {
+				t.Errorf("reflog: %q", log)
+			}
+			again, err := workspace.Land(ctx, r, c.request)
+			if err != nil || again.Status != workspace.MergeNothing || again.Head != got.Head {
+				t.Errorf("again: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		do    func(d gittest.Dir)
+		check func(err error) bool
+	}{
+		"edited": {func(d gittest.Dir) { d.Write("edit", "mine\n") }, dirty("edit")},
+		"staged": {func(d gittest.Dir) {
+			d.Write("edit", "mine\n")
+			d.Git("add", "edit")
+			d.Write("edit", "1\n2\n3\n4\n5\n6\n7\n")
+		}, dirty("edit")},
+		"deleted, and edited there": {func(d gittest.Dir) { d.Remove("edit") }, dirty("edit")},
+		"edited, and deleted there": {func(d gittest.Dir) { d.Write("gone", "mine\n") }, dirty("gone")},
+		"executable":                {func(d gittest.Dir) { d.Chmod("kind", 0o755) }, dirty("kind")},
+		"untracked in the way":      {func(d gittest.Dir) { d.Write("new/file", "mine\n") }, dirty("new/file")},
+		"untracked file, directory": {func(d gittest.Dir) { d.Write("new", "mine\n") }, dirty("new/file")},
+		"ignored in a directory":    {func(d gittest.Dir) { d.Write("dir/x.log", "mine\n") }, dirty("dir")},
+		"untracked in a directory":  {func(d gittest.Dir) { d.Write("dir/mine", "mine\n") }, dirty("dir")},
+		"directory that is a link":  {func(d gittest.Dir) { d.Link("new", ".git") }, dirty("new/file")},
+		"detached": {func(d gittest.Dir) { d.Git("checkout", "-q", "--detach") },
+			is(workspace.ErrDetached)},
+		"conflicts without a merge": {unmerged, busy("resolution of conflicts")},
+		"merge":                     {func(d gittest.Dir) { diverge(d, "merge") }, busy("merge")},
+		"rebase":                    {func(d gittest.Dir) { diverge(d, "rebase") }, busy("rebase")},
+		"nothing to land": {func(d gittest.Dir) { d.Git("update-ref", "-d", main) }, func(err error) bool {
+			return err != nil
+		}},
+		"conflict": {func(d gittest.Dir) { d.Write("edit", "mine\n"); d.Commit("mine") }, func(err error) bool {
+			var conflict *workspace.ConflictError
+			return errors.As(err, &conflict) && cmp.Equal(conflict.Files, []string{"edit"})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := workedLand(t, false)
+			c.do(d)
+			files, private := d.Files(), d.Private()
+			_, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
+			if !c.check(err) {
+				t.Errorf("error %v", err)
+			}
+			if diff := cmp.Diff(files, d.Files()); diff != "" {
+				t.Errorf("files changed:\n%s", diff)
+			}
+			if diff := cmp.Diff(private, d.Private()); diff != "" {
+				t.Errorf("the repository changed:\n%s", diff)
+			}
+			if left := d.Git("for-each-ref", "refs/arbiter"); left != "" {
+				t.Errorf("left: %s", left)
+			}
+		})
+	}
+}
+
+func dirty(path string) func(error) bool {
+	return func(err error) bool {
+		var e *workspace.DirtyError
+		return errors.As(err, &e) && len(e.Files) == 1 && e.Files[0].Path == path
+	}
+}
+
+func is(want error) func(error) bool { return func(err error) bool { return errors.Is(err, want) } }
+
+func busy(operation string) func(error) bool {
+	return func(err error) bool {
+		var e *workspace.BusyError
+		return errors.As(err, &e) && e.Operation == operation
+	}
+}
+
+// diverge leaves an unfinished operation that stopped at a conflict.
+func diverge(d gittest.Dir, operation string) {
+	d.Git("checkout", "-q", "-b", "side")
+	d.Write("other", "side\n")
+	d.Commit("side")
+	d.Git("checkout", "-q", "trunk")
+	d.Write("other", "trunk\n")
+	d.Commit("trunk")
+	if d.Command(operation, "side").Run() == nil {
+		d.Fatalf("%s: no conflict", operation)
+	}
+}
+
+func unmerged(d gittest.Dir) {
+	d.Write("other", "stashed\n")
+	d.Git("stash", "-q")
+	d.Write("other", "trunk\n")
+	d.Commit("trunk")
+	if d.Command("stash", "pop").Run() == nil {
+		d.Fatal("no conflict")
+	}
+}
+
+// TestAlreadyThere: files that already have their new content are not an obstacle.
+func TestAlreadyThere(t *testing.T) {
+	d := workedLand(t, false)
+	d.Write("edit", "1\n2\n3\n4\n5\n6\nseven\n")
+	d.Git("add", "edit")
+	d.Write("new/file", "n\n")
+	d.Remove("gone")
+	_, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
+	d.Must(err)
+	check(t, d, landed, "")
+}
+
+func TestSparse(t *testing.T) {
+	d := workedLand(t, false)
+	d.Git("checkout", "-q", "-b", "wide", main)
+	d.Write("out/a", "2\n")
+	d.Write("new/file", "more\n")
+	d.Commit("more")
+	d.Git("update-ref", main, "wide")
+	d.Git("checkout", "-q", "trunk")
+	d.Git("sparse-checkout", "set", "--cone", "new")
+	_, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
+	d.Must(err)
+	want := d.Tree("wide")
+	check(t, d, want, "")
+}
+
+func TestLandKilled(t *testing.T) {
+	stride := map[string]int{"merge": gittest.Stride(13), "squash": gittest.Stride(17)}
+	for kind, request := range map[string]workspace.LandRequest{"merge": {Commit: main},
+		"squash": {Commit: main, Squash: true}} {
+		d := workedLand(t, true)
+		d.Write("other", "mine\n")
+		for n := 1; ; n += stride[kind] {
+			c := d.Copy()
+			if !gittest.Killed(t, "land", n, c.Path, kind) {
+				if n < 12 {
+					t.Errorf("%s: only %d steps", kind, n-1)
+				}
+				break
+			}
+			_, err := workspace.Land(ctx, c.Open(nil), request)
+			c.Must(err)
+			check(t, c, merged(), "M other")
+			if commits := c.Git("rev-list", "--count", "--first-parent", "HEAD"); commits != "3" {
+				t.Errorf("%s, killed after step %d: %s commits", kind, n, commits)
+			}
+		}
+	}
+}
+
+// TestInterrupted: a landing is interrupted, and the user continues before it is finished.
+func TestInterrupted(t *testing.T) {
+	whole := workedLand(t, true)
+	var half gittest.Dir
+	for n := 1; half.Path == ""; n++ {
+		c := whole.Copy()
+		if !gittest.Killed(t, "land", n, c.Path, "merge") {
+			t.Fatal("never half done")
+		}
+		if _, err := os.Lstat(filepath.Join(c.Path, "gone")); err != nil {
+			half = c
+		}
+	}
+	t.Run("commits", func(t *testing.T) {
+		d := gittest.Dir{TB: t, Path: half.Path}.Copy()
+		d.Write("mine", "1\n")
+		d.Git("add", "mine")
+		d.Git("commit", "-q", "-m", "mine")
+		got, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
+		d.Must(err)
+		want := merged()
+		want["mine"] = "100644 1\n"
+		check(t, d, want, "")
+		if got.Resumed {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("edits", func(t *testing.T) {
+		d := gittest.Dir{TB: t, Path: half.Path}.Copy()
+		d.Write("edit", "mine\n")
+		_, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
+		if !dirty("edit")(err) {
+			t.Fatal(err)
+		}
+		d.Git("checkout", "edit")
+		got, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
+		d.Must(err)
+		check(t, d, merged(), "")
+		if !got.Resumed || got.Status != workspace.MergeMade {
+			t.Errorf("%+v", got)
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package workspace_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+)
+
+var mergeOperations = gittest.Operations{
+	"merge": func(step func(string), args []string) error {
+		r, err := workspace.Open(ctx, gittest.Options(args[0], step))
+		if err == nil {
+			_, err = workspace.MergeInto(ctx, r, r.Branch("main"), "refs/heads/side", "join")
+		}
+		return err
+	},
+}
+
+// branches makes a repository with branch trunk, and a branch side next to it.
+func branches(t testing.TB, trunk, side map[string]string) gittest.Dir {
+	d := gittest.New(t, map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "b": "1\n"})
+	d.Git("branch", "side")
+	for name, text := range trunk {
+		d.Write(name, text)
+	}
+	d.Commit("trunk")
+	d.Git("checkout", "-q", "side")
+	for name, text := range side {
+		d.Write(name, text)
+	}
+	d.Commit("side")
+	d.Git("checkout", "-q", "trunk")
+	d.Git("branch", "arbiter/"+gittest.RUN8+"/main", "trunk")
+	return d
+}
+
+func TestInto(t *testing.T) {
+	d := branches(t, map[string]string{"a": "one\n2\n3\n4\n5\n6\n7\n8\n9\n"},
+		map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n8\nnine\n", "c": "3\n"})
+	d.Write("a", "not committed\n")
+	private, files := d.Private(), d.Files()
+	r := d.Open(nil)
+	ref := r.Branch("main")
+	got, err := workspace.MergeInto(ctx, r, ref, "side", "join\n\nthe work")
+	d.Must(err)
+	if got.Status != workspace.MergeMade || got.Head != d.Git("rev-parse", ref) ||
+		got.Tree != d.Git("rev-parse", ref+"^{tree}") ||
+		got.Before != d.Git("rev-parse", "trunk") || d.Git("rev-parse", ref+"^2") != d.Git("rev-parse", "side") {
+		t.Errorf("%+v", got)
+	}
+	want := map[string]string{"a": "100644 one\n2\n3\n4\n5\n6\n7\n8\nnine\n", "b": "100644 1\n", "c": "100644 3\n"}
+	if diff := cmp.Diff(want, d.Tree(ref)); diff != "" {
+		t.Error(diff)
+	}
+	if ident := d.Git("log", "-1", "--format=%an %cn %s|%b", ref); !strings.HasPrefix(ident, "A C join|the work") {
+		t.Errorf("commit by %q", ident)
+	}
+	again, err := workspace.MergeInto(ctx, r, ref, "side", "join")
+	d.Must(err)
+	if again.Status != workspace.MergeNothing || again.Head != got.Head || again.Tree != got.Tree {
+		t.Errorf("again: %+v", again)
+	}
+	forward, err := workspace.MergeInto(ctx, r, "refs/heads/side", ref, "back")
+	d.Must(err)
+	if forward.Status != workspace.MergeForward || forward.Head != got.Head || d.Git("rev-parse", "side") != got.Head {
+		t.Errorf("forward: %+v", forward)
+	}
+	created, err := workspace.MergeInto(ctx, r, r.Branch("fresh"), "trunk", "start")
+	d.Must(err)
+	if created.Status != workspace.MergeForward || created.Before != "" ||
+		d.Git("rev-parse", r.Branch("fresh")) != created.Head {
+		t.Errorf("created: %+v", created)
+	}
+	d.Git("update-ref", "refs/heads/side", "side^2") // back, for the comparison
+	if diff := cmp.Diff(private, d.Private(), ignoreSide); diff != "" {
+		t.Errorf("the user's part of the repository changed:\n%s", diff)
+	}
+	if diff := cmp.Diff(files, d.Files()); diff != "" {
+		t.Errorf("files changed:\n%s", diff)
+	}
+	if _, err := workspace.MergeInto(ctx, r, ref, "no-such", "x"); err == nil {
+		t.Error("merged what does not exist")
+	}
+}
+
+var ignoreSide = cmp.FilterPath(func(p cmp.Path) bool {
+	k, ok := p.Index(-1).(cmp.MapIndex)
+	return ok && strings.Contains(k.Key().String(), "heads/side")
+}, cmp.Ignore())
+
+func TestConflict(t *testing.T) {
+	d := branches(t, map[string]string{"a": "x\n", "line\nend": "1\n"},
+		map[string]string{"a": "y\n", "line\nend": "2\n", "c": "3\n"})
+	r := d.Open(nil)
+	before := d.Git("for-each-ref")
+	got, err := workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
+	d.Must(err)
+	if got.Status != workspace.MergeConflict || got.Head != d.Git("rev-parse", "trunk") {
+		t.Errorf("%+v", got)
+	}
+	if diff := cmp.Diff([]string{"a", "line\nend"}, got.Files); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(before, d.Git("for-each-ref")); diff != "" {
+		t.Errorf("something moved: %s", diff)
+	}
+}
+
+// TestMovedMeanwhile: the branch moves while the merge is computed. Nothing is lost, and the merge can be
+// repeated.
+func TestMovedMeanwhile(t *testing.T) {
+	d := branches(t, map[string]string{"t": "1\n"}, map[string]string{"s": "1\n"})
+	ref := "refs/heads/arbiter/" + gittest.RUN8 + "/main"
+	other := d.Git("commit-tree", "trunk^{tree}", "-p", "trunk", "-m", "other")
+	r := d.Open(func(step string) {
+		if step == "git commit-tree" {
+			d.Git("update-ref", ref, other)
+		}
+	})
+	if got, err := workspace.MergeInto(ctx, r, ref, "side", "join"); !errors.Is(err, workspace.ErrMoved) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if d.Git("rev-parse", ref) != other {
+		t.Error("the other process's commit is lost")
+	}
+	got, err := workspace.MergeInto(ctx, d.Open(nil), ref, "side", "join")
+	d.Must(err)
+	if d.Git("rev-parse", got.Head+"^1") != other {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNoIdentity(t *testing.T) {
+	d := branches(t, map[string]string{"t": "1\n"}, map[string]string{"s": "1\n"})
+	o := gittest.Options(d.Path, nil)
+	o.Env = o.Env[:4] // without names
+	r, err := workspace.Open(ctx, o)
+	d.Must(err)
+	got, err := workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
+	d.Must(err)
+	if who := d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head); who != "Arbiter <arbiter@localhost> Arbiter" {
+		t.Errorf("by %s", who)
+	}
+	d.Git("config", "user.name", "U")
+	d.Git("config", "user.email", "u@example.com")
+	d.Git("update-ref", r.Branch("main"), "trunk")
+	got, err = workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
+	d.Must(err)
+	if who := d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head); who != "U <u@example.com> U" {
+		t.Errorf("by %s", who)
+	}
+}
+
+func TestMergeKilled(t *testing.T) {
+	d := branches(t, map[string]string{"t": "1\n"}, map[string]string{"s": "1\n"})
+	for n := 1; ; n++ {
+		c := d.Copy()
+		if !gittest.Killed(t, "merge", n, c.Path) {
+			if n < 4 {
+				t.Errorf("only %d steps", n-1)
+			}
+			break
+		}
+		r := c.Open(nil)
+		got, err := workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
+		c.Must(err)
+		if got.Status == workspace.MergeConflict || c.Git("rev-list", "--count", "trunk.."+r.Branch("main")) != "2" {
+			t.Errorf("killed after step %d: %+v", n, got)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package workspace_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+)
+
+// trap is a way in which a repository can name a program. plain are calls of git by a person of which at least one
+// runs it.
+type trap struct {
+	plant func(d gittest.Dir, program string)
+	plain [][]string
+}
+
+// setting plants a setting of the repository's configuration, and attributes.
+func setting(key, attributes string) func(gittest.Dir, string) {
+	return func(d gittest.Dir, program string) {
+		if key == "filter.e.clean" || key == "filter.e.smudge" {
+			program += " cat"
+		}
+		d.Git("config", key, program)
+		if attributes != "" {
+			d.Write(".git/info/attributes", attributes+"\n")
+		}
+	}
+}
+
+// past makes git compare a file again.
+var past = time.Unix(1_000_000_000, 0)
+
+var status, checkout = []string{"status"}, []string{"checkout", "-f", "HEAD~0", "--", "."}
+
+func hook(name string) func(gittest.Dir, string) {
+	return func(d gittest.Dir, program string) {
+		d.Write(".git/hooks/"+name, "#!/bin/sh\n"+program+"\n")
+		d.Chmod(".git/hooks/"+name, 0o755)
+	}
+}
+
+var traps = map[string]trap{
+	"clean filter":   {setting("filter.e.clean", "* filter=e"), [][]string{{"add", "-A"}}},
+	"smudge filter":  {setting("filter.e.smudge", "* filter=e"), [][]string{checkout}},
+	"filter process": {setting("filter.e.process", "* filter=e"), [][]string{{"add", "-A"}}},
+	"attributes in the work tree": {func(d gittest.Dir, program string) {
+		d.Git("config", "filter.e.clean", program+" cat")
+		d.Write(".gitattributes", "* filter=e\n")
+	}, [][]string{{"add", "-A"}}},
+	"text conversion": {setting("diff.e.textconv", "* diff=e"), [][]string{{"diff", "HEAD"}}},
+	"diff command":    {setting("diff.e.command", "* diff=e"), [][]string{{"diff", "HEAD"}}},
+	"external diff":   {setting("diff.external", ""), [][]string{{"diff", "HEAD"}}},
+	"merge driver": {setting("merge.e.driver", "* merge=e"), [][]string{{"merge-tree", "--write-tree", "one",
+		"two"}}},
+	"file monitor": {setting("core.fsmonitor", ""), [][]string{status}},
+	"alias":        {func(d gittest.Dir, program string) { d.Git("config", "alias.st", "!"+program) }, [][]string{{"st"}}},
+	"signing program": {func(d gittest.Dir, program string) {
+		d.Git("config", "commit.gpgSign", "true")
+		d.Git("config", "gpg.program", program)
+	}, [][]string{{"commit", "--allow-empty", "-m", "x"}}},
+	"editor": {setting("core.editor", ""), [][]string{{"commit", "--allow-empty"}}},
+	"ssh command": {func(d gittest.Dir, program string) {
+		d.Git("config", "core.sshCommand", program)
+		d.Git("config", "remote.origin.url", "ssh://127.0.0.1:1/x")
+	}, [][]string{{"fetch", "origin"}}},
+	"transport": {func(d gittest.Dir, program string) {
+		d.Git("config", "protocol.ext.allow", "always")
+		d.Git("config", "remote.origin.url", "ext::"+program)
+		d.Git("config", "remote.origin.promisor", "true")
+		d.Git("config", "extensions.partialClone", "origin")
+	}, [][]string{{"fetch", "origin"}}},
+	"included file": {func(d gittest.Dir, program string) {
+		d.Write("settings", "[core]\n\tfsmonitor = \""+program+"\"\n")
+		d.Git("config", "include.path", "../settings")
+	}, [][]string{status}},
+	"included under a condition": {func(d gittest.Dir, program string) {
+		d.Write("settings", "[filter \"e\"]\n\tclean = \""+program+" cat\"\n")
+		d.Write(".gitattributes", "* filter=e\n")
+		d.Git("config", "includeIf.gitdir:/.path", filepath.Join(d.Path, "settings"))
+	}, [][]string{{"add", "-A"}}},
+	"configuration of the work tree": {func(d gittest.Dir, program string) {
+		d.Git("config", "extensions.worktreeConfig", "true")
+		d.Git("config", "--worktree", "core.fsmonitor", program)
+	}, [][]string{status}},
+	"hooks elsewhere": {func(d gittest.Dir, program string) {
+		hook("post-index-change")(d, program)
+		d.Must(os.Rename(filepath.Join(d.Path, ".git/hooks"), filepath.Join(d.Path, "hooks")))
+		d.Git("config", "core.hooksPath", "hooks")
+	}, [][]string{{"add", "-A"}}},
+	"hook of the index":  {hook("post-index-change"), [][]string{{"add", "-A"}}},
+	"hook of references": {hook("reference-transaction"), [][]string{{"update-ref", "refs/x", "HEAD"}}},
+	"hook of a checkout": {hook("post-checkout"), [][]string{checkout, {"checkout", "-q", "HEAD"}}},
+	"submodule": {func(d gittest.Dir, program string) {
+		d.Git("-C", "module", "config", "filter.e.clean", program+" cat")
+		d.Write("module/.gitattributes", "* filter=e\n")
+		d.Must(os.Chtimes(filepath.Join(d.Path, "module/m"), past, past))
+		d.Write("module/n", "other\n")
+		d.Git("-C", "module", "config", "core.fsmonitor", program)
+	}, [][]string{{"-c", "core.fsmonitor=false", "-C", "module", "add", "-A"}, status}},
+	"nested repository": {func(d gittest.Dir, program string) {
+		d.Git("init", "-q", "nested")
+		d.Write("nested/x", "1\n")
+		n := gittest.Dir{TB: d.TB, Path: filepath.Join(d.Path, "nested")}
+		n.Commit("x")
+		n.Git("config", "core.fsmonitor", program)
+	}, [][]string{{"-C", "nested", "status"}}},
+	"bare repository": {func(d gittest.Dir, program string) {
+		d.Git("init", "-q", "--bare", "evil")
+		d.Git("-C", "evil", "config", "core.bare", "false")
+		d.Git("-C", "evil", "config", "core.worktree", d.Path)
+		d.Git("-C", "evil", "config", "core.fsmonitor", program)
+	}, [][]string{{"-C", "evil", "status"}}},
+}
+
+// TestPlanted: nothing that a repository names runs, whatever Arbiter does there. Each trap is shown to work first:
+// git, called by a person in a copy of the repository, runs it.
+func TestPlanted(t *testing.T) {
+	for i, name := range slices.Sorted(maps.Keys(traps)) {
+		if i%gittest.Stride(5) != 0 {
+			continue // each kind of trap is alike: a name in a configuration
+		}
+		trap := traps[name]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := gittest.New(t, map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "b": "1\n"})
+			module := gittest.New(t, map[string]string{"m": "1\n"})
+			d.Git("submodule", "--quiet", "add", module.Path, "module")
+			d.Git("-C", "module", "config", "user.name", "a")
+			d.Commit("module")
+			for branch, lines := range map[string]string{"one": "one\n2\n3\n4\n5\n6\n7\n8\n9\n",
+				"two": "1\n2\n3\n4\n5\n6\n7\n8\ntwo\n"} {
+				d.Git("checkout", "-q", "-b", branch, "trunk")
+				d.Write("a", lines)
+				d.Commit(branch)
+			}
+			d.Git("checkout", "-q", "trunk")
+			marks := gittest.Temp(t)
+			program := filepath.Join(marks, "program")
+			marker := filepath.Join(marks, "ran")
+			d.Must(os.WriteFile(program, []byte("#!/bin/sh\ntouch '"+marker+"'\n$1\n"), 0o755))
+			began := filepath.Join(marks, workspace.BeganName)
+			o := gittest.Options(d.Path, nil)
+			o.Began = began
+			first, err := workspace.Open(ctx, o)
+			d.Must(err)
+			d.Must(first.Begin(ctx))
+			d.Must(move(first, "one"))
+			trap.plant(d, program)
+			d.Must(os.Chtimes(filepath.Join(d.Path, "b"), past, past))
+			d.Write("a", "0\n2\n3\n4\n5\n6\n7\n8\n9\n")
+
+			real := d.Copy()
+			for _, args := range trap.plain {
+				cmd := real.Command(args...)
+				cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0")
+				_ = cmd.Run() // it may fail because of the program
+			}
+			if os.Remove(marker) != nil {
+				t.Fatal("the trap does not work")
+			}
+			for _, step := range operations {
+				r, err := workspace.Open(ctx, o)
+				if err == nil {
+					err = step.do(d, r)
+				}
+				if err != nil {
+					t.Errorf("%s: %v", step.name, err)
+				}
+				if os.Remove(marker) == nil {
+					t.Errorf("%s ran the program", step.name)
+				}
+			}
+		})
+	}
+}
+
+// move makes a branch the branch of the run.
+func move(r *workspace.Repo, branch string) error {
+	c, err := r.Commit(ctx, branch)
+	if err != nil {
+		return err
+	}
+	return r.Move(ctx, "test", workspace.Update{Ref: r.Branch(workspace.Main), New: c.ID})
+}
+
+// operations are what Arbiter does in a repository, in an order in which it may do that.
+var operations = []struct {
+	name string
+	do   func(d gittest.Dir, r *workspace.Repo) error
+}{
+	{"snapshot", func(d gittest.Dir, r *workspace.Repo) error {
+		_, err := r.Once(ctx, workspace.Base)
+		return err
+	}},
+	{"another", func(d gittest.Dir, r *workspace.Repo) error {
+		d.Write("a", "00\n2\n3\n4\n5\n6\n7\n8\n9\n")
+		_, err := r.Again(ctx, workspace.End)
+		return err
+	}},
+	{"diff", func(d gittest.Dir, r *workspace.Repo) error {
+		_, err := r.Changes(ctx, r.Ref(workspace.Base), r.Ref(workspace.End))
+		if err == nil {
+			_, _, err = r.Diff(ctx, r.Ref(workspace.Base), r.Ref(workspace.End), workspace.DiffOptions{})
+		}
+		return err
+	}},
+	{"undo", func(d gittest.Dir, r *workspace.Repo) error {
+		_, err := workspace.Undo(ctx, r, r.Ref(workspace.Base), r.Ref(workspace.End), false)
+		return err
+	}},
+	{"merge", func(d gittest.Dir, r *workspace.Repo) error {
+		_, _, err := workspace.MergeTrees(ctx, r, "one", "two")
+		return err
+	}},
+	{"worktrees", func(d gittest.Dir, r *workspace.Repo) error { return work(d, r, workspace.WorktreeLinked) }},
+	{"clones", func(d gittest.Dir, r *workspace.Repo) error { return work(d, r, workspace.WorktreeClone) }},
+	{"export", func(d gittest.Dir, r *workspace.Repo) error {
+		_, err := workspace.PackRun(ctx, r, filepath.Join(gittest.Temp(d), "bundle"))
+		return err
+	}},
+	{"search", func(d gittest.Dir, r *workspace.Repo) error {
+		text, err := r.Planted(ctx)
+		if err == nil && text == "" {
+			d.Error("it is not said that something was planted")
+		}
+		return err
+	}},
+	{"land", func(d gittest.Dir, r *workspace.Repo) error {
+		d.Write("a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+		_, err := workspace.Land(ctx, r, workspace.LandRequest{Commit: r.Branch(workspace.Main), Message: "land"})
+		if len(r.Skipped) > 0 && err != nil && strings.Contains(err.Error(), "filter") {
+			return nil // it is refused
+		}
+		return err
+	}},
+}
+
+// work makes a directory of an agent, commits there, plants there what the user's repository has, and takes the work.
+func work(d gittest.Dir, r *workspace.Repo, kind workspace.WorktreeKind) error {
+	m, err := workspace.OpenWorktrees(r, filepath.Join(gittest.Temp(d), "work"))
+	if err != nil {
+		return err
+	}
+	w, err := m.Create(context.Background(), workspace.WorktreeSpec{Orchestrator: 1, Kind: kind, From: "one"})
+	if err != nil {
+		return err
+	}
+	if kind == workspace.WorktreeClone {
+		out, err := exec.Command("sh", "-c", "cp '"+d.Path+"/.git/config' '"+w.Dir+"/.git/' && mkdir -p '"+d.Path+
+			"/.git/hooks' && cp -r '"+d.Path+"/.git/hooks' '"+w.Dir+"/.git/'").CombinedOutput()
+		if err != nil {
+			d.Fatalf("%v: %s", err, out)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(w.Dir, "new"), []byte("1\n"), 0o644); err != nil {
+		return err
+	}
+	if _, err := m.Work(ctx, w); err != nil {
+		return err
+	}
+	if _, err := m.Commit(ctx, w, "work"); err != nil {
+		return err
+	}
+	if _, err := m.Reader(ctx, "two"); err != nil {
+		return err
+	}
+	if _, err := m.Reader(ctx, "one"); err != nil {
+		return err
+	}
+	_, err = m.Remove(ctx, w, true)
+	return err
+}

@@ -1,0 +1,426 @@
+package workspace_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+)
+
+var undoOperations = gittest.Operations{
+	"undo": func(step func(string), args []string) error {
+		r, err := workspace.Open(ctx, gittest.Options(args[0], step))
+		if err == nil {
+			_, err = workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), false)
+		}
+		return err
+	},
+}
+
+// played records a run: its start, its work, its end.
+func played(d gittest.Dir, run func()) *workspace.Repo {
+	r := d.Open(nil)
+	_, err := r.Once(ctx, "base")
+	d.Must(err)
+	run()
+	_, err = r.Again(ctx, "end")
+	d.Must(err)
+	return r
+}
+
+func run(t testing.TB, r *workspace.Repo, dry bool) workspace.Undone {
+	t.Helper()
+	result, err := workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), dry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func TestUndo(t *testing.T) {
+	for name, c := range map[string]struct {
+		before   map[string]string // committed
+		setUp    func(d gittest.Dir)
+		run      func(d gittest.Dir)
+		human    func(d gittest.Dir)
+		kept     []workspace.Blocked
+		differs  []string // files that are not as before the run
+		reverted int
+	}{
+		"edits, additions, deletions": {
+			before: map[string]string{"a": "1\n", "b": "2\n", "dir/c": "3\n"},
+			setUp:  func(d gittest.Dir) { d.Write("untracked", "mine\n"); d.Write("b", "not committed\n") },
+			run: func(d gittest.Dir) {
+				d.Write("a", "x\n")
+				d.Write("b", "x\n")
+				d.Remove("dir")
+				d.Write("untracked", "x\n")
+				d.Write("deep/down/new", "x\n")
+			},
+			reverted: 5,
+		},
+		"the run commits and stages": {
+			before: map[string]string{"a": "1\n"},
+			run: func(d gittest.Dir) {
+				d.Write("a", "2\n")
+				d.Commit("agent")
+				d.Write("b", "3\n")
+				d.Git("add", "b")
+			},
+			reverted: 2,
+		},
+		"links and modes": {
+			before: map[string]string{"run": "1\n", "private": "1\n", "file": "1\n", "dir/x": "1\n"},
+			setUp: func(d gittest.Dir) {
+				d.Chmod("run", 0o750)
+				d.Chmod("private", 0o600)
+				d.Link("link", "file")
+			},
+			run: func(d gittest.Dir) {
+				d.Chmod("run", 0o640)
+				d.Write("private", "2\n")
+				d.Link("link", "dir")
+				d.Link("file", "/etc/passwd")
+				d.Remove("dir")
+				d.Link("dir", "/tmp")
+			},
+			reverted: 6,
+		},
+		"directories and files change places": {
+			before: map[string]string{"a": "1\n", "b/x/y": "2\n", "b/z": "3\n"},
+			run: func(d gittest.Dir) {
+				d.Remove("a")
+				d.Write("a/in/it", "1\n")
+				d.Remove("b")
+				d.Write("b", "1\n")
+			},
+			reverted: 5,
+		},
+		"a human goes on": {
+			before: map[string]string{"a": "1\n", "b": "2\n", "c": "3\n"},
+			run: func(d gittest.Dir) {
+				d.Write("a", "x\n")
+				d.Write("b", "x\n")
+				d.Remove("c")
+				d.Write("d", "x\n")
+				d.Write("e", "x\n")
+			},
+			human: func(d gittest.Dir) {
+				d.Write("a", "x\nand more\n")
+				d.Write("c", "anew\n")
+				d.Chmod("d", 0o755)
+				d.Write("unrelated", "1\n")
+				d.Remove("e")
+			},
+			kept: []workspace.Blocked{
+				{Path: "a", Reason: workspace.ApplyModified}, {Path: "c", Reason: workspace.ApplyModified},
+				{Path: "d", Reason: workspace.ApplyModified},
+			},
+			differs: []string{"a", "c", "d", "unrelated"}, reverted: 1,
+		},
+		"the way leads through a link now": {
+			before: map[string]string{"dir/a": "1\n", "other/a": "2\n"},
+			run:    func(d gittest.Dir) { d.Write("dir/a", "x\n"); d.Write("dir/b", "x\n"); d.Remove("dir/a") },
+			human:  func(d gittest.Dir) { d.Remove("dir"); d.Link("dir", "other") },
+			kept:   []workspace.Blocked{{Path: "dir/a", Reason: workspace.InTheWay}}, differs: []string{"dir", "dir/a"},
+		},
+		"ignored files": {
+			before: map[string]string{".gitignore": "secret\n*.log\n"},
+			setUp: func(d gittest.Dir) {
+				d.Write("secret", "mine\n")
+				d.Write("plain", "1\n")
+				d.Write("x/y.log", "1\n")
+			},
+			run: func(d gittest.Dir) {
+				d.Write(".gitignore", "plain\n")
+				d.Remove("plain")
+				d.Write("added", "1\n")
+			},
+			human: func(d gittest.Dir) { d.Write("plain", "human\n") },
+			kept: []workspace.Blocked{
+				{Path: "plain", Reason: workspace.ApplyIgnored},
+				{Path: "secret", Reason: workspace.IgnoredBefore}, {Path: "x/y.log", Reason: workspace.IgnoredBefore},
+			},
+			differs: []string{"plain"}, reverted: 2,
+		},
+		"an ignored file in a directory of the run's": {
+			before:  map[string]string{".gitignore": "*.log\n", "a": "1\n"},
+			run:     func(d gittest.Dir) { d.Remove("a"); d.Write("a/new", "1\n"); d.Write("a/x.log", "1\n") },
+			kept:    []workspace.Blocked{{Path: "a", Reason: workspace.InTheWay}},
+			differs: []string{"a", "a/x.log"}, reverted: 1,
+		},
+		"line ends": {
+			before: map[string]string{".gitattributes": "*.txt text eol=crlf\n", "a.txt": "1\r\n2\r\n",
+				"b.bin": "1\n2\r\n"},
+			run: func(d gittest.Dir) {
+				d.Write("a.txt", "x\n")
+				d.Write("b.bin", "x")
+				d.Write(".gitattributes", "")
+			},
+			reverted: 3,
+		},
+		"hostile names": {
+			before: map[string]string{"a\nb": "1\n", ":(top)": "1\n", "-rf": "1\n", "\xff": "1\n"},
+			run: func(d gittest.Dir) {
+				d.Write("a\nb", "x\n")
+				d.Write(":(top)", "x\n")
+				d.Remove("-rf")
+				d.Remove("\xff")
+			},
+			reverted: 4,
+		},
+		"a nested repository": {
+			before: map[string]string{"a": "1\n"},
+			run: func(d gittest.Dir) {
+				d.Write("vendor/lib/x", "1\n")
+				n := gittest.Dir{TB: d.TB, Path: filepath.Join(d.Path, "vendor/lib")}
+				n.Git("init", "-q")
+				n.Commit("nested")
+				d.Write("a", "2\n")
+			},
+			kept:    []workspace.Blocked{{Path: "vendor/lib", Reason: workspace.ApplyModule}},
+			differs: []string{"vendor/lib/x"}, reverted: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := gittest.New(t, c.before)
+			if c.setUp != nil {
+				c.setUp(d)
+			}
+			before := d.Files()
+			r := played(d, func() { c.run(d) })
+			if c.human != nil {
+				c.human(d)
+			}
+			private, files := d.Private(), d.Files()
+			plan := run(t, r, true)
+			if diff := cmp.Diff(files, d.Files()); diff != "" {
+				t.Errorf("a dry run changed files:\n%s", diff)
+			}
+			result := run(t, r, false)
+			if diff := cmp.Diff(plan, result); diff != "" {
+				t.Errorf("the plan and what was done (-plan +done):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.kept, result.Kept); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+			if len(result.Reverted) != c.reverted {
+				t.Errorf("reverted %v, want %d", result.Reverted, c.reverted)
+			}
+			if diff := cmp.Diff(c.differs, differing(before, d.Files())); diff != "" {
+				t.Errorf("differs from before the run (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(private, d.Private()); diff != "" {
+				t.Errorf("the user's part of the repository changed:\n%s", diff)
+			}
+			if again := run(t, r, false); len(again.Reverted) > 0 || len(again.Kept) != len(result.Kept) {
+				t.Errorf("the second time: %+v", again)
+			}
+		})
+	}
+}
+
+// differing lists the paths in which two sets of files differ.
+func differing(a, b map[string]string) []string {
+	var paths []string
+	for p, text := range a {
+		if other, ok := b[p]; !ok || other != text {
+			paths = append(paths, p)
+		}
+	}
+	for p := range b {
+		if _, ok := a[p]; !ok {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func TestUndoRunsFilters(t *testing.T) {
+	d := gittest.Dir{TB: t, Path: gittest.Temp(t)}
+	d.Git("init", "-q")
+	d.UserConfig("filter.rot.clean", "tr A-Za-z N-ZA-Mn-za-m")
+	d.UserConfig("filter.rot.smudge", "tr A-Za-z N-ZA-Mn-za-m")
+	d.Write(".gitattributes", "*.big filter=rot\n")
+	d.Write("x.big", "Hello\n")
+	d.Commit("first")
+	before := d.Files()
+	r := played(d, func() { d.Write("x.big", "Other\n"); d.Write(".gitattributes", "") })
+	run(t, r, false)
+	if diff := cmp.Diff(before, d.Files()); diff != "" {
+		t.Error(diff)
+	}
+	// A filter that fails leaves everything as it is.
+	d.Write("x.big", "Other\n")
+	d.Write("y", "1\n")
+	if _, err := r.Again(ctx, "end"); err != nil {
+		t.Fatal(err)
+	}
+	d.UserConfig("filter.rot.smudge", "false")
+	d.UserConfig("filter.rot.required", "true")
+	files := d.Files()
+	if result, err := workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), false); err == nil {
+		t.Errorf("%+v", result)
+	}
+	if diff := cmp.Diff(files, d.Files()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestUndoStaysInside: undo does not write through a directory that leads out of the workspace.
+func TestUndoStaysInside(t *testing.T) {
+	outside := gittest.Temp(t)
+	d := gittest.New(t, map[string]string{"dir/a": "1\n", "dir/b": "1\n"})
+	r := played(d, func() { d.Write("dir/a", "x\n"); d.Remove("dir/b") })
+	d.Remove("dir")
+	d.Link("dir", outside)
+	d.Must(os.WriteFile(filepath.Join(outside, "a"), []byte("x\n"), 0o644))
+	result := run(t, r, false)
+	if len(result.Reverted) != 0 || len(result.Kept) != 2 {
+		t.Errorf("%+v", result)
+	}
+	if b, _ := os.ReadFile(filepath.Join(outside, "a")); string(b) != "x\n" {
+		t.Errorf("outside: %q", b)
+	}
+	if _, err := os.Lstat(filepath.Join(outside, "b")); err == nil {
+		t.Error("written outside")
+	}
+}
+
+// world makes random edits of files, links and modes.
+type world struct {
+	*rand.Rand
+	gittest.Dir
+}
+
+func (w world) edit() {
+	names := []string{"a", "b", "c", "d/a", "d/b", "d/e/f", "g", "g/h", "x y", "l\nl"}
+	name := names[w.IntN(len(names))]
+	path := filepath.Join(w.Path, name)
+	for dir := filepath.Dir(path); dir != w.Path; dir = filepath.Dir(dir) {
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			w.Must(os.Remove(dir))
+		}
+	}
+	switch w.IntN(8) {
+	case 0, 1:
+		w.Must(os.RemoveAll(path))
+	case 2:
+		w.Link(name, names[w.IntN(len(names))])
+	case 3:
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			w.Chmod(name, []os.FileMode{0o644, 0o755}[w.IntN(2)])
+		}
+	default:
+		w.Must(os.RemoveAll(path))
+		w.Write(name, fmt.Sprintln(w.IntN(6)))
+	}
+}
+
+// TestUndoProperty: a run and then a human edit at random. What only the run changed is restored; what the
+// human changed later, or what the run did not change, is as the human left it.
+func TestUndoProperty(t *testing.T) {
+	rounds := 8
+	if testkit.AtNight() {
+		rounds = 500
+	}
+	for seed := range rounds {
+		d := gittest.New(t, map[string]string{"a": "0\n", "d/a": "0\n"})
+		w := world{rand.New(rand.NewPCG(uint64(seed), 7)), d}
+		for range 8 {
+			w.edit()
+		}
+		base := d.Files()
+		r := played(d, func() {
+			for range 8 {
+				w.edit()
+			}
+		})
+		end := d.Files()
+		for range w.IntN(5) {
+			w.edit()
+		}
+		now := d.Files()
+		result := run(t, r, false)
+		after := d.Files()
+		kept := map[string]bool{}
+		for _, k := range result.Kept {
+			kept[k.Path] = true
+		}
+		paths := map[string]bool{}
+		for _, files := range []map[string]string{base, end, now, after} {
+			for p := range files {
+				paths[p] = true
+			}
+		}
+		for _, p := range slices.Sorted(maps.Keys(paths)) {
+			want, why := now[p], "the run did not change it, or the human changed it since"
+			if base[p] != end[p] && end[p] == now[p] && !kept[p] {
+				want, why = base[p], "only the run changed it"
+			}
+			if after[p] != want {
+				t.Errorf("seed %d: %q is %q, want %q: %s\nbase %q, end %q, now %q", seed, p, after[p], want, why,
+					base[p], end[p], now[p])
+			}
+			if kept[p] && end[p] == now[p] && !blocked(p, base, now) {
+				t.Errorf("seed %d: %q was kept for no reason", seed, p)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// blocked reports whether a path cannot be restored because of what is above or below it now.
+func blocked(p string, base, now map[string]string) bool {
+	if _, ok := base[p]; !ok {
+		return false
+	}
+	for other := range now {
+		if strings.HasPrefix(other, p+"/") || strings.HasPrefix(p, other+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestUndoKilled(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n", "b": "2\n", "dir/c": "3\n", "f": "4\n"})
+	before := d.Files()
+	played(d, func() {
+		d.Write("a", "x\n")
+		d.Remove("dir")
+		d.Write("dir", "now a file\n")
+		d.Remove("f")
+		d.Write("f/g", "now a directory\n")
+		d.Write("new/file", "x\n")
+		d.Link("b", "a")
+	})
+	for n := 1; ; n += gittest.Stride(7) {
+		c := d.Copy()
+		if !gittest.Killed(t, "undo", n, c.Path) {
+			if n < 10 {
+				t.Errorf("only %d steps", n-1)
+			}
+			break
+		}
+		run(t, c.Open(nil), false)
+		if diff := cmp.Diff(before, c.Files()); diff != "" {
+			t.Errorf("killed after step %d:\n%s", n, diff)
+		}
+	}
+}

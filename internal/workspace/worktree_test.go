@@ -1,0 +1,443 @@
+package workspace_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+)
+
+// operate opens the repository args[0] and the manager's directory args[1].
+func operate(
+	f func(m *workspace.Worktrees, kind workspace.WorktreeKind) error,
+) func(step func(string), args []string) error {
+	return func(step func(string), args []string) error {
+		r, err := workspace.Open(ctx, gittest.Options(args[0], step))
+		if err != nil {
+			return err
+		}
+		m, err := workspace.OpenWorktrees(r, args[1])
+		if err != nil {
+			return err
+		}
+		return f(m, workspace.WorktreeKind(args[2]))
+	}
+}
+
+var worktreeOperations = gittest.Operations{
+	"create": operate(func(m *workspace.Worktrees, kind workspace.WorktreeKind) error {
+		_, err := m.Create(ctx, spec(1, kind))
+		return err
+	}),
+	"remove": operate(func(m *workspace.Worktrees, _ workspace.WorktreeKind) error {
+		w, _, err := m.Find(1)
+		if err == nil {
+			_, err = m.Remove(ctx, w, false)
+		}
+		return err
+	}),
+	"read": operate(func(m *workspace.Worktrees, _ workspace.WorktreeKind) error {
+		_, err := m.Reader(ctx, "trunk")
+		return err
+	}),
+}
+
+func spec(orchestrator int, kind workspace.WorktreeKind) workspace.WorktreeSpec {
+	return workspace.WorktreeSpec{Orchestrator: orchestrator, Generation: 1, Kind: kind, From: "trunk"}
+}
+
+var kinds = []workspace.WorktreeKind{workspace.WorktreeLinked, workspace.WorktreeClone}
+
+func manager(d gittest.Dir) (*workspace.Worktrees, *workspace.Repo) {
+	d.Helper()
+	r := d.Open(nil)
+	m, err := workspace.OpenWorktrees(r, filepath.Join(gittest.Temp(d), "work"))
+	d.Must(err)
+	return m, r
+}
+
+var project = map[string]string{
+	"a": "1\n", "dir/b": "2\n", ".gitignore": ".env\nnode_modules/\n*.local\nbuild/\n",
+	".worktreeinclude": "# what an agent needs\n.env\n*.local\n!big.local\n/dir/build/\ntracked\n",
+}
+
+func TestCreate(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			d := gittest.New(t, project)
+			d.Write("a", "not committed\n")
+			d.Write(".env", "SECRET=1\n")
+			d.Chmod(".env", 0o600)
+			d.Link("dir/x.local", "../.env")
+			d.Write("big.local", "1\n")
+			d.Write("dir/build/out", "1\n")
+			d.Write("node_modules/x/.env", "1\n")
+			d.Write("untracked", "1\n")
+			private, files := d.Private(), d.Files()
+			m, r := manager(d)
+			got, err := m.Create(ctx, spec(3, kind))
+			d.Must(err)
+			base := d.Git("rev-parse", "trunk")
+			want := workspace.Worktree{Orchestrator: 3, Kind: kind, Branch: "arbiter/" + gittest.RUN8 + "/orch-3.1", Base: base,
+				Dir: got.Dir, Work: got.Dir, Included: 4}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			there := gittest.Dir{TB: t, Path: got.Dir}
+			wantFiles := map[string]string{
+				"a": "-rw-r--r-- 1\n", "dir/b": "-rw-r--r-- 2\n", ".env": "-rw------- SECRET=1\n", "dir/x.local": "-> ../.env",
+				"dir/build/out": "-rw-r--r-- 1\n", "node_modules/x/.env": "-rw-r--r-- 1\n",
+				".gitignore": files[".gitignore"], ".worktreeinclude": files[".worktreeinclude"],
+			}
+			if diff := cmp.Diff(wantFiles, there.Files()); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			if branch := there.Git("symbolic-ref", "--short", "HEAD"); branch != want.Branch ||
+				there.Git("status", "--porcelain") != "" {
+				t.Errorf("on %s with %s", branch, there.Git("status", "--porcelain"))
+			}
+			if there.Git("remote") != "" || d.Git("config", "--get-regexp", "^core.bare") == "" {
+				t.Errorf("remotes: %s", there.Git("remote"))
+			}
+			if diff := cmp.Diff(private, d.Private()); diff != "" {
+				t.Errorf("the user's part of the repository changed:\n%s", diff)
+			}
+			if diff := cmp.Diff(files, d.Files()); diff != "" {
+				t.Errorf("files changed:\n%s", diff)
+			}
+			there.Write("a", "work\n")
+			second, err := m.Create(
+				ctx,
+				workspace.WorktreeSpec{Orchestrator: 3, Generation: 2, Kind: kind, From: "trunk"},
+			)
+			d.Must(err)
+			if diff := cmp.Diff(got, second); diff != "" || there.Files()["a"] != "-rw-r--r-- work\n" {
+				t.Errorf("the next generation has another directory: %s", diff)
+			}
+			all, err := m.List()
+			if err != nil || len(all) != 1 || all[0] != got {
+				t.Errorf("list: %v, %v", all, err)
+			}
+			head, err := m.Head(ctx, got)
+			if err != nil || head != base {
+				t.Errorf("head %s, %v", head, err)
+			}
+			_ = r
+		})
+	}
+}
+
+// TestCloneWritesNothing: with the user's Git directory read-only, an agent can commit in its clone.
+func TestCloneWritesNothing(t *testing.T) {
+	d := gittest.New(t, project)
+	d.Git("config", "user.name", "Local")
+	d.Git("config", "core.autocrlf", "input")
+	m, r := manager(d)
+	w, err := m.Create(ctx, spec(1, workspace.WorktreeClone))
+	d.Must(err)
+	before := d.Git("count-objects", "-v") + d.Git("for-each-ref")
+	there := gittest.Dir{TB: t, Path: w.Dir}
+	there.Write("new", "1\n")
+	commit := there.Commit("work")
+	if after := d.Git("count-objects", "-v") + d.Git("for-each-ref"); after != before {
+		t.Errorf("the user's repository changed: %s, then %s", before, after)
+	}
+	if there.Git("config", "user.name") != "Local" || there.Git("config", "core.autocrlf") != "input" {
+		t.Error("settings are missing")
+	}
+	there.Git("tag", "v1")
+	there.Git("update-ref", "refs/heads/trunk", commit)
+	head, err := m.Head(ctx, w)
+	d.Must(err)
+	if head != commit || d.Git("rev-parse", "refs/heads/"+w.Branch) != commit || d.Git("tag") != "" {
+		t.Errorf("fetched %s, want %s; tags %q", head, commit, d.Git("tag"))
+	}
+	if d.Git("rev-parse", "trunk") == commit {
+		t.Error("the clone moved a branch of the user's")
+	}
+	// Rewritten history is fetched, too.
+	there.Git("commit", "-q", "--amend", "-m", "better")
+	head, err = m.Head(ctx, w)
+	if err != nil || head != there.Git("rev-parse", "HEAD") || d.Git("rev-parse", "refs/heads/"+w.Branch) != head {
+		t.Errorf("amended: %s, %v", head, err)
+	}
+	_ = r
+}
+
+// TestHostileClone: programs that a clone configures do not run, and harmful objects are refused.
+func TestHostileClone(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n", ".gitattributes": "* filter=evil\n"})
+	m, _ := manager(d)
+	w, err := m.Create(ctx, spec(1, workspace.WorktreeClone))
+	d.Must(err)
+	there := gittest.Dir{TB: t, Path: w.Dir}
+	ran := filepath.Join(gittest.Temp(t), "ran")
+	evil := "touch '" + ran + "'; cat"
+	there.Write("b", "2\n")
+	there.Commit("work")
+	for key, value := range map[string]string{
+		"filter.evil.clean": evil, "filter.evil.smudge": evil, "core.fsmonitor": evil, "core.alternateRefsCommand": evil,
+		"uploadpack.packObjectsHook": evil, "core.pager": evil, "core.sshCommand": evil, "diff.external": evil,
+	} {
+		there.Git("config", key, value)
+	}
+	for _, hook := range []string{"post-index-change", "reference-transaction", "pre-auto-gc", "post-checkout"} {
+		there.Write(".git/hooks/"+hook, "#!/bin/sh\n"+evil+"\n")
+		there.Chmod(".git/hooks/"+hook, 0o755)
+	}
+	there.Write("c", "3\n")
+	saved, err := m.Save(ctx, w)
+	d.Must(err)
+	if got := d.Tree(saved.Commit)["c"]; got != "100644 3\n" {
+		t.Errorf("saved %q", got)
+	}
+	if _, err := os.Lstat(ran); err == nil {
+		t.Error("a program of the clone ran")
+	}
+
+	there.Remove(".git/hooks")
+	plain := []string{"-c", "core.fsmonitor=false", "-c", "filter.evil.clean=cat"}
+	blob := there.Git(append(plain, "hash-object", "-w", "a")...)
+	cmd := there.Command(append(plain, "mktree")...)
+	cmd.Stdin = strings.NewReader("100644 blob " + blob + "\t.git\n")
+	tree, err := cmd.Output()
+	d.Must(err)
+	commit := there.Git("commit-tree", strings.TrimSpace(string(tree)), "-p", "HEAD", "-m", "evil")
+	there.Git("update-ref", "refs/heads/"+w.Branch, commit)
+	if head, err := m.Head(ctx, w); err == nil {
+		t.Errorf("fetched a tree with .git in it: %s", head)
+	}
+}
+
+func TestSaveAndRemove(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			d := gittest.New(t, project)
+			m, r := manager(d)
+			w, err := m.Create(ctx, spec(1, kind))
+			d.Must(err)
+			there := gittest.Dir{TB: t, Path: w.Dir}
+			if s, err := m.Save(ctx, w); err != nil || s.Ref != "" {
+				t.Errorf("nothing to save: %+v, %v", s, err)
+			}
+			there.Write("a", "committed\n")
+			there.Commit("work")
+			if s, err := m.Save(ctx, w); err != nil || s.Ref != "" {
+				t.Errorf("all is committed: %+v, %v", s, err)
+			}
+			there.Write("a", "wip 1\n")
+			there.Write("new", "n\n")
+			there.Write(".env", "ignored\n")
+			first, err := m.Save(ctx, w)
+			d.Must(err)
+			again, err := m.Save(ctx, w)
+			d.Must(err)
+			if first.Commit == "" || again.Commit != first.Commit || first.Ref != r.Ref("orch-1/wip") {
+				t.Errorf("saved %+v, then %+v", first, again)
+			}
+			tree := d.Tree(first.Commit)
+			if tree["a"] != "100644 wip 1\n" || tree["new"] != "100644 n\n" || tree[".env"] != "" {
+				t.Errorf("saved %v", tree)
+			}
+			there.Git("checkout", "-q", "-f", "--detach")
+			there.Write("a", "detached\n")
+			detached := there.Commit("on no branch")
+			removed, err := m.Remove(ctx, w, false)
+			d.Must(err)
+			for _, commit := range []string{first.Commit, detached} {
+				d.Git("merge-base", "--is-ancestor", commit, removed.Commit)
+			}
+			if _, err := os.Lstat(w.Dir); err == nil {
+				t.Error("the directory is still there")
+			}
+			if list := d.Git("worktree", "list"); strings.Count(list, "\n") != 0 {
+				t.Errorf("worktrees: %s", list)
+			}
+			if _, ok, err := m.Find(1); ok || err != nil {
+				t.Errorf("still recorded: %v", err)
+			}
+			if again, err := m.Remove(ctx, w, false); err != nil || again.Ref != "" {
+				t.Errorf("removed twice: %+v, %v", again, err)
+			}
+			// The next worktree with that name continues with the branch.
+			w, err = m.Create(ctx, spec(1, kind))
+			d.Must(err)
+			if got := there.Files()["a"]; got != "-rw-r--r-- committed\n" {
+				t.Errorf("a is %q", got)
+			}
+			_ = w
+		})
+	}
+}
+
+func TestUnsaved(t *testing.T) {
+	for _, kind := range kinds {
+		d := gittest.New(t, project)
+		m, _ := manager(d)
+		w, err := m.Create(ctx, spec(1, kind))
+		d.Must(err)
+		nested := gittest.Dir{TB: t, Path: filepath.Join(w.Dir, "lib")}
+		d.Must(os.Mkdir(nested.Path, 0o755))
+		nested.Git("init", "-q")
+		nested.Write("x", "1\n")
+		nested.Commit("precious")
+		var unsaved *workspace.UnsavedError
+		if _, err := m.Remove(ctx, w, false); !errors.As(err, &unsaved) || !cmp.Equal(unsaved.What, []string{"lib"}) {
+			t.Errorf("%s: %v", kind, err)
+		}
+		d.Must(os.MkdirAll(filepath.Join(w.Dir, "cache/ro"), 0o755))
+		nested.Must(os.Chmod(filepath.Join(w.Dir, "cache/ro"), 0o555))
+		if _, err := m.Remove(ctx, w, true); err != nil {
+			t.Errorf("%s, by force: %v", kind, err)
+		}
+		if _, err := os.Lstat(w.Dir); err == nil {
+			t.Errorf("%s: still there", kind)
+		}
+	}
+}
+
+func TestDirectoryBelow(t *testing.T) {
+	d := gittest.New(t, project)
+	r, err := workspace.Open(ctx, gittest.Options(filepath.Join(d.Path, "dir"), nil))
+	d.Must(err)
+	m, err := workspace.OpenWorktrees(r, filepath.Join(gittest.Temp(t), "work"))
+	d.Must(err)
+	w, err := m.Create(ctx, spec(1, workspace.WorktreeLinked))
+	if err != nil || w.Work != filepath.Join(w.Dir, "dir") {
+		t.Errorf("%+v, %v", w, err)
+	}
+}
+
+func TestUsersWorktreesAreKept(t *testing.T) {
+	d := gittest.New(t, project)
+	m, _ := manager(d)
+	theirs := filepath.Join(gittest.Temp(t), "theirs")
+	d.Git("worktree", "add", "-q", "-b", "their-branch", theirs)
+	w, err := m.Create(ctx, spec(1, workspace.WorktreeLinked))
+	d.Must(err)
+	d.Must(os.RemoveAll(theirs), os.RemoveAll(w.Dir))
+	// A deleted directory is created again.
+	again, err := m.Create(ctx, spec(1, workspace.WorktreeLinked))
+	if err != nil || again.Branch != w.Branch {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if !strings.Contains(d.Git("worktree", "list"), theirs) {
+		t.Error("a worktree of the user's was forgotten")
+	}
+	if _, err := m.Remove(ctx, workspace.Worktree{Orchestrator: 1, Dir: d.Path}, true); err == nil {
+		t.Error("removed a directory that is not the manager's")
+	}
+}
+
+func TestReader(t *testing.T) {
+	d := gittest.New(t, project)
+	m, _ := manager(d)
+	dir, err := m.Reader(ctx, "trunk")
+	d.Must(err)
+	there := gittest.Dir{TB: t, Path: dir}
+	there.Write("a", "scribbled\n")
+	d.Write("a", "2\n")
+	d.Commit("second")
+	there.Write("../arbiter/dir/b", "scribbled\n")
+	for range 2 {
+		if dir, err = m.Reader(ctx, "trunk"); err != nil || there.Files()["a"] != "-rw-r--r-- 2\n" ||
+			there.Git("status", "--porcelain") != "" {
+			t.Errorf("%s: %v, %v", dir, there.Files(), err)
+		}
+		there.Git("read-tree", "--empty") // a broken index
+		d.Must(os.WriteFile(filepath.Join(there.Git("rev-parse", "--absolute-git-dir"), "index.lock"), nil, 0o644))
+	}
+}
+
+func TestRemoveReader(t *testing.T) {
+	d := gittest.New(t, project)
+	m, _ := manager(d)
+	dir, err := m.Reader(ctx, "trunk")
+	d.Must(err, m.RemoveReader(ctx), m.RemoveReader(ctx))
+	if _, err := os.Lstat(dir); err == nil || strings.Contains(d.Git("worktree", "list"), "\n") {
+		t.Errorf("%s is left: %s", dir, d.Git("worktree", "list"))
+	}
+}
+
+// TestManyAtOnce: several processes that do not know each other create worktrees at the same time.
+func TestManyAtOnce(t *testing.T) {
+	d := gittest.New(t, project)
+	root := filepath.Join(gittest.Temp(t), "work")
+	var wait sync.WaitGroup
+	for n := range 6 {
+		wait.Go(func() {
+			m, err := workspace.OpenWorktrees(d.Open(nil), root)
+			if err == nil {
+				_, err = m.Create(ctx, spec(n, kinds[n%2]))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	m, err := workspace.OpenWorktrees(d.Open(nil), root)
+	d.Must(err)
+	if all, err := m.List(); err != nil || len(all) != 6 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// TestCommit: all that Git does not ignore is committed, in the user's name and without hooks, and the agent's index
+// agrees. Nothing is committed while the agent is in the middle of a merge.
+func TestCommit(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			d := gittest.New(t, project)
+			d.Write("hooks/reference-transaction", "#!/bin/sh\nexit 1\n")
+			d.Chmod("hooks/reference-transaction", 0o755)
+			d.Git("config", "core.hooksPath", filepath.Join(d.Path, "hooks"))
+			m, r := manager(d)
+			w, err := m.Create(ctx, spec(1, kind))
+			d.Must(err)
+			there := gittest.Dir{TB: t, Path: w.Dir}
+			there.Write("new", "1\n")
+			there.Write("a", "changed\n")
+			there.Write("x.local", "ignored\n")
+			there.Remove("dir/b")
+			for range 2 { // the second call finds nothing to do
+				found, err := m.Commit(ctx, w, "work of Orchestrator 1")
+				d.Must(err)
+				if status := there.Git("status", "--porcelain"); status != "" {
+					t.Errorf("status: %s", status)
+				}
+				if head := there.Git("rev-parse", "HEAD"); head != found.Head {
+					t.Errorf("head %s, found %+v", head, found)
+				}
+				show := d.Git("show", "--no-renames", "--format=%an %s", "--name-status", found.Head)
+				if want := "A work of Orchestrator 1\n\nM\ta\nD\tdir/b\nA\tnew"; show != want {
+					t.Errorf("committed %q", show)
+				}
+				tip, err := r.Commit(ctx, "refs/heads/"+w.Branch)
+				if err != nil || tip.ID != found.Head || tip.Tree != found.Tree {
+					t.Errorf("the branch is at %+v, found %+v, %v", tip, found, err)
+				}
+			}
+			d.Git("config", "--unset", "core.hooksPath")
+			other := d.Git("commit-tree", "-p", "trunk", "-m", "other", d.Git("rev-parse", "trunk^{tree}"))
+			cmd := there.Command("merge", "--no-commit", "--no-ff", other)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			var unfinished *workspace.UnfinishedError
+			if _, err := m.Commit(ctx, w, "never"); !errors.As(err, &unfinished) || unfinished.Operation != "merge" {
+				t.Errorf("in the middle of a merge: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package yamldoc
+
+// This file changes single settings of a YAML configuration file. All other bytes stay unchanged: comments,
+// order and line ends. The result is parsed again, and returned only if it has the intended meaning.
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// ErrForm reports a file in a form that cannot be edited safely.
+var ErrForm = errors.New("the file is written in a form that arbiter does not edit: change it in an editor")
+
+// SetText sets a key of the top level: it replaces the value of the key, or adds the key at the end. value is
+// YAML on one line. A comment after the old value is kept.
+func SetText(src []byte, key, value string) ([]byte, error) { return edit(src, key, value) }
+
+// RemoveText removes a key of the top level with its value. Comments are kept. A file without the key is not
+// changed.
+func RemoveText(src []byte, key string) ([]byte, error) { return edit(src, key, "") }
+
+// edit sets a key, or removes it if value is empty.
+func edit(src []byte, key, value string) (out []byte, err error) {
+	defer func() {
+		if recover() != nil { // the parser has panicked on hostile input before
+			out, err = nil, ErrForm
+		}
+	}()
+	before, err := meaning(src)
+	if err != nil {
+		return nil, err
+	}
+	first, last, found, err := place(src, key)
+	if err != nil {
+		return nil, err
+	}
+	lines := slices.Collect(bytes.Lines(src))
+	switch {
+	case !found && value == "":
+		return src, nil
+	case !found:
+		out = slices.Clone(src)
+		if len(out) > 0 && out[len(out)-1] != '\n' {
+			out = append(out, '\n')
+		}
+		out = append(out, key+": "+value+"\n"...)
+	case value == "":
+		out = slices.Concat(slices.Concat(lines[:first]...), slices.Concat(lines[last:]...))
+	default:
+		line := key + ": " + value + comment(lines[first], last-first == 1) + ending(lines[last-1])
+		out = slices.Concat(slices.Concat(lines[:first]...), []byte(line), slices.Concat(lines[last:]...))
+	}
+	want := map[string]any{}
+	for k, v := range before {
+		want[k] = v
+	}
+	delete(want, key)
+	if value != "" {
+		single, err := meaning([]byte(key + ": " + value + "\n"))
+		if err != nil {
+			return nil, err
+		}
+		want[key] = single[key]
+	}
+	if got, err := meaning(out); err != nil || !reflect.DeepEqual(got, want) {
+		return nil, ErrForm
+	}
+	return out, nil
+}
+
+// meaning returns the parsed content of a file.
+func meaning(src []byte) (map[string]any, error) {
+	m := map[string]any{}
+	if err := yaml.Unmarshal(src, &m); err != nil {
+		return nil, fmt.Errorf("the file is not a YAML mapping: %s", strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+	return m, nil
+}
+
+// place finds the lines of a key and its value, counted from 0: from first to before last.
+func place(src []byte, key string) (first, last int, found bool, err error) {
+	tree, err := parser.ParseBytes(src, parser.ParseComments)
+	if err != nil {
+		return 0, 0, false, ErrForm
+	}
+	var bodies []ast.Node
+	for _, doc := range tree.Docs {
+		if _, comments := doc.Body.(*ast.CommentGroupNode); doc.Body != nil && !comments {
+			bodies = append(bodies, doc.Body)
+		}
+	}
+	if len(bodies) == 0 {
+		return 0, 0, false, nil
+	}
+	var pairs []*ast.MappingValueNode
+	switch n := bodies[0].(type) {
+	case *ast.MappingValueNode:
+		pairs = []*ast.MappingValueNode{n}
+	case *ast.MappingNode:
+		if n.IsFlowStyle {
+			return 0, 0, false, ErrForm
+		}
+		pairs = n.Values
+	case *ast.NullNode:
+	default:
+		return 0, 0, false, ErrForm
+	}
+	if len(bodies) > 1 {
+		return 0, 0, false, ErrForm
+	}
+	count := bytes.Count(src, []byte("\n"))
+	if len(src) > 0 && src[len(src)-1] != '\n' {
+		count++
+	}
+	lines := slices.Collect(bytes.Lines(src))
+	for i, pair := range pairs {
+		if pair.Key.GetToken().Value != key {
+			continue
+		}
+		first, last = pair.Key.GetToken().Position.Line-1, count
+		if i+1 < len(pairs) {
+			last = pairs[i+1].Key.GetToken().Position.Line - 1
+		}
+		for last > first+1 && isBlank(lines[last-1]) {
+			last--
+		}
+		return first, last, true, nil
+	}
+	return 0, 0, false, nil
+}
+
+// isBlank reports whether a line is empty, or only a comment that does not belong to a value.
+func isBlank(line []byte) bool {
+	text := bytes.TrimSpace(line)
+	return len(text) == 0 || line[0] == '#' || bytes.HasPrefix(text, []byte("---"))
+}
+
+// comment returns the comment after the value of a line: " # why". A value of several lines has none that
+// is kept.
+func comment(line []byte, single bool) string {
+	text := strings.TrimRight(string(line), "\r\n")
+	i := strings.Index(text, " #")
+	if !single || i < 0 || strings.ContainsAny(text[:i], `"'`) && strings.ContainsAny(text[i:], `"'`) {
+		return ""
+	}
+	for i > 0 && text[i-1] == ' ' {
+		i--
+	}
+	return text[i:]
+}
+
+// ending returns the line end of a line.
+func ending(line []byte) string {
+	switch {
+	case bytes.HasSuffix(line, []byte("\r\n")):
+		return "\r\n"
+	case bytes.HasSuffix(line, []byte("\n")):
+		return "\n"
+	}
+	return ""
+}
+
+// plain matches texts that may be written without quotes, if they then have the same meaning.
+var plain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@-]*$`)
+})
+
+// EditedText writes a text as a YAML value on one line.
+func EditedText(s string) string {
+	if plain().MatchString(s) {
+		if m, err := meaning([]byte("k: " + s + "\n")); err == nil && m["k"] == s && !ambiguous(s) {
+			return s
+		}
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b) // a JSON string is a YAML string
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return `""`
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// ambiguous reports whether other YAML parsers interpret a text as something else.
+func ambiguous(s string) bool {
+	switch strings.ToLower(s) {
+	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
+		return true
+	}
+	return false
+}

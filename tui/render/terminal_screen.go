@@ -1,0 +1,233 @@
+package render
+
+// This part of the package wraps the user's terminal for the frontend: a tcell screen that reports when the
+// terminal is gone, keeps pastes out of the key decoder, asks for the background color, and leaves the
+// terminal as it was. It imports no package of the frontend but render.
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/gdamore/tcell/v2/terminfo"
+)
+
+// Screen is a tcell screen with what tview lacks: errors of opening and resuming, and sequences that are
+// not cells. It belongs to tview's loop, except PollEvent and Gone.
+type Screen struct {
+	tcell.Screen
+	// OnLoss is called once when the terminal is lost, on any goroutine. It must not wait for the loop. Set
+	// it before the screen is used.
+	OnLoss func(error)
+	// OnSend, if set, is called with each sequence that is passed to Send.
+	OnSend func(sequence string)
+
+	base       tcell.Screen // tcell's own, below the wrappers
+	failed     error
+	pastes     *guard // nil for a screen that is not the terminal's own, as are
+	background *backgroundReader
+	tty        *checkedTTY
+	title      string
+	closed     bool
+
+	mu   sync.Mutex // guards the following fields
+	lost error      // why nothing is drawn any more
+}
+
+// WrapScreen returns a Screen for one that is not the terminal's own, such as a simulated one.
+func WrapScreen(s tcell.Screen) *Screen {
+	return &Screen{Screen: &pasteScreen{Screen: newChangesScreen(s)}, base: s}
+}
+
+// OpenTerminal returns the screen of the process's terminal. Nothing is written to it before Init.
+func OpenTerminal() (*Screen, error) {
+	info, err := tcell.LookupTerminfo(os.Getenv("TERM"))
+	if err != nil {
+		return nil, err
+	}
+	// The library sleeps several times per frame where old terminals need padding. It also does so for a
+	// text that looks like padding, such as a title of "$<9999>".
+	own := *info
+	own.PadChar = ""
+	// A character set that the library does not support includes ASCII.
+	tcell.SetEncodingFallback(tcell.EncodingFallbackASCII)
+	tty, err := tcell.NewDevTty()
+	if err != nil {
+		return nil, err
+	}
+	t, err := OnTerminal(keep(tty), &own)
+	if err != nil {
+		_ = tty.Close()
+	}
+	return t, err
+}
+
+// OnTerminal returns the screen of a terminal of that kind.
+func OnTerminal(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
+	e := &backgroundReader{Tty: tty}
+	g := newGuard(e)
+	checked := &checkedTTY{Tty: g}
+	s, err := tcell.NewTerminfoScreenFromTtyTerminfo(checked, kind)
+	if err != nil {
+		return nil, err
+	}
+	for r, plain := range plainer {
+		s.RegisterRuneFallback(r, plain)
+	}
+	changes := &pasteScreen{Screen: newChangesScreen(s)}
+	return &Screen{Screen: changes, base: s, pastes: g, background: e, tty: checked}, nil
+}
+
+// AskBackground requests the terminal's background color, if that is safe; onColor is called on another
+// goroutine, if at all.
+func (t *Screen) AskBackground(onColor func(RGB)) {
+	if t.background != nil && asksBackground(os.Getenv("TERM"), os.Getenv("TMUX") != "") {
+		t.background.onColor = onColor
+		t.background.ask()
+	}
+}
+
+// plainer maps typographic characters to replacements for character sets that lack them.
+var plainer = map[rune]string{
+	'–': "-", '—': "-", '…': ".", '·': "-", '“': `"`, '”': `"`, '„': `"`, '‘': "'", '’': "'", '→': ">", '•': "*",
+	'\u00a0': " ", '✓': "v", '✗': "!",
+}
+
+// Init implements tcell.Screen. tview drops its error: see Failed.
+func (t *Screen) Init() error {
+	t.failed = t.Screen.Init()
+	return t.failed
+}
+
+// Failed returns the error of Init.
+func (t *Screen) Failed() error { return t.failed }
+
+// SetWindowTitle changes the window's title, if it differs.
+func (t *Screen) SetWindowTitle(title string) {
+	if title != t.title {
+		t.title = title
+		t.SetTitle(strings.ReplaceAll(title, "$<", "$ <")) // it would count as padding
+	}
+}
+
+// ForgetTitle makes the next title be set even if it is unchanged: another program that had the terminal
+// may have changed it.
+func (t *Screen) ForgetTitle() { t.title = "" }
+
+// Paste returns the oldest paste that was not taken yet. It returns false if the screen does not separate
+// pastes, or has none.
+func (t *Screen) Paste() (Paste, bool) {
+	if t.pastes == nil {
+		return Paste{}, false
+	}
+	return t.pastes.take()
+}
+
+// KeepsPastes reports whether pastes are read by Paste, and not from the screen's events.
+func (t *Screen) KeepsPastes() bool { return t.pastes != nil }
+
+// Send writes a sequence made by package notify, between two paints.
+func (t *Screen) Send(sequence string) {
+	if t.OnSend != nil {
+		t.OnSend(sequence)
+	}
+	if tty, ok := t.Tty(); ok && sequence != "" {
+		_, _ = tty.Write([]byte(sequence)) // the loss of the terminal is detected elsewhere
+	}
+}
+
+// PollEvent implements tcell.Screen. A goroutine of tview calls it. A terminal that cannot be read is lost;
+// the frontend ends while the loop still answers, so tview does not get the error.
+func (t *Screen) PollEvent() tcell.Event {
+	for {
+		e := t.Screen.PollEvent()
+		gone, ok := e.(*tcell.EventError)
+		if !ok {
+			return e
+		}
+		t.lose(gone)
+	}
+}
+
+// Suspend implements tcell.Screen. It fails if the terminal is lost.
+func (t *Screen) Suspend() error {
+	if t.Gone() == nil {
+		t.lose(t.Screen.Suspend())
+		if t.tty != nil {
+			t.lose(t.tty.stopError())
+		}
+	}
+	return t.Gone()
+}
+
+// Resume implements tcell.Screen. tview drops its error, and draws.
+func (t *Screen) Resume() error {
+	if t.Gone() == nil {
+		t.lose(t.Screen.Resume())
+	}
+	return t.Gone()
+}
+
+// Show, Sync and Fini implement tcell.Screen.
+func (t *Screen) Show() {
+	if t.drawable() {
+		t.Screen.Show()
+	}
+}
+
+func (t *Screen) Sync() {
+	if t.drawable() {
+		t.Screen.Sync()
+	}
+}
+
+func (t *Screen) Fini() {
+	t.closed = true
+	t.Screen.Fini()
+}
+
+// lose stops all drawing, if there is an error.
+func (t *Screen) lose(err error) {
+	t.mu.Lock()
+	first := err != nil && t.lost == nil
+	if first {
+		t.lost = err
+	}
+	t.mu.Unlock()
+	if first && t.OnLoss != nil {
+		t.OnLoss(err)
+	}
+}
+
+// Gone returns why the terminal is lost; nil while it is not.
+func (t *Screen) Gone() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost
+}
+
+// errCells reports that tcell's buffer is smaller than its screen.
+var errCells = errors.New("the screen cannot be drawn: it lost its cells")
+
+// drawable guards against a fault of tcell (v2.13.10), whose draw never ends if its buffer of cells is
+// smaller than its screen: outside of the buffer drawCell returns a width of 0, so that "x += width - 1"
+// undoes the loop's x++. Suspend and Fini empty the buffer, and it stays empty when Resume fails; the
+// screen keeps its size. To report upstream: draw should continue by max(width, 1), Fini should set fini
+// (which Show checks, but which is never set), and resize should compare the window's size with the
+// buffer's, too.
+func (t *Screen) drawable() bool {
+	if t.Gone() != nil || t.closed {
+		return false
+	}
+	w, h := t.Size()
+	if w <= 0 || h <= 0 {
+		return true
+	}
+	_, _, width := t.base.Get(w-1, h-1)
+	if width == 0 {
+		t.lose(errCells)
+	}
+	return width > 0
+}

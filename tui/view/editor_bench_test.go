@@ -1,0 +1,62 @@
+package view
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gdamore/tcell/v2"
+)
+
+// BenchmarkKey is the time of a key press and its drawing.
+func BenchmarkKey(b *testing.B) {
+	for _, c := range []struct{ name, text string }{
+		{"empty", ""},
+		{"100KB of lines", strings.Repeat("a line of plain words that is as long as lines are\n", 2000)},
+		{"100KB in one line", strings.Repeat("plain words ", 8500)},
+		{"100KB of CJK in one line", strings.Repeat("漢字かな", 8500)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := newRig(b, 100, 6)
+			r.c.SetText(c.text)
+			r.c.Draw(r.screen)
+			x, back := tcell.NewEventKey(tcell.KeyRune, 'x', 0), keyNames["Backspace"]
+			b.ReportAllocs()
+			for b.Loop() {
+				r.c.Key(x)
+				r.c.Draw(r.screen)
+				r.c.Key(back)
+				r.c.Draw(r.screen)
+			}
+		})
+	}
+}
+
+func BenchmarkPaste10MB(b *testing.B) {
+	for _, c := range []struct{ name, text string }{
+		{"clean", strings.Repeat("a line of plain words that is as long as lines are\n", 200_000)},
+		{"hostile", strings.Repeat("a \x1b[31mline\x1b[0m of \u202e words \x00 and 漢字\n", 200_000)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := newRig(b, 100, 6)
+			for b.Loop() {
+				r.c.Paste(c.text)
+				r.c.Draw(r.screen)
+				r.c.ed.reset("")
+				r.c.prune()
+			}
+		})
+	}
+}
+
+func BenchmarkPickerFilter(b *testing.B) {
+	p := NewPicker(testLook(b))
+	var items []EditorItem
+	for i := range 5000 {
+		items = append(items,
+			EditorItem{Text: "some/directory/of/documents/" + strings.Repeat("x", i%20) + "requirements.md"})
+	}
+	p.SetItems(items)
+	for b.Loop() {
+		p.SetFilter("docreq")
+	}
+}

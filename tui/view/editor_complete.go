@@ -1,0 +1,296 @@
+package view
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// EditorKind is what is being completed.
+type EditorKind uint8
+
+// The kinds. This package knows the names of commands; the Completer provides the others.
+const (
+	EditorNothing  EditorKind = iota
+	EditorName                // of a slash command
+	EditorArgument            // of one; Want says which
+	EditorFile                // behind an @
+)
+
+// EditorContext describes what to complete.
+type EditorContext struct {
+	Generation uint64 // for SetCandidates
+	Kind       EditorKind
+	Command    string // with Argument
+	Want       Want
+	Prefix     string // the part that is written already
+	from, to   int    // where, as bytes of the text
+}
+
+// Candidate is a completion.
+type Candidate struct {
+	Text string // all of it, without the slash or the @
+	Note string // what it is
+	Open bool   // more may follow directly: a directory
+}
+
+// candidates bounds what a popup holds.
+const candidates = 1000
+
+type popup struct {
+	generation uint64 // of the current context
+	ctx        EditorContext
+	list       []Candidate
+	selected   int
+	moved      bool // the person moved the selection
+}
+
+// completer completes the word before the cursor.
+type completer struct{ *Editor }
+
+// context determines what is before the cursor.
+func (f completer) context() EditorContext {
+	raw, at := f.ed.text, f.ed.at
+	if f.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
+		return EditorContext{}
+	}
+	if ctx, ok := fileContext(raw[:at]); ok {
+		return ctx
+	}
+	if !slash(raw) || f.Plain {
+		return EditorContext{}
+	}
+	name := firstWord(raw[1:])
+	if at <= 1+len(name) {
+		return EditorContext{Kind: EditorName, Prefix: raw[1:at], from: 1, to: at}
+	}
+	s, ok := Lookup(name)
+	if !ok || strings.Contains(raw[:at], chipOpen) {
+		return EditorContext{}
+	}
+	rest := strings.TrimLeft(raw[1+len(name):at], " ")
+	for i, param := range s.params {
+		last := i == len(s.params)-1
+		done, after := "", ""
+		if rest != "" {
+			done, after = take(param.want, rest, last)
+		}
+		if after != "" || done != "" && !last && strings.HasSuffix(rest, " ") {
+			rest = after
+			continue
+		}
+		if param.want == WantText || strings.Contains(rest, "\n") {
+			return EditorContext{}
+		}
+		return EditorContext{Kind: EditorArgument, Command: s.Name, Want: param.want, Prefix: strings.TrimLeft(rest, `"'`),
+			from: at - len(rest), to: at}
+	}
+	return EditorContext{}
+}
+
+// fileContext finds a path behind an @ at the beginning of a word: @path, or @"a path".
+func fileContext(head string) (EditorContext, bool) {
+	i := strings.LastIndexByte(head, '@')
+	if i < 0 || i > 0 && !unicode.IsSpace(rune(head[i-1])) && !strings.ContainsRune("([{\"'", rune(head[i-1])) {
+		return EditorContext{}, false
+	}
+	path := head[i+1:]
+	if quoted := strings.HasPrefix(path, `"`); quoted {
+		path = path[1:]
+		if strings.ContainsAny(path, "\"\n") {
+			return EditorContext{}, false
+		}
+	} else if strings.ContainsFunc(path, unicode.IsSpace) {
+		return EditorContext{}, false
+	}
+	return EditorContext{Kind: EditorFile, Prefix: path, from: i + 1, to: len(head)}, !strings.Contains(path, chipOpen)
+}
+
+// complete looks for completions. It opens the popup if requested, and closes it if there are none.
+func (f completer) complete(open bool) {
+	if !open && !f.PopupOpen() {
+		f.closePopup()
+		return
+	}
+	ctx := f.context()
+	if ctx.Kind == EditorNothing {
+		f.closePopup()
+		return
+	}
+	f.popup.generation++
+	ctx.Generation = f.popup.generation
+	f.popup = popup{generation: ctx.Generation, ctx: ctx}
+	switch {
+	case ctx.Kind == EditorName:
+		f.SetCandidates(ctx.Generation, names())
+	case ctx.Want == WantScope:
+		f.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"},
+			{Text: "always", Note: "in this workspace, in later runs too"}})
+	case ctx.Want == WantLeave:
+		f.SetCandidates(ctx.Generation, permissionModes)
+	case ctx.Want == WantRisk:
+		f.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
+	case ctx.Want == WantPlan:
+		f.SetCandidates(ctx.Generation, []Candidate{
+			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"},
+			{Text: "set", Note: "replace it, one step a line"},
+		})
+	case f.Completer != nil:
+		f.SetCandidates(ctx.Generation, f.Completer(ctx))
+	}
+}
+
+func names() []Candidate {
+	list := make([]Candidate, len(EditorCommands))
+	for i, s := range EditorCommands {
+		list[i] = Candidate{Text: s.Name, Note: strings.TrimSpace(s.Args + "  " + s.Help)}
+	}
+	return list
+}
+
+// SetCandidates answers a Context. An answer that comes too late is dropped. Candidates that cannot be
+// written, such as names with control characters, are omitted.
+func (c *Editor) SetCandidates(generation uint64, list []Candidate) {
+	p := &c.popup
+	if generation != p.generation || p.ctx.Kind == EditorNothing {
+		return
+	}
+	var chosen string
+	if p.moved && p.selected < len(p.list) {
+		chosen = p.list[p.selected].Text
+	}
+	var clean []Candidate
+	for _, one := range list {
+		if one.Text == "" || sanitize.Line(one.Text, 0) != one.Text || len(clean) == candidates {
+			continue
+		}
+		one.Note = sanitize.Line(one.Note, 200)
+		clean = append(clean, one)
+	}
+	p.list, p.selected = nil, 0
+	for i, k := range rankEditor(p.ctx.Prefix, len(clean), func(i int) string { return clean[i].Text }) {
+		p.list = append(p.list, clean[k])
+		if p.moved && clean[k].Text == chosen {
+			p.selected = i
+		}
+	}
+}
+
+// PopupOpen reports whether there are candidates to be shown.
+func (c *Editor) PopupOpen() bool { return len(c.popup.list) > 0 && c.search == nil }
+
+func (f completer) closePopup() { f.popup = popup{generation: f.popup.generation + 1} }
+
+// choose moves the selection of the popup.
+func (f completer) choose(by int) {
+	p := &f.popup
+	p.moved = true
+	p.selected = (p.selected + by + len(p.list)) % len(p.list)
+}
+
+// accept writes the selected candidate.
+func (f completer) accept() {
+	p := f.popup
+	one := p.list[p.selected]
+	text := one.Text
+	if p.ctx.Kind == EditorFile && strings.ContainsFunc(text, unicode.IsSpace) {
+		text = `"` + text
+		if !one.Open {
+			text += `"`
+		}
+	}
+	if p.ctx.Kind == EditorArgument && p.ctx.Want == WantAgent && p.ctx.Command == "to" && strings.Contains(text, " ") {
+		text = `"` + text + `"`
+	}
+	follow := f.ed.text[p.ctx.to:]
+	if !one.Open && follow == "" {
+		text += " "
+	}
+	f.ed.replace(p.ctx.from, p.ctx.to, text, false)
+	if !one.Open && follow != "" && follow[0] == ' ' {
+		f.ed.at = f.ed.right(f.ed.at)
+	}
+	f.closePopup()
+	f.complete(one.Open || p.ctx.Kind == EditorName)
+	f.changed()
+}
+
+// exact reports whether the text is already a candidate.
+func (p *popup) exact() bool {
+	if p.ctx.Kind == EditorName {
+		_, ok := Lookup(p.ctx.Prefix)
+		return ok
+	}
+	for _, one := range p.list {
+		if one.Text == p.ctx.Prefix {
+			return true
+		}
+	}
+	return false
+}
+
+// Popup returns the list of candidates, as many as fit, and the index of the selected one. No lines: there
+// is nothing to complete.
+func (c *Editor) Popup(width, rows int) (lines []render.Line, selected int) {
+	if !c.PopupOpen() || rows <= 0 || width <= 0 {
+		return nil, 0
+	}
+	p := &c.popup
+	first := max(0, min(p.selected-rows/2, len(p.list)-rows))
+	end := min(first+rows, len(p.list))
+	wide := 0
+	for _, one := range p.list[first:end] {
+		wide = max(wide, render.Width(one.Text)+1)
+	}
+	wide = max(min(wide, max(width*2/3, width-30)), 1)
+	sign := map[EditorKind]string{EditorName: "/", EditorFile: "@"}[p.ctx.Kind]
+	for _, one := range p.list[first:end] {
+		lines = append(lines, editorPainter{c}.popupLine(one, sign, wide, width))
+	}
+	return lines, p.selected - first
+}
+
+func (d editorPainter) popupLine(one Candidate, sign string, wide, width int) render.Line {
+	_, at, _ := match(d.popup.ctx.Prefix, one.Text)
+	if wide <= len(sign) {
+		sign = ""
+	}
+	name := render.Shorten(one.Text, wide-len(sign), d.look.Glyphs.Ellipsis)
+	line := append(render.Of(render.Dim, sign), marked(name, at, render.Base)...)
+	if one.Note == "" || width-wide < 6 {
+		return line
+	}
+	pad := strings.Repeat(" ", max(wide-line.Width(), 0)+2)
+	note := render.Shorten(one.Note, width-wide-2, d.look.Glyphs.Ellipsis)
+	return append(line, render.Span{Text: pad + note, Role: render.Dim})
+}
+
+// marked returns a text in which the letters at some places are shown as found.
+func marked(text string, at []int, role render.Role) render.Line {
+	var line render.Line
+	add := func(s string, r render.Role) {
+		if n := len(line); n > 0 && line[n-1].Role == r {
+			line[n-1].Text += s
+		} else {
+			line = append(line, render.Span{Text: s, Role: r})
+		}
+	}
+	i := 0
+	for text != "" {
+		cluster, rest, _, _ := uniseg.FirstGraphemeClusterInString(text, -1)
+		mark := role
+		for range cluster {
+			if len(at) > 0 && at[0] == i {
+				mark, at = render.Match, at[1:]
+			}
+			i++
+		}
+		add(cluster, mark)
+		text = rest
+	}
+	return line
+}

@@ -1,0 +1,216 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// gutter is the width of the prompt and a space, left of the text.
+const gutter = 2
+
+// view is where the text was last drawn, for the mouse.
+type view struct{ x, y, w, h int }
+
+// Rows returns how many rows the editor needs at a width, at most max.
+func (c *Editor) Rows(width, max int) int {
+	c.ed.lay(textWidth(width))
+	rows := len(c.ed.starts)
+	if c.headed() {
+		rows++
+	}
+	return min(rows, max)
+}
+
+func textWidth(width int) int {
+	if width > 2*gutter {
+		return width - gutter
+	}
+	return max(width, 1)
+}
+
+// headed reports whether there is a row above the text.
+func (c *Editor) headed() bool { return c.search != nil || c.to != "" || c.strength != "" }
+
+// header returns the row above the text: the recipient and the strength of the message, or the search. If
+// there is too little room, the name is shortened, never the strength.
+func (d editorPainter) header(width int) render.Line {
+	if d.search != nil {
+		return d.searchLine()
+	}
+	if d.strength == "" {
+		return render.Of(d.toRole, render.Shorten(d.to, width, d.look.Glyphs.Ellipsis))
+	}
+	end := render.Of(strengthRole(d.strength), d.strength)
+	if d.to == "" {
+		return end
+	}
+	end = append(render.Of(render.Dim, " "+d.look.Glyphs.Separator+" "), end...)
+	return append(render.Of(d.toRole, render.Shorten(d.to, width-end.Width(), d.look.Glyphs.Ellipsis)), end...)
+}
+
+func (d editorPainter) searchLine() render.Line {
+	s := d.search
+	line := render.Line{{Text: "history: ", Role: render.Key}, {Text: s.needle, Role: render.Strong}}
+	switch {
+	case s.failed && s.at >= 0:
+		return append(line, render.Span{Text: "  no further one", Role: render.Warn})
+	case s.failed:
+		return append(line, render.Span{Text: "  not found", Role: render.Warn})
+	case s.at >= 0:
+		return append(line, render.Span{Text: fmt.Sprintf("  %d of %d", s.at+1, len(d.hist.entries)), Role: render.Dim})
+	}
+	return append(line, render.Span{Text: "  type what you look for", Role: render.Placeholder})
+}
+
+func strengthRole(s string) render.Role {
+	switch s {
+	case "stop":
+		return render.Bad
+	case "steer":
+		return render.Warn
+	}
+	return render.Dim
+}
+
+// editorPainter draws an editor.
+type editorPainter struct{ *Editor }
+
+// Draw draws the editor into its rectangle.
+func (c *Editor) Draw(screen tcell.Screen) {
+	x, y, w, h := c.GetRect()
+	canvas := render.On(screen, x, y, w, h, c.look)
+	if w, h = canvas.Size(); w == 0 || h == 0 {
+		c.shown = view{}
+		return
+	}
+	canvas.Clear(render.Input)
+	d := editorPainter{c}
+	switch {
+	case c.headed() && h > 1:
+		d.drawHeader(canvas.Sub(0, 0, w, 1), d.header(w))
+		canvas = canvas.Sub(0, 1, w, h-1)
+		h--
+	case c.headed(): // one row for both: the header has the left half at most
+		header := d.header(max(w/2-1, 0))
+		left := min(header.Width()+1, w/2)
+		if c.search != nil {
+			left = max(left, 1) // at the cursor
+		}
+		d.drawHeader(canvas.Sub(0, 0, left, 1), header)
+		canvas = canvas.Sub(left, 0, w-left, 1)
+		w -= left
+	}
+	if w > 2*gutter {
+		canvas.Text(0, 0, c.look.Glyphs.Prompt, c.toRole)
+		canvas = canvas.Sub(gutter, 0, w-gutter, h)
+	}
+	d.drawText(canvas)
+}
+
+// drawHeader draws the row above the text; during a search the cursor is there.
+func (d editorPainter) drawHeader(canvas render.Canvas, line render.Line) {
+	w, _ := canvas.Size()
+	at := -1
+	if d.search != nil {
+		at = line[:2].Width()
+		if over := at + 1 - w; over > 0 { // the end of the needle must be visible
+			canvas = canvas.Sub(0, 0, w, 1)
+			needle := d.search.needle
+			for over > 0 && needle != "" {
+				p := d.ed.walk(needle)
+				head := p.next()
+				needle = needle[len(head.text):]
+				over -= head.width
+			}
+			line[1].Text = needle
+			at = line[:2].Width()
+		}
+	}
+	canvas.Line(0, 0, line)
+	if at >= 0 && d.HasFocus() {
+		canvas.Cursor(min(at, w-1), 0)
+	}
+}
+
+// drawText draws the rows around the cursor.
+func (d editorPainter) drawText(canvas render.Canvas) {
+	w, h := canvas.Size()
+	x, y := canvas.Origin()
+	d.shown = view{x, y, w, h}
+	if w == 0 || h == 0 {
+		return
+	}
+	ed := &d.ed
+	ed.lay(w)
+	if ed.text == "" && d.placeholder != "" {
+		canvas.Text(0, 0, render.Shorten(d.placeholder, w, d.look.Glyphs.Ellipsis), render.Placeholder)
+	}
+	row := ed.row(ed.at)
+	d.top = max(min(d.top, row, len(ed.starts)-h), 0)
+	d.top = max(d.top, row-h+1)
+	marks := d.marks()
+	for i := range h {
+		if d.top+i < len(ed.starts) {
+			d.drawRow(canvas.Sub(0, i, w, 1), d.top+i, marks)
+		}
+	}
+	if d.HasFocus() && d.search == nil {
+		canvas.Cursor(min(ed.column(ed.at), w-1), row-d.top)
+	}
+}
+
+// editorMarks are the parts of the text that are drawn in another role.
+type editorMarks struct{ from, until, hit, hitEnd, name int }
+
+func (d editorPainter) marks() (m editorMarks) {
+	text := d.ed.text
+	m.from, m.until = d.ed.selected()
+	if word := firstWord(text[:min(len(text), 64)]); slash(text) && !d.Plain {
+		if _, ok := Lookup(word[1:]); ok {
+			m.name = len(word)
+		}
+	}
+	if s := d.search; s != nil && s.at >= 0 {
+		at, size := indexFold(text, s.needle)
+		m.hit, m.hitEnd = at, at+size
+	}
+	return m
+}
+
+func (m editorMarks) role(at int, p editorPiece) render.Role {
+	switch {
+	case at >= m.from && at < m.until:
+		return render.Selection
+	case at >= m.hit && at < m.hitEnd:
+		return render.Match
+	case p.id > 0:
+		return render.Code
+	case at < m.name:
+		return render.Key
+	}
+	return render.Input
+}
+
+func (d editorPainter) drawRow(canvas render.Canvas, row int, m editorMarks) {
+	ed := &d.ed
+	at, to, _ := ed.bounds(row)
+	w, x := ed.walk(ed.text[at:to]), 0
+	for w.rest != "" {
+		p := w.next()
+		n := min(p.columns(x), ed.columns)
+		switch role := m.role(at, p); {
+		case p.id > 0:
+			canvas.Text(x, 0, render.Shorten(d.chips.byID[p.id].label, n, d.look.Glyphs.Ellipsis), role)
+		case p.text == "\t":
+			canvas.Text(x, 0, strings.Repeat(" ", n), role)
+		case n > 0:
+			canvas.Text(x, 0, p.text, role)
+		}
+		x += n
+		at += len(p.text)
+	}
+}

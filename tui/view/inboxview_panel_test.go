@@ -1,0 +1,215 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+func item(id string, kind supervisor.InboxKind) InboxItem {
+	return InboxItem{ID: id, Kind: kind, Asks: "Orchestrator I asks leave", Text: "Bash: make " + id, Age: "for 5 min",
+		Head: []render.Line{render.Of(render.Base, "head of "+id)},
+		Body: func(width int) []render.Line { return render.WrapText(render.Base, "body of "+id, width) }}
+}
+
+// shown returns the panel in a few lines.
+func shown(t *testing.T, p *InboxPanel) string {
+	t.Helper()
+	theme, err := render.NewTheme("dark", render.TrueColor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := p.Data(&render.Look{Theme: theme, Glyphs: render.Unicode})
+	var b strings.Builder
+	fmt.Fprintln(&b, d.Title)
+	if d.Body != nil {
+		for _, l := range append(slices.Clone(d.Head), d.Body(60)...) {
+			fmt.Fprintln(&b, strings.TrimRight(l.Text(), " "))
+		}
+	}
+	for i, c := range d.Choices {
+		mark := ""
+		if i == d.Focus {
+			mark = " (marked)"
+		}
+		fmt.Fprintf(&b, "%c %s%s\n", c.Key, c.Label, mark)
+	}
+	return b.String() + d.Note
+}
+
+func expect(t *testing.T, p *InboxPanel, parts ...string) {
+	t.Helper()
+	text := shown(t, p)
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("there is no %q in\n%s", part, text)
+		}
+	}
+}
+
+// gives presses a digit and returns the answer.
+func gives(t *testing.T, p *InboxPanel, digit int) (InboxAnswer, bool) {
+	t.Helper()
+	return p.Answer(p.Data(&render.Look{Glyphs: render.Unicode}).Choices[digit-1].Value)
+}
+
+func TestInboxAnswers(t *testing.T) {
+	leave := item("one", supervisor.InboxPermission)
+	leave.Rules = []InboxRule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two"}}}
+	failed := item("recovery-orch-1", supervisor.InboxRecovery)
+	failed.Ways = []InboxWay{{"retry", "Try again", false}, {"cancel", "End the run", true}}
+	for _, tt := range []struct {
+		item   InboxItem
+		digits []int
+		want   InboxAnswer
+	}{
+		{leave, []int{1}, InboxAnswer{Act: InboxAllow}},
+		{leave, []int{2}, InboxAnswer{Act: InboxDeny}},
+		{leave, []int{3}, InboxAnswer{Act: InboxRefuse}},
+		{leave, []int{4, 1}, InboxAnswer{Act: InboxAllow, Run: true}},
+		{leave, []int{4, 3}, InboxAnswer{Act: InboxAllow, Run: true, Rule: "Bash(make *)"}},
+		{leave, []int{5, 1}, InboxAnswer{Act: InboxAllow, Always: true}},
+		{leave, []int{5, 2}, InboxAnswer{Act: InboxAllow, Always: true, Rule: "Bash(make one)"}},
+		{item("one", supervisor.InboxPermission), []int{4}, InboxAnswer{Act: InboxAllow, Run: true}},
+		{item("q", supervisor.InboxQuestion), []int{1}, InboxAnswer{Act: InboxWrite}},
+		{item("a", supervisor.InboxAcceptance), []int{1}, InboxAnswer{Act: InboxWrite}},
+		{failed, []int{2}, InboxAnswer{Act: InboxChoose, Option: "cancel"}},
+	} {
+		var p InboxPanel
+		p.Set([]InboxItem{tt.item, item("two", supervisor.InboxPermission)})
+		var got InboxAnswer
+		for i, d := range tt.digits {
+			var given bool
+			if got, given = gives(t, &p, d); given != (i == len(tt.digits)-1) {
+				t.Errorf("%v: the answer is given %v after %d", tt.digits, given, i+1)
+			}
+		}
+		tt.want.IDs = []string{tt.item.ID}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s %v (-want +got):\n%s", tt.item.Kind, tt.digits, diff)
+		}
+	}
+}
+
+// TestRulesShowWhatTheyCover: each rule shows how many other items it settles, and those items are listed
+// below the request.
+func TestRulesShowWhatTheyCover(t *testing.T) {
+	leave := item("one", supervisor.InboxPermission)
+	leave.Rules = []InboxRule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two", "gone"}}}
+	var p InboxPanel
+	p.Set([]InboxItem{leave, item("two", supervisor.InboxPermission)})
+	gives(t, &p, 4)
+	expect(
+		t,
+		&p,
+		"until the run ends",
+		"1 This exact action (marked)\n"+
+			"2 Bash(make one): exactly this line\n3 Bash(make *)  (and 1 more): every command that begins with `make`",
+		"body of one",
+		"Bash(make *) also settles 1 request:\n- Orchestrator I asks leave: Bash: make two",
+	)
+	if !p.Back() || p.Back() {
+		t.Error("the first step is not one step back")
+	}
+	expect(t, &p, "1 Allow once", "2 Deny (marked)")
+}
+
+// TestAll: the answer to all is for those items that were shown and still wait, not for one that arrives
+// meanwhile.
+func TestAll(t *testing.T) {
+	one, two, three := item(
+		"one",
+		supervisor.InboxPermission,
+	), item(
+		"two",
+		supervisor.InboxPermission,
+	), item(
+		"three",
+		supervisor.InboxPermission,
+	)
+	question, rejected := item("q", supervisor.InboxQuestion), item("a", supervisor.InboxAcceptance)
+	var p InboxPanel
+	p.Set([]InboxItem{one, question, two, three, rejected})
+	expect(t, &p, "What waits for you · 1 of 5", "A: all 3 permission requests")
+	if why := p.All(); why != "" {
+		t.Fatal(why)
+	}
+	expect(t, &p, "3 permission requests, answered at once:", "1. Orchestrator I asks leave, for 5 min\nbody of one",
+		"body of two", "3. Orchestrator I", "1 Allow these 3 once\n2 Deny these 3\n3 Back (marked)")
+	if gone := p.Set([]InboxItem{question, two, three, rejected, item("four", supervisor.InboxPermission)}); gone {
+		t.Error("the step is over though some of them wait")
+	}
+	got, given := gives(t, &p, 1)
+	if diff := cmp.Diff(InboxAnswer{IDs: []string{"two", "three"}, Act: InboxAllow}, got); diff != "" || !given {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	p.Select("q")
+	expect(t, &p, "A: all 2 questions")
+	p.All()
+	expect(t, &p, "2 questions, answered at once:", "body of q", "body of a", "1 Write one answer to all")
+	if _, given := gives(t, &p, 2); given {
+		t.Error("back is not an answer")
+	}
+	expect(t, &p, "1 Write the answer")
+	if p.All(); !p.Set([]InboxItem{two, three}) {
+		t.Error("the step goes on though none of them waits")
+	}
+	p.Set([]InboxItem{two, question})
+	if why := p.All(); why == "" {
+		t.Error("one of a kind is asked about as if it were several")
+	}
+	p.Set([]InboxItem{item("trust", supervisor.InboxTrust), item("r", supervisor.InboxRecovery)})
+	if why := p.All(); why == "" {
+		t.Error("choices are made for several at once")
+	}
+}
+
+// TestOpenItemStaysSelected: other items come and go around it. If the item itself disappears, the panel
+// says so.
+func TestOpenItemStaysSelected(t *testing.T) {
+	one, two, three := item(
+		"one",
+		supervisor.InboxPermission,
+	), item(
+		"two",
+		supervisor.InboxPermission,
+	), item(
+		"three",
+		supervisor.InboxPermission,
+	)
+	var p InboxPanel
+	if _, ok := p.Current(); ok || p.Set(nil) {
+		t.Error("an empty panel has something at hand")
+	}
+	at := func(want string) {
+		t.Helper()
+		if got, _ := p.Current(); got.ID != want {
+			t.Errorf("%s is at hand, want %s", got.ID, want)
+		}
+	}
+	if p.Set([]InboxItem{one, two, three}) {
+		t.Error("something is gone of nothing")
+	}
+	p.Move(-1)
+	at("three")
+	p.Move(2)
+	at("two")
+	if p.Set([]InboxItem{two, three}) {
+		t.Error("what is at hand is there")
+	}
+	at("two")
+	gives(t, &p, 5)
+	if !p.Set([]InboxItem{three}) {
+		t.Error("what was at hand is gone")
+	}
+	at("three")
+	expect(t, &p, "1 Allow once")
+	p.Go(9)
+	at("three")
+}

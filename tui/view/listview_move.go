@@ -1,0 +1,241 @@
+package view
+
+// maxStep is the number of rows from which a step is a jump to the end or the beginning.
+const maxStep = 1 << 16
+
+// listWindow is the visible part of a layout, and the place of its reader.
+type listWindow struct {
+	layout
+	top    pos // the first visible row
+	follow bool
+	home   *home // the reader's place, kept over changes of the window's size
+	wide   int   // columns of the window
+	seen   int   // blocks the reader has seen
+	shown  []pos // what the rows of the window show since it was last drawn
+	resume bool  // the end was followed before the selection, and will be afterwards
+}
+
+// Following reports whether the view follows the end.
+func (w *listWindow) Following() bool { return w.follow }
+
+// Behind returns how many blocks were added below the window since it stopped following the end.
+func (w *listWindow) Behind() int {
+	if w.follow {
+		return 0
+	}
+	return max(w.source.Len()-w.seen, 0)
+}
+
+// Up scrolls up by n rows, and stops following the end.
+func (v *ListView) Up(n int) {
+	if n >= maxStep {
+		v.Top()
+		return
+	}
+	v.update()
+	if p, _ := v.up(v.top, n); p != v.top {
+		v.leave(p)
+	}
+}
+
+// Down scrolls down by n rows. When the end becomes visible, the view follows it.
+func (v *ListView) Down(n int) {
+	if n >= maxStep {
+		v.Bottom()
+		return
+	}
+	v.update()
+	if v.follow || n <= 0 {
+		return
+	}
+	p, _ := v.down(v.top, n)
+	if v.ends(p) {
+		v.Bottom()
+		return
+	}
+	v.leave(p)
+}
+
+// PageUp, PageDown, HalfUp and HalfDown move by the height of the window, less one row that stays visible.
+func (v *ListView) PageUp()   { v.Up(v.page()) }
+func (v *ListView) PageDown() { v.Down(v.page()) }
+func (v *ListView) HalfUp()   { v.Up(max(v.height()/2, 1)) }
+func (v *ListView) HalfDown() { v.Down(max(v.height()/2, 1)) }
+
+func (v *ListView) page() int { return max(v.height()-1, 1) }
+
+func (v *ListView) height() int {
+	_, _, _, h := v.GetInnerRect()
+	return max(h, 1)
+}
+
+// Top shows the beginning.
+func (v *ListView) Top() {
+	v.update()
+	if v.total() > 0 {
+		v.leave(v.fit(pos{}))
+	}
+}
+
+// Bottom shows the end and follows it.
+func (v *ListView) Bottom() {
+	v.update()
+	v.follow, v.home, v.resume = true, nil, false
+	v.top = v.end()
+}
+
+// GoTo shows block i, at the top of the window. If a text is searched, the first match in the block becomes
+// the current one and is shown with some rows above it; a block that hides the match is unfolded.
+func (v *ListView) GoTo(i int) {
+	v.update()
+	if v.total() == 0 {
+		return
+	}
+	i = max(min(i, v.total()-1), 0)
+	v.search.at = none3
+	v.leave(v.fit(pos{i, 0}))
+	v.findIn(i)
+}
+
+// leave goes to another place and stops following the end.
+func (w *listWindow) leave(p pos) {
+	w.stay()
+	w.top, w.home, w.resume = p, nil, false
+}
+
+// stay stops following the end without moving.
+func (w *listWindow) stay() {
+	if !w.follow {
+		return
+	}
+	if w.follow = false; len(w.shown) == 0 {
+		w.seen = w.n // never drawn: nothing counts as new
+	}
+}
+
+// Marked returns the block under the cursor, or -1.
+func (v *ListView) Marked() int {
+	if v.cursor >= v.n {
+		return -1
+	}
+	return v.cursor
+}
+
+// Mark puts the cursor on a block, or removes it with -1. The window does not move.
+func (v *ListView) Mark(i int) {
+	v.update()
+	v.cursor = min(max(i, -1), v.n-1)
+}
+
+// NextBlock moves the cursor to the next block, and from the last one to the end.
+func (v *ListView) NextBlock() {
+	v.update()
+	first, last := v.sight()
+	i, ok := v.cursor, true
+	if i < first || i > last {
+		i = first - 1
+	}
+	if i, ok = v.below(i); !ok || i >= v.n {
+		v.Bottom()
+		return
+	}
+	v.cursor = i
+	v.reveal(i)
+}
+
+// PrevBlock moves the cursor to the previous block.
+func (v *ListView) PrevBlock() {
+	v.update()
+	if v.total() == 0 {
+		return
+	}
+	first, last := v.sight()
+	i := v.cursor
+	if i < first || i > last {
+		i = min(last+1, v.n)
+	}
+	i, ok := v.above(i)
+	if !ok {
+		v.leave(v.fit(pos{max(i, 0), 0}))
+		return
+	}
+	v.stay()
+	v.cursor = i
+	v.reveal(i)
+}
+
+// sight returns the first and the last block in the window.
+func (w *listWindow) sight() (first, last int) {
+	q, _ := w.down(w.top, w.high-1)
+	return w.top.block, q.block
+}
+
+// reveal makes a block visible, moving as little as possible.
+func (w *listWindow) reveal(i int) {
+	first, last := pos{i, 0}, pos{i, max(w.rows(i)-1, 0)}
+	if first.before(w.top) {
+		w.leave(first)
+		return
+	}
+	if q, _ := w.down(w.top, w.high-1); q.before(last) {
+		p, _ := w.up(last, w.high-1)
+		if first.before(p) {
+			p = first
+		}
+		w.leave(p)
+	}
+}
+
+// Toggle folds or unfolds the block under the cursor. If the cursor is not in the window, it takes the last
+// foldable block there. It reports whether there was one.
+func (v *ListView) Toggle() bool {
+	v.update()
+	first, last := v.sight()
+	if i := v.cursor; i >= first && i <= last && i < v.n {
+		return v.toggle(i)
+	}
+	for i := min(last, v.n-1); i >= first; i-- {
+		if v.toggle(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// ToggleAll unfolds everything, or folds it again.
+func (v *ListView) ToggleAll() {
+	v.update()
+	v.refold(func() {
+		v.all = !v.all
+		clear(v.folds)
+	})
+}
+
+func (v *ListView) toggle(i int) bool {
+	b := v.block(i)
+	if !b.Foldable {
+		return false
+	}
+	v.refold(func() {
+		if v.folds[i] = !b.Open; v.folds[i] == v.all {
+			delete(v.folds, i)
+		}
+		if b.Open && i == v.top.block {
+			// The block now begins where the reader has folded it.
+			v.top.row = min(v.top.row, 0)
+		}
+	})
+	return true
+}
+
+// refold changes what is unfolded. The row at the top stays there, even if the end was followed: an
+// unfolded block is read from its beginning. If all of it fits, the view still follows the end.
+func (v *ListView) refold(change func()) {
+	followed := v.follow || v.resume
+	v.stay()
+	v.home, v.sel, v.resume = nil, selection{}, false
+	change()
+	v.top = v.fit(v.top)
+	v.follow = followed && v.ends(v.top)
+	v.top = v.clamp(v.top)
+}

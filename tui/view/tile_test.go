@@ -1,0 +1,212 @@
+package view
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+var now = time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC)
+
+func lookTile(t *testing.T, g *render.Glyphs) *render.Look {
+	t.Helper()
+	theme, err := render.NewTheme("dark", 1<<24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &render.Look{Theme: theme, Glyphs: g, Still: true}
+}
+
+func atTile(seconds int) time.Time { return now.Add(time.Duration(seconds-60) * time.Second) }
+
+// busy is an agent that is working.
+func busy() Tile {
+	return Tile{
+		Row: PageAgent{ID: "orch-1", Name: "Orchestrator I", Mode: "developer", State: "weaves", Tone: render.Active,
+			Busy: true, Known: true, Tokens: 68_000, Window: 200_000, Pct: 34, Doing: "thinking",
+			Age: 8 * time.Second, Open: true},
+		Work: eventtext.AgentActivity{Items: []eventtext.ActivityItem{
+			{At: atTile(1), Text: "First the tests."},
+			{At: atTile(2), Until: atTile(3), Tool: "Edit", Summary: "/loom/header.go", Added: 2, Removed: 1},
+			{At: atTile(4), Until: atTile(28), Tool: "Bash", Summary: "go test ./...", Result: "one\nok loom\nok writer"},
+			{At: atTile(30), Until: atTile(31), Tool: "Bash", Summary: "false", Result: "Exit code 1\nno", Failed: true},
+		}},
+		Root: "/loom", Model: "sonnet", CostUSD: 0.41,
+	}
+}
+
+func textsTile(t Tile, w, h int, l *render.Look) (rows []string, group int) {
+	list, group := drawTile(t, w, h, l, now)
+	for _, line := range list {
+		rows = append(rows, strings.TrimRight(line.Text(), " "))
+	}
+	return rows, group
+}
+
+// TestTileContents: a tile shows the agent's name, what it did, the result, and what it is doing.
+func TestTileContents(t *testing.T) {
+	one := busy()
+	one.Work.Items = append(
+		one.Work.Items,
+		eventtext.ActivityItem{At: atTile(48), Use: "c", Tool: "Bash", Summary: "sleep 100"},
+	)
+	got, group := textsTile(one, 80, 20, lookTile(t, render.Unicode))
+	want := []string{
+		"◆ Orchestrator I  developer  weaves  $0.41  sonnet  ━━━╸──────  34%  68k/200k",
+		"▌ First the tests.",
+		"▌ ✓ Edit header.go                                                           +2 -1",
+		"▌ ✓ Bash go test ./...                                                         24s",
+		"▌ ✗ Bash false                                                              exit 1",
+		"▌   Exit code 1",
+		"▌   no",
+		"▌ ◆ Bash sleep 100                                                             12s",
+	}
+	if group != -1 || len(got) != len(want) {
+		t.Fatalf("%d: %s", group, strings.Join(got, "\n"))
+	}
+	for i := range want {
+		if fields := strings.Fields(got[i]); strings.Join(fields, " ") != strings.Join(strings.Fields(want[i]), " ") {
+			t.Errorf("%q, want %q", got[i], want[i])
+		}
+	}
+}
+
+// TestSmallTileShowsCurrentWork: with few rows a tile shows the current work and drops the earlier work.
+func TestSmallTileShowsCurrentWork(t *testing.T) {
+	wait := busy()
+	wait.Row.Busy, wait.Row.Bell, wait.Row.State, wait.Row.Doing = false, true, "asks leave", "Bash rm -rf build"
+	wait.Work.Items = append(
+		wait.Work.Items,
+		eventtext.ActivityItem{At: atTile(50), Tool: "Bash", Summary: "rm -rf build"},
+	)
+	stall := busy()
+	stall.Row.Busy, stall.Row.State, stall.Row.Doing = false, "API overloaded", "again in 0:21, attempt 2"
+	writes := busy()
+	writes.Writing = strings.Repeat("Many words come before. ", 40) + "These are the last words."
+	thinks := busy()
+	for name, tt := range map[string]struct {
+		tile     Tile
+		want, no string
+	}{
+		"waits for the human": {wait, "? asks leave: Bash rm -rf build  8s", "◆ Bash"},
+		"waits for the API":   {stall, "✗ API overloaded, again in 0:21, attempt 2", "thinking"},
+		"writes":              {writes, "These are the last words.", "thinking"},
+		"thinks":              {thinks, "thinking  8s", "API"},
+	} {
+		for h := 2; h < 8; h++ {
+			got, _ := textsTile(tt.tile, 80, h, lookTile(t, render.Unicode))
+			text := strings.Join(got, "\n")
+			if !strings.Contains(text, tt.want) || strings.Contains(text, tt.no) {
+				t.Errorf("%s, %d rows:\n%s", name, h, text)
+			}
+		}
+	}
+}
+
+// TestSubagentsAreGrouped: one line for each subagent with its meter, or one line for all if they are
+// folded or there is no room.
+func TestSubagentsAreGrouped(t *testing.T) {
+	one := busy()
+	for i, name := range []string{"parser", "writer", "tests"} {
+		sub := eventtext.SubagentActivity{ID: name, Name: name, Began: atTile(20), Tokens: 10_000 * (i + 1)}
+		row := Subagent{Name: name, Works: i > 0, Doing: "Bash ls", Tokens: sub.Tokens, Pct: 30,
+			Age: 5 * time.Second}
+		if i == 0 {
+			sub.Ended = atTile(50)
+		}
+		one.Work.Subagents, one.Row.Subagents = append(one.Work.Subagents, sub), append(one.Row.Subagents, row)
+	}
+	one.Work.Items = append(
+		one.Work.Items,
+		eventtext.ActivityItem{At: atTile(20), Use: "writer", Tool: "Agent", Summary: "writer"},
+	)
+	got, group := textsTile(one, 90, 20, lookTile(t, render.Unicode))
+	if text := strings.Join(got, "\n"); !strings.Contains(got[group], "▾ 3 subagents, 1 done  60k tokens") ||
+		!strings.Contains(text, "├ ✓ parser") || !strings.Contains(text, "└ ◆ tests") ||
+		strings.Contains(text, "◆ Agent") {
+		t.Errorf("line %d of:\n%s", group, text)
+	}
+	one.Row.Open = false
+	got, group = textsTile(one, 90, 20, lookTile(t, render.Unicode))
+	if text := strings.Join(got, "\n"); group < 0 || !strings.Contains(got[group], "▸ 3 subagents") ||
+		strings.Contains(text, "parser") {
+		t.Errorf("folded:\n%s", text)
+	}
+	one.Row.Open = true
+	if got, _ = textsTile(one, 90, 4, lookTile(t, render.ASCII)); !strings.Contains(
+		strings.Join(got, "\n"),
+		"+ 3 subagents",
+	) {
+		t.Errorf("without room:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestTileKeepsToItsSize at every size, whatever its content.
+func TestTileKeepsToItsSize(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	words := []string{"", "word", strings.Repeat("長い", 40), strings.Repeat("x", 300), "a\nb\n\nc",
+		"e\u0301\u0301 👩‍👩‍👧‍👦"}
+	word := func() string { return words[r.IntN(len(words))] }
+	for range 2000 {
+		one := busy()
+		one.Row.Name, one.Row.State, one.Row.Doing, one.Writing = strings.ReplaceAll(word(), "\n", ""), "weaves",
+			strings.ReplaceAll(word(), "\n", " "), word()
+		one.Row.Busy, one.Row.Bell, one.Row.Past = r.IntN(2) == 0, r.IntN(3) == 0, r.IntN(5) == 0
+		for range r.IntN(9) {
+			one.Work.Items = append(one.Work.Items, eventtext.ActivityItem{At: atTile(1), Text: word()},
+				eventtext.ActivityItem{At: atTile(1), Tool: "Bash", Summary: strings.ReplaceAll(word(), "\n", " ")})
+			one.Work.Subagents = append(one.Work.Subagents, eventtext.SubagentActivity{ID: "x", Name: "x"})
+			one.Row.Subagents = append(one.Row.Subagents, Subagent{Name: strings.ReplaceAll(word(), "\n", "")})
+		}
+		w, h := r.IntN(130), r.IntN(30)
+		list, group := drawTile(one, w, h, lookTile(t, render.Unicode), now)
+		if len(list) > h || group >= len(list) {
+			t.Fatalf("%d lines in %d rows, the group in line %d", len(list), h, group)
+		}
+		for _, l := range list {
+			if l.Width() > w {
+				t.Fatalf("%d columns in %d: %q", l.Width(), w, l.Text())
+			}
+		}
+	}
+}
+
+// TestHeights: every tile has a row, those that need more share the rest, and no row is unused.
+func TestHeights(t *testing.T) {
+	for _, tt := range []struct {
+		wants []int
+		rows  int
+		want  string
+	}{
+		{nil, 9, "[] 0"}, {[]int{0}, 9, "[9] 1"}, {[]int{0, 0}, 9, "[5 4] 0"}, {[]int{0, 0}, 21, "[10 10] 1"},
+		{[]int{1, 0, 3}, 30, "[1 24 3] 1"}, {[]int{1, 1}, 30, "[1 1] 1"}, {[]int{0, 0, 0}, 3, "[1 1 1] 0"},
+	} {
+		heights, space := heights(tt.wants, tt.rows)
+		if got := fmt.Sprint(heights, space); got != tt.want {
+			t.Errorf("%v in %d rows: %s, want %s", tt.wants, tt.rows, got, tt.want)
+		}
+	}
+}
+
+// TestImportantAgentsAreShown: of more agents than rows, those that wait for the human and those that work are
+// shown.
+func TestImportantAgentsAreShown(t *testing.T) {
+	var many []Tile
+	for i := range 20 {
+		many = append(many, Tile{Row: PageAgent{ID: fmt.Sprint(i), Past: i%4 == 1, Busy: i%4 == 2, Bell: i == 13}})
+	}
+	shown, hidden := matter(many, 8, "3")
+	var ids []string
+	for _, s := range shown {
+		ids = append(ids, s.Row.ID)
+	}
+	if want := []string{"2", "3", "6", "10", "13", "14", "18"}; !slices.Equal(ids, want) || hidden != 13 {
+		t.Errorf("%v and %d more, want %v", ids, hidden, want)
+	}
+}

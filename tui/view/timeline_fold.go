@@ -1,0 +1,319 @@
+package view
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+// Bounds of what is kept.
+const (
+	maxSpans = 24_000 // of a run
+	maxOpen  = 4096   // in progress at a time
+	maxLanes = 1000   // with a span of each kind they are half of maxSpans
+	maxText  = 120    // of a span, in characters
+	maxID    = 256    // bytes of the id of a call
+)
+
+// Timeline records what the agents of a run did at which time. One goroutine adds, any may read. The zero
+// Timeline is ready to use.
+type Timeline struct {
+	mu    sync.Mutex
+	run   string
+	lanes []*lane
+	byID  map[string]*lane
+	open  map[timelineKey]Span
+	first time.Time
+	last  time.Time
+	live  bool // a process plays the run
+	// simulated reports that a scripted model plays, and that its prices are made up.
+	simulated bool
+	cuts      []timelineCut
+	spans     int           // of all lanes
+	coarse    time.Duration // spans of the same kind that were closer than this were joined
+}
+
+// timelineKey identifies an activity in progress.
+type timelineKey struct {
+	lane string
+	kind TimelineKind
+	id   string
+}
+
+// Become takes over the content of another one, to which nothing may be added any more.
+func (t *Timeline) Become(other *Timeline) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.run, t.lanes, t.byID, t.open, t.live = other.run, other.lanes, other.byID, other.open, other.live
+	t.first, t.last, t.cuts, t.spans, t.coarse = other.first, other.last, other.cuts, other.spans, other.coarse
+	t.simulated = other.simulated
+}
+
+// Add adds an event.
+func (t *Timeline) Add(at time.Time, e contract.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s, ok := e.Body.(contract.Session); ok {
+		t.session(at, s)
+	}
+	if t.first.IsZero() {
+		t.first = at
+	}
+	if at.After(t.last) {
+		t.last = at
+	}
+	t.add(at, e)
+	if t.spans > maxSpans {
+		t.joinSpans()
+	}
+}
+
+// session records the process that plays the run from here on.
+func (t *Timeline) session(at time.Time, s contract.Session) {
+	if t.run != "" && s.Session != t.run { // another run
+		t.lanes, t.byID, t.open, t.cuts, t.spans, t.coarse = nil, nil, nil, nil, 0, 0
+		t.first, t.last = time.Time{}, time.Time{}
+	}
+	t.run, t.live, t.simulated = s.Session, true, s.Rehearsal
+	t.closeAll(t.last)
+	if !t.last.IsZero() && at.Sub(t.last) >= shortestCut && len(t.cuts) < maxCuts {
+		sum := at.Sub(t.last)
+		if n := len(t.cuts); n > 0 {
+			sum += t.cuts[n-1].sum
+		}
+		t.cuts = append(t.cuts, timelineCut{t.last, at, sum})
+	}
+}
+
+func (t *Timeline) add(at time.Time, e contract.Event) {
+	switch b := e.Body.(type) {
+	case contract.Spawn:
+		t.spawned(at, e, b)
+	case contract.Assistant, contract.ToolCall, contract.Delivered, contract.SubagentStart, contract.Cost,
+		contract.ToolUse, contract.ToolResult:
+		t.works(at, e)
+	case contract.Turn:
+		t.turned(at, e, b)
+	case contract.PermissionRequest:
+		t.begin(at, timelineKey{e.ID, TimelineWait, "permission " + b.Request}, e)
+	case contract.Permission:
+		t.end(at, timelineKey{e.ID, TimelineWait, "permission " + b.Request})
+	case contract.Question:
+		t.begin(at, timelineKey{author(e.ID), TimelineWait, "question"}, e)
+	case contract.Message:
+		if b.From == contract.Human {
+			t.moment(at, contract.Human, HumanSpoke, textTimeline(e))
+			if b.To == contract.Arbiter || b.To == "" {
+				t.end(at, timelineKey{contract.Arbiter, TimelineWait, "question"})
+			}
+		}
+	case contract.Takeover:
+		if b.State == "began" || b.State == "open" {
+			t.begin(at, timelineKey{e.ID, TimelineWait, "takeover"}, e)
+		} else {
+			t.end(at, timelineKey{e.ID, TimelineWait, "takeover"})
+		}
+	case contract.Handoff:
+		t.moment(at, author(b.From), HandedOff, textTimeline(e))
+	case contract.Retry:
+		t.keep(t.lane(e.ID), Span{Kind: APIWait, From: at, Until: at.Add(wait(b.DelayMS)), N: 1, Text: textTimeline(e)})
+	case contract.Restart:
+		t.moment(at, author(e.ID), TimelineRestarted, textTimeline(e))
+	case contract.Error:
+		t.moment(at, author(e.ID), TimelineFailed, textTimeline(e))
+	case contract.Done:
+		t.closeLane(at, e.ID)
+		t.moment(at, e.ID, TimelineStopped, textTimeline(e))
+	case contract.Result:
+		t.closeAll(at)
+		t.live = false
+	}
+}
+
+// author returns the lane that shows the supervisor's messages: the Arbiter's.
+func author(id string) string {
+	if id == contract.Supervisor {
+		return contract.Arbiter
+	}
+	return id
+}
+
+// wait limits a delay.
+func wait(ms int64) time.Duration {
+	return time.Duration(min(max(ms, 0), time.Hour.Milliseconds())) * time.Millisecond
+}
+
+// textTimeline describes an event on one line.
+func textTimeline(e contract.Event) string {
+	return strings.Clone(eventtext.One(eventtext.Line(e, nil), maxText))
+}
+
+// lane returns the lane of an agent; nil if the id is not an agent's, or there are too many lanes.
+func (t *Timeline) lane(id string) *lane {
+	if l := t.byID[id]; l != nil {
+		return l
+	}
+	if id == "" || id == contract.Supervisor || len(id) > maxID || len(t.lanes) >= maxLanes {
+		return nil
+	}
+	if t.byID == nil {
+		t.byID, t.open = map[string]*lane{}, map[timelineKey]Span{}
+	}
+	l := &lane{id: strings.Clone(id)}
+	t.byID[l.id] = l
+	if id == contract.Human { // at the top
+		t.lanes = slices.Insert(t.lanes, 0, l)
+	} else {
+		t.lanes = append(t.lanes, l)
+	}
+	return l
+}
+
+// spawned begins an agent, or another session of it.
+func (t *Timeline) spawned(at time.Time, e contract.Event, b contract.Spawn) {
+	t.begin(at, timelineKey{lane: e.ID, kind: TimelineAlive}, e)
+	kind := TimelineBegan
+	if b.Generation > 1 || b.SuccessorOf != "" {
+		kind = TimelineRenewed
+	}
+	if b.Resumed {
+		kind = TimelineRestarted
+	}
+	t.moment(at, e.ID, kind, textTimeline(e))
+}
+
+// works records a sign of life of an agent in a turn.
+func (t *Timeline) works(at time.Time, e contract.Event) {
+	if e.ID == contract.Human || e.ID == contract.Supervisor {
+		return
+	}
+	if t.lane(e.ID) == nil {
+		return
+	}
+	for _, kind := range []TimelineKind{TimelineAlive, TimelineTurn} {
+		if _, ok := t.open[timelineKey{lane: e.ID, kind: kind}]; !ok {
+			t.begin(at, timelineKey{lane: e.ID, kind: kind}, contract.Event{})
+		}
+	}
+	switch b := e.Body.(type) {
+	case contract.Cost:
+		t.byID[e.ID].turnUSD = b.CostUSD
+	case contract.ToolUse:
+		if b.Subagent != "" { // it is within the call that started the subagent
+			return
+		}
+		t.byID[e.ID].tools++
+		t.begin(at, timelineKey{e.ID, TimelineTool, b.ToolUse}, e)
+	case contract.ToolCall:
+		t.moment(at, e.ID, TimelineTool, textTimeline(e))
+	case contract.ToolResult:
+		t.end(at, timelineKey{e.ID, TimelineTool, b.ToolUse})
+	}
+}
+
+// turned ends a turn, and the calls that it leaves without a result.
+func (t *Timeline) turned(at time.Time, e contract.Event, b contract.Turn) {
+	l := t.lane(e.ID)
+	if l == nil {
+		return
+	}
+	l.turns++
+	l.doneUSD, l.turnUSD = l.doneUSD+b.CostUSD, 0
+	s, ok := t.open[timelineKey{lane: e.ID, kind: TimelineTurn}]
+	if !ok {
+		s = Span{Kind: TimelineTurn, From: at, N: 1}
+	}
+	delete(t.open, timelineKey{lane: e.ID, kind: TimelineTurn})
+	s.Until, s.CostUSD, s.Text = at, b.CostUSD, "turn "+eventtext.One(b.Outcome, maxText)
+	t.keep(l, s)
+	for k := range t.open {
+		if k.lane == e.ID && k.kind == TimelineTool {
+			t.end(at, k)
+		}
+	}
+}
+
+// begin records the start of an activity. One that is in progress already is not changed.
+func (t *Timeline) begin(at time.Time, k timelineKey, e contract.Event) {
+	l := t.lane(k.lane)
+	if l == nil || len(k.id) > maxID {
+		return
+	}
+	if _, ok := t.open[k]; ok {
+		return
+	}
+	s := Span{Kind: k.kind, From: at, Until: at, N: 1}
+	if k.kind != TimelineAlive && e.Body != nil {
+		s.Text = textTimeline(e)
+	}
+	if len(t.open) >= maxOpen || k.kind == TimelineTool && k.id == "" { // its end will not be reported
+		t.keep(l, s)
+		return
+	}
+	k.lane, k.id = l.id, strings.Clone(k.id)
+	t.open[k] = s
+}
+
+// end ends an activity.
+func (t *Timeline) end(at time.Time, k timelineKey) {
+	s, ok := t.open[k]
+	if !ok {
+		return
+	}
+	delete(t.open, k)
+	s.Until = at
+	if s.Kind == TimelineWait {
+		t.byID[k.lane].waited += at.Sub(s.From)
+	}
+	t.keep(t.byID[k.lane], s)
+}
+
+// closeLane ends all activities of a lane.
+func (t *Timeline) closeLane(at time.Time, id string) {
+	for k := range t.open {
+		if k.lane == id {
+			t.end(at, k)
+		}
+	}
+	if l := t.byID[id]; l != nil {
+		l.doneUSD, l.turnUSD = l.cost(), 0
+	}
+}
+
+// closeAll ends all activities.
+func (t *Timeline) closeAll(at time.Time) {
+	for k := range t.open {
+		t.end(at, k)
+	}
+	for _, l := range t.lanes {
+		l.doneUSD, l.turnUSD = l.cost(), 0
+	}
+}
+
+func (t *Timeline) moment(at time.Time, id string, kind TimelineKind, text string) {
+	t.keep(t.lane(id), Span{Kind: kind, From: at, Until: at, N: 1, Text: text})
+}
+
+func (t *Timeline) keep(l *lane, s Span) {
+	if l == nil {
+		return
+	}
+	l.spans = append(l.spans, s)
+	t.spans++
+}
+
+// joinSpans joins spans until there are half as many as allowed.
+func (t *Timeline) joinSpans() {
+	for t.spans > maxSpans/2 {
+		t.coarse = max(2*t.coarse, t.last.Sub(t.first)/maxSpans, time.Millisecond)
+		t.spans = 0
+		for _, l := range t.lanes {
+			l.mergeClose(t.coarse)
+			t.spans += len(l.spans)
+		}
+	}
+}

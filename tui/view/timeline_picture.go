@@ -1,0 +1,337 @@
+package view
+
+// This part of the package shows what the agents of a run did at which time: a lane for each of them, with
+// its turns, its calls, what it waited for, what it handed on and what it has cost.
+//
+// A [Timeline] is built from the events of a run, by one goroutine, and drawn by another. It keeps a
+// bounded number of spans: when there are more, neighbours that are close together are joined. So drawing a
+// run of a million events costs no more than drawing a short one. The events themselves are in the history,
+// which a screen queries with the time of a span.
+//
+// The axis omits time in which no process played the run ([Axis]).
+//
+// All texts that are returned are fit for a screen.
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// TimelineFrame describes for what a timeline is drawn.
+type TimelineFrame struct {
+	Look  *render.Look
+	Names map[string]string // of the agents, by their ids
+	Now   time.Time
+	Note  string // at the title: a notice for the person
+}
+
+// glyph is the drawing of a kind.
+type glyph struct {
+	unicode, ascii string
+	role           render.Role
+}
+
+// glyphs differ by more than their colours.
+var glyphs = [timelineKinds]glyph{
+	TimelineAlive: {"·", ".", render.Dim}, TimelineTurn: {"─", "-", render.Base}, TimelineTool: {"━", "=", render.Strong},
+	TimelineStopped: {
+		"┤",
+		"]",
+		render.Dim,
+	}, TimelineBegan: {"├", "[", render.Dim}, HumanSpoke: {"•", "*", render.SpeakerHuman},
+	APIWait: {"~", "~", render.Warn}, TimelineWait: {"?", "?", render.Alert}, TimelineRestarted: {"○", "o", render.Warn},
+	TimelineRenewed: {"◆", "R", render.Active}, HandedOff: {"→", ">", render.Good}, TimelineFailed: {"✗", "!", render.Bad},
+}
+
+// legend are the kinds that the legend explains.
+var legend = []TimelineKind{
+	TimelineTurn,
+	TimelineTool,
+	TimelineWait,
+	HandedOff,
+	TimelineRenewed,
+	TimelineRestarted,
+	APIWait,
+	TimelineFailed,
+	HumanSpoke,
+}
+
+func (g glyph) of(look *render.Look) string {
+	if look.Glyphs == render.ASCII {
+		return g.ascii
+	}
+	return g.unicode
+}
+
+// Lines draws the timeline, with at most so many lines, none of them wider.
+func (t *Timeline) Lines(v *TimelineView, f TimelineFrame, width, height int) []render.Line {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	axis := t.axis(f.Now)
+	p := picture{Timeline: t, TimelineView: v, TimelineFrame: f, axis: axis, width: width}
+	v.gutter, v.lanes = p.margin(), v.lanes[:0]
+	for _, l := range t.lanes {
+		v.lanes = append(v.lanes, l.id)
+	}
+	price := 0
+	if width >= 60 {
+		price = 9 + len(eventtext.Simulated(t.simulated))
+	}
+	v.fit(axis.Len(), width-v.gutter-price)
+	detail, key := p.rowsBelow(height)
+	lines := []render.Line{p.title(), render.Of(render.Frame, p.rule())}
+	if len(t.lanes) == 0 {
+		v.rows, v.first = 0, len(lines)
+		return append(lines, render.Of(render.Dim, "Nothing has happened yet."))[:min(height, 3)]
+	}
+	lines = append(lines, p.clock())
+	v.first = len(lines)
+	v.rows = max(min(height-len(lines)-detail-key, len(t.lanes)), 1)
+	v.top = max(min(v.top, v.at(), len(t.lanes)-v.rows), v.at()-v.rows+1, 0)
+	for i := v.top; i < min(v.top+v.rows, len(t.lanes)); i++ {
+		lines = append(lines, p.lane(t.lanes[i], i, price))
+	}
+	lines = append(lines, p.detail(detail)...)
+	if key > 0 {
+		for len(lines) < height-1 {
+			lines = append(lines, nil)
+		}
+		lines = append(lines, p.legend())
+	}
+	return lines[:min(len(lines), max(height, 0))]
+}
+
+// picture is one drawing.
+type picture struct {
+	*Timeline
+	*TimelineView
+	TimelineFrame
+	axis  Axis
+	width int
+}
+
+// margin returns how many columns the names take.
+func (p *picture) margin() int {
+	switch {
+	case p.width < 60:
+		return 10
+	case p.width < 100:
+		return 20
+	}
+	return 24
+}
+
+// rowsBelow returns the rows below the lanes: for the details, and for the legend.
+func (p *picture) rowsBelow(height int) (detail, key int) {
+	if height >= 14 {
+		key = 1
+	}
+	return max(min(height/3, 8), 3), key
+}
+
+func (p *picture) rule() string {
+	r := ""
+	for range p.width {
+		r += p.Look.Glyphs.Horizontal
+	}
+	return r
+}
+
+// title shows how long the run was, and what it has cost.
+func (p *picture) title() render.Line {
+	l := render.Of(render.Title, "TIMELINE")
+	sep := " " + p.Look.Glyphs.Separator + " "
+	usd := 0.0
+	for _, lane := range p.Timeline.lanes {
+		usd += lane.cost()
+	}
+	text := ""
+	if !p.first0() {
+		text = "  " + eventtext.Span(p.axis.Len()) + sep + p.dollars(usd) + sep +
+			"zoom " + fmt.Sprint(1<<p.zoom)
+		if len(p.axis.cuts) > 0 {
+			text += sep + words.Count(len(p.axis.cuts), "pause") + " left out"
+		}
+	}
+	if p.Note != "" {
+		text += sep + p.Note
+	}
+	return l.Append(render.Dim, text).Shorten(p.width, p.Look.Glyphs.Ellipsis)
+}
+
+// first0 reports whether there is no event yet.
+func (p *picture) first0() bool { return p.Timeline.first.IsZero() }
+
+// clock draws the row with times, and a mark above the cursor.
+func (p *picture) clock() render.Line {
+	layout := "15:04"
+	switch {
+	case p.axis.Ended.Sub(p.axis.Began) > 36*time.Hour:
+		layout = "2 Jan 15:04"
+	case p.column*time.Duration(p.columns) < 20*time.Minute:
+		layout = "15:04:05"
+	}
+	row := slices.Repeat([]string{" "}, p.columns)
+	every := len(layout) + 6
+	for x := 0; x+len(layout) <= p.columns; x += every {
+		place := p.left + time.Duration(x)*p.column
+		if place > p.total {
+			break
+		}
+		for i, r := range p.local(p.axis.Time(place)).Format(layout) {
+			row[x+i] = string(r)
+		}
+	}
+	l := render.Of(render.Base, padTimeline("", p.gutter))
+	at := p.columnOf(p.cursor)
+	for x, s := range row {
+		if x == at {
+			l = l.Append(render.Active, p.Look.Glyphs.More)
+		} else {
+			l = l.Append(render.Dim, s)
+		}
+	}
+	return l
+}
+
+// local converts a time to the reader's time zone.
+func (p *picture) local(t time.Time) time.Time { return t.In(p.Now.Location()) }
+
+// lane draws an agent's lane: its name, its line, its cost.
+func (p *picture) lane(l *lane, n, price int) render.Line {
+	mark, role := "  ", render.Speaker(l.id)
+	if n == p.at() {
+		mark = p.Look.Glyphs.Chosen + " "
+	}
+	line := render.Of(render.Active, mark)
+	line = line.Append(role, padTimeline(render.Shorten(p.name(l.id), p.gutter-3, p.Look.Glyphs.Ellipsis), p.gutter-2))
+	at := p.columnOf(p.cursor)
+	for x, kind := range p.cells(l) {
+		text, role := " ", render.Base
+		if kind < timelineKinds {
+			text, role = glyphs[kind].of(p.Look), glyphs[kind].role
+		}
+		if x == at {
+			role = render.Selection
+		}
+		line = line.Append(role, text)
+	}
+	if price == 0 {
+		return line
+	}
+	cost := ""
+	if l.turns > 0 || l.cost() > 0 {
+		cost = p.dollars(l.cost())
+	}
+	return line.Append(render.Dim, fmt.Sprintf("%*s", price, render.Shorten(cost, price-1, "")))
+}
+
+// name returns the name of a lane's agent: a short one if there is little room.
+func (p *picture) name(id string) string {
+	if p.gutter < 16 {
+		return eventtext.One(id, p.gutter)
+	}
+	if name := p.Names[id]; name != "" {
+		return eventtext.One(name, 60)
+	}
+	return eventtext.Name(id)
+}
+
+// cells returns the kind to draw in each column of a lane; kinds stands for none.
+func (p *picture) cells(l *lane) []TimelineKind {
+	row := make([]TimelineKind, p.columns)
+	for i := range row {
+		row[i] = timelineKinds
+	}
+	for s := range p.all(l, p.Now) {
+		from, until := p.axis.Place(s.From), p.axis.Place(s.Until)
+		if until < p.left || s.Kind >= timelineKinds {
+			continue
+		}
+		last := min(p.columnOf(until), p.columns-1)
+		for x := max(p.columnOf(from), 0); x <= last; x++ {
+			if row[x] == timelineKinds || row[x] < s.Kind {
+				row[x] = s.Kind
+			}
+		}
+	}
+	return row
+}
+
+// detail describes what is under the cursor.
+func (p *picture) detail(rows int) []render.Line {
+	at := p.axis.Time(p.cursor)
+	layout := "15:04:05"
+	if p.axis.Ended.Sub(p.axis.Began) > 20*time.Hour {
+		layout = "2 Jan 15:04:05"
+	}
+	head := render.Of(render.Strong, p.local(at).Format(layout)).Append(render.Dim, "  ").
+		Append(render.Speaker(p.laneOf()), p.name(p.laneOf()))
+	list := p.under(p.TimelineView, p.axis, p.Now)
+	list = slices.DeleteFunc(list, func(s Span) bool { return s.Kind == TimelineAlive && len(list) > 1 })
+	if len(list) == 0 {
+		head = head.Append(render.Dim, "  nothing")
+	}
+	g := p.Look.Glyphs
+	lines := []render.Line{nil, head.Shorten(p.width, g.Ellipsis)}
+	if rows < 4 {
+		lines = lines[1:]
+	}
+	for i, s := range list {
+		if left := len(list) - i; len(lines) == rows-1 && left > 1 {
+			lines = append(lines, render.Of(render.Dim, "  and "+words.Number(left)+" more: + draws them apart"))
+			break
+		}
+		lines = append(lines, p.span(s).Shorten(p.width, g.Ellipsis))
+	}
+	return lines
+}
+
+// span describes a span on one line.
+func (p *picture) span(s Span) render.Line {
+	l := render.Of(glyphs[s.Kind].role, "  "+glyphs[s.Kind].of(p.Look)+" ")
+	what := kindWords[s.Kind]
+	if s.N > 1 {
+		what = fmt.Sprintf("%s, %s times", what, words.Number(s.N))
+	}
+	l = l.Append(render.Base, what)
+	took := ""
+	if d := s.Until.Sub(s.From); d > 0 {
+		took = eventtext.Span(d)
+		if s.Open {
+			took = "for " + took + " now"
+		}
+	}
+	if took != "" {
+		l = l.Append(render.Dim, "  "+took)
+	}
+	if s.CostUSD > 0 {
+		l = l.Append(render.Dim, "  "+p.dollars(s.CostUSD))
+	}
+	if s.Text != "" {
+		l = l.Append(render.Dim, "  ").Append(render.Base, s.Text)
+	}
+	return l
+}
+
+// legend explains the glyphs.
+func (p *picture) legend() render.Line {
+	var l render.Line
+	for _, k := range legend {
+		item := render.Of(glyphs[k].role, glyphs[k].of(p.Look)).Append(render.Dim, " "+kindWords[k]+"  ")
+		if l.Width()+item.Width()-2 > p.width {
+			break
+		}
+		l = append(l, item...)
+	}
+	return l
+}
+
+func padTimeline(s string, columns int) string {
+	return fmt.Sprintf("%s%*s", s, max(columns-render.Width(s), 0), "")
+}
