@@ -9,8 +9,8 @@ package workspace
 //   - [WorktreeLinked]: a Git worktree on branch arbiter/RUN8/orch-N.G. Objects and references are those of the
 //     user's repository.
 //   - [WorktreeClone]: a repository of its own that borrows objects from the user's (like git clone --shared) and
-//     has no remote. A sandbox need not let it write to the user's Git directory. [Worktrees.Head] fetches its work: from a
-//     view of it, so that nothing runs that the clone configures, with every object checked, and only into
+//     has no remote. A sandbox need not let it write to the user's Git directory. [Worktrees.Head] fetches its work:
+//     from a view of it, so that nothing runs that the clone configures, with every object checked, and only into
 //     references of this run.
 //
 // Branches are created by update-ref, before the worktree: they track nothing. No filter of the repository's own
