@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,5 +121,34 @@ func TestAwaited(t *testing.T) {
 	list := []InboxItem{{ID: "a"}, {ID: "b", Optional: true}, {ID: "c"}}
 	if got := Awaited(list); len(got) != 2 || got[1].ID != "c" || list[1].ID != "b" {
 		t.Errorf("%+v of %+v", got, list)
+	}
+}
+
+// TestCovered: a rule settles the requests with which it was offered, of any agent.
+func TestCovered(t *testing.T) {
+	ask := func(id, agent string, offered ...string) input.PermissionRequest {
+		return input.PermissionRequest{ID: id, Suggestions: offered, Params: bridge.PermissionParams{
+			AgentRef: bridge.AgentRef{ID: agent, Generation: 1}, Request: id, Tool: "Bash",
+		}}
+	}
+	s := &State{}
+	s.Permission.Open = []input.PermissionRequest{ask("header", "orch-1", "Bash(go test *)"),
+		ask(
+			"writer",
+			"orch-2",
+			"Bash(go test ./writer)",
+			"Bash(go test *)",
+		), ask("both", "orch-2", "Bash(go test *), Bash(rm *)"),
+		ask("sensitive", "orch-1")}
+	s.Permission.Unclaimed = []input.PermissionRequest{ask("old", "orch-3", "Bash(go test *)")}
+	for rule, want := range map[string][]string{
+		"Bash(go test *)": {"header", "writer", "old"}, "Bash(go test ./writer)": {"writer"}, "Bash": nil, "": nil,
+	} {
+		if got := Covered(s, rule); !slices.Equal(got, want) {
+			t.Errorf("%s settles %v, want %v", rule, got, want)
+		}
+	}
+	if Covered(nil, "Bash") != nil {
+		t.Error("no run has requests")
 	}
 }

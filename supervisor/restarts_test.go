@@ -347,7 +347,7 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 
 // TestClassesHaveCategories: each class of ends has its category.
 func TestClassesHaveCategories(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "runconfig/restart_policy.go", nil, parser.SkipObjectResolution)
+	f, err := parser.ParseFile(token.NewFileSet(), "runconfig/restart.go", nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,19 @@
 package supervisor
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -402,4 +408,412 @@ func TestARestartedAgentHasNoSuccessor(t *testing.T) {
 			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.Handoff.SuccessorQueue, p.agent(one).Status)
 		}
 	}
+}
+
+// stateless makes another decider than the Arbiter's session decide.
+func stateless(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless }
+
+// asked is the open question to the decider.
+func (p *play) asked() input.Decided {
+	p.t.Helper()
+	if p.s.Rulings.DeciderRequest == nil {
+		p.t.Fatalf("nothing is asked in %s", p.s.Task.Phase)
+	}
+	list := effects[effect.Decide](p)
+	return input.Decided(list[len(list)-1].Question)
+}
+
+// answers answers a question as a model would.
+func (p *play) answers(q input.Decided, what, mode string) {
+	p.t.Helper()
+	q.Decision = decider.Decision{Decision: what, Mode: mode, Reason: "because", Summary: "s", Source: decider.ByModel}
+	p.do(q)
+}
+
+func (p *play) sentTo(id string) string {
+	var b strings.Builder
+	for _, s := range effects[effect.Send](p) {
+		if s.Params.ID == id {
+			b.WriteString(s.Params.Content)
+		}
+	}
+	return b.String()
+}
+
+// TestAnswersToEarlierQuestions: what the human did meanwhile has overtaken them.
+func TestAnswersToEarlierQuestions(t *testing.T) {
+	p := begin(t, stateless)
+	first := p.asked()
+	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok {
+		t.Fatal(why)
+	}
+	p.answers(first, "SELECT_MODE", "planner")
+	if p.s.Spawned != 1 {
+		t.Fatalf("the human forced one agent, and %d were summoned", p.s.Spawned)
+	}
+	id := p.working()
+	p.verdict(id, report("done", "half of it", true))
+	judged := p.asked()
+	if ok, why := p.command(contract.RetryLast{}); !ok {
+		t.Fatal(why)
+	}
+	if p.s.Rulings.DeciderRequest != nil {
+		t.Fatal("the work that the human sent back is judged all the same")
+	}
+	p.verdict(id, report("done", "all of it", true))
+	again := p.asked()
+	p.answers(judged, "COMPLETE", "")
+	if p.s.Ending != nil {
+		t.Fatal("the answer about the first half ended the run")
+	}
+	p.answers(again, "COMPLETE", "")
+	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusComplete {
+		t.Fatalf("ending %+v", p.s.Ending)
+	}
+	p.folds()
+}
+
+// TestResetLeavesNothingToDecide: after a reset nothing of the dropped task is decided.
+func TestResetLeavesNothingToDecide(t *testing.T) {
+	p := begin(t, stateless)
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	p.verdict(p.working(), report("done", "old work", true))
+	late := p.asked()
+	p.command(contract.Reset{})
+	if n := len(p.s.Conversation.Mail); n != 1 {
+		t.Errorf("%d messages wait after a reset: %+v", n, p.s.Conversation.Mail)
+	}
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
+	p.answers(late, "CONTINUE", "")
+	p.say("Another task")
+	p.answers(p.asked(), "SELECT_MODE", "tester")
+	p.verdict(p.working(), report("done", "new work", true))
+	if q := p.asked(); q.About != "orch-2" || strings.Contains(string(q.Input), "old work") {
+		t.Errorf("asked about %s: %s", q.About, q.Input)
+	}
+
+	p = begin(t, stateless)
+	p.command(contract.Reset{})
+	if text := p.sentTo("arbiter"); strings.Contains(text, "kind: task") {
+		t.Errorf("the task that was reset is given to the Arbiter:\n%s", text)
+	}
+}
+
+// TestTheArbiterKnowsTheTask: when the human sends it a message, the Arbiter knows the task, even if another
+// decider decides.
+func TestTheArbiterKnowsTheTask(t *testing.T) {
+	p := begin(t, stateless)
+	p.say("Use the tester.")
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "Build it", "Use the tester.")
+	p.folds()
+}
+
+// TestOneRulesOnWhoBroke: either the decider or the Arbiter rules on a failed agent, not both.
+func TestOneRulesOnWhoBroke(t *testing.T) {
+	p := begin(t, stateless)
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	id := p.working()
+	p.crash(id, 5)
+	for len(p.s.Handoff.Documents) > 0 {
+		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
+	}
+	q := p.asked()
+	if q.Point != decider.PointSelect || p.agent("arbiter").Status != AgentReady {
+		t.Fatalf("asked at %s, and the Arbiter is %s", q.Point, p.agent("arbiter").Status)
+	}
+	p.answers(q, "SELECT_MODE", "developer")
+	if n := p.s.Spawned; n != 2 {
+		t.Errorf("%d were summoned", n)
+	}
+	p.say("How is it?")
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Decided by model")
+	p.folds()
+}
+
+// TestADeciderLeavesItToTheArbiter: the Arbiter is told about the decision if it has not heard of it yet.
+func TestADeciderLeavesItToTheArbiter(t *testing.T) {
+	p := begin(t, stateless)
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	id := p.working()
+	p.crash(id, 5)
+	for len(p.s.Handoff.Documents) > 0 {
+		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
+	}
+	q := p.asked()
+	q.Deferred = true
+	p.do(q)
+	if p.agent("arbiter").Status != AgentBusy {
+		t.Fatal("no decider rules")
+	}
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Rule")
+}
+
+// TestFallbackModeOutlastsTheInput: the rules continue in fallback mode when the human leaves.
+func TestFallbackModeOutlastsTheInput(t *testing.T) {
+	p := begin(t, nil)
+	p.crash("arbiter", 5)
+	p.do(input.InputEnded{})
+	if p.s.Ending != nil {
+		t.Fatalf("the end of the input ended the run: %s", p.s.Ending.Summary)
+	}
+	id := p.working()
+	p.do(input.Signal{Signal: "INT"})
+	p.do(input.Stopped{})
+	p.do(input.Resumed{Options: p.s.Options})
+	if p.s.Rulings.FallbackReason != "" || p.agent("arbiter").Status != AgentStarting {
+		t.Errorf("the Arbiter is %s in another process run, and the rules decide: %q", p.agent("arbiter").Status, p.s.Rulings.FallbackReason)
+	}
+	p.settles()
+	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	p.settles()
+	p.verdict(id, report("done", "a plan", true))
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "a plan")
+	p.folds()
+}
+
+// TestAnArbiterThatDoesNotRuleIsNotRenewed: it receives no messages, so its context does not grow.
+func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
+	p.happen("arbiter", bridge.Context{Tokens: 190_000, Window: 200_000, Pct: 95})
+	for p.s.Rulings.FallbackReason == "" {
+		if p.s.Ending != nil {
+			t.Fatalf("ended: %+v", p.s.Ending)
+		}
+		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
+	}
+	id := p.working()
+	for range 3 {
+		p.verdict(id, report("progress", "on the way", false))
+	}
+	if p.s.Renewal.Stage != RenewalNone || slices.ContainsFunc(p.s.Conversation.WorkLog, func(e ConversationEntry) bool { return e.Kind == KindRenewal }) {
+		t.Errorf("renewal %q; work log %+v", p.s.Renewal.Stage, p.s.Conversation.WorkLog)
+	}
+}
+
+// TestADocumentIsJudgedByItsOwnWork: even if another agent's document came after it.
+func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
+	judges := func(p *play, input json.RawMessage, text string) {
+		t.Helper()
+		var in decider.EvaluateProgressInput
+		if err := json.Unmarshal(input, &in); err != nil {
+			t.Fatal(err)
+		}
+		if in.LastExecution.Output == nil || !strings.Contains(in.LastExecution.Output.Full, text) {
+			t.Errorf("judged is %+v, and not %q", in.LastExecution.Output, text)
+		}
+	}
+	p := begin(t, nil)
+	one, two := p.spawn("this"), p.spawn("that")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.say("How is it?")
+	p.verdict(one, report("done", "this is done", true))
+	p.verdict(two, report("done", "that is done", true))
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	if p.s.Rulings.ArbiterRequest == nil || p.s.Rulings.ArbiterRequest.About != one {
+		t.Fatalf("posed is %+v", p.s.Rulings.ArbiterRequest)
+	}
+	judges(p, p.s.Rulings.ArbiterRequest.Input, "this is done")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	judges(p, p.s.Rulings.ArbiterRequest.Input, "that is done")
+
+	p = begin(t, stateless)
+	p.say("Do both.")
+	one, two = p.spawn("this"), p.spawn("that")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.command(contract.Pause{})
+	p.verdict(one, report("done", "this is done", true))
+	p.verdict(two, report("done", "that is done", true))
+	p.command(contract.Continue{})
+	judges(p, p.asked().Input, "this is done")
+	p.answers(p.asked(), "CONTINUE", "")
+	p.verdict(one, report("done", "this is better", true))
+	judges(p, p.asked().Input, "that is done")
+	p.folds()
+}
+
+// TestAHandOffContinuesUnderTheSameMode: also if a decider other than the Arbiter decides.
+func TestAHandOffContinuesUnderTheSameMode(t *testing.T) {
+	for name, change := range map[string]func(*runconfig.Options){"decider": stateless, "fallback mode": nil} {
+		p := begin(t, change)
+		if change == nil {
+			p.crash("arbiter", 5)
+			p.verdict(p.working(), report("done", "a plan", true))
+		} else {
+			p.answers(p.asked(), "SELECT_MODE", "developer")
+		}
+		id := p.working()
+		p.verdict(id, report("handoff", "I tire", true))
+		next := p.working()
+		if a := p.agent(next); next == id || a.Mode != "developer" || a.Predecessor != id {
+			t.Errorf("%s: %s, a %s, takes up the work of %s", name, next, a.Mode, a.Predecessor)
+		}
+		if n := strings.Count(p.sentTo(next), "the first half"); n != 1 {
+			t.Errorf("%s: the successor got the document %d times", name, n)
+		}
+		if !slices.ContainsFunc(effects[effect.Note](p), func(n effect.Note) bool { return n.Decision.About == id && len(n.Decision.Input) > 0 }) {
+			t.Errorf("%s: the decision is not recorded", name)
+		}
+		p.folds()
+	}
+}
+
+// TestAPhaseOutlastsAProcessWithoutABridge: the earlier phase is restored.
+func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
+	for _, orderly := range []bool{true, false} {
+		p := begin(t, nil)
+		id := p.spawn("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.crash(id, 5)
+		if p.s.Task.Phase != machine.Error {
+			t.Fatal(p.s.Task.Phase)
+		}
+		if orderly {
+			p.do(input.Signal{Signal: "INT"})
+			p.do(input.Stopped{})
+		}
+		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
+		p.do(input.Resumed{Options: p.s.Options})
+		if p.s.Task.Phase != machine.Error {
+			t.Errorf("orderly %v: %s", orderly, p.s.Task.Phase)
+		}
+	}
+}
+
+// TestTheTimeOfAModeContinues: the time limit of a mode continues in another process, and its end is reported
+// to the agents concerned.
+func TestTheTimeOfAModeContinues(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) {
+		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: agents.Limits{Timeout: time.Minute}}}
+	})
+	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
+	id := p.working()
+	p.do(input.Signal{Signal: "INT"})
+	p.do(input.Stopped{})
+	p.out = nil
+	p.do(input.Resumed{Options: p.s.Options})
+	if after := timer(p.out, WorkLimitKey(p.agent(id).AgentRef)); after <= 0 || after > time.Minute {
+		t.Errorf("the timer is %s", after)
+	}
+	p.settles()
+	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	p.settles()
+	p.do(input.Timer{Key: WorkLimitKey(p.agent(id).AgentRef)})
+	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.contains("the one whose time is over", p.lastSent(id), "reached a limit: ", "kind handoff")
+}
+
+// TestAnAgentChosenWithoutABridge: the agent starts when there is a bridge again.
+func TestAnAgentChosenWithoutABridge(t *testing.T) {
+	p := begin(t, stateless)
+	q := p.asked()
+	p.do(input.BridgeLost{Message: "gone"})
+	p.out = nil
+	p.answers(q, "SELECT_MODE", "developer")
+	if n := len(effects[effect.Spawn](p)); n != 0 {
+		t.Errorf("%d starts without a bridge", n)
+	}
+	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
+	p.do(input.BridgeBack{})
+	p.settles()
+	p.do(input.Timer{Key: RestartKey(p.agent("orch-1").AgentRef)})
+	p.settles()
+	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
+	if p.s.Task.Failures != 0 {
+		t.Errorf("%d failures", p.s.Task.Failures)
+	}
+	p.folds()
+}
+
+// TestNumbersOfDecisions: with every decider, a decision is reported and recorded under the same number.
+func TestNumbersOfDecisions(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.ForceAgent{Mode: "planner"})
+	id := p.working()
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.crash("arbiter", 5)
+	p.verdict(id, report("question", "May I?", true))
+	p.verdict(id, report("done", "a plan", true))
+	var said, kept []int
+	for _, d := range told[contract.Decision](p) {
+		said = append(said, d.Number)
+	}
+	for _, n := range effects[effect.Note](p) {
+		kept = append(kept, n.Decision.Number)
+	}
+	want := []int{1, 2, 3, 4}
+	if !slices.Equal(said, want) || !slices.Equal(kept, want) {
+		t.Errorf("told %v, recorded %v", said, kept)
+	}
+}
+
+// TestMessageLeavesOtherDocumentsPending: the document of another agent still waits for the decider.
+func TestMessageLeavesOtherDocumentsPending(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("this")
+	two := p.spawn("that")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("done", "this is done", true))
+	if p.s.Task.Phase != machine.Evaluating {
+		t.Fatal(p.s.Task.Phase)
+	}
+	p.say("Hurry.", contract.Note, two)
+	if p.s.Task.Phase != machine.Evaluating {
+		t.Errorf("%s, and a document is with the Arbiter", p.s.Task.Phase)
+	}
+}
+
+// TestStatusTellsHowTheTaskStands: the status contains what the Arbiter needs for its ruling.
+func TestStatusTellsHowTheTaskStands(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxTotalFailures, o.Decider = 9, runconfig.DeciderHybrid })
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	p.stumble(p.working())
+	p.contains("status", p.call("arbiter", "status", `{}`).Text, "failures in a row: 1 of 3", "in all: 1 of 9", "executions: 1", "decider: hybrid", "last error", "exit code 1")
+}
+
+// TestTheAnswerAfterAResetIsTheTask: the answer is the task, also if the Arbiter decides.
+func TestTheAnswerAfterAResetIsTheTask(t *testing.T) {
+	p := begin(t, nil)
+	p.command(contract.Reset{})
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
+	p.say("Build another")
+	if p.s.Task.Text != "Build another" {
+		t.Errorf("the task is %q", p.s.Task.Text)
+	}
+	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
+		t.Error(why)
+	}
+}
+
+// TestOneThatAsksInVainIsReplaced: it does not fail again while another agent does its work.
+func TestOneThatAsksInVainIsReplaced(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 6 })
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.crash("arbiter", 5)
+	for a := p.agent(id); a.Alive() && p.s.Ending == nil; a = p.agent(id) {
+		p.verdict(id, report("question", "May I?", true))
+	}
+	if p.s.Ending != nil || p.s.Task.Failures > 3 {
+		t.Fatalf("%d failures, ending %+v", p.s.Task.Failures, p.s.Ending)
+	}
+	if next := p.working(); next == id {
+		t.Errorf("%s is at work", next)
+	}
+	p.folds()
+}
+
+// TestTheArbiterReleasesAllAndRulesNoMore: the rules choose again.
+func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
+	p := begin(t, nil)
+	p.spawn("work")
+	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
+	for len(p.s.Handoff.Documents) > 0 {
+		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
+	}
+	if p.s.Rulings.FallbackReason == "" || p.working() != "orch-2" {
+		t.Errorf("fallback mode %q in %s: %s", p.s.Rulings.FallbackReason, p.s.Task.Phase, p.s.LivingText())
+	}
+	p.folds()
 }

@@ -8,11 +8,18 @@ package supervisor
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Roster holds the agents of a run.
@@ -218,3 +225,491 @@ const (
 	NamesKept   = 50 // Orchestrators that have ended, with what happened to them
 	GoneShown   = 10 // Orchestrators that have ended, listed for an Arbiter
 )
+
+// Agent is the Arbiter or an Orchestrator, in its present generation, divided into parts like [State].
+type Agent struct {
+	AgentIdentity
+	AgentProcess
+	AgentTurn
+	AgentContext
+	AgentWork
+	AgentHandoff
+	AgentTakeover
+	AgentSpending
+}
+
+// AgentIdentity says who an agent is, and why it was spawned.
+type AgentIdentity struct {
+	bridge.AgentRef
+	Role        Role
+	Name        string // "Orchestrator I"
+	Mode        string
+	Model       string // chosen for it by a human; empty: the run's, or its mode's
+	SessionID   string // Claude's
+	Brief       string // the work it was spawned for
+	SpawnedIn   string // the Arbiter's turn that spawned it, named by one of the turn's messages
+	Predecessor string
+	Isolation   string `json:",omitempty"` // of its own directory; empty: it shares the run's
+	Host        string `json:",omitempty"` // that it runs on; empty: the one that Arbiter runs on
+	Forgotten   bool   // its records are only in the journal
+}
+
+// Role is the role of an agent in the hierarchy.
+type Role string
+
+// Alive reports whether the agent can still receive messages.
+func (a *Agent) Alive() bool {
+	return a.Status != AgentEnded && a.Status != AgentStopping && a.Status != AgentParked
+}
+
+// Up reports whether it has a process that can receive messages.
+func (a *Agent) Up() bool {
+	return a.Status == AgentStarting || a.Status == AgentReady || a.Status == AgentBusy
+}
+
+// HasProcess reports whether it has a process, even one that is being ended.
+func (a *Agent) HasProcess() bool {
+	return a.Up() || a.Status == AgentStopping || a.Status == AgentRestarting ||
+		a.Status == InHand && a.Takeover != nil && a.Takeover.HasProcess()
+}
+
+// Works reports whether an Orchestrator has something to do.
+func (a *Agent) Works() bool {
+	return a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWorking
+}
+
+// AgentTakeover tracks an agent's session while a human has it.
+type AgentTakeover struct {
+	Takeover     *Takeover `json:",omitempty"` // a human has its session, or is about to
+	ReturnNotice string    `json:",omitempty"` // sent with the next message: what a human did meanwhile
+}
+
+// AgentSpending counts what an agent has cost.
+type AgentSpending struct {
+	CostUSD float64
+	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
+	Level   string       `json:",omitempty"` // of its cost limit that was reported last
+	Stopped bool         `json:",omitempty"` // its turn is being stopped, because little is left of a cost limit
+}
+
+// Engaged reports whether it is an Orchestrator that works, or has asked and waits.
+func (a *Agent) Engaged() bool {
+	return a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting
+}
+
+// ContextLow reports whether the agent needs a successor: its context is nearly full, or it has reached a
+// limit.
+func (a *Agent) ContextLow() bool {
+	return a.WarnedLevel == LevelCritical || a.CompactionBlocked || a.ReachedLimit != ""
+}
+
+// WithoutRecords returns a copy without what only successors need: the brief, the document, the last
+// measurements.
+func (a *Agent) WithoutRecords() *Agent {
+	b := *a
+	b.Brief, b.Document, b.Receipts, b.GeneratedWhy = "", nil, nil, ""
+	b.Context, b.Watch, b.Turn, b.InterruptedTurn = bridge.Context{}, AgentWatch{}, nil, nil
+	b.Forgotten = true
+	return &b
+}
+
+// Gone reports whether an agent has ended for good.
+func (a *Agent) Gone() bool { return a.Status == AgentEnded && a.Dismissed }
+
+// Spent returns what an agent has cost, its running turn included.
+func (a *Agent) Spent() float64 { return a.CostUSD + a.Live.CostUSD }
+
+// HandoffDemand is the end of every message to an Orchestrator whose context is nearly full.
+func (a *Agent) HandoffDemand() string {
+	if a.ReachedLimit != "" && a.WarnedLevel != LevelCritical && !a.CompactionBlocked {
+		return fmt.Sprintf("You have reached a limit: %s. Whatever this message asks: begin nothing. "+
+			"Commit what is finished, then end this turn with kind handoff and the document. "+
+			"What is not in it is lost; what this message told you belongs into it.", a.ReachedLimit)
+	}
+	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Whatever this message asks: begin nothing. "+
+		"Commit what is finished, then end this turn with kind handoff and the document. What is not in it is lost; "+
+		"what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
+}
+
+// SetTakeover sets the next value of a takeover. The old value is shared with the old state.
+func (a *Agent) SetTakeover(t Takeover) { a.Takeover = &t }
+
+// The roles.
+const (
+	RoleArbiter      Role = "arbiter"
+	RoleOrchestrator Role = "orchestrator"
+)
+
+// AgentDirs determines where the agents of a run work: in the run's directory, or in directories of their own.
+type AgentDirs struct {
+	Options *runconfig.Options
+	Roster  *Roster
+	HostDir func(host string) string // where agents of another host work; empty: it is not known yet
+}
+
+// Own is the working directory of an agent with a directory of its own; empty: it shares the run's.
+func (d AgentDirs) Own(id string) string {
+	if d.Place(id).Agent == "" {
+		return ""
+	}
+	if a, _ := d.Roster.Agent(id); a.Host != "" {
+		top := d.topOn(a.Host, id)
+		if top == "" {
+			return ""
+		}
+		return path.Join(top, d.Options.Workspace.Prefix)
+	}
+	return d.Options.Workspace.Dir(id)
+}
+
+// topOn is the top of an agent's own directory on another host; empty if that host was never up.
+func (d AgentDirs) topOn(host, id string) string {
+	dir := d.HostDir(host)
+	if dir == "" {
+		return ""
+	}
+	return path.Join(dir, d.Options.Run[:min(len(d.Options.Run), 8)], id)
+}
+
+// Place describes the directory to create for an agent; zero: it shares the run's.
+func (d AgentDirs) Place(id string) runconfig.Place {
+	a, ok := d.Roster.Agent(id)
+	switch {
+	case !ok:
+	case a.Role == RoleArbiter && d.Options.Workspace.Isolated():
+		return runconfig.Place{Agent: id, Generation: a.Generation}
+	case a.Isolation != "":
+		p := runconfig.Place{Agent: id, Generation: a.Generation, Kind: a.Isolation, After: a.Predecessor}
+		if d.Options.Sandbox != nil { // the sandbox must not let it write to the user's Git directory
+			p.Kind = runconfig.IsolationClone
+		}
+		return p
+	}
+	return runconfig.Place{}
+}
+
+// Of is the working directory of an agent.
+func (d AgentDirs) Of(id string) string {
+	if dir := d.Own(id); dir != "" {
+		return dir
+	}
+	return d.Options.CWD
+}
+
+// Result is the directory with the files that the run delivers: there checks are repeated and criteria are
+// judged.
+func (d AgentDirs) Result() string {
+	if d.Options.Workspace.Isolated() {
+		return d.Options.Workspace.Dir(contract.Arbiter)
+	}
+	return d.Options.CWD
+}
+
+// Sandbox is the sandbox of a process that works in a directory; nil: none.
+func (d AgentDirs) Sandbox(dir string) *bridge.SandboxConfig {
+	o := d.Options
+	if o.Sandbox == nil || dir == o.CWD {
+		return o.Sandbox
+	}
+	cfg := *o.Sandbox
+	top := dir
+	for _, a := range d.Roster.Agents { // the agent starts in the same place below the top as the run does
+		switch {
+		case d.Own(a.ID) != dir:
+		case a.Host != "": // its port knows the rest
+			top = d.topOn(a.Host, a.ID)
+			return &bridge.SandboxConfig{Program: o.Sandbox.Program, Write: []string{top}, Reach: []string{top},
+				Network: o.Sandbox.Network, Hosts: o.Sandbox.Hosts}
+		default:
+			top = o.Workspace.Top(a.ID)
+		}
+	}
+	cfg.Write = append(slices.Clone(cfg.Write), top)
+	if o.Workspace.Objects != "" {
+		cfg.Read = append(slices.Clone(cfg.Read), o.Workspace.Objects)
+	}
+	cfg.Reach = append(slices.Clone(cfg.Reach), top) // it lies in the state directory, which is hidden
+	return &cfg
+}
+
+// AgentProcess tracks the process of an agent.
+type AgentProcess struct {
+	Status       AgentStatus
+	Since        time.Time              // of Status
+	EndReason    string                 // why it is being ended: released, killed, shutdown …
+	Dismissed    bool                   // the agent itself has ended, not only the run: it is not started again
+	HasHistory   bool                   // its session has a history
+	NewSession   bool                   // its next process begins a new session
+	RestartClass runconfig.RestartClass // why it is Restarting
+	RestartCause string                 // the same in words
+	Watch        AgentWatch
+	Backoff      *AgentBackoff      `json:",omitempty"` // it waits for another attempt
+	Own          runconfig.Worktree `json:",omitzero"`  // its own directory
+}
+
+// AgentStatus is the state of an agent's process.
+type AgentStatus string
+
+// The statuses of an agent.
+const (
+	AgentStarting   AgentStatus = "starting"
+	AgentDown       AgentStatus = "down"       // the process has ended; another follows
+	AgentRestarting AgentStatus = "restarting" // it is being ended, and another follows
+	AgentParked     AgentStatus = "parked"     // it failed too often; a human has to restart it
+	AgentReady      AgentStatus = "ready"      // no turn runs
+	AgentBusy       AgentStatus = "busy"       // a turn runs
+	InHand          AgentStatus = "taken"      // a human has its session (Agent.Takeover)
+	AgentStopping   AgentStatus = "stopping"
+	AgentEnded      AgentStatus = "ended"
+)
+
+// AgentBackoff is the wait of an agent that failed to reach the API, or whose process failed, before the next
+// attempt. It is only for display: timers control what happens next.
+type AgentBackoff struct {
+	Category bridge.Category // of the failure
+	Attempt  int             // number of the next attempt
+	Until    time.Time
+}
+
+// AgentWatch is what the watchdog and the resource guard know about an agent.
+type AgentWatch struct {
+	Last    bridge.ProbeResult
+	At      time.Time // of Last; zero: none yet
+	Quiet   int       // probes in a row without any activity
+	Hung    bool      // it counts as hung, and that was reported
+	Stopped bool      // its process is stopped, and that was reported
+	Silent  bool      `json:",omitempty"` // it has been quiet for long, and that was reported
+	Warned  []string  // the resources about which a warning was given
+	Spared  time.Time // no conclusion before this time: the machine slept
+}
+
+// Waiting is the present wait of an agent, or nil.
+func (a *Agent) Waiting() *AgentBackoff {
+	switch a.Status {
+	case AgentReady, AgentBusy, AgentDown:
+		return a.Backoff
+	}
+	return nil
+}
+
+// Trouble names what keeps an agent from reaching the API; empty if its process is being restarted.
+func (b *AgentBackoff) Trouble() string {
+	switch b.Category {
+	case bridge.CatOverloaded:
+		return "API overloaded"
+	case bridge.CatRateLimit:
+		return "rate limited"
+	case bridge.CatUsageLimit:
+		return "usage limit"
+	case bridge.CatServer, bridge.CatTimeout:
+		return "API error"
+	}
+	return ""
+}
+
+// DisplayName is the name of a party in prose.
+func (r *Roster) DisplayName(id string) string {
+	switch id {
+	case contract.Arbiter:
+		return "the Arbiter"
+	case contract.Human:
+		return "the human"
+	case contract.Supervisor:
+		return "the supervisor"
+	}
+	if a, ok := r.Agent(id); ok {
+		return a.Name
+	}
+	return id
+}
+
+// AnyTakenOver reports whether a human has an agent's session.
+func (r *Roster) AnyTakenOver() bool { return r.TakenOver() != "" }
+
+// TakenOver lists the agents whose sessions a human has.
+func (r *Roster) TakenOver() string {
+	var names []string
+	for _, a := range r.Agents {
+		if a.Takeover != nil {
+			names = append(names, a.ID)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// WaitingAgents lists the Orchestrators that wait for a message.
+func (r *Roster) WaitingAgents() []string {
+	var ids []string
+	for _, a := range r.Agents {
+		if a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
+}
+
+// SpentWith adds the cost of the running turns to a sum.
+func (r *Roster) SpentWith(usd float64) float64 {
+	for _, a := range r.Agents {
+		usd += a.Live.CostUSD
+	}
+	return usd
+}
+
+// AnyReturning reports whether an Orchestrator will be restarted that works or waits.
+func (r *Roster) AnyReturning() bool {
+	for _, a := range r.Agents {
+		if a.Role == RoleOrchestrator && !a.Dismissed &&
+			(a.Standing == AgentWorking || a.Standing == AgentWaiting) {
+			return true
+		}
+	}
+	return false
+}
+
+// SharingText warns an Orchestrator of the others in the same working tree.
+func (r *Roster) SharingText(self string) string {
+	var others []string
+	for _, a := range r.Agents {
+		shares := a.ID != self && a.Role == RoleOrchestrator && a.Isolation == ""
+		if shares && a.Alive() && a.Standing != HandedOff {
+			others = append(others, a.Name+" ("+a.ID+")")
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return contract.BriefCompany + "\n\nIn the same working tree: " + strings.Join(others, ", ") +
+		". Keep to the files of your brief, expect changes you did not make, and never undo them."
+}
+
+// ForSuccessor lists the Orchestrators for an Arbiter that does not know them.
+func (r *Roster) ForSuccessor() string {
+	var b strings.Builder
+	list, others := r.Shown()
+	b.WriteString(OthersText(others))
+	for _, a := range list {
+		where := string(a.Standing)
+		if !a.Alive() {
+			where += ", gone"
+		}
+		fmt.Fprintf(&b, "- %s, %s: %s", a.ID, a.Name, where)
+		if a.Mode != "" {
+			fmt.Fprintf(&b, ", as %s", a.Mode)
+		}
+		if a.Predecessor != "" {
+			fmt.Fprintf(&b, ", successor of %s", a.Predecessor)
+		}
+		if a.Alive() {
+			fmt.Fprintf(&b, ". Its brief: %s", strings.ReplaceAll(words.Head(a.Brief, 1500), "\n", "\n  "))
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		return "(none was summoned)"
+	}
+	return b.String()
+}
+
+// Unfinished reports whether an Orchestrator, in the state before its end, leaves work that it has not reported
+// on.
+func (a *Agent) Unfinished() bool {
+	return a.Role == RoleOrchestrator && a.HasHistory &&
+		(a.Standing == AgentWorking || a.Standing == AgentWaiting)
+}
+
+// SpawnedBefore finds the Orchestrator that the same call of the Arbiter spawned before the Arbiter's process
+// ended. The turn continues in another process, and the call is repeated.
+func (r *Roster) SpawnedBefore(prompt, mode string) (Agent, bool) {
+	for i := range r.Agents {
+		a := r.Agents[i]
+		if a.SpawnedIn != "" && slices.Contains(r.Agents[0].InterruptedTurn, a.SpawnedIn) && a.Brief == prompt &&
+			a.Mode == mode && a.Alive() {
+			r.Edit(a.ID).SpawnedIn = "" // a further call means another Orchestrator
+			return *r.Agents[i], true
+		}
+	}
+	return Agent{}, false
+}
+
+// AgentTurn tracks the running turn of an agent, and the failures of its last turns.
+type AgentTurn struct {
+	Turn                []string     // ids of the messages in the running turn
+	InterruptedTurn     []string     // messages of a turn that the end of its process cut off, and that continues
+	Corrections         int          // how often it was asked again for the present verdict
+	Fallbacks           int          // how often in a row the rules decided in its place
+	Troubles            int          // turns in a row lost to API errors
+	APIFailures         int          // those of them that were neither overload nor a limit
+	CurrentTool         string       // the current tool or subagent
+	ToolCall            *RunningTool // the current tool call
+	Delivered           int          `json:",omitempty"` // messages and reports that it has proven to have read
+	UnansweredQuestions int          // questions in a row without a ruling
+}
+
+// RunningTool is a tool call that runs.
+type RunningTool struct {
+	Tool, ToolUse string
+	What          string // its command, path or pattern
+	Since         time.Time
+	Cut           bool `json:",omitempty"` // its process has ended: shown until the agent does something else
+}
+
+// AgentWork is the work of an Orchestrator, and its progress.
+type AgentWork struct {
+	Standing     AgentStanding
+	Work         *Work  // the present execution
+	PlanStep     int    // the step of the plan it was chosen for, counted from 1; 0: none
+	Turns        int    // of this Orchestrator that answered a message
+	ReachedLimit string // which limit it has reached
+}
+
+// AgentStanding is the state of an Orchestrator as the Arbiter sees it.
+type AgentStanding string
+
+// The standings of an Orchestrator.
+const (
+	AgentWorking  AgentStanding = "working"    // it has something to do
+	AgentWaiting  AgentStanding = "waiting"    // for a message of the Arbiter
+	AgentFinished AgentStanding = "done"       // it said `done`
+	HandedOff     AgentStanding = "handed_off" // it said `handoff`
+)
+
+// Work is a running execution: one period of an Orchestrator's work, from a spawn or an instruction to its
+// `done`, `handoff` or end.
+type Work struct {
+	Since     time.Time
+	Iteration int
+	Files     []string
+	Tokens    decider.Tokens
+	Failed    *bridge.FailedTool        // the last tool call, if it failed
+	Said      string                    // with `done` or `handoff`
+	Completed time.Time                 // it was reported; the document's checks may still run
+	Document  *decider.DecisionDocument // that it handed over, as deciders see it
+}
+
+// AgentContext tracks how full the context of an agent is, and what was done about it.
+type AgentContext struct {
+	Context           bridge.Context
+	WarnedLevel       string // the level of context_warning reached last
+	NotifiedLevel     string // the level reported to its model in a turn that is over
+	NotifyingLevel    string // the same in the running turn: a crash may have lost it
+	CompactionBlocked bool   // a compaction was prevented: the context has no space left
+	Interrupting      bool   // its turn is being stopped because of that
+	Compactions       int
+	HandoffDemands    int // how often it was told to hand off
+}
+
+// Levels of a context_warning.
+const (
+	AgentLevelWarn = "warn"
+	LevelCritical  = "critical"
+)
+
+// AgentHandoff holds the documents of an agent, or for the Arbiter those of its predecessor.
+type AgentHandoff struct {
+	Document       *verdict.Document // the last one about its work
+	Receipts       []verdict.Receipt // of the document's checks
+	DocumentSerial int               // serial of the document
+	GeneratedWhy   string            // why the supervisor wrote it; empty: the agent did
+	HandoffBrief   string            // of a new Arbiter: sent with the first message it reads
+}

@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -9,9 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 var aMark = &bridge.InspectMark{AtMS: 1_800_000_000_000, Transcript: 4711, Git: true, Head: "abc"}
@@ -407,4 +413,446 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 func (p *play) idles() {
 	p.verdict("arbiter", ruling("COMPLETE", "all done", "summary", "s"))
 	p.verdict("arbiter", ruling("CONTINUE", "I wait"))
+}
+
+// TestTheBridgeIsLostInATakeover: in any of its stages, the session comes back.
+func TestTheBridgeIsLostInATakeover(t *testing.T) {
+	for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen} {
+		p := working(t)
+		p.take("orch-1", stage)
+		p.do(input.BridgeLost{Message: "gone"})
+		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
+		p.do(input.BridgeBack{})
+		state := "failed"
+		if a := p.agent("orch-1"); a.Takeover != nil {
+			state = "ended"
+			p.seen("orch-1", someChanges)
+		} else {
+			p.do(input.Timer{Key: RestartKey(a.AgentRef)})
+		}
+		if e := last[contract.Takeover](p); e.State != state || e.Reason != "the bridge was lost" || (state == "ended") != (e.Digest != "") {
+			t.Errorf("%s: %+v", stage, e)
+		}
+		if a := p.agent("orch-1"); a.Status != AgentStarting || a.Takeover != nil {
+			t.Errorf("%s: %s %+v", stage, a.Status, a.Takeover)
+		}
+		if want := stage == TakeoverOpen || stage == TakeoverOpening; (state == "ended") != want {
+			t.Errorf("%s: %s", stage, state)
+		}
+	}
+}
+
+// TestArbiterEndsInATakeover: whether Arbiter was killed or ended normally, the takeover has ended when the run
+// is resumed, and what was done in it is reported.
+func TestArbiterEndsInATakeover(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		p := working(t)
+		p.take("orch-1", TakeoverOpen)
+		if ordered {
+			p.do(input.Signal{Signal: "INT"})
+			p.finished()
+		}
+		var fold Replayer
+		for i, in := range p.in {
+			raw, err := input.EncodeInput(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := fold.Take(journal.Record{Seq: uint64(i), Payload: raw}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.s = fold.State
+		p.do(input.Resumed{Options: p.s.Options})
+		if a := p.agent("orch-1"); a.Status != InHand || a.Takeover.Stage != TakeoverReading {
+			t.Fatalf("ordered %v: %s", ordered, a.Status)
+		}
+		if looks := effects[effect.Inspect](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
+			t.Errorf("looked at: %+v", looks)
+		}
+		p.seen("orch-1", someChanges)
+		if a := p.agent("orch-1"); a.Status != AgentStarting || a.Takeover != nil {
+			t.Errorf("ordered %v: %s", ordered, a.Status)
+		}
+		p.contains("the digest", last[contract.Takeover](p).Digest, "use port 9090")
+	}
+}
+
+// TestTheTimeLimitWaits: the run's time limit waits until a session is given back.
+func TestTheTimeLimitWaits(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
+	p.spawn("x")
+	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p.verdict("orch-1", report("progress", "begun", false))
+	p.take("orch-1", TakeoverOpen)
+	p.at = p.at.Add(time.Minute)
+	p.do(input.Timer{Key: timeoutKey})
+	if p.s.Ending != nil {
+		t.Fatal("the run ended under the human's hands")
+	}
+	p.ends("orch-1")
+	p.seen("orch-1", someChanges)
+	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
+		t.Errorf("%+v", p.s.Ending)
+	}
+}
+
+// TestAReleaseWaitsForTheHuman: an agent that its successor replaces is not released until its session is given
+// back.
+func TestAReleaseWaitsForTheHuman(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakeoverOpen)
+	st := &step{State: p.s, at: p.at}
+	st.processes().Release("orch-1", "succeeded by orch-2", false)
+	p.s = st.State
+	if a := p.agent("orch-1"); a.Status != InHand || a.Takeover == nil || len(st.out.Effects()) > 0 {
+		t.Fatalf("%s %v", a.Status, st.out.Effects())
+	}
+	p.ends("orch-1")
+	p.seen("orch-1", someChanges)
+	if a := p.agent("orch-1"); a.Status != AgentEnded || a.EndReason != "succeeded by orch-2" || last[contract.Done](p).Reason != a.EndReason {
+		t.Errorf("%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
+	}
+}
+
+// TestOneThatIsSpentInATakeover: its last turn ended, and so did its session. Nothing waits for a terminal that
+// will never open.
+func TestOneThatIsSpentInATakeover(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakeoverStopping)
+	st := &step{State: p.s, at: p.at}
+	a := st.Edit("orch-1")
+	a.CompactionBlocked, a.HandoffDemands = true, maxDemands
+	p.s = st.State
+	raw, err := jsonl.Marshal(report("progress", "on the way", false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.happen("orch-1", bridge.Turn{MessageIDs: p.agent("orch-1").Turn, Outcome: bridge.TurnDone, Verdict: raw})
+	if a := p.agent("orch-1"); a.Status != AgentParked || a.Takeover != nil || p.s.AnyTakenOver() {
+		t.Fatalf("%s %+v", a.Status, a.Takeover)
+	}
+	if e := last[contract.Takeover](p); e.State != StateFailed {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestTheTimeLimitOutlastsATakeover: the time limit also applies after a takeover that ended in another way
+// than by being given back.
+func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
+	p.spawn("x")
+	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p.verdict("orch-1", report("progress", "begun", false))
+	p.take("orch-1", TakeoverOpen)
+	p.at = p.at.Add(time.Minute)
+	p.out = nil
+	p.do(input.Timer{Key: timeoutKey})
+	p.command(contract.Kill{ID: "orch-1"})
+	if timer(p.out, timeoutKey) <= 0 {
+		t.Fatal("no timer is set any more")
+	}
+	p.do(input.Timer{Key: timeoutKey})
+	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
+		t.Errorf("%+v", p.s.Ending)
+	}
+}
+
+// TestTheTimeOfAModeOutlastsATakeover: the time limit of a mode also applies after a failed takeover during
+// which its timer rang.
+func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
+	for _, end := range []string{"not opened", "bridge lost"} {
+		p := begin(t, func(o *runconfig.Options) {
+			o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: agents.Limits{Timeout: time.Minute}}}
+		})
+		p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
+		p.spawned("orch-1")
+		p.verdict("orch-1", report("progress", "begun", false))
+		key := WorkLimitKey(p.agent("orch-1").AgentRef)
+		if end == "not opened" {
+			p.take("orch-1", TakeoverOpening)
+		} else {
+			p.take("orch-1", TakeoverStopping)
+		}
+		p.do(input.Timer{Key: key})
+		p.out = nil
+		if end == "not opened" {
+			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no terminals left"})
+		} else {
+			p.do(input.BridgeLost{Message: "gone"})
+		}
+		if timer(p.out, key) != time.Minute {
+			t.Errorf("%s: its time has no end", end)
+		}
+	}
+}
+
+// TestAReleaseOutlastsTheBridge: an agent that was to be released when its session is returned is released, even if the
+// bridge ends together with the terminal before that.
+func TestAReleaseOutlastsTheBridge(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakeoverInspecting)
+	st := &step{State: p.s, at: p.at}
+	st.processes().Release("orch-1", "succeeded by orch-2", false)
+	p.s = st.State
+	p.do(input.BridgeLost{Message: "gone"})
+	if a := p.agent("orch-1"); a.Status != AgentEnded || a.EndReason != "succeeded by orch-2" || a.Takeover != nil {
+		t.Errorf("%s %q", a.Status, a.EndReason)
+	}
+}
+
+// TestNoTakeoverInAnUntrustedWorkspace: the agent's process would be ended for a terminal that is not opened.
+func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
+	p.spawn("Build the parser")
+	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p.verdict("orch-1", report("progress", "begun", false))
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
+	p.do(input.NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
+	if ok, why := p.command(contract.Attach{ID: "orch-1"}); ok {
+		t.Errorf("taken over: %s", why)
+	}
+	if a := p.agent("orch-1"); a.Status != AgentBusy {
+		t.Errorf("%s", a.Status)
+	}
+}
+
+// TestATakeoverOfOneThatIsNotStarted: the takeover ends.
+func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakeoverStopping)
+	p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
+	if p.s.AnyTakenOver() || last[contract.Takeover](p).State != StateFailed {
+		t.Errorf("%+v", p.agent("orch-1").Takeover)
+	}
+}
+
+// TestInspectionWakesNoAgent: a human who only looked gives the Arbiter nothing to rule on; it reads about it
+// with its next message.
+func TestInspectionWakesNoAgent(t *testing.T) {
+	p := working(t)
+	p.take("orch-1", TakeoverOpen)
+	p.command(contract.Detach{ID: "orch-1"})
+	p.ends("orch-1")
+	p.out = nil
+	p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
+	for _, m := range p.s.Conversation.Mail {
+		if m.To == contract.Arbiter {
+			t.Errorf("the Arbiter is woken: %+v", m)
+		}
+	}
+	if e := p.s.Conversation.WorkLog[len(p.s.Conversation.WorkLog)-1]; e.From != contract.Supervisor || !strings.Contains(e.Text, "0 messages typed") {
+		t.Errorf("the work log ends in %+v", e)
+	}
+}
+
+var (
+	began        = time.Unix(1_800_000_000, 0)
+	takeoverMark = &bridge.InspectMark{Transcript: 7}
+)
+
+func atTakeover(s TakeoverStage) Takeover {
+	return Takeover{Since: began, Channel: "stdin", Stage: s, Mark: takeoverMark}
+}
+
+// TestOrder: from the first stage to the last, each step leads to the next one.
+func TestOrder(t *testing.T) {
+	x := BeginTakeover(began, "stdin")
+	if x.Stage != TakeoverStopping || x.HasProcess() {
+		t.Fatalf("%+v", x)
+	}
+	if x = x.Inspect(3); x.Stage != TakeoverInspecting || x.Serial != 3 || x.HasProcess() {
+		t.Fatalf("%+v", x)
+	}
+	x = x.Opens(began, bridge.InspectResult{Mark: takeoverMark}, "")
+	if x.Stage != TakeoverOpening || x.Mark != takeoverMark || len(x.Trouble) > 0 || !x.HasProcess() {
+		t.Fatalf("%+v", x)
+	}
+	x, awaited := x.Opened()
+	if x.Stage != TakeoverOpen || !awaited || !x.HasProcess() {
+		t.Fatalf("%+v, awaited %v", x, awaited)
+	}
+	if x, awaited = x.Opened(); awaited {
+		t.Error("a terminal that is open opens again")
+	}
+	x, next := x.Close(GivenBack)
+	if x.Stage != TakeoverClosing || next != CloseTerminal || !x.HasProcess() {
+		t.Fatalf("%+v, next %d", x, next)
+	}
+	if x, awaited = x.Opened(); awaited || x.Stage != TakeoverClosing {
+		t.Error("a terminal that is being closed opens again")
+	}
+	if x = x.Left("").Read(4); x.Stage != TakeoverReading || x.Serial != 4 || x.Why != GivenBack || x.HasProcess() {
+		t.Fatalf("%+v", x)
+	}
+}
+
+// TestClose: a takeover can be ended in every stage, and the first reason is kept.
+func TestClose(t *testing.T) {
+	for stage, want := range map[TakeoverStage]TakeoverNext{
+		TakeoverStopping: TakeoverWait, TakeoverInspecting: TakeoverOver, TakeoverOpening: CloseTerminal, TakeoverOpen: CloseTerminal, TakeoverClosing: CloseTerminal,
+		TakeoverReading: TakeoverWait,
+	} {
+		x, next := atTakeover(stage).Close("first")
+		if next != want || x.Why != "first" {
+			t.Errorf("%s: next %d, want %d; %+v", stage, next, want, x)
+		}
+		if want == CloseTerminal != (x.Stage == TakeoverClosing) {
+			t.Errorf("%s leads to %s", stage, x.Stage)
+		}
+		if x, _ = x.Close("second"); x.Why != "first" {
+			t.Errorf("%s: ended for %q", stage, x.Why)
+		}
+	}
+}
+
+// TestNothingNoted: if an inspection failed, or recorded nothing, the human gets the session all the same, and
+// it is reported.
+func TestNothingNoted(t *testing.T) {
+	earlier := atTakeover(TakeoverInspecting)
+	earlier.Trouble = append(make([]string, 0, 4), "old")
+	for want, x := range map[string]Takeover{
+		"no git":          earlier.Opens(began, bridge.InspectResult{}, "no git"),
+		"the first state": earlier.Opens(began, bridge.InspectResult{}, ""),
+		"the transcript; no space": earlier.Opens(began,
+			bridge.InspectResult{Mark: takeoverMark, Problems: []string{"the transcript"}}, "no space"),
+	} {
+		if x.Stage != TakeoverOpening || x.Mark == nil || !x.Mark.Partial || x.Mark.AtMS != began.UnixMilli() {
+			t.Errorf("%s: %+v", want, x)
+		}
+		if got := strings.Join(x.Trouble, "; "); !strings.Contains(got, want) {
+			t.Errorf("trouble %q, want %q", got, want)
+		}
+	}
+}
+
+// TestLeft: why a terminal's process ended, unless somebody requested it.
+func TestLeft(t *testing.T) {
+	for _, c := range []struct{ why, program, want string }{
+		{"", "", "the human left it"},
+		{"", "exit code 3", "the terminal's program ended: exit code 3"},
+		{TakeoverHalted, "exit code 3", TakeoverHalted},
+	} {
+		x := atTakeover(TakeoverOpen)
+		x.Why = c.why
+		if got := x.Left(c.program).Why; got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// TestLose: what was done before a bridge was lost is read with the next one, if the state before was recorded.
+func TestLose(t *testing.T) {
+	x, read := atTakeover(TakeoverOpen).Lose()
+	if !read || x.Stage != TakeoverReading || x.Serial != 0 || x.Why != BridgeLost {
+		t.Errorf("%+v, read %v", x, read)
+	}
+	if x, read = BeginTakeover(began, "stdin").Lose(); read {
+		t.Errorf("there is nothing to compare with: %+v", x)
+	}
+}
+
+// TestMethodsChangeNothing: takeovers are shared with earlier states.
+func TestMethodsChangeNothing(t *testing.T) {
+	x := atTakeover(TakeoverOpening)
+	x.Trouble = append(make([]string, 0, 8), "one")
+	kept, err := json.Marshal(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Inspect(1)
+	x.Opens(began, bridge.InspectResult{Problems: []string{"two"}}, "three")
+	x.Opened()
+	x.Close("why")
+	x.Left("program")
+	x.Read(2)
+	x.Lose()
+	x.ReleaseAfter("enough")
+	x.Digest("n", "id", began, bridge.InspectResult{Problems: []string{"two"}}, "three")
+	if now, err := json.Marshal(x); err != nil || string(now) != string(kept) || x.Trouble[:2][1] != "" {
+		t.Errorf("%s\n%s (%v)", kept, now, err)
+	}
+}
+
+// TestDigest: a human who only looked is idle; whatever was done or could not be seen is reported.
+func TestDigest(t *testing.T) {
+	x := atTakeover(TakeoverReading)
+	d := x.Digest("Orchestrator I", "orch-1", began.Add(90*time.Second), bridge.InspectResult{}, "")
+	if !d.Idle || d.Quotes != "" || !strings.Contains(d.Finding, "Orchestrator I (orch-1) over for 2 minutes") ||
+		!strings.Contains(d.Finding, "No file was seen to change") {
+		t.Errorf("%+v", d)
+	}
+	for want, c := range map[string]struct {
+		found  bridge.InspectResult
+		failed string
+	}{
+		"1 message typed":                 {found: bridge.InspectResult{Changes: &bridge.Changes{Words: 1}}},
+		"by the human or by others: a.go": {found: bridge.InspectResult{Changes: &bridge.Changes{Files: []string{"a.go"}}}},
+		"Not seen: no transcript":         {failed: "no transcript"},
+		"Not seen: a repository lost":     {found: bridge.InspectResult{Problems: []string{"a repository lost"}}},
+	} {
+		if d := x.Digest("Orchestrator I", "orch-1", began, c.found, c.failed); d.Idle ||
+			!strings.Contains(d.Finding, want) {
+			t.Errorf("%s: idle %v: %s", want, d.Idle, d.Finding)
+		}
+	}
+}
+
+// TestDigestBounds: long texts and lists are cut to what a message may contain.
+func TestDigestBounds(t *testing.T) {
+	c := &bridge.Changes{
+		Words: 99, Texts: []string{"before", strings.Repeat("s", 9000)}, Moved: true,
+		Tools: []bridge.ToolCount{{Tool: "Bash", Count: 2}},
+	}
+	for range 50 {
+		c.Typed, c.Files = append(c.Typed, strings.Repeat("長", 1000)), append(c.Files, "f")
+	}
+	c.Typed = append(c.Typed, "the last\nof them")
+	d := atTakeover(TakeoverReading).Digest("n", "id", began, bridge.InspectResult{Changes: c}, "")
+	if n := strings.Count(d.Quotes, "(cut)"); n != typedKept-1+1 {
+		t.Errorf("%d texts are cut:\n%s", n, d.Quotes)
+	}
+	for _, want := range []string{"the last of it:", "«the last\n  of them»", "Its last words there:\n- «sss"} {
+		if !strings.Contains(d.Quotes, want) {
+			t.Errorf("no %q in:\n%s", want, d.Quotes)
+		}
+	}
+	for _, want := range []string{"and 10 more", "Tools used: Bash 2", "does not follow"} {
+		if !strings.Contains(d.Finding, want) {
+			t.Errorf("no %q in:\n%s", want, d.Finding)
+		}
+	}
+	if strings.Contains(d.Quotes, "before") || !strings.Contains(d.Notice, "and 10 more") {
+		t.Errorf("quotes %s\nnotice %s", d.Quotes, d.Notice)
+	}
+}
+
+// TestTerminalConfig: the human's terminal has no verdicts, no tools of the supervisor and no hooks, and the
+// agent's own configuration is not changed.
+func TestTerminalConfig(t *testing.T) {
+	own := bridge.AgentConfig{
+		Partial: true, Hooks: &bridge.HookConfig{}, AppendSystemPrompt: "x", Env: map[string]string{"LANG": "C"},
+	}
+	for _, trusted := range []bool{true, false} {
+		c := TerminalConfig(own, trusted)
+		if !c.Resume || c.Partial || c.Hooks != nil || c.MCPTools != nil || c.JSONSchema != nil ||
+			!strings.HasPrefix(c.AppendSystemPrompt, "x\n\nFor now") {
+			t.Errorf("%+v", c)
+		}
+		if _, said := c.Env["CLAUDE_CODE_SANDBOXED"]; said != trusted || c.Env["LANG"] != "C" {
+			t.Errorf("trusted %v: %v", trusted, c.Env)
+		}
+	}
+	if want := map[string]string{"LANG": "C"}; !reflect.DeepEqual(own.Env, want) || own.Hooks == nil {
+		t.Errorf("its own: %+v", own)
+	}
+}
+
+// TestStagesAreNamed: a stage is written into snapshots, so no two have the same name.
+func TestStagesAreNamed(t *testing.T) {
+	list := []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen, TakeoverClosing, TakeoverReading}
+	slices.Sort(list)
+	if n := len(slices.Compact(list)); n != 6 {
+		t.Errorf("%d names", n)
+	}
 }

@@ -23,8 +23,8 @@
 //
 // A Follower (follow.go) delivers the lines of one growing file. It uses one goroutine, the caller's, while Run
 // runs. It looks at the file when its Waker (wake.go) says so: in tests a Bell, otherwise a shared Watcher
-// (watch.go). A Watcher has two goroutines: one only receives the kernel's notifications (watch_notify.go), the
-// other manages what is watched (watch_loop.go); Close waits for both. Close followers first, since their bells
+// (watch.go). A Watcher has two goroutines: one only receives the kernel's notifications (watch.go), the
+// other manages what is watched (watch.go); Close waits for both. Close followers first, since their bells
 // do not ring after that.
 //
 // Nothing else here has a goroutine or its own state, and nothing writes.

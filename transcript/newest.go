@@ -7,6 +7,8 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Newest is the newest reading of a session's context in its transcript.
@@ -92,3 +94,104 @@ func (s *newestScan) line(line []byte, at int64) {
 
 // Lines without one of these are skipped.
 var usageMark, boundaryMark = []byte(`"usage"`), []byte(`"compact_boundary"`)
+
+const (
+	// firstBlock is the size of the first read. Most newest readings are in it.
+	firstBlock = 32 << 10
+	// maxBlock is the maximum size of later reads.
+	maxBlock = 1 << 20
+)
+
+// backward returns the lines of a file from the last to the first, reading blocks from its end. It keeps the
+// part of one line that was read, at most jsonl.MaxLine bytes, in a buffer that grows by doubling, so that
+// every byte is read once and copied at most a few times. It skips longer lines, and a last line without an
+// end.
+type backward struct {
+	r     io.ReaderAt
+	start int64 // offset of the buffer in the file
+	end   int64 // end of the next line: the offset of its \n
+
+	buf    []byte
+	breaks []int64 // offsets of the line ends in the buffer before end, ascending
+	block  int
+	begun  bool // the first line end was found
+	long   bool // the line that ends at end is too long to keep
+	over   bool // the first line of the file was returned
+	looked int64
+	gaveUp bool
+}
+
+func newBackward(r io.ReaderAt, size int64) *backward {
+	return &backward{r: r, start: size, end: size, block: firstBlock}
+}
+
+// previous returns the line before the one that it returned last, without its \n, and its offset. The line is
+// valid until the next call. io.EOF means that there are no more lines, or that MaxLook bytes have been read
+// (gaveUp).
+func (b *backward) previous() (line []byte, at int64, err error) {
+	for {
+		if n := len(b.breaks); n > 0 {
+			from, to := b.breaks[n-1]+1, b.end
+			b.breaks, b.end = b.breaks[:n-1], from-1
+			if b.begun && !b.long {
+				return b.buf[from-b.start : to-b.start], from, nil
+			}
+			b.begun, b.long = true, false
+			continue
+		}
+		switch {
+		case b.start == 0 && (b.over || !b.begun || b.long):
+			return nil, 0, io.EOF
+		case b.start == 0:
+			b.over = true
+			return b.buf[:b.end], 0, nil
+		case b.looked >= MaxLook:
+			b.gaveUp = true
+			return nil, 0, io.EOF
+		}
+		if err := b.load(); err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// load reads the bytes before the buffer, and keeps the part of the next line that was read.
+func (b *backward) load() error {
+	if b.end-b.start > jsonl.MaxLine {
+		b.long = true
+	}
+	if !b.begun || b.long {
+		b.end = b.start // the line is skipped
+		if cap(b.buf) > maxBlock {
+			b.buf = nil
+		}
+	}
+	kept := int(b.end - b.start)
+	// at most a line of jsonl.MaxLine bytes and the line end before it
+	size := int(min(int64(max(b.block, 2*kept)), jsonl.MaxLine+1, b.end))
+	b.block = min(2*b.block, maxBlock)
+	more := size - kept
+	buf := b.buf
+	if cap(buf) < size {
+		buf = make([]byte, size)
+	}
+	buf = buf[:size]
+	copy(buf[more:], b.buf[:kept]) // the two may overlap
+	n, err := b.r.ReadAt(buf[:more], b.start-int64(more))
+	if n < more {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // the file was truncated meanwhile
+		}
+		return err
+	}
+	b.buf, b.start, b.looked = buf, b.start-int64(more), b.looked+int64(more)
+	for i := 0; i < more; {
+		n := bytes.IndexByte(buf[i:more], '\n')
+		if n < 0 {
+			break
+		}
+		b.breaks = append(b.breaks, b.start+int64(i+n))
+		i += n + 1
+	}
+	return nil
+}

@@ -1,15 +1,26 @@
 package main
 
 import (
+	"bufio"
+	"crypto/sha1"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients/acpschema"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // acpEditors are the capabilities of editors.
@@ -213,4 +224,418 @@ func TestACPLogin(t *testing.T) {
 	if out := h.output("acp", "--", "--claude", claude, "--login"); out != "auth login\n" {
 		t.Errorf("logging in runs %q", out)
 	}
+}
+
+// acpClients returns the directory with the packages of the Agent Client Protocol clients that scripts/setup
+// installed. CI requires them.
+func acpClients(t *testing.T) string {
+	t.Helper()
+	lock, err := os.ReadFile("../../scripts/acp/package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := os.Getenv("ARBITER_TOOLS")
+	if tools == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools = filepath.Join(cache, "arbiter")
+	}
+	sum := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(lock)), lock...)) // the hash that Git gives this file
+	dir := filepath.Join(tools, "acp", hex.EncodeToString(sum[:]), "node_modules")
+	if _, err := os.Stat(filepath.Join(dir, ".bin", "node")); err != nil {
+		if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" && os.Getenv("CI") != "" {
+			t.Fatalf("no clients of the Agent Client Protocol (%v): run scripts/setup", err)
+		}
+		t.Skipf("no clients of the Agent Client Protocol (%v): scripts/setup installs them", err)
+	}
+	return dir
+}
+
+// TestACPWithTheSDK: a client built with the official TypeScript SDK prompts, answers questions, allows, loads
+// the session after a kill, and cancels.
+func TestACPWithTheSDK(t *testing.T) {
+	clients := acpClients(t)
+	for _, who := range players(t) {
+		for name, capabilities := range acpEditors {
+			t.Run(who.name+" "+name, func(t *testing.T) {
+				who.long(t)
+				t.Parallel()
+				if name == "plain" {
+					testkit.Long(t)
+				}
+				h := newTestHome(t, who)
+				module := filepath.Join(clients, "@agentclientprotocol", "sdk", "dist", "v1", "unstable", "acp.js")
+				script := absolute(t, "testdata/acp/conversation.mjs")
+				args := slices.Concat([]string{script, module, capabilities, "arbiter", "acp", "--"},
+					h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")))
+				cmd := exec.Command(filepath.Join(clients, ".bin", "node"), args...)
+				cmd.Env, cmd.Dir = h.env, h.work
+				steps := talks(t, cmd, func(step acpStep) {
+					if step.Step == "asked" {
+						h.killed(step.SessionID)
+					}
+				})
+				if len(steps) != 4 {
+					t.Fatalf("the steps are %+v", steps)
+				}
+				asked, loaded, answered, cancelled := steps[0], steps[1], steps[2], steps[3]
+				if asked.Stop != "end_turn" || asked.Version != 1 || !loaded.Same || loaded.Updates == 0 ||
+					answered.Stop != "end_turn" || cancelled.Stop != "cancelled" || cancelled.Sessions != 2 {
+					t.Errorf("the steps are %+v", steps)
+				}
+				if slices.Contains(answered.Kinds, "subagent_update") != (name == "subagents") ||
+					!slices.Contains(answered.Kinds, "plan") || !slices.Contains(answered.Kinds, "usage_update") {
+					t.Errorf("updates were of the kinds %v", answered.Kinds)
+				}
+			})
+		}
+	}
+}
+
+// acpStep is a step of conversation.mjs.
+type acpStep struct {
+	Step, SessionID, Stop      string
+	Version, Updates, Sessions int
+	Same                       bool
+	Kinds                      []string
+}
+
+// talks runs a conversation. It calls between after each step; then the conversation continues.
+func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
+	t.Helper()
+	var errs shared
+	cmd.Stderr, cmd.WaitDelay = &errs, waitTimeout
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended already
+	var steps []acpStep
+	for dec := json.NewDecoder(out); ; {
+		var s acpStep
+		if err := dec.Decode(&s); err != nil {
+			break
+		}
+		steps = append(steps, s)
+		between(s)
+		_, _ = fmt.Fprintln(in) // it may have ended
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, errs.String())
+	}
+	return steps
+}
+
+// TestACPWithACPX: acpx prompts, answers and allows, with a separate process for each command.
+func TestACPWithACPX(t *testing.T) {
+	clients := acpClients(t)
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			testkit.Long(t)
+			h := newTestHome(t, who)
+			agent := "arbiter acp -- " + strings.Join(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), " ")
+			acpx := func(args ...string) string {
+				t.Helper()
+				args = append([]string{filepath.Join(clients, "acpx", "dist", "cli.js"), "--agent", agent,
+					"--approve-all", "--ttl", "1"}, args...)
+				cmd := exec.Command(filepath.Join(clients, ".bin", "node"), args...)
+				cmd.Env, cmd.Dir = h.env, h.work
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("acpx %v: %v\n%s", args, err, out)
+				}
+				return string(out)
+			}
+			acpx("sessions", "new")
+			if out := acpx("Make a thing"); !strings.Contains(out, "What shall it be called?") {
+				t.Fatalf("nothing was asked:\n%s", out)
+			}
+			out := acpx("call it dawn")
+			for _, want := range []string{"[plan]", "Orchestrator I: Bash", "request_permission", "(completed)",
+				"The run ended: complete", "end_turn"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("no %q in\n%s", want, out)
+				}
+			}
+			acpx("sessions", "close")
+		})
+	}
+}
+
+// acpEditor is a client of the Agent Client Protocol with its own agent. It checks each message in both
+// directions against the published schema.
+type acpEditor struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	checker *acpschema.Checker
+	session string
+	late    time.Duration // how long a message may take
+
+	mu     sync.Mutex
+	next   int
+	got    []acpMessage
+	change chan struct{} // capacity 1
+	ended  chan struct{}
+}
+
+// acpMessage is a message from the agent.
+type acpMessage struct {
+	ID     *int            `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// edits starts `arbiter acp` in the abode, with flags for its runs, and negotiates the editor's capabilities.
+func (h *testHome) edits(capabilities string, args ...string) *acpEditor {
+	h.t.Helper()
+	checker, err := acpschema.New(strings.Contains(capabilities, "subagents"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	e := &acpEditor{t: h.t, checker: checker, late: waitTimeout, change: make(chan struct{}, 1),
+		ended: make(chan struct{})}
+	e.cmd = exec.Command("arbiter", append([]string{"acp", "--"}, args...)...)
+	e.cmd.Env, e.cmd.Dir = h.env, h.work
+	var errs shared
+	e.cmd.Stderr = &errs
+	if e.in, err = e.cmd.StdinPipe(); err != nil {
+		h.t.Fatal(err)
+	}
+	out, err := e.cmd.StdoutPipe()
+	if err == nil {
+		err = e.cmd.Start()
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	go e.read(out)
+	h.t.Cleanup(func() {
+		_ = e.in.Close()
+		<-e.ended
+		_ = e.cmd.Wait()
+		if text := errs.String(); text != "" {
+			h.t.Logf("stderr: %s", text)
+		}
+	})
+	e.call("initialize", `{"protocolVersion":1,"clientCapabilities":`+capabilities+`}`)
+	return e
+}
+
+func (e *acpEditor) read(out io.Reader) {
+	defer close(e.ended)
+	r := bufio.NewReader(out)
+	for {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var m acpMessage
+		if err := e.checker.Check(true, line); err != nil {
+			e.t.Errorf("the agent sent: %v", err)
+		} else if err := json.Unmarshal(line, &m); err != nil {
+			e.t.Error(err)
+		}
+		e.mu.Lock()
+		e.got = append(e.got, m)
+		e.mu.Unlock()
+		select {
+		case e.change <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (e *acpEditor) write(line string) {
+	e.t.Helper()
+	if err := e.checker.Check(false, []byte(line)); err != nil {
+		e.t.Fatalf("the editor sent: %v", err)
+	}
+	if _, err := io.WriteString(e.in, line+"\n"); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// ask sends a request and returns its id.
+func (e *acpEditor) ask(method, params string) int {
+	e.t.Helper()
+	e.next++
+	e.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, e.next, method, params))
+	return e.next
+}
+
+// answer waits for the answer to a request.
+func (e *acpEditor) answer(id int) acpMessage {
+	e.t.Helper()
+	return e.sees(0, fmt.Sprintf("answer %d", id), func(m acpMessage) bool {
+		return m.Method == "" && m.ID != nil && *m.ID == id
+	})
+}
+
+func (e *acpEditor) call(method, params string) json.RawMessage {
+	e.t.Helper()
+	m := e.answer(e.ask(method, params))
+	if m.Error != nil {
+		e.t.Fatalf("%s: %+v", method, *m.Error)
+	}
+	return m.Result
+}
+
+// refuses expects that a request is refused.
+func (e *acpEditor) refuses(method, params, why string) {
+	e.t.Helper()
+	if m := e.answer(e.ask(method, params)); m.Error == nil || !strings.Contains(m.Error.Message, why) {
+		e.t.Errorf("%s %s: %s %+v, want %q", method, params, m.Result, m.Error, why)
+	}
+}
+
+// sees waits for a message from the agent that fits. It skips the first from messages.
+func (e *acpEditor) sees(from int, what string, fits func(acpMessage) bool) acpMessage {
+	e.t.Helper()
+	late := time.After(e.late)
+	for {
+		e.mu.Lock()
+		got := slices.Clone(e.got)
+		e.mu.Unlock()
+		if i := slices.IndexFunc(got[min(from, len(got)):], fits); i >= 0 {
+			return got[min(from, len(got))+i]
+		}
+		select {
+		case <-e.change:
+		case <-e.ended:
+			e.t.Fatalf("the agent ended without %s", what)
+		case <-late:
+			e.t.Fatalf("no %s in\n%s", what, e.dump(got))
+		}
+	}
+}
+
+func (e *acpEditor) dump(got []acpMessage) string {
+	var b strings.Builder
+	for _, m := range got {
+		fmt.Fprintf(&b, "%s %s%s %v\n", m.Method, m.Params, m.Result, m.Error)
+	}
+	return b.String()
+}
+
+// count returns the number of messages received so far.
+func (e *acpEditor) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.got)
+}
+
+// opens opens a session in the directory.
+func (e *acpEditor) opens(h *testHome) {
+	e.t.Helper()
+	var r struct{ SessionID string }
+	if err := json.Unmarshal(e.call("session/new", `{"cwd":"`+h.work+`","mcpServers":[]}`), &r); err != nil {
+		e.t.Fatal(err)
+	}
+	e.session = r.SessionID
+}
+
+func (e *acpEditor) prompt(text string) int {
+	e.t.Helper()
+	return e.ask("session/prompt",
+		fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}`, e.session, text))
+}
+
+// stops waits for the end of a prompt and checks why it came.
+func (e *acpEditor) stops(id int, want string) {
+	e.t.Helper()
+	m := e.answer(id)
+	if m.Error != nil || string(m.Result) != `{"stopReason":"`+want+`"}` {
+		e.t.Fatalf("prompt %d ended with %s %+v, want %s", id, m.Result, m.Error, want)
+	}
+}
+
+// permission waits for a permission request among the messages from number from on.
+func (e *acpEditor) permission(from int) acpMessage {
+	e.t.Helper()
+	return e.sees(from, "request for permission", func(m acpMessage) bool {
+		return m.Method == "session/request_permission"
+	})
+}
+
+// permits answers a permission request; an empty option cancels it.
+func (e *acpEditor) permits(m acpMessage, option string) {
+	e.t.Helper()
+	outcome := `{"outcome":"selected","optionId":"` + option + `"}`
+	if option == "" {
+		outcome = `{"outcome":"cancelled"}`
+	}
+	e.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"outcome":%s}}`, *m.ID, outcome))
+}
+
+// cancels cancels the session's current prompt.
+func (e *acpEditor) cancels(session string) {
+	e.t.Helper()
+	e.write(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"` + session + `"}}`)
+}
+
+// transcript lists the updates from message number from on. It leaves out the human's messages, which a live
+// editor shows without an update, and updates that are not part of the history.
+func (e *acpEditor) transcript(from int) []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var list []string
+	for _, m := range e.got[from:] {
+		var p struct {
+			Update struct{ SessionUpdate string }
+		}
+		if m.Method != "session/update" || json.Unmarshal(m.Params, &p) != nil {
+			continue
+		}
+		switch p.Update.SessionUpdate {
+		case "user_message_chunk", "notice", "current_mode_update", "config_option_update":
+		default:
+			list = append(list, string(m.Params))
+		}
+	}
+	return list
+}
+
+// loads loads the session of another editor and returns the updates that this showed.
+func (e *acpEditor) loads(h *testHome, session string) []string {
+	e.t.Helper()
+	e.session = session
+	from := e.count()
+	e.call("session/load", fmt.Sprintf(`{"sessionId":%q,"cwd":%q,"mcpServers":[]}`, session, h.work))
+	return e.transcript(from)
+}
+
+// killed kills the process of a run that waits for an answer, once the event log has the question: events from
+// the last moment before a kill reach the log only when the run is resumed.
+func (h *testHome) killed(run string) {
+	h.t.Helper()
+	late := time.After(waitTimeout)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !strings.Contains(h.output("replay", run), `"event":"question"`) {
+		select {
+		case <-tick.C:
+		case <-late:
+			h.t.Fatal("the event log has no question")
+		}
+	}
+	if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
+		h.t.Fatal(err)
+	}
+	awaitGone(h.t, run)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	_ "github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient" // answers `arbiter hook` before main
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -57,7 +56,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	stderr = command.Stderr{W: stderr}
 	e := env{command.Env{Stdin: stdin, Stdout: stdout, Stderr: stderr}}
-	if len(args) > 1 && args[1] == manual.Ask {
+	if len(args) > 1 && args[1] == command.Ask {
 		return subcommands.Complete(e.Env, e.app, args[2:])
 	}
 	crashpoint.Role("arbiter")
@@ -66,7 +65,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		args = []string{args[0], "version"}
 	}
 	app := e.app()
-	line := manual.Read(app, args[min(1, len(args)):])
+	line := command.ReadLine(app, args[min(1, len(args)):])
 	err := e.runLine(app, line)
 	if err == nil {
 		return int(contract.ExitComplete)
@@ -86,14 +85,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // runLine runs a command, or prints its help. Help wins over mistakes on the line.
-func (e env) runLine(app *cli.App, line *manual.Line) error {
+func (e env) runLine(app *cli.App, line *command.Line) error {
 	switch {
 	case !line.Help:
 		return app.RunContext(context.Background(), line.Ordered())
 	case line.HelpWord && len(line.Args) > 0:
 		return command.NoSuchCommand(line.Command, line.Args[0])
 	}
-	manual.Help(e.Stdout, line.Command, preface)
+	command.Help(e.Stdout, line.Command, preface)
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
 func TestFlagsGoFirst(t *testing.T) {
@@ -34,7 +34,7 @@ func TestFlagsGoFirst(t *testing.T) {
 		{"", ""},
 		{"--task", "--task"},
 	} {
-		got := manual.Read(app, strings.Fields(c.words)).Ordered()
+		got := command.ReadLine(app, strings.Fields(c.words)).Ordered()
 		if text := strings.Join(got[1:], " "); text != c.want {
 			t.Errorf("%q becomes %q, want %q", c.words, text, c.want)
 		}
@@ -85,7 +85,7 @@ func TestFlagsBeforeACommand(t *testing.T) {
 				}
 			}
 			line := slices.Concat(before, given, behind)
-			if err := app.Run(manual.Read(app, line).Ordered()); err != nil || got != want {
+			if err := app.Run(command.ReadLine(app, line).Ordered()); err != nil || got != want {
 				t.Errorf("%s: %s, %v, want %s", strings.Join(line, " "), got, err, want)
 			}
 			tried++

@@ -15,7 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -272,7 +271,7 @@ func (p *typist) fish(path string) {
 func offers(t *testing.T, line string) string {
 	t.Helper()
 	var out, errs strings.Builder
-	if code := run([]string{"arbiter", manual.Ask, "bash", line, "=:"}, strings.NewReader(""), &out,
+	if code := run([]string{"arbiter", command.Ask, "bash", line, "=:"}, strings.NewReader(""), &out,
 		&errs); code != 0 || errs.String() != "" {
 		t.Errorf("%s: exit code %d, %s", line, code, errs.String())
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -203,7 +203,7 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	if strings.Contains(out, "\x1b") || strings.Contains(out, "by the templates") {
 		t.Errorf("escapes, or a prompt beside the one that was read:\n%q", out)
 	}
-	onScreen, err := screenhost.New(command.Env{},
+	onScreen, err := clients.NewScreen(command.Env{},
 		settings.Choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}).
 		Explain(t.Context(), r.id, 1)
 	if err != nil || onScreen+"\n" != out {

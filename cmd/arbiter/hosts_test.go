@@ -2,13 +2,34 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestHostsOfAWorkspace: a workspace's configuration cannot define hosts, even if trusted: they are commands
@@ -136,4 +157,700 @@ func textOf(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(raw)
+}
+
+// remoteTakeover is a run whose Orchestrator runs on a host over ssh, under another account.
+type remoteTakeover struct {
+	*twoTerminals
+	ssh *hosttest.SSH
+}
+
+// takeOverOnHost starts such a run with `--json`.
+func takeOverOnHost(t *testing.T, who player, play string) *remoteTakeover {
+	t.Helper()
+	h := build(t, who, play)
+	ssh, claude := hosttest.NewSSH(t), ""
+	if who.real {
+		claude = who.args[len(who.args)-1]
+		// In a terminal, the CLI asks its first-start questions unless its configuration answers them.
+		raw, err := os.ReadFile(filepath.Join(h.home, ".claude.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, string(raw), ssh.Home, ".claude.json")
+		owner, err := os.Stat(ssh.Home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := owner.Sys().(*syscall.Stat_t)
+		if err := os.Chown(filepath.Join(ssh.Home, ".claude.json"), int(of.Uid), int(of.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equip(t, ssh.Bin, claude)
+	config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [ssh, -F, %s, far]\n    pass_env: [ANTHROPIC_BASE_URL, "+
+		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC, CLAUDE_CODE_SANDBOXED, DISABLE_AUTOUPDATER]\n",
+		ssh.Config), t.TempDir(), "config.yaml")
+	h.work = gittest.New(t, map[string]string{"old.txt": "old\n"}).Path
+	h.args = []string{"--trust", "--claude", h.claude, "--config", config, "--hosts", "box", "--lease", "1h",
+		"--permissions", "rules", "--allow", "Bash(*)", "--task", "Weave"}
+	return &remoteTakeover{&twoTerminals{h.testHome, h.script(), h.model}, ssh}
+}
+
+// elsewhere returns the processes of the run on the host, except its bridge and the bridge's keeper.
+func (w *remoteTakeover) elsewhere() map[int]string {
+	left := survivors(w.run.run())
+	for pid, cmd := range left {
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if !strings.Contains(string(env), "ARBITER_BRIDGE=box\x00") || strings.Contains(cmd, "bridge --remote") {
+			delete(left, pid)
+		}
+	}
+	return left
+}
+
+// TestAttachOnAHost: a person takes the session of an Orchestrator on another host into a terminal here, speaks with
+// it, and gives it back; a second terminal is refused meanwhile. The Orchestrator knows what was said, and the Arbiter
+// is notified.
+func TestAttachOnAHost(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
+			t.Parallel()
+			w := takeOverOnHost(t, who, hand)
+			w.takenAndGivenBack("Orchestrator I @box")
+		})
+	}
+}
+
+// TestStopOnAHost: an Orchestrator on another host that ignores all signals can be stopped in the same ways as
+// a local one, and no process of it stays alive there. The lease of an hour is too long to end anything in this
+// test.
+func TestStopOnAHost(t *testing.T) {
+	ways := []struct {
+		name, play string
+		do         func(t *testing.T, w *remoteTakeover)
+	}{
+		{"halt and continue", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
+			if text, code := w.beside("halt"); code != 0 || !strings.Contains(text, "is halted. No agent is alive") {
+				t.Errorf("halt: exit %d, %s", code, text)
+			}
+			if left := w.elsewhere(); len(left) > 0 {
+				t.Errorf("halted, and alive there: %v", left)
+			}
+			await[contract.Halted](w.run, "the halt", nil)
+			w.release()
+			w.run.send(contract.Continue{})
+			await[contract.Result](w.run, "the result", nil)
+			w.run.finish(contract.ExitComplete)
+		}},
+		{"kill", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
+			w.run.send(contract.Kill{ID: "orch-1"})
+			await(w.run, "its end", func(id string, _ contract.Done) bool { return id == "orch-1" })
+			hosttest.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
+			w.run.send(contract.Cancel{})
+			await[contract.Result](w.run, "the result", nil)
+			w.run.finish(contract.ExitFailed)
+		}},
+		{"interrupt", strings.Replace(unresponsivePlay, "trap '' TERM HUP INT; ", "", 1),
+			func(t *testing.T, w *remoteTakeover) {
+				w.run.send(contract.Interrupt{ID: "orch-1"})
+				await(w.run, "the end of the turn", func(id string, b contract.Turn) bool {
+					return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
+				})
+				await[contract.Result](w.run, "the result", nil)
+				w.run.finish(contract.ExitComplete)
+			}},
+		{"halt of a stopped arbiter", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
+			w.run.mustSignal(syscall.SIGSTOP)
+			awaitProcess(t, w.run.cmd.Process.Pid, "T")
+			text, code := w.beside("halt")
+			if code != 0 || !strings.Contains(text, "Killed: ") || !strings.Contains(text, "Agents on box end") {
+				t.Errorf("halt: exit %d, %s", code, text)
+			}
+			hosttest.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
+			w.run.mustSignal(syscall.SIGCONT)
+			await[contract.Halted](w.run, "the halt", nil)
+			w.run.send(contract.Cancel{})
+			await[contract.Result](w.run, "the result", nil)
+			w.run.finish(contract.ExitFailed)
+		}},
+		{"stop at once", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
+			if text, code := w.beside("stop", "--now"); code != 0 || !strings.Contains(text, "resume") {
+				t.Errorf("stop: exit %d, %s", code, text)
+			}
+			w.run.finish(contract.ExitTerminated)
+		}},
+		{"halt without the link", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
+			w.ssh.Relay.Hole()
+			text, code := w.beside("halt")
+			if code != int(contract.ExitFailed) || !strings.Contains(text, "still alive: orch-1 @box") {
+				t.Errorf("halt: exit %d, %s", code, text)
+			}
+			w.ssh.Relay.Restore()
+			hosttest.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
+			w.run.send(contract.Cancel{})
+			await[contract.Result](w.run, "the result", nil)
+			w.run.finish(contract.ExitFailed)
+		}},
+		{"killed arbiter", unresponsivePlay,
+			func(t *testing.T, w *remoteTakeover) { _ = w.run.cmd.Process.Kill(); w.run.gone() }},
+	}
+	for i, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			if i > 1 && !testkit.AtNight() {
+				t.Skip("with ARBITER_LONG=1")
+			}
+			w := takeOverOnHost(t, players(t)[0], way.play)
+			hosttest.Await(t, "the command there", func() bool { return len(w.far("begun")) == 1 })
+			way.do(t, w)
+			hosttest.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
+		})
+	}
+}
+
+// far finds a file in the directories of Orchestrators on the host.
+func (w *remoteTakeover) far(name string) []string {
+	found, _ := filepath.Glob(filepath.Join(w.ssh.Home, ".local/share/arbiter/hosts/*/orch-*", name))
+	return found
+}
+
+// release lets the agent's command on the host end when it is run again.
+func (w *remoteTakeover) release() {
+	w.t.Helper()
+	for _, file := range w.far("begun") {
+		write(w.t, "", filepath.Dir(file), "go")
+	}
+}
+
+// beside runs an arbiter command in another process, and returns what it writes to stdout and stderr.
+func (w *remoteTakeover) beside(args ...string) (text string, code int) {
+	w.t.Helper()
+	cmd := exec.Command("arbiter", args...)
+	cmd.Env, cmd.Dir = w.env, w.work
+	raw, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		w.t.Fatal(err)
+	}
+	return string(raw), cmd.ProcessState.ExitCode()
+}
+
+// TestCostOfAHop measures the cost of a host's bridge, over ssh and through a local command in the same run:
+// the time to start it, the time of a request, and its memory. It has no limits to fail by; docs/hosts.md has
+// the results.
+func TestCostOfAHop(t *testing.T) {
+	if !testkit.AtNight() {
+		t.Skip("with ARBITER_LONG=1")
+	}
+	dir := gittest.Temp(t)
+	for _, d := range []string{"bin", "home"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equip(t, filepath.Join(dir, "bin"), "")
+	ssh := hosttest.NewSSH(t)
+	equip(t, ssh.Bin, "")
+	for _, h := range []hosts.Host{
+		{Name: "local", Command: []string{"env", "-i", "HOME=" + dir + "/home",
+			"PATH=" + dir + "/bin:/usr/local/bin:/usr/bin:/bin"}},
+		{Name: "ssh", Command: ssh.Command},
+	} {
+		run := uuid.NewString()
+		o := host.Opening{Host: h, Run: run, Version: command.Version(), Lease: time.Minute,
+			Handler: host.NoHandler{}}
+		began := time.Now()
+		client, _, err := o.Open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened := time.Since(began)
+		took := make([]time.Duration, 0, 500)
+		for range cap(took) {
+			began := time.Now()
+			if _, err := client.Resolve(t.Context(), bridge.ResolveParams{Paths: []string{"/"}}); err != nil {
+				t.Fatal(err)
+			}
+			took = append(took, time.Since(began))
+		}
+		slices.Sort(took)
+		t.Logf("%s: opened in %s, a request takes p50 %s, p99 %s; memory %s", h.Name, opened.Round(time.Millisecond),
+			took[len(took)/2], took[len(took)*99/100], memoryOf(t, run))
+	}
+}
+
+// memoryOf returns the proportional set size of each process of a run, and of the keepers above its bridges.
+func memoryOf(t *testing.T, run string) string {
+	t.Helper()
+	found := survivors(run)
+	for pid, cmd := range survivors(run) {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if strings.Contains(cmd, "--remote") && len(fields) > 1 {
+			parent, _ := strconv.Atoi(fields[1])
+			above, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parent))
+			if strings.Contains(string(above), "--remote") {
+				found[parent] = strings.ReplaceAll(string(above), "\x00", " ")
+			}
+		}
+	}
+	var all []string
+	for pid, cmd := range found {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(raw), "\nPss:")
+		kib, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		all = append(all, fmt.Sprintf("%s KiB in %.40s", kib, filepath.Base(strings.Fields(cmd)[0])))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// apartHands is a play in which one Orchestrator runs on a host that turns out hostile, and another on a good
+// one. The Arbiter has the work of the first done on the good host. The second works until GATE exists, so that
+// it does not finish before the Arbiter knows that the first has failed.
+const apartHands = `
+name: apart
+title: One of two hosts is hostile
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use:
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one, host: box}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part two, host: good}}
+      - verdict: &patience {decision: CONTINUE, message: Patience., reason: They are at work.}
+    otherwise:
+      - expect: cannot be used
+        use:
+          - {tool: mcp__arbiter__release_orchestrator, input: {id: orch-1, reason: Its host is hostile.}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one, host: good}}
+        verdict: *patience
+      - {expect: COMPLETE while, verdict: *patience}
+      - expect: is woven
+        verdict: {decision: COMPLETE, message: It is done., summary: Both are woven., reason: Both are done.}
+      - verdict: *patience
+  - name: one
+    match: {role: orchestrator, contains: Weave part one}
+    steps:
+      - use: [{tool: Bash, input: {command: "echo one > one.txt", description: Weave}}]
+      - verdict: &woven
+          kind: done
+          expects_response: true
+          message: One is woven.
+          handoff: {accomplished: [a part], remaining: [], key_context: In the files.}
+    otherwise: {verdict: *woven}
+  - name: two
+    match: {role: orchestrator, contains: Weave part two}
+    steps:
+      - use:
+          - tool: Bash
+            input: {command: "until [ -e GATE ]; do sleep 0.1; done; echo two > two.txt", description: Weave}
+      - verdict: &also
+          kind: done
+          expects_response: true
+          message: Two is woven.
+          handoff: {accomplished: [a part], remaining: [], key_context: In the files.}
+    otherwise: {verdict: *also}
+`
+
+var (
+	eventNumber = regexp.MustCompile(`"n":(\d+)`)
+	committedTo = regexp.MustCompile(`("tree":"[^"]*","branch":")arbiter/[^"]*"`)
+)
+
+// hostileActs are things that a host does to a run, keyed by the error that the human sees. Each act receives every
+// line of the host's bridge, and returns what the bridge sends instead.
+var hostileActs = []struct {
+	name, told string
+	long       bool
+	act        func(line string, to io.Writer) string
+}{
+	{"another agent's event", `it sent an event of "arbiter#`, false, func(line string, _ io.Writer) string {
+		if !strings.Contains(line, `"event":"tool_use"`) {
+			return line
+		}
+		number, _ := strconv.Atoi(eventNumber.FindStringSubmatch(line)[1])
+		verdict := strings.Replace(line, `"orch-1"`, `"arbiter"`, 1)
+		return line + strings.Replace(verdict, eventNumber.FindString(line), fmt.Sprintf(`"n":%d`, number+1), 1)
+	}},
+	{"a repeated number", "came after number", true, func(line string, _ io.Writer) string {
+		if strings.Contains(line, `"event":"tool_use"`) {
+			return line + line
+		}
+		return line
+	}},
+	{"a foreign branch", `it named "main" as the branch of orch-1`, false, func(line string, _ io.Writer) string {
+		return committedTo.ReplaceAllString(line, `${1}main"`)
+	}},
+	{"endless output", "it sent a line of more than", true, func(line string, to io.Writer) string {
+		if strings.Contains(line, `"event":"tool_use"`) {
+			piece := []byte(strings.Repeat("x", 1<<20))
+			for {
+				if _, err := to.Write(piece); err != nil {
+					return ""
+				}
+			}
+		}
+		return line
+	}},
+	{"a lying initialize", "it took a lease of", true, func(line string, _ io.Writer) string {
+		return strings.Replace(line, `"lease_ms":5000`, `"lease_ms":5000000`, 1)
+	}},
+}
+
+// TestHostileHost: arbiter refuses and parks a host that breaks the protocol, reports to the human what the host did,
+// and continues with the agents of other hosts. Nothing that the host claimed has an effect.
+func TestHostileHost(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for _, tt := range hostileActs {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.long && !testkit.AtNight() {
+				t.Skip("with ARBITER_LONG=1")
+			}
+			h := newLinkedHost(t, "")
+			var done atomic.Bool
+			h.forge = func(line string, to io.Writer) string {
+				said := tt.act(line, to)
+				if said != line {
+					done.Store(true)
+				}
+				return said
+			}
+			dir := gittest.Temp(t)
+			for _, d := range []string{"bin", "home"} {
+				if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			equip(t, filepath.Join(dir, "bin"), "")
+			config := h.configuration(true)
+			write(t, textOf(t, config)+fmt.Sprintf("  good:\n    command: [env, -i, HOME=%[1]s/home, 'PATH=%[1]s/bin:"+
+				"/usr/local/bin:/usr/bin:/bin']\n    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, "+
+				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", dir), filepath.Dir(config), filepath.Base(config))
+			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+			before := repo.Git("rev-parse", "HEAD")
+			gate := filepath.Join(dir, "gate")
+			play := strings.ReplaceAll(apartHands, "GATE", gate)
+			s, model := hiredIn(t, players(t)[0], play, repo.Path, "--config", config, "--hosts", "box,good",
+				"--isolation", "worktree", "--lease", "5s", "--allow", "Bash", "--task", "Weave")
+			failed := await(s, "the report of the host", func(_ string, b contract.Error) bool {
+				return b.Category == bridge.CatHost
+			})
+			if !strings.Contains(failed.Message, "host box cannot be used") || !strings.Contains(failed.Message, tt.told) ||
+				!slices.Equal(failed.RecoveryOptions, []string{"retry host box"}) {
+				t.Errorf("the human was told %+v", failed)
+			}
+			write(t, "", dir, "gate")
+			await[contract.Result](s, "the result", nil)
+			s.finish(contract.ExitComplete)
+			if list := model.Problems(); len(list) > 0 || !done.Load() {
+				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+			}
+			run := fmt.Sprintf("%.8s", s.run())
+			if got := repo.Git("ls-tree", "--name-only", "arbiter/"+run+"/main"); got != "old.txt\none.txt\ntwo.txt" {
+				t.Errorf("the run made %q\n%s", got, s.dump())
+			}
+			if now := repo.Git("rev-parse", "HEAD"); now != before {
+				t.Errorf("HEAD moved from %s to %s", before, now)
+			}
+			if left := h.processes(); len(left) > 0 {
+				t.Errorf("left on the host: %v", left)
+			}
+		})
+	}
+}
+
+// manyHands is a play in which n Orchestrators write a file each. The first is spawned to a pool, the second
+// to a host by name, and the others to any host with a free slot.
+func manyHands(n int) string {
+	var play strings.Builder
+	play.WriteString("name: many-hands\ntitle: Many at one cloth\nactors:\n" +
+		"  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - use:\n")
+	for i := range n {
+		where := map[int]string{0: ", host: far", 1: ", host: h2"}[i]
+		fmt.Fprintf(&play, "          - tool: mcp__arbiter__spawn_orchestrator\n"+
+			"            input: {prompt: Weave part %d;%s}\n", i, where)
+	}
+	play.WriteString("      - verdict: &go {decision: CONTINUE, message: Weave., reason: All are summoned.}\n")
+	for i := range n {
+		decision := "*go"
+		if i == n-1 {
+			decision = "{decision: COMPLETE, message: It is done., summary: The cloth is woven., reason: All are done.}"
+		}
+		fmt.Fprintf(&play, "      - {expect: is woven, verdict: %s}\n", decision)
+	}
+	play.WriteString("    otherwise: {verdict: *go}\n")
+	for i := range n {
+		fmt.Fprintf(&play, `  - name: hand-%[1]d
+    match: {role: orchestrator, contains: Weave part %[1]d;}
+    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/part-%[1]d.txt", content: "%[1]d\n"}}]
+      - verdict:
+          kind: done
+          expects_response: true
+          message: Part %[1]d is woven.
+          handoff: {accomplished: [a part], remaining: [], key_context: In the files.}
+`, i)
+	}
+	return play.String()
+}
+
+// TestOrchestratorsOnManyHosts: Orchestrators are spread over four hosts by their slots; if a host or a pool is
+// named, it is used. With ARBITER_LONG=1 there are twenty Orchestrators.
+func TestOrchestratorsOnManyHosts(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	agents, slots := 5, 2
+	if testkit.AtNight() {
+		agents, slots = 20, 5
+	}
+	text := "hosts:\n"
+	for i := range 4 {
+		dir := gittest.Temp(t)
+		for _, d := range []string{"bin", "home"} {
+			if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		equip(t, filepath.Join(dir, "bin"), "")
+		text += fmt.Sprintf("  h%d:\n    command: [env, -i, HOME=%s/home, 'PATH=%[2]s/bin:/usr/local/bin:/usr/bin:/bin']\n"+
+			"    slots: %d\n    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n",
+			i+1, dir, slots)
+	}
+	config := write(t, text+"pools: {far: [h3, h4]}\n", t.TempDir(), "config.yaml")
+	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+	s, model := hiredIn(t, players(t)[0], manyHands(agents), repo.Path, "--config", config, "--hosts", "h1,h2,far",
+		"--isolation", "worktree", "--max-orchestrators", fmt.Sprint(agents), "--allow", "Write", "--task", "Weave")
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitComplete)
+	if list := model.Problems(); len(list) > 0 {
+		t.Errorf("the play left its script: %v\n%s", list, s.dump())
+	}
+	on, places := map[string]int{}, []string{}
+	for _, b := range collect[contract.Spawn](s) {
+		if b.Prompt != "" && b.Host != "" {
+			on[b.Host]++
+			places = append(places, b.Host)
+		}
+	}
+	if len(places) != agents || !slices.Contains([]string{"h3", "h4"}, places[0]) || places[1] != "h2" {
+		t.Fatalf("placed on %v\n%s", places, s.dump())
+	}
+	for i := range 4 {
+		if n := on[fmt.Sprintf("h%d", i+1)]; n < agents/4 || n > slots {
+			t.Errorf("placed on %v", on)
+		}
+	}
+	merged := 0
+	for _, b := range collect[contract.Merge](s) {
+		if b.Status == "merged" {
+			merged++
+		}
+	}
+	files := strings.Fields(repo.Git("ls-tree", "--name-only", fmt.Sprintf("arbiter/%.8s/main", s.run())))
+	if merged != agents || len(files) != agents+1 {
+		t.Errorf("%d merges, files %v\n%s", merged, files, s.dump())
+	}
+}
+
+// hostKind is a kind of host that a run is played on.
+type hostKind struct {
+	name  string
+	chose string // value of --hosts
+	slots int    // of each host
+	// commands starts the hosts, with arbiter and claude on them, and returns the command that reaches each, by
+	// name.
+	commands func(t *testing.T, claude string) map[string]string
+}
+
+// hostKinds are a local command with its own home and search path, an sshd with another account, two nodes of a
+// Slurm cluster, and with ARBITER_LONG=1 a container of podman.
+func hostKinds() []hostKind {
+	return []hostKind{
+		{"a command", "box", 4, func(t *testing.T, claude string) map[string]string {
+			dir := gittest.Temp(t)
+			bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
+			for _, d := range []string{bin, home} {
+				if err := os.MkdirAll(d, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			equip(t, bin, claude)
+			return map[string]string{"box": fmt.Sprintf("env, -i, HOME=%s, 'PATH=%s:/usr/local/bin:/usr/bin:/bin'", home, bin)}
+		}},
+		{"ssh", "box", 4, func(t *testing.T, claude string) map[string]string {
+			ssh := hosttest.NewSSH(t)
+			equip(t, ssh.Bin, claude)
+			return map[string]string{"box": "ssh, -F, " + ssh.Config + ", far"}
+		}},
+		{"Slurm", "nodes", 2, func(t *testing.T, claude string) map[string]string {
+			slurm := hosttest.NewSlurm(t)
+			all := map[string]string{}
+			for _, node := range []string{"n1", "n2"} {
+				dir := gittest.Temp(t)
+				equip(t, dir, claude)
+				words := append(slurm.Command(node), "env", "HOME="+dir, "'PATH="+dir+":/usr/local/bin:/usr/bin:/bin'")
+				all[node] = strings.Join(words, ", ")
+			}
+			return all
+		}},
+		{"podman", "box", 4, func(t *testing.T, claude string) map[string]string {
+			testkit.Long(t)
+			dir := gittest.Temp(t)
+			bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
+			for _, d := range []string{bin, home} {
+				if err := os.MkdirAll(d, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			equip(t, bin, claude)
+			podman, name := hosttest.NewPodman(t)
+			words := append(podman, "exec", "-i", "-e", "HOME="+home, "-e", "'PATH="+bin+":/usr/local/bin:/usr/bin:/bin'", name)
+			return map[string]string{"box": strings.Join(words, ", ") + "]\n    end: [" +
+				strings.Join(append(podman, "kill", name), ", ")}
+		}},
+	}
+}
+
+// configuration writes a user configuration with the hosts, and a pool of all of them.
+func (k hostKind) configuration(t *testing.T, claude string) string {
+	t.Helper()
+	commands := k.commands(t, claude)
+	text := "hosts:\n"
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		text += fmt.Sprintf("  %s:\n    command: [%s]\n    slots: %d\n    pass_env: [ANTHROPIC_BASE_URL, "+
+			"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", name, commands[name], k.slots)
+	}
+	text += "pools: {nodes: [" + strings.Join(slices.Sorted(maps.Keys(commands)), ", ") + "]}\n"
+	return write(t, text, t.TempDir(), "config.yaml")
+}
+
+// TestOrchestratorsOnHosts: four Orchestrators work on other hosts; two of them change the same line. Arbiter
+// brings their work back and merges it here, returns a conflict to its author, and the run ends as it does
+// without hosts. With ARBITER_LONG=1 each kind of host is also played with the real CLI.
+func TestOrchestratorsOnHosts(t *testing.T) {
+	for _, k := range hostKinds() {
+		t.Run(k.name, func(t *testing.T) {
+			for _, p := range players(t) {
+				t.Run(p.name, func(t *testing.T) {
+					p.long(t) // TestScenariosOnAHost covers the real CLI on a host
+					playOnHosts(t, k, p)
+				})
+			}
+		})
+	}
+}
+
+func playOnHosts(t *testing.T, k hostKind, p player) {
+	claude := ""
+	if p.real {
+		claude = p.args[len(p.args)-1]
+	}
+	config := k.configuration(t, claude)
+	repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
+	meet, err := os.MkdirTemp("", "meet") // also used by agents of another account
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(meet) })
+	if err := os.Chmod(meet, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s, model := hiredIn(t, p, strings.ReplaceAll(fourHands, "MEET", meet), repo.Path, "--config", config, "--hosts",
+		k.chose,
+		"--isolation", "worktree", "--lease", "30s", "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
+		"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitComplete)
+	if list := model.Problems(); len(list) > 0 {
+		t.Errorf("the play left its script: %v\n%s", list, s.dump())
+	}
+	merged := 0
+	for _, b := range collect[contract.Merge](s) {
+		if b.Status == "merged" {
+			merged++
+		}
+	}
+	lived, stood := map[string]bool{}, map[string]string{}
+	for _, b := range collect[contract.Spawn](s) {
+		lived[b.Host] = true
+	}
+	for _, b := range collect[contract.Host](s) {
+		stood[b.Name] += b.Status + " "
+	}
+	delete(lived, "") // the Arbiter
+	if merged < 4 || len(lived) != len(stood) {
+		t.Errorf("%d merges; agents lived on %v, hosts were %v\n%s", merged, lived, stood, s.dump())
+	}
+	for name, stands := range stood {
+		if !lived[name] || !strings.HasPrefix(stands, "waiting up ") {
+			t.Errorf("host %s was %s\n%s", name, stands, s.dump())
+		}
+	}
+	if k.chose == "nodes" && len(lived) != 2 {
+		t.Errorf("of two nodes with two slots each, %v were used", lived)
+	}
+}
+
+// TestScenariosOnAHost plays built-in scenarios with the Arbiter here and every Orchestrator on an ssh host, in
+// another account. They end as they do without hosts, and the run branch has the files that the Orchestrators
+// wrote there.
+func TestScenariosOnAHost(t *testing.T) {
+	ssh := hostKinds()[1]
+	for _, play := range []struct {
+		scenario string
+		agents   int
+		made     string
+	}{
+		{"parallel", 2, "east.txt\nold.txt\nwest.txt"},
+		{"workflow", 4, "loom.txt\nold.txt"},
+	} {
+		for _, p := range players(t) {
+			t.Run(play.scenario+"/"+p.name, func(t *testing.T) {
+				if !p.real {
+					testkit.Long(t) // TestOrchestratorsOnHosts covers more with the stand-in
+				}
+				source, err := rehearsal.BuiltinSource(play.scenario)
+				if err != nil {
+					t.Fatal(err)
+				}
+				claude := ""
+				if p.real {
+					claude = p.args[len(p.args)-1]
+				}
+				repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+				s, model := hiredIn(t, p, string(source), repo.Path, "--config", ssh.configuration(t, claude), "--hosts",
+					ssh.chose, "--isolation", runconfig.IsolationWorktree, "--lease", "30s", "--allow", "Bash(*)", "--allow",
+					"Write", "--no-input", "--task", "Weave")
+				r := s.finish(contract.ExitComplete)
+				if list := model.Problems(); len(list) > 0 || r.Status != contract.StatusComplete || r.Crashes != 0 {
+					t.Errorf("result %+v; the play left its script: %v\n%s", r, list, s.dump())
+				}
+				far := map[string]bool{}
+				for _, l := range s.lines {
+					if b, ok := l.Body.(contract.Spawn); ok && b.Host == ssh.chose {
+						far[l.ID] = true
+					}
+				}
+				branch := "arbiter/" + r.Session[:8] + "/main"
+				if got := repo.Git("ls-tree", "--name-only", branch); len(far) != play.agents || got != play.made {
+					t.Errorf("%d agents lived on the host, want %d; the run made %q\n%s", len(far), play.agents, got, s.dump())
+				}
+				if play.scenario == "workflow" {
+					if diff := cmp.Diff([]string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s)); diff != "" {
+						t.Errorf("plan (-want +got):\n%s", diff)
+					}
+				}
+				if e := collect[contract.Error](s); len(e) > 0 {
+					t.Errorf("errors %+v", e)
+				}
+			})
+		}
+	}
 }

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -67,7 +67,7 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, runstore.LogName)) // it may not exist yet
 		log = string(raw)
 	}
-	s, err := screenhost.OpenSession(
+	s, err := clients.OpenSession(
 		t.Context(),
 		ready.Socket,
 		nil,
@@ -95,7 +95,7 @@ func TestSessionReconnects(t *testing.T) {
 		defer mu.Unlock()
 		events = append(events, e)
 	}
-	s, err := screenhost.OpenSession(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
+	s, err := clients.OpenSession(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
 		journal.LogPosition{}, sink)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestRunOfAnotherVersion(t *testing.T) {
 	server := control.Serve(l, foreignRun{}, slog.New(slog.DiscardHandler))
 	defer server.Close()
 	var version *supervisor.VersionError
-	_, err = screenhost.OpenSession(t.Context(), path, nil, journal.LogPosition{}, func(time.Time, contract.Event) {})
+	_, err = clients.OpenSession(t.Context(), path, nil, journal.LogPosition{}, func(time.Time, contract.Event) {})
 	if !errors.As(err, &version) {
 		t.Errorf("the error is %v", err)
 	}

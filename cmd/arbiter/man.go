@@ -7,14 +7,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // preface is the text of `arbiter --help` and of the manual page besides flags and commands.
-var preface = manual.Words{
+var preface = command.Words{
 	Exits: exitCodes(),
-	Signals: []manual.Entry{
+	Signals: []command.Entry{
 		{Term: "SIGINT, SIGTERM, SIGHUP",
 			Text: "The first signal ends the run in order, the second quickly, the third at once. --resume continues " +
 				"the run. Arbiter ignores a signal that it was started to ignore, as nohup does with SIGHUP."},
@@ -22,7 +21,7 @@ var preface = manual.Words{
 			Text: "With the screen and with --plain, it stops every agent at once, like arbiter halt. With --json, " +
 				"it ends arbiter at once, and the bridge ends the agents."},
 	},
-	Environment: []manual.Entry{
+	Environment: []command.Entry{
 		{Term: "ARBITER_…",
 			Text: "Settings, under the name that the help gives with each flag. Flags win over variables, and " +
 				"variables over configuration files. Repeatable flags have no variable."},
@@ -34,7 +33,7 @@ var preface = manual.Words{
 			Text: "What the terminal can show, and its background. NO_COLOR turns colours off."},
 		{Term: "LC_ALL, LC_CTYPE, LANG", Text: "If they do not name UTF-8, arbiter draws the screen in ASCII."},
 	},
-	Files: []manual.Entry{
+	Files: []command.Entry{
 		{Term: "$XDG_STATE_HOME/arbiter, else ~/.local/state/arbiter",
 			Text: "The state directory: runs with their journals and logs, trusted workspaces, and grants. Only you " +
 				"can read it."},
@@ -45,7 +44,7 @@ var preface = manual.Words{
 		{Term: ".arbiter/config.yaml, .arbiter/agents/*.md, .arbiter/prompts/*.md",
 			Text: "The same for one workspace, if you trust it."},
 	},
-	Examples: []manual.Entry{
+	Examples: []command.Entry{
 		{Term: "arbiter REQUIREMENTS.md", Text: "Start a run with the requirements in a file."},
 		{Term: "arbiter --json --rehearse --task \"Anything\"",
 			Text: "Rehearse with a scripted model: no login, no network, no cost."},
@@ -61,13 +60,13 @@ var preface = manual.Words{
 }
 
 // exitCodes returns the exit codes as the contract describes them.
-func exitCodes() (list []manual.Entry) {
+func exitCodes() (list []command.Entry) {
 	for _, m := range contract.Exits() {
 		text := m.Word
 		if m.When != "" {
 			text += ": " + strings.ReplaceAll(m.When, "`", "")
 		}
-		list = append(list, manual.Entry{Term: strconv.Itoa(int(m.Exit)), Text: text})
+		list = append(list, command.Entry{Term: strconv.Itoa(int(m.Exit)), Text: text})
 	}
 	return list
 }
@@ -78,7 +77,7 @@ func (e env) manCommand() *cli.Command {
 		Description: "The page is for man, groff or mandoc.\n\n  arbiter man | man -l -\n  arbiter man > " +
 			"~/.local/share/man/man1/arbiter.1",
 		Action: func(c *cli.Context) error {
-			return manual.Roff(e.Stdout, c.App, preface, command.Version())
+			return command.Roff(e.Stdout, c.App, preface, command.Version())
 		},
 	}
 }

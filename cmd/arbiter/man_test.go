@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -29,7 +29,7 @@ func printed(t *testing.T, args ...string) string {
 // TestHelpOfEveryCommand: the help names the command, its arguments and all its flags, and fits into 80
 // columns. Only lines that are to be typed as shown may be longer.
 func TestHelpOfEveryCommand(t *testing.T) {
-	all := manual.All(env{}.app())
+	all := command.All(env{}.app())
 	if len(all) < 20 {
 		t.Fatalf("only %d commands", len(all))
 	}
@@ -38,7 +38,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		if !strings.HasPrefix(text, c.HelpName+" - ") || strings.Contains(text, "GLOBAL") {
 			t.Errorf("%s: %s", c.HelpName, text)
 		}
-		for _, f := range manual.Flags(c) {
+		for _, f := range command.Flags(c) {
 			if !strings.Contains(text, "\n  "+f.Term()) {
 				t.Errorf("%s: --%s is missing", c.HelpName, f.Name)
 			}
@@ -77,13 +77,13 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 	if err := json.Unmarshal([]byte(printed(t, "schema", "config")), &schema); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range manual.All(env{}.app()) {
-		for _, f := range manual.Flags(c) {
+	for _, c := range command.All(env{}.app()) {
+		for _, f := range command.Flags(c) {
 			where := c.HelpName + " --" + f.Name
 			if f.About == "" || strings.Contains(f.About, "`") || strings.HasSuffix(f.About, ".") {
 				t.Errorf("%s: its text is %q", where, f.About)
 			}
-			if f.Value != "" && manual.Choices(f.Value) == nil && !slices.Contains(kinds, f.Value) {
+			if f.Value != "" && command.Choices(f.Value) == nil && !slices.Contains(kinds, f.Value) {
 				t.Errorf("%s takes %s, which nothing knows", where, f.Value)
 			}
 			if c.HelpName == c.Name && f.Category == "" {
@@ -94,13 +94,13 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 		for arg := range strings.FieldsSeq(what) {
 			arg = strings.Trim(arg, "[]…")
 			for one := range strings.SplitSeq(arg, "|") {
-				if manual.Choices(arg) == nil && !slices.Contains(kinds, one) {
+				if command.Choices(arg) == nil && !slices.Contains(kinds, one) {
 					t.Errorf("%s takes %s, which nothing knows", c.HelpName, one)
 				}
 			}
 		}
 	}
-	for i, f := range manual.Flags(manual.Root(env{}.app())) {
+	for i, f := range command.Flags(command.Root(env{}.app())) {
 		s := settings.Table[i]
 		property, known := schema.Properties[s.Name]
 		if len(property.AnyOf) > 0 {
@@ -110,7 +110,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 			continue // in the file, hosts is the block that defines them
 		}
 		if f.Name != s.Name || known == s.Flagged ||
-			known && (property.Description != f.About || !slices.Equal(property.Enum, manual.Choices(f.Value))) {
+			known && (property.Description != f.About || !slices.Equal(property.Enum, command.Choices(f.Value))) {
 			t.Errorf("--%s: the schema of the configuration says %+v", s.Name, property)
 		}
 		want := "ARBITER_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))
@@ -127,8 +127,8 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 func TestChoicesAreTaken(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_STATE_HOME", "")
-	for _, f := range manual.Flags(manual.Root(env{}.app())) {
-		words := manual.Choices(f.Value)
+	for _, f := range command.Flags(command.Root(env{}.app())) {
+		words := command.Choices(f.Value)
 		if words == nil {
 			continue
 		}
@@ -154,11 +154,11 @@ func TestManualPage(t *testing.T) {
 	}
 	plain := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(ti`, "~", `\(ha`, "^", `\(ga`, "`", `\e`, `\`, `\fB`, "",
 		`\fR`, "").Replace(page)
-	for _, c := range manual.All(env{}.app()) {
+	for _, c := range command.All(env{}.app()) {
 		if c.HelpName != c.Name && !strings.Contains(plain, ".SS \""+c.HelpName+"\"\n") {
 			t.Errorf("%s is missing", c.HelpName)
 		}
-		for _, f := range manual.Flags(c) {
+		for _, f := range command.Flags(c) {
 			if !strings.Contains(plain, "\n"+f.Term()+"\n") {
 				t.Errorf("%s --%s is missing", c.HelpName, f.Name)
 			}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -22,13 +22,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
-	"github.com/arbiter-cli/arbiter/tui/plain"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // plainHost is the host of the frontend that prints plain lines.
 type plainHost struct {
-	*screenhost.Host
+	*clients.ScreenHost
 	resume     string
 	atTerminal bool      // whether the human is at a terminal
 	leave      func()    // ends the frontend
@@ -45,15 +44,15 @@ type plainAgents struct {
 
 // plainRun is a run whose human types lines.
 type plainRun struct {
-	*screenhost.Session
+	*clients.ScreenSession
 	host plainHost
 }
 
-// InputEnded implements plain.Run. The end of a pipe means that no answer will come. At a terminal it means
+// InputEnded implements clients.PlainRun. The end of a pipe means that no answer will come. At a terminal it means
 // Ctrl+D or the loss of the terminal, and the run continues without this frontend.
 func (r plainRun) InputEnded() {
 	if !r.host.atTerminal {
-		r.Session.InputEnded()
+		r.ScreenSession.InputEnded()
 		return
 	}
 	if !r.host.lostTerminal() {
@@ -62,11 +61,11 @@ func (r plainRun) InputEnded() {
 	r.host.leave()
 }
 
-// Stop implements plain.Run. The first call asks for an orderly end. A run whose terminal is gone continues if
+// Stop implements clients.PlainRun. The first call asks for an orderly end. A run whose terminal is gone continues if
 // it is configured to.
 func (r plainRun) Stop() {
 	if !r.host.lostTerminal() && !r.Stopping() && !r.HasLeft() {
-		r.Session.Stop()
+		r.ScreenSession.Stop()
 	}
 }
 
@@ -82,17 +81,17 @@ func (p plainHost) lostTerminal() bool {
 	return err != nil
 }
 
-// Put implements plain.Run.
+// Put implements clients.PlainRun.
 func (r plainRun) Put(c contract.Command) bool {
 	c.Body = r.host.withImages(c.Body)
-	return r.Session.Put(c)
+	return r.ScreenSession.Put(c)
 }
 
-// Begin implements plain.Host.
-func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (plain.Run, error) {
+// Begin implements clients.PlainHost.
+func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (clients.PlainRun, error) {
 	doing, times := &eventtext.Tracker{}, &view.Timeline{}
 	what := tui.Begin{Task: task, Images: p.takeImages(), Resume: p.resume}
-	r, err := p.Host.Begin(ctx, what, func(at time.Time, e contract.Event) {
+	r, err := p.ScreenHost.Begin(ctx, what, func(at time.Time, e contract.Event) {
 		doing.Add(at, e)
 		times.Add(at, e)
 		sink(at, e)
@@ -100,7 +99,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 	if err != nil {
 		return nil, err
 	}
-	s := r.(*screenhost.Session)
+	s := r.(*clients.ScreenSession)
 	*p.agents = plainAgents{doing, times}
 	if s.Process != nil {
 		fmt.Fprint(p.stderr, s.Process.Notices)
@@ -108,7 +107,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 	return plainRun{s, p}, nil
 }
 
-// Run implements plain.Commands: the screen's slash commands, as far as they make sense without a screen.
+// Run implements clients.Commands: the screen's slash commands, as far as they make sense without a screen.
 func (p plainHost) Run(line string) (handled bool, text string) {
 	c, err := view.ParseSlash(line)
 	if err != nil {
@@ -144,31 +143,33 @@ func (p plainHost) Run(line string) (handled bool, text string) {
 var plainHere map[string]plainAnswer
 
 // plainAnswer executes a slash command and returns the text to print.
-type plainAnswer func(p plainHost, l *screenhost.Session, s *supervisor.State, c view.EditorCommand) string
+type plainAnswer func(p plainHost, l *clients.ScreenSession, s *supervisor.State, c view.EditorCommand) string
 
 func init() { // set here since help refers back to it
-	played := func(do func(p plainHost, l *screenhost.Session, c view.EditorCommand) string) plainAnswer {
-		return func(p plainHost, l *screenhost.Session, _ *supervisor.State, c view.EditorCommand) string {
+	played := func(do func(p plainHost, l *clients.ScreenSession, c view.EditorCommand) string) plainAnswer {
+		return func(p plainHost, l *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
 			if l == nil {
 				return "There is no run yet. Say what is to be done, and one begins."
 			}
 			return do(p, l, c)
 		}
 	}
-	permit := played(func(plainHost, *screenhost.Session, view.EditorCommand) string {
+	permit := played(func(plainHost, *clients.ScreenSession, view.EditorCommand) string {
 		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, " +
 			"that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
 	plainHere = map[string]plainAnswer{
-		"help": func(plainHost, *screenhost.Session, *supervisor.State, view.EditorCommand) string { return plainHelp() },
-		"quit": func(_ plainHost, l *screenhost.Session, _ *supervisor.State, _ view.EditorCommand) string {
+		"help": func(plainHost, *clients.ScreenSession, *supervisor.State, view.EditorCommand) string {
+			return plainHelp()
+		},
+		"quit": func(_ plainHost, l *clients.ScreenSession, _ *supervisor.State, _ view.EditorCommand) string {
 			if l == nil {
 				return "Nothing was begun. The end of the input leaves."
 			}
 			l.Stop()
 			return "So it shall be. The run is being stopped; it can be taken up again."
 		},
-		"now": func(p plainHost, _ *screenhost.Session, s *supervisor.State, _ view.EditorCommand) string {
+		"now": func(p plainHost, _ *clients.ScreenSession, s *supervisor.State, _ view.EditorCommand) string {
 			return view.Now(s, func(id string) view.Work {
 				if p.agents.doing == nil {
 					return view.Work{}
@@ -176,26 +177,26 @@ func init() { // set here since help refers back to it
 				return view.Work{AgentActivity: p.agents.doing.Agent(id)}
 			}, time.Now())
 		},
-		"runs": func(p plainHost, _ *screenhost.Session, _ *supervisor.State, _ view.EditorCommand) string {
+		"runs": func(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, _ view.EditorCommand) string {
 			list, err := p.Runs(p.Context())
 			if err != nil {
 				return sanitize.Line(err.Error(), 500)
 			}
-			return screenhost.RunsText(list, time.Now())
+			return clients.RunsText(list, time.Now())
 		},
 		"focus": played(plainFocus),
-		"logbook": played(func(p plainHost, l *screenhost.Session, _ view.EditorCommand) string {
+		"logbook": played(func(p plainHost, l *clients.ScreenSession, _ view.EditorCommand) string {
 			run := command.ShortID(l.ID()) + settings.StateForCommand(p.Choices().StateDir)
 			return "In another terminal, arbiter logs -f " + run + " shows the run with its times, and arbiter watch " + run +
 				" prints every event. With --debug all of them are printed here."
 		}),
-		"timeline": played(func(p plainHost, l *screenhost.Session, _ view.EditorCommand) string { return timesOf(p, l) }),
-		"plan": func(_ plainHost, _ *screenhost.Session, s *supervisor.State, _ view.EditorCommand) string {
+		"timeline": played(func(p plainHost, l *clients.ScreenSession, _ view.EditorCommand) string { return timesOf(p, l) }),
+		"plan": func(_ plainHost, _ *clients.ScreenSession, s *supervisor.State, _ view.EditorCommand) string {
 			return view.SlashPlan(s)
 		},
 		"changes":  plainChanges,
 		"settings": plainSettings,
-		"model": func(p plainHost, _ *screenhost.Session, s *supervisor.State, _ view.EditorCommand) string {
+		"model": func(p plainHost, _ *clients.ScreenSession, s *supervisor.State, _ view.EditorCommand) string {
 			if p.agents.doing == nil {
 				return view.ModelsText(s, nil)
 			}
@@ -204,10 +205,10 @@ func init() { // set here since help refers back to it
 		"image":  plainImage,
 		"revert": plainRevert,
 		"land":   plainLand,
-		"halt":   played(func(_ plainHost, l *screenhost.Session, _ view.EditorCommand) string { return l.Halt() }),
+		"halt":   played(func(_ plainHost, l *clients.ScreenSession, _ view.EditorCommand) string { return l.Halt() }),
 		"allow":  permit,
 		"deny":   permit,
-		"attach": played(func(p plainHost, l *screenhost.Session, c view.EditorCommand) string {
+		"attach": played(func(p plainHost, l *clients.ScreenSession, c view.EditorCommand) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
 				command.ShortID(l.ID()) + settings.StateForCommand(p.Choices().StateDir)
 		}),
@@ -215,7 +216,7 @@ func init() { // set here since help refers back to it
 }
 
 // timesOf describes what each agent of a run did, and when.
-func timesOf(p plainHost, l *screenhost.Session) string {
+func timesOf(p plainHost, l *clients.ScreenSession) string {
 	names := map[string]string{}
 	if s := l.Snapshot(); s != nil {
 		for _, a := range s.Agents {
@@ -240,8 +241,13 @@ func plainHelp() string {
 
 // plain runs the plain frontend: the same run as on the screen, as lines of text.
 func (e env) plain(c settings.Choices) error {
-	h := plainHost{Host: screenhost.New(e.Env, c), images: new([]string), agents: new(plainAgents), stderr: e.Stderr}
-	f := plain.Frontend{
+	h := plainHost{
+		ScreenHost: clients.NewScreen(e.Env, c),
+		images:     new([]string),
+		agents:     new(plainAgents),
+		stderr:     e.Stderr,
+	}
+	f := clients.Frontend{
 		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Screen.ASCII, Verbose: c.Debug, Commands: h,
 		Name: func(id string) string {
 			if l := h.Session(); l != nil {
@@ -281,7 +287,7 @@ func (e env) plain(c settings.Choices) error {
 	outcome := h.End("INT")
 	var exit *command.Error
 	switch {
-	case errors.Is(failed, plain.ErrNoTask):
+	case errors.Is(failed, clients.ErrNoTask):
 		return command.Usagef("there is no task: give --task or a requirements file, or type the task")
 	case errors.As(failed, &exit):
 		return exit

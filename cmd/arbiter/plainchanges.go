@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -23,7 +23,7 @@ const plainDiff = 32 << 10
 const noRunYet = "There is no run yet. Say what is to be done, and one begins."
 
 // plainChanges lists the changed files with their authors, or shows the changes of one file.
-func plainChanges(p plainHost, l *screenhost.Session, s *supervisor.State, c view.EditorCommand) string {
+func plainChanges(p plainHost, l *clients.ScreenSession, s *supervisor.State, c view.EditorCommand) string {
 	if l == nil {
 		return noRunYet
 	}
@@ -97,7 +97,7 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 }
 
 // plainRevert reverts a file, or one hunk of it.
-func plainRevert(p plainHost, l *screenhost.Session, _ *supervisor.State, c view.EditorCommand) string {
+func plainRevert(p plainHost, l *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
 	if l == nil {
 		return noRunYet
 	}
@@ -123,7 +123,7 @@ func plainRevert(p plainHost, l *screenhost.Session, _ *supervisor.State, c view
 }
 
 // plainLand merges the work of the run.
-func plainLand(p plainHost, l *screenhost.Session, _ *supervisor.State, _ view.EditorCommand) string {
+func plainLand(p plainHost, l *clients.ScreenSession, _ *supervisor.State, _ view.EditorCommand) string {
 	if l == nil {
 		return noRunYet
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -17,7 +17,7 @@ import (
 const maxFocusItems = 12
 
 // plainFocus describes one agent.
-func plainFocus(p plainHost, l *screenhost.Session, c view.EditorCommand) string {
+func plainFocus(p plainHost, l *clients.ScreenSession, c view.EditorCommand) string {
 	s, id := l.Snapshot(), c.Arg(0)
 	var a *supervisor.Agent
 	for _, x := range s.Agents {

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -11,7 +11,7 @@ import (
 )
 
 // plainImage keeps an image file for the next message.
-func plainImage(p plainHost, _ *screenhost.Session, _ *supervisor.State, c view.EditorCommand) string {
+func plainImage(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
 	path, size, err := p.Image(c.Arg(0))
 	if err != nil {
 		return sanitize.Line(view.Sentence(err.Error()), 500)

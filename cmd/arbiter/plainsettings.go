@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/tui"
@@ -13,7 +13,7 @@ import (
 )
 
 // plainSettings lists the settings, describes one, or changes one in the user's configuration file.
-func plainSettings(p plainHost, _ *screenhost.Session, _ *supervisor.State, c view.EditorCommand) string {
+func plainSettings(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
 	name, value, given := strings.Cut(strings.TrimSpace(c.Arg(0)), " ")
 	if given {
 		if value = strings.TrimSpace(value); value == "default" {

@@ -17,7 +17,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -72,7 +71,7 @@ func document(text string) (lines []written, scripts []string) {
 // shellWords returns the words of a line, without an ellipsis for omitted arguments.
 func shellWords(line string) []string {
 	before := ""
-	return slices.DeleteFunc(manual.Split(line), func(w string) bool {
+	return slices.DeleteFunc(command.Split(line), func(w string) bool {
 		left := w == "" || w == "…" && before != "--task"
 		before = w
 		return left
@@ -95,16 +94,16 @@ func recorded(reached *string) *cli.App {
 func (w written) parse() error {
 	var reached string
 	app := recorded(&reached)
-	h := manual.Read(app, w.words)
+	h := command.ReadLine(app, w.words)
 	if err := app.RunContext(context.Background(), h.Ordered()); err != nil {
 		return err
 	}
 	if reached != h.Command.Name {
 		return fmt.Errorf("reaches %q", reached)
 	}
-	for _, f := range manual.Flags(h.Command) {
+	for _, f := range command.Flags(h.Command) {
 		value, given := h.Given[f.Name]
-		if words := manual.Choices(f.Value); given && words != nil && !slices.Contains(words, value) {
+		if words := command.Choices(f.Value); given && words != nil && !slices.Contains(words, value) {
 			return fmt.Errorf("--%s takes %s", f.Name, f.Value)
 		}
 	}
@@ -112,7 +111,7 @@ func (w written) parse() error {
 		len(h.Args) > len(takes) {
 		return fmt.Errorf("takes %q, not %q", h.Command.ArgsUsage, h.Args)
 	}
-	if words := manual.Choices(strings.Trim(h.Command.ArgsUsage, "[]")); words != nil &&
+	if words := command.Choices(strings.Trim(h.Command.ArgsUsage, "[]")); words != nil &&
 		(len(h.Args) != 1 || !slices.Contains(words, h.Args[0])) {
 		return fmt.Errorf("takes %q, not %q", h.Command.ArgsUsage, h.Args)
 	}
@@ -157,8 +156,8 @@ func allWritten(t *testing.T) (lines []written) {
 			}
 		}
 		for _, m := range flagInText.FindAllStringSubmatch(all[name], -1) {
-			if !slices.ContainsFunc(manual.All(env{}.app()), func(c *cli.Command) bool {
-				return m[1] == "--help" || slices.ContainsFunc(manual.Flags(c), func(f manual.Flag) bool {
+			if !slices.ContainsFunc(command.All(env{}.app()), func(c *cli.Command) bool {
+				return m[1] == "--help" || slices.ContainsFunc(command.Flags(c), func(f command.Flag) bool {
 					return "--"+f.Name == m[1]
 				})
 			}) && m[1] != "--" {
@@ -169,7 +168,7 @@ func allWritten(t *testing.T) (lines []written) {
 	if len(lines) < 60 {
 		t.Errorf("the pages have %d lines", len(lines))
 	}
-	for _, c := range manual.All(env{}.app()) {
+	for _, c := range command.All(env{}.app()) {
 		for line := range strings.Lines(c.Description) {
 			code, _, _ := strings.Cut(strings.TrimSpace(line), " # ")
 			for _, part := range strings.FieldsFunc(code,
@@ -300,7 +299,7 @@ func TestWrittenLinesAreRun(t *testing.T) {
 		seen[line] = true
 		args := typable(w.words, run)
 		want, says, input, begins := 0, "", "", false
-		h := manual.Read(env{}.app(), args)
+		h := command.ReadLine(env{}.app(), args)
 		if _, screen := h.Given["screen"]; screen {
 			want, says = int(contract.ExitUsage), "cannot show the screen"
 		} else if _, help := h.Given["help"]; !help && h.Command.Name == "arbiter" {

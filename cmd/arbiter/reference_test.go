@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
@@ -79,7 +79,7 @@ func configurationPage() string {
 	b.WriteString(configurationHead)
 	group := ""
 	for _, s := range settings.Table {
-		f := manual.FlagDoc(s.Flag())
+		f := command.FlagDoc(s.Flag())
 		if s.Group != group {
 			group = s.Group
 			fmt.Fprintf(&b, "\n## %s\n\n| flag | file | variable | default | |\n|---|---|---|---|---|\n", group)
@@ -105,15 +105,15 @@ are in the [configuration reference](configuration.md).
 func commandsPage() string {
 	var b strings.Builder
 	b.WriteString(commandsHead)
-	for _, c := range manual.All(env{}.app())[1:] {
+	for _, c := range command.All(env{}.app())[1:] {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n%s\n```\n", strings.TrimPrefix(c.HelpName, "arbiter "),
-			strings.ToUpper(c.Usage[:1])+c.Usage[1:], strings.Join(manual.Synopsis(c), "\n"))
+			strings.ToUpper(c.Usage[:1])+c.Usage[1:], strings.Join(command.Synopsis(c), "\n"))
 		if c.Description != "" {
 			b.WriteString("\n" + described(c.Description))
 		}
 		shared := false
 		var rows strings.Builder
-		for _, f := range manual.Flags(c) {
+		for _, f := range command.Flags(c) {
 			if f.Category != "" { // a setting, of which the other page tells
 				shared = true
 				continue
@@ -154,7 +154,7 @@ func described(text string) string {
 	return b.String()
 }
 
-func about(f manual.Flag) string {
+func about(f command.Flag) string {
 	if f.Repeats {
 		return f.About + " (repeatable)"
 	}

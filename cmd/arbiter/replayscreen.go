@@ -7,9 +7,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -41,7 +41,7 @@ func (e env) replayScreen(c *cli.Context) error {
 	if _, err := render.NewTheme(look.Theme, render.TrueColor); err != nil {
 		return command.Usagef("--theme %q: %v", look.Theme, err)
 	}
-	h := screenhost.New(e.Env, settings.Choices{Place: info.CWD, StateDir: store.Root, Screen: look})
+	h := clients.NewScreen(e.Env, settings.Choices{Place: info.CWD, StateDir: store.Root, Screen: look})
 	f, err := tui.New(tui.Options{
 		Host: replayHost{h, view.NewPlayer(info.Run, log)}, Theme: look.Theme, ASCII: look.ASCII, Still: look.Still,
 		Mouse: look.Mouse, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Begin: &tui.Begin{},
@@ -59,7 +59,7 @@ var errPlayback = errors.New("this is a playback: nothing runs")
 // replayHost is the program around the screen of a playback: it looks for no CLI, starts nothing, and writes
 // nothing.
 type replayHost struct {
-	*screenhost.Host
+	*clients.ScreenHost
 	player *view.Player
 }
 

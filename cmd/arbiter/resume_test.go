@@ -7,12 +7,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // again prepares and starts another arbiter with the home, environment and directory of s.
@@ -419,5 +424,110 @@ func TestStateIsPrivate(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPermissionOverAResume: a request that was open when all processes were killed is made again, with the
+// same id, when its agent asks again, and not before.
+func TestPermissionOverAResume(t *testing.T) {
+	testkit.Long(t)
+	path := scenarioFile(t, `name: asks
+title: It asks
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Touch it.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: (?s)kind. done.*It is touched
+        verdict: {decision: COMPLETE, message: It is done., summary: It was touched., reason: r}
+  - name: orchestrator
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: touch touched.txt, description: Touch}}]
+      - verdict:
+          expects_response: true
+          kind: done
+          message: It is touched.
+          handoff: {accomplished: [touched], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
+`)
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+			asked := await[contract.PermissionRequest](s, "a request", nil)
+			_ = s.cmd.Process.Kill()
+			s.gone()
+			awaitGone(t, s.run())
+			n := s.again("--json", "--resume")
+			again := await[contract.PermissionRequest](n, "the request again", nil)
+			if again.Request != asked.Request || again.Tool != "Bash" {
+				t.Errorf("asked %+v, and then %+v", asked, again)
+			}
+			n.send(contract.Permit{Request: again.Request, Behavior: "allow"})
+			n.finish(contract.ExitComplete)
+			spoken := slices.IndexFunc(n.lines, func(l contract.Line) bool { // to the agent, which asks then
+				_, ok := l.Body.(contract.Delivered)
+				return ok && l.ID == "orch-1"
+			})
+			open := slices.IndexFunc(n.lines, func(l contract.Line) bool {
+				_, ok := l.Body.(contract.PermissionRequest)
+				return ok
+			})
+			if spoken < 0 || open < spoken {
+				t.Errorf("it is reported as open (line %d) before anybody asks again (line %d)", open, spoken)
+			}
+			if list := collect[contract.PermissionRequest](n); len(list) != 1 {
+				t.Errorf("asked %d times in the second process run: %+v", len(list), list)
+			}
+			if _, err := os.Stat(filepath.Join(collect[contract.Session](n)[0].CWD, "touched.txt")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestStateOfAnotherVersionIsRefused: a run whose state was written by another version of arbiter is not
+// resumed and not changed; its events can still be read.
+func TestStateOfAnotherVersionIsRefused(t *testing.T) {
+	run := newJournal(t,
+		input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d",
+			Task: "Weave", HumanPresent: true}.WithDefaults()},
+	)
+	state := filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")
+	store, err := journal.OpenStore(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	opened, _, err := store.Open(run.id, 0, journal.Options{}, func(*journal.Recovered) ([]byte, error) {
+		return []byte(`{"v":99,"state":{"Options":"of another shape"}}`), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := opened.Close(); err != nil {
+		t.Fatal(err)
+	}
+	segment := filepath.Join(state, "runs", run.id, "journal-000002")
+	before, err := os.ReadFile(segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, errs := run.arbiter(contract.ExitEnvironment, "--json", "--resume", "--session", run.id)
+	for _, want := range []string{"another version of arbiter", "version 99, of a newer arbiter", "arbiter replay"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("the refusal lacks %q: %s", want, errs)
+		}
+	}
+	if after, err := os.ReadFile(segment); err != nil || string(after) != string(before) {
+		t.Errorf("the journal was changed: %v", err)
+	}
+	out, _ := run.arbiter(contract.ExitComplete, "replay", run.id)
+	if !strings.Contains(out, `"event":"session"`) {
+		t.Errorf("replay: %s", out)
+	}
+	if out, _ := run.arbiter(contract.ExitComplete, "logs", run.id, "--audit"); !strings.Contains(out, "begun") {
+		t.Errorf("audit: %s", out)
 	}
 }

@@ -6,9 +6,9 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui"
@@ -31,7 +31,7 @@ func (e env) screenCommand(c settings.Choices) error {
 			return err
 		}
 	}
-	h := screenhost.New(e.Env, c)
+	h := clients.NewScreen(e.Env, c)
 	options := tui.Options{
 		Host: h, Rehearsal: c.Rehearse, Theme: c.Screen.Theme, ASCII: c.Screen.ASCII, Still: c.Screen.Still,
 		Mouse: c.Screen.Mouse, Notify: c.Screen.Notify, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")},

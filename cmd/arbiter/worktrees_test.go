@@ -1,12 +1,16 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -202,6 +206,143 @@ func TestTheSameWorkInOneDirectory(t *testing.T) {
 			}
 			if merges := collect[contract.Merge](s); len(merges) > 0 {
 				t.Errorf("merged %+v", merges)
+			}
+		})
+	}
+}
+
+// cutShort is a play in which an Orchestrator is at work when arbiter is killed.
+const cutShort = `
+name: cut-short
+title: A thread is cut
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave}}]
+    otherwise:
+      verdict: {decision: CONTINUE, message: Patience., reason: It is at work.}
+  - name: weaver
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: "git commit -q --allow-empty -m begun; echo half > half.txt", description: Begin}}]
+      - use: [{tool: Bash, input: {command: "sleep 600", description: Wait}}]
+`
+
+// TestWorktreesOfADeadRun: doctor finds the worktrees of a killed run, and removing the run first saves the
+// work in them. Another run that starts leaves them alone.
+func TestWorktreesOfADeadRun(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for _, isolation := range []string{"worktree", "clone"} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+			p := players(t)[0]
+			s, _ := hiredIn(t, p, cutShort, repo.Path, "--isolation", isolation, "--allow", "Bash", "--task", "Weave")
+			w := await[contract.Workspace](s, "the worktree", nil)
+			s.see("the second tool", func(l contract.Line) bool {
+				use, ok := l.Body.(contract.ToolUse)
+				return ok && strings.Contains(string(use.Input), "sleep 600")
+			})
+			s.mustSignal(syscall.SIGKILL)
+			<-s.ended
+			_ = s.cmd.Wait()
+			run := strings.Split(w.Branch, "/")[1]
+			command := func(args ...string) (string, error) {
+				cmd := exec.Command("arbiter", args...)
+				cmd.Env, cmd.Dir = s.cmd.Env, repo.Path
+				out, err := cmd.CombinedOutput()
+				return string(out), err
+			}
+			out, _ := command("doctor", "--json")
+			if !strings.Contains(out, "sessions rm "+run) {
+				t.Errorf("doctor says %s", out)
+			}
+			if _, err := os.Stat(filepath.Join(w.Dir, "half.txt")); err != nil {
+				t.Fatal(err)
+			}
+			out, err := command("sessions", "rm", run)
+			if err != nil || !strings.Contains(out, "uncommitted work of orch-1 is saved in refs/arbiter/"+run+"/orch-1/wip") {
+				t.Errorf("sessions rm: %v, %s", err, out)
+			}
+			if text := repo.Git("show", "refs/arbiter/"+run+"/orch-1/wip:half.txt"); text != "half" {
+				t.Errorf("saved %q", text)
+			}
+			if log := repo.Git("log", "-1", "--format=%s", w.Branch); log != "begun" {
+				t.Errorf("its branch is at %q", log)
+			}
+			if _, err := os.Stat(w.Dir); !os.IsNotExist(err) || strings.Contains(repo.Git("worktree", "list"), w.Dir) {
+				t.Errorf("the worktree is left: %v, %s", err, repo.Git("worktree", "list"))
+			}
+			out, _ = command("sessions", "--json")
+			var list []json.RawMessage
+			if json.Unmarshal([]byte(out), &list) == nil && len(list) != 0 {
+				t.Errorf("the run is left: %s", out)
+			}
+		})
+	}
+}
+
+// confined is a play in which a sandboxed Orchestrator commits in its clone, and tries to write elsewhere.
+const confined = `
+name: confined
+title: A hand behind glass
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave}}]
+      - verdict: {decision: CONTINUE, message: Weave., reason: It is summoned.}
+      - expect: "(?s)is woven.*The work is merged"
+        verdict: {decision: COMPLETE, message: It is done., summary: It is woven., reason: It was said.}
+    otherwise:
+      verdict: {decision: CONTINUE, message: Patience., reason: It is at work.}
+  - name: weaver
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: "echo in > in.txt && git add in.txt && git commit -qm in", description: Commit}}]
+      - use: [{tool: Bash, input: {command: "git -C REPO commit -q --allow-empty -m out && touch escaped-1; true", description: Try}}]
+      - use: [{tool: Bash, input: {command: "touch REPO/x REPO/.git/x REPO/.git/objects/x; true", description: Try}}]
+      - use: [{tool: Bash, input: {command: "touch ../arbiter/x && touch escaped-3; true", description: Try}}]
+    otherwise:
+      verdict:
+        expects_response: true
+        kind: done
+        message: It is woven.
+        handoff: {accomplished: [it], remaining: [], key_context: In in.txt., checks: [{command: "cat in.txt", expect: in}]}
+`
+
+// TestSandboxedOrchestratorCommitsInItsClone: it can commit in its clone, and write nowhere else.
+func TestSandboxedOrchestratorCommitsInItsClone(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	needSandbox(t)
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
+			t.Parallel()
+			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+			private, files := repo.Private(), repo.Files()
+			s, _ := hiredIn(t, p, strings.ReplaceAll(confined, "REPO", repo.Path), repo.Path,
+				"--isolation", "worktree", "--sandbox", "on", "--permissions", "allow-all", "--i-accept-the-risk", "--task",
+				"Weave")
+			result := await[contract.Result](s, "the result", nil)
+			s.finish(contract.ExitComplete)
+			w := collect[contract.Workspace](s)
+			if len(w) != 1 || w[0].Isolation != "clone" {
+				t.Fatalf("it works in %+v", w)
+			}
+			if names := repo.Git("ls-tree", "--name-only", result.Changes.Branch); names != "in.txt\nold.txt" {
+				t.Errorf("the run branch has %q\n%s", names, s.dump())
+			}
+			if now := repo.Files(); len(now) != len(files) {
+				t.Errorf("the user's files are %v", now)
+			}
+			for name, was := range private {
+				if now := repo.Private()[name]; now != was {
+					t.Errorf("%s was %q and is %q", name, was, now)
+				}
 			}
 		})
 	}

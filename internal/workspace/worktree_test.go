@@ -2,14 +2,19 @@ package workspace_test
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -440,4 +445,300 @@ func TestCommit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGitKilled: git itself is killed during a command, as by a system that is out of memory. The next call
+// of the same operation continues, and nothing is lost.
+func TestGitKilled(t *testing.T) {
+	timeout, err := exec.LookPath("timeout")
+	if !testkit.AtNight() || err != nil {
+		t.Skip("takes long, and needs timeout")
+	}
+	files := map[string]string{}
+	for n := range 300 {
+		files[fmt.Sprintf("d%d/f%d", n%20, n)] = fmt.Sprintln(n)
+	}
+	template := gittest.New(t, files)
+	random := rand.New(rand.NewPCG(1, 1))
+	killed := 0
+	for round := range 30 {
+		kind := kinds[round%2]
+		d := template.Copy()
+		program := filepath.Join(gittest.Temp(t), "git")
+		script := fmt.Sprintf("#!/bin/sh\nexec %s -s KILL %f git \"$@\"\n", timeout, 0.002+random.Float64()*0.02)
+		d.Must(os.WriteFile(program, []byte(script), 0o755))
+		root := filepath.Join(gittest.Temp(t), "work")
+		o := gittest.Options(d.Path, nil)
+		var sound, weak *workspace.Worktrees
+		r, err := workspace.Open(ctx, o)
+		d.Must(err)
+		sound, err = workspace.OpenWorktrees(r, root)
+		d.Must(err)
+		mortal := *r
+		mortal.Git.Program = program
+		weak, err = workspace.OpenWorktrees(&mortal, root)
+		d.Must(err)
+
+		if _, err := weak.Create(ctx, spec(1, kind)); err != nil {
+			killed++
+		}
+		w, err := sound.Create(ctx, spec(1, kind))
+		if err != nil {
+			t.Fatalf("round %d, %s: %v", round, kind, err)
+		}
+		there := gittest.Dir{TB: t, Path: w.Dir}
+		if status := there.Git("status", "--porcelain"); status != "" {
+			t.Fatalf("round %d, %s: %s", round, kind, status)
+		}
+		there.Write("d1/f1", "wip\n")
+		there.Write("new", "wip\n")
+		if _, err := weak.Remove(ctx, w, false); err != nil {
+			killed++
+		}
+		if _, err := sound.Remove(ctx, w, false); err != nil {
+			t.Fatalf("round %d, %s: %v", round, kind, err)
+		}
+		want := template.Tree("trunk")
+		want["d1/f1"], want["new"] = "100644 wip\n", "100644 wip\n"
+		if diff := cmp.Diff(want, d.Tree(r.Ref("orch-1/wip"))); diff != "" {
+			t.Fatalf("round %d, %s: saved (-want +got):\n%s", round, kind, diff)
+		}
+	}
+	if killed < 10 {
+		t.Errorf("only %d operations were interrupted", killed)
+	}
+}
+
+func TestCreateKilled(t *testing.T) {
+	for _, kind := range kinds {
+		d := gittest.New(t, project)
+		d.Write(".env", "1\n")
+		for n := 1; ; n++ {
+			c := d.Copy()
+			root := filepath.Join(filepath.Dir(c.Path), "work")
+			if !gittest.Killed(t, "create", n, c.Path, root, string(kind)) {
+				if n < 3 {
+					t.Errorf("%s: only %d steps", kind, n-1)
+				}
+				break
+			}
+			m, err := workspace.OpenWorktrees(c.Open(nil), root)
+			c.Must(err)
+			w, err := m.Create(ctx, spec(1, kind))
+			if err != nil {
+				t.Errorf("%s, killed after step %d: %v", kind, n, err)
+				continue
+			}
+			there := gittest.Dir{TB: t, Path: w.Dir}
+			if status := there.Git("status", "--porcelain"); status != "" || w.Included != 1 ||
+				there.Files()[".env"] == "" {
+				t.Errorf("%s, killed after step %d: %q, %+v", kind, n, status, w)
+			}
+		}
+	}
+}
+
+// TestUnfinishedIsRemoved: nothing remains of a Create that was killed at any step.
+func TestUnfinishedIsRemoved(t *testing.T) {
+	for _, kind := range kinds {
+		for n := 1; ; n++ {
+			d := gittest.New(t, map[string]string{"a": "1\n"})
+			root := filepath.Join(gittest.Temp(t), "work")
+			if !gittest.Killed(t, "create", n, d.Path, root, string(kind)) {
+				break
+			}
+			m, err := workspace.OpenWorktrees(d.Open(nil), root)
+			d.Must(err, m.RemoveUnfinished(ctx))
+			left, err := os.ReadDir(root)
+			all, listErr := m.List()
+			d.Must(err, listErr)
+			if len(all) == 0 && len(left) > 0 || len(all) == 0 && strings.Contains(d.Git("worktree", "list"), "\n") {
+				t.Errorf("%s, killed after step %d: left %v; %s", kind, n, left, d.Git("worktree", "list"))
+			}
+		}
+	}
+}
+
+func TestRemoveKilled(t *testing.T) {
+	for _, kind := range kinds {
+		for n := 1; ; n++ {
+			d := gittest.New(t, map[string]string{"a": "1\n"})
+			m, r := manager(d)
+			w, err := m.Create(ctx, spec(1, kind))
+			d.Must(err)
+			there := gittest.Dir{TB: t, Path: w.Dir}
+			there.Write("a", "wip\n")
+			there.Write("b", "wip\n")
+			killed := gittest.Killed(t, "remove", n, d.Path, filepath.Dir(w.Dir), string(kind))
+			if _, err := m.Remove(ctx, w, false); err != nil {
+				t.Errorf("%s, killed after step %d: %v", kind, n, err)
+			}
+			want := map[string]string{"a": "100644 wip\n", "b": "100644 wip\n"}
+			if diff := cmp.Diff(want, d.Tree(r.Ref("orch-1/wip"))); diff != "" {
+				t.Errorf("%s, killed after step %d:\n%s", kind, n, diff)
+			}
+			left, err := os.ReadDir(filepath.Dir(w.Dir))
+			if err != nil || len(left) > 0 || strings.Contains(d.Git("worktree", "list"), "\n") {
+				t.Errorf("%s, killed after step %d: left %v, %v; %s", kind, n, left, err, d.Git("worktree", "list"))
+			}
+			if !killed {
+				if n < 5 {
+					t.Errorf("%s: only %d steps", kind, n-1)
+				}
+				break
+			}
+		}
+	}
+}
+
+func TestReaderKilled(t *testing.T) {
+	d := gittest.New(t, project)
+	for n := 1; ; n++ {
+		c := d.Copy()
+		root := filepath.Join(filepath.Dir(c.Path), "work")
+		if !gittest.Killed(t, "read", n, c.Path, root, "") {
+			break
+		}
+		m, err := workspace.OpenWorktrees(c.Open(nil), root)
+		c.Must(err)
+		dir, err := m.Reader(ctx, "trunk")
+		if err != nil || (gittest.Dir{TB: t, Path: dir}).Git("status", "--porcelain") != "" {
+			t.Errorf("killed after step %d: %v", n, err)
+		}
+	}
+}
+
+// play is a run with several Orchestrators. Each line that an Orchestrator writes is unique, and stays.
+type play struct {
+	*rand.Rand
+	gittest.Dir
+	repo     *workspace.Repo
+	manager  *workspace.Worktrees
+	trees    []workspace.Worktree
+	lines    map[int][]string // written, by Orchestrator
+	reported map[int][]string // files in the last conflict, by Orchestrator; nil if the last merge went well
+	count    int
+
+	conflicts int
+}
+
+var files = []string{"a", "dir/c", "fresh"}
+
+// write inserts a line somewhere.
+func (p *play) write(w workspace.Worktree) {
+	path := filepath.Join(w.Dir, files[p.IntN(len(files))])
+	text, _ := os.ReadFile(path)
+	lines := strings.SplitAfter(string(text), "\n")
+	p.count++
+	line := fmt.Sprintf("line %d of %d\n", p.count, w.Orchestrator)
+	lines = slices.Insert(lines, p.IntN(len(lines)), line)
+	p.Must(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644))
+	p.lines[w.Orchestrator] = append(p.lines[w.Orchestrator], line)
+}
+
+// merge merges the work into the run branch. After a conflict the Orchestrator may merge in its own
+// worktree.
+func (p *play) merge(w workspace.Worktree) {
+	head, err := p.manager.Head(ctx, w)
+	p.Must(err)
+	result, err := workspace.MergeInto(ctx, p.repo, p.repo.Branch("main"), head, "merge "+w.Branch)
+	p.Must(err)
+	p.reported[w.Orchestrator] = result.Files
+	if result.Status == workspace.MergeConflict {
+		p.conflicts++
+	}
+	if result.Status != workspace.MergeConflict || p.IntN(2) == 0 {
+		return
+	}
+	there := gittest.Dir{TB: p.TB, Path: w.Dir}
+	there.Commit("before merging")
+	if w.Kind == workspace.WorktreeClone {
+		there.Git("fetch", "-q", p.Path, p.repo.Branch("main"))
+	} else {
+		there.Git("fetch", "-q", ".", p.repo.Branch("main"))
+	}
+	if there.Command("merge", "-q", "FETCH_HEAD").Run() != nil {
+		for name := range there.Files() {
+			path := filepath.Join(w.Dir, name)
+			text, err := os.ReadFile(path)
+			p.Must(err)
+			both := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(l string) bool {
+				return strings.HasPrefix(l, "<<<<<<<") || strings.HasPrefix(l, "=======") ||
+					strings.HasPrefix(l, ">>>>>>>")
+			})
+			p.Must(os.WriteFile(path, []byte(strings.Join(both, "")), 0o644))
+		}
+		there.Commit("resolved")
+	}
+	p.merge(w)
+}
+
+// TestNoWorkIsLost: several Orchestrators work at random, commit or do not, are merged or conflict, and
+// are removed. Every line is in the run branch, or on the branch of a reported conflict, or in the saved
+// changes.
+func TestNoWorkIsLost(t *testing.T) {
+	rounds, conflicts, saved := 2, 0, 0
+	if testkit.AtNight() {
+		rounds = 60
+	}
+	for seed := range rounds {
+		d := gittest.New(t, map[string]string{"a": "1\n2\n3\n4\n5\n", "b": "1\n2\n3\n", "dir/c": "1\n"})
+		p := &play{Rand: rand.New(rand.NewPCG(uint64(seed), 5)), Dir: d, lines: map[int][]string{},
+			reported: map[int][]string{}}
+		p.manager, p.repo = manager(d)
+		_, err := workspace.MergeInto(ctx, p.repo, p.repo.Branch("main"), "trunk", "start")
+		d.Must(err)
+		for n := range 2 + p.IntN(3) {
+			w, err := p.manager.Create(
+				ctx,
+				workspace.WorktreeSpec{Orchestrator: n, Generation: 1, Kind: kinds[p.IntN(2)],
+					From: p.repo.Branch("main")},
+			)
+			d.Must(err)
+			p.trees = append(p.trees, w)
+		}
+		for range 20 {
+			w := p.trees[p.IntN(len(p.trees))]
+			switch p.IntN(5) {
+			case 0:
+				p.merge(w)
+			case 1, 2:
+				(gittest.Dir{TB: t, Path: w.Dir}).Commit("work")
+			default:
+				p.write(w)
+			}
+		}
+		for _, w := range p.trees {
+			p.merge(w)
+		}
+		conflicts += p.conflicts
+		for _, w := range p.trees {
+			s, err := p.manager.Remove(ctx, w, false)
+			d.Must(err)
+			places := []string{all(d, p.repo.Branch("main"))}
+			if s.Commit != "" {
+				saved++
+				places = append(places, all(d, s.Commit))
+			}
+			if len(p.reported[w.Orchestrator]) > 0 {
+				places = append(places, all(d, w.Branch))
+			}
+			for _, line := range p.lines[w.Orchestrator] {
+				if !slices.ContainsFunc(places, func(text string) bool { return strings.Contains(text, line) }) {
+					t.Errorf("seed %d: %q of %s (%s) is lost", seed, line, w.Branch, w.Kind)
+				}
+			}
+		}
+	}
+	if conflicts == 0 || saved == 0 {
+		t.Errorf("%d conflicts, %d times something was saved: the test shows nothing", conflicts, saved)
+	}
+}
+
+func all(d gittest.Dir, commit string) string {
+	var text strings.Builder
+	for _, content := range d.Tree(commit) {
+		text.WriteString(content)
+	}
+	return text.String()
 }

@@ -10,13 +10,13 @@ import (
 // terminals and sockets of this machine: unless asked, arbiter sends nothing about a run, looks for no newer
 // version, and listens on no network.
 var networks = map[string]string{
-	"supervisor/decider/modelapi_":             "questions of a decider, to the provider that --decider-provider names",
+	"supervisor/decider/modelapi.":             "questions of a decider, to the provider that --decider-provider names",
 	"bridge/egress/":                           "connections of sandboxed agents, to the hosts that the user names",
 	"bridge/sandbox/":                          "the loopback of a sandbox, and its trial",
 	"internal/hosts/hosttest/":                 "hosts of tests, on loopback",
 	"rehearsal/":                               "a scripted model on loopback, and the client of it that plays the CLI",
-	"cmd/arbiter/internal/settings/webnotify_": "notifications that --notify ntfy:URL or webhook:URL asks for",
-	"cmd/arbiter/internal/host/telemetry_":     "spans, to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names",
+	"cmd/arbiter/internal/settings/webnotify.": "notifications that --notify ntfy:URL or webhook:URL asks for",
+	"cmd/arbiter/internal/host/telemetry.":     "spans, to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names",
 	"cmd/arbiter/internal/clients/webpage_":    "the page of a run, which a person asks for, on loopback by default",
 }
 

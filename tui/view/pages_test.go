@@ -2,13 +2,18 @@ package view
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -215,6 +220,798 @@ func TestPages(t *testing.T) {
 					s.ExpectPlain(written)
 				})
 			})
+		}
+	}
+}
+
+func askAt(t *testing.T, w, h int) (*Ask, tcell.SimulationScreen) {
+	s := screenOf(t, w, h)
+	a := NewAsk(lookPage(t, "dark", render.Unicode))
+	a.SetRect(0, 0, w, h)
+	a.Set(permit())
+	return a, s
+}
+
+// textPage returns the text on the screen.
+func textPage(s tcell.Screen) string {
+	w, h := s.Size()
+	var b strings.Builder
+	for y := range h {
+		for x := 0; x < w; {
+			got, _, width := s.Get(x, y)
+			b.WriteString(got)
+			x += max(width, 1)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// A dialog that opened by itself must not be answered by keys that were typed for something else.
+func TestAskIgnoresEarlyKeys(t *testing.T) {
+	at := time.Unix(100, 0)
+	after := func(ms int) time.Time { return at.Add(time.Duration(ms) * time.Millisecond) }
+	a, s := askAt(t, 80, 24)
+	a.Arm(at)
+	a.Draw(s)
+	for _, ms := range []int{0, 100, 699} {
+		if _, ok := a.Choose(after(ms)); ok {
+			t.Errorf("Enter was taken after %d ms", ms)
+		}
+		a.Arm(at)
+		if _, ok := a.Press('y', after(ms)); ok {
+			t.Errorf("y was taken after %d ms", ms)
+		}
+		a.Arm(at)
+		spot := a.spots[0]
+		if _, ok := a.Click(spot.x, spot.y, after(ms)); ok {
+			t.Errorf("a click was taken after %d ms", ms)
+		}
+		a.Arm(at)
+	}
+	if got, ok := a.Press('Y', after(700)); !ok || got != "yes" {
+		t.Errorf("Y is %q, %v after 700 ms", got, ok)
+	}
+	// The dialog ignores a user who continues typing until they pause.
+	a.Arm(at)
+	for ms := 100; ms <= 3000; ms += 100 {
+		if got, ok := a.Press('y', after(ms)); ok {
+			t.Fatalf("y, typed among others, answered %q after %d ms", got, ms)
+		}
+	}
+	if _, ok := a.Press('y', after(3650)); ok {
+		t.Error("650 ms are not a pause")
+	}
+	if got, ok := a.Press('y', after(3650+700)); !ok || got != "yes" {
+		t.Errorf("after a pause y is %q, %v", got, ok)
+	}
+}
+
+func TestAskOpenedByHandAnswersAtOnce(t *testing.T) {
+	a, s := askAt(t, 80, 24)
+	now := time.Unix(100, 0)
+	if got, ok := a.Choose(now); !ok || got != "no" {
+		t.Errorf("the choice at hand is %q, %v", got, ok)
+	}
+	if got, ok := a.Press('x', now); ok {
+		t.Errorf("x answers %q", got)
+	}
+	a.Next()
+	a.Next()
+	if got, _ := a.Choose(now); got != "yes" {
+		t.Errorf("two further on is %q: not around the end", got)
+	}
+	a.Prev()
+	if got, _ := a.Choose(now); got != "why" {
+		t.Errorf("one back is %q", got)
+	}
+	a.Draw(s)
+	for i, spot := range a.spots {
+		if got, ok := a.Click(spot.x+spot.w-1, spot.y, now); !ok || got != permit().Choices[i].Value {
+			t.Errorf("a click on choice %d is %q, %v", i, got, ok)
+		}
+		if got, ok := a.Click(spot.x+spot.w, spot.y, now); ok {
+			t.Errorf("a click beside choice %d is %q", i, got)
+		}
+	}
+	a.Set(AskData{Title: "nothing to choose"})
+	a.Next()
+	if _, ok := a.Choose(now); ok {
+		t.Error("nothing was chosen")
+	}
+}
+
+// Whatever the window, the current choice is visible, and if there is any room, so are all choices and the
+// beginning of the question.
+func TestAskShowsItsChoices(t *testing.T) {
+	for w := 14; w < 130; w += 5 {
+		for h := 1; h < 40; h++ {
+			a, s := askAt(t, w, h)
+			a.Draw(s)
+			got := textPage(s)
+			if !strings.Contains(got, "▸n Refuse") {
+				t.Fatalf("%dx%d: the choice at hand is out of sight\n%s", w, h, got)
+			}
+			if w >= 40 && h >= 8 {
+				for _, want := range []string{"y Allow once", "a Allow for this run", "w Refuse, and say why",
+					"go test"} {
+					if !strings.Contains(got, want) {
+						t.Fatalf("%dx%d: %q is out of sight\n%s", w, h, want, got)
+					}
+				}
+			}
+			s.Fini()
+		}
+	}
+}
+
+func TestAskShowsThatThereIsMore(t *testing.T) {
+	a, s := askAt(t, 60, 14)
+	a.Draw(s)
+	if got := textPage(s); !strings.Contains(got, "more lines ↓") {
+		t.Errorf("a body that is cut does not say so\n%s", got)
+	}
+	a.Bottom()
+	a.Draw(s)
+	got := textPage(s)
+	if strings.Contains(got, "more lines") || !strings.Contains(got, "line 12 of the reason") ||
+		!strings.Contains(got, "↑") {
+		t.Errorf("scrolled to its end:\n%s", got)
+	}
+	a.Top()
+	a.Draw(s)
+	if got := textPage(s); !strings.Contains(got, "go test") {
+		t.Errorf("scrolled back:\n%s", got)
+	}
+}
+
+func TestAskLaysItsBodyOutOnce(t *testing.T) {
+	a, s := askAt(t, 80, 24)
+	calls, d := 0, permit()
+	d.Body = func(int) []render.Line { calls++; return nil }
+	a.Set(d)
+	for range 3 {
+		a.Draw(s)
+	}
+	a.SetRect(0, 0, 50, 20)
+	a.Draw(s)
+	if calls != 2 {
+		t.Errorf("for two widths it was laid out %d times", calls)
+	}
+}
+
+// pageHostile contains strings that try to leave their place, or to be interpreted as markup.
+var pageHostile = []string{
+	"", "x", "世界世界世界世界", "👩‍👩‍👧‍👦🇩🇪", "שלום עולם", "\u202eabc", "\x1b[2J\x1b]0;t\a", "\x9b31m", "\xff\xfe", "a\tb\nc\r",
+	"[red]r[-] [\"x\"] [:::url]", "⸺⸻", strings.Repeat("a\u0301\u0302\u0303\u0304", 20), strings.Repeat("W", 3000),
+	strings.Repeat("word ", 300), "\u0301", "\u202e\u202e", "\x00",
+}
+
+// dread makes every page with a text in every field, and unexpected numbers.
+func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
+	many := random.IntN(40)
+	o := NewHome(l)
+	o.Set(HomeData{Words: []string{text, text}, Findings: []PageFinding{{text, text, render.Good}, {"", text, render.Bad},
+		{text, "", render.Base}},
+		Threads: many, Newest: PageRun{ID: text, Title: text}, Hint: text, Warnings: []string{text, "ALLOW ALL"}})
+	f := NewFirstRun(l)
+	f.Set(FirstRunData{Lack: PageLack(random.IntN(5)), Version: text, Path: text, Problem: text, Busy: many%2 == 0})
+	f.Down(many)
+	s := NewSessions(l)
+	var list []PageRun
+	var steps []PageStep
+	var agents []PageAgent
+	var groups []HelpGroup
+	var choices []PageChoice
+	for i := range many {
+		list = append(list,
+			PageRun{ID: fmt.Sprint(i, text), Title: text, Status: text, Bytes: random.Int64() - math.MaxInt64/2,
+				Rehearsal: i%2 == 0, LastActive: time.Unix(random.Int64N(1e10), 0)})
+		steps = append(steps,
+			PageStep{text, []string{"", "pending", "active", "done", "failed", "skipped", text}[random.IntN(7)], text, text,
+				true})
+		agents = append(agents, PageAgent{ID: fmt.Sprint(i), Name: text, Mode: text, State: text, Busy: i%3 == 0,
+			Known: i%2 == 0, Tokens: random.Int() - math.MaxInt/2, Window: random.Int() - math.MaxInt/2,
+			Pct: []float64{math.NaN(), math.Inf(1), -5, 1e18, 50}[random.IntN(5)], Level: text, Doing: text,
+			Age: time.Duration(random.Int64() - math.MaxInt64/2), Bell: i%5 == 0, Past: i%7 == 0})
+		groups = append(groups, HelpGroup{text, []HelpRow{{text, text}, {"k", text}, {text, "k"}}[:random.IntN(4)]})
+		choices = append(choices, PageChoice{text, rune(random.IntN(200)), text, i%2 == 0, i%3 == 0})
+	}
+	s.Set(list, time.Unix(1e9, 0))
+	s.Down(random.IntN(50))
+	p := NewPlan(l)
+	p.Set(PlanData{Task: text, Steps: steps, Tasks: []Tasks{{text, render.Dim, steps}}, Notes: []string{text},
+		Dirty: true})
+	p.Down(random.IntN(50))
+	h := NewHelp(l)
+	h.Set(text, groups)
+	a := NewAsk(l)
+	a.Set(AskData{Title: text, Tone: render.Role(random.IntN(3)), Head: []render.Line{render.Of(render.Base, text)},
+		Choices: choices[:min(many, 7)], Focus: random.IntN(9) - 1, Note: text,
+		Body: func(w int) []render.Line { return render.WrapText(render.Code, text, w) }})
+	r := NewRoster(l)
+	r.Set(agents)
+	r.Select(fmt.Sprint(random.IntN(40)))
+	strip := NewPlanStrip(l)
+	strip.Set(steps, []Tasks{{text, render.Dim, steps}})
+	st := NewStatus(l)
+	st.Set(StatusData{Word: text, Awaited: text, Human: many%2 == 0, Waiting: time.Duration(random.Int64()),
+		CostUSD: math.Inf(1), Tokens: random.Int(), Elapsed: time.Duration(random.Int64()),
+		Restarts: many, Mode: text, Hint: text, Flash: []string{"", text}[many%2],
+		Warnings: []string{text, "REHEARSAL"}[:many%3%3]})
+	return []tview.Primitive{o, f, s, p, h, a, r, strip, st}
+}
+
+// turn performs random user actions on a page.
+func turn(p tview.Primitive, random *rand.Rand) {
+	x, y, n := random.IntN(420), random.IntN(420), random.IntN(60)
+	if m, ok := p.(interface{ Down(int) }); ok {
+		m.Down(n)
+	}
+	if m, ok := p.(interface {
+		PageUp()
+		PageDown()
+		Bottom()
+		Up(int)
+	}); ok {
+		[]func(){m.PageUp, m.PageDown, m.Bottom, func() { m.Up(n) }}[random.IntN(4)]()
+	}
+	switch p := p.(type) {
+	case *PageHome:
+		p.ThreadsAt(x, y)
+	case *FirstRun:
+		p.At(x, y)
+		p.Choose()
+	case *Sessions:
+		p.At(x, y)
+		p.Chosen()
+	case *Ask:
+		p.Next()
+		p.Press(rune(n), time.Now())
+		p.Click(x, y, time.Now())
+		p.Choose(time.Now())
+	case *PageRoster:
+		p.Move(n - 30)
+		p.At(x, y)
+	}
+}
+
+// drawInside draws a page twice, with random actions in between, and fails if it left its place.
+func drawInside(t *testing.T, s tcell.SimulationScreen, p tview.Primitive, w, h int, random *rand.Rand) {
+	t.Helper()
+	const left, top = 3, 2
+	sw, sh := s.Size()
+	p.SetRect(left, top, w, h)
+	for range 2 {
+		s.HideCursor()
+		for y := range sh {
+			for x := range sw {
+				s.Put(x, y, "#", tcell.StyleDefault)
+			}
+		}
+		p.Draw(s)
+		for y := range sh {
+			for x := 0; x < sw; {
+				got, _, width := s.Get(x, y)
+				if inside := x >= left && x < left+w && y >= top && y < top+h; !inside && got != "#" ||
+					inside && x+width > left+w {
+					t.Fatalf("%T of %dx%d: %q at %d,%d", p, w, h, got, x-left, y-top)
+				}
+				if strings.ContainsFunc(got, unicode.IsControl) {
+					t.Fatalf("%T: %q was drawn", p, got)
+				}
+				x += max(width, 1)
+			}
+		}
+		turn(p, random)
+	}
+}
+
+func screenOf(t testing.TB, w, h int) tcell.SimulationScreen {
+	s := tcell.NewSimulationScreen("UTF-8")
+	if err := s.Init(); err != nil {
+		t.Fatal(err)
+	}
+	s.SetSize(w, h)
+	t.Cleanup(s.Fini)
+	return s
+}
+
+func TestPageAnySize(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	looks := []*render.Look{lookPage(t, "dark", render.Unicode), lookPage(t, "mono", render.ASCII)}
+	for i, size := range [][2]int{{0, 0}, {1, 1}, {0, 9}, {9, 0}, {2, 2}, {3, 30}, {400, 1}, {400, 2}, {1, 120},
+		{12, 5}, {23, 7}, {24, 7}, {40, 12}, {59, 13}, {60, 14}, {71, 8}, {72, 8}, {80, 24}, {400, 120}} {
+		s := screenOf(t, size[0]+6, size[1]+4)
+		for j, text := range pageHostile {
+			if size[0]*size[1] > 10_000 && j%9 != 0 || (i+j/2)%4 != 0 && !testkit.AtNight() {
+				continue
+			}
+			for _, p := range dread(looks[(i+j)%2], text, random) {
+				drawInside(t, s, p, size[0], size[1], random)
+			}
+		}
+		for _, page := range everyPage {
+			drawInside(t, s, page(looks[i%2]), size[0], size[1], random)
+		}
+	}
+}
+
+func FuzzPages(f *testing.F) {
+	for i, text := range pageHostile {
+		f.Add(text, uint16(i*7), uint16(i*3), uint64(i))
+	}
+	looks := []*render.Look{lookPage(f, "dark", render.Unicode), lookPage(f, "mono", render.ASCII)}
+	f.Fuzz(func(t *testing.T, text string, w, h uint16, seed uint64) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		columns, rows := int(w%90), int(h%30)
+		s := screenOf(t, columns+6, rows+4)
+		for _, p := range dread(looks[seed%2], text, random) {
+			drawInside(t, s, p, columns, rows, random)
+		}
+	})
+}
+
+func drawAt(t *testing.T, p tview.Primitive, w, h int) (string, tcell.SimulationScreen) {
+	s := screenOf(t, w+2, h+1)
+	p.SetRect(2, 1, w, h)
+	p.Draw(s)
+	return textPage(s), s
+}
+
+func TestSessionsChooses(t *testing.T) {
+	p := NewSessions(lookPage(t, "dark", render.Unicode))
+	if _, ok := p.Chosen(); ok {
+		t.Error("a run was chosen among none")
+	}
+	if got, _ := drawAt(t, p, 60, 10); !strings.Contains(got, "No thread waits here.") {
+		t.Errorf("without runs:\n%s", got)
+	}
+	p.Set(runs, pageBegan)
+	p.Down(2)
+	p.Set(runs[1:], pageBegan)
+	if got, _ := p.Chosen(); got.ID != "r-3" {
+		t.Errorf("after the list was renewed %q is chosen", got.ID)
+	}
+	p.Bottom()
+	p.Down(9)
+	if got, _ := p.Chosen(); got.ID != "r-4" {
+		t.Errorf("the end is %q", got.ID)
+	}
+	p.PageUp()
+	p.Top()
+	p.Up(3)
+	if got, _ := p.Chosen(); got.ID != "r-2" {
+		t.Errorf("the top is %q", got.ID)
+	}
+	p.Set(nil, pageBegan)
+	if _, ok := p.Chosen(); ok {
+		t.Error("what is gone is chosen")
+	}
+}
+
+// A click at a row chooses what is drawn there, in every form of the list.
+func TestSessionsAt(t *testing.T) {
+	for _, size := range [][2]int{{100, 20}, {80, 6}, {50, 20}, {50, 9}, {30, 5}} {
+		p := NewSessions(lookPage(t, "dark", render.Unicode))
+		p.Set(runs, pageBegan)
+		p.Down(2)
+		got, _ := drawAt(t, p, size[0], size[1])
+		if !strings.Contains(got, "▸") {
+			t.Errorf("%v: the choice is out of sight:\n%s", size, got)
+		}
+		for y, row := range strings.Split(got, "\n") {
+			r, ok := p.At(8, y)
+			if want := strings.Contains(row, "Give the") || strings.Contains(row, "r-4"); want && !ok {
+				t.Errorf("%v: a click on %q is nothing", size, row)
+			} else if ok && strings.Contains(row, "r-4") && r.ID != "r-4" || ok && strings.Contains(row, "Give the") &&
+				r.ID != "r-1" {
+				t.Errorf("%v: a click on %q is %q", size, row, r.ID)
+			}
+		}
+		if _, ok := p.At(0, 4); ok {
+			t.Errorf("%v: a click outside is something", size)
+		}
+	}
+}
+
+func TestFirstRunWays(t *testing.T) {
+	p := NewFirstRun(lookPage(t, "dark", render.Unicode))
+	for lack, want := range map[PageLack][]PageWay{
+		NoClaude:  {WayRetry, WayRehearse, WayQuit},
+		OddClaude: {WayRetry, WayRehearse, WayQuit},
+		LoggedOut: {WayLogin, WayRetry, WayRehearse, WayQuit},
+	} {
+		p.Set(FirstRunData{Lack: lack, Version: "1.0.3", Problem: "it is too old"})
+		p.Top()
+		for i, way := range want {
+			if got := p.Choose(); got != way {
+				t.Errorf("%d: way %d is %q, want %q", lack, i, got, way)
+			}
+			if got, ok := p.Press(rune(strings.ToUpper(p.ways[i].label)[0])); !ok || got != way {
+				t.Errorf("%d: the key of %q is %q", lack, way, got)
+			}
+			p.Down(1)
+		}
+		got, _ := drawAt(t, p, 78, 23)
+		if lack != LoggedOut && !strings.Contains(got, "npm install -g @anthropic-ai/claude-code") {
+			t.Errorf("%d: it does not say how to install it:\n%s", lack, got)
+		}
+		if !strings.Contains(got, "it is too old") {
+			t.Errorf("%d: it does not say what is wrong:\n%s", lack, got)
+		}
+		for y, row := range strings.Split(got, "\n") {
+			if way, ok := p.At(5, y); ok && !strings.Contains(row, " "+string(p.ways[p.at].key)+"  ") {
+				t.Errorf("%d: a click on %q is %q", lack, row, way)
+			}
+		}
+	}
+	if _, ok := p.Press('z'); ok {
+		t.Error("z is a way")
+	}
+}
+
+// Every choice is visible, or only the current one if there is no room for all.
+func TestFirstRunFitsAnyHeight(t *testing.T) {
+	for h := 1; h < 30; h++ {
+		for at := range 4 {
+			p := NewFirstRun(lookPage(t, "dark", render.Unicode))
+			p.Set(FirstRunData{Lack: LoggedOut})
+			p.Down(at)
+			got, s := drawAt(t, p, 40, h)
+			if !strings.Contains(got, "▸ "+string(p.ways[at].key)) {
+				t.Fatalf("%d rows: way %d is out of sight:\n%s", h, at, got)
+			}
+			s.Fini()
+		}
+	}
+}
+
+func TestHomeThreads(t *testing.T) {
+	p := NewHome(lookPage(t, "dark", render.Unicode))
+	p.Set(HomeData{Words: []string{"Speak, mortal."}, Threads: 2, Newest: runs[0], Hint: "Ctrl+R", Now: pageBegan})
+	got, _ := drawAt(t, p, 80, 20)
+	found := false
+	for y, row := range strings.Split(got, "\n") {
+		if at := strings.Contains(row, "2 threads"); at != p.ThreadsAt(40, y) {
+			t.Errorf("row %d, %q: %v", y, row, !at)
+		} else if at {
+			found = true
+		}
+	}
+	if !found {
+		t.Errorf("no word of the threads:\n%s", got)
+	}
+	p.Set(HomeData{Words: []string{"Patience."}})
+	got, _ = drawAt(t, p, 80, 20)
+	if p.ThreadsAt(40, 15) || strings.Contains(got, "thread") {
+		t.Errorf("threads where there are none:\n%s", got)
+	}
+}
+
+// The input and the warnings are dropped last.
+func TestHomeInSmallWindows(t *testing.T) {
+	for h := 3; h < 40; h++ {
+		p := NewHome(lookPage(t, "dark", render.Unicode))
+		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: 3, Newest: runs[0], Now: pageBegan,
+			Warnings: []string{"ALLOW ALL"}})
+		got, s := drawAt(t, p, 60, h)
+		if !strings.Contains(got, "Speak, mortal.") || !strings.Contains(got, "ALLOW ALL") {
+			t.Fatalf("%d rows:\n%s", h, got)
+		}
+		s.Fini()
+	}
+}
+
+func TestHelpShowsAll(t *testing.T) {
+	for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 40}, {200, 50}} {
+		p := NewHelp(lookPage(t, "dark", render.Unicode))
+		p.Set("", helpGroups)
+		seen := ""
+		for range 40 {
+			got, s := drawAt(t, p, size[0], size[1])
+			seen += got
+			s.Fini()
+			p.Down(3)
+		}
+		for _, g := range helpGroups {
+			for _, r := range g.Rows {
+				if !strings.Contains(seen, r.Keys) || !strings.Contains(seen, strings.Fields(r.Text)[0]) {
+					t.Errorf("%v: %q is not to be seen", size, r.Keys)
+				}
+			}
+		}
+	}
+}
+
+func TestPlanScrolls(t *testing.T) {
+	p := NewPlan(lookPage(t, "dark", render.Unicode))
+	p.Set(PlanData{Task: "the task", Steps: steps})
+	p.Down(1000) // more than there is, before the first draw
+	got, _ := drawAt(t, p, 40, 10)
+	if !strings.Contains(got, "the task") {
+		t.Errorf("what was never drawn was scrolled:\n%s", got)
+	}
+	p.Bottom()
+	got, _ = drawAt(t, p, 40, 10)
+	if !strings.Contains(got, "Verify the whole") || !strings.Contains(got, "↑") || strings.Contains(got, "↓") {
+		t.Errorf("at the end:\n%s", got)
+	}
+	p.PageUp()
+	p.Up(99)
+	p.PageDown()
+	p.Top()
+	got, _ = drawAt(t, p, 40, 10)
+	if !strings.Contains(got, "the task") || strings.Contains(got, "↑") || !strings.Contains(got, "↓") {
+		t.Errorf("at the top:\n%s", got)
+	}
+}
+
+func rosterRows(t *testing.T, list []PageAgent, selected string, w, h int) ([]string, *PageRoster) {
+	s := screenOf(t, w, h)
+	defer s.Fini()
+	l := lookPage(t, "dark", render.Unicode)
+	l.Still = true
+	r := NewRoster(l)
+	r.SetRect(0, 0, w, h)
+	r.Set(list)
+	r.Select(selected)
+	r.Draw(s)
+	return strings.Split(strings.TrimSuffix(textPage(s), "\n"), "\n"), r
+}
+
+// From 40 columns on, one look shows each agent's name, state and context.
+func TestRosterShowsEssentialColumns(t *testing.T) {
+	for w := 40; w <= 200; w++ {
+		rows, _ := rosterRows(t, pageAgents, "", w, len(pageAgents))
+		works, meter := "Agent: wr", "72%"
+		if w >= metered {
+			meter = "━"
+		}
+		for i, want := range [][]string{{"Arbiter", "listens", "16%"}, {" I ", "handed on", "85%"},
+			{" II ", works, "52s", "72%", meter}, {"?", " III ", "asks leave", "3%"}, {" IV ", "wakes", "–"}} {
+			for _, part := range want {
+				if !strings.Contains(rows[i], part) {
+					t.Fatalf("%d columns: %q is missing in %q", w, part, rows[i])
+				}
+			}
+		}
+	}
+}
+
+func TestRosterIsAligned(t *testing.T) {
+	for w := 40; w <= 200; w += 7 {
+		rows, _ := rosterRows(t, pageAgents, "", w, len(pageAgents))
+		column := -1
+		for _, row := range rows[:4] {
+			at := render.Width(row[:strings.Index(row, "%")])
+			if column >= 0 && at != column {
+				t.Fatalf("%d columns: the percentages are at %d and %d:\n%s", w, column, at, strings.Join(rows, "\n"))
+			}
+			column = at
+		}
+	}
+}
+
+// An agent's activity changes all the time: bars and figures stay where they are.
+func TestRosterIsSteady(t *testing.T) {
+	for w := 80; w <= 200; w += 7 {
+		column := -1
+		for _, doing := range []string{"", "Bash", "Look for names that break it", strings.Repeat("long ", 40)} {
+			list := slices.Clone(pageAgents)
+			for i := range list {
+				list[i].Doing = ""
+			}
+			list[2].Doing = doing
+			list[1].State, list[2].State = "listens", "weaves"
+			list[3].State = "listens"
+			rows, _ := rosterRows(t, list, "", w, len(list))
+			at := render.Width(rows[2][:strings.Index(rows[2], "%")])
+			if column >= 0 && at != column {
+				t.Fatalf("%d columns: with %q the percentage is at %d, not at %d:\n%s", w, doing, at, column,
+					strings.Join(rows, "\n"))
+			}
+			column = at
+		}
+	}
+}
+
+func TestRosterShowsImportantAgents(t *testing.T) {
+	var many []PageAgent
+	for i := range 12 {
+		many = append(many, PageAgent{ID: fmt.Sprint("orch-", i), Name: fmt.Sprint("Orchestrator ", i), Past: i%3 == 1,
+			Busy: i%3 == 2})
+	}
+	many[0].Name = "Arbiter"
+	many[10].Bell = true
+	rows, r := rosterRows(t, many, "orch-4", 60, 5)
+	for _, want := range []string{"Arbiter", "Orchestrator 4", "Orchestrator 10", "Orchestrator 11", "and 8 more"} {
+		if !slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, want) }) {
+			t.Errorf("%q is out of sight:\n%s", want, strings.Join(rows, "\n"))
+		}
+	}
+	if id, ok := r.At(3, 1); !ok || id != "orch-4" {
+		t.Errorf("the second row is %q, %v", id, ok)
+	}
+	if id, ok := r.At(3, 4); ok {
+		t.Errorf("the last row is %q", id)
+	}
+	if _, ok := r.At(99, 0); ok {
+		t.Error("somebody is outside of the roster")
+	}
+	if got := r.Rows(4); got != 4 {
+		t.Errorf("it wants %d rows of 4", got)
+	}
+}
+
+func TestRosterMoves(t *testing.T) {
+	r := NewRoster(lookPage(t, "dark", render.Unicode))
+	if _, ok := r.Move(1); ok {
+		t.Error("somebody was found among nobody")
+	}
+	r.Set(pageAgents)
+	for i, step := range []struct {
+		by   int
+		want string
+	}{{1, "arbiter"}, {1, "orch-1"}, {9, "orch-4"}, {-1, "orch-3"}, {-9, "arbiter"}} {
+		if got, _ := r.Move(step.by); got != step.want {
+			t.Errorf("step %d: %q, want %q", i, got, step.want)
+		}
+	}
+	r.Select("nobody")
+	if _, ok := r.Selected(); ok {
+		t.Error("somebody who is not there is marked")
+	}
+	if got, _ := r.Move(-1); got != "orch-4" {
+		t.Errorf("up from nowhere is %q", got)
+	}
+}
+
+func TestPlanStripKeepsTheCurrentInSight(t *testing.T) {
+	for n := 1; n < 12; n++ {
+		for current := range n {
+			var list []PageStep
+			for i := range n {
+				status := "pending"
+				if i < current {
+					status = "done"
+				}
+				list = append(list, PageStep{Text: fmt.Sprintf("step-%d.", i), Status: status})
+			}
+			list[current].Status = "active"
+			for h := 1; h < 9; h++ {
+				s := screenOf(t, 30, h)
+				p := NewPlanStrip(lookPage(t, "dark", render.Unicode))
+				p.SetRect(0, 0, 30, h)
+				p.Set(list, nil)
+				p.Draw(s)
+				got := textPage(s)
+				if !strings.Contains(got, fmt.Sprintf("step-%d.", current)) {
+					t.Fatalf("step %d of %d in %d rows:\n%s", current, n, h, got)
+				}
+				if want := min(n, h); strings.Count(got, "step-") != want {
+					t.Fatalf("%d rows show not %d steps:\n%s", h, want, got)
+				}
+				s.Fini()
+			}
+		}
+	}
+	if done, current := count([]PageStep{{Status: "done"}, {Status: "failed"}}); done != 1 || current != 1 {
+		t.Errorf("all over: %d, %d", done, current)
+	}
+}
+
+var full = StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,
+	Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second, Restarts: 2, Mode: "NORMAL", Hint: "? help",
+	Warnings: []string{"REHEARSAL", "ALLOW ALL"}}
+
+func bar(t *testing.T, d StatusData, w int) string {
+	s := screenOf(t, w, 1)
+	defer s.Fini()
+	l := lookPage(t, "dark", render.Unicode)
+	l.Still = true
+	p := NewStatus(l)
+	p.SetRect(0, 0, w, 1)
+	p.Set(d)
+	p.Draw(s)
+	return strings.TrimSuffix(textPage(s), "\n")
+}
+
+func TestStatusNeverDropsWarnings(t *testing.T) {
+	for w := 26; w < 200; w++ {
+		got := bar(t, full, w)
+		if !strings.Contains(got, " REHEARSAL ") || !strings.Contains(got, " ALLOW ALL ") {
+			t.Errorf("%d columns: %q", w, got)
+		}
+	}
+	for w := 12; w < 26; w++ { // a part of each value
+		if got := bar(t, full, w); !strings.Contains(got, " REHE") || !strings.Contains(got, " ALLO") {
+			t.Errorf("%d columns: %q", w, got)
+		}
+	}
+}
+
+// What was dropped at a width does not come back at a smaller one, and values are dropped in the documented
+// order.
+func TestStatusDropsInOrder(t *testing.T) {
+	order := []string{"1.3M tok", "? help", "2 restarts", "4m", "1:23:07", "$3.42", "NORMAL", "II", "Weaving"}
+	d := full
+	d.Warnings = d.Warnings[:1]
+	gone := 0
+	for w := 160; w >= 14; w-- {
+		got := bar(t, d, w)
+		for i, part := range order {
+			if there := strings.Contains(got, part); there && i < gone {
+				t.Fatalf("%d columns: %q came back: %q", w, part, got)
+			} else if !there && i > gone {
+				t.Fatalf("%d columns: %q went before %q: %q", w, part, order[gone], got)
+			} else if !there {
+				gone = i + 1
+			}
+		}
+	}
+	if gone != len(order) {
+		t.Errorf("only %d parts were dropped", gone)
+	}
+}
+
+func TestStatusOfAHuman(t *testing.T) {
+	d := full
+	d.Human, d.Awaited = true, "you"
+	for _, w := range []int{50, 80, 160} {
+		got := bar(t, d, w)
+		if !strings.Contains(got, "A word is awaited") || strings.Contains(got, "···") {
+			t.Errorf("%d columns: %q", w, got)
+		}
+	}
+}
+
+// Who decides instead of the Arbiter is shown before everything except that the human is needed.
+func TestStatusInFallbackMode(t *testing.T) {
+	d := full
+	d.Warnings, d.Fallback, d.Decider = nil, "The rules decide", "a model decides"
+	for _, w := range []int{24, 40, 80, 160} {
+		if got := bar(t, d, w); !strings.Contains(got, "The rules decide") {
+			t.Errorf("%d columns: %q", w, got)
+		}
+	}
+	if got := bar(t, d, 160); !strings.Contains(got, "a model decides") {
+		t.Errorf("who decides is not told: %q", got)
+	}
+	d.Human, d.Awaited = true, "you"
+	if got := bar(t, d, 44); !strings.Contains(got, "A word is awaited") || !strings.Contains(got, "The rules") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestStatusFlash(t *testing.T) {
+	d := full
+	d.Flash = "So it shall be."
+	if got := bar(t, d, 100); !strings.Contains(got, d.Flash) || strings.Contains(got, "$3.42") {
+		t.Errorf("%q", got)
+	}
+	d.Flash = strings.Repeat("There is no agent of that name. ", 9)
+	if got := bar(t, d, 100); !strings.Contains(got, "There is no") || !strings.Contains(got, "…") ||
+		!strings.Contains(got, "Weaving") {
+		t.Errorf("a long one: %q", got)
+	}
+}
+
+func TestPageWords(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{elapsedPage(-1), "0s"}, {elapsedPage(59 * time.Second), "59s"}, {elapsedPage(60 * time.Second), "1m"},
+		{elapsedPage(3*time.Hour + 5*time.Minute), "3h 05m"}, {elapsedPage(49 * time.Hour), "2d 1h"},
+		{PageClock(42 * time.Second), "0:42"}, {PageClock(3723 * time.Second), "1:02:03"},
+		{ago(pageBegan, pageBegan.Add(30*time.Second)), "just now"}, {ago(pageBegan, pageBegan.Add(time.Minute)),
+			"1 minute ago"},
+		{ago(pageBegan, pageBegan.Add(26*time.Hour)), "1 day ago"},
+		{ago(pageBegan, pageBegan.AddDate(0, 2, 0)), "1 Jan 2000"}, {ago(time.Time{}, pageBegan), ""},
+		{percent(71.6), "72%"}, {percent(-4), "0%"}, {percent(1e9), "999%"},
+		{spaced("THE ARBITER"), "T H E   A R B I T E R"}, {shortPage("Orchestrator IV"), "Orch. IV"},
+		{shortPage("Arbiter"), "Arbiter"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
 }

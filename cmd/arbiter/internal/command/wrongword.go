@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 )
 
 // LikeCommand reports whether the first of several arguments looks like a misspelled command rather than like a
@@ -22,7 +20,7 @@ func LikeCommand(c *cli.Context) bool {
 // NoSuchWord returns an error for a first argument that is not a file: it was probably meant as a command, a flag, or
 // a task.
 func NoSuchWord(c *cli.Context, word string) error {
-	hint := manual.Meant(word, names(c.App.Commands))
+	hint := Meant(word, names(c.App.Commands))
 	if slices.ContainsFunc(c.App.Flags, func(f cli.Flag) bool { return f.Names()[0] == word }) {
 		hint = "did you mean --" + word + "?"
 	}
@@ -39,7 +37,7 @@ func NoSuchCommand(c *cli.Command, word string) error {
 	if c.HelpName == c.Name { // the program itself has too many to list
 		mark, hint = ";", c.Name+" --help lists the commands"
 	}
-	return Usagef("%s has no command %q%s %s", c.Name, word, mark, cmp.Or(manual.Meant(word, known), hint))
+	return Usagef("%s has no command %q%s %s", c.Name, word, mark, cmp.Or(Meant(word, known), hint))
 }
 
 // CheckArguments is the Before of every command: it refuses arguments of a command that takes none, a second RUN, and

@@ -13,6 +13,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // Terminals tracks which client has which agent's session in a terminal: one at a time. It removes the output of
@@ -159,3 +162,163 @@ func (h *Claim) Resize(ctx context.Context, s control.Size) error {
 
 // End ends the output in an orderly way.
 func (h *Claim) End() { h.feed.End(io.EOF) }
+
+// Attachment is an agent's session in a client's terminal. It implements [control.Attachment].
+type Attachment struct {
+	opener  Opener
+	channel string
+	result  control.AttachResult
+	claim   *Claim
+	events  *BoardListener
+	over    chan struct{} // closed when the session was given back
+	ended   control.Ended // valid when over is closed
+	asked   sync.Once     // for giving it back
+}
+
+// await waits for the end of the session, and releases it.
+func (a *Attachment) await() {
+	defer a.release()
+	for {
+		select {
+		case e := <-a.events.Events():
+			if b, ok := e.Body.(contract.Takeover); ok && (b.State == "ended" || b.State == "failed") {
+				a.ended = endOf(b)
+				return
+			}
+		case <-a.opener.Loop.Done():
+			a.ended = control.Ended{Reason: runstore.ErrRunOver.Error()}
+			return
+		}
+	}
+}
+
+// endOf reports how a session ended.
+func endOf(b contract.Takeover) control.Ended {
+	return control.Ended{Reason: b.Reason, Words: b.Words, Files: b.Files}
+}
+
+// release lets others attach to the agent; a.ended is valid from then on.
+func (a *Attachment) release() {
+	a.claim.End()
+	a.events.Close()
+	a.opener.Terminals.Release(a.result.Agent, a.claim)
+	close(a.over)
+}
+
+// giveBack asks the loop to end the attachment.
+func (a *Attachment) giveBack() {
+	a.asked.Do(func() {
+		// A stuck loop keeps the session; a halt or the end of the run then ends it.
+		a.opener.Loop.Put(input.Command{Command: contract.Command{Ref: a.opener.Input.NewRef(),
+			Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
+	})
+}
+
+// Result implements [control.Attachment].
+func (a *Attachment) Result() control.AttachResult { return a.result }
+
+// Take implements [control.Attachment].
+func (a *Attachment) Take(ctx context.Context, p []byte) (int, error) { return a.claim.Take(ctx, p) }
+
+// Write implements [control.Attachment].
+func (a *Attachment) Write(ctx context.Context, p []byte) error { return a.claim.Write(ctx, p) }
+
+// Resize implements [control.Attachment].
+func (a *Attachment) Resize(ctx context.Context, s control.Size) error { return a.claim.Resize(ctx, s) }
+
+// Detach gives the session back.
+func (a *Attachment) Detach(ctx context.Context) control.Ended {
+	select {
+	case <-a.over:
+		return a.ended
+	default:
+	}
+	a.opener.Input.Go(a.giveBack) // until the loop has received it, or the run is over
+	select {
+	case <-a.over:
+		return a.ended
+	case <-ctx.Done():
+		return control.Ended{Reason: "the session is still being given back"}
+	}
+}
+
+// Opener opens sessions of a run's agents in the terminals of clients.
+type Opener struct {
+	Run       string
+	Terminals *Terminals
+	Loop      InputLoop
+	Input     *Sender
+	Board     *Board
+}
+
+// Attach opens an agent's session for a client named who, and reports its progress. If ctx ends first, it gives up.
+func (o Opener) Attach(
+	ctx context.Context, channel, who string, p control.AttachParams, progress func(string),
+) (*Attachment, error) {
+	claim, err := o.Terminals.Claim(p.Agent, who, p.Size, p.Term)
+	if err != nil {
+		return nil, err
+	}
+	ref := o.Input.NewRef()
+	events := o.Board.Subscribe(func(e contract.Event) bool {
+		_, takeover := e.Body.(contract.Takeover)
+		return takeover && e.ID == p.Agent || InputAnswers(e, ref)
+	})
+	a := &Attachment{opener: o, channel: channel, claim: claim, events: events, over: make(chan struct{})}
+	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
+	over, err := a.open(ctx, ref, progress)
+	if err != nil {
+		events.Close()
+		o.Terminals.Release(p.Agent, claim)
+		return nil, err
+	}
+	for _, agent := range o.Loop.Snapshot().Agents {
+		if agent.ID == p.Agent {
+			a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
+		}
+	}
+	if over {
+		a.release()
+	} else {
+		o.Input.Go(a.await)
+	}
+	return a, nil
+}
+
+// open asks the loop to open the terminal, and waits until it is open. over: it has ended since, or was given back
+// before it was open. The error is a *control.OpenError if the session could not be opened.
+func (a *Attachment) open(ctx context.Context, ref string, progress func(string)) (over bool, err error) {
+	o := a.opener
+	asked := o.Input.Later(input.Command{Command: contract.Command{Ref: ref,
+		Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
+	for {
+		select {
+		case e := <-a.events.Events():
+			switch b := e.Body.(type) {
+			case contract.Accepted:
+				progress(b.Message)
+			case contract.Rejected:
+				return false, errors.New(b.Message)
+			case contract.Takeover:
+				switch b.State {
+				case "open":
+					return false, nil
+				case "ended":
+					a.ended = endOf(b)
+					return true, nil
+				case "failed":
+					return false, &control.OpenError{Agent: a.result.Agent, Reason: b.Reason}
+				}
+			}
+		case <-o.Loop.Done():
+			return false, runstore.ErrRunOver
+		case <-ctx.Done():
+			o.Input.Go(func() { // after the request, however long that takes
+				if <-asked {
+					a.giveBack()
+				}
+			})
+			return false, fmt.Errorf("given up: %w", context.Cause(ctx))
+		}
+	}
+}

@@ -4,8 +4,14 @@ package runstore
 // can be explained, compared and repeated.
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -110,4 +116,231 @@ func DecisionText(d decider.Decision) string {
 		return d.Decision
 	}
 	return d.Decision + " " + d.Mode
+}
+
+// The values that an input file may use. Recorded inputs are not checked against them.
+var (
+	inputStatuses = []decider.DecisionStatus{decider.StatusSuccess, decider.StatusFailure, decider.StatusTimeout,
+		decider.StatusCancelled}
+	inputSteps      = []string{"pending", "in_progress", "complete", "failed", "skipped"}
+	inputCategories = []decider.DecisionCategory{
+		decider.ToolFailure, decider.ProviderError, decider.ValidationError, decider.TimeoutError,
+		decider.PermissionError, decider.AgentError, decider.UnknownError,
+	}
+)
+
+// check reports what is missing or makes no sense. A decider would treat half an input like a whole one.
+func (q DecisionQuestion) check() error {
+	if in := q.Evaluate; in != nil {
+		if err := checkExecution("lastExecution", in.LastExecution); err != nil {
+			return err
+		}
+		return checkInput(in.Task, in.Plan, in.History, in.AvailableAgents)
+	}
+	in := q.Select
+	if e := in.LastError; e != nil {
+		if err := oneOf("lastError.category", e.Category, inputCategories); err != nil {
+			return err
+		}
+	}
+	return checkInput(in.Task, in.Plan, in.History, in.AvailableAgents)
+}
+
+func checkInput(task string, plan *decider.DecisionPlan, history []decider.ExecutionSummary,
+	agents []decider.AgentDescription) error {
+	if strings.TrimSpace(task) == "" {
+		return errors.New("the member task is missing or empty")
+	}
+	if plan != nil {
+		if n := len(plan.Steps); plan.CurrentStepIndex < 0 || plan.CurrentStepIndex > n {
+			return fmt.Errorf("plan.currentStepIndex: %d, want 0 to %d: it is counted from 0, and %d when all steps "+
+				"are over", plan.CurrentStepIndex, n, n)
+		}
+		for i, s := range plan.Steps {
+			if err := oneOf(fmt.Sprintf("plan.steps[%d].status", i), s.Status, inputSteps); err != nil {
+				return err
+			}
+		}
+	}
+	for i, e := range history {
+		if err := checkExecution(fmt.Sprintf("history[%d]", i), e); err != nil {
+			return err
+		}
+	}
+	seen := map[string]bool{}
+	for i, a := range agents {
+		switch {
+		case a.Name == "":
+			return fmt.Errorf("availableAgents[%d].name is missing", i)
+		case seen[a.Name]:
+			return fmt.Errorf("availableAgents[%d].name: there are two %q", i, a.Name)
+		}
+		seen[a.Name] = true
+	}
+	return nil
+}
+
+func checkExecution(where string, e decider.ExecutionSummary) error {
+	if e.Agent == "" {
+		return errors.New(where + ".agent is missing")
+	}
+	if err := oneOf(where+".status", e.Status, inputStatuses); err != nil {
+		return err
+	}
+	if e.Error == nil {
+		return nil
+	}
+	return oneOf(where+".error.category", e.Error.Category, inputCategories)
+}
+
+func oneOf[T ~string](where string, value T, known []T) error {
+	if slices.Contains(known, value) {
+		return nil
+	}
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	return fmt.Errorf("%s: %q, want one of %s", where, value, strings.Join(words, ", "))
+}
+
+// jsonProblem rewrites an error of encoding/json in terms of JSON instead of Go types.
+func jsonProblem(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	want := "an object"
+	switch wrong.Type.Kind() {
+	case reflect.Slice, reflect.Array:
+		want = "a list"
+	case reflect.String:
+		want = "a text"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+	case reflect.Float64:
+		want = "a number"
+	}
+	where := ""
+	if wrong.Field != "" {
+		where = wrong.Field + ": "
+	}
+	return fmt.Errorf("%swant %s, not %s", where, want, jsonKind(wrong.Value))
+}
+
+// jsonKind translates encoding/json's array, bool, number, object and string.
+func jsonKind(value string) string {
+	switch value {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "string":
+		return "a text"
+	case "bool":
+		return "true or false"
+	}
+	if _, digits, ok := strings.Cut(value, " "); ok { // number 1.5
+		return digits
+	}
+	return "a " + value
+}
+
+// DecisionQuestion is an input of a decision. Exactly one member is set.
+type DecisionQuestion struct {
+	Select   *decider.SelectAgentInput
+	Evaluate *decider.EvaluateProgressInput
+}
+
+// Point returns the decision point of the question.
+func (q DecisionQuestion) Point() decider.DecisionPoint {
+	if q.Evaluate != nil {
+		return decider.PointEvaluate
+	}
+	return decider.PointSelect
+}
+
+// Input returns the input that is set.
+func (q DecisionQuestion) Input() any {
+	if q.Evaluate != nil {
+		return q.Evaluate
+	}
+	return q.Select
+}
+
+// Prompt renders the prompt for a model with a set of templates.
+func (q DecisionQuestion) Prompt(set *decider.PromptSet) (system, prompt string, err error) {
+	if q.Evaluate != nil {
+		return set.Evaluate(*q.Evaluate)
+	}
+	return set.Select(*q.Select)
+}
+
+// Ask asks a decider.
+func (q DecisionQuestion) Ask(ctx context.Context, d decider.Decider) (decider.Decision, error) {
+	if q.Evaluate != nil {
+		return d.EvaluateProgress(ctx, *q.Evaluate)
+	}
+	return d.SelectAgent(ctx, *q.Select)
+}
+
+// QuestionOf reads a recorded input. It ignores unknown members: an input with one more member is not a new kind of
+// input.
+func QuestionOf(p decider.DecisionPoint, raw json.RawMessage) (DecisionQuestion, error) {
+	var q DecisionQuestion
+	switch p {
+	case decider.PointSelect:
+		q.Select = new(decider.SelectAgentInput)
+	case decider.PointEvaluate:
+		q.Evaluate = new(decider.EvaluateProgressInput)
+	default:
+		return q, fmt.Errorf("no input is built at %q", p)
+	}
+	if len(raw) == 0 {
+		return q, errors.New("no input was recorded")
+	}
+	if err := json.Unmarshal(raw, q.Input()); err != nil {
+		return q, fmt.Errorf("read the input: %w", err)
+	}
+	return q, nil
+}
+
+// ParseQuestion reads an input from a file and derives its kind from its members. The input may be in the member
+// `input`, as in explanations. A misspelled member is an error, because the author of the file expects it to have
+// an effect.
+func ParseQuestion(raw []byte) (DecisionQuestion, error) {
+	members, err := membersOf(raw)
+	if inner, ok := members["input"]; ok && err == nil {
+		raw = inner
+		members, err = membersOf(raw)
+	}
+	if err != nil {
+		return DecisionQuestion{}, err
+	}
+	var q DecisionQuestion
+	switch {
+	case members["lastExecution"] != nil:
+		q.Evaluate = new(decider.EvaluateProgressInput)
+	case members["availableAgents"] != nil:
+		q.Select = new(decider.SelectAgentInput)
+	default:
+		return q, errors.New("an input has the member lastExecution (to evaluate progress) or availableAgents (to " +
+			"select an agent)")
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(q.Input()); err != nil {
+		return q, jsonProblem(err)
+	}
+	return q, q.check()
+}
+
+func membersOf(raw []byte) (map[string]json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, fmt.Errorf("want one JSON object: %w", jsonProblem(err))
+	}
+	return members, nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
@@ -158,9 +157,9 @@ func ConfigSchema() ([]byte, error) {
 		if s.Flagged {
 			continue
 		}
-		doc := manual.FlagDoc(s.Flag())
+		doc := command.FlagDoc(s.Flag())
 		p := map[string]any{"description": doc.About}
-		if words := manual.Choices(doc.Value); words != nil {
+		if words := command.Choices(doc.Value); words != nil {
 			p["enum"] = words
 		}
 		switch s.Kind {

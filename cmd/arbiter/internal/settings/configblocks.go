@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -71,7 +70,7 @@ func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
 			if !ok {
 				known := slices.Sorted(maps.Keys(block))
 				hint := "it takes " + strings.Join(known, ", ")
-				if meant := manual.Meant(inner.Key, known); meant != "" {
+				if meant := command.Meant(inner.Key, known); meant != "" {
 					hint = meant
 				}
 				return nil, command.Usagef("%s:%d: %s: unknown key %q; %s", file, inner.KeyLine, f.Key, inner.Key, hint)
@@ -91,7 +90,7 @@ func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
 				name)
 		}
 		hint := "arbiter schema config lists the settings"
-		if meant := manual.Meant(f.Key, configKeys()); meant != "" {
+		if meant := command.Meant(f.Key, configKeys()); meant != "" {
 			hint = meant
 		}
 		return nil, command.Usagef("%s:%d: unknown setting %q; %s", file, f.KeyLine, f.Key, hint)

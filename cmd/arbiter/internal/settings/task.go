@@ -12,7 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -37,7 +36,7 @@ func readTask(c *cli.Context) (string, error) {
 		return "", command.Usagef("%s is empty: give the text of the task", from)
 	}
 	if c.NArg() > 1 && !command.LikeCommand(c) {
-		if i := slices.IndexFunc(c.Args().Slice(), manual.IsFlag); i > 0 {
+		if i := slices.IndexFunc(c.Args().Slice(), command.IsFlag); i > 0 {
 			return "", command.Usagef("flags go before the requirements file: %s comes after %s", c.Args().Get(i),
 				c.Args().First())
 		}

@@ -10,18 +10,17 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 )
 
 // UsageProblem rewrites an error of the flag parser in plain words.
 func UsageProblem(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
-	known := map[string]manual.Flag{}
-	for _, doc := range manual.Flags(c.Command) {
+	known := map[string]command.Flag{}
+	for _, doc := range command.Flags(c.Command) {
 		known["--"+doc.Name] = doc
 	}
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
-		meant := manual.Meant("--"+name, slices.Sorted(maps.Keys(known)))
+		meant := command.Meant("--"+name, slices.Sorted(maps.Keys(known)))
 		return command.Usagef("unknown flag %s%s", dashed(name), strings.TrimSuffix("; "+meant, "; "))
 	}
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {

@@ -15,7 +15,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
@@ -32,7 +31,7 @@ const completes = 500 * time.Millisecond
 // CompletionCommand is `arbiter completion`.
 func CompletionCommand(e command.Env) *cli.Command {
 	return &cli.Command{
-		Name: "completion", Usage: "print a shell's completion script", ArgsUsage: strings.Join(manual.Shells, "|"),
+		Name: "completion", Usage: "print a shell's completion script", ArgsUsage: strings.Join(command.Shells, "|"),
 		Description: strings.TrimSpace(`
 Your shell then completes commands, flags and their values: also ids of runs, agents, modes and
 scenarios. It asks arbiter at each Tab, so the script stays valid after an update.
@@ -42,9 +41,9 @@ scenarios. It asks arbiter at each Tab, so the script stays valid after an updat
   arbiter completion fish > ~/.config/fish/completions/arbiter.fish`),
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return command.Usagef("completion: give one shell: %s", strings.Join(manual.Shells, ", "))
+				return command.Usagef("completion: give one shell: %s", strings.Join(command.Shells, ", "))
 			}
-			text, err := manual.Script(c.Args().First())
+			text, err := command.ShellScript(c.Args().First())
 			if err != nil {
 				return command.Usagef("%v", err)
 			}
@@ -59,12 +58,12 @@ scenarios. It asks arbiter at each Tab, so the script stays valid after an updat
 func Complete(e command.Env, app func() *cli.App, args []string) int {
 	defer func() { _ = recover() }()
 	args = append(args, "", "", "")
-	manual.Complete(e.Stdout, app(), args[0], args[1], args[2], offered)
+	command.Complete(e.Stdout, app(), args[0], args[1], args[2], offered)
 	return 0
 }
 
 // offered returns the completions for the value of a flag or an argument.
-func offered(h *manual.Line, what string) (o manual.Offer) {
+func offered(h *command.Line, what string) (o command.Offer) {
 	listed := h.Word[:strings.LastIndexByte(h.Word, ',')+1] // what the word has of a list
 	switch what {
 	case "DIR":
@@ -84,7 +83,7 @@ func offered(h *manual.Line, what string) (o manual.Offer) {
 	case "SCENARIO":
 		for _, name := range rehearsal.BuiltinNames() {
 			if s, err := rehearsal.Builtin(name); err == nil {
-				o.Words = append(o.Words, manual.Entry{Term: name, Text: s.Title})
+				o.Words = append(o.Words, command.Entry{Term: name, Text: s.Title})
 			}
 		}
 		o.Files = h.Flag != nil // user-defined ones
@@ -93,7 +92,7 @@ func offered(h *manual.Line, what string) (o manual.Offer) {
 		if abs, err := filepath.Abs(expandHome(place)); err == nil {
 			_, trusted := h.Given["trust"]
 			for _, a := range agents.Discover(agents.UserPlaces(abs, trusted, os.Getenv)).Agents {
-				o.Words = append(o.Words, manual.Entry{Term: a.Name, Text: sanitize.Line(a.Description, 200)})
+				o.Words = append(o.Words, command.Entry{Term: a.Name, Text: sanitize.Line(a.Description, 200)})
 			}
 		}
 	case "NUMBER":
@@ -113,22 +112,22 @@ func offered(h *manual.Line, what string) (o manual.Offer) {
 				func(way string) bool { return strings.Contains(listed, way) })...)
 	case "COMMAND":
 		for _, c := range h.Command.VisibleCommands() {
-			o.Words = append(o.Words, manual.Entry{Term: c.Name, Text: c.Usage})
+			o.Words = append(o.Words, command.Entry{Term: c.Name, Text: c.Usage})
 		}
 	}
 	return o
 }
 
 // wordsCompletion returns possible ends of a list that begins with before.
-func wordsCompletion(before string, ends ...string) (list []manual.Entry) {
+func wordsCompletion(before string, ends ...string) (list []command.Entry) {
 	for _, end := range ends {
-		list = append(list, manual.Entry{Term: before + end})
+		list = append(list, command.Entry{Term: before + end})
 	}
 	return list
 }
 
 // offeredHosts returns the names that --hosts accepts, from the configuration that the command line names.
-func offeredHosts(h *manual.Line) []string {
+func offeredHosts(h *command.Line) []string {
 	file := settings.UserConfig(expandHome(h.Given["config"]))
 	src, err := command.ReadFile(file, command.MaxSource)
 	if err != nil {
@@ -150,7 +149,7 @@ func expandHome(path string) string {
 
 // statePlace returns the state directory that a command line names, or "" if it does not exist: completion creates
 // nothing.
-func statePlace(h *manual.Line) string {
+func statePlace(h *command.Line) string {
 	dir, err := command.StatePath(expandHome(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
 	if err != nil {
 		return ""
@@ -162,7 +161,7 @@ func statePlace(h *manual.Line) string {
 }
 
 // openRuns opens the state directory that a command line names; nil: there is none.
-func openRuns(h *manual.Line) *runstore.Runs {
+func openRuns(h *command.Line) *runstore.Runs {
 	dir := statePlace(h)
 	if dir == "" {
 		return nil
@@ -174,7 +173,7 @@ func openRuns(h *manual.Line) *runstore.Runs {
 	return &runstore.Runs{Store: store, Root: dir}
 }
 
-func offeredRuns(h *manual.Line) (list []manual.Entry) {
+func offeredRuns(h *command.Line) (list []command.Entry) {
 	store := openRuns(h)
 	if store == nil {
 		return nil
@@ -190,12 +189,12 @@ func offeredRuns(h *manual.Line) (list []manual.Entry) {
 		if len(h.Word) > len(run) {
 			run = info.Run
 		}
-		list = append(list, manual.Entry{Term: run, Text: runstore.Status(info) + ": " + sanitize.Line(info.Title, 60)})
+		list = append(list, command.Entry{Term: run, Text: runstore.Status(info) + ": " + sanitize.Line(info.Title, 60)})
 	}
 	return list
 }
 
-func offeredGrants(h *manual.Line) (list []manual.Entry) {
+func offeredGrants(h *command.Line) (list []command.Entry) {
 	dir := statePlace(h)
 	place, err := filepath.Abs(expandHome(cmp.Or(h.Given["cwd"], ".")))
 	if dir == "" || err != nil {
@@ -209,7 +208,7 @@ func offeredGrants(h *manual.Line) (list []manual.Entry) {
 	kept, _, _ := store.Load()
 	for i, g := range kept {
 		list = append(list,
-			manual.Entry{Term: fmt.Sprint(i + 1), Text: GrantLine{Rule: g.Rule, Tool: g.Tool,
+			command.Entry{Term: fmt.Sprint(i + 1), Text: GrantLine{Rule: g.Rule, Tool: g.Tool,
 				Action: g.Action}.Text()})
 	}
 	return list

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -14,7 +14,7 @@ import (
 
 // meantRun returns the status of the live run that a command line means: the one in --session or the first
 // argument, or else the run of this directory.
-func meantRun(h *manual.Line) (st control.Status) {
+func meantRun(h *command.Line) (st control.Status) {
 	store := openRuns(h)
 	if store == nil {
 		return st
@@ -38,31 +38,31 @@ func meantRun(h *manual.Line) (st control.Status) {
 	return st
 }
 
-func offeredAgents(h *manual.Line) (list []manual.Entry) {
+func offeredAgents(h *command.Line) (list []command.Entry) {
 	for _, a := range meantRun(h).Agents {
-		list = append(list, manual.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Status, 60)})
+		list = append(list, command.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Status, 60)})
 	}
 	return list
 }
 
 // offeredRequests returns the pending permission requests, and the word for all of them.
-func offeredRequests(h *manual.Line) (list []manual.Entry) {
+func offeredRequests(h *command.Line) (list []command.Entry) {
 	for _, i := range meantRun(h).Inbox {
 		if i.Kind == string(supervisor.InboxPermission) {
-			list = append(list, manual.Entry{Term: i.ID, Text: sanitize.Line(i.Agent+", "+i.Text, 60)})
+			list = append(list, command.Entry{Term: i.ID, Text: sanitize.Line(i.Agent+", "+i.Text, 60)})
 		}
 	}
 	if len(list) > 0 {
-		list = append(list, manual.Entry{Term: AllRequests, Text: "every open request"})
+		list = append(list, command.Entry{Term: AllRequests, Text: "every open request"})
 	}
 	return list
 }
 
 // offeredOptions returns the options of the inbox items that wait for a choice.
-func offeredOptions(h *manual.Line) (list []manual.Entry) {
+func offeredOptions(h *command.Line) (list []command.Entry) {
 	for _, i := range meantRun(h).Inbox {
 		for _, option := range i.Choices {
-			list = append(list, manual.Entry{Term: option, Text: sanitize.Line(i.Text, 60)})
+			list = append(list, command.Entry{Term: option, Text: sanitize.Line(i.Text, 60)})
 		}
 	}
 	return list

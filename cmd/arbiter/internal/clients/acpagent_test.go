@@ -1,0 +1,279 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients/acpschema"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+var freeze = flag.Bool("freeze", false, "write the golden files")
+
+func lineOf(e contract.Event, name func(string) string) string {
+	return name(e.ID) + ": " + e.Body.EventName()
+}
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+func message(id, from, to, kind, text string) contract.Event {
+	return contract.Event{ID: from, Body: contract.Message{MessageID: id, From: from, To: to, Kind: kind, Text: text}}
+}
+
+// story has events of every kind that is mapped.
+var story = []contract.Event{
+	{ID: "supervisor", Body: contract.Session{Session: "run", CWD: "/w", Permissions: "ask"}},
+	{ID: "arbiter", Body: contract.Spawn{Name: "The Arbiter", Prompt: "Make it"}},
+	message("m1", "human", "arbiter", "task", "Make it"),
+	{ID: "arbiter", Body: contract.Context{Tokens: 10, Window: 100}},
+	{ID: "arbiter", Body: contract.Assistant{Text: "Let me see."}},
+	{ID: "arbiter", Body: contract.ToolUse{Tool: "mcp__arbiter__set_plan", Input: raw(`{}`), ToolUse: "t0"}},
+	{ID: "arbiter", Body: contract.ToolResult{ToolUse: "t0", Text: "done"}},
+	{ID: "arbiter", Body: contract.Turn{CostUSD: 0.5, Outcome: "done"}},
+	{ID: "arbiter", Body: contract.Decision{Decision: "ADDRESS_HUMAN", Reason: "No name."}},
+	{ID: "arbiter", Body: contract.Question{Text: "What name?", Question: "question-1"}},
+	{ID: "arbiter", Body: contract.Question{Text: "What name?", Question: "question-1"}}, // after a resume
+	message("m2", "human", "arbiter", "answer", "dawn"),
+	{ID: "supervisor", Body: contract.Plan{Steps: []contract.Step{{Text: "a", Status: "done"},
+		{Text: "b", Status: "active"}, {Text: "c", Status: "failed"}, {Text: "d", Status: "pending"}}}},
+	{ID: "orch-1", Body: contract.Spawn{Name: "Orchestrator I", Mode: "builder", Prompt: "Write it."}},
+	{ID: "orch-1", Body: contract.Workspace{Dir: "/trees/orch-1", Isolation: "worktree"}},
+	message("m3", "arbiter", "orch-1", "brief", "Write it."),
+	{ID: "orch-1", Body: contract.Delivered{MessageID: "m3"}},
+	{ID: "orch-1", Body: contract.Context{Tokens: 20, Window: 100}},
+	{ID: "orch-1", Body: contract.Assistant{Text: "I read."}},
+	{ID: "orch-1", Body: contract.Assistant{Text: "I look.", Subagent: "t1"}},
+	{ID: "orch-1", Body: contract.ToolUse{Tool: "Read", Input: raw(`{"file_path":"a.go","offset":3}`), ToolUse: "t1"}},
+	{ID: "orch-1", Body: contract.ToolResult{ToolUse: "t1", Text: "# no title\n```\ncode"}},
+	{ID: "orch-1", Body: contract.ToolUse{Tool: "Edit", ToolUse: "t2",
+		Input: raw(`{"file_path":"/w/a.go","old_string":"x","new_string":""}`)}},
+	{ID: "orch-1", Body: contract.ToolResult{ToolUse: "t2", Text: "The file was changed."}},
+	{ID: "orch-1", Body: contract.ToolUse{Tool: "Write", ToolUse: "t3",
+		Input: raw(`{"file_path":"/w/b","content":"b\u001b[2J"}`)}},
+	{ID: "orch-1", Body: contract.ToolResult{ToolUse: "t3", Text: "No such directory", IsError: true}},
+	{ID: "orch-1", Body: contract.Plan{Tasks: []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "own",
+		Status: "skipped"}}}}}},
+	{ID: "orch-1", Body: contract.ToolUse{Tool: "Bash", Input: raw(`{"command":"git push \u003e a"}`), ToolUse: "t4"}},
+	{ID: "orch-1", Body: contract.PermissionRequest{Request: "perm-1", Tool: "Bash",
+		Input: raw(`{ "command": "git push > a" }`)}},
+	{ID: "orch-1", Body: contract.Permission{Request: "perm-1", Behavior: "allow", By: "human"}},
+	{ID: "orch-1", Body: contract.ToolResult{ToolUse: "t4", Text: "pushed"}},
+	{ID: "orch-1", Body: contract.PermissionRequest{Request: "perm-2", Tool: "Bash", Input: raw(`{"command":"rm"}`)}},
+	{ID: "orch-1", Body: contract.Permission{Request: "perm-2", Behavior: "deny", By: "human"}},
+	{ID: "orch-1", Body: contract.Permission{Request: "perm-3", Behavior: "allow", By: "rule"}},
+	message("m4", "human", "orch-1", "note", "Be quick."),
+	{ID: "orch-1", Body: contract.Compact{Trigger: "auto", Blocked: true}},
+	{ID: "orch-1", Body: contract.Retry{Attempt: 1, Reason: "529"}},
+	{ID: "supervisor", Body: contract.Notice{Text: "All is well."}},
+	{ID: "orch-1", Body: contract.Handoff{From: "orch-1", To: "orch-2", Document: &verdict.Document{}}},
+	{ID: "orch-1", Body: contract.Turn{CostUSD: 0.25, Outcome: "interrupted"}},
+	{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Prompt: "Go on.", SuccessorOf: "orch-1"}},
+	{ID: "orch-1", Body: contract.Done{Reason: "handoff"}},
+	message("m5", "orch-2", "arbiter", "done", "It stands."),
+	message("m6", "supervisor", "arbiter", "notice", "So."),
+	{ID: "orch-2", Body: contract.ToolUse{Tool: "Bash", Input: raw(`{"command":"sleep 9"}`), ToolUse: "t5"}},
+	{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Generation: 2, Resumed: true}},
+	{ID: "orch-2", Body: contract.Error{Category: "crash", Message: "It crashed.",
+		RecoveryOptions: []string{"retry", "skip"}}},
+	{ID: "orch-2", Body: contract.ToolUse{Tool: "WebFetch", ToolUse: "t6",
+		Input: raw(`{"url":"https://example.org"}`)}},
+	{ID: "arbiter", Body: contract.Cost{RunCostUSD: 1.5}},
+	message("m7", "arbiter", "human", "complete", "Done."),
+	{ID: "supervisor", Body: contract.Result{Status: "needs_input", Summary: "It is there.", CostUSD: 1.75}},
+	{ID: "supervisor", Body: contract.Unknown{Name: "later", Raw: raw(`{}`)}},
+}
+
+// TestMapping compares what each event becomes with the golden files and the schema: for a client of version 1, and
+// for one with all later features.
+func TestMapping(t *testing.T) {
+	for name, can := range map[string]features{
+		"plain": {}, "subagents": {subagents: true, notices: true, compaction: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checker, err := acpschema.New(can.subagents)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := newMapper("run", can, lineOf)
+			var got bytes.Buffer
+			for _, e := range story {
+				got.WriteString("# " + e.ID + " " + e.Body.EventName() + "\n")
+				for _, f := range m.add(e) {
+					line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": methodUpdate, "params": f})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := checker.Check(true, line); err != nil {
+						t.Error(err)
+					}
+					short, _ := json.Marshal(f)
+					got.Write(append(short, '\n'))
+				}
+			}
+			path := filepath.Join("testdata", name+".txt")
+			if *freeze {
+				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), got.String()); d != "" {
+				t.Errorf("go test -freeze writes it anew\n%s", d)
+			}
+		})
+	}
+}
+
+// TestOfUnstable: a client that has not announced subagents, notices and compaction receives none of them.
+func TestOfUnstable(t *testing.T) {
+	m := newMapper("run", features{}, lineOf)
+	for _, e := range story {
+		for _, f := range m.add(e) {
+			switch f.Update.(type) {
+			case subagentUpdate, acpBetween, acpNotice, compaction:
+				t.Errorf("%s: %+v", e.Body.EventName(), f)
+			}
+			if f.SessionID != "run" {
+				t.Errorf("%s is sent to %s", e.Body.EventName(), f.SessionID)
+			}
+		}
+	}
+}
+
+// TestARehearsalHasNoCost: an editor would show a simulated cost as a real one.
+func TestARehearsalHasNoCost(t *testing.T) {
+	for _, rehearsal := range []bool{false, true} {
+		m := newMapper("run", features{}, lineOf)
+		var last *usage
+		for _, b := range []contract.Body{contract.Session{Session: "run", CWD: "/w", Rehearsal: rehearsal},
+			contract.Spawn{Name: "The Arbiter"}, contract.Turn{CostUSD: 0.5}, contract.Context{Tokens: 10, Window: 100}} {
+			for _, f := range m.add(contract.Event{ID: contract.Arbiter, Body: b}) {
+				if u, ok := f.Update.(usage); ok {
+					last = &u
+				}
+			}
+		}
+		if last == nil || (last.Cost == nil) != rehearsal {
+			t.Errorf("rehearsal %v: the client is shown %+v", rehearsal, last)
+		}
+	}
+}
+
+// TestNamesWithHosts: the name of an agent on another host includes the host.
+func TestNamesWithHosts(t *testing.T) {
+	m := newMapper("run", features{}, lineOf)
+	m.add(contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: "box"}})
+	if got := m.name("orch-2"); got != "Orchestrator II @box" {
+		t.Errorf("it is called %q", got)
+	}
+}
+
+// TestPromptText: advertised content is accepted; anything else is refused with advice.
+func TestPromptText(t *testing.T) {
+	code, none := "x := 1", ""
+	text := func(s string) contentBlock { return contentBlock{Type: "text", Text: s} }
+	link := func(uri string) contentBlock { return contentBlock{Type: "resource_link", URI: uri} }
+	file := func(text *string) contentBlock {
+		return contentBlock{Type: "resource", Resource: &resource{URI: "file:///a.go", Text: text}}
+	}
+	for name, c := range map[string]struct {
+		blocks     []contentBlock
+		want, fail string
+	}{
+		"text":            {blocks: []contentBlock{text(" Do it ")}, want: "Do it"},
+		"parts":           {blocks: []contentBlock{text("Do "), text("it")}, want: "Do it"},
+		"a file":          {blocks: []contentBlock{link("file:///a%20b.go")}, want: "/a b.go"},
+		"lines of a file": {blocks: []contentBlock{link("file:///a.go#L3")}, want: "/a.go#L3"},
+		"a page":          {blocks: []contentBlock{link("https://a.org/")}, want: "https://a.org/"},
+		"text of a file": {blocks: []contentBlock{text("See"), file(&code)},
+			want: "See\n\n/a.go:\n```\nx := 1\n```"},
+		"an empty file": {blocks: []contentBlock{file(&none)}, want: "/a.go:\n```\n\n```"},
+		"bytes":         {blocks: []contentBlock{file(nil)}, fail: "is not text"},
+		"an image":      {blocks: []contentBlock{{Type: "image"}}, fail: `content of type "image"`},
+		"nothing":       {fail: "the prompt is empty"},
+		"too much":      {blocks: []contentBlock{text(strings.Repeat("a", maxPrompt+1))}, fail: "put it into a file"},
+	} {
+		got, err := promptText(c.blocks)
+		if got != c.want || (err == nil) != (c.fail == "") || err != nil && !strings.Contains(err.Error(), c.fail) {
+			t.Errorf("%s: %.80q, %v", name, got, err)
+		}
+	}
+}
+
+// TestAnswers: a prompt continues stopped work, chooses an offered option, or else is a message.
+func TestAnswers(t *testing.T) {
+	inbox := func(i ...control.InboxItem) control.Status { return control.Status{Inbox: i} }
+	question := control.InboxItem{ID: "question-1", Kind: "question"}
+	parked := control.InboxItem{Kind: "recovery", Choices: []string{"retry", "cancel"}}
+	failed := control.InboxItem{Kind: "recovery", Choices: []string{"retry", "skip"}, Optional: true}
+	choose := func(option string) []contract.CommandBody {
+		return []contract.CommandBody{contract.Choose{Option: option}}
+	}
+	note, steer := contract.Say{Text: "go"}, contract.Say{Text: "go", Strength: contract.Steer}
+	for name, c := range map[string]struct {
+		st   control.Status
+		text string
+		want []contract.CommandBody
+	}{
+		"at work":    {control.Status{}, "go", []contract.CommandBody{steer}},
+		"a question": {inbox(question), "go", []contract.CommandBody{note}},
+		"paused":     {control.Status{Paused: true}, "go", []contract.CommandBody{note, contract.Continue{}}},
+		"halted":     {control.Status{Paused: true, Halted: true}, "go", []contract.CommandBody{contract.Continue{}, note}},
+		"a choice":   {inbox(parked), "Cancel.", choose("cancel")},
+		"a message to one that is parked": {inbox(parked), "go",
+			[]contract.CommandBody{contract.Choose{Option: "retry"}, note}},
+		"an agent that failed":     {inbox(failed), "go", []contract.CommandBody{steer}},
+		"what becomes of its work": {inbox(failed), "skip", choose("skip")},
+		"an answer that sounds like it": {inbox(failed, question), "skip",
+			[]contract.CommandBody{contract.Say{Text: "skip"}}},
+	} {
+		if d := cmp.Diff(c.want, answers(c.st, c.text)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// TestLines: a line that is not a message is refused, and the next one is read. A line without end closes the
+// connection.
+func TestLines(t *testing.T) {
+	in := "\n  \r\nnonsense\n[1]\n{\"method\":\"a\"}\n" + strings.Repeat("x", acpMaxLine+1)
+	var out bytes.Buffer
+	s := newStream(io.MultiReader(strings.NewReader(in)), &out)
+	var v struct{ Method string }
+	if err := s.ReadObject(&v); err != nil || v.Method != "a" {
+		t.Fatalf("%v, %v", v, err)
+	}
+	got := out.String()
+	if strings.Count(got, "\n") != 2 || !strings.Contains(got, `"id":null,"error":{"code":-32700`) ||
+		!strings.Contains(got, "-32600") {
+		t.Errorf("refused: %s", got)
+	}
+	if err := s.ReadObject(&v); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("a line without an end: %v", err)
+	}
+}
+
+// TestModes: allow-all can be chosen only if the risk was accepted, or if the run is in that mode already.
+func TestModes(t *testing.T) {
+	careful, reckless := ACPConfig{}, ACPConfig{AcceptRisk: true}
+	if careful.canChoose(allowAll, "ask") || !careful.canChoose(allowAll, allowAll) ||
+		!reckless.canChoose(allowAll, "ask") {
+		t.Error("allow-all")
+	}
+	if careful.canChoose("plan", "ask") || len(careful.options("ask")[0].Options) != 3 {
+		t.Errorf("%+v", careful.options("ask"))
+	}
+}

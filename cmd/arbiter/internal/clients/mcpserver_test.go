@@ -1,0 +1,922 @@
+package clients
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// TestALongRequestIsNotAllowedInAForm: a request that is not shown completely can only be denied.
+func TestALongRequestIsNotAllowedInAForm(t *testing.T) {
+	request := contract.PermissionRequest{Suggestions: []string{"Bash(x)"}}
+	f := permissionForm("", strings.Repeat("x", maxForm+1), request, "")
+	if len(f.message) > maxForm+300 || !strings.Contains(f.message, "cut here") {
+		t.Errorf("the message has %d bytes", len(f.message))
+	}
+	for _, o := range f.options {
+		if permit, ok := o.command.(contract.Permit); ok && permit.Behavior != "deny" {
+			t.Errorf("it can be answered with %q", o.label)
+		}
+	}
+	if f.command(accepts("Decide in a terminal", "")) != nil {
+		t.Error("a decision in a terminal is none here")
+	}
+}
+
+// TestRulesAreOfferedToTheLetter: a rule that would be displayed differently is not offered.
+func TestRulesAreOfferedToTheLetter(t *testing.T) {
+	rules := []string{"Bash(a\u202eb)", "Bash(ok)", "Bash(no)"}
+	f := permissionForm("", "x", contract.PermissionRequest{Suggestions: rules}, "")
+	var labels []string
+	for _, o := range f.options {
+		labels = append(labels, o.label)
+	}
+	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny"
+	if got := strings.Join(labels, "|"); got != want {
+		t.Errorf("offered: %s, want %s", got, want)
+	}
+	for _, res := range []string{"", "allow once", "Always allow here: Bash(no)"} {
+		if c := f.command(accepts(res, "")); c != nil {
+			t.Errorf("%q means %+v", res, c)
+		}
+	}
+}
+
+// TestFormShowsThatThereIsMore: a client may show only the first lines of a form.
+func TestFormShowsThatThereIsMore(t *testing.T) {
+	for lines, more := range map[int]bool{1: false, shownLines: false, shownLines + 1: true} {
+		text := compact("Asks:\n\n" + strings.Repeat("x\n \n", lines-1))
+		f := permissionForm("Run 4be1c2d0: ", text, contract.PermissionRequest{}, "arbiter status 4be1c2d0")
+		first, _, _ := strings.Cut(f.message, "\n")
+		if strings.Contains(first, "lines; in full: arbiter status 4be1c2d0") != more {
+			t.Errorf("%d lines: %q", lines, f.message)
+		}
+	}
+}
+
+// mcpWaitTimeout is only a deadline for failures.
+const mcpWaitTimeout = time.Minute
+
+const theRun = "4be1c2d0-0000-4000-8000-000000000000"
+
+// world is the run of a test: its directory, its event log, and the process that plays it.
+type world struct {
+	t    *testing.T
+	dir  string
+	path string // of the event log
+	sock string
+
+	mu       sync.Mutex
+	info     journal.Info
+	status   control.Status
+	chain    journal.LogChain
+	seq      uint64
+	refuse   error // of Dial
+	commands []contract.CommandBody
+	changed  chan struct{} // closed and replaced when something has happened
+	server   *control.Server
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "mcp-") // a socket's path must be short
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w := &world{t: t, dir: dir, path: filepath.Join(dir, journal.LogName), sock: filepath.Join(dir, "s"),
+		changed: make(chan struct{})}
+	w.info.Run, w.info.CWD, w.info.Live, w.info.Unfinished = theRun, dir, true, true
+	w.status = control.Status{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing", LogLines: 7}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: w.sock, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server = control.Serve(l, service{w}, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { _ = w.server.Close() }) // it may have ended already
+	w.happens(contract.Session{Session: theRun, CWD: dir})
+	return w
+}
+
+// happens adds an event to the log, and notifies the clients of the run.
+func (w *world) happens(b contract.Body) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := b.(contract.Session); ok {
+		w.seq = 0
+	}
+	w.seq++
+	now := time.Now()
+	line, err := contract.EncodeLine(nil, w.seq, now, contract.Event{ID: "orch-1", Body: b})
+	var raw []byte
+	if err == nil {
+		raw, err = w.chain.Append(nil, journal.LogContent{At: now, Line: line[:len(line)-1]})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.Write(raw)
+		_ = f.Close()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.notify()
+}
+
+// notify wakes the waiters. The caller holds mu.
+func (w *world) notify() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// message lets an agent say something that a model receives.
+func (w *world) message(text string) {
+	w.t.Helper()
+	w.happens(contract.Message{From: "orch-1", To: "arbiter", Kind: "progress", Text: text})
+}
+
+// waits adds an item to the inbox.
+func (w *world) waits(i control.InboxItem) {
+	w.t.Helper()
+	w.happens(contract.Question{Text: i.Text})
+	w.do(func() {
+		i.Since = time.Now()
+		w.status.Inbox = append(w.status.Inbox, i)
+	})
+}
+
+// asks adds a permission request to the inbox.
+func (w *world) asks(id, command string, rules ...string) {
+	w.t.Helper()
+	raw, err := json.Marshal(contract.PermissionRequest{Request: id, Tool: "Bash", Action: "hash-" + id,
+		Input: json.RawMessage(fmt.Sprintf(`{"command":%q}`, command)), Suggestions: rules})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.waits(
+		control.InboxItem{ID: id, Kind: string(supervisor.InboxPermission), Agent: "orch-1", Text: "Bash", Request: raw},
+	)
+}
+
+func (w *world) do(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+	w.notify()
+}
+
+// answer removes an item from the inbox.
+func (w *world) answer(id string) {
+	w.do(func() {
+		w.status.Inbox = slices.DeleteFunc(slices.Clone(w.status.Inbox),
+			func(i control.InboxItem) bool { return i.ID == id })
+	})
+}
+
+// given returns the commands received so far.
+func (w *world) given() []contract.CommandBody {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.commands)
+}
+
+// ends ends the process of the run.
+func (w *world) ends() {
+	w.do(func() { w.info.Live = false })
+	_ = w.server.Close()
+}
+
+// List, Find, Dial, Start, Resume, Log and Report implement Runs.
+func (w *world) List() ([]journal.Info, error) { return []journal.Info{w.found()}, nil }
+
+func (w *world) found() journal.Info {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.info
+}
+
+func (w *world) Find(named string) (journal.Info, error) {
+	if !strings.HasPrefix(theRun, named) {
+		return journal.Info{}, errors.New("there is no run " + named)
+	}
+	return w.found(), nil
+}
+
+func (w *world) Dial(ctx context.Context, _ string) (*control.Client, control.Status, error) {
+	if w.refuse != nil {
+		return nil, control.Status{}, w.refuse
+	}
+	if !w.found().Live {
+		return nil, control.Status{}, control.ErrSilent
+	}
+	return control.Dial(ctx, w.sock, nil)
+}
+
+func (w *world) Start(_ context.Context, s Start) (string, error) {
+	w.do(func() {
+		w.commands = append(w.commands, contract.Say{Text: s.Task, To: s.Dir + " " + strings.Join(s.Args, " ")})
+	})
+	return theRun, nil
+}
+
+func (w *world) Resume(context.Context, string, []string) error {
+	w.do(func() { w.commands = append(w.commands, contract.Continue{}) })
+	return nil
+}
+
+func (w *world) Log(string) (*journal.EventLog, error) { return journal.OpenLog(w.path) }
+
+func (w *world) Report(_ context.Context, _, format string, out io.Writer) error {
+	_, err := io.WriteString(out, strings.Repeat(format+" ", 10_000))
+	return err
+}
+
+// service serves the control socket of the run.
+type service struct{ w *world }
+
+func (s service) Status() control.Status {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	return s.w.status
+}
+
+func (s service) Command(_ context.Context, line json.RawMessage) (control.CommandResult, error) {
+	c := contract.ParseCommand(line)
+	s.w.do(func() { s.w.commands = append(s.w.commands, c.Body) })
+	if p, ok := c.Body.(contract.Permit); ok {
+		s.w.answer(p.Request)
+	}
+	return control.CommandResult{Accepted: true, Message: "taken"}, nil
+}
+
+func (s service) Subscribe(ctx context.Context, _ control.SubscribeParams, send func(any) error) {
+	for {
+		s.w.mu.Lock()
+		changed := s.w.changed
+		s.w.mu.Unlock()
+		if send(control.Events{}) != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (service) Attach(context.Context, string, control.AttachParams, func(string)) (control.Attachment, error) {
+	return nil, errors.New("no terminal here")
+}
+func (service) Halt(context.Context, control.HaltParams) control.HaltResult {
+	return control.HaltResult{}
+}
+func (service) State() (control.StateResult, error)            { return control.StateResult{}, nil }
+func (service) Put(context.Context, control.PutParams) error   { return nil }
+func (service) Stop(context.Context, control.StopParams) error { return nil }
+func (service) InputEnded(context.Context) error               { return nil }
+func (service) Refused(control.Peer, string)                   {}
+
+// options returns the options of a server for the world's run.
+func (w *world) options() MCPOptions {
+	return MCPOptions{Runs: w, Args: []string{"--max-cost", "5"}, Dirs: []string{w.dir}, Version: "1",
+		Line: func(e contract.Event) string {
+			if m, ok := e.Body.(contract.Message); ok {
+				return m.Text
+			}
+			return ""
+		},
+		Full:  func(e contract.Event) string { return string(e.Body.(contract.PermissionRequest).Input) },
+		Typed: func(name, run string, args ...string) string { return name + " " + strings.Join(args, " ") },
+	}
+}
+
+// user is a client of a server.
+type user struct {
+	t       *testing.T
+	session *mcp.ClientSession
+}
+
+// serve connects a client to a server for the world's run. version is the protocol version; empty: the newest.
+func (w *world) serve(version string, o *mcp.ClientOptions, change func(*MCPOptions)) *user {
+	w.t.Helper()
+	opts := w.options()
+	if change != nil {
+		change(&opts)
+	}
+	s, err := NewMCP(opts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	mine, theirs := mcp.NewInMemoryTransports()
+	var served sync.WaitGroup
+	served.Go(func() { _ = s.Serve(w.t.Context(), theirs) }) // it returns when the client has gone
+	w.t.Cleanup(served.Wait)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
+	session, err := client.Connect(w.t.Context(), mine, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = session.Close() })
+	return &user{w.t, session}
+}
+
+// callMCP calls a tool and returns its result, or the error text of a failed call.
+func callMCP[T any](u *user, name string, args map[string]any) (v T, failed string) {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.t.Context(), mcpWaitTimeout)
+	defer cancel()
+	r, err := u.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		u.t.Fatalf("%s: %v", name, err)
+	}
+	if r.IsError {
+		return v, r.Content[0].(*mcp.TextContent).Text
+	}
+	raw, err := json.Marshal(r.StructuredContent)
+	if err == nil {
+		err = json.Unmarshal(raw, &v)
+	}
+	if err != nil {
+		u.t.Fatalf("%s: %v: %s", name, err, raw)
+	}
+	return v, ""
+}
+
+func (u *user) wait(since uint64) MCPView {
+	u.t.Helper()
+	v, failed := callMCP[MCPView](u, "wait", map[string]any{"run": theRun, "since": since})
+	if failed != "" {
+		u.t.Fatalf("wait: %s", failed)
+	}
+	return v
+}
+
+// versions are protocol versions that differ in how a form is shown.
+var versions = map[string]string{"a form as a request": "2025-11-25", "a form as a result": newest}
+
+// TestEventsAreShownOnce: news come in bounded parts, all of them and each once, whatever the cursor. A call with an
+// old cursor returns the same news again.
+func TestEventsAreShownOnce(t *testing.T) {
+	w := newWorld(t)
+	u := w.serve("", nil, nil)
+	var want []string
+	for i := range 3 * maxNews {
+		want = append(want, fmt.Sprintf("word %d", i))
+		w.message(want[i])
+		w.happens(contract.Assistant{Text: "narrated"})
+	}
+	var got []string
+	v := MCPView{More: true}
+	for v.More {
+		again := u.wait(v.Cursor)
+		v = u.wait(v.Cursor)
+		if len(v.News) > maxNews || !slices.Equal(v.News, again.News) {
+			t.Fatalf("%d lines, and then %d", len(v.News), len(again.News))
+		}
+		got = append(got, v.News...)
+		if len(got) == 2*maxNews {
+			w.ends() // otherwise the last wait would block
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || v.Status != stopped || !strings.Contains(v.Next, "resume_run") {
+		t.Errorf("%s; the last view: %+v", diff, v)
+	}
+	s, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun[:4]})
+	if !slices.Equal(s.News, want[len(want)-lastNews:]) || s.Cursor != v.Cursor {
+		t.Errorf("status: %+v", s)
+	}
+}
+
+// TestWaitReturnsForWhatIsNew: a question that was reported already does not end another wait. A new question does,
+// and so does the end of the run, whose result is returned.
+func TestWaitReturnsForWhatIsNew(t *testing.T) {
+	w := newWorld(t)
+	progress := make(chan string, 100)
+	u := w.serve("2025-11-25", &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			progress <- r.Params.Message
+		}}, nil)
+	w.waits(control.InboxItem{ID: "question-1", Kind: "question", Text: strings.Repeat("Which? ", 2000)})
+	v := u.wait(0)
+	if len(v.Waiting) != 1 || len(v.Waiting[0].Text) > maxText+20 || v.Status != inputRequired {
+		t.Fatalf("the first question: %d items, status %s", len(v.Waiting), v.Status)
+	}
+	got := make(chan MCPView, 1)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		r, err := u.session.CallTool(t.Context(), &mcp.CallToolParams{Meta: mcp.Meta{"progressToken": "p"},
+			Name: "wait", Arguments: map[string]any{"run": theRun, "since": v.Cursor}})
+		if err != nil || r.IsError {
+			t.Errorf("wait: %v, %+v", err, r)
+		}
+		next, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun})
+		got <- next
+	})
+	w.message("still at it") // it is reported, but ends no wait
+	if text := <-progress; text != "still at it" {
+		t.Errorf("progress: %s", text)
+	}
+	if len(got) > 0 {
+		t.Error("the wait returned for a question that was told of")
+	}
+	w.waits(control.InboxItem{ID: "question-2", Kind: "question", Agent: "arbiter", Text: "And?"})
+	waiting.Wait()
+	if v = <-got; len(v.Waiting) != 2 {
+		t.Errorf("after the second question: %+v", v)
+	}
+	w.happens(contract.Session{Session: theRun, Resumed: true})
+	if v = u.wait(v.Cursor); len(v.Waiting) != 2 {
+		t.Errorf("after a resume what waited before waits again: %+v", v)
+	}
+	for n := range 30 {
+		w.waits(control.InboxItem{ID: fmt.Sprint(n), Kind: "question", Text: strings.Repeat("Which? ", 2000)})
+	}
+	v = u.wait(0)
+	if raw, err := json.Marshal(v); err != nil || len(raw) > 32<<10 || len(v.Waiting) != maxWaiting ||
+		!strings.Contains(v.Next, "12 more wait") {
+		t.Errorf("%d items in %d bytes, %v", len(v.Waiting), len(raw), err)
+	}
+	w.do(func() { w.info.Unfinished = false })
+	w.happens(contract.Result{Status: contract.StatusComplete, Summary: "Done.", CostUSD: 1.5})
+	w.ends()
+	if v = u.wait(v.Cursor); v.Status != contract.StatusComplete || v.Summary != "Done." || v.CostUSD != 1.5 {
+		t.Errorf("the end: %+v", v)
+	}
+}
+
+// TestFormsReachTheHuman: each answer in a form becomes the right command. A form that is closed leaves the request
+// open, and the result says how to answer it.
+func TestFormsReachTheHuman(t *testing.T) {
+	permit := func(behavior, scope, rule, message string) contract.CommandBody {
+		return contract.Permit{Request: "perm-1", Behavior: behavior, Action: "hash-perm-1", Scope: scope, Rule: rule,
+			Message: message}
+	}
+	answers := map[string]struct {
+		result *mcp.ElicitResult
+		want   contract.CommandBody
+	}{
+		"once": {accepts("Allow once", ""), permit("allow", "once", "", "")},
+		"run":  {accepts("Allow this for the whole run", "ignored"), permit("allow", "run", "", "")},
+		"always": {accepts("Always allow here: Bash(make *) "+
+			"(every command that begins with `make` (its options can run programs))",
+			""), permit("allow", "always", "Bash(make *)", "")},
+		"deny":    {accepts("Deny", "Not now."), permit("deny", "once", "", "Not now.")},
+		"decline": {&mcp.ElicitResult{Action: "decline"}, permit("deny", "once", "", "")},
+		"cancel":  {&mcp.ElicitResult{Action: "cancel"}, nil},
+	}
+	for how, version := range versions {
+		for name, tt := range answers {
+			for _, tool := range []string{"wait", "answer"} {
+				t.Run(how+"/"+name+"/"+tool, func(t *testing.T) {
+					w := newWorld(t)
+					w.asks("perm-1", "make all", "Bash(make all)", "Bash(make *)", "Bash(*)")
+					// The question makes a wait return.
+					w.waits(control.InboxItem{ID: "question-1", Kind: "question", Text: "And?"})
+					shown := 0
+					u := w.serve(version, &mcp.ClientOptions{
+						ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+							shown++
+							if !strings.Contains(r.Params.Message, "make all") {
+								t.Errorf("the form says %q", r.Params.Message)
+							}
+							return tt.result, nil
+						}}, nil)
+					args := map[string]any{"run": theRun}
+					if tool == "answer" {
+						args = map[string]any{"run": theRun, "request": "perm-1", "behavior": "allow"}
+					}
+					v, failed := callMCP[map[string]any](u, tool, args)
+					if failed != "" || shown != 1 {
+						t.Fatalf("%s; the form was shown %d times", failed, shown)
+					}
+					var want []contract.CommandBody
+					if tt.want != nil {
+						want = append(want, tt.want)
+					} else if text := fmt.Sprint(v); !strings.Contains(text, "allow perm-1") {
+						t.Errorf("an open request: %s", text)
+					}
+					if diff := cmp.Diff(want, w.given()); diff != "" {
+						t.Errorf("commands, -want +got:\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+func accepts(decision, note string) *mcp.ElicitResult {
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{fieldDecision: decision, fieldNote: note}}
+}
+
+// TestFormClosesWhenAnotherAnswers: the form is withdrawn when its request is settled in another terminal.
+func TestFormClosesWhenAnotherAnswers(t *testing.T) {
+	w := newWorld(t)
+	w.asks("perm-1", "make all")
+	open, gone := make(chan struct{}), make(chan struct{})
+	u := w.serve("2025-11-25", &mcp.ClientOptions{
+		ElicitationHandler: func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			close(open)
+			<-ctx.Done()
+			close(gone)
+			return nil, ctx.Err()
+		}}, nil)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if v := u.wait(0); v.Status != contract.StatusCancelled {
+			t.Errorf("in the end: %+v", v)
+		}
+	})
+	<-open
+	w.answer("perm-1")
+	<-gone
+	w.happens(contract.Result{Status: contract.StatusCancelled})
+	w.ends()
+	waiting.Wait()
+	if list := w.given(); len(list) > 0 {
+		t.Errorf("commands: %v", list)
+	}
+}
+
+// TestWhoAnswers: without the user's permission, a model answers no permission request and trusts no workspace.
+// With it, the model answers permission requests only, and each answer holds once.
+func TestWhoAnswers(t *testing.T) {
+	for _, leave := range []bool{false, true} {
+		w := newWorld(t)
+		w.asks("perm-1", "make all", "Bash(make *)")
+		w.waits(control.InboxItem{ID: "trust", Kind: "trust", Text: "?", Choices: []string{"trust"}})
+		w.waits(control.InboxItem{ID: "recovery-orch-1", Kind: "recovery", Agent: "orch-1", Text: "?",
+			Choices: []string{"retry", "skip"}, Optional: true})
+		u := w.serve("", nil, func(o *MCPOptions) { o.ModelAnswers = leave })
+		for _, args := range []map[string]any{
+			{"request": "perm-1", "behavior": "allow", "text": "go"},
+			{"choice": "trust"}, {"choice": "skip"}, {"choice": "none"}, {"request": "perm-2", "behavior": "deny"},
+			{"request": "perm-1"}, {"request": "perm-1", "behavior": "maybe"}, {"behavior": "allow"}, {},
+			{"request": "perm-1", "behavior": "allow", "choice": "skip"}, {"text": "Hear me."},
+		} {
+			args["run"] = theRun
+			_, failed := callMCP[Answered](u, "answer", args)
+			if args["request"] == "perm-1" && args["behavior"] == "allow" && args["choice"] == nil && !leave &&
+				!strings.Contains(failed, "allow perm-1") {
+				t.Errorf("it is reported %q", failed)
+			}
+		}
+		want := []contract.CommandBody{contract.Choose{Option: "skip"},
+			contract.Say{Text: "Hear me.", Strength: "note"}}
+		if leave {
+			want = slices.Insert(want, 0, contract.CommandBody(contract.Permit{Request: "perm-1", Behavior: "allow",
+				Action: "hash-perm-1", Scope: "once"}))
+		}
+		if diff := cmp.Diff(want, w.given()); diff != "" {
+			t.Errorf("with leave %v, -want +got:\n%s", leave, diff)
+		}
+	}
+}
+
+// TestRefused: a server that an agent has started is refused at once.
+func TestRefused(t *testing.T) {
+	w := newWorld(t)
+	w.refuse = fmt.Errorf("run: %w", &control.Refusal{Code: control.CodeRefused, Message: "an agent started it"})
+	u := w.serve("", nil, nil)
+	for _, tool := range []string{"wait", "status", "cancel"} {
+		_, failed := callMCP[MCPView](u, tool, map[string]any{"run": theRun})
+		if !strings.Contains(failed, "an agent started it") {
+			t.Errorf("%s: %q", tool, failed)
+		}
+	}
+}
+
+// TestPlaces: runs work below the server's directory or below one that the user allows, even through links. Runs
+// elsewhere are not shown.
+func TestPlaces(t *testing.T) {
+	w := newWorld(t)
+	also, outside := resolved(t, t.TempDir()), t.TempDir()
+	below := filepath.Join(w.dir, "below")
+	if err := os.Mkdir(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"out": outside, "in": below} {
+		if err := os.Symlink(target, filepath.Join(w.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := w.serve("", nil, func(o *MCPOptions) { o.Dirs = append(o.Dirs, also) })
+	for dir, want := range map[string]string{
+		"": w.dir, ".": w.dir, "below": below, "in": below, below: below, also: also, "below/..": w.dir,
+		"out": "", "..": "", "/": "", outside: "", "none": "", "in/../..": "", eventsFile: "",
+	} {
+		v, failed := callMCP[MCPView](u, "start_run", map[string]any{"task": "x", "dir": dir})
+		list := w.given()
+		asked := contract.Say{Text: "x", To: want + " --max-cost 5"}
+		switch {
+		case want == "" && failed == "":
+			t.Errorf("a run may work in %q", dir)
+		case want != "" && (v.Run != theRun || !cmp.Equal(list[len(list)-1], contract.CommandBody(asked))):
+			t.Errorf("in %q: %s, %+v", dir, failed, list)
+		}
+	}
+	w.do(func() { w.info.CWD = outside })
+	if _, failed := callMCP[MCPView](u, "status", map[string]any{"run": theRun}); !strings.Contains(
+		failed,
+		"--allow-dir",
+	) {
+		t.Errorf("a run elsewhere: %q", failed)
+	}
+	if list, _ := callMCP[RunList](u, "list_runs", nil); len(list.Runs) > 0 {
+		t.Errorf("listed: %+v", list)
+	}
+}
+
+const eventsFile = "events.ndjson"
+
+func resolved(t *testing.T, dir string) string {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
+}
+
+// TestReportIsBounded: a model gets the beginning of a long report, and the command that prints all of it.
+func TestReportIsBounded(t *testing.T) {
+	u := newWorld(t).serve("", nil, nil)
+	r, _ := callMCP[ReportText](u, "report", map[string]any{"run": theRun, "format": "json"})
+	if len(r.Text) > maxReport+20 || r.Cut != "report --format json" {
+		t.Errorf("%d bytes, %q", len(r.Text), r.Cut)
+	}
+	if _, failed := callMCP[ReportText](u, "report", map[string]any{"run": theRun, "format": "pdf"}); failed == "" {
+		t.Error("a report as pdf")
+	}
+}
+
+// TestARehearsalIsMarked: a rehearsal is marked while it is live and after it has ended.
+func TestARehearsalIsMarked(t *testing.T) {
+	w := newWorld(t)
+	u := w.serve("", nil, nil)
+	for _, simulated := range []bool{false, true} {
+		w.do(func() { w.status.Rehearsal = simulated })
+		if v, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun[:4]}); v.Simulated != simulated {
+			t.Errorf("live: simulated is %v, want %v", v.Simulated, simulated)
+		}
+		info := w.info
+		info.Rehearsal = simulated
+		if v := endedView(info, nil); v.Simulated != simulated {
+			t.Errorf("ended: simulated is %v, want %v", v.Simulated, simulated)
+		}
+	}
+}
+
+// TestAgentsWithHosts: an agent on another host and its requests are shown with the host.
+func TestAgentsWithHosts(t *testing.T) {
+	w := newWorld(t)
+	w.do(func() {
+		w.status.Agents = []control.AgentStatus{{ID: "orch-2", Name: "Orchestrator II", Host: "box"}}
+		w.status.Inbox = []control.InboxItem{{ID: "q", Kind: "question", Agent: "orch-2", Host: "box", Text: "Which?"}}
+	})
+	v, _ := callMCP[MCPView](w.serve("", nil, nil), "status", map[string]any{"run": theRun[:4]})
+	if len(v.Agents) != 1 || v.Agents[0].Host != "box" || len(v.Waiting) != 1 || v.Waiting[0].Host != "box" {
+		t.Errorf("shown: %+v, %+v", v.Agents, v.Waiting)
+	}
+}
+
+// wire is a client that knows tasks; the SDK's client does not.
+type wire struct {
+	t     *testing.T
+	in    io.Writer
+	out   *bufio.Reader
+	n     int
+	tasks bool // whether it announces the capability
+}
+
+func (w *world) wire(tasks bool) *wire {
+	w.t.Helper()
+	s, err := NewMCP(w.options())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	theirs, in := io.Pipe()
+	out, ours := io.Pipe()
+	var served sync.WaitGroup
+	served.Go(func() {
+		_ = s.Serve(w.t.Context(), &mcp.IOTransport{Reader: theirs, Writer: ours}) // ends with the client
+	})
+	w.t.Cleanup(func() {
+		_ = in.Close()
+		_ = out.Close()
+		served.Wait()
+	})
+	return &wire{t: w.t, in: in, out: bufio.NewReader(out), tasks: tasks}
+}
+
+// answerOf is the result or error that a client reads.
+type answerOf struct {
+	Result struct {
+		ResultType, TaskID, Status, StatusMessage string
+		InputRequests                             map[string]struct{ Params mcp.ElicitParams }
+		TTL                                       *int64 `json:"ttlMs"`
+		Result                                    *struct {
+			IsError           bool
+			StructuredContent MCPView
+		}
+	}
+	Error *struct {
+		Code    int
+		Message string
+	}
+}
+
+func (c *wire) call(method string, params map[string]any) (a answerOf) {
+	c.t.Helper()
+	c.n++
+	capabilities := map[string]any{}
+	if c.tasks {
+		capabilities["extensions"] = map[string]any{tasksExtension: map[string]any{}}
+	}
+	params["_meta"] = map[string]any{mcp.MetaKeyProtocolVersion: newest, mcp.MetaKeyClientCapabilities: capabilities}
+	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.n, "method": method, "params": params})
+	if err == nil {
+		_, err = c.in.Write(append(line, '\n'))
+	}
+	if err == nil {
+		line, err = c.out.ReadBytes('\n')
+	}
+	if err == nil {
+		err = json.Unmarshal(line, &a)
+	}
+	if err != nil {
+		c.t.Fatalf("%s: %v: %s", method, err, line)
+	}
+	return a
+}
+
+func (c *wire) get() answerOf { return c.call("tasks/get", map[string]any{"taskId": theRun}) }
+
+func (c *wire) update(responses map[string]any) answerOf {
+	return c.call("tasks/update", map[string]any{"taskId": theRun, "inputResponses": responses})
+}
+
+func keys(a answerOf) (list []string) {
+	for key := range a.Result.InputRequests {
+		list = append(list, key)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestTask: a run is a task from its start to its end, on any server. Items for the human come as forms, and the
+// answers become commands; answers to other keys are ignored.
+func TestTask(t *testing.T) {
+	w := newWorld(t)
+	task := map[string]any{"task": "x"}
+	begun := w.wire(true).call("tools/call", map[string]any{"name": "start_run", "arguments": task})
+	if r := begun.Result; r.ResultType != "task" || r.TaskID != theRun || r.Status != working || r.TTL != nil {
+		t.Fatalf("begun: %+v", begun)
+	}
+	c := w.wire(true) // another server
+	w.message("at work")
+	if r := c.get().Result; r.ResultType != complete || r.Status != working || r.StatusMessage != "at work" {
+		t.Errorf("at work: %+v", r)
+	}
+	w.waits(control.InboxItem{ID: "question-1", Kind: "question", Text: "Which?"})
+	w.waits(control.InboxItem{ID: "recovery-orch-1", Kind: "recovery", Choices: []string{"retry"}, Optional: true})
+	w.waits(control.InboxItem{ID: "trust", Kind: "trust", Text: "?", Choices: []string{"trust", "cancel"}})
+	w.asks("perm-1", "make all")
+	a := c.get()
+	list := keys(a)
+	if len(list) != 3 || list[0] != "perm-1.7" || list[1] != "question-1.7" ||
+		!strings.HasPrefix(list[2], "trust.7.") || a.Result.Status != inputRequired {
+		t.Fatalf("what waits: %v, %+v", list, a)
+	}
+	accept := func(field, value string) any {
+		return map[string]any{"action": "accept", "content": map[string]any{field: value}}
+	}
+	for _, responses := range []map[string]any{
+		{"question-1.7": map[string]any{"action": "cancel"}, "perm-2.7": accept(fieldDecision, "Allow once")},
+		{"trust": accept(fieldDecision, "trust"), "resume-1": accept(fieldDecision, doResume),
+			"perm-1.6": accept(fieldDecision, "Deny")},
+		{"question-1.7": accept(fieldAnswer, "This."), list[2]: accept(fieldDecision, "cancel"),
+			"perm-1.7": accept(fieldDecision, "Deny")},
+		{"perm-1.7": accept(fieldDecision, "Allow once")},
+	} {
+		if a := c.update(responses); a.Error != nil || a.Result.ResultType != complete {
+			t.Errorf("%v: %+v", responses, a)
+		}
+	}
+	want := []contract.CommandBody{
+		contract.Say{Text: "x", To: w.dir + " --max-cost 5"}, // how the run was started
+		contract.Say{Text: "This.", Strength: contract.Note}, contract.Choose{Option: "cancel"},
+		contract.Permit{Request: "perm-1", Behavior: "deny", Action: "hash-perm-1", Scope: "once"},
+	}
+	if diff := cmp.Diff(want, w.given()); diff != "" {
+		t.Errorf("commands, -want +got:\n%s", diff)
+	}
+	w.do(func() { w.info.Unfinished = false })
+	w.happens(contract.Result{Status: contract.StatusFailed, Summary: "It broke."})
+	w.ends()
+	a = c.get()
+	if r := a.Result; r.Status != "completed" || !r.Result.IsError ||
+		r.Result.StructuredContent.Summary != "It broke." {
+		t.Errorf("the end: %+v", a)
+	}
+}
+
+// TestTaskOfAStoppedRun: after each time that the run was killed, the human is asked once whether it should be
+// resumed.
+func TestTaskOfAStoppedRun(t *testing.T) {
+	w := newWorld(t)
+	c := w.wire(true)
+	w.ends()
+	choose := func(key, what string) answerOf {
+		return c.update(map[string]any{key: map[string]any{"action": "accept",
+			"content": map[string]any{fieldDecision: what}}})
+	}
+	list := keys(c.get())
+	if len(list) != 1 || !strings.HasPrefix(list[0], "resume-") {
+		t.Fatalf("it waits for %v", list)
+	}
+	choose("resume-0", doResume)
+	if len(w.given()) > 0 {
+		t.Errorf("an answer to another form: %v", w.given())
+	}
+	choose(list[0], doResume)
+	if diff := cmp.Diff([]contract.CommandBody{contract.Continue{}}, w.given()); diff != "" {
+		t.Errorf("resuming: %s", diff)
+	}
+	w.happens(contract.Session{Session: theRun, Resumed: true})
+	again := keys(c.get())
+	if len(again) != 1 || again[0] == list[0] {
+		t.Fatalf("killed again, it waits for %v, and before for %v", again, list)
+	}
+	choose(again[0], doLeave)
+	if r := c.get().Result; r.Status != "completed" || r.Result == nil || !r.Result.IsError {
+		t.Errorf("left as it is: %+v", r)
+	}
+}
+
+// TestTaskCancelled: tasks/cancel ends the run in an orderly way, and the task of a cancelled run is cancelled.
+func TestTaskCancelled(t *testing.T) {
+	w := newWorld(t)
+	c := w.wire(true)
+	if a := c.call("tasks/cancel", map[string]any{"taskId": theRun}); a.Error != nil {
+		t.Errorf("%+v", a.Error)
+	}
+	if diff := cmp.Diff([]contract.CommandBody{contract.Cancel{}}, w.given()); diff != "" {
+		t.Errorf("commands: %s", diff)
+	}
+	w.do(func() { w.info.Unfinished, w.info.LastActive = false, time.Now() })
+	w.happens(contract.Result{Status: contract.StatusCancelled})
+	w.ends()
+	if r := c.get().Result; r.Status != "cancelled" || r.Result != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestTasksNeedTheCapability: a client without the capability gets the usual result and no task. An unknown task is
+// an error.
+func TestTasksNeedTheCapability(t *testing.T) {
+	w := newWorld(t)
+	c := w.wire(false)
+	a := c.call("tools/call", map[string]any{"name": "start_run", "arguments": map[string]any{"task": "x"}})
+	if a.Result.ResultType != complete || a.Result.TaskID != "" {
+		t.Errorf("begun: %+v", a)
+	}
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		if a := c.call(method, map[string]any{"taskId": theRun}); a.Error == nil ||
+			a.Error.Code != mcp.CodeMissingRequiredClientCapabilities {
+			t.Errorf("%s: %+v", method, a)
+		}
+	}
+	c.tasks = true
+	for _, id := range []string{"none", "", theRun[:8]} {
+		if a := c.call("tasks/get", map[string]any{"taskId": id}); a.Error == nil || a.Error.Code != -32602 {
+			t.Errorf("task %q: %+v", id, a)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package clients
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+)
+
+// TestShellLeavesNothing: all processes that a line has started end with it, whether it ends on its own or is
+// stopped.
+func TestShellLeavesNothing(t *testing.T) {
+	t.Setenv("SHELL", "/bin/sh")
+	for name, line := range map[string]string{
+		"on its own": `sleep 600 & echo $! ; (setsid sleep 600 & echo $!)`,
+		"stopped":    `trap '' TERM; sleep 600 & echo $! ; (setsid sleep 600 & echo $!); wait`,
+	} {
+		out := &lockedBuffer{wrote: make(chan struct{}, 1)}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if _, err := NewScreen(command.Env{}, settings.Choices{}).Shell(ctx, t.TempDir(), line, out); err != nil {
+				t.Error(err)
+			}
+		}()
+		for name == "stopped" && strings.Count(out.String(), "\n") < 2 {
+			<-out.wrote
+		}
+		if name == "stopped" {
+			cancel()
+		}
+		<-ended
+		cancel()
+		pids := strings.Fields(out.String())
+		if len(pids) != 2 {
+			t.Errorf("%s: said %q", name, out.String())
+		}
+		for _, pid := range pids {
+			if isRunning(pid) {
+				t.Errorf("%s: process %s goes on", name, pid)
+			}
+		}
+	}
+}
+
+// isRunning reports whether a process exists and is not a zombie.
+func isRunning(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}

@@ -1,0 +1,283 @@
+package clients
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/tui"
+)
+
+// TestEditorPlace: each known editor gets the line in its own format; an unknown editor opens the file only.
+func TestEditorPlace(t *testing.T) {
+	for editor, want := range map[string][]string{
+		"vi": {"+7", "/w/a b"}, "/usr/bin/nvim -p": {"+7", "/w/a b"}, "hx": {"/w/a b:7"},
+		"code --wait": {"--goto", "/w/a b:7"}, "my-editor": {"/w/a b"}, "": {"/w/a b"},
+	} {
+		if got := editorPlace(editor, "/w/a b", 7); !slices.Equal(got, want) {
+			t.Errorf("%q is given %q, want %q", editor, got, want)
+		}
+	}
+	if got := editorPlace("vi", "/w/a", 1); !slices.Equal(got, []string{"/w/a"}) {
+		t.Errorf("at the beginning, vi is given %q", got)
+	}
+}
+
+// TestConcurrentInputsAreKept: no input is lost when several are stored concurrently.
+func TestConcurrentInputsAreKept(t *testing.T) {
+	h := NewScreen(command.Env{}, settings.Choices{StateDir: t.TempDir()})
+	var wg sync.WaitGroup
+	var want []string
+	for i := range 50 {
+		word := fmt.Sprintf("word %02d\n\x1b \xff", i)
+		want = append(want, word)
+		wg.Go(func() { h.Remember(word) })
+	}
+	wg.Wait()
+	got := h.Inputs()
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("remembered are %q", got)
+	}
+}
+
+// TestFilesByTheirLetters: files in any directory are found by letters of their paths; files with the path prefix
+// come first.
+func TestFilesByTheirLetters(t *testing.T) {
+	place := t.TempDir()
+	for _, name := range []string{"header.go", "src/parse/header_test.go", "src/parse/.hidden/header.go", "src/Weft.go",
+		"node_modules/header/index.js", "docs/how/two.md"} {
+		if err := os.MkdirAll(filepath.Join(place, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(place, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := NewScreen(command.Env{}, settings.Choices{Place: place})
+	for prefix, want := range map[string][]string{
+		"":         {"docs/", "header.go", "node_modules/", "src/"},
+		"hea":      {"header.go", "src/parse/header_test.go"},
+		"HDT":      {"src/parse/header_test.go"},
+		"swft":     {"src/Weft.go"},
+		"src/p":    {"src/parse/", "src/parse/header_test.go"},
+		"./hea":    {"./header.go"},
+		"nothing!": nil,
+	} {
+		if got := h.Files(t.Context(), prefix); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", prefix, got, want)
+		}
+	}
+}
+
+// TestRunsInWords: each run is one line with the information needed to choose it, even with control characters in
+// its title.
+func TestRunsInWords(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	text := RunsText([]tui.RunInfo{
+		{ID: "0aaaaaaa-1", Status: "live", CWD: "/srv/loom", Title: "Teach\x1b[2J the\nloom", Live: true, CostUSD: 1.5,
+			LastActive: now.Add(-time.Hour)},
+		{ID: "0bbbbbbb-2", Status: "complete", CWD: "/srv/\x1b]0;x\x07other", Title: "Mend",
+			LastActive: now.Add(-2 * time.Hour)},
+	}, now)
+	want := []string{"0aaaaaaa live, $1.50, in /srv/loom: Teach the loom",
+		"0bbbbbbb complete, 2 h 00 min ago, in /srv/other: Mend"}
+	lines := strings.Split(text, "\n")
+	if len(lines) != 3 || lines[0] != want[0] || lines[1] != want[1] ||
+		!strings.Contains(lines[2], "arbiter report RUN") {
+		t.Errorf("got\n%s", text)
+	}
+	if text := RunsText(nil, now); text != "There are no runs yet." {
+		t.Errorf("without runs: %q", text)
+	}
+}
+
+// settingsHost returns a host that was started with some flags, and the user's configuration file.
+func settingsHost(t *testing.T, config string, args ...string) (h *ScreenHost, file string) {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	t.Setenv("ARBITER_THEME", "light")
+	t.Chdir(t.TempDir())
+	file = filepath.Join(home, "config", "arbiter", "config.yaml")
+	if config != "" {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var c settings.Choices
+	err := asStarted(settings.Choices{Line: args}, "", func(ctx *cli.Context) (err error) {
+		c, err = settings.ReadChoices(ctx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewScreen(command.Env{}, c), file
+}
+
+func (h *ScreenHost) settingNow(t *testing.T, name string) tui.Setting {
+	t.Helper()
+	list, _, err := h.Settings(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("there is no setting %s", name)
+	return tui.Setting{}
+}
+
+// TestSettingsAreListed: the settings are listed with their values and the places of these values.
+func TestSettingsAreListed(t *testing.T) {
+	h, file := settingsHost(t, "# mine\nmax-cost: 5 # enough\nallow: [\"Bash(git *)\"]\nenv: [KEY=secret]\n",
+		"--model=opus", "--allow=Edit")
+	for name, want := range map[string][2]string{
+		"model": {"opus", "--model"}, "max-cost": {"5", file + ":2: max-cost"}, "theme": {"light", "$ARBITER_THEME"},
+		"allow": {"[Edit]", "--allow"}, "permissions": {"ask", ""}, "env": {`["KEY=…"]`, file + ":4: env"},
+		"debug": {"false", ""}, "quiet-after": {"5m0s", ""},
+	} {
+		if s := h.settingNow(t, name); s.Value != want[0] || s.Source != want[1] || s.About == "" || s.When == "" {
+			t.Errorf("%s is reported as %+v, want %q", name, s, want)
+		}
+	}
+}
+
+// TestSettingsAreWritten: the file keeps its comments and order, and values that the program would refuse are not
+// written.
+func TestSettingsAreWritten(t *testing.T) {
+	const before = "# mine\nmax-cost: 5 # enough\n\n# rules\nallow:\n  - Bash(git *)\n"
+	h, file := settingsHost(t, before)
+	set := func(name, value, problem string) {
+		t.Helper()
+		message, err := h.ChangeSetting(context.Background(), name, value)
+		switch {
+		case problem == "" && (err != nil || !strings.Contains(message, file)):
+			t.Errorf("%s %s: %q, %v", name, value, message, err)
+		case problem != "" && (err == nil || !strings.Contains(err.Error(), problem)):
+			t.Errorf("%s %s: error %v, want %q", name, value, err, problem)
+		}
+	}
+	holds := func(want string) {
+		t.Helper()
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("the file holds %q, %v; want %q", got, err, want)
+		}
+	}
+	for _, wrong := range [][3]string{
+		{"max-cost", "much", "is not a number"}, {"permissions", "all", "not one of ask"}, {"task", "x", "no setting"},
+		{"max-cost", "-1", "max-cost"}, {"permissions", "allow-all", "risk"}, {"allow", "[Bash(", "YAML"},
+		{"quiet-after", "soon", "such as 90s"}, {"debug", "maybe", "true or false"}, {"env", `["KEY=…"]`, "in full"},
+	} {
+		set(wrong[0], wrong[1], wrong[2])
+		holds(before)
+	}
+	set("max-cost", "7.5", "")
+	holds("# mine\nmax-cost: 7.5 # enough\n\n# rules\nallow:\n  - Bash(git *)\n")
+	set("allow", `["Bash(git *)", Edit]`, "")
+	set("model", "claude: odd #name", "")
+	holds("# mine\nmax-cost: 7.5 # enough\n\n# rules\nallow: [\"Bash(git *)\", Edit]\nmodel: \"claude: odd #name\"\n")
+	if s := h.settingNow(t, "model"); s.Value != "claude: odd #name" || s.Source != file+":6: model" {
+		t.Errorf("%+v", s)
+	}
+	set("max-cost", "", "")
+	set("model", "", "")
+	holds("# mine\n\n# rules\nallow: [\"Bash(git *)\", Edit]\n")
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// TestSettingsFileIsMade: the configuration file is created if it does not exist.
+func TestSettingsFileIsMade(t *testing.T) {
+	h, file := settingsHost(t, "")
+	if _, err := h.ChangeSetting(context.Background(), "theme", "dark"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "theme: dark\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// lockedBuffer is an output that can be read while it is being written.
+type lockedBuffer struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	wrote chan struct{} // has a value after a write
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case b.wrote <- struct{}{}:
+	default:
+	}
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// TestShell: a line runs in its directory with the user's shell and environment, without a terminal.
+func TestShell(t *testing.T) {
+	t.Setenv("SHELL", "/bin/sh")
+	t.Setenv("OF_THE_USER", "is kept")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &lockedBuffer{}
+	code, err := NewScreen(command.Env{}, settings.Choices{}).Shell(t.Context(), dir,
+		`pwd; echo "$OF_THE_USER" >&2; read line; (: </dev/tty) 2>/dev/null || echo no terminal; exit 3`, out)
+	if want := dir + "\nis kept\nno terminal\n"; err != nil || code != 3 || out.String() != want {
+		t.Errorf("exit code %d, %v, said %q, want %q", code, err, out.String(), want)
+	}
+	if _, err := NewScreen(command.Env{}, settings.Choices{}).Shell(t.Context(), filepath.Join(dir, "gone"), "true",
+		out); err == nil {
+		t.Error("a line ran in a directory that is not there")
+	}
+}
+
+// TestTerminalOfAnotherProgram: while another program has the terminal, only that program receives Ctrl+C. Other
+// signals still end this program, and so does Ctrl+C if its terminal was never lent.
+func TestTerminalOfAnotherProgram(t *testing.T) {
+	h := NewScreen(command.Env{}, settings.Choices{})
+	calls, left := 0, 0
+	leave := func() { left++ }
+	back := h.withTerminal(func() { calls++ })
+	if h.handles("INT", leave) || calls != 1 || left != 0 || h.signal != "" {
+		t.Errorf("told %d, left %d, signal %q", calls, left, h.signal)
+	}
+	if !h.handles("TERM", leave) || calls != 1 || left != 1 || h.signal != "TERM" {
+		t.Errorf("told %d, left %d, signal %q", calls, left, h.signal)
+	}
+	if back(); h.awayUntil.Load() == 0 {
+		t.Error("a signal that is under way is ours at once")
+	}
+	if h := NewScreen(command.Env{}, settings.Choices{}); !h.handles("INT", leave) || left != 2 || h.signal != "INT" {
+		t.Errorf("left %d, signal %q", left, h.signal)
+	}
+}

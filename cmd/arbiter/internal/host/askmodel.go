@@ -1,0 +1,308 @@
+package host
+
+// This part of the package sends the questions of a decider to a model: through a bridge, or over HTTP to a
+// provider, within the budget of a run.
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// Querier is the part of a bridge that an asker needs. *bridge.Client implements it.
+type Querier interface {
+	Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error)
+}
+
+// Asker asks a model through the current bridge: after a lost bridge is replaced, the next question goes to the new
+// one. It implements decider.Asker and is safe for concurrent use if its functions are.
+type Asker struct {
+	Bridge func() Querier // returns nil while there is no bridge
+	// Options are the run's; Spent returns what the run has cost so far, in US dollars.
+	Options runconfig.Options
+	Spent   func() float64
+	// Confined returns the sandbox of the run's agents. A nil function or result means no sandbox.
+	Confined func() *bridge.SandboxConfig
+}
+
+// askGrace is how much longer the bridge's timeout is than the decider's.
+const askGrace = 5 * time.Second
+
+// Ask implements decider.Asker. Errors are *askError.
+func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
+	o := a.Options
+	p := bridge.QueryParams{
+		Model: settings.ModelOf(o), Effort: o.DeciderEffort, CWD: o.CWD,
+		SystemPrompt: q.System, Prompt: q.Prompt, JSONSchema: q.Schema,
+		SettingSources: []string{"user"}, Env: o.EnvOfArbiter(),
+		TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()),
+	}
+	if a.Confined != nil {
+		p.Sandbox = a.Confined()
+	}
+	if o.Trusted {
+		p.SettingSources = []string{"user", "project"}
+	}
+	var err error
+	if p.MaxBudgetUSD, err = budgetLeft(o, a.Spent); err != nil {
+		return decider.Answer{}, err
+	}
+	if o.Provider.MaxTokens > 0 {
+		p.Env = maps.Clone(p.Env)
+		if p.Env == nil {
+			p.Env = map[string]string{}
+		}
+		p.Env[maxOutputTokens] = strconv.Itoa(o.Provider.MaxTokens)
+	}
+	b := a.Bridge()
+	if b == nil {
+		return decider.Answer{}, &askError{err: bridge.ErrClosed}
+	}
+	r, err := b.Query(ctx, p)
+	answer := decider.Answer{Text: cmp.Or(string(r.Output), r.Text), Usage: usageOf(r), Model: r.Model}
+	if err != nil {
+		return answer, askErrorOf(err)
+	}
+	return answer, nil
+}
+
+// maxOutputTokens is the environment variable with Claude Code's limit for the length of an answer.
+const maxOutputTokens = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
+
+// budgetLeft returns what a question may cost; 0 means no limit. It is an error if nothing is left.
+func budgetLeft(o runconfig.Options, spent func() float64) (float64, error) {
+	if o.MaxCostUSD <= 0 {
+		return 0, nil
+	}
+	left := o.MaxCostUSD - spent()
+	if left <= 0 {
+		return 0, &askError{err: fmt.Errorf("nothing is left of --max-cost %g", o.MaxCostUSD),
+			category: bridge.CatBudget}
+	}
+	return left, nil
+}
+
+func usageOf(r bridge.QueryResult) decider.Usage {
+	return decider.Usage{
+		Input: r.Usage.Input, Output: r.Usage.Output,
+		CacheRead: r.Usage.CacheRead, CacheCreation: r.Usage.CacheCreation, CostUSD: r.CostUSD,
+	}
+}
+
+// askError says why a model gave no answer.
+type askError struct {
+	err      error
+	category bridge.Category // empty if the bridge itself failed
+}
+
+func askErrorOf(err error) *askError {
+	e := &askError{err: err}
+	var rpc *bridge.RPCError
+	if errors.As(err, &rpc) {
+		e.category = rpc.Category
+	}
+	return e
+}
+
+func (e *askError) Error() string { return "ask a model: " + e.err.Error() }
+
+func (e *askError) Unwrap() error { return e.err }
+
+// Transient reports whether asking again may help: after a temporary API error, and while a bridge is being
+// replaced.
+func (e *askError) Transient() bool {
+	switch e.category {
+	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout, bridge.CatCrash:
+		return true
+	case "":
+		return errors.Is(e.err, bridge.ErrClosed)
+	}
+	return false
+}
+
+// Hopeless reports whether every other question would fail too, because the cause is the environment.
+func (e *askError) Hopeless() bool {
+	switch e.category {
+	case bridge.CatClaudeMissing, bridge.CatUnsupported, bridge.CatAuth, bridge.CatStart, bridge.CatUsageLimit:
+		return true
+	}
+	return false
+}
+
+// cachedDecisions is the maximum number of decisions in the cache of a state directory.
+const cachedDecisions = 10_000
+
+// cacheName is the cache's directory in the state directory.
+const cacheName = "decisions"
+
+// OpenCache opens the decision cache of a state directory. Later errors of the cache are passed to failed.
+func OpenCache(stateDir string, failed func(error)) (*decider.DirStore, error) {
+	store, err := decider.OpenDirStore(filepath.Join(stateDir, cacheName), cachedDecisions, failed)
+	if err != nil {
+		return nil, command.Environmentf("decision cache: %v", err)
+	}
+	return store, nil
+}
+
+// BuildDecider chains the deciders that the settings name. Without a store, decisions are not cached.
+func BuildDecider(o runconfig.Options, store *decider.DirStore, ask decider.Asker) (decider.Decider, error) {
+	d, err := DeciderOptions(o, ask)
+	if err != nil {
+		return nil, err
+	}
+	if store != nil {
+		d.Store = store
+	}
+	return decider.Build(d), nil
+}
+
+func DeciderOptions(o runconfig.Options, ask decider.Asker) (decider.Options, error) {
+	set, err := decider.NewSet(o.Templates)
+	if err != nil {
+		return decider.Options{}, command.Usagef("prompt templates: %v", err)
+	}
+	return decider.Options{
+		Name: o.Decider, Ask: ask, Prompts: set, Timeout: o.DeciderTimeout,
+		Asked: askedAs(o), Templates: hashOf(o.Templates),
+	}, nil
+}
+
+// hashOf returns a hash over the user's templates and the version of Arbiter, to distinguish sets of templates.
+func hashOf(templates map[string]string) string {
+	raw, err := json.Marshal(templates) // keys are sorted
+	if err != nil {
+		panic(err) // cannot happen: strings only
+	}
+	sum := sha256.Sum256(append(raw, command.Version()...))
+	return hex.EncodeToString(sum[:])
+}
+
+// ModelRun is the run that a decider works for. Its functions are called when a question is asked.
+type ModelRun struct {
+	StateDir string
+	Stage    *Stage // nil unless it is a rehearsal
+	Snapshot func() *supervisor.State
+	Bridge   func() Querier // returns nil while there is no bridge
+	Log      *slog.Logger
+}
+
+// Opened is the decider of a run with the resources that it holds. The zero value holds none.
+type Opened struct {
+	Decider decider.Decider
+	cache   *decider.DirStore  // of decisions; nil if decisions are not cached
+	api     *decider.APIClient // of the decider's provider; nil unless the decider asks over HTTP
+}
+
+// OpenDecider makes the decider of a run from its final options: a later change of the model applies to agents only.
+// The caller closes it.
+func OpenDecider(o runconfig.Options, run ModelRun) (opened Opened, err error) {
+	defer func() {
+		if err != nil {
+			opened.Close()
+		}
+	}()
+	if o.DecisionCache {
+		failed := func(err error) { run.Log.Warn("decision cache", "error", err) }
+		if opened.cache, err = OpenCache(run.StateDir, failed); err != nil {
+			return opened, err
+		}
+	}
+	spent := func() float64 { return run.Snapshot().Spent() }
+	var asker decider.Asker = Asker{
+		Options: o, Spent: spent, Bridge: run.Bridge,
+		Confined: func() *bridge.SandboxConfig { return run.Snapshot().Options.Sandbox },
+	}
+	if OverHTTP(o) {
+		if opened.api, err = OpenProvider(o, run.Stage); err != nil {
+			return opened, err
+		}
+		asker = HTTPAsker{Client: opened.api, Options: o, Spent: spent}
+	}
+	opened.Decider, err = BuildDecider(o, opened.cache, asker)
+	return opened, err
+}
+
+// Close releases the decider's resources. It may be called more than once.
+func (o *Opened) Close() {
+	if o.cache != nil {
+		_ = o.cache.Close() // it was only read
+	}
+	if o.api != nil {
+		o.api.Close()
+	}
+	o.cache, o.api = nil, nil
+}
+
+// OverHTTP reports whether a run's decider asks a provider over HTTP.
+func OverHTTP(o runconfig.Options) bool {
+	return o.Provider.OverHTTP() && (o.Decider == runconfig.DeciderStateless || o.Decider == runconfig.DeciderHybrid)
+}
+
+// OpenProvider makes the client of the decider's provider; in a rehearsal it asks the scripted model, with its key.
+func OpenProvider(o runconfig.Options, rehearsal *Stage) (*decider.APIClient, error) {
+	p := o.Provider
+	c := decider.APIConfig{
+		Provider: p.Name, BaseURL: p.BaseURL, Model: settings.ModelOf(o), MaxTokens: p.MaxTokens, Temperature: p.Temperature,
+		Effort: o.DeciderEffort, KeyName: settings.KeyVariable(p),
+	}
+	switch {
+	case rehearsal != nil:
+		c.BaseURL, c.KeyName = rehearsal.Server.URL()+"/v1", ""
+		c.Key = decider.NewKey(rehearsal.Server.Key())
+	case c.KeyName != "":
+		c.Key = decider.NewKey(os.Getenv(c.KeyName))
+		if c.Key.Empty() {
+			return nil, command.Environmentf("--decider-provider %s: the environment variable %s is not set or empty: set it "+
+				"to the API key, or name another variable with --decider-key-env", p.Name, c.KeyName)
+		}
+	}
+	client, err := decider.NewAPIClient(c)
+	if err != nil {
+		return nil, command.Environmentf("decider: %v", err)
+	}
+	return client, nil
+}
+
+// HTTPAsker asks a provider over HTTP, within the budget of the run. Providers report tokens but no prices, so
+// their cost is not counted.
+type HTTPAsker struct {
+	Client  *decider.APIClient
+	Options runconfig.Options
+	Spent   func() float64
+}
+
+// Ask implements decider.Asker.
+func (a HTTPAsker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
+	if _, err := budgetLeft(a.Options, a.Spent); err != nil {
+		return decider.Answer{}, err
+	}
+	return a.Client.Ask(ctx, q)
+}
+
+// askedAs identifies the provider and the model settings of a decider, for the decision cache.
+func askedAs(o runconfig.Options) []string {
+	p := o.Provider
+	temperature := ""
+	if p.Temperature != nil {
+		temperature = fmt.Sprint(*p.Temperature)
+	}
+	return []string{cmp.Or(p.Name, runconfig.ProviderClaude), p.BaseURL, settings.ModelOf(o), o.DeciderEffort,
+		fmt.Sprint(p.MaxTokens), temperature}
+}

@@ -1,0 +1,418 @@
+package host
+
+// This part of the package answers the hooks of sessions that a person opened in a terminal: `arbiter hook`
+// (package hookclient) asks over a Unix socket. The arbiter that plays the run ([ServeHookSocket]) reads the
+// session's context, decides with package hooks, and reports the outcome to its run. It reports each level
+// once. A process that an agent started must present its agent's token ([Tokens]).
+//
+// A [HookSocketServer] owns the goroutine that accepts connections and one for each event; Close waits for them.
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// read reads the context size from the session's transcript, for events that need it. An unreadable transcript
+// means an unknown context size.
+func (s *HookSocketServer) read(in hooks.Input, agent HookSocketAgent) hooks.Reading {
+	path, ok := transcriptOf(in)
+	if !ok || in.AgentID != "" {
+		return hooks.Reading{}
+	}
+	switch in.Event {
+	case hooks.PostToolUse, hooks.PostToolUseFailure, hooks.UserPromptSubmit, hooks.PreCompact:
+	default:
+		return hooks.Reading{}
+	}
+	r := s.readAt(path, agent)
+	if in.ToolUseID == "" || !s.near(agent, r) {
+		return r
+	}
+	s.awaitWritten(path, in.ToolUseID)
+	return s.readAt(path, agent)
+}
+
+func (s *HookSocketServer) readAt(path string, agent HookSocketAgent) hooks.Reading {
+	tokens, err := s.service.Tokens(path)
+	if err != nil {
+		s.log.Debug("hooks", "session", agent.Session, "error", err)
+		return hooks.Reading{}
+	}
+	return hooks.Reading{Tokens: tokens, Window: agent.Window, Pct: transcript.Percent(tokens, agent.Window)}
+}
+
+// The CLI writes its transcript up to a quarter of a second late (observed with CLI 2.1.329), so a reading can be
+// one call old. Close to a level that was not reported yet, waiting is worthwhile: then the model learns of the
+// level with its next request, not with the one after. Otherwise events do not wait.
+const (
+	nearness    = 15 // points below the first level
+	longestWait = 400 * time.Millisecond
+	recheck     = 15 * time.Millisecond
+)
+
+// near reports whether the next reading may reach a level that was not reported yet.
+func (s *HookSocketServer) near(agent HookSocketAgent, r hooks.Reading) bool {
+	s.mu.Lock()
+	reported := s.present(agent)
+	s.mu.Unlock()
+	return reported.Level != hooks.LevelCritical && r.Window > 0 && r.Pct >= agent.Policy.Warn-nearness
+}
+
+// awaitWritten waits a short time until a call is in the transcript.
+func (s *HookSocketServer) awaitWritten(path, toolUse string) {
+	late := time.NewTimer(longestWait)
+	defer late.Stop()
+	again := time.NewTicker(recheck)
+	defer again.Stop()
+	for !s.service.Written(path, toolUse) {
+		select {
+		case <-again.C:
+		case <-late.C:
+			return
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// transcriptOf returns the transcript that an event names, if it can be the session's: the CLI stores it as
+// projects/PROJECT/SESSION.jsonl (observed with CLI 2.1.329). Any other path from a client is refused.
+func transcriptOf(in hooks.Input) (string, bool) {
+	path := in.TranscriptPath
+	ok := filepath.IsAbs(path) && filepath.Clean(path) == path && filepath.Base(path) == in.SessionID+".jsonl" &&
+		filepath.Base(filepath.Dir(filepath.Dir(path))) == "projects"
+	return path, ok
+}
+
+// tokensOf returns a session's context size from its transcript; 0: the transcript has none yet, or none since it
+// was compacted.
+func tokensOf(path string) (int, error) {
+	newest, err := transcript.ReadNewest(path)
+	if err != nil || !newest.Found {
+		return 0, err
+	}
+	return newest.Sample.Usage.Context(), nil
+}
+
+// searched is how much of a transcript's end is searched for a call, which is in one of the last lines.
+const searched = 1 << 20
+
+// written reports whether a transcript has a tool call. It returns true for an unreadable transcript, so that
+// nothing waits for it.
+func written(path, toolUse string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return true
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	tail, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-searched), searched))
+	return err != nil || bytes.Contains(tail, []byte(toolUse))
+}
+
+const (
+	// HookSocketName is the name of the socket in a run's directory, or of a link to it.
+	HookSocketName = "hook.sock"
+	// maxRequest bounds what `arbiter hook` sends: names and paths.
+	maxRequest = 64 << 10
+	// ioTimeout is how long a client may take to send its request, and again to read the answer.
+	ioTimeout = time.Second
+	// slots bounds the events answered concurrently; further connections wait to be accepted.
+	slots = 16
+)
+
+// HookSocketService has the functions with which the server reaches the run. They may be called concurrently.
+type HookSocketService struct {
+	// Agent returns the agent of a session, with its policy.
+	Agent func(session string) (HookSocketAgent, bool)
+	// Token reports whether secret is the token of the session's agent. A process that an agent started must
+	// present it.
+	Token func(session, secret string) bool
+	// Report is called with the outcome of an event, after it was answered.
+	Report func(bridge.AgentRef, HookSocketOutcome)
+	// Tokens reads the context size of a session from its transcript (0: none yet), and Written reports whether a
+	// transcript has a tool call. If they are nil, the CLI's transcripts are read.
+	Tokens  func(transcript string) (int, error)
+	Written func(transcript, toolUse string) bool
+}
+
+// HookSocketOutcome is the result of an event: a new reading, effects, or both.
+type HookSocketOutcome struct {
+	Reading hooks.Reading
+	Changed bool // the reading differs from the last one
+	Effects []hooks.Effect
+}
+
+// HookSocketAgent is what an answer depends on, besides the event.
+type HookSocketAgent struct {
+	bridge.AgentRef
+	Session string
+	Policy  hooks.Policy
+	Window  int    // effective, in tokens; 0: unknown
+	Spent   string // the level that was already reported to it in another way
+}
+
+// HookSocketServer answers the hooks of sessions that people opened in a terminal. It owns the goroutine that accepts
+// connections and one for each event; Close waits for them.
+type HookSocketServer struct {
+	service  HookSocketService
+	log      *slog.Logger
+	identify func(*net.UnixConn) control.Peer
+	listener *Listener
+	quit     chan struct{}
+	slots    chan struct{}
+	work     sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[string]spent
+}
+
+// spent is what was reported to a session. A new incarnation starts with its own.
+type spent struct {
+	generation int
+	hooks.Spent
+	reading hooks.Reading // the last known reading
+}
+
+// ServeHookSocket listens in a run's directory. No other process may use the directory at the same time, so an existing
+// socket belongs to a dead arbiter.
+func ServeHookSocket(dir string, house HookSocketService, log *slog.Logger) (*HookSocketServer, error) {
+	return serve(dir, house, control.Identify, log)
+}
+
+func serve(
+	dir string,
+	house HookSocketService,
+	identify func(*net.UnixConn) control.Peer,
+	log *slog.Logger,
+) (*HookSocketServer, error) {
+	if house.Tokens == nil {
+		house.Tokens, house.Written = tokensOf, written
+	}
+	listener, err := Listen(dir, HookSocketName)
+	if err != nil {
+		return nil, fmt.Errorf("socket for hooks: %w", err)
+	}
+	s := &HookSocketServer{
+		service: house, log: log, identify: identify, listener: listener, quit: make(chan struct{}),
+		slots: make(chan struct{}, slots), sessions: map[string]spent{},
+	}
+	s.work.Go(s.accept)
+	return s, nil
+}
+
+// Close refuses further events, waits for the current ones (each takes two seconds at most) and removes the socket.
+func (s *HookSocketServer) Close() error {
+	close(s.quit)
+	err := s.listener.Close()
+	s.work.Wait()
+	return err
+}
+
+// Path returns the absolute path of the socket.
+func (s *HookSocketServer) Path() string {
+	if path, err := filepath.Abs(s.listener.Path); err == nil {
+		return path
+	}
+	return s.listener.Path
+}
+
+func (s *HookSocketServer) accept() {
+	for {
+		select {
+		case s.slots <- struct{}{}:
+		case <-s.quit:
+			return
+		}
+		conn, err := s.listener.AcceptUnix()
+		if err == nil {
+			s.work.Go(func() {
+				defer func() { <-s.slots }()
+				s.serve(conn)
+			})
+			continue
+		}
+		<-s.slots
+		select {
+		case <-s.quit:
+			return
+		case <-time.After(ioTimeout / 10): // perhaps out of descriptors: try again later
+			s.log.Warn("hooks", "error", err)
+		}
+	}
+}
+
+// serve answers one event. Errors are only logged: the client has continued without an answer.
+func (s *HookSocketServer) serve(conn *net.UnixConn) {
+	defer conn.Close()
+	in, secret, err := receive(conn)
+	if err != nil {
+		s.log.Debug("hooks", "error", err)
+		return
+	}
+	if problem := s.mayAsk(conn, in, secret); problem != "" {
+		s.log.Warn("hooks: refused", "session", in.SessionID, "event", in.Event, "why", problem)
+		_ = writeAnswer(conn, hooks.Answer{})
+		return
+	}
+	agent, ok := s.service.Agent(in.SessionID)
+	if !ok { // a session that is not of this run
+		_ = writeAnswer(conn, hooks.Answer{})
+		return
+	}
+	d := s.decide(agent, in, s.read(in, agent))
+	if err := writeAnswer(conn, d.answer); err != nil {
+		s.log.Debug("hooks", "event", in.Event, "session", in.SessionID, "error", err)
+		s.giveBack(agent, d)
+		return
+	}
+	conn.Close() // the session continues; Report may take longer
+	if d.Changed || len(d.Effects) > 0 {
+		s.service.Report(agent.AgentRef, d.HookSocketOutcome)
+	}
+}
+
+func receive(conn *net.UnixConn) (in hooks.Input, secret string, err error) {
+	if err := conn.SetReadDeadline(time.Now().Add(ioTimeout)); err != nil {
+		return in, "", err
+	}
+	raw, err := io.ReadAll(io.LimitReader(conn, maxRequest+1))
+	if err != nil {
+		return in, "", fmt.Errorf("read request: %w", err)
+	}
+	if len(raw) > maxRequest {
+		return in, "", fmt.Errorf("the request is larger than %d bytes", maxRequest)
+	}
+	in, err = hooks.Parse(raw)
+	return in, tokenOf(raw), err
+}
+
+func writeAnswer(conn *net.UnixConn, a hooks.Answer) error {
+	if err := conn.SetWriteDeadline(time.Now().Add(ioTimeout)); err != nil {
+		return err
+	}
+	_, err := conn.Write(a.JSON())
+	return err
+}
+
+// decision is the outcome of an event, and the answer to it.
+type decision struct {
+	HookSocketOutcome
+	answer        hooks.Answer
+	before, after spent
+}
+
+// decide answers one event at a time: the tool calls of one message end concurrently.
+func (s *HookSocketServer) decide(agent HookSocketAgent, in hooks.Input, r hooks.Reading) (d decision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.before = s.present(agent)
+	d.after = d.before
+	d.answer, d.after.Spent, d.Effects = hooks.Decide(agent.Policy, in, r, d.before.Spent)
+	if slices.ContainsFunc(d.Effects, func(e hooks.Effect) bool { _, ok := e.(hooks.Compacted); return ok }) {
+		d.after.reading = hooks.Reading{}
+	}
+	if d.Changed = r.Tokens > 0 && r != d.before.reading; d.Changed {
+		d.after.reading = r
+	}
+	d.Reading = d.after.reading
+	s.sessions[agent.Session] = d.after
+	return d
+}
+
+// present returns what was reported to a session so far. The caller holds the lock.
+func (s *HookSocketServer) present(agent HookSocketAgent) spent {
+	reported, ok := s.sessions[agent.Session]
+	if !ok || reported.generation != agent.Generation {
+		return spent{generation: agent.Generation, Spent: hooks.SpentLevel(agent.Spent)}
+	}
+	return reported
+}
+
+// giveBack undoes what decide marked as reported, if the answer could not be delivered. Another event may have been
+// answered in the meantime; it did not report the same.
+func (s *HookSocketServer) giveBack(agent HookSocketAgent, d decision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reported := s.sessions[agent.Session]
+	if reported.generation != d.after.generation {
+		return
+	}
+	if reported.Level == d.after.Level && reported.Pct == d.after.Pct {
+		reported.Level, reported.Pct = d.before.Level, d.before.Pct
+	}
+	reported.Owed = reported.Owed || d.before.Owed && !d.after.Owed
+	s.sessions[agent.Session] = reported
+}
+
+// Tokens has the tokens that the hooks of sessions in terminals present: a random one for each generation of an
+// agent.
+type Tokens struct {
+	mu   sync.Mutex
+	list map[string]token // by agent
+}
+
+type token struct {
+	generation int
+	secret     string
+}
+
+// Issue makes the token of a generation; it replaces the older one.
+func (t *Tokens) Issue(a bridge.AgentRef) string {
+	secret := rand.Text()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.list == nil {
+		t.list = map[string]token{}
+	}
+	t.list[a.ID] = token{a.Generation, secret}
+	return secret
+}
+
+// Good reports whether secret is the agent's token. It compares in constant time.
+func (t *Tokens) Good(a bridge.AgentRef, secret string) bool {
+	t.mu.Lock()
+	have := t.list[a.ID]
+	t.mu.Unlock()
+	same := subtle.ConstantTimeCompare([]byte(have.secret), []byte(secret)) == 1
+	return same && have.secret != "" && have.generation == a.Generation
+}
+
+// tokenOf returns the token in a request; empty if there is none.
+func tokenOf(request []byte) string {
+	var r struct {
+		Token string `json:"arbiter_token"`
+	}
+	_ = json.Unmarshal(request, &r) // receive reports requests that are not events
+	return r.Token
+}
+
+// mayAsk returns why the peer of conn may not ask: it is another user's process, or an agent's process without the
+// token of the agent it speaks for. A person's own session, which no agent started, needs no token.
+func (s *HookSocketServer) mayAsk(conn *net.UnixConn, in hooks.Input, secret string) (problem string) {
+	p := s.identify(conn)
+	switch {
+	case p.Problem == "", s.service.Token != nil && p.UID == os.Getuid() && s.service.Token(in.SessionID, secret):
+		return ""
+	}
+	return p.String() + ": " + p.Problem + ", and it does not show its agent's token"
+}

@@ -1,0 +1,453 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
+	"github.com/arbiter-cli/arbiter/hooks"
+)
+
+func TestWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.jsonl")
+	if !written(path, "toolu_1") {
+		t.Error("a transcript that is not there is waited for")
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("{}\n")
+	if written(path, "toolu_1") {
+		t.Error("found what is not there")
+	}
+	write(strings.Repeat("x", 2*searched) + `{"id":"toolu_1"}` + strings.Repeat("y", searched/2))
+	if !written(path, "toolu_1") {
+		t.Error("not found near the end")
+	}
+}
+
+const aSession = "33e2ace1-d4bc-47dd-9200-fa457d13e61f"
+
+// longEnough is how long a test waits for something that must happen. A wait that takes longer has failed.
+const longEnough = 2 * time.Minute
+
+// house is a run of one agent, whose context size is set by the test.
+type house struct {
+	mu      sync.Mutex
+	agent   HookSocketAgent
+	tokens  int
+	unread  error
+	late    int // the call of Written that first returns true and sets
+	next    int // tokens to this
+	effects chan hooks.Effect
+	looked  chan string // the transcripts that were read
+}
+
+func newHouse() *house {
+	return &house{
+		agent: HookSocketAgent{
+			AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: aSession, Window: 200_000,
+			Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85, KeepContext: true},
+		},
+		effects: make(chan hooks.Effect, 100), looked: make(chan string, 1000),
+	}
+}
+
+func (h *house) set(f func(*house)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f(h)
+}
+
+func (h *house) service() HookSocketService {
+	return HookSocketService{
+		Agent: func(session string) (HookSocketAgent, bool) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.agent, session == h.agent.Session
+		},
+		Tokens: func(path string) (int, error) {
+			h.looked <- path
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.tokens, h.unread
+		},
+		Written: func(string, string) bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.late--
+			if h.late == 0 {
+				h.tokens = h.next
+			}
+			return h.late <= 0
+		},
+		Report: func(_ bridge.AgentRef, o HookSocketOutcome) {
+			for _, e := range o.Effects {
+				h.effects <- e
+			}
+		},
+	}
+}
+
+func (h *house) serve(t *testing.T, dir string) *HookSocketServer {
+	t.Helper()
+	s, err := ServeHookSocket(dir, h.service(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// shortDir returns a private directory whose name is short enough for a socket's path.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "hook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func askServer(t *testing.T, s *HookSocketServer, in hooks.Input) string {
+	t.Helper()
+	answer, err := hookclient.Exchange(s.Path(), in.JSON(), time.Now().Add(longEnough))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(answer) {
+		t.Fatalf("answer %q", answer)
+	}
+	return string(answer)
+}
+
+func bashOf(session string) hooks.Input {
+	return hooks.Input{Event: hooks.PostToolUse, SessionID: session, Tool: "Bash",
+		TranscriptPath: "/h/.claude/projects/-w/" + session + ".jsonl"}
+}
+
+func (h *house) awaitEffect(t *testing.T, want hooks.Effect) {
+	t.Helper()
+	select {
+	case got := <-h.effects:
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("reported (-want +got):\n%s", diff)
+		}
+	case <-time.After(longEnough):
+		t.Fatalf("%+v was not reported", want)
+	}
+}
+
+func TestHookServer(t *testing.T) {
+	h := newHouse()
+	s := h.serve(t, shortDir(t))
+	bash := bashOf(aSession)
+	h.set(func(h *house) { h.tokens = 142_000 })
+	sub := bash
+	sub.AgentID = "a1"
+	for name, in := range map[string]hooks.Input{"a subagent": sub, "another session": bashOf("9" + aSession[1:])} {
+		if got := askServer(t, s, in); got != "{}" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	got := askServer(t, s, bash)
+	if !strings.Contains(got, hooks.MarkContext+" warn: 71 % full, 142,000 of 200,000 tokens.") {
+		t.Errorf("answer %s", got)
+	}
+	h.awaitEffect(t, hooks.LevelReported{Level: hooks.LevelWarn, Pct: 71})
+	if got := askServer(t, s, bash); got != "{}" {
+		t.Errorf("told twice: %s", got)
+	}
+	if got := askServer(t, s,
+		hooks.Input{Event: hooks.PreCompact, Trigger: hooks.TriggerAuto, SessionID: aSession}); !strings.HasPrefix(got,
+		`{"decision":"block"`) {
+		t.Errorf("answer %s", got)
+	}
+	h.awaitEffect(t, hooks.CompactionBlocked{Trigger: hooks.TriggerAuto, Count: 1})
+
+	// Another incarnation was already warned by its bridge.
+	h.set(func(h *house) { h.agent.Generation, h.agent.Spent = 2, "warn" })
+	if got := askServer(t, s, bash); got != "{}" {
+		t.Errorf("told what its bridge had told: %s", got)
+	}
+	h.set(func(h *house) { h.tokens, h.unread = 190_000, errors.New("torn") })
+	if got := askServer(t, s, bash); got != "{}" {
+		t.Errorf("a context that cannot be read: %s", got)
+	}
+	h.set(func(h *house) { h.unread = nil })
+	if got := askServer(t, s, bash); !strings.Contains(got, "critical: 95 %") {
+		t.Errorf("answer %s", got)
+	}
+}
+
+// TestHookServerWaitsForTheTranscript: close to a level, the server waits a limited time for a late transcript;
+// otherwise it does not wait.
+func TestHookServerWaitsForTheTranscript(t *testing.T) {
+	h := newHouse()
+	s := h.serve(t, shortDir(t))
+	bash := bashOf(aSession)
+	bash.ToolUseID = "toolu_1"
+	h.set(func(h *house) { h.tokens, h.next, h.late = 100_000, 150_000, 3 })
+	if got := askServer(t, s, bash); got != "{}" {
+		t.Errorf("far off: %s", got)
+	}
+	h.set(func(h *house) { h.tokens = 120_000 })
+	if got := askServer(t, s, bash); !strings.Contains(got, "warn: 75 %") {
+		t.Errorf("near: %s", got)
+	}
+	h.set(func(h *house) { h.next, h.late = 180_000, 1<<30 })
+	if got := askServer(t, s, bash); got != "{}" {
+		t.Errorf("it never comes: %s", got)
+	}
+}
+
+// TestHookServerReadsTranscriptsOnly: a client cannot make the server read any other file.
+func TestHookServerReadsTranscriptsOnly(t *testing.T) {
+	h := newHouse()
+	s := h.serve(t, shortDir(t))
+	for _, path := range []string{
+		"", "projects/-w/" + aSession + ".jsonl", "/h/.claude/projects/-w/other.jsonl", "/etc/passwd",
+		"/h/.claude/projects/-w/../" + aSession + ".jsonl", "/h/projects/" + aSession + ".jsonl",
+		"/h/.claude/projects/-w/" + aSession + "/" + aSession + ".jsonl",
+	} {
+		in := bashOf(aSession)
+		in.TranscriptPath = path
+		askServer(t, s, in)
+	}
+	select {
+	case path := <-h.looked:
+		t.Errorf("%s was read", path)
+	default:
+	}
+	askServer(t, s, bashOf(aSession))
+	if got := <-h.looked; got != "/h/.claude/projects/-w/"+aSession+".jsonl" {
+		t.Errorf("%s was read", got)
+	}
+}
+
+// TestHookServerReportsOnce: calls that end concurrently get one warning among them.
+func TestHookServerReportsOnce(t *testing.T) {
+	h := newHouse()
+	s := h.serve(t, shortDir(t))
+	h.set(func(h *house) { h.tokens = 180_000 })
+	answers := make(chan string, 3*slots)
+	var clients sync.WaitGroup
+	for range cap(answers) {
+		clients.Go(func() {
+			answer, err := hookclient.Exchange(s.Path(), bashOf(aSession).JSON(), time.Now().Add(longEnough))
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- string(answer)
+		})
+	}
+	clients.Wait()
+	close(answers)
+	effects := 0
+	for a := range answers {
+		if a != "{}" {
+			effects++
+		}
+	}
+	if effects != 1 {
+		t.Errorf("reported %d times", effects)
+	}
+}
+
+// TestUnansweredHooksAreNotReported: an answer that could not be delivered does not count as reported.
+func TestUnansweredHooksAreNotReported(t *testing.T) {
+	h := newHouse()
+	h.looked = make(chan string) // the server waits until this test looks
+	h.tokens = 180_000
+	over := make(chan struct{})
+	var drained sync.WaitGroup
+	t.Cleanup(func() { // runs after the server's cleanup: the server may still serve the first event
+		close(over)
+		drained.Wait()
+	})
+	s := h.serve(t, shortDir(t))
+	conn, err := net.Dial("unix", s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(bashOf(aSession).JSON()); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close() // before the answer
+	drained.Go(func() {
+		for {
+			select {
+			case <-h.looked:
+			case <-over:
+				return
+			}
+		}
+	})
+	// Later events may overtake the first one.
+	for began := time.Now(); !strings.Contains(askServer(t, s, bashOf(aSession)), "critical: 90 %"); {
+		if time.Since(began) > longEnough {
+			t.Fatal("lost")
+		}
+	}
+}
+
+// TestHookServerEndsWithClients: a client that sends nothing is disconnected, and a request that is not an event gets
+// no answer.
+func TestHookServerEndsWithClients(t *testing.T) {
+	h := newHouse()
+	s := h.serve(t, shortDir(t))
+	silent, err := net.Dial("unix", s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, request := range []string{"", "garbage", "[]", `{"hook_event_name":"Stop","x":"` +
+		strings.Repeat("x", maxRequest) + `"}`} {
+		if answer, err := hookclient.Exchange(s.Path(), []byte(request), time.Now().Add(longEnough)); len(answer) > 0 {
+			t.Errorf("%.30q: %q, %v", request, answer, err)
+		}
+	}
+	if err := silent.SetReadDeadline(time.Now().Add(longEnough)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := silent.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the silent one got %d bytes, %v", n, err)
+	}
+}
+
+// TestServedElsewhere: if other users can access the run's directory, the server listens in a directory of its own.
+// Serve returns an error if it cannot listen.
+func TestServedElsewhere(t *testing.T) {
+	dir := shortDir(t)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := newHouse().serve(t, dir)
+	if got := askServer(t, s, bashOf("x")); got != "{}" || filepath.Dir(s.Path()) == dir {
+		t.Errorf("answer %s at %s", got, s.Path())
+	}
+	dir = shortDir(t)
+	if err := os.WriteFile(filepath.Join(dir, HookSocketName), []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := ServeHookSocket(dir, newHouse().service(), slog.New(slog.DiscardHandler)); err == nil {
+		s.Close()
+		t.Error("a file was taken for a socket")
+	}
+}
+
+// TestHookTokens: a process of an agent is served only with the token of the session that it speaks for: not
+// without a token, with a wrong one, with another agent's or an earlier incarnation's, or as another user. A
+// person's own process needs none.
+func TestHookTokens(t *testing.T) {
+	const second = "44e2ace1-d4bc-47dd-9200-fa457d13e61f"
+	var given Tokens
+	agents := map[string]HookSocketAgent{
+		aSession: {AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Session: aSession, Window: 200_000,
+			Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}},
+		second: {AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Session: second, Window: 200_000,
+			Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}},
+	}
+	stale := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 1})
+	overtaken := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}) // of a terminal that was opened before
+	right, others := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}),
+		given.Issue(bridge.AgentRef{ID: "orch-2", Generation: 1})
+	ofNobody := Tokens{}
+	if ofNobody.Good(bridge.AgentRef{ID: "orch-1", Generation: 2}, "") || ofNobody.Good(bridge.AgentRef{}, "") {
+		t.Error("no token is good where none was given out")
+	}
+
+	var peer atomic.Pointer[control.Peer]
+	received := make(chan string, 1)
+	s, err := serve(shortDir(t), HookSocketService{
+		Agent: func(session string) (HookSocketAgent, bool) {
+			received <- session // the request was accepted
+			return HookSocketAgent{}, false
+		},
+		Token: func(session, secret string) bool {
+			a, ok := agents[session]
+			return ok && given.Good(a.AgentRef, secret)
+		},
+	}, func(*net.UnixConn) control.Peer { return *peer.Load() }, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	descendant := control.Peer{UID: os.Getuid(), PID: 7, Name: "sh", Agent: "orch-1",
+		Problem: "this arbiter started it"}
+	otherUser := control.Peer{UID: os.Getuid() + 1, PID: 7, Problem: "it belongs to another user"}
+	person := control.Peer{UID: os.Getuid(), PID: 7}
+	for _, c := range []struct {
+		name    string
+		peer    control.Peer
+		session string
+		token   string
+		want    bool
+	}{
+		{"the right one", descendant, aSession, right, true},
+		{"the other's for the other's session", descendant, second, others, true},
+		{"none", descendant, aSession, "", false},
+		{"a wrong one", descendant, aSession, right + "A", false},
+		{"the beginning of it", descendant, aSession, right[:len(right)-1], false},
+		{"of a generation before", descendant, aSession, stale, false},
+		{"of a terminal before", descendant, aSession, overtaken, false},
+		{"another agent's", descendant, aSession, others, false},
+		{"its own for another's session", descendant, second, right, false},
+		{"for no session of the run", descendant, "x", right, false},
+		{"for no session at all", descendant, "", right, false},
+		{"the right one from another user", otherUser, aSession, right, false},
+		{"a person without one", person, aSession, "", true},
+		{"a person with a wrong one", person, aSession, "x", true},
+	} {
+		peer.Store(&c.peer)
+		raw, err := hookclient.Exchange(s.Path(), hookclient.Request(bashOf(c.session), c.token), time.Now().Add(longEnough))
+		if err != nil || !json.Valid(raw) {
+			t.Errorf("%s: answer %q, %v", c.name, raw, err)
+		}
+		select {
+		case session := <-received:
+			if !c.want || session != c.session {
+				t.Errorf("%s: heard about %q", c.name, session)
+			}
+		default:
+			if c.want {
+				t.Errorf("%s: not heard", c.name)
+			}
+		}
+	}
+
+	// The next generation of the agent makes the token of its terminal invalid.
+	a := agents[aSession]
+	a.Generation++
+	if given.Good(a.AgentRef, right) {
+		t.Error("the token outlives its terminal")
+	}
+}

@@ -1,0 +1,711 @@
+package host
+
+// This part of the package has the bridges of a run on other hosts: it opens and watches them, tries their
+// sandboxes, moves the work of agents between them and the repository of the run, and ends the processes
+// there.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+)
+
+// RemoteLoop is the part of a run's loop that the bridges need. *runloop.Loop implements it.
+type RemoteLoop interface {
+	InputLoop
+	Handler(host string) bridge.Handler // for the bridge of a host
+}
+
+// RemoteRun is the run that the bridges belong to.
+type RemoteRun struct {
+	Hosts     hosts.Config
+	Debug     bool
+	Options   func() runconfig.Options // current ones, with the sandbox of agents and the secrets of --env
+	Loop      RemoteLoop
+	Input     *Sender
+	Board     *Board
+	Terminals *Terminals
+	Telemetry *Exporter   // nil: no spans
+	Heeded    func() bool // the loop has taken part in the last halt
+	Log       *slog.Logger
+}
+
+// Bridges has the bridges on other hosts, by host name. It is safe for concurrent use.
+type Bridges struct {
+	run   RemoteRun
+	watch sync.WaitGroup // waits for the goroutines that watch bridges
+
+	mu      sync.Mutex
+	present map[string]*hostBridge
+	changed chan struct{} // closed at the next change; nil: no goroutine waits
+}
+
+// hostBridge is the bridge on another host. It exists as soon as its process starts, so that it can be closed.
+type hostBridge struct {
+	host   hosts.Host
+	client *bridge.Client
+	info   bridge.RemoteInfo // set once it is open
+	open   bool
+	works  map[string]bridge.WorkResult // working directories of agents there
+	halted atomic.Bool                  // a halt ended it
+}
+
+// NewBridges makes the bridges of a run. None is open.
+func NewBridges(run RemoteRun) *Bridges { return &Bridges{run: run} }
+
+// set makes a bridge the current one of a host.
+func (b *Bridges) set(host string, h *hostBridge) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.present == nil {
+		b.present = map[string]*hostBridge{}
+	}
+	b.present[host] = h
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}
+
+// of returns the bridge of a host; nil: none was started.
+func (b *Bridges) of(host string) *hostBridge {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.present[host]
+}
+
+// all returns the current bridges.
+func (b *Bridges) all() []*hostBridge {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Values(b.present))
+}
+
+// await returns the bridge of a host once it is open.
+func (b *Bridges) await(ctx context.Context, host string) (*hostBridge, error) {
+	for {
+		b.mu.Lock()
+		h := b.present[host]
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		if h != nil && h.open && h.alive() {
+			return h, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("host %s is out of reach: %w", host, context.Cause(ctx))
+		}
+	}
+}
+
+func (h *hostBridge) alive() bool {
+	select {
+	case <-h.client.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// Drop closes the bridge of a host, if there is one. watchHost reports its end.
+func (b *Bridges) Drop(host string) {
+	if h := b.of(host); h != nil {
+		_ = h.client.Close()
+	}
+}
+
+// Close closes the bridges of all hosts, and waits for the processes that carry them.
+func (b *Bridges) Close() {
+	var all sync.WaitGroup
+	for _, h := range b.all() {
+		all.Go(func() { _ = h.client.Close() }) // watchHost reports how it ended
+	}
+	all.Wait()
+}
+
+// Wait returns when the end of every bridge was reported to the loop. Call it after [Bridges.Close].
+func (b *Bridges) Wait() { b.watch.Wait() }
+
+// inventoryTimeout bounds reading the inventory of a directory on a host.
+const inventoryTimeout = 30 * time.Second
+
+// Inventory asks the bridge of a host for the inventory of a directory there.
+func (b *Bridges) Inventory(ctx context.Context, host, dir string) (bridge.InventoryResult, error) {
+	h := b.of(host)
+	if h == nil || !h.open {
+		return bridge.InventoryResult{}, bridge.ErrClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
+	defer cancel()
+	return h.client.Inventory(ctx, bridge.InventoryParams{Dir: dir})
+}
+
+// worksIn stores the working directory of an agent.
+func (b *Bridges) worksIn(h *hostBridge, agent string, work bridge.WorkResult) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h.works[agent] = work
+}
+
+// workOf returns the working directory of an agent.
+func (b *Bridges) workOf(h *hostBridge, agent string) bridge.WorkResult {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return h.works[agent]
+}
+
+// FenceHost runs the `end` commands of the hosts on which an earlier process of a run may have left processes, and
+// returns the hosts on which all of them have ended. resumed is the state of the run; nil: it is new. Call it
+// before starting anything on other hosts. For the remaining hosts, the run waits until the lease ends.
+func FenceHost(
+	ctx context.Context, known hosts.Config, run string, resumed *supervisor.State, log *slog.Logger,
+) (fenced []string) {
+	if resumed == nil {
+		return nil
+	}
+	if e := resumed.Ending; e != nil && e.Said && e.Status == contract.StatusComplete {
+		return nil // a complete run ends all processes before it reports that
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, name := range resumed.Lifecycle.MayStillRun() {
+		host, ok := known.Find(name)
+		if !ok {
+			continue
+		}
+		all.Go(func() {
+			ended, err := EndBridge(ctx, host, run)
+			if err != nil {
+				log.Warn("ending what runs on a host failed", "host", name, "err", err)
+			}
+			if ended {
+				mu.Lock()
+				defer mu.Unlock()
+				fenced = append(fenced, name)
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(fenced)
+	return fenced
+}
+
+var _ HaltedElsewhere = (*Bridges)(nil)
+
+// Halt makes the bridges of all hosts stop everything, and then closes them. A host that does not answer is left to
+// its lease, and its agents are reported as alive.
+func (b *Bridges) Halt(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, h := range b.all() {
+		if !h.alive() {
+			continue
+		}
+		h.halted.Store(true)
+		all.Go(func() {
+			if _, err := h.client.Shutdown(ctx, bridge.ShutdownParams{GraceMS: GraceMS}); err != nil {
+				b.run.Log.Warn("a host did not stop its agents", "host", h.host.Name, "err", err)
+			}
+			b.run.Input.Go(func() { _ = h.client.Close() }) // watchHost reports how it ended
+		})
+	}
+	all.Wait()
+}
+
+// Agents returns the agents on other hosts that have a process, as far as the run knows.
+func (b *Bridges) Agents() (alive []string) {
+	for _, a := range b.run.Loop.Snapshot().Agents {
+		if a.Host != supervisor.LifecycleHere && a.HasProcess() && !b.stopped(a.Host) {
+			alive = append(alive, a.ID+" @"+a.Host)
+		}
+	}
+	return alive
+}
+
+// Lost returns the agents on lost hosts whose processes may not have ended yet.
+func (b *Bridges) Lost() (lost []string) {
+	s := b.run.Loop.Snapshot()
+	for _, a := range s.Agents {
+		if a.Host == supervisor.LifecycleHere {
+			continue
+		}
+		if until := s.Lifecycle.Bridge(a.Host).Until; a.Alive() && !a.HasProcess() && time.Now().Before(until) {
+			lost = append(lost, fmt.Sprintf("%s @%s (its host is out of reach; its lease ends at %s)", a.ID, a.Host,
+				until.Local().Format("15:04:05")))
+		}
+	}
+	return lost
+}
+
+// stopped reports whether it is certain that no process runs on a host.
+func (b *Bridges) stopped(host string) bool {
+	h := b.of(host)
+	if h == nil {
+		return true
+	}
+	_, certain := h.client.Stopped()
+	return certain
+}
+
+// Open starts the bridge of a host. If the host has a queue, Open takes as long as the queue.
+func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input.BridgeFailed) {
+	host, ok := b.run.Hosts.Find(name)
+	if !ok {
+		return runloop.Opened{}, &input.BridgeFailed{Category: bridge.CatHost,
+			Message: "it is no longer configured: arbiter hosts add " + name}
+	}
+	b.Drop(name)
+	options := b.run.Options()
+	o := Opening{
+		Host: host, Run: options.Run, Version: command.Version(), Lease: options.Lease, Debug: b.run.Debug,
+		Handler: b.run.Terminals.Tap(b.run.Loop.Handler(name)), Log: b.run.Log,
+	}
+	client, init, err := o.Open(ctx, func(c *bridge.Client) {
+		b.set(name, &hostBridge{host: host, client: c})
+	})
+	if err == nil && init.Remote == nil {
+		err = errors.New("the bridge there does not report its host")
+	}
+	if err != nil {
+		b.Drop(name)
+		failed := &input.BridgeFailed{Category: bridge.CatCrash, Message: err.Error()}
+		var f *LinkFailure
+		if errors.As(err, &f) {
+			failed.Category = f.Category
+		}
+		return runloop.Opened{}, failed
+	}
+	if failed := b.trySandbox(ctx, name, client, *init.Remote); failed != nil {
+		_ = client.Close()
+		return runloop.Opened{}, failed
+	}
+	h := &hostBridge{host: host, client: client, info: *init.Remote, open: true, works: map[string]bridge.WorkResult{}}
+	b.set(name, h)
+	b.watch.Go(func() { b.watchHost(name, h) })
+	b.run.Log.Info("bridge", "host", name, "arbiter", init.Version, "claude", init.Claude.Version, "path",
+		init.Claude.Path, "dir", h.info.Dir, "namespace", h.info.Namespace)
+	port := Port{Client: client, Terminals: b.run.Terminals, Options: b.run.Options(),
+		Telemetry: b.run.Telemetry}
+	return runloop.Opened{
+		Port: hostPort{port, h, b}, Claude: init.Claude, Dir: h.info.Dir, Swept: h.info.Ended,
+	}, nil
+}
+
+// watchHost reports to the loop when the bridge of a host has ended, and by when all processes that it started have
+// ended.
+func (b *Bridges) watchHost(name string, h *hostBridge) {
+	<-h.client.Done()
+	until, fenced := h.client.Stopped()
+	if !fenced {
+		var err error
+		if fenced, err = EndBridge(context.Background(), h.host, b.run.Options().Run); err != nil {
+			b.run.Log.Warn("ending what runs on a host failed", "host", name, "err", err)
+		}
+	}
+	if fenced {
+		until = time.Time{}
+	}
+	message := "the connection ended"
+	err := h.client.Err()
+	if err != nil {
+		message = err.Error()
+	}
+	b.run.Loop.Put(input.BridgeLost{Host: name, Message: message, Until: until, Halted: h.halted.Load(),
+		Heeded: b.run.Heeded()})
+	var violation *bridge.ViolationError
+	if errors.As(err, &violation) {
+		b.run.Loop.Put(input.BridgeFailed{Host: name, Category: bridge.CatHost, Message: message})
+	}
+}
+
+// errParked is the error of an operation that does not wait for a parked host.
+var errParked = errors.New("it is parked until a person has it tried again")
+
+// untilParked returns a context that ends when a host is parked, at once if it is parked already. An operation that
+// needs that host can block others: merges, for example, are done one after another. The caller calls release.
+func (b *Bridges) untilParked(ctx context.Context, host string) (usable context.Context, release func()) {
+	usable, cancel := context.WithCancelCause(ctx)
+	hostEvents := b.run.Board.Subscribe(func(e contract.Event) bool {
+		b, ok := e.Body.(contract.Host)
+		return ok && b.Name == host
+	})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for !b.run.Loop.Snapshot().Lifecycle.Bridge(host).Parked {
+			select {
+			case <-hostEvents.Events():
+			case <-usable.Done():
+				return
+			}
+		}
+		cancel(errParked)
+	})
+	return usable, func() {
+		cancel(nil)
+		hostEvents.Close()
+		watch.Wait()
+	}
+}
+
+// lookTimeout bounds one request about paths on another host.
+const lookTimeout = 10 * time.Second
+
+// hostPort is the bridge on another host as the loop uses it: it knows that host's file system and sandbox.
+type hostPort struct {
+	Port
+	bridge *hostBridge
+	hosts  *Bridges
+}
+
+// Spawn implements runloop.Port.
+func (p hostPort) Spawn(ctx context.Context, params bridge.SpawnParams) (bridge.SpawnResult, error) {
+	if err := p.confine(params.ID, &params.Config.Sandbox); err != nil {
+		return bridge.SpawnResult{}, err
+	}
+	return p.Port.Spawn(ctx, params)
+}
+
+// PTYOpen implements runloop.Port.
+func (p hostPort) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
+	if err := p.confine(params.ID, &params.Config.Sandbox); err != nil {
+		return bridge.PTYOpenResult{}, err
+	}
+	return p.Port.PTYOpen(ctx, params)
+}
+
+// Check implements runloop.Port.
+func (p hostPort) Check(ctx context.Context, params bridge.CheckParams) (bridge.CheckResult, error) {
+	if err := p.confine("", &params.Sandbox); err != nil {
+		return bridge.CheckResult{}, err
+	}
+	return p.Port.Check(ctx, params)
+}
+
+// Inspect implements runloop.Port.
+func (p hostPort) Inspect(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
+	if err := p.confine("", &params.Sandbox); err != nil {
+		return bridge.InspectResult{}, err
+	}
+	return p.Port.Inspect(ctx, params)
+}
+
+// confine replaces the values of a sandbox, if there is one, with those of the host.
+func (p hostPort) confine(agent string, sandbox **bridge.SandboxConfig) error {
+	if *sandbox == nil {
+		return nil
+	}
+	if p.bridge.info.Sandbox == "" {
+		return &bridge.RPCError{Code: bridge.CodeUnsupported, Category: bridge.CatSandbox,
+			Message: fmt.Sprintf("host %s has no sandbox: %s", p.bridge.host.Name, p.bridge.info.SandboxReason)}
+	}
+	c := **sandbox
+	c.Program, c.Hide = p.bridge.info.Sandbox, p.bridge.info.SandboxHide
+	c.Write = append(c.Write[:len(c.Write):len(c.Write)], p.hosts.workOf(p.bridge, agent).Write...)
+	*sandbox = &c
+	return nil
+}
+
+// Files implements runloop.FileSystem.
+func (p hostPort) Files() (policy.Policy, policy.Lookup) {
+	return policy.Policy{Home: p.bridge.info.Home, FoldsCase: p.bridge.info.FoldsCase}, p.look
+}
+
+// look resolves paths on the host.
+func (p hostPort) look(paths []string) ([]policy.Found, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	r, err := p.Client.Resolve(ctx, bridge.ResolveParams{Paths: paths})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]policy.Found, 0, len(r.Paths))
+	for _, x := range r.Paths {
+		f := policy.Found{Path: x.Path, Exists: x.Exists}
+		if x.Error != "" {
+			f.Err = fmt.Errorf("host %s: %s", p.bridge.host.Name, x.Error)
+		}
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// RemoveDirs removes the directories of Orchestrators on other hosts after a complete run, and returns a message
+// for each directory that had to stay. No agent works in them any more, and the bridges are still open. Hosts are
+// processed concurrently.
+func (b *Bridges) RemoveDirs(ctx context.Context, files *runstore.Files) (messages []string) {
+	s := b.run.Loop.Snapshot()
+	dirs, agents := s.Dirs(), map[string][]string{}
+	for _, a := range s.Agents {
+		if a.Host != supervisor.LifecycleHere && a.Own.Branch != "" {
+			agents[a.Host] = append(agents[a.Host], a.ID)
+		}
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, host := range slices.Sorted(maps.Keys(agents)) {
+		h := b.of(host)
+		reachable := h != nil && h.open && h.alive()
+		all.Go(func() {
+			for _, agent := range agents[host] {
+				text := ""
+				where := fmt.Sprintf("in %s on host %s", dirs.Of(agent), host)
+				if reachable {
+					text = files.RemoveFar(ctx, agent, where)
+				} else {
+					text = fmt.Sprintf("the directory of %s was left %s, which is out of reach", agent, where)
+				}
+				if text != "" {
+					mu.Lock()
+					messages = append(messages, text)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(messages)
+	return messages
+}
+
+// remoteSandboxed can try a sandbox on a host.
+type remoteSandboxed interface {
+	Sandbox(ctx context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error)
+}
+
+// trySandbox tries the sandbox on a host, if agents have a sandbox here. It refuses a host whose sandbox is missing
+// or does not hold, so that no agent loses its sandbox by its placement.
+func (b *Bridges) trySandbox(
+	ctx context.Context, name string, client remoteSandboxed, info bridge.RemoteInfo,
+) *input.BridgeFailed {
+	o := b.run.Options()
+	if o.Sandbox == nil {
+		return nil
+	}
+	reason, version := info.SandboxReason, ""
+	if info.Sandbox != "" {
+		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
+		defer cancel()
+		result, err := client.Sandbox(ctx, bridge.SandboxParams{CWD: info.Dir,
+			Config: bridge.SandboxConfig{Program: info.Sandbox, Hide: info.SandboxHide, Network: o.Sandbox.Network,
+				Hosts: o.Sandbox.Hosts}, Env: o.Env})
+		version = result.Version
+		switch {
+		case err != nil:
+			reason = "it could not be tried: " + err.Error()
+		case !result.Holds:
+			reason = result.Reason
+		default:
+			reason = ""
+		}
+	}
+	b.run.Log.Info("sandbox", "host", name, "program", info.Sandbox, "version", version, "holds", reason == "", "reason",
+		reason)
+	if reason == "" {
+		return nil
+	}
+	return &input.BridgeFailed{Category: bridge.CatSandbox, Message: fmt.Sprintf("host %s: the sandbox does not hold "+
+		"there, and no agent was started without it: %s; install bubblewrap there, or use --sandbox off", name, reason)}
+}
+
+// push sends a commit to a host.
+func (h *hostBridge) push(ctx context.Context, link remote.Link, commit string) error {
+	return h.transfer(ctx, func(ctx context.Context) error {
+		_, err := link.Push(ctx, commit)
+		return err
+	})
+}
+
+// Git opens a separate connection to a host for each transfer. It can break while the bridge stays up.
+const (
+	transferAttempts = 4
+	transferPause    = time.Second // before the second attempt; it doubles
+)
+
+// transfer moves commits to or from a host, as [retried] does. If the bridge ends, it returns an error that wraps
+// [bridge.ErrClosed].
+func (h *hostBridge) transfer(ctx context.Context, move func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-h.client.Done():
+			cancel(bridge.ErrClosed)
+		case <-ctx.Done():
+		}
+	})
+	defer watch.Wait()
+	defer cancel(nil)
+	err := retried(ctx, move)
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), bridge.ErrClosed) {
+		return fmt.Errorf("host %s: %w", h.host.Name, bridge.ErrClosed)
+	}
+	return err
+}
+
+// retried calls move again after a broken connection, and at once if another transfer moved the same branch
+// meanwhile: the merge of an agent's work and the snapshot of its turn fetch at the same time.
+func retried(ctx context.Context, move func(context.Context) error) error {
+	pause := transferPause
+	for attempt := 1; ; attempt++ {
+		err := move(ctx)
+		switch {
+		case ctx.Err() != nil, err == nil, attempt == transferAttempts, errors.Is(err, remote.ErrNoBranch),
+			errors.Is(err, remote.ErrTooLarge):
+			return err
+		case errors.Is(err, workspaces.ErrMoved):
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+			pause *= 2
+		}
+	}
+}
+
+// hostWork implements [runstore.FarFiles]: it moves the work of agents between this repository and other hosts.
+type hostWork struct{ b *Bridges }
+
+var _ runstore.FarFiles = hostWork{}
+
+// Work moves the work of agents between the repository of the run and the hosts.
+func (b *Bridges) Work() runstore.FarFiles { return hostWork{b} }
+
+// IsRemote implements [runstore.FarFiles].
+func (w hostWork) IsRemote(agent string) bool { return w.agent(agent).Host != supervisor.LifecycleHere }
+
+func (w hostWork) agent(id string) supervisor.Agent {
+	a, _ := w.b.run.Loop.Snapshot().Agent(id)
+	return a
+}
+
+// reach returns the bridge of an agent's host, the link to the repository there, and the number of the agent.
+func (w hostWork) reach(
+	ctx context.Context, repo *workspaces.Repo, agent string,
+) (*hostBridge, remote.Link, int, error) {
+	var n int
+	if _, err := fmt.Sscanf(agent, "orch-%d", &n); err != nil {
+		return nil, remote.Link{}, 0, fmt.Errorf("%q is not an Orchestrator", agent)
+	}
+	host := w.agent(agent).Host
+	usable, release := w.b.untilParked(ctx, host)
+	defer release()
+	h, err := w.b.await(usable, host)
+	if err != nil {
+		return nil, remote.Link{}, 0, err
+	}
+	url, err := h.host.GitURL(h.info.Cache)
+	return h, remote.Link{Repo: repo, URL: url, Env: os.Environ()}, n, err
+}
+
+// Prepare implements [runstore.FarFiles].
+func (w hostWork) Prepare(
+	ctx context.Context, repo *workspaces.Repo, p runconfig.Place, base string,
+) (runconfig.Worktree, error) {
+	h, link, n, err := w.reach(ctx, repo, p.Agent)
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	if err := h.push(ctx, link, base); err != nil {
+		return runconfig.Worktree{}, err
+	}
+	work, err := h.client.PrepareWork(ctx, bridge.PrepareWorkParams{
+		Orchestrator: n, Generation: p.Generation, Kind: p.Kind, Base: base, Subdir: repo.Prefix,
+	})
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	w.b.worksIn(h, p.Agent, work)
+	return runconfig.Worktree{Branch: work.Branch, Base: work.Base, Isolation: work.Kind}, nil
+}
+
+// Bring implements [runstore.FarFiles].
+func (w hostWork) Bring(
+	ctx context.Context, repo *workspaces.Repo, agent, message string,
+) (b runstore.Brought, err error) {
+	err = throughLosses(func() error {
+		b, err = w.bring(ctx, repo, agent, message)
+		return err
+	})
+	return b, err
+}
+
+func (w hostWork) bring(ctx context.Context, repo *workspaces.Repo, agent, message string) (runstore.Brought, error) {
+	b := runstore.Brought{Worktree: w.agent(agent).Own}
+	h, link, n, err := w.reach(ctx, repo, agent)
+	if err != nil {
+		return b, err
+	}
+	done, err := h.client.CommitWork(ctx, bridge.CommitWorkParams{Orchestrator: n, Message: message})
+	if err != nil {
+		return b, err
+	}
+	b.Branch = done.Branch
+	err = h.transfer(ctx, func(ctx context.Context) error {
+		fetched, err := link.Fetch(ctx, "refs/heads/"+done.Branch)
+		b.Head = fetched.Commit
+		return err
+	})
+	if err != nil {
+		return b, err
+	}
+	made, err := repo.Commit(ctx, b.Head) // read from this repository: do not trust the host's answer
+	b.Tree = made.Tree
+	return b, err
+}
+
+// Remove implements [runstore.FarFiles].
+func (w hostWork) Remove(ctx context.Context, repo *workspaces.Repo, agent, head string) error {
+	h, _, n, err := w.reach(ctx, repo, agent)
+	if err != nil {
+		return err
+	}
+	_, err = h.client.RemoveWork(ctx, bridge.RemoveWorkParams{Orchestrator: n, Head: head})
+	return err
+}
+
+// Give implements [runstore.FarFiles].
+func (w hostWork) Give(ctx context.Context, repo *workspaces.Repo, agent, commit string) error {
+	return throughLosses(func() error {
+		h, link, _, err := w.reach(ctx, repo, agent)
+		if err != nil {
+			return err
+		}
+		return h.push(ctx, link, commit)
+	})
+}
+
+// throughLosses calls do, and calls it again with the next bridge when the bridge was lost meanwhile, until ctx
+// ends.
+func throughLosses(do func() error) error {
+	for {
+		if err := do(); !errors.Is(err, bridge.ErrClosed) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// remoteLoop is a run with a state.
+type remoteLoop struct {
+	state atomic.Pointer[supervisor.State]
+}
+
+func (l *remoteLoop) Put(input.Body) bool           { return true }
+func (l *remoteLoop) Event(bridge.Event)            {}
+func (l *remoteLoop) Snapshot() *supervisor.State   { return l.state.Load() }
+func (l *remoteLoop) Done() <-chan struct{}         { return nil }
+func (l *remoteLoop) Handler(string) bridge.Handler { return nil }
+
+// lost returns the state of a run that has lost the bridge of a host until a time.
+func lost(host string, until time.Time, parked bool) *supervisor.State {
+	s, c := &supervisor.State{}, &effect.Collector{}
+	s.Lifecycle.Start(bridge.ClaudeInfo{})
+	s.Lifecycle.Back(c, host, bridge.ClaudeInfo{}, "/srv")
+	s.Lifecycle.Lost(c, host, "the link broke", until)
+	if parked {
+		s.Lifecycle.Park(c, host, "gone")
+	}
+	return s
+}
+
+// TestWaitingForAHost: an operation that needs a host waits for its bridge until the host is parked.
+func TestWaitingForAHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, board := &remoteLoop{}, &Board{}
+		emit := board.Sink(func(time.Time, contract.Event) {})
+		l.state.Store(lost("box", time.Time{}, false))
+		b := NewBridges(RemoteRun{Loop: l, Board: board, Log: slog.New(slog.DiscardHandler)})
+		usable, release := b.untilParked(t.Context(), "box")
+		defer release()
+		ended := make(chan error)
+		go func() {
+			_, err := b.await(usable, "box")
+			ended <- err
+		}()
+		emit(time.Now(), contract.Event{Body: contract.Host{Name: "node"}})
+		emit(time.Now(), contract.Event{Body: contract.Host{Name: "box"}})
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			t.Fatalf("not waited for: %v", err)
+		default:
+		}
+		l.state.Store(lost("box", time.Time{}, true))
+		emit(time.Now(), contract.Event{Body: contract.Host{Name: "box"}})
+		if err := <-ended; !errors.Is(err, errParked) {
+			t.Errorf("parked: %v", err)
+		}
+	})
+}
+
+// TestAgentsElsewhere: agents on a host that was never reached have no process, and those on a lost host may have one
+// until its lease ends.
+func TestAgentsElsewhere(t *testing.T) {
+	l := &remoteLoop{}
+	b := NewBridges(RemoteRun{Loop: l, Log: slog.New(slog.DiscardHandler)})
+	for until, want := range map[time.Duration]int{time.Hour: 1, -time.Hour: 0} {
+		s := lost("box", time.Now().Add(until), false)
+		for id, host := range map[string]string{"orch-1": supervisor.LifecycleHere, "orch-2": "box"} {
+			a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: id}},
+				AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentDown}}
+			a.Host = host
+			s.Agents = append(s.Agents, a)
+		}
+		l.state.Store(s)
+		if got := b.Agents(); got != nil {
+			t.Errorf("with a process: %q", got)
+		}
+		got := b.Lost()
+		if len(got) != want || slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "orch-2 @box") }) {
+			t.Errorf("with a lease for %s: %q", until, got)
+		}
+	}
+}
+
+// TestHostsAreFencedBeforeARunContinues: for a host on which processes of an earlier process may still run, the
+// `end` command runs. The host counts as fenced if the command succeeds.
+func TestHostsAreFencedBeforeARunContinues(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "ended")
+	end := func(name, then string) hosts.Host {
+		return hosts.Host{Name: name, End: []string{"sh", "-c", "echo " + name + " >> " + mark + "; " + then}}
+	}
+	var left supervisor.LifecycleState
+	left.Start(bridge.ClaudeInfo{})
+	c := &effect.Collector{}
+	for _, name := range []string{"pod", "node", "box", "old"} {
+		left.Back(c, name, bridge.ClaudeInfo{}, "/srv")
+	}
+	left.Leave(c, "old") // no agent was there any more
+	log := slog.New(slog.DiscardHandler)
+	if got := FenceHost(t.Context(), hosts.Config{}, "", nil, log); got != nil {
+		t.Errorf("of a new run: %v", got)
+	}
+	resumed := &supervisor.State{}
+	resumed.Lifecycle = left
+	known := hosts.Config{Hosts: []hosts.Host{end("pod", "exit 0"), end("node", "exit 3"), {Name: "box"},
+		end("old", "exit 0")}}
+	if got := FenceHost(t.Context(), known, "", resumed, log); !slices.Equal(got, []string{"pod"}) {
+		t.Errorf("fenced: %v", got)
+	}
+	raw, err := os.ReadFile(mark)
+	if text := string(raw); err != nil || text != "pod\nnode\n" && text != "node\npod\n" {
+		t.Errorf("ended: %q, %v", text, err)
+	}
+}
+
+// sandboxOf answers the trial of a host's sandbox.
+type sandboxOf func(p bridge.SandboxParams) (bridge.SandboxResult, error)
+
+func (f sandboxOf) Sandbox(_ context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error) {
+	return f(p)
+}
+
+// TestSandboxOnAHost: a host whose sandbox is missing or does not hold is refused, if agents have one.
+func TestSandboxOnAHost(t *testing.T) {
+	bwrap := bridge.RemoteInfo{Dir: "/srv/far", Sandbox: "/usr/bin/bwrap"}
+	holds := func(p bridge.SandboxParams) (bridge.SandboxResult, error) {
+		if p.CWD != "/srv/far" || p.Config.Program != "/usr/bin/bwrap" {
+			t.Errorf("tried %+v", p)
+		}
+		return bridge.SandboxResult{Holds: true}, nil
+	}
+	for name, c := range map[string]struct {
+		here *bridge.SandboxConfig
+		info bridge.RemoteInfo
+		try  sandboxOf
+		want string // in the error; empty: no error
+	}{
+		"none is wanted":  {nil, bridge.RemoteInfo{SandboxReason: "no bwrap"}, nil, ""},
+		"it holds":        {&bridge.SandboxConfig{}, bwrap, holds, ""},
+		"there is none":   {&bridge.SandboxConfig{}, bridge.RemoteInfo{SandboxReason: "no bwrap"}, nil, "no bwrap"},
+		"it does not":     {&bridge.SandboxConfig{}, bwrap, sandboxOf(leaks), "a file got out"},
+		"it is not tried": {&bridge.SandboxConfig{}, bwrap, sandboxOf(fails), "could not be tried"},
+	} {
+		b := NewBridges(RemoteRun{Options: func() runconfig.Options { return runconfig.Options{Sandbox: c.here} },
+			Log: slog.New(slog.DiscardHandler)})
+		failed := b.trySandbox(t.Context(), "box", c.try, c.info)
+		switch {
+		case c.want == "" && failed != nil:
+			t.Errorf("%s: %+v", name, failed)
+		case c.want != "" && (failed == nil || failed.Category != bridge.CatSandbox ||
+			!strings.Contains(failed.Message, c.want) || !strings.Contains(failed.Message, "host box")):
+			t.Errorf("%s: %+v", name, failed)
+		}
+	}
+}
+
+func leaks(bridge.SandboxParams) (bridge.SandboxResult, error) {
+	return bridge.SandboxResult{Reason: "a file got out"}, nil
+}
+
+func fails(bridge.SandboxParams) (bridge.SandboxResult, error) {
+	return bridge.SandboxResult{}, errors.New("no answer")
+}
+
+// TestTransfersAreRetried: a broken connection and a branch that another transfer has moved are not the end of a
+// transfer; only the former is waited for.
+func TestTransfersAreRetried(t *testing.T) {
+	broken := errors.New("the connection was closed")
+	moved := fmt.Errorf("fetch from the host: %w", workspaces.ErrMoved)
+	for name, tt := range map[string]struct {
+		results []error
+		want    error
+		calls   int
+		waited  time.Duration
+	}{
+		"at once":          {[]error{nil}, nil, 1, 0},
+		"moved once":       {[]error{moved, nil}, nil, 2, 0},
+		"always moved":     {[]error{moved}, workspaces.ErrMoved, transferAttempts, 0},
+		"broken twice":     {[]error{broken, broken, nil}, nil, 3, 3 * transferPause},
+		"always broken":    {[]error{broken}, broken, transferAttempts, 7 * transferPause},
+		"no such branch":   {[]error{remote.ErrNoBranch}, remote.ErrNoBranch, 1, 0},
+		"too large":        {[]error{remote.ErrTooLarge}, remote.ErrTooLarge, 1, 0},
+		"moved and broken": {[]error{moved, broken, nil}, nil, 3, transferPause},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			calls, began := 0, time.Now()
+			err := retried(t.Context(), func(context.Context) error {
+				calls++
+				return tt.results[min(calls, len(tt.results))-1]
+			})
+			if !errors.Is(err, tt.want) || calls != tt.calls || time.Since(began) != tt.waited {
+				t.Errorf("%s: %v after %d calls and %s", name, err, calls, time.Since(began))
+			}
+		})
+	}
+}

@@ -1,0 +1,314 @@
+package host
+
+// This part of the package implements the host of a remote bridge: what it reports about itself, its file
+// system, and the directories of the Orchestrators that work there.
+//
+// Base commits are pushed to a repository in the host's directory, the cache, whose own work tree stays empty. The
+// directories of Orchestrators are worktrees or clones of it, in a directory of the run: DIR/RUN8/orch-N.
+//
+// A [RemoteMachine] has no goroutine. Its methods are safe for concurrent use after Begin.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
+)
+
+// RemoteMachine implements [bridge.Machine].
+type RemoteMachine struct {
+	Data      string   // default parent of agents' directories
+	Own       []string // directories with the user's own configuration
+	Hide      []string // directories that are hidden from agents in a sandbox
+	Namespace string   // the bridge's isolation
+	Ended     int      // number of processes of an earlier bridge that were ended
+
+	run8  string
+	dir   string // with links resolved
+	cache string // top of the cache's work tree
+}
+
+var _ bridge.Machine = (*RemoteMachine)(nil)
+
+// plainWord has the characters that are allowed in paths that are appended to a host's command.
+const plainWord = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/=:@%+,-"
+
+// caseFolds says that the file system usually ignores case.
+const caseFolds = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
+
+func hostError(format string, args ...any) error {
+	return &bridge.RPCError{Code: bridge.CodeRefused, Category: bridge.CatHost, Message: fmt.Sprintf(format, args...)}
+}
+
+// Begin implements [bridge.Machine]. It creates the directory and the cache.
+func (m *RemoteMachine) Begin(ctx context.Context, of bridge.Owner, p bridge.RemoteParams) (bridge.RemoteInfo, error) {
+	var none bridge.RemoteInfo
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		return none, hostError("there is no home directory on the host: set HOME there")
+	}
+	if len(of.Run) < 8 {
+		return none, hostError("the run's id is too short: %q", of.Run)
+	}
+	m.run8 = of.Run[:8]
+	dir := p.Dir
+	switch {
+	case dir == "":
+		dir = m.Data
+	case dir == "~" || strings.HasPrefix(dir, "~/"):
+		dir = filepath.Join(home, dir[1:])
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return none, hostError("the directory for agents cannot be made (%v): name another by `dir` of the host", err)
+	}
+	if m.dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return none, hostError("the directory for agents cannot be used: %v", err)
+	}
+	if odd := strings.Trim(m.dir, plainWord); odd != "" {
+		return none, hostError("the path of the directory for agents has characters that a shell reads (%q in %q): name "+
+			"another by `dir` of the host", odd, m.dir)
+	}
+	if err := m.makeCache(ctx); err != nil {
+		return none, hostError("the repository for base commits cannot be made: %v", err)
+	}
+	info := bridge.RemoteInfo{OS: runtime.GOOS, Arch: runtime.GOARCH, Home: filepath.Clean(home), Dir: m.dir,
+		Cache: filepath.Join(m.cache, ".git"), Namespace: m.Namespace, SandboxHide: m.Hide, Ended: m.Ended,
+		FoldsCase: caseFolds}
+	info.Hostname, _ = os.Hostname() // for people
+	if info.Sandbox, err = sandbox.Find(); err != nil {
+		info.Sandbox, info.SandboxReason = "", err.Error()
+	}
+	return info, nil
+}
+
+// cacheSettings is the Git configuration of the cache: no maintenance runs in it, and shallow bases are accepted.
+var cacheSettings = [][2]string{{"receive.shallowUpdate", "true"}, {"gc.auto", "0"}, {"receive.autogc", "false"},
+	{"maintenance.auto", "false"}, {"core.hooksPath", os.DevNull}}
+
+// makeCache creates the repository atomically if it does not exist, because several bridges may do so concurrently.
+func (m *RemoteMachine) makeCache(ctx context.Context) error {
+	m.cache = filepath.Join(m.dir, "cache")
+	at := git.Runner{Dir: m.dir, Env: git.Environ(os.Environ()), Begin: proctree.Keep} // the bridge reaps orphans
+	if err := at.Check(ctx); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(m.cache, ".git")); err == nil {
+		return nil
+	}
+	made, err := os.MkdirTemp(m.dir, "cache-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(made)
+	if _, err := at.Write(ctx, "init", "--quiet", "--template=", made); err != nil {
+		return err
+	}
+	at.Dir = made
+	for _, set := range cacheSettings {
+		if _, err := at.Write(ctx, "config", set[0], set[1]); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(made, m.cache); err != nil && !errors.Is(err, fs.ErrExist) {
+		if _, there := os.Lstat(filepath.Join(m.cache, ".git")); there != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Resolve implements [bridge.Machine].
+func (m *RemoteMachine) Resolve(ctx context.Context, paths []string) []bridge.ResolvedPath {
+	all := make([]bridge.ResolvedPath, len(paths))
+	for i, name := range paths {
+		if ctx.Err() != nil {
+			all[i].Error = ctx.Err().Error()
+			continue
+		}
+		found := policy.LookUp(name)
+		all[i] = bridge.ResolvedPath{Path: found.Path, Exists: found.Exists}
+		if found.Err != nil {
+			all[i].Error = found.Err.Error()
+		}
+	}
+	return all
+}
+
+// Inventory implements [bridge.Machine].
+func (m *RemoteMachine) Inventory(_ context.Context, p bridge.InventoryParams) (bridge.InventoryResult, error) {
+	l, err := trust.Inventory(p.Dir, m.Own...)
+	if err != nil {
+		return bridge.InventoryResult{}, &bridge.RPCError{Code: bridge.CodeRefused, Category: bridge.CatTrust,
+			Message: err.Error()}
+	}
+	r := bridge.InventoryResult{Dir: l.CWD, Root: l.Root}
+	for _, i := range l.Items {
+		r.Items = append(r.Items, bridge.InventoryItem{Kind: i.Kind, File: i.File, Name: i.Name, What: i.What,
+			SHA256: i.SHA256})
+	}
+	return r, nil
+}
+
+// work opens the directories of the run. subdir is the directory of the run below the top of its work tree; base is
+// a commit of the cache.
+func (m *RemoteMachine) work(ctx context.Context, subdir, base string) (*workspace.Repo, *workspace.Worktrees, error) {
+	cache, err := git.Locate(m.cache)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := git.Runner{Dir: m.cache, At: &cache, Env: git.Environ(os.Environ()), Begin: proctree.Keep}
+	if _, err := at.Text(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"); git.Exit(err) > 0 && base != "" {
+		// A work tree needs a HEAD. It is detached, so that every branch can be pushed to.
+		if _, err := at.Write(ctx, "update-ref", "--no-deref", "HEAD", base); err != nil {
+			return nil, nil, err
+		}
+	}
+	place := filepath.Join(m.cache, filepath.FromSlash(subdir))
+	if err := os.MkdirAll(place, 0o700); err != nil {
+		return nil, nil, err
+	}
+	repo, err := workspace.Open(ctx, workspace.Options{Dir: place, Run: m.run8,
+		Scratch: filepath.Join(m.dir, "scratch"), Begin: proctree.Keep})
+	if err != nil {
+		return nil, nil, err
+	}
+	dirs, err := workspace.OpenWorktrees(repo, filepath.Join(m.dir, m.run8))
+	return repo, dirs, err
+}
+
+func workError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &bridge.RPCError{Code: bridge.CodeRefused, Category: bridge.CatWorkspace, Message: err.Error()}
+}
+
+// PrepareWork implements [bridge.Machine].
+func (m *RemoteMachine) PrepareWork(ctx context.Context, p bridge.PrepareWorkParams) (bridge.WorkResult, error) {
+	repo, dirs, err := m.work(ctx, p.Subdir, p.Base)
+	if err != nil {
+		return bridge.WorkResult{}, workError(err)
+	}
+	w, err := dirs.Create(ctx, workspace.WorktreeSpec{Orchestrator: p.Orchestrator, Generation: p.Generation,
+		Kind: workspace.WorktreeKind(p.Kind), From: p.Base})
+	if err != nil {
+		return bridge.WorkResult{}, workError(err)
+	}
+	r := bridge.WorkResult{Dir: w.Dir, CWD: w.Work, Branch: w.Branch, Base: w.Base, Kind: string(w.Kind),
+		Write: []string{w.Dir}}
+	if w.Kind == workspace.WorktreeLinked {
+		r.Write = append(r.Write, repo.CommonDir)
+	}
+	return r, nil
+}
+
+// find returns the directory of an Orchestrator.
+func (m *RemoteMachine) find(
+	ctx context.Context,
+	orchestrator int,
+) (*workspace.Repo, *workspace.Worktrees, workspace.Worktree,
+	error) {
+	repo, dirs, err := m.work(ctx, "", "")
+	if err != nil {
+		return nil, nil, workspace.Worktree{}, err
+	}
+	w, ok, err := dirs.Find(orchestrator)
+	if err == nil && !ok {
+		err = fmt.Errorf("there is no directory of Orchestrator %d on this host", orchestrator)
+	}
+	return repo, dirs, w, err
+}
+
+// CommitWork implements [bridge.Machine]. It moves the branch of the directory to the commit that is checked out
+// there, even if the agent has switched branches.
+func (m *RemoteMachine) CommitWork(ctx context.Context, p bridge.CommitWorkParams) (bridge.CommitWorkResult, error) {
+	var none bridge.CommitWorkResult
+	repo, dirs, w, err := m.find(ctx, p.Orchestrator)
+	if err != nil {
+		return none, workError(err)
+	}
+	found, err := dirs.Commit(ctx, w, p.Message)
+	if err != nil {
+		return none, workError(err)
+	}
+	branch := "refs/heads/" + w.Branch
+	tip, err := repo.Commit(ctx, branch)
+	if err != nil {
+		return none, workError(err)
+	}
+	err = repo.Move(ctx, "arbiter: committed", workspace.Update{Ref: branch, Old: tip.ID, New: found.Head})
+	if err != nil {
+		return none, workError(err)
+	}
+	return bridge.CommitWorkResult{Head: found.Head, Tree: found.Tree, Branch: w.Branch, Problems: found.Problems}, nil
+}
+
+// RemoveWork implements [bridge.Machine].
+func (m *RemoteMachine) RemoveWork(ctx context.Context, p bridge.RemoveWorkParams) (bridge.RemoveWorkResult, error) {
+	repo, dirs, w, err := m.find(ctx, p.Orchestrator)
+	if err != nil {
+		return bridge.RemoveWorkResult{}, workError(err)
+	}
+	saved, err := dirs.Remove(ctx, w, p.Force)
+	if err == nil && p.Head != "" {
+		err = m.forget(ctx, repo, dirs, w, p.Head)
+	}
+	if err != nil {
+		return bridge.RemoveWorkResult{}, workError(err)
+	}
+	return bridge.RemoveWorkResult{Ref: saved.Ref, Commit: saved.Commit,
+		Problems: append(saved.Problems, saved.Nested...)}, nil
+}
+
+// forget removes the branch of a removed directory, if the client has all of its commits. With the last directory
+// of the run it removes everything that was pushed for the run.
+func (m *RemoteMachine) forget(
+	ctx context.Context, repo *workspace.Repo, dirs *workspace.Worktrees, w workspace.Worktree, head string,
+) error {
+	branch, base := "refs/heads/"+w.Branch, repo.Ref(fmt.Sprintf("orch-%d/base", w.Orchestrator))
+	tips, err := repo.Commits(ctx, branch, base)
+	if err != nil {
+		return err
+	}
+	if tips[0].ID == head {
+		err := repo.Move(ctx, "arbiter: merged", workspace.Update{Ref: branch, Old: head},
+			workspace.Update{Ref: base, Old: tips[1].ID})
+		if err != nil {
+			return err
+		}
+	}
+	left, err := dirs.List()
+	if err != nil || len(left) > 0 {
+		return err
+	}
+	pushed, err := repo.Refs(ctx, "pushed/")
+	if err != nil {
+		return err
+	}
+	var gone []workspace.Update
+	for ref, id := range pushed {
+		gone = append(gone, workspace.Update{Ref: ref, Old: id})
+	}
+	if err := repo.Move(ctx, "arbiter: the run is over", gone...); err != nil {
+		return err
+	}
+	// The directory is not empty if the user has put something into it.
+	err = os.Remove(filepath.Join(m.dir, m.run8))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTEMPTY) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,324 @@
+package runstore
+
+// This part of the package writes the diagnostic files of a run's process, with secrets masked: a log of
+// bounded size, and a report of each crash with the last events before it.
+//
+// A [CrashReporter] owns the goroutine that writes, and its Close waits for that. A [CrashLog] has no goroutine.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+)
+
+const (
+	keptEvents    = 100 // in a crash report
+	maxReports    = 20  // of one process of a run
+	reportBacklog = 8
+)
+
+// CrashReporter writes a file for each crash of arbiter or of an agent: its description and the last events, with
+// secrets masked. It records the events itself and writes on its own goroutine.
+type CrashReporter struct {
+	o    CrashOptions
+	jobs chan crashReport
+	done chan struct{}
+	once sync.Once
+
+	mu      sync.Mutex
+	last    []timedEvent // a ring
+	next    int
+	reports int
+	paths   []string
+}
+
+// CrashOptions configure a reporter.
+type CrashOptions struct {
+	Dir     string // of a run
+	Version string // of this program
+	Mask    func(string) string
+	Log     *slog.Logger
+}
+
+type timedEvent struct {
+	at time.Time
+	e  contract.Event
+}
+
+type crashReport struct {
+	at     time.Time
+	who    string
+	text   string
+	events []timedEvent
+}
+
+// NewReporter starts a reporter; its owner closes it.
+func NewReporter(o CrashOptions) *CrashReporter {
+	c := &CrashReporter{o: o, jobs: make(chan crashReport, reportBacklog), done: make(chan struct{})}
+	go c.run()
+	return c
+}
+
+// Sink records every event and passes it on to next.
+func (c *CrashReporter) Sink(next runloop.Sink) runloop.Sink {
+	return func(at time.Time, e contract.Event) {
+		c.note(at, e)
+		next(at, e)
+	}
+}
+
+func (c *CrashReporter) note(at time.Time, e contract.Event) {
+	c.mu.Lock()
+	if len(c.last) < keptEvents {
+		c.last = append(c.last, timedEvent{at, e})
+	} else {
+		c.last[c.next] = timedEvent{at, e}
+		c.next = (c.next + 1) % keptEvents
+	}
+	c.mu.Unlock()
+	switch b := e.Body.(type) {
+	case contract.Done:
+		if b.Reason == string(runconfig.RestartCrash) {
+			c.write(at, e.ID, "session "+b.SessionID+" ended unasked\n")
+		}
+	}
+}
+
+// Panicked reports a panic of Arbiter.
+func (c *CrashReporter) Panicked(f *runloop.Fault) {
+	c.write(time.Now(), "arbiter-program", "panic: "+f.Panic+"\n\n"+string(f.Stack))
+}
+
+// write queues a report; if too many are queued, it drops the report.
+func (c *CrashReporter) write(at time.Time, who, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reports >= maxReports {
+		return
+	}
+	events := append(append([]timedEvent(nil), c.last[c.next:]...), c.last[:c.next]...)
+	select {
+	case c.jobs <- crashReport{at: at, who: who, text: text, events: events}:
+		c.reports++
+	default:
+	}
+}
+
+func (c *CrashReporter) run() {
+	defer close(c.done)
+	for r := range c.jobs {
+		path, err := r.save(c.o)
+		if err != nil {
+			c.o.Log.Warn("crash report", "error", err)
+			continue
+		}
+		c.o.Log.Warn("crash", "who", r.who, "report", path)
+		c.mu.Lock()
+		c.paths = append(c.paths, path)
+		c.mu.Unlock()
+	}
+}
+
+// Close writes the queued reports. Later events are not recorded.
+func (c *CrashReporter) Close() {
+	c.once.Do(func() {
+		c.mu.Lock()
+		c.reports = maxReports
+		close(c.jobs)
+		c.mu.Unlock()
+	})
+	<-c.done
+}
+
+// Written returns the paths of the reports of this process.
+func (c *CrashReporter) Written() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.paths...)
+}
+
+func (r crashReport) save(o CrashOptions) (string, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "arbiter %s, %s, %s\n\n%s\nThe last events:\n", o.Version, r.who,
+		r.at.UTC().Format(time.RFC3339Nano), r.text)
+	for i, e := range r.events {
+		line, err := contract.EncodeLine(nil, uint64(i+1), e.at, e.e)
+		if err != nil {
+			line = fmt.Appendf(nil, "(%v)\n", err)
+		}
+		b.Write(line)
+	}
+	for n := 0; ; n++ {
+		// Two reports of the same second must not overwrite each other.
+		name := fmt.Sprintf("crash-%s-%s-%d.txt", r.at.UTC().Format("20060102T150405"), r.who, n)
+		f, err := os.OpenFile(filepath.Join(o.Dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if os.IsExist(err) && n < 1000 {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.WriteString(o.Mask(b.String()))
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		return f.Name(), err
+	}
+}
+
+// followPause is the polling interval of a followed log.
+const followPause = 100 * time.Millisecond
+
+// FollowCrashes copies the log in a run's directory to w, with everything that is appended, until the run is over or
+// ctx ends. When the log is rotated, it continues with the next file.
+func FollowCrashes(ctx context.Context, dir string, w io.Writer, alive func() bool) error {
+	f := follower{path: filepath.Join(dir, LogName), w: w}
+	defer f.close()
+	tick := time.NewTicker(followPause)
+	defer tick.Stop()
+	for {
+		over := !alive() // checked first: the copy after the run's end is complete
+		if err := f.copy(); err != nil {
+			return fmt.Errorf("log: %w", err)
+		}
+		if over {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+type follower struct {
+	path string
+	w    io.Writer
+	file *os.File // nil: not opened yet
+}
+
+// copy copies what was appended since the last call.
+func (f *follower) copy() error {
+	for {
+		if f.file == nil {
+			file, err := os.Open(f.path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			f.file = file
+		}
+		same := f.current()
+		if _, err := io.Copy(f.w, f.file); err != nil || same {
+			return err
+		}
+		f.close() // it was rotated before it was copied completely
+	}
+}
+
+// current reports whether the open file is still the log. Otherwise nothing is appended to it any more.
+func (f *follower) current() bool {
+	open, err := f.file.Stat()
+	if err != nil {
+		return true
+	}
+	now, err := os.Stat(f.path)
+	return err != nil || os.SameFile(open, now)
+}
+
+func (f *follower) close() {
+	if f.file != nil {
+		f.file.Close()
+		f.file = nil
+	}
+}
+
+const (
+	LogName = "log" // in a run's directory
+	// maxLog is the size at which a log is rotated; one earlier file is kept.
+	maxLog = 16 << 20
+)
+
+// CrashLog is a run's log: of bounded size, and readable only by the user.
+type CrashLog struct {
+	path string
+	mask func(string) string // masks the secrets in a line
+
+	mu   sync.Mutex
+	f    *os.File
+	size int64
+}
+
+// OpenLog opens the log in a run's directory for appending; mask masks secrets.
+func OpenLog(dir string, mask func(string) string) (*CrashLog, error) {
+	l := &CrashLog{path: filepath.Join(dir, LogName), mask: mask}
+	return l, l.open()
+}
+
+// Path returns the path of the log.
+func (l *CrashLog) Path() string { return l.path }
+
+func (l *CrashLog) open() error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return err
+	}
+	l.f, l.size = f, info.Size()
+	return nil
+}
+
+// Write implements io.Writer. If the rotation fails, the log keeps growing: losing it would be worse than exceeding
+// its limit.
+func (l *CrashLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.size > maxLog && os.Rename(l.path, l.path+".1") == nil {
+		old := l.f
+		if err := l.open(); err == nil {
+			old.Close()
+		}
+	}
+	n, err := l.f.Write([]byte(l.mask(string(p)))) // each call has one line
+	l.size += int64(n)
+	if err != nil {
+		return min(n, len(p)), err
+	}
+	return len(p), nil
+}
+
+// Close closes the log.
+func (l *CrashLog) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.f.Close()
+}
+
+// Logger returns a logger that writes to the log.
+func (l *CrashLog) Logger(debug bool) *slog.Logger {
+	level := slog.LevelInfo
+	if debug {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: level}))
+}

@@ -1,0 +1,914 @@
+package runstore
+
+// This part of the package carries out the supervisor's effects on files with Git: it records the files of a
+// run, gives agents their own directories, and merges their work.
+//
+// It connects [workspace] and its packages, which know Git but not agents, with the supervisor's parts [changes]
+// and [isolation], which compute these effects.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// again calls do, and calls it once more if Git failed: a halt or the end of a bridge may have killed a running
+// Git. do must be repeatable.
+func again[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	done, err := do()
+	var failed *git.Error
+	if errors.As(err, &failed) && ctx.Err() == nil {
+		return do()
+	}
+	return done, err
+}
+
+// FarFiles reaches the directories of agents on other hosts. Its methods must be safe for concurrent use.
+type FarFiles interface {
+	// IsRemote reports whether an agent works on another host.
+	IsRemote(agent string) bool
+	// Prepare creates the directory of an agent there, starting from a commit of this repository, or returns the
+	// existing one.
+	Prepare(ctx context.Context, repo *workspace.Repo, p runconfig.Place, base string) (runconfig.Worktree, error)
+	// Bring commits an agent's uncommitted work there, and fetches its branch. It waits for a lost host until ctx
+	// ends.
+	Bring(ctx context.Context, repo *workspace.Repo, agent, message string) (Brought, error)
+	// Give pushes a commit to the host where an agent works.
+	Give(ctx context.Context, repo *workspace.Repo, agent, commit string) error
+	// Remove removes the directory and the branch of an agent there. head is the commit of the branch that was
+	// fetched.
+	Remove(ctx context.Context, repo *workspace.Repo, agent, head string) error
+}
+
+// Brought is the work of an agent on another host after it was fetched.
+type Brought struct {
+	runconfig.Worktree
+	Head, Tree string // of its branch
+}
+
+// Reach sets the connection to other hosts. Without it, all agents work here. Call it before the files are used.
+func (f *Files) Reach(far FarFiles) { f.far = far }
+
+// isFar reports whether an agent works on another host.
+func (f *Files) isFar(agent string) bool { return f.far != nil && f.far.IsRemote(agent) }
+
+// bring fetches the work of an agent.
+func (f *Files) bring(ctx context.Context, agent, message string) (w workspace.Worktree, head, tree string, err error) {
+	n, err := number(agent)
+	if err != nil {
+		return w, "", "", err
+	}
+	b, err := f.far.Bring(ctx, f.repo, agent, message)
+	return workspace.Worktree{Orchestrator: n, Branch: b.Branch, Base: b.Base, Kind: workspace.WorktreeKind(b.Isolation)},
+		b.Head, b.Tree, err
+}
+
+// prepareFar creates the directory of an agent on its host.
+func (f *Files) prepareFar(ctx context.Context, p runconfig.Place) (runconfig.Worktree, error) {
+	from, err := f.beginning(ctx, p)
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	base, err := f.repo.Commit(ctx, from)
+	if err == nil && base.ID == "" {
+		err = fmt.Errorf("there is no commit %s to begin with", from)
+	}
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	return f.far.Prepare(ctx, f.repo, p, base.ID)
+}
+
+// recordFar records the files of an agent on another host: it fetches what the agent has done so far.
+func (f *Files) recordFar(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
+	w, head, tree, err := f.bring(ctx, e.Own, "Work of "+e.Own)
+	if err != nil {
+		return err
+	}
+	taken.Commit, taken.Tree = head, tree
+	if e.Keep != "" {
+		if err := f.keep(ctx, e.Keep, head); err != nil {
+			return err
+		}
+	}
+	return f.compare(ctx, f.known(ctx, e.Last, w.Base), f.known(ctx, e.Since, w.Base), nil, taken)
+}
+
+// handOverTimeout is how long a successor waits for the last work of its predecessor, if the predecessor's host does
+// not answer.
+const handOverTimeout = 30 * time.Second
+
+// handedOverFar is [Files.handed] for a predecessor on another host. If that host cannot be reached, it returns the
+// last commit that was fetched.
+func (f *Files) handedOverFar(ctx context.Context, agent string) (commit, base string, err error) {
+	soon, cancel := context.WithTimeout(ctx, handOverTimeout)
+	defer cancel()
+	w, head, _, err := f.bring(soon, agent, "Unfinished work of "+agent)
+	if err == nil || w.Branch == "" || ctx.Err() != nil {
+		return head, w.Base, err
+	}
+	last, err := f.repo.Commit(ctx, "refs/heads/"+w.Branch)
+	if err == nil && last.ID == "" {
+		return w.Base, w.Base, nil // nothing was fetched yet
+	}
+	return last.ID, w.Base, err
+}
+
+// RemoveFar removes the directory of an agent on another host after the end of a run, if the run has all of its
+// work. Otherwise the directory is kept, and text says so. where describes its place.
+func (f *Files) RemoveFar(ctx context.Context, agent, where string) (text string) {
+	w, head, _, err := f.bring(ctx, agent, "Unfinished work of "+agent)
+	has := false
+	if err == nil {
+		has, err = f.has(ctx, w, head)
+	}
+	if err == nil && has {
+		err = f.far.Remove(ctx, f.repo, agent, head)
+	}
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the directory of %s was left %s: %v", agent, where, err)
+	case !has:
+		return fmt.Sprintf("the work of %s was not merged: it is on branch %s, and %s", agent, w.Branch, where)
+	}
+	return ""
+}
+
+// Files are the files of one run. It has no state besides Git's, and is safe for concurrent use.
+type Files struct {
+	Workspace   runconfig.Workspace
+	Uncommitted int // user's files that differ from HEAD, which isolated agents do not see. New runs only
+
+	// Notice says what of the repository's own configuration does not run; empty if there is nothing.
+	Notice string
+
+	repo *workspace.Repo
+	far  FarFiles // nil: no agent works on another host
+}
+
+// BeginFiles takes the first snapshot of a new run, and creates the run branch if the run is isolated. own is the
+// parent of the agents' own directories; its parent exists. Errors are those of [workspace.Open]: without Git, or
+// without a commit, there are neither snapshots nor isolation.
+func BeginFiles(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
+	f, err := open(ctx, o, own, isolation)
+	if err != nil {
+		return nil, err
+	}
+	began := make(chan error, 1)
+	go func() { began <- f.repo.Begin(ctx) }()
+	base, err := f.repo.Once(ctx, workspace.Base)
+	if err = errors.Join(err, <-began); err != nil {
+		return nil, fmt.Errorf("the files could not be recorded, so there are no diffs: %w", err)
+	}
+	f.Workspace.Base = base.Commit.ID
+	if !f.Workspace.Isolated() {
+		return f, nil
+	}
+	uncommitted, err := f.repo.Delta(ctx, base.Head, base.Commit.ID)
+	if err != nil {
+		return nil, err
+	}
+	paths := make([]string, len(uncommitted))
+	for i, c := range uncommitted {
+		paths[i] = c.Path
+	}
+	unfiltered, err := f.repo.Unfiltered(ctx, paths) // they differ because no filter has run
+	if err != nil {
+		return nil, err
+	}
+	f.Uncommitted = len(uncommitted) - len(unfiltered)
+	branch, err := f.repo.Commit(ctx, f.main())
+	if err != nil || branch.ID != "" {
+		return f, err
+	}
+	return f, f.repo.Move(ctx, "arbiter: created", workspace.Update{Ref: f.main(), New: base.Head})
+}
+
+// ResumeFiles finds the first snapshot, which an earlier process of the run took. Error: [workspace.ErrNoSnapshot] if
+// there is none.
+func ResumeFiles(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
+	f, err := open(ctx, o, own, isolation)
+	if err != nil {
+		return nil, err
+	}
+	base, err := f.repo.Find(ctx, workspace.Base)
+	if err != nil {
+		return nil, err
+	}
+	if base.Commit.ID == "" {
+		return nil, workspace.ErrNoSnapshot
+	}
+	f.Workspace.Base = base.Commit.ID
+	return f, nil
+}
+
+// FilesLeft opens the files of a run that is over, to remove what it left. Errors are those of [workspace.Open].
+func FilesLeft(ctx context.Context, o workspace.Options, own string) (*Files, error) {
+	return open(ctx, o, own, "")
+}
+
+func open(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
+	repo, err := workspace.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(own))
+	if err != nil {
+		return nil, err
+	}
+	return &Files{repo: repo, Notice: repo.Notice(), Workspace: runconfig.Workspace{
+		Root: repo.Root, Prefix: repo.Prefix, Objects: filepath.Join(repo.CommonDir, "objects"),
+		Own: filepath.Join(parent, filepath.Base(own)), Isolation: isolation,
+	}}, nil
+}
+
+// Planted returns a warning about what git would run or use, and was not there when the run began; empty if there is
+// nothing.
+func (f *Files) Planted(ctx context.Context) (string, error) { return f.repo.Planted(ctx) }
+
+// main returns the run branch.
+func (f *Files) main() string { return f.repo.Branch(workspace.Main) }
+
+// attempts is how often an operation that another process may disturb is tried.
+const attempts = 5
+
+// Merge merges an agent's work: into the run branch if all agents are isolated, otherwise into the run's directory.
+// It first commits the agent's uncommitted changes. A call after a crash has the same result.
+func (f *Files) Merge(ctx context.Context, e input.IsolationMerge) input.IsolationMerged {
+	m, err := again(ctx, func() (input.IsolationMerged, error) { return f.merge(ctx, e) })
+	if err != nil {
+		m = input.IsolationMerged{Failed: err.Error()}
+	}
+	m.Serial = e.Serial
+	return m
+}
+
+func (f *Files) merge(ctx context.Context, e input.IsolationMerge) (input.IsolationMerged, error) {
+	if f.isFar(e.Agent) {
+		return f.mergeFar(ctx, e.Agent)
+	}
+	dirs, w, err := f.mustFind(e.Agent)
+	if err != nil {
+		return input.IsolationMerged{}, err
+	}
+	work, err := dirs.Commit(ctx, w, "Work of "+e.Agent)
+	var unfinished *workspace.UnfinishedError
+	if errors.As(err, &unfinished) {
+		return input.IsolationMerged{Status: input.StatusUnfinished, Detail: unfinished.Operation}, nil
+	}
+	if err != nil {
+		return input.IsolationMerged{}, err
+	}
+	return f.into(ctx, w, e.Agent, work.Head)
+}
+
+// mergeFar fetches the work of an agent on another host, and merges it. On a conflict it pushes the commit that the
+// agent has to merge.
+func (f *Files) mergeFar(ctx context.Context, agent string) (input.IsolationMerged, error) {
+	w, head, _, err := f.bring(ctx, agent, "Work of "+agent)
+	if err != nil {
+		return input.IsolationMerged{}, err
+	}
+	m, err := f.into(ctx, w, agent, head)
+	if err == nil && m.Status == input.StatusConflict {
+		err = f.far.Give(ctx, f.repo, agent, m.Head)
+	}
+	return m, err
+}
+
+// into merges a commit into the run branch, or into the shared files.
+func (f *Files) into(ctx context.Context, w workspace.Worktree, agent, head string) (input.IsolationMerged, error) {
+	into := f.intoBranch
+	if !f.Workspace.Isolated() {
+		into = f.intoShared
+	}
+	for range attempts {
+		m, err := into(ctx, w, agent, head)
+		if !errors.Is(err, workspace.ErrMoved) {
+			return m, err
+		}
+	}
+	return input.IsolationMerged{}, errors.New("other processes change the same files all the time: end them")
+}
+
+// intoBranch merges a commit into the run branch.
+func (f *Files) intoBranch(
+	ctx context.Context,
+	w workspace.Worktree,
+	agent, head string,
+) (input.IsolationMerged, error) {
+	r, err := workspace.MergeInto(ctx, f.repo, f.main(), head, "Merge the work of "+agent)
+	if err != nil {
+		return input.IsolationMerged{}, err
+	}
+	if r.Status == workspace.MergeConflict {
+		return input.IsolationMerged{Status: input.StatusConflict, Head: r.Head, Files: r.Files}, nil
+	}
+	if err := f.read(ctx, r.Head); err != nil {
+		return input.IsolationMerged{}, err
+	}
+	if r.Status == workspace.MergeNothing { // perhaps merged by a killed call
+		if r.Before, err = f.beforeMerge(ctx, w, head); err != nil {
+			return input.IsolationMerged{}, err
+		}
+	}
+	return f.merged(ctx, r.Before, r.Head)
+}
+
+// beforeMerge returns the commit of the run branch before the last merge of a commit.
+func (f *Files) beforeMerge(ctx context.Context, w workspace.Worktree, head string) (string, error) {
+	found, err := f.repo.Commits(ctx, f.main(), f.main()+"^1", f.main()+"^2")
+	switch {
+	case err != nil:
+		return "", err
+	case found[2].ID == head:
+		return found[1].ID, nil
+	case found[0].ID == head:
+		return w.Base, nil
+	}
+	return found[0].ID, nil
+}
+
+func (f *Files) merged(ctx context.Context, before, after string) (input.IsolationMerged, error) {
+	m := input.IsolationMerged{Status: input.StatusMerged, Head: after, Files: []string{}}
+	delta, err := f.repo.Delta(ctx, before, after)
+	for _, c := range delta {
+		m.Files = append(m.Files, c.Path)
+	}
+	return m, err
+}
+
+// Names of commits that record what an agent's directory and the shared files have of each other.
+const (
+	synced  = "/synced"  // commit of the agent that the shared files have
+	offered = "/offered" // snapshot of the shared files that the agent was asked to merge
+)
+
+// mergeBase returns the merge base for merging the work of a directory into the shared files: the last state of
+// these files that the directory is known to have.
+func (f *Files) mergeBase(ctx context.Context, w workspace.Worktree, agent, head string) (string, error) {
+	found, err := f.repo.Commits(ctx, f.repo.Ref(agent+offered), f.repo.Ref(agent+synced))
+	if err != nil {
+		return "", err
+	}
+	for _, c := range found {
+		if c.ID == "" {
+			continue
+		}
+		has, err := workspace.Contains(ctx, f.repo, head, c.ID)
+		if err != nil {
+			return "", err
+		}
+		if has {
+			return c.ID, nil
+		}
+	}
+	return w.Base, nil
+}
+
+// intoShared merges a commit into the files that the others share, without committing there. Snapshots are not
+// descendants of each other, so the merge base is the snapshot that the directory is known to have.
+func (f *Files) intoShared(
+	ctx context.Context,
+	w workspace.Worktree,
+	agent, head string,
+) (input.IsolationMerged, error) {
+	base, err := f.mergeBase(ctx, w, agent, head)
+	if err != nil {
+		return input.IsolationMerged{}, err
+	}
+	now, err := f.repo.Again(ctx, workspace.End)
+	if err != nil {
+		return input.IsolationMerged{}, err
+	}
+	tree, conflicts, err := workspace.TreesOver(ctx, f.repo, base, now.Commit.ID, head)
+	if err != nil {
+		return input.IsolationMerged{}, err
+	}
+	if len(conflicts) > 0 {
+		err := f.keep(ctx, agent+offered, now.Commit.ID)
+		return input.IsolationMerged{Status: input.StatusConflict, Head: now.Commit.ID, Files: conflicts}, err
+	}
+	if err := f.apply(ctx, now.Commit.ID, tree); err != nil {
+		return input.IsolationMerged{}, err
+	}
+	for _, name := range []string{agent + synced, agent + offered} {
+		if err := f.keep(ctx, name, head); err != nil {
+			return input.IsolationMerged{}, err
+		}
+	}
+	m, err := f.merged(ctx, now.Commit.ID, tree)
+	m.Head = head
+	return m, err
+}
+
+// apply changes the shared files from a snapshot to a tree. If a file was changed in the meantime, it fails with
+// [workspace.ErrMoved]; a later snapshot then has the files that were already written.
+func (f *Files) apply(ctx context.Context, from, to string) error {
+	repo, unlock, err := f.repo.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	plan, err := workspace.PrepareApply(ctx, repo, from, to, nil)
+	if err != nil {
+		return err
+	}
+	if len(plan.Blocked) > 0 {
+		return workspace.ErrMoved
+	}
+	late, err := plan.Run(ctx)
+	if err == nil && len(late) > 0 {
+		err = workspace.ErrMoved
+	}
+	return err
+}
+
+// number returns the number of an Orchestrator from its id.
+func number(agent string) (int, error) {
+	var n int
+	_, err := fmt.Sscanf(agent, "orch-%d", &n)
+	if err != nil || agent != fmt.Sprintf("orch-%d", n) {
+		return 0, fmt.Errorf("%q is not an Orchestrator", agent)
+	}
+	return n, nil
+}
+
+// find returns the directory of an agent; Dir is empty if the agent has none.
+func (f *Files) find(agent string) (*workspace.Worktrees, workspace.Worktree, error) {
+	n, err := number(agent)
+	if err != nil {
+		return nil, workspace.Worktree{}, err
+	}
+	dirs, err := workspace.OpenWorktrees(f.repo, f.Workspace.Own)
+	if err != nil {
+		return nil, workspace.Worktree{}, err
+	}
+	w, _, err := dirs.Find(n)
+	w.Orchestrator = n
+	return dirs, w, err
+}
+
+// mustFind is find for an agent that must have a directory.
+func (f *Files) mustFind(agent string) (*workspace.Worktrees, workspace.Worktree, error) {
+	dirs, w, err := f.find(agent)
+	if err == nil && w.Dir == "" {
+		err = fmt.Errorf("%s has no directory of its own", agent)
+	}
+	return dirs, w, err
+}
+
+// Place creates the directory of an agent, or returns the existing one. It also returns the environment variables
+// with the author of commits there, if the user's configuration has none. A call after a crash finishes the work.
+func (f *Files) Place(ctx context.Context, p runconfig.Place) (runconfig.Worktree, map[string]string, error) {
+	if p.Kind == "" {
+		head, err := f.repo.Commit(ctx, f.main())
+		if err == nil {
+			err = f.read(ctx, head.ID)
+		}
+		return runconfig.Worktree{}, nil, err
+	}
+	create := f.create
+	if f.isFar(p.Agent) {
+		create = f.prepareFar
+	}
+	own, err := again(ctx, func() (runconfig.Worktree, error) { return create(ctx, p) })
+	if err != nil {
+		return own, nil, err
+	}
+	return own, workspace.Identity(workspace.Signer(ctx, f.repo)), nil
+}
+
+func (f *Files) create(ctx context.Context, p runconfig.Place) (runconfig.Worktree, error) {
+	dirs, w, err := f.find(p.Agent)
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	from := w.Base
+	if w.Dir == "" {
+		if from, err = f.beginning(ctx, p); err != nil {
+			return runconfig.Worktree{}, err
+		}
+	}
+	w, err = dirs.Create(ctx, workspace.WorktreeSpec{
+		Orchestrator: w.Orchestrator, Generation: p.Generation, Kind: workspace.WorktreeKind(p.Kind), From: from,
+	})
+	return runconfig.Worktree{Branch: w.Branch, Base: w.Base, Isolation: string(w.Kind)}, err
+}
+
+// beginning returns the first commit of a new directory: the work of a predecessor, or the work of the run so far.
+func (f *Files) beginning(ctx context.Context, p runconfig.Place) (string, error) {
+	if p.After != "" {
+		head, base, err := f.handedOver(ctx, p.After)
+		if err == nil && head != "" {
+			err = f.continueFrom(ctx, p, base, head)
+		}
+		if err != nil || head != "" {
+			return head, err
+		}
+	}
+	if f.Workspace.Isolated() {
+		return f.main(), nil
+	}
+	now, err := f.repo.Again(ctx, workspace.End) // with the others' uncommitted work
+	return now.Commit.ID, err
+}
+
+// continueFrom records which part of a predecessor's work the shared files have. The rest is merged with the
+// successor's work.
+func (f *Files) continueFrom(ctx context.Context, p runconfig.Place, base, head string) error {
+	if f.Workspace.Isolated() {
+		return nil // Git knows it from the run branch
+	}
+	had, err := f.repo.Commit(ctx, f.repo.Ref(p.Agent+synced))
+	if err != nil || had.ID != "" {
+		return err
+	}
+	if base, err = f.mergeBase(ctx, workspace.Worktree{Base: base}, p.After, head); err != nil {
+		return err
+	}
+	return f.keep(ctx, p.Agent+synced, base)
+}
+
+// handedOver returns the commit with all work of a predecessor, and the commit that its directory began with. They are
+// empty if it had no directory of its own.
+func (f *Files) handedOver(ctx context.Context, agent string) (head, base string, err error) {
+	if f.isFar(agent) {
+		return f.handedOverFar(ctx, agent)
+	}
+	dirs, w, err := f.find(agent)
+	if err != nil || w.Dir == "" {
+		return "", "", err
+	}
+	work, err := dirs.Commit(ctx, w, "Unfinished work of "+agent)
+	var unfinished *workspace.UnfinishedError
+	if !errors.As(err, &unfinished) {
+		return work.Head, w.Base, err
+	}
+	if _, err := dirs.Save(ctx, w); err != nil { // in the middle of a merge: continue with the committed work
+		return "", "", err
+	}
+	head, err = dirs.Head(ctx, w)
+	return head, w.Base, err
+}
+
+// read moves the directory of agents that only read to a commit.
+func (f *Files) read(ctx context.Context, commit string) error {
+	dirs, err := workspace.OpenWorktrees(f.repo, f.Workspace.Own)
+	if err == nil {
+		_, err = dirs.Reader(ctx, commit)
+	}
+	return err
+}
+
+// Record takes a snapshot and compares it with earlier ones. A snapshot that was requested from an earlier process
+// is taken again.
+func (f *Files) Record(ctx context.Context, e input.ChangeRecord) input.ChangeRecorded {
+	record := f.record
+	switch {
+	case e.Own != "" && f.isFar(e.Own):
+		record = f.recordFar
+	case e.Own != "":
+		record = f.recordOwn
+	case e.Branch:
+		record = f.recordBranch
+	}
+	taken, err := again(ctx, func() (input.ChangeRecorded, error) {
+		taken := input.ChangeRecorded{Serial: e.Serial}
+		err := record(ctx, e, &taken)
+		return taken, err
+	})
+	if err != nil {
+		return input.ChangeRecorded{Serial: e.Serial, Failed: err.Error()}
+	}
+	return taken
+}
+
+// record records the run's directory.
+func (f *Files) record(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
+	end, err := f.repo.Again(ctx, workspace.End)
+	if errors.Is(err, workspace.ErrMoved) { // by the git of a killed process of this run
+		end, err = f.repo.Again(ctx, workspace.End)
+	}
+	if err != nil {
+		return err
+	}
+	taken.Commit, taken.Tree, taken.Left = end.Commit.ID, end.Commit.Tree, left(end.Problems)
+	if e.Keep != "" {
+		err := f.keep(ctx, e.Keep, end.Commit.ID)
+		if err != nil {
+			return err
+		}
+	}
+	if e.Tree {
+		return nil
+	}
+	if e.Final {
+		taken.Total, err = f.total(ctx, e.Base, end.Commit.ID)
+		return err
+	}
+	return f.compare(ctx, f.known(ctx, e.Last, e.Base), f.known(ctx, e.Since, e.Base), nil, taken)
+}
+
+// left limits the number of messages about files that could not be recorded, and drops git's last line, which only
+// says that there are some.
+func left(problems []string) []string {
+	last := func(line string) bool { return strings.HasPrefix(line, "fatal:") }
+	problems = slices.DeleteFunc(slices.Clone(problems), last)
+	return problems[:min(len(problems), input.MaxLeft)]
+}
+
+// compare lists the differences between earlier commits and the new one. only limits it to some paths; nil: all.
+func (f *Files) compare(
+	ctx context.Context,
+	last, since string,
+	only map[string]bool,
+	taken *input.ChangeRecorded,
+) error {
+	paths, err := f.repo.Delta(ctx, last, taken.Commit)
+	if err != nil {
+		return err
+	}
+	paths = slices.DeleteFunc(paths, func(c workspace.Change) bool { return only != nil && !only[c.Path] })
+	for _, c := range paths[:min(len(paths), input.MaxPaths)] {
+		taken.Paths = append(taken.Paths, c.Path)
+	}
+	files, err := f.repo.Changes(ctx, since, taken.Commit)
+	if err != nil {
+		return err
+	}
+	files = slices.DeleteFunc(files, func(c workspace.Change) bool { return only != nil && !only[c.Path] })
+	for _, c := range files[:min(len(files), input.MaxPaths)] {
+		taken.Files = append(taken.Files, contract.FileChange{
+			Path: c.Path, Old: c.Old, Status: string(c.Status), Added: c.Added, Deleted: c.Deleted,
+		})
+	}
+	return nil
+}
+
+// snapshotSubject begins the subject of a snapshot of an agent's own directory. The parent of the snapshot is the
+// commit that was checked out there.
+const snapshotSubject = "arbiter: files of "
+
+// subject returns the first line of a commit's message; empty if there is no such commit.
+func (f *Files) subject(ctx context.Context, commit string) string {
+	text, _ := f.repo.Git.Text(ctx, "log", "-1", "--format=%s", commit)
+	return text
+}
+
+// recordOwn records an agent's own directory. Changes that the agent merged from others do not count as its own.
+func (f *Files) recordOwn(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
+	dirs, w, err := f.mustFind(e.Own)
+	if err != nil {
+		return err
+	}
+	work, err := dirs.Work(ctx, w)
+	if err != nil {
+		return err
+	}
+	name := e.Own + "/end"
+	old, err := f.repo.Find(ctx, name)
+	if err != nil {
+		return err
+	}
+	taken.Commit, taken.Tree, taken.Left = old.Commit.ID, work.Tree, left(work.Problems)
+	if old.Commit.Tree != work.Tree || old.Head != work.Head {
+		taken.Commit, err = f.repo.Record(ctx, nil, work.Tree, snapshotSubject+e.Own, work.Head)
+		if err != nil {
+			return err
+		}
+		if err := f.keep(ctx, name, taken.Commit); err != nil {
+			return err
+		}
+	}
+	if e.Keep != "" {
+		if err := f.keep(ctx, e.Keep, taken.Commit); err != nil {
+			return err
+		}
+	}
+	last := f.known(ctx, e.Last, w.Base)
+	own, err := f.ownPaths(ctx, e.Own, last, work)
+	if err != nil {
+		return err
+	}
+	return f.compare(ctx, last, f.known(ctx, e.Since, w.Base), own, taken)
+}
+
+// ownPaths returns the files that an agent has changed since a snapshot of its directory, except by merging commits
+// of others.
+func (f *Files) ownPaths(
+	ctx context.Context,
+	agent, last string,
+	work workspace.WorktreeWork,
+) (map[string]bool, error) {
+	found, err := f.repo.Commits(ctx, last, last+"^1")
+	if err != nil {
+		return nil, err
+	}
+	lastHead := found[0].ID // where its branch began
+	if last != "" && strings.HasPrefix(f.subject(ctx, last), snapshotSubject) {
+		lastHead = found[1].ID
+	}
+	// For the agent's own merges, this lists only the conflicts that it resolved.
+	out, err := f.repo.Git.Do(ctx, git.Call{Args: []string{
+		"log", "--first-parent", "--cc", "--name-only", "--no-renames", "-z", "--format=", work.Head, "--not", lastHead,
+		"--exclude=" + f.repo.Branch(agent+".*"), "--glob=" + f.repo.Branch("orch-*"),
+	}})
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]bool{}
+	for _, path := range workspace.Fields(out) {
+		own[strings.TrimPrefix(path, "\n")] = true
+	}
+	for _, pair := range [][2]string{{work.Head, work.Tree}, {lastHead, found[0].ID}} { // uncommitted changes
+		delta, err := f.repo.Delta(ctx, pair[0], pair[1])
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range delta {
+			own[c.Path] = true
+		}
+	}
+	return own, nil
+}
+
+// recordBranch records the files of the run branch, and moves the directory of the reading agents to them.
+func (f *Files) recordBranch(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
+	head, err := f.repo.Commit(ctx, f.main())
+	if err != nil {
+		return err
+	}
+	if head.ID == "" {
+		return errors.New("the run branch " + strings.TrimPrefix(f.main(), "refs/heads/") + " is gone")
+	}
+	taken.Commit, taken.Tree = head.ID, head.Tree
+	if e.Tree {
+		return f.read(ctx, head.ID)
+	}
+	base, err := f.repo.Git.Text(ctx, "merge-base", e.Base, head.ID)
+	if err != nil {
+		return err
+	}
+	taken.Total, err = f.total(ctx, base, head.ID)
+	if err == nil {
+		taken.Total.Branch = strings.TrimPrefix(f.main(), "refs/heads/")
+	}
+	return err
+}
+
+// keep sets an additional reference to a snapshot.
+func (f *Files) keep(ctx context.Context, name, commit string) error {
+	old, err := f.repo.Find(ctx, name)
+	if err != nil {
+		return err
+	}
+	update := workspace.Update{Ref: f.repo.Ref(name), Old: old.Commit.ID, New: commit}
+	return f.repo.Move(ctx, "arbiter: snapshot", update)
+}
+
+// known returns a commit, or instead if the commit no longer exists: Git eventually removes snapshots without a
+// reference.
+func (f *Files) known(ctx context.Context, commit, instead string) string {
+	if commit == "" {
+		return instead
+	}
+	found, err := f.repo.Commit(ctx, commit)
+	if err != nil || found.ID == "" {
+		return instead
+	}
+	return commit
+}
+
+func (f *Files) total(ctx context.Context, base, end string) (*contract.ResultChanges, error) {
+	files, err := f.repo.Changes(ctx, base, end)
+	if err != nil {
+		return nil, err
+	}
+	t := &contract.ResultChanges{Files: len(files), Head: end}
+	for _, c := range files {
+		t.Added += c.Added
+		t.Deleted += c.Deleted
+	}
+	return t, nil
+}
+
+// Remove removes the directories of all agents after the end of a run. Their branches stay, and uncommitted work is
+// saved in refs/arbiter/RUN8/orch-N/wip. It returns sentences about work that is not part of the run's result, and
+// about directories that had to stay.
+func (f *Files) Remove(ctx context.Context) (messages []string, err error) {
+	dirs, err := workspace.OpenWorktrees(f.repo, f.Workspace.Own)
+	if err != nil {
+		return nil, err
+	}
+	all, err := dirs.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range all {
+		text, removeErr := f.remove(ctx, dirs, w)
+		messages, err = append(messages, text...), errors.Join(err, removeErr)
+	}
+	return messages, errors.Join(err, dirs.RemoveUnfinished(ctx), dirs.RemoveReader(ctx))
+}
+
+func (f *Files) remove(
+	ctx context.Context, dirs *workspace.Worktrees, w workspace.Worktree,
+) (messages []string, err error) {
+	head := "refs/heads/" + w.Branch
+	if _, gone := os.Lstat(w.Dir); gone == nil { // otherwise the files were deleted, and only the branch is left
+		if head, err = dirs.Head(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	saved, err := dirs.Remove(ctx, w, false)
+	var unsaved *workspace.UnsavedError
+	if errors.As(err, &unsaved) {
+		return []string{unsaved.Error()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if saved.Ref != "" {
+		messages = append(messages, fmt.Sprintf("uncommitted work of orch-%d is saved in %s", w.Orchestrator, saved.Ref))
+	}
+	has, err := f.has(ctx, w, head)
+	if err == nil && !has {
+		messages = append(messages,
+			fmt.Sprintf("the work of orch-%d was not merged: it is on branch %s", w.Orchestrator, w.Branch))
+	}
+	return messages, err
+}
+
+// has reports whether the run's result includes a commit of an agent: on the run branch, or for a shared run in the
+// shared files. An agent without commits has nothing to merge.
+func (f *Files) has(ctx context.Context, w workspace.Worktree, head string) (bool, error) {
+	found, err := f.repo.Commits(ctx, head, f.main(), f.repo.Ref(fmt.Sprintf("orch-%d%s", w.Orchestrator, synced)))
+	if err != nil || found[0].ID == "" || found[0].ID == w.Base {
+		return err == nil, err
+	}
+	for _, target := range found[1:] {
+		if target.ID == "" {
+			continue
+		}
+		has, err := workspace.Contains(ctx, f.repo, target.ID, found[0].ID)
+		if err != nil || has {
+			return has, err
+		}
+	}
+	return false, nil
+}
+
+// Revert undoes one change of the run, and updates the last snapshot. A call after a crash finishes the work.
+func (f *Files) Revert(ctx context.Context, e input.Revert) input.ChangeReverted {
+	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, RevertFiles(ctx, f.repo, e) })
+	done := input.ChangeReverted{Serial: e.Serial}
+	var refused *workspace.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		done.Refused = refused.Reason
+	case err != nil:
+		done.Refused = err.Error()
+	}
+	return done
+}
+
+// RevertFiles undoes one change of a run in its repository. Errors: [workspace.RefusedError], and errors of Git or the
+// file system, after which a second call finishes the work.
+func RevertFiles(ctx context.Context, r *workspace.Repo, e input.Revert) error {
+	part := workspace.UndoPart{Path: e.Path, Seen: e.Seen}
+	if e.Hunk != "" {
+		hunk, err := workspace.ParseHunk(e.Hunk)
+		if err != nil {
+			return &workspace.RefusedError{Path: e.Path, Reason: err.Error()}
+		}
+		part.Hunk = hunk
+	}
+	span, err := r.Work(ctx)
+	if err != nil {
+		return err
+	}
+	if err := workspace.Revert(ctx, r, span.From, span.To, part); err != nil {
+		return err
+	}
+	end, err := r.Find(ctx, workspace.End)
+	if err != nil || end.Commit.ID == "" { // there is no snapshot to update
+		return err
+	}
+	_, err = r.Again(ctx, workspace.End)
+	if errors.Is(err, workspace.ErrMoved) { // a snapshot after a turn came first, and has the change
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,447 @@
+package runstore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// mortalGit makes one call of git kill itself: the call that counts the number in a file down to zero. It returns
+// functions that set and read the count.
+func mortalGit(t *testing.T) (set func(n int), left func() int) {
+	t.Helper()
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := gittest.Temp(t)
+	count := filepath.Join(dir, "count")
+	script := fmt.Sprintf(`#!/bin/sh
+if [ -s %[1]s ]; then
+	read n < %[1]s
+	echo $((n - 1)) > %[1]s
+	if [ "$n" = 1 ]; then kill -9 $$; fi
+fi
+exec %[2]s "$@"
+`, count, real)
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	set = func(n int) {
+		if err := os.WriteFile(count, []byte(strconv.Itoa(n)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return set, func() int {
+		raw, err := os.ReadFile(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+}
+
+// TestGitIsKilled kills each call of git in turn (in CI every few calls only) while an agent's directory is
+// created, its work merged and its files recorded. None of these operations fails.
+func TestGitIsKilled(t *testing.T) {
+	set, left := mortalGit(t)
+	stride := gittest.Stride(29)
+	for n, over := 1, false; !over; n += stride {
+		set(0) // nothing is killed yet
+		p := begin(t, runconfig.IsolationWorktree)
+		set(n)
+		place := runconfig.Place{Agent: "orch-1", Generation: 1, Kind: runconfig.IsolationWorktree}
+		_, _, err := p.files.Place(ctx, place)
+		over = left() > 0
+		if err != nil {
+			t.Errorf("call %d of a new directory: %v", n, err)
+		}
+	}
+	for n, over := 1, false; !over; n += stride {
+		set(0) // nothing is killed yet
+		p := begin(t, runconfig.IsolationWorktree)
+		d := p.place("orch-1", runconfig.IsolationWorktree, "")
+		d.Write("other", "changed\n")
+		set(n)
+		r := p.files.Record(ctx, input.ChangeRecord{Own: "orch-1", Base: p.files.Workspace.Base})
+		over = left() > 0
+		if r.Failed != "" || len(r.Files) != 1 {
+			t.Errorf("call %d of a snapshot: %+v", n, r)
+		}
+	}
+	for n, over := 1, false; !over; n += stride {
+		set(0) // nothing is killed yet
+		p := begin(t, runconfig.IsolationWorktree)
+		d := p.place("orch-1", runconfig.IsolationWorktree, "")
+		d.Write("other", "changed\n")
+		set(n)
+		m := p.files.Merge(ctx, input.IsolationMerge{Serial: 7, Agent: "orch-1"})
+		over = left() > 0
+		if m.Failed != "" || m.Status != input.StatusMerged || len(m.Files) != 1 {
+			t.Errorf("call %d of a merge: %+v", n, m)
+		}
+	}
+}
+
+var ctx = context.Background()
+
+func TestMain(m *testing.M) {
+	gittest.Main(m, gittest.Operations{
+		// merge merges the work of orch-1 in the repository args[0]. The agents have their directories in args[1].
+		"merge": func(step func(string), args []string) error {
+			f, err := ResumeFiles(ctx, gittest.Options(args[0], step), args[1], args[2])
+			if err == nil {
+				f.Merge(ctx, input.IsolationMerge{Agent: "orch-1"})
+			}
+			return err
+		},
+		// record records the files after a turn of the agent args[3], or at the end if it is empty.
+		"record": func(step func(string), args []string) error {
+			f, err := ResumeFiles(ctx, gittest.Options(args[0], step), args[1], args[2])
+			if err == nil {
+				f.Record(ctx, recording(f, args[3]))
+			}
+			return err
+		},
+	})
+}
+
+// filesProject is a run in a repository.
+type filesProject struct {
+	gittest.Dir
+	files *Files
+}
+
+func begin(t testing.TB, isolationMode string) filesProject {
+	t.Helper()
+	d := gittest.New(t, map[string]string{"shared": "first\n2\n3\n4\n5\nlast\n", "other": "1\n"})
+	f, err := BeginFiles(ctx, gittest.Options(d.Path, nil), filepath.Join(gittest.Temp(t), "work"), isolationMode)
+	d.Must(err)
+	return filesProject{d, f}
+}
+
+// place creates a directory for an agent.
+func (p filesProject) place(agent, kind, after string) gittest.Dir {
+	p.Helper()
+	_, env, err := p.files.Place(ctx, runconfig.Place{Agent: agent, Generation: 1, Kind: kind, After: after})
+	p.Must(err)
+	if env != nil {
+		p.Errorf("%s commits as somebody else than the user: %v", agent, env)
+	}
+	return gittest.Dir{TB: p.TB, Path: p.files.Workspace.Dir(agent)}
+}
+
+func (p filesProject) merge(agent string) input.IsolationMerged {
+	p.Helper()
+	m := p.files.Merge(ctx, input.IsolationMerge{Serial: 7, Agent: agent})
+	if m.Serial != 7 || m.Failed != "" {
+		p.Fatalf("merge of %s: %+v", agent, m)
+	}
+	return m
+}
+
+// record takes a snapshot of an agent's directory, and returns the files that the agent has changed.
+func (p filesProject) record(agent, since string) (commit string, paths []string) {
+	p.Helper()
+	r := p.files.Record(ctx, input.ChangeRecord{Own: agent, Base: p.files.Workspace.Base, Last: since, Since: since})
+	if r.Failed != "" {
+		p.Fatal(r.Failed)
+	}
+	for _, f := range r.Files {
+		if !slices.Contains(r.Paths, f.Path) {
+			p.Errorf("%s is in one list only: %+v", f.Path, r)
+		}
+		paths = append(paths, f.Path)
+	}
+	return r.Commit, paths
+}
+
+// TestOwnChanges: the changes of an agent are found, committed or not, before and after they were merged. What it
+// merged from others does not count, except for the conflicts that it resolved.
+func TestOwnChanges(t *testing.T) {
+	for _, kind := range []string{"worktree", "clone"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t, kind)
+			one, two := p.place("orch-1", kind, ""), p.place("orch-2", kind, "")
+			one.Write("shared", "first\n2\n3\n4\n5\nONE\n")
+			one.Write("new", "1\n")
+			before, paths := p.record("orch-1", "")
+			if !slices.Equal(paths, []string{"new", "shared"}) {
+				t.Errorf("not committed: %v", paths)
+			}
+			one.Commit("work")
+			p.merge("orch-1")
+			one.Write("other", "2\n")
+			after, paths := p.record("orch-1", before)
+			if !slices.Equal(paths, []string{"other"}) {
+				t.Errorf("committed and merged meanwhile: %v", paths)
+			}
+			if again, paths := p.record("orch-1", after); again != after || len(paths) != 0 {
+				t.Errorf("nothing changed: %v, %s after %s", paths, again, after)
+			}
+			two.Write("two", "1\n")
+			two.Write("shared", "first\n2\n3\n4\n5\nTWO\n")
+			m := p.merge("orch-2")
+			if m.Status != input.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) ||
+				m.Head != p.Git("rev-parse", p.files.main()) {
+				t.Fatalf("%+v", m)
+			}
+			base, _ := p.record("orch-2", "")
+			_, _ = two.Command("merge", m.Head).CombinedOutput() // this fails
+			two.Write("shared", "first\n2\n3\n4\n5\nONE\nTWO\n")
+			two.Commit("both")
+			if _, paths := p.record("orch-2", base); !slices.Equal(paths, []string{"shared"}) {
+				t.Errorf("resolved: %v", paths)
+			}
+			if m := p.merge("orch-2"); m.Status != input.StatusMerged || !slices.Equal(m.Files, []string{"shared", "two"}) {
+				t.Errorf("%+v", m)
+			}
+			reads := gittest.Dir{TB: t, Path: p.files.Workspace.Dir("arbiter")}
+			if got := reads.Files()["shared"]; got != "-rw-r--r-- first\n2\n3\n4\n5\nONE\nTWO\n" {
+				t.Errorf("the Arbiter reads %q", got)
+			}
+		})
+	}
+}
+
+// TestMergeIntoSharedFiles: the work of an isolated agent is merged into the files that the others share, next to
+// their later changes. Nothing is committed there. A file whose difference the agent already knows is not a conflict.
+func TestMergeIntoSharedFiles(t *testing.T) {
+	p := begin(t, "shared")
+	p.Write("other", "others, uncommitted\n")
+	private := p.Private()
+	one := p.place("orch-1", "worktree", "")
+	if one.Files()["other"] != "-rw-r--r-- others, uncommitted\n" {
+		t.Errorf("it begins with %v", one.Files())
+	}
+	one.Write("shared", "ONE\n2\n3\n4\n5\nlast\n")
+	p.Write("shared", "first\n2\n3\n4\n5\nLAST\n")
+	if m := p.merge("orch-1"); m.Status != input.StatusMerged || !slices.Equal(m.Files, []string{"shared"}) {
+		t.Fatalf("%+v", m)
+	}
+	if got := p.Files(); got["shared"] != "-rw-r--r-- ONE\n2\n3\n4\n5\nLAST\n" ||
+		got["other"] != "-rw-r--r-- others, uncommitted\n" {
+		t.Errorf("shared files %v", got)
+	}
+	// The agent continues with the same line, and so do the others.
+	one.Write("shared", "ONE more\n2\n3\n4\n5\nlast\n")
+	p.Write("shared", "OTHERS\n2\n3\n4\n5\nLAST\n")
+	m := p.merge("orch-1")
+	if m.Status != input.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) {
+		t.Fatalf("%+v", m)
+	}
+	if got := p.Files()["shared"]; got != "-rw-r--r-- OTHERS\n2\n3\n4\n5\nLAST\n" {
+		t.Errorf("a conflict changed the file: %q", got)
+	}
+	_, _ = one.Command("merge", m.Head).CombinedOutput() // this fails
+	if m := p.merge("orch-1"); m.Status != input.StatusUnfinished || m.Detail != "merge" {
+		t.Errorf("in the middle of a merge: %+v", m)
+	}
+	one.Write("shared", "OTHERS and ONE\n2\n3\n4\n5\nLAST\n")
+	one.Commit("both")
+	p.Write("other", "others, again\n")
+	if m := p.merge("orch-1"); m.Status != input.StatusMerged {
+		t.Fatalf("%+v", m)
+	}
+	if got := p.Files(); got["shared"] != "-rw-r--r-- OTHERS and ONE\n2\n3\n4\n5\nLAST\n" ||
+		got["other"] != "-rw-r--r-- others, again\n" {
+		t.Errorf("shared files %v", got)
+	}
+	if diff := cmp.Diff(private, p.Private()); diff != "" {
+		t.Errorf("the user's own part of the repository, -before +after:\n%s", diff)
+	}
+	messages, err := p.files.Remove(ctx)
+	if err != nil || len(messages) != 0 {
+		t.Errorf("removed: %q, %v", messages, err)
+	}
+}
+
+// TestSuccessorContinues: a successor continues with the work of its predecessor, committed or not. When the
+// directories are removed, unmerged work is reported and stays on its branch, and uncommitted work is saved.
+func TestSuccessorContinues(t *testing.T) {
+	p := begin(t, "worktree")
+	one := p.place("orch-1", "worktree", "")
+	one.Write("new", "half\n")
+	two := p.place("orch-2", "clone", "orch-1")
+	if got := two.Files()["new"]; got != "-rw-r--r-- half\n" {
+		t.Errorf("the successor has %q", got)
+	}
+	three := p.place("orch-3", "worktree", "orch-9")
+	three.Write("three", "3\n")
+	three.Commit("three")
+	three.Write("three", "not committed\n")
+	two.Write("new", "whole\n")
+	p.merge("orch-2")
+	if err := os.RemoveAll(one.Path); err != nil { // by a human
+		t.Fatal(err)
+	}
+	messages, err := p.files.Remove(ctx)
+	want := []string{
+		"uncommitted work of orch-3 is saved in refs/arbiter/" + gittest.RUN8 + "/orch-3/wip",
+		"the work of orch-3 was not merged: it is on branch arbiter/" + gittest.RUN8 + "/orch-3.1",
+	}
+	if diff := cmp.Diff(want, messages); diff != "" || err != nil {
+		t.Errorf("removed, %v, -want +got:\n%s", err, diff)
+	}
+	if left, err := os.ReadDir(p.files.Workspace.Own); err != nil || len(left) != 0 ||
+		strings.Contains(p.Git("worktree", "list"), "\n") {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if text := p.Git("show", p.files.main()+":new"); text != "whole" {
+		t.Errorf("merged %q", text)
+	}
+}
+
+// stride skips steps in CI, because most steps are alike, especially those of a clone.
+func stride(kind string) int {
+	if kind == "clone" {
+		return gittest.Stride(29)
+	}
+	return gittest.Stride(17)
+}
+
+// TestMergeKilled kills a merge after each step: the next call finishes it with the same result.
+func TestMergeKilled(t *testing.T) {
+	for _, mode := range []string{"worktree", "clone", "shared"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			kind := "worktree"
+			if mode == "clone" {
+				kind = mode
+			}
+			for n := 1; ; n += stride(kind) {
+				p := begin(t, mode)
+				one := p.place("orch-1", kind, "")
+				one.Write("new", "1\n")
+				one.Commit("work")
+				one.Write("shared", "ONE\n2\n3\n4\n5\nlast\n")
+				private := p.Private()
+				killed := gittest.Killed(t, "merge", n, p.Path, p.files.Workspace.Own, mode)
+				m := p.merge("orch-1")
+				if m.Status != input.StatusMerged ||
+					mode != "shared" && !slices.Equal(m.Files, []string{"new", "shared"}) {
+					t.Errorf("killed after step %d: %+v", n, m)
+				}
+				tree := map[string]string{}
+				if mode != "shared" {
+					tree = p.Tree(p.files.main())
+				} else {
+					for name, text := range p.Files() {
+						tree[name] = strings.Replace(text, "-rw-r--r--", "100644", 1)
+					}
+				}
+				want := map[string]string{"new": "100644 1\n", "other": "100644 1\n", "shared": "100644 ONE\n2\n3\n4\n5\nlast\n"}
+				if diff := cmp.Diff(want, tree); diff != "" {
+					t.Errorf("killed after step %d, -want +got:\n%s", n, diff)
+				}
+				if diff := cmp.Diff(private, p.Private()); diff != "" {
+					t.Errorf("killed after step %d: the user's own part of the repository, -before +after:\n%s", n, diff)
+				}
+				if status := one.Git("status", "--porcelain"); status != "" {
+					t.Errorf("killed after step %d: its directory has %q", n, status)
+				}
+				if !killed {
+					if n < 5 {
+						t.Errorf("only %d steps", n-1)
+					}
+					break
+				}
+			}
+		})
+	}
+}
+
+// recording returns the effect that records the files after a turn of an agent with its own directory, or at the
+// end.
+func recording(f *Files, agent string) input.ChangeRecord {
+	r := input.ChangeRecord{Own: agent, Base: f.Workspace.Base, Keep: "handoff-1"}
+	r.Branch = agent == "" && f.Workspace.Isolated()
+	r.Final = agent == "" && !r.Branch
+	return r
+}
+
+// TestRecordKilled kills a recording after each step: the next call records the same.
+func TestRecordKilled(t *testing.T) {
+	for name, c := range map[string]struct{ mode, kind, agent string }{
+		"shared": {"shared", "", ""}, "worktree": {"worktree", "worktree", "orch-1"},
+		"clone": {"worktree", "clone", "orch-1"}, "run branch": {"worktree", "worktree", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want input.ChangeRecorded
+			for n := 0; ; n += stride(c.kind) {
+				p := begin(t, c.mode)
+				there := p.Dir
+				if c.kind != "" {
+					there = p.place("orch-1", c.kind, "")
+				}
+				there.Write("shared", "ONE\n")
+				if c.agent != "" {
+					there.Commit("work")
+				}
+				there.Write("new", "1\n")
+				private := p.Private()
+				killed := n == 0 || gittest.Killed(t, "record", n, p.Path, p.files.Workspace.Own, c.mode, c.agent)
+				got := p.files.Record(ctx, recording(p.files, c.agent))
+				got.Commit = "" // its time differs
+				if got.Total != nil {
+					got.Total.Head = ""
+				}
+				if n == 0 {
+					want = got
+				}
+				if diff := cmp.Diff(want, got); diff != "" || got.Failed != "" || got.Tree == "" {
+					t.Errorf("killed after step %d, -want +got:\n%s", n, diff)
+				}
+				if diff := cmp.Diff(private, p.Private()); diff != "" {
+					t.Errorf("killed after step %d: the user's part changed, -before +after:\n%s", n, diff)
+				}
+				if !killed {
+					break
+				}
+			}
+		})
+	}
+}
+
+// TestSuccessorBringsAllIntoSharedFiles: work that a predecessor left unmerged reaches the shared files with the
+// work of its successor or of a later one. Work that was merged before is not merged again.
+func TestSuccessorBringsAllIntoSharedFiles(t *testing.T) {
+	p := begin(t, "shared")
+	one := p.place("orch-1", "worktree", "")
+	one.Write("merged", "1\n")
+	p.merge("orch-1")
+	p.Write("merged", "2\n") // by another agent, in the shared files
+	one.Write("left", "by the first\n")
+	two := p.place("orch-2", "worktree", "orch-1")
+	two.Write("more", "by the second\n")
+	three := p.place("orch-3", "worktree", "orch-2")
+	three.Write("rest", "by the third\n")
+	p.merge("orch-3")
+	files := p.Files()
+	for name, want := range map[string]string{
+		"left": "by the first\n", "more": "by the second\n", "rest": "by the third\n", "merged": "2\n",
+	} {
+		if got := files[name]; !strings.HasSuffix(got, " "+want) {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}

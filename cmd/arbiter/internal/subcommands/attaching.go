@@ -1,0 +1,214 @@
+package subcommands
+
+// This part of the package is the command that opens a live run, or the session of an agent, in a terminal.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+// givenBack is how long a running arbiter may take to report what happened to a session.
+const givenBack = 20 * time.Second
+
+// AttachCommand is `arbiter attach`. app makes the program that shows the screen of a run.
+func AttachCommand(e command.Env, app func() *cli.App) *cli.Command {
+	return &cli.Command{
+		Name: "attach", Usage: "open a live run, or an agent's session, in this terminal", ArgsUsage: "[RUN|AGENT]",
+		Description: strings.TrimSpace(`
+With a RUN, or without an argument, opens the screen of a live run: of that one, or of the one of
+this directory. Any number of screens can show one run.
+
+With an AGENT:
+Stops the agent's process in order and opens its session here, in Claude Code itself. Messages to
+the agent wait meanwhile. The detach key, leaving Claude Code or closing the terminal ends the
+attachment: the agent then continues the session, and the Arbiter gets a report of what you did.
+Only one terminal can attach to a session. AGENT is an id, such as orch-1 or arbiter.
+
+Exit codes: 0 detached, or ended; 1 the session could not be opened, or was lost; 2 no such run or
+agent, or refused; 5 no terminal, or arbiter does not answer; 130, 143 ended by a signal.`),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "session", Usage: "the `RUN` (default: the live run of this directory)"},
+			&cli.StringFlag{Name: "detach-key", Value: "ctrl+]",
+				Usage: "the `KEY` that ends the attachment: ctrl+ and one of @ A…Z [ \\ ] ^ _"},
+			settings.StateDirFlag(),
+		},
+		Action: func(c *cli.Context) error { return attach(e, c, app) },
+	}
+}
+
+// attach opens a live run, or the session of an agent.
+func attach(e command.Env, c *cli.Context, app func() *cli.App) error {
+	agent := c.Args().First()
+	if c.NArg() > 1 {
+		return command.Usagef("attach: give one RUN or one AGENT, such as orch-1; arbiter sessions lists the runs")
+	}
+	if !agentID().MatchString(agent) {
+		return attachRun(c, app(), cmp.Or(agent, c.String("session")))
+	}
+	key, err := detachKey(c.String("detach-key"))
+	if err != nil {
+		return err
+	}
+	if c.IsSet("session") && c.String("session") == "" {
+		return command.Usagef("--session is empty")
+	}
+	cols, rows, err := ptyproxy.Size(os.Stdin)
+	if err != nil {
+		return command.Environmentf("attach needs a terminal, and stdin is not one: run it in a terminal")
+	}
+	command.OutliveReaders()
+	ctx, stop := command.Interruptible(c.Context, true)
+	defer stop()
+	l, err := runstore.Connect(c, c.String("session"), Progress(e.Stderr))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := Knows(l.First, agent); err != nil {
+		return err
+	}
+	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)},
+		Term: os.Getenv("TERM")}
+	fmt.Fprintf(e.Stderr, "Attaching to %s. Ctrl+C gives up.\n", sanitize.Line(agent, 60))
+	r, err := l.Attach(ctx, p)
+	if err != nil {
+		return notAttached(ctx, err)
+	}
+	return ShowAttach(ctx, e.Stderr, r, ptyproxy.Proxy{Detach: key}, l.Client)
+}
+
+// Progress returns a function that writes the progress of an attachment to w.
+func Progress(w io.Writer) func(text string) {
+	return func(text string) { fmt.Fprintln(w, sanitize.Line(text, 300)) }
+}
+
+// detachKey returns the letter of a "Ctrl+letter" or "^letter" key name.
+func detachKey(name string) (byte, error) {
+	letter, ok := strings.CutPrefix(strings.ToUpper(name), "CTRL+")
+	if !ok {
+		letter, ok = strings.CutPrefix(name, "^")
+	}
+	switch {
+	case !ok || len(letter) != 1 || letter[0] < '@' || letter[0] > '_':
+		return 0, command.Usagef("--detach-key %q: use ctrl+ and one of @ A…Z [ \\ ] ^ _", name)
+	case strings.Contains("[IJM", letter):
+		return 0, command.Usagef("--detach-key %q: a terminal reads it as Esc, Tab or Enter; use another key", name)
+	}
+	return letter[0], nil
+}
+
+// notAttached converts the error of a session that was not opened.
+func notAttached(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return command.BySignal(ctx, "given up")
+	}
+	var refused *control.Refusal
+	if errors.As(err, &refused) && refused.Code != control.CodeUnopen {
+		return command.Usagef("%s", refused.Message)
+	}
+	return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+}
+
+// ShowAttach shows a session in the terminal until it ends or is given back, and reports to w. The caller closes the
+// client.
+func ShowAttach(
+	ctx context.Context, w io.Writer, r control.AttachResult, proxy ptyproxy.Proxy, client *control.Client,
+) error {
+	fmt.Fprintf(w, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n",
+		eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host), sanitize.Line(r.Agent, 40), command.ShortID(r.Run),
+		cmp.Or(proxy.Detach, ']'))
+	err := proxy.Join(ctx, os.Stdin, remoteClient{client})
+	if errors.Is(err, ptyproxy.ErrDetached) {
+		fmt.Fprintln(w, "\nThe session is being given back …")
+	}
+	ended, received := client.Detach(givenBack)
+	switch {
+	case errors.Is(err, ptyproxy.ErrGone):
+		return &command.Error{Code: contract.ExitTerminated, Text: "the terminal is gone; the session was given back"}
+	case ctx.Err() != nil:
+		return command.BySignal(ctx, "the session was given back")
+	case err != nil && !errors.Is(err, ptyproxy.ErrDetached):
+		return command.Environmentf("%v", err)
+	case !received:
+		return &command.Error{Code: contract.ExitFailed,
+			Text: "arbiter did not report how the attachment ended: arbiter status shows the agent"}
+	case ended.Dropped, ended.Lost:
+		return &command.Error{Code: contract.ExitFailed, Text: ended.Reason}
+	}
+	fmt.Fprintln(w, detachNotice(r, ended))
+	return nil
+}
+
+// detachNotice summarizes in one line what happened during an attachment.
+func detachNotice(r control.AttachResult, ended control.Ended) string {
+	var did []string
+	switch n := ended.Words; n {
+	case 0:
+	case 1:
+		did = append(did, "one message of yours")
+	default:
+		did = append(did, fmt.Sprintf("%d messages of yours", n))
+	}
+	if n := len(ended.Files); n > 0 {
+		did = append(did, words.Count(n, "file")+" changed")
+	}
+	text := eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host) + " continues."
+	switch ended.Reason {
+	case "", "the human gave it back", "the human left it": // the person at this terminal knows
+	default:
+		text = fmt.Sprintf("The session was given back: %s.", strings.TrimSuffix(sanitize.Line(ended.Reason, 300), "."))
+	}
+	if len(did) > 0 {
+		text += " The Arbiter learns of " + strings.Join(did, " and ") + "."
+	}
+	return text
+}
+
+// remoteClient implements ptyproxy.Remote on a control connection.
+type remoteClient struct{ *control.Client }
+
+// Leave implements ptyproxy.Remote.
+func (r remoteClient) Leave() { r.EndView() }
+
+// agentID matches the id of an agent; any other argument of arbiter attach names a run.
+var agentID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(arbiter|orch-\d+)$`)
+})
+
+// attachRun opens the screen of a live run: the named one, or the one of this directory.
+func attachRun(c *cli.Context, app *cli.App, named string) error {
+	store, err := runstore.Open(c)
+	if err != nil {
+		return err
+	}
+	info, err := runstore.FindLive(store, named)
+	_ = store.Close() // it was only read
+	if err != nil {
+		return err
+	}
+	args := []string{"arbiter", "--session", info.Run}
+	if dir := c.String("state-dir"); dir != "" {
+		args = append(args, "--state-dir", dir)
+	}
+	return app.RunContext(c.Context, args)
+}

@@ -1,0 +1,493 @@
+package subcommands
+
+// This part of the package is the command doctor: it gathers the observations for an examination, and prints
+// the findings.
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// PinnedVersion is the CLI version to install if another one lacks a required ability.
+const PinnedVersion = "2.1.329"
+
+// DoctorCommand is `arbiter doctor`.
+func DoctorCommand(io command.Env) *cli.Command {
+	e := doctorEnv{io}
+	return &cli.Command{
+		Name: "doctor", Usage: "check whether a run can start here, and say how to fix it if not",
+		Description: strings.TrimSpace(`
+Checks claude and its login, the environment, the configuration, directories, the terminal, system
+limits, the sandbox and leftovers of earlier runs. Then it runs two short sessions of claude
+against a scripted model, in a scratch directory with a private home and a dummy key, to see
+whether claude can do what arbiter needs. That takes some seconds, no network and no money.
+
+It changes nothing, except that it creates the state directory if there is none. Each finding is
+ok, a note, a warning or a failure; a line with an arrow is a command that helps. --json prints one
+object: {"arbiter", "state", "counts", "findings": [{"area", "name", "state", "found", "fix"}]},
+where a state is ok, note, warn or fail.
+
+Exit codes: 0 a run can start here, with or without warnings; 2 usage; 5 a run cannot start; 130
+SIGINT; 143 SIGTERM or SIGHUP.`),
+		Flags: append([]cli.Flag{
+			command.JSONFlag(),
+			&cli.BoolFlag{Name: "no-trial", Aliases: []string{"offline"}, Usage: "run no session of claude"},
+			&cli.DurationFlag{Name: "trial-timeout", Value: host.DefaultTimeout, Usage: "time limit for the sessions"},
+		}, lookingFlags()...),
+		Action: e.doctor,
+	}
+}
+
+// lookingFlags returns the flags for settings that say where to look.
+func lookingFlags() []cli.Flag {
+	var flags []cli.Flag
+	for _, s := range settings.Table {
+		switch s.Name {
+		case "cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "network", "allow-host", "pid-namespace",
+			"state-dir", "config":
+			flags = append(flags, s.Flag())
+		}
+	}
+	return flags
+}
+
+func (e doctorEnv) doctor(c *cli.Context) error {
+	if c.Duration("trial-timeout") <= 0 {
+		return command.Usagef("--trial-timeout %s: must be greater than 0", c.Duration("trial-timeout"))
+	}
+	ctx, stop := command.Interruptible(c.Context, false)
+	defer stop()
+	l := inspection{c: c}
+	findings := host.Examine(l.around(ctx))
+	if !c.Bool("no-trial") && l.found.Path != "" {
+		findings = append(findings, l.trial(ctx)...)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	report := host.NewReport(command.Version(), findings)
+	if err := e.printReport(report, c.Bool("json")); err != nil {
+		return err
+	}
+	if report.State == host.DoctorFail {
+		return &command.Error{Code: contract.ExitEnvironment}
+	}
+	return nil
+}
+
+func (e doctorEnv) printReport(r host.DoctorReport, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(e.WithSafeOutput().Stdout)
+		enc.SetEscapeHTML(false) // for commands to type
+		return enc.Encode(r)
+	}
+	return r.Print(e.Stdout, host.DoctorStyle{ASCII: !command.SpeaksUTF8(os.Getenv), Colour: coloured(e.Stdout)})
+}
+
+// coloured reports whether output to w may have colours.
+func coloured(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}
+
+// doctorEnv has the standard streams, and the commands of this package as methods.
+type doctorEnv struct{ command.Env }
+
+// inspection gathers the observations for an examination.
+type inspection struct {
+	c       *cli.Context
+	choices settings.Choices // as far as they could be read
+	found   bridge.ClaudeInfo
+}
+
+// around gathers everything that can be observed without a session of claude.
+func (l *inspection) around(ctx context.Context) host.Surroundings {
+	s := host.Surroundings{
+		OS: runtime.GOOS, UID: os.Geteuid(), Getenv: os.Getenv, Limits: host.LookAtLimits(),
+		Terminal: terminalHere(ctx), Temp: host.LookAt(os.TempDir()),
+	}
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		s.Names = append(s.Names, name)
+	}
+	slices.Sort(s.Names)
+	for _, x := range settings.Table {
+		s.Variables = append(s.Variables, settings.EnvName(x)...)
+	}
+	s.State = l.stateHere() // before it is created
+	s.Settings = l.settings()
+	if dir, err := os.UserConfigDir(); err == nil {
+		s.Config = host.LookAt(filepath.Join(dir, "arbiter"))
+	} else {
+		s.Config.Problem = "no place for a configuration: " + err.Error()
+	}
+	if dir := proctree.ConfigDir(os.Environ(), l.choices.Place); dir != "" {
+		s.Sessions = host.LookAt(dir)
+	} else {
+		s.Sessions.Problem = "no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR"
+	}
+	s.Workspace = l.workspace()
+	s.Claude, s.Login = l.claude(ctx)
+	s.Isolation, s.Sandbox = l.confinement(ctx)
+	s.Leftovers = l.leftovers(s.State)
+	return s
+}
+
+func (l *inspection) stateHere() host.DoctorPlace {
+	dir, err := command.StatePath(l.c.String("state-dir"))
+	if err != nil {
+		return host.DoctorPlace{Problem: err.Error(), Free: -1}
+	}
+	return host.Prove(dir)
+}
+
+// settings reads the settings as a run would.
+func (l *inspection) settings() (s host.DoctorSettings) {
+	var err error
+	l.choices, err = settings.ReadChoices(l.c)
+	if err == nil {
+		_, err = settings.ReadTemplates(l.choices.Place, l.choices.Trusting.Trusted, true)
+		if err != nil {
+			s.Templates = err.Error()
+		}
+		for _, p := range agents.Discover(agents.UserPlaces(l.choices.Place, l.choices.Trusting.Trusted,
+			os.Getenv)).Problems {
+			if !p.Warning {
+				s.Agents = append(s.Agents, p.Error())
+			}
+		}
+		s.Files = l.configFiles()
+		for _, h := range l.choices.Hosts.Hosts {
+			s.Hosts = append(s.Hosts, h.Name)
+		}
+		return s
+	}
+	l.choices.Place = cmp.Or(l.choices.Place, placeOf(l.c))
+	l.choices.Claude = cmp.Or(l.choices.Claude, l.c.String("claude"))
+	var exit *command.Error
+	switch {
+	case errors.As(err, &exit) && exit.Code == contract.ExitEnvironment:
+		s.Skipped = err.Error()
+	case l.choices.Place == "":
+		s.Skipped = "the workspace cannot be used"
+	default:
+		s.Problem = err.Error()
+		if dir, err := command.StatePath(l.c.String("state-dir")); err == nil {
+			l.choices.StateDir = cmp.Or(l.choices.StateDir, dir)
+		}
+	}
+	return s
+}
+
+func placeOf(c *cli.Context) string {
+	place, err := command.Workspace(c)
+	if err != nil {
+		return ""
+	}
+	return place
+}
+
+func (l *inspection) configFiles() []string {
+	candidates := []string{settings.UserConfig(l.c.String("config"))}
+	if l.choices.Trusting.Trusted {
+		candidates = append(candidates, filepath.Join(l.choices.Place, ".arbiter", "config.yaml"))
+	}
+	return slices.DeleteFunc(candidates, func(path string) bool {
+		_, err := os.Stat(path)
+		return err != nil
+	})
+}
+
+func (l *inspection) workspace() host.DoctorWorkspace {
+	place := l.choices.Place
+	if place == "" {
+		_, err := command.Workspace(l.c)
+		return host.DoctorWorkspace{DoctorPlace: host.DoctorPlace{Problem: err.Error()}}
+	}
+	w := host.DoctorWorkspace{DoctorPlace: host.LookAt(place)}
+	if home, err := os.UserHomeDir(); err == nil {
+		w.Home = command.SameDir(place, home) || command.SameDir(place, "/")
+	}
+	for dir := place; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			w.Repository = true
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	switch t := l.choices.Trusting; {
+	case t.Trusted && !t.Listing.Empty():
+		w.Trust = "trusted, as it is: " + t.InShort()
+	case t.Distrust() != "":
+		w.Changed = t.Distrust()
+	case !t.Trusted && !t.Listing.Empty():
+		w.Holds = t.InShort()
+	}
+	return w
+}
+
+func (l *inspection) claude(ctx context.Context) (host.DoctorClaude, host.DoctorLogin) {
+	named := l.choices.Claude
+	s := host.InspectClaude(ctx, named, true)
+	l.found = s.ClaudeInfo
+	c := host.DoctorClaude{Named: named, Problem: s.Problem, Missing: s.Missing}
+	if c.Problem != "" {
+		c.Elsewhere = elsewhere(named != "")
+		return c, host.DoctorLogin{}
+	}
+	c.Path, c.Version, c.StandIn, c.Untested = s.Path, s.Version, s.StandIn, claude.Untested(s.Version)
+	if named == "" {
+		c.Shadowed = slices.DeleteFunc(programs("claude", filepath.SplitList(os.Getenv("PATH"))),
+			func(path string) bool { return path == c.Path })
+	}
+	return c, host.DoctorLogin{Asked: !c.StandIn, Known: s.Login.Known, In: s.Login.LoggedIn, Method: s.Login.Method,
+		Email: s.Login.Email, Hints: loginHints()}
+}
+
+// elsewhere returns other claude programs that could be configured: those on PATH if another one was named, and
+// those in usual places that are often not on PATH.
+func elsewhere(named bool) []string {
+	var dirs []string
+	if named {
+		dirs = filepath.SplitList(os.Getenv("PATH"))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		dirs = append(dirs, filepath.Join(home, ".local", "bin"), filepath.Join(home, ".claude", "local"))
+	}
+	dirs = append(dirs, "/usr/local/bin", "/opt/homebrew/bin")
+	pinned, _ := filepath.Glob(filepath.Join(host.CacheHome(), "arbiter", "claude", "*", "node_modules", ".bin"))
+	slices.Sort(pinned)
+	slices.Reverse(pinned)
+	return programs("claude", append(dirs, pinned...))
+}
+
+// programs returns the programs with a name in some directories, with links resolved and without duplicates.
+func programs(name string, dirs []string) []string {
+	var found []string
+	for _, dir := range dirs {
+		path, err := exec.LookPath(filepath.Join(dir, name))
+		if err != nil || !filepath.IsAbs(path) {
+			continue
+		}
+		if path, err = filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, path) {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// loginHints returns the names of files and variables that can provide a login. It does not read their content.
+func loginHints() []string {
+	var found []string
+	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
+		"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"} {
+		if os.Getenv(name) != "" {
+			found = append(found, name)
+		}
+	}
+	file := filepath.Join(proctree.ConfigDir(os.Environ(), "/"), ".credentials.json")
+	if _, err := os.Stat(file); err == nil {
+		found = append(found, file)
+	}
+	return found
+}
+
+func terminalHere(ctx context.Context) host.DoctorTerminal {
+	t := host.DoctorTerminal{Stdin: term.IsTerminal(int(os.Stdin.Fd())), Stdout: term.IsTerminal(int(os.Stdout.Fd())),
+		UTF8: command.SpeaksUTF8(os.Getenv)}
+	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		t.Width, t.Height = w, h
+	}
+	if os.Getenv("TMUX") != "" {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "tmux", "show-options", "-s", "-v", "set-clipboard")
+		cmd.WaitDelay = time.Second
+		if out, err := cmd.Output(); err == nil {
+			t.Clipboard = strings.TrimSpace(string(out))
+		}
+	}
+	return t
+}
+
+// confinement tries the PID namespace and the sandbox that agents would run in.
+func (l *inspection) confinement(ctx context.Context) (host.Isolation, host.DoctorSandbox) {
+	box := host.DoctorSandbox{Mode: l.choices.Sandbox.Mode, Restricted: host.NamespacesRestricted()}
+	self, err := os.Executable()
+	if err != nil {
+		box.Reason = err.Error()
+		return host.Isolation{Why: err.Error()}, box
+	}
+	isolation := proctree.Isolate(ctx, exec.Command(self, "bridge"), cmp.Or(l.choices.PIDNS, proctree.ModeAuto))
+	cfg, reason := l.choices.SandboxConfig()
+	box.Installed = reason == ""
+	switch {
+	case !box.Installed:
+	case l.choices.StateDir == "" || l.choices.Place == "":
+		reason = "was not tried: it needs a workspace and a state directory"
+	default:
+		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
+		defer cancel()
+		launcher := claude.NewLauncher("")
+		launcher.ToolShell(self)
+		result, err := launcher.Sandbox(ctx, bridge.Owner{Run: uuid.NewString()},
+			bridge.SandboxParams{Config: cfg, CWD: l.choices.Place})
+		box.Holds, box.Version, reason = result.Holds, result.Version, result.Reason
+		box.Confines = settings.Confines(cfg, result.Hosts)
+		if err != nil {
+			box.Holds, reason = false, err.Error()
+		}
+	}
+	box.Reason = reason
+	return host.Isolation{Had: isolation.Kind != proctree.NoNamespace, Why: isolation.Why}, box
+}
+
+// leftovers looks for what runs that are over have left.
+func (l *inspection) leftovers(state host.DoctorPlace) (o host.Leftovers) {
+	used := host.WorkingDirs()
+	if dir := l.choices.StateDir; dir != "" {
+		o.Named, o.NamedToResume = settings.StateForCommand(dir), settings.StateForResume(dir)
+	}
+	if dir := l.choices.StateDir; dir == "" || !state.Exists && dir == state.Path {
+		if dir == "" {
+			o.Problem = "the settings were not read"
+		}
+	} else if err := l.runs(dir, &o, &used); err != nil {
+		o.Problem = err.Error()
+	}
+	o.Scratch = host.LookForScratch(command.Places(), used, os.Geteuid())
+	return o
+}
+
+// runs inspects the runs of the state directory.
+func (l *inspection) runs(dir string, o *host.Leftovers, used *[]string) error {
+	store, err := journal.OpenStore(dir)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	list, err := store.List()
+	if err != nil {
+		return err
+	}
+	for _, info := range list {
+		run := host.DoctorRun{ID: command.ShortID(info.Run), Dir: info.CWD, Problem: info.Problem}
+		o.Runs, o.Bytes = o.Runs+1, o.Bytes+info.Bytes
+		switch {
+		case info.Live:
+			o.Live = append(o.Live, run)
+		case info.Damaged:
+			o.Damaged = append(o.Damaged, run)
+		case runstore.Status(info) == runstore.Interrupted:
+			o.Resumable = append(o.Resumable, run)
+		}
+		if work, err := store.HasWork(info.Run); err == nil && work && !info.Live {
+			o.Worktrees = append(o.Worktrees, run)
+		}
+		if info.Rehearsal && (info.Live || info.Unfinished) {
+			if place := stageOf(store, info.Run); place != "" {
+				*used = append(*used, place)
+			}
+		}
+	}
+	for _, strays := range proctree.Strays(runstore.OverIn(store)) {
+		for _, p := range strays {
+			o.Processes = append(o.Processes, host.DoctorProcess{PID: p.PID, Name: p.Name})
+		}
+	}
+	slices.SortFunc(o.Processes, func(a, b host.DoctorProcess) int { return a.PID - b.PID })
+	return nil
+}
+
+// errFound stops reading a journal early.
+var errFound = errors.New("found")
+
+// stageOf returns the scratch workspace of a rehearsal; empty if its journal does not name one.
+func stageOf(store *journal.Store, run string) string {
+	var replayer supervisor.Replayer
+	_, _ = store.Read(run, func(r journal.Record) error { // an unreadable journal names no workspace
+		if err := replayer.Take(r); err != nil {
+			return err
+		}
+		if replayer.State.Options.CWD != "" {
+			return errFound
+		}
+		return nil
+	})
+	return replayer.State.Options.CWD
+}
+
+// trial tries the abilities of the CLI that was found, through the bridge.
+func (l *inspection) trial(ctx context.Context) []host.Finding {
+	seen, err := l.play(ctx)
+	if err != nil {
+		seen = host.Unstarted(err)
+	}
+	return host.Abilities(seen, PinnedVersion)
+}
+
+// play runs a trial in a scratch directory, which it removes.
+func (l *inspection) play(ctx context.Context) (seen host.Observed, err error) {
+	dir, err := os.MkdirTemp("", "arbiter-doctor-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	home, work, temp := filepath.Join(dir, "home"), filepath.Join(dir, "workspace"), filepath.Join(dir, "tmp")
+	if err := errors.Join(os.Mkdir(home, 0o700), os.Mkdir(work, 0o700), os.Mkdir(temp, 0o700)); err != nil {
+		return nil, err
+	}
+	script, err := host.TrialScript()
+	if err != nil {
+		return nil, err
+	}
+	st, err := host.EmptyStage(script, bridge.ClaudeSpec{Path: l.found.Path}, home, "TMPDIR="+temp) // the last one counts
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	handler, mark := host.NewTrialClient(), uuid.NewString()
+	start := host.BridgeStart{Run: mark, CWD: work, PIDNS: l.choices.PIDNS, Stage: st, Handler: handler,
+		Log: slog.New(slog.DiscardHandler)}
+	var client *bridge.Client
+	defer func() {
+		if client != nil {
+			_ = client.Close() // the result does not depend on how the bridge ended
+			proctree.Sweep(mark, "")
+		}
+	}()
+	_, _, failed := start.Open(ctx, func(c *bridge.Client) { client = c })
+	if failed != nil {
+		return nil, errors.New(failed.Message)
+	}
+	t := host.Trial{Client: client, Handler: handler, Dir: work, Timeout: l.c.Duration("trial-timeout")}
+	return t.Run(ctx), nil
+}

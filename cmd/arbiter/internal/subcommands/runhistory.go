@@ -1,0 +1,814 @@
+package subcommands
+
+// This part of the package has the commands that read the record of a run (its story, its audit, its events,
+// its agents and messages), and the commands that export and import runs as archives.
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+func AuditFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "audit",
+			Usage: "print what the run did: process starts with their arguments, permissions, messages, commands, " +
+				"kills and ends, as a chain of hashes"},
+		&cli.BoolFlag{Name: "json", Usage: "with --audit: print one JSON object per line, for --verify"},
+		&cli.BoolFlag{Name: "text", Usage: "with --audit: print the text of messages, not only their size and SHA-256"},
+		&cli.StringFlag{Name: "verify",
+			Usage: "check an audit `FILE` that --audit --json printed: its chain of hashes and, if the run is in the " +
+				"state directory, each line", TakesFile: true},
+	}
+}
+
+// audit prints or verifies an audit.
+func (e historyEnv) audit(c *cli.Context) error {
+	if c.IsSet("verify") {
+		return e.verifyAudit(c)
+	}
+	if c.NArg() != 1 {
+		return command.Usagef("logs --audit: give one RUN; arbiter sessions lists the runs")
+	}
+	store, info, log, err := runstore.OpenLogOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	defer log.Close()
+	w := bufio.NewWriter(e.Stdout)
+	emit := func(l supervisor.AuditLine) error { return supervisor.PrintAudit(w, l) }
+	if c.Bool("json") {
+		emit = func(l supervisor.AuditLine) error {
+			_, err := w.Write(append(l.Raw, '\n'))
+			return err
+		}
+	}
+	err = supervisor.AuditOf(c.Context, log, info.Run, c.Bool("text"), emit)
+	if err = errors.Join(err, w.Flush()); err != nil {
+		return command.Environmentf("audit run %s: %v", command.ShortID(info.Run), err)
+	}
+	return nil
+}
+
+// verifyAudit verifies an audit file. A break in it is an error with the line number.
+func (e historyEnv) verifyAudit(c *cli.Context) error {
+	if c.NArg() > 1 || c.Bool("json") || c.Bool("text") {
+		return command.Usagef("logs --verify FILE: give at most one RUN, without --json and --text")
+	}
+	f, err := os.Open(c.String("verify"))
+	if err != nil {
+		return command.Usagef("--verify %s: %v", c.String("verify"), command.WithoutPath(err))
+	}
+	defer f.Close()
+	a, err := supervisor.ReadAudit(f)
+	if err != nil {
+		return brokenf(err)
+	}
+	if c.NArg() == 1 && !strings.HasPrefix(a.Run, c.Args().First()) {
+		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("the audit is of run %s", command.ShortID(a.Run))}
+	}
+	store, err := runstore.Open(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	with := "its run is not here: nothing but the chain was checked"
+	switch _, err := store.Find(a.Run); {
+	case err == nil:
+		log, err := store.OpenEventLog(a.Run)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		if err := a.Against(c.Context, log); err != nil {
+			return brokenf(err)
+		}
+		with = "it agrees with the journal"
+	case !errors.Is(err, journal.ErrNotFound):
+		return command.Environmentf("find run %s: %v", command.ShortID(a.Run), err)
+	}
+	fmt.Fprintf(e.Stdout, "%d lines of run %s hold; %s\n", a.Len(), command.ShortID(a.Run), with)
+	return nil
+}
+
+// brokenf returns the error for an audit that is broken or cannot be read.
+func brokenf(err error) error {
+	var broken *supervisor.Broken
+	if errors.As(err, &broken) {
+		return &command.Error{Code: contract.ExitFailed, Text: "the audit does not hold: " + broken.Error()}
+	}
+	return command.Environmentf("verify: %v", err)
+}
+
+func ExportCommand(io command.Env) *cli.Command {
+	e := historyEnv{io}
+	return &cli.Command{
+		Name: "export", Usage: "write a run to an archive, to continue it elsewhere", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Without RUN it is the last run in this directory. The archive has the journal of the run, the images of its
+messages, the transcripts of its sessions and, in a Git repository, the files that differ from the last commit before
+the run, for arbiter sessions import. Transcripts are as Claude Code wrote them, secrets included: anyone with
+the archive can read them, and can continue the run.
+
+  arbiter sessions export --output run.tar.gz
+
+Exit codes: 0 written; 1 the run cannot be exported; 2 bad usage, no such run, or the run is live; 5 the archive cannot
+be written, or the run cannot be read.`),
+		Flags: []cli.Flag{
+			settings.StateDirFlag(),
+			&cli.StringFlag{Name: "output", TakesFile: true,
+				Usage: "write to `FILE`, as a whole or not at all; - is stdout (default: arbiter-RUN8.tar.gz)"},
+		},
+		Action: e.exportSession,
+	}
+}
+
+func (e historyEnv) exportSession(c *cli.Context) error {
+	file := c.String("output")
+	switch {
+	case c.IsSet("output") && strings.TrimSpace(file) == "":
+		return command.Usagef("--output is empty: name a file, or - for stdout")
+	case file == "-" && command.OnTerminal(command.Raw(e.Stdout)):
+		return command.Usagef("an archive cannot be written to a terminal: name a file with --output")
+	}
+	store, err := runstore.Open(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	info, err := NamedOrLatest(store, c.Args().First())
+	if err != nil {
+		return err
+	}
+	kept, err := store.Keep(info.Run)
+	var held *journal.HeldError
+	if errors.As(err, &held) {
+		return command.Usagef("run %s is still running (process %d): end it first", command.ShortID(info.Run), held.PID)
+	}
+	if err != nil {
+		return command.Environmentf("export run %s: %v", command.ShortID(info.Run), err)
+	}
+	defer kept.Close()
+	manifest, files, err := filesToExport(store, kept)
+	if err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp("", "arbiter-export-*")
+	if err != nil {
+		return command.Environmentf("export run %s: %v", command.ShortID(info.Run), err)
+	}
+	defer os.RemoveAll(temp)
+	bundle := filepath.Join(temp, runstore.ArchiveBundle)
+	if manifest.Base, err = packFiles(c.Context, store.Root, info, bundle); err != nil {
+		return command.Environmentf("export run %s: its files: %v", command.ShortID(info.Run), err)
+	}
+	if manifest.Base != "" {
+		files = append(files, runstore.ArchiveLocal(runstore.ArchiveBundle, bundle))
+	}
+	if file == "" {
+		file = "arbiter-" + command.ShortID(info.Run) + ".tar.gz"
+	}
+	if err := e.writeArchive(file, manifest, files); err != nil {
+		return command.Environmentf("export run %s: write %s: %v", command.ShortID(info.Run), file, command.WithoutPath(err))
+	}
+	if file != "-" {
+		fmt.Fprintln(e.Stdout, file)
+	}
+	return nil
+}
+
+// filesToExport lists the files for the archive of a run.
+func filesToExport(
+	store *runstore.Runs,
+	kept *journal.Kept,
+) (runstore.ArchiveManifest, []runstore.ArchiveSource, error) {
+	m := kept.Meta()
+	run := command.ShortID(m.Run)
+	manifest := runstore.ArchiveManifest{Arbiter: command.Version(), State: supervisor.StateVersion, Run: m.Run,
+		Workspace: m.CWD}
+	state, recovery, err := runstore.LastState(store, m.Run)
+	if err != nil {
+		return manifest, nil, command.Environmentf("read run %s: %v", run, err)
+	}
+	work, err := store.HasWork(m.Run)
+	if err != nil {
+		return manifest, nil, command.Environmentf("read run %s: %v", run, err)
+	}
+	_, waiting := os.Lstat(filepath.Join(store.Dir(m.Run), runstore.ProjectsDir))
+	switch {
+	case waiting == nil:
+		return manifest, nil, Refused("run %s was imported and has not continued since: use the archive that "+
+			"it came from", run)
+	case m.Rehearsal:
+		return manifest, nil, Refused("run %s is a rehearsal: its directory and its model exist on this machine only",
+			run)
+	case recovery.Harmed():
+		return manifest, nil, Refused("the journal of run %s is damaged (%s): it can be read here (arbiter logs), "+
+			"and not be exported", run, recovery.Damage[0])
+	case !state.Reached():
+		return manifest, nil, Refused("run %s has nothing to continue: it never started an agent", run)
+	case work:
+		return manifest, nil, Refused("run %s has work in directories of its Orchestrators, which an archive does "+
+			"not carry: complete it here (arbiter --resume --session %[1]s) and land the result (arbiter land %[1]s), or "+
+			"begin runs that are to be exported with --isolation %s", run, runconfig.IsolationShared)
+	}
+	names, err := kept.Files()
+	if err != nil {
+		return manifest, nil, command.Environmentf("read run %s: %v", run, err)
+	}
+	var files []runstore.ArchiveSource
+	for _, name := range names {
+		files = append(files, runstore.ArchiveSource{Path: runstore.RunDir + "/" + name,
+			Open: func() (io.ReadCloser, int64, error) { return kept.Open(name) }})
+	}
+	shown, err := imagesOf(store.Dir(m.Run))
+	if err != nil {
+		return manifest, nil, command.Environmentf("read the images of run %s: %v", run, command.WithoutPath(err))
+	}
+	files = append(files, shown...)
+	config := runstore.ClaudeConfig(state.Options)
+	for _, a := range state.Agents {
+		found, err := runstore.Transcripts(config, a.SessionID)
+		if err != nil {
+			return manifest, nil, command.Environmentf("export run %s: the session of %s: %v", run, a.ID, err)
+		}
+		files = append(files, found...)
+	}
+	return manifest, files, nil
+}
+
+// imagesOf lists the images of a run's messages, without temporary files that were never renamed. The caller must
+// hold the lock of the run.
+func imagesOf(dir string) ([]runstore.ArchiveSource, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, runstore.ImagesDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var files []runstore.ArchiveSource
+	for _, e := range entries {
+		if e.Type().IsRegular() && !strings.Contains(e.Name(), ".") {
+			files = append(files, runstore.ArchiveLocal(path.Join(runstore.RunDir, runstore.ImagesDir, e.Name()),
+				filepath.Join(dir, runstore.ImagesDir, e.Name())))
+		}
+	}
+	return files, err
+}
+
+// packFiles writes the files of a run to a Git bundle, and returns the commit that the bundle builds on. If the run
+// has recorded no files, base is empty and there is no bundle.
+func packFiles(ctx context.Context, stateDir string, info journal.Info, file string) (base string, err error) {
+	repo, err := runstore.PastWork(ctx, stateDir, info)
+	if err == nil {
+		base, err = workspaces.PackRun(ctx, repo, file)
+	}
+	none := []error{workspaces.ErrNoGit, workspaces.ErrNoCommit, workspaces.ErrNoSnapshot, os.ErrNotExist}
+	if slices.ContainsFunc(none, func(target error) bool { return errors.Is(err, target) }) {
+		return "", nil
+	}
+	return base, err
+}
+
+// writeArchive writes an archive that only the user can read. A file is written atomically.
+func (e historyEnv) writeArchive(file string, m runstore.ArchiveManifest, files []runstore.ArchiveSource) error {
+	if file == "-" {
+		return runstore.WriteArchive(command.Raw(e.Stdout), m, files)
+	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return errors.New("it exists and is not a regular file")
+	}
+	return statedir.WriteWhole(file, 0o600, func(f *os.File) error { return runstore.WriteArchive(f, m, files) })
+}
+
+func ImportCommand(io command.Env) *cli.Command {
+	e := historyEnv{io}
+	return &cli.Command{
+		Name: "import", Usage: "add a run from an archive", ArgsUsage: "FILE|-",
+		Description: strings.TrimSpace(`
+Prints the id of the run, which continues in the current directory, or in --cwd. Nothing is changed unless the whole
+archive is good. An existing run is never replaced. If the archive has files, the directory must be of a
+clone that has the commit which the run began with; files that you changed are never overwritten. An archive can hold
+any command and any permission: import only what you exported.
+
+  arbiter sessions import run.tar.gz
+  arbiter --resume --task "The answer to its question"
+
+Exit codes: 0 imported; 1 the archive is refused: damaged, of another version, the run is there already, or files are in
+the way; 2 bad usage, no such file; 5 the state directory or files cannot be written.`),
+		Flags: []cli.Flag{
+			settings.StateDirFlag(),
+			&cli.StringFlag{Name: "cwd", TakesFile: true,
+				Usage: "the run continues in `DIR` (default: the current directory)"},
+			&cli.BoolFlag{Name: "no-files", Usage: "write no files: the directory has them already"},
+		},
+		Action: e.importSession,
+	}
+}
+
+func (e historyEnv) importSession(c *cli.Context) error {
+	name := c.Args().First()
+	if c.NArg() != 1 || name == "" {
+		return command.Usagef("sessions import: give one FILE, or - for stdin")
+	}
+	place, err := command.Workspace(c)
+	if err != nil {
+		return err
+	}
+	in := e.Stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return command.Usagef("cannot read %s: %v", name, command.WithoutPath(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	if name == "-" {
+		name = "stdin"
+	}
+	archive, err := runstore.NewReader(in)
+	if err != nil {
+		return importError(name, "", err)
+	}
+	if v := archive.Manifest.State; v != supervisor.StateVersion {
+		return Refused("%s was exported by arbiter %s, whose runs this version cannot read: import it with that "+
+			"version", name, sanitize.Line(archive.Manifest.Arbiter, 60))
+	}
+	store, err := runstore.Open(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	message, err := takeArchive(c.Context, store, archive, place, !c.Bool("no-files"))
+	if err != nil {
+		return importError(name, archive.Manifest.Run, err)
+	}
+	if message != "" {
+		fmt.Fprintln(e.Stderr, message)
+	}
+	fmt.Fprintln(e.Stdout, archive.Manifest.Run)
+	return nil
+}
+
+// importError explains why an archive was not imported.
+func importError(name, run string, err error) error {
+	var bad *runstore.ArchiveError
+	var other *runstore.OtherError
+	var damaged *journal.DamagedError
+	var held *journal.HeldError
+	var files *filesError
+	switch {
+	case errors.Is(err, syscall.EISDIR):
+		return command.Usagef("%s is a directory: give the FILE that arbiter sessions export wrote", name)
+	case errors.As(err, &bad):
+		return Refused("%s is refused: %s; nothing was imported", name, bad.Reason)
+	case errors.Is(err, journal.ErrExists):
+		return Refused("run %s exists already, and was not changed: continue it (arbiter --resume --session "+
+			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", command.ShortID(run))
+	case errors.As(err, &other), errors.As(err, &damaged):
+		return Refused("%s is refused: %v; nothing was imported", name, err)
+	case errors.As(err, &files):
+		return Refused("the files of run %s are not written: %v; or use --no-files, if the directory has them "+
+			"already",
+			command.ShortID(run), files.error)
+	case errors.As(err, &held):
+		return command.Environmentf("import %s: another import is under way (process %d): try again", name, held.PID)
+	}
+	return command.Environmentf("import %s: %v", name, err)
+}
+
+// takeArchive imports a run completely or not at all. It returns a message for the user.
+func takeArchive(
+	ctx context.Context, store *runstore.Runs, archive *runstore.ArchiveReader, place string, files bool,
+) (message string, err error) {
+	m := archive.Manifest
+	staged, err := store.Stage(m.Run)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, staged.Close()) }()
+	err = archive.Each(func(f runstore.ArchiveFile, content io.Reader) error {
+		return staged.Add(strings.TrimPrefix(f.Path, runstore.RunDir+"/"), content)
+	})
+	if err != nil {
+		return "", err
+	}
+	config := runstore.ClaudeConfig(runconfig.Options{CWD: place})
+	if _, err := runstore.CheckArchive(filepath.Join(staged.Path(), runstore.ProjectsDir), config); err != nil {
+		return "", err
+	}
+	err = staged.Commit(func(m *journal.Meta) { m.CWD, m.Workspace = place, "" }, func() (err error) {
+		if !m.HasBundle() {
+			return nil
+		}
+		bundle := filepath.Join(staged.Path(), runstore.ArchiveBundle)
+		if files {
+			message, err = unpackFiles(ctx, m, place, bundle)
+		}
+		return errors.Join(err, os.Remove(bundle))
+	})
+	return message, err
+}
+
+// unpackFiles writes the files of a run into a directory, and returns a message about its commits.
+func unpackFiles(ctx context.Context, m runstore.ArchiveManifest, place, bundle string) (message string, err error) {
+	repo, err := workspaces.Open(ctx, workspaces.Options{Dir: place, Run: m.Run})
+	if err != nil {
+		return "", &filesError{err}
+	}
+	head, err := workspaces.UnpackRun(ctx, repo, bundle, m.Base)
+	if err != nil {
+		return "", &filesError{err}
+	}
+	if now, err := repo.Commit(ctx, "HEAD"); err != nil || head == m.Base || head == now.ID {
+		return "", err
+	}
+	return fmt.Sprintf("The run had committed its work up to %s. To have these commits on the branch here: git reset "+
+		"%[1]s", head), nil
+}
+
+// filesError says why the files of a run were not written.
+type filesError struct{ error }
+
+func (e *filesError) Unwrap() error { return e.error }
+
+func FollowFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "follow", Aliases: []string{"f"},
+		Usage: "also -f: continue until the run ends (default: the live run of this directory)"}
+}
+
+func ProgramFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "program",
+		Usage: "print the program's own log, for looking into a fault of Arbiter, instead of the story"}
+}
+
+// Logs is `arbiter logs`.
+func Logs(io command.Env, c *cli.Context) error {
+	e := historyEnv{io}
+	audit := c.Bool("audit") || c.IsSet("verify")
+	switch {
+	case audit && (c.Bool("follow") || c.Bool("program")):
+		return command.Usagef("logs: --follow and --program are for the log, not for --audit or --verify")
+	case audit:
+		return e.audit(c)
+	case c.Bool("json") || c.Bool("text"):
+		return command.Usagef("logs: --json and --text need --audit")
+	case c.NArg() > 1 || c.NArg() == 0 && !c.Bool("follow"):
+		return command.Usagef("logs: give one RUN; arbiter sessions lists the runs")
+	}
+	store, err := runstore.Open(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	find := func() (journal.Info, error) { return runstore.Find(store.Store, c.Args().First()) }
+	if c.NArg() == 0 {
+		find = func() (journal.Info, error) { return runstore.FindLive(store, "") }
+	}
+	info, err := find()
+	if err != nil {
+		return err
+	}
+	follow := c.Bool("follow") && info.Live
+	switch {
+	case !c.Bool("program"):
+		return e.printStory(c, store, info, follow)
+	case follow:
+		return e.followLog(c.Context, store, info)
+	}
+	found := false
+	for _, name := range []string{runstore.LogName + ".1", runstore.LogName} {
+		some, err := e.printLog(filepath.Join(store.Dir(info.Run), name))
+		if err != nil {
+			return command.Environmentf("log: %v", err)
+		}
+		found = found || some
+	}
+	if !found {
+		return command.Usagef("run %s has no log", command.ShortID(info.Run))
+	}
+	return nil
+}
+
+// printStory prints the story of a run. With follow it continues while the run is live.
+func (e historyEnv) printStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
+	log, err := store.OpenEventLog(info.Run)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	command.OutliveReaders()
+	ctx, stop := command.Interruptible(c.Context, false)
+	defer stop()
+	w := &storyWriter{out: e.Stdout}
+	health, err := log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
+		if entry.Line == nil {
+			return nil
+		}
+		return w.write(entry.Line)
+	})
+	switch {
+	case ctx.Err() != nil:
+		return command.BySignal(ctx, "")
+	case err != nil:
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
+	}
+	runstore.PrintDamage(e.Stderr, health)
+	if !follow {
+		return nil
+	}
+	l, err := runstore.Connect(c, info.Run, nil)
+	if err != nil {
+		fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
+		return nil
+	}
+	defer func() { l.Close() }() // of the last connection
+	f := runstore.Follower{Out: w, Errs: e.Stderr, Since: int64(w.seq)}
+	for {
+		end, err := f.Follow(ctx, l)
+		switch {
+		case ctx.Err() != nil:
+			return command.BySignal(ctx, "")
+		case f.Failed != nil:
+			return command.Environmentf("%v", f.Failed)
+		case end != nil:
+			fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
+			return nil
+		case err != nil:
+			return runstore.NotConnected(l.Info, err)
+		}
+		if err := l.Reconnect(c); err != nil { // the run dropped the connection because we read too slowly
+			return err
+		}
+	}
+}
+
+// storyWriter converts lines of the event stream to the story of the run.
+type storyWriter struct {
+	out   io.Writer
+	story eventtext.Story
+	seq   uint64 // of the last line
+}
+
+// Write accepts whole lines only.
+func (w *storyWriter) Write(lines []byte) (int, error) {
+	for line := range bytes.Lines(lines) {
+		if err := w.write(bytes.TrimSpace(line)); err != nil {
+			return 0, err
+		}
+	}
+	return len(lines), nil
+}
+
+func (w *storyWriter) write(line []byte) error {
+	l, err := contract.DecodeLine(line)
+	if err != nil {
+		return err
+	}
+	w.seq = l.Seq
+	_, err = io.WriteString(w.out, sanitize.Text(w.story.Text(l.Time.Local(), contract.Event{ID: l.ID, Body: l.Body})))
+	return err
+}
+
+// printLog prints a file, if it exists.
+func (e historyEnv) printLog(path string) (found bool, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	_, err = io.Copy(e.Stdout, f)
+	return true, err
+}
+
+// followLog prints the log of a live run to its end.
+func (e historyEnv) followLog(ctx context.Context, store *runstore.Runs, info journal.Info) error {
+	command.OutliveReaders()
+	ctx, stop := command.Interruptible(ctx, false)
+	defer stop()
+	dir := store.Dir(info.Run)
+	_, err := e.printLog(filepath.Join(dir, runstore.LogName+".1"))
+	if err == nil {
+		err = runstore.FollowCrashes(ctx, dir, e.Stdout, func() bool { return store.Player(info.Run) != 0 })
+	}
+	switch {
+	case ctx.Err() != nil:
+		return command.BySignal(ctx, "")
+	case err != nil:
+		return command.Environmentf("%v", err)
+	}
+	fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
+	return nil
+}
+
+// PrintEvents prints the events that the frontends of a run received, line by line.
+func PrintEvents(e command.Env, c *cli.Context) error {
+	store, info, log, err := runstore.OpenLogOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	defer log.Close()
+	p := eventPlayer{w: e.Stdout, pace: c.Float64("pace")}
+	health, err := log.Each(c.Context, journal.LogPosition{}, p.take)
+	if err != nil {
+		return command.Environmentf("replay run %s: %v", command.ShortID(info.Run), err)
+	}
+	runstore.PrintDamage(e.Stderr, health)
+	return nil
+}
+
+// longestPause bounds the pause between two events of a replay, so that it does not wait through a night.
+const longestPause = 10 * time.Second
+
+// eventPlayer replays a run's events.
+type eventPlayer struct {
+	w    io.Writer
+	pace float64 // 0: without pauses
+	last time.Time
+}
+
+// take prints an event.
+func (p *eventPlayer) take(e journal.LogEntry) error {
+	if e.Line == nil {
+		return nil
+	}
+	p.pause(e.At)
+	_, err := p.w.Write(append(e.Line, '\n'))
+	return err
+}
+
+func (p *eventPlayer) pause(at time.Time) {
+	if p.pace > 0 && !p.last.IsZero() {
+		if d := time.Duration(float64(at.Sub(p.last)) / p.pace); d > 0 {
+			time.Sleep(min(d, longestPause))
+		}
+	}
+	p.last = at
+}
+
+// SessionReport is the output of `sessions show --json`.
+type SessionReport struct {
+	runstore.Line
+	Phase      string                        `json:"state"`
+	Task       string                        `json:"task"`
+	Plan       []contract.Step               `json:"plan"`
+	Agents     []agentReport                 `json:"agents"`
+	Question   string                        `json:"question,omitempty"`
+	Inbox      []supervisor.InboxItem        `json:"inbox"` // items that wait for a human
+	Messages   []supervisor.MessageRecord    `json:"messages"`
+	Ledger     supervisor.ConversationLedger `json:"ledger"`
+	CostUSD    float64                       `json:"cost_usd"`
+	Iterations int                           `json:"iterations"`
+	Crashes    int                           `json:"crashes"`
+	Processes  int                           `json:"lives"`
+	Damage     []string                      `json:"damage"`
+	Reports    []string                      `json:"crash_reports"`
+	Log        string                        `json:"log"`
+}
+
+type agentReport struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Mode       string `json:"mode,omitempty"`
+	Host       string `json:"host,omitempty"`
+	SessionID  string `json:"session_id"`
+	Generation int    `json:"generation"`
+	Status     string `json:"status"`
+	Standing   string `json:"standing,omitempty"`
+}
+
+func (a agentReport) condition() string {
+	if a.Standing == "" {
+		return a.Status
+	}
+	return a.Status + " " + a.Standing
+}
+
+func ShowSession(io command.Env, c *cli.Context) error {
+	e := historyEnv{io}
+	if c.NArg() != 1 {
+		return command.Usagef("sessions show: give one RUN; arbiter sessions lists the runs")
+	}
+	store, info, err := runstore.OpenOne(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	s, recovery, err := runstore.LastState(store, info.Run)
+	if err != nil {
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
+	}
+	log, err := store.EventLog(info.Run)
+	if err != nil {
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
+	}
+	defer log.Close()
+	ledger, health, err := supervisor.AuditLedger(c.Context, log)
+	if err != nil {
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
+	}
+	ledger.Close(&s.Conversation)
+	dir := store.Dir(info.Run)
+	reports, _ := filepath.Glob(filepath.Join(dir, "crash-*.txt"))
+	r := SessionReport{
+		Line: runstore.LineOf(info), Phase: string(s.Task.Phase), Task: s.Task.Text, Plan: s.Task.Plan,
+		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Conversation.Ledger,
+		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Task.Iterations,
+		Crashes: s.Lifecycle.Crashes, Processes: s.Budget.Runtime.Processes,
+		Damage: append(
+			supervisor.JournalDamage(recovery),
+			supervisor.AuditDamage(health)...), Reports: append([]string{}, reports...),
+		Log: filepath.Join(dir, runstore.LogName),
+	}
+	r.Resumable = r.Resumable && s.Reached()
+	r.Inbox = append([]supervisor.InboxItem{}, supervisor.InboxOf(&s)...)
+	if q := s.OpenQuestion(); q != nil {
+		r.Question = q.Text
+	}
+	for _, a := range s.Agents {
+		r.Agents = append(r.Agents, agentReport{
+			ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, SessionID: a.SessionID, Generation: a.Generation,
+			Status: string(a.Status), Standing: string(a.Standing),
+		})
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(e.Stdout).Encode(r)
+	}
+	e.printSession(r, store.Root)
+	return nil
+}
+
+func (e historyEnv) printSession(r SessionReport, state string) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
+	}
+	line("run", "%s (%s)", r.Run, r.Status)
+	line("directory", "%s", r.CWD)
+	line("task", "%s", words.Title(r.Task))
+	line("began", "%s, last active %s, processes: %d", r.Began.Local().Format(time.DateTime),
+		r.LastActive.Local().Format(time.DateTime), r.Processes)
+	line("state", "%s; %s, %s, $%.4f%s", r.Phase, words.Count(r.Iterations, "iteration"),
+		words.Count(r.Crashes, "crash"), r.CostUSD, eventtext.Simulated(r.Rehearsal))
+	for _, i := range r.Inbox {
+		line("waits", "for you, since %s: %s of %s: %s", i.Since.Local().Format(time.DateTime), i.Kind, i.Agent, i.Text)
+	}
+	for _, a := range r.Agents {
+		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID, eventtext.OnHost(a.Name, a.Host),
+			a.condition(), a.SessionID, a.Generation)
+	}
+	for i, s := range r.Plan {
+		line("plan", "%d. [%s] %s", i+1, s.Status, s.Text)
+	}
+	l := r.Ledger
+	line("messages", "%d posted, %d sent, %d seen, %d sent again, %d swallowed, %d requeued, %d returned", l.Posted,
+		l.Sent, l.Seen, l.Resent, l.Swallowed, l.Requeued, l.Returned)
+	for _, m := range r.Messages {
+		line("", "%s %-9s %s to %s, %s: %s", m.At.Local().Format(time.TimeOnly), m.Status, m.From, m.To, m.Kind,
+			sanitize.Line(m.Text, 80))
+	}
+	for _, d := range r.Damage {
+		line("damage", "%s", d)
+	}
+	for _, p := range r.Reports {
+		line("crash", "%s", p)
+	}
+	line("log", "%s", r.Log)
+	if r.Resumable {
+		// Not truncated, because the person types the whole line.
+		fmt.Fprintf(e.Stdout, "%-10s To resume: %s\n", "", sanitize.Line(settings.ResumeLine("", r.Run, state), 0))
+	}
+}
+
+// historyEnv has the standard streams, and the commands of this package as methods.
+type historyEnv struct{ command.Env }

@@ -1,0 +1,650 @@
+package subcommands
+
+// This part of the package has the commands about the results of a run: show, undo and land its changes,
+// report on it, and sum up the costs of runs.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/report"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+// maxDiff bounds the output of `arbiter diff`.
+const maxDiff = 256 << 20
+
+var orchestratorName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^orch-([0-9]+)$`)
+})
+
+func (e workEnv) diffCommand() *cli.Command {
+	return &cli.Command{
+		Name: "diff", Usage: "print what a run changed", ArgsUsage: "[RUN] [AGENT]",
+		Description: strings.TrimSpace(`
+Without RUN it is the last run in this directory. AGENT (orch-1) is an Orchestrator that worked in a directory
+of its own; what others did shows in the run's changes only.
+
+Exit codes: 0 printed; 1 there is no snapshot; 2 bad usage, no such run; 5 Git or the state directory cannot be
+read.`),
+		Flags: []cli.Flag{
+			settings.StateDirFlag(),
+			&cli.BoolFlag{Name: "stat", Usage: "only count lines, for each file"},
+			&cli.BoolFlag{Name: "name-only", Usage: "only name the files"},
+			&cli.BoolFlag{Name: "json", Usage: "list the files as JSON, with the Git objects of their contents"},
+		},
+		Action: e.diff,
+	}
+}
+
+func (e workEnv) diff(c *cli.Context) error {
+	run, agent := c.Args().Get(0), c.Args().Get(1)
+	if c.NArg() == 1 && orchestratorName().MatchString(run) {
+		run, agent = "", run
+	}
+	name := orchestratorName().FindStringSubmatch(agent)
+	switch {
+	case c.NArg() > 2:
+		return command.Usagef("diff: give at most one RUN and one AGENT")
+	case c.Bool("stat") && c.Bool("name-only"), c.Bool("json") && (c.Bool("stat") || c.Bool("name-only")):
+		return command.Usagef("--stat, --name-only and --json exclude each other: use one of them")
+	case agent != "" && name == nil:
+		return command.Usagef("diff: there is no agent %q with files: use one such as orch-1", agent)
+	}
+	r, info, err := e.openWork(c, run)
+	if err != nil {
+		return err
+	}
+	span, ok := workspaces.Span{}, true
+	if agent == "" {
+		span, err = r.Work(c.Context)
+	} else {
+		number, _ := strconv.Atoi(name[1])
+		span, ok, err = r.WorkOf(c.Context, number)
+	}
+	if err != nil {
+		return WorkError(info, err)
+	}
+	if !ok {
+		return command.Usagef("%s had no directory of its own in run %s: leave out AGENT to see all changes", agent,
+			command.ShortID(info.Run))
+	}
+	if c.Bool("stat") || c.Bool("name-only") || c.Bool("json") {
+		return e.listChanges(c, r, span)
+	}
+	text, cut, err := r.Diff(c.Context, span.From, span.To, workspaces.DiffOptions{Max: maxDiff})
+	if err != nil {
+		return WorkError(info, err)
+	}
+	if cut {
+		fmt.Fprintf(e.Stderr, "The rest is left out: there is more than %s.\n", words.Size(maxDiff))
+	}
+	return printFiles(e.Stdout, string(text))
+}
+
+// listChanges prints the files of a diff: their names, or the number of changed lines of each.
+func (e workEnv) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Span) error {
+	changes, err := r.Changes(c.Context, span.From, span.To)
+	if err != nil {
+		return command.Environmentf("list changes: %v", err)
+	}
+	if c.Bool("json") {
+		return e.changesJSON(changes)
+	}
+	if c.Bool("name-only") {
+		for _, change := range changes {
+			fmt.Fprintln(e.Stdout, FileName(change.Path))
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 1, ' ', 0)
+	added, deleted := 0, 0
+	for _, change := range changes {
+		added, deleted = added+change.Added, deleted+change.Deleted
+		lines := fmt.Sprintf("+%d\t-%d", change.Added, change.Deleted)
+		if change.Binary {
+			lines = "binary\t"
+		}
+		name := FileName(change.Path)
+		if change.Old != "" {
+			name = FileName(change.Old) + " → " + name
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", change.Status, lines, name)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.Stdout, "%s, +%d -%d\n", words.Count(len(changes), "file"), added, deleted)
+	return err
+}
+
+// changesJSON prints the files of a diff as one JSON array. A deleted file has no object.
+func (e workEnv) changesJSON(changes []workspaces.Change) error {
+	type file struct {
+		workspaces.Change
+		Object string `json:"object,omitempty"` // of the contents at the end of the run
+	}
+	list := make([]file, 0, len(changes))
+	for _, c := range changes {
+		list = append(list, file{c, c.To.ID})
+	}
+	return json.NewEncoder(e.Stdout).Encode(list)
+}
+
+func (e workEnv) landCommand() *cli.Command {
+	return &cli.Command{
+		Name: "land", Usage: "merge the work of a run into the branch that is checked out", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Without RUN it is the last run in this directory. Uncommitted changes are never overwritten: if some are in the
+way, or there is a conflict, nothing changes. A run that worked in the workspace itself has nothing to land.
+
+Exit codes: 0 landed, or there is nothing more to land; 1 refused: a conflict, uncommitted changes, a merge or
+rebase under way, no branch, nothing to land; 2 bad usage, no such run; 5 Git, files or the state directory
+cannot be read or written.`),
+		Flags: []cli.Flag{
+			settings.StateDirFlag(),
+			&cli.BoolFlag{Name: "squash", Usage: "as one commit with all changes"},
+			&cli.StringFlag{Name: "message", Usage: "message of the commit, as `TEXT`"},
+		},
+		Action: e.land,
+	}
+}
+
+func (e workEnv) land(c *cli.Context) error {
+	if c.IsSet("message") && strings.TrimSpace(c.String("message")) == "" {
+		return command.Usagef("--message is empty: give the text of the commit")
+	}
+	r, info, err := e.openWork(c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	message, err := LandWork(
+		c.Context,
+		r,
+		info,
+		workspaces.LandRequest{Squash: c.Bool("squash"), Message: c.String("message")},
+	)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.Stdout, message)
+	return err
+}
+
+// LandWork lands the work of a run according to a request, and returns the result as text.
+func LandWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q workspaces.LandRequest) (string, error) {
+	q.Commit = r.Branch(workspaces.Main)
+	found, err := r.Commit(ctx, q.Commit)
+	if err == nil && found.ID == "" {
+		return "", Refused("run %s has no branch %s: it worked in the workspace itself, so there is nothing to land",
+			command.ShortID(info.Run), strings.TrimPrefix(q.Commit, "refs/heads/"))
+	}
+	var result workspaces.Landed
+	if err == nil {
+		result, err = workspaces.Land(ctx, r, q)
+	}
+	var busy *workspaces.BusyError
+	var conflict *workspaces.ConflictError
+	var dirty *workspaces.DirtyError
+	var filtered *workspaces.FilteredError
+	switch {
+	case errors.As(err, &filtered), errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
+		errors.Is(err, workspaces.ErrDetached), errors.Is(err, workspaces.ErrMoved):
+		return "", Refused("land run %s: %v", command.ShortID(info.Run), err)
+	case err != nil:
+		return "", command.Environmentf("land run %s: %v", command.ShortID(info.Run), err)
+	case result.Status == workspaces.MergeNothing:
+		return fmt.Sprintf("%s has the work of run %s already", strings.TrimPrefix(result.Branch, "refs/heads/"),
+			command.ShortID(info.Run)), nil
+	}
+	return fmt.Sprintf("%s is now %s", strings.TrimPrefix(result.Branch, "refs/heads/"), command.ShortID(result.Head)), nil
+}
+
+func Refused(format string, args ...any) error {
+	return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(format, args...)}
+}
+
+// Environment variables with files of GitHub Actions: the summary of a step, and its outputs.
+const (
+	StepSummary = "GITHUB_STEP_SUMMARY"
+	StepOutput  = "GITHUB_OUTPUT"
+)
+
+func (e workEnv) reportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "report", Usage: "report what a run was asked, did, changed and proved", ArgsUsage: "[RUN|-]",
+		Description: strings.TrimSpace(`
+Without RUN it is the last run in this directory. With - the events are read from stdin, as arbiter --json prints
+them. Secrets are masked as in logs, and texts of agents cannot break out of the format.
+
+  arbiter report --format html --output report.html
+  arbiter --json --task "…" | arbiter report - --format junit --output report.xml
+
+Format github prints workflow commands (::error …), appends the report to the file that GITHUB_STEP_SUMMARY names,
+and the outputs run, status, exit-code, cost-usd, branch and head to the one that GITHUB_OUTPUT names.
+
+Exit codes: 0 printed, however the run ended; 2 bad usage, no such run, or stdin has no events; 5 FILE cannot
+be written, or the state directory cannot be read.`),
+		Flags: []cli.Flag{
+			settings.StateDirFlag(),
+			&cli.StringFlag{Name: "format", Value: string(report.Markdown),
+				Usage: "`markdown|html|json|junit|github`: output format"},
+			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, as a whole or not at all", TakesFile: true},
+		},
+		Action: e.report,
+	}
+}
+
+func (e workEnv) report(c *cli.Context) error {
+	format := report.Format(c.String("format"))
+	switch {
+	case c.NArg() > 1:
+		return command.Usagef("report: give at most one RUN")
+	case !slices.Contains(report.Formats(), format):
+		return command.Usagef("--format %s: use markdown, html, json, junit or github", format)
+	case c.IsSet("output") && strings.TrimSpace(c.String("output")) == "":
+		return command.Usagef("--output is empty: name a file")
+	}
+	var r *report.Report
+	var err error
+	if c.Args().First() == "-" {
+		r, err = e.reportOfStream(c.Context)
+	} else {
+		r, err = e.reportOfRun(c)
+	}
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := report.Write(&text, r, format); err != nil {
+		return err
+	}
+	if format == report.GitHub {
+		if err := writeGitHub(r); err != nil {
+			return err
+		}
+	}
+	file := c.String("output")
+	if file == "" || file == "-" {
+		_, err := e.Stdout.Write(text.Bytes())
+		return err
+	}
+	if err := command.WriteOutput(file, text.Bytes()); err != nil {
+		return command.Environmentf("write %s: %v", file, command.WithoutPath(err))
+	}
+	return nil
+}
+
+// writeGitHub appends to the files of the running step.
+func writeGitHub(r *report.Report) error {
+	for name, text := range map[string]func() string{StepSummary: r.StepSummary, StepOutput: r.Outputs} {
+		file := os.Getenv(name)
+		if file == "" {
+			continue
+		}
+		if err := command.AppendTo(file, []byte(text())); err != nil {
+			return command.Environmentf("%s: write %s: %v", name, file, command.WithoutPath(err))
+		}
+	}
+	return nil
+}
+
+// reportOfRun makes the report of a run in the state directory.
+func (e workEnv) reportOfRun(c *cli.Context) (*report.Report, error) {
+	store, err := runstore.Open(c)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	info, err := NamedOrLatest(store, c.Args().First())
+	if err != nil {
+		return nil, err
+	}
+	r, health, err := runstore.PastReport(c.Context, store, info)
+	if err != nil {
+		return nil, command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
+	}
+	runstore.PrintDamage(e.Stderr, health)
+	if n := len(supervisor.AuditDamage(health)); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("The record of the run is damaged in %s: events are missing.",
+			words.Count(n, "place")))
+	}
+	return r, nil
+}
+
+// reportOfStream makes a report from the events on stdin.
+func (e workEnv) reportOfStream(ctx context.Context) (*report.Report, error) {
+	collector := report.NewCollector(settings.SecretMasker(nil))
+	lines := jsonl.NewLineReader(e.Stdin, 0)
+	taken, torn, ended := 0, false, false
+	for n := 1; !ended && ctx.Err() == nil; n++ {
+		next, err := lines.Next()
+		if ended = errors.Is(err, io.EOF); ended {
+			next, _ = lines.Splitter.Flush()
+		} else if err != nil {
+			return nil, command.Environmentf("read stdin: %v", err)
+		}
+		line := next.Data
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
+		line = bytes.TrimSpace(line)
+		switch {
+		case next.Oversize:
+			return nil, command.Usagef("report -: line %d is too long for an event", n)
+		case len(line) == 0:
+			continue
+		}
+		err = collector.TakeLine(line)
+		if torn = err != nil && ended && taken > 0; torn {
+			break // its writer was killed
+		}
+		if err != nil {
+			return nil, command.Usagef("report -: line %d is not an event of arbiter --json: %v", n, err)
+		}
+		taken++
+	}
+	if taken == 0 {
+		return nil, command.Usagef("report -: there are no events on stdin; arbiter --json prints them")
+	}
+	r := collector.Report(runstore.Interrupted)
+	r.NoChanges("not known: the events contain no changes")
+	if torn {
+		r.Notes = append(r.Notes, "The events end in the middle of a line.")
+	}
+	return r, ctx.Err()
+}
+
+// RevertChange reverts one change of a run that no process plays.
+func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c contract.Revert) error {
+	if branch, err := r.Commit(ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
+		return Refused("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+
+			"are as they were", FileName(c.Path), command.ShortID(info.Run))
+	}
+	err := runstore.RevertFiles(ctx, r, input.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
+	var kept *workspaces.RefusedError
+	switch {
+	case errors.As(err, &kept):
+		return Refused("%s was not reverted: %s", FileName(c.Path), kept.Reason)
+	case errors.Is(err, workspaces.ErrNoSnapshot):
+		return WorkError(info, err)
+	case err != nil:
+		return command.Environmentf("revert %s: %v", FileName(c.Path), err)
+	}
+	return nil
+}
+
+func (e workEnv) undoCommand() *cli.Command {
+	return &cli.Command{
+		Name: "undo", Usage: "revert what a run changed, except files that were modified since", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Without RUN it is the last run in this directory. Files become what they were when the run began; commits,
+branches and the index stay as they are. What the run made is kept in refs/arbiter.
+
+Exit codes: 0 reverted, also where some files were kept; 1 there is no snapshot, or the one file of --file was kept; 2 bad usage, no such run, or it
+is still running; 5 Git, files or the state directory cannot be read or written.`),
+		Flags: []cli.Flag{
+			settings.StateDirFlag(),
+			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"},
+			&cli.StringFlag{Name: "file", Usage: "revert only this file, a `PATH` from the top of the work tree"},
+		},
+		Action: e.undo,
+	}
+}
+
+// revertWords describes what reverting does to a file: done, and in a dry run.
+var revertWords = map[workspaces.Status][2]string{
+	workspaces.Added:    {"restored", "would restore"},
+	workspaces.Modified: {"reverted", "would revert"},
+	workspaces.Retyped:  {"reverted", "would revert"},
+	workspaces.Deleted:  {"removed", "would remove"},
+}
+
+func (e workEnv) undo(c *cli.Context) error {
+	r, info, err := e.openWork(c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	dry, tense := c.Bool("dry-run"), 0
+	if dry {
+		tense = 1
+	} else if info.Live {
+		return runstore.PlayedElsewhere(info.Run, info.PID)
+	}
+	if path := c.String("file"); path != "" {
+		if dry {
+			return command.Usagef("--dry-run and --file exclude each other: arbiter diff shows what --file reverts")
+		}
+		if err := RevertChange(c.Context, r, info, contract.Revert{Path: path}); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(e.Stdout, "reverted %s\n", FileName(path))
+		return err
+	}
+	span, err := r.Work(c.Context)
+	if err != nil {
+		return WorkError(info, err)
+	}
+	result, err := workspaces.Undo(c.Context, r, span.From, span.To, dry)
+	if err != nil {
+		return command.Environmentf("undo run %s: %v", command.ShortID(info.Run), err)
+	}
+	for _, f := range result.Reverted {
+		fmt.Fprintf(e.Stdout, "%s %s\n", revertWords[f.Status][tense], FileName(f.Path))
+	}
+	for _, k := range result.Kept {
+		fmt.Fprintf(e.Stdout, "kept %s: %s\n", FileName(k.Path), k.Reason)
+	}
+	fmt.Fprintf(e.Stderr, "%s of run %s, %d kept.\n", words.Count(len(result.Reverted), "file"), command.ShortID(info.Run),
+		len(result.Kept))
+	return nil
+}
+
+func (e workEnv) usageCommand() *cli.Command {
+	return &cli.Command{
+		Name: "usage", Usage: "sum up what runs have cost, by day, run, agent or model",
+		Description: strings.TrimSpace(`
+Sums up all runs in the state directory, live ones too, from their events. Costs are those that Claude Code
+states; tokens include those of subagents. Days are those of the local time zone. Rehearsals cost nothing and are left
+out, and so are runs that were deleted. With --json, it prints an array of objects: day, run, agent or model, turns,
+cost_usd and usage.
+
+  arbiter usage --by run
+  arbiter usage --by model --json
+
+Exit codes: 0 printed, also if nothing was spent; 2 bad usage; 5 the state directory cannot be read.`),
+		Flags: []cli.Flag{
+			settings.StateDirFlag(), command.JSONFlag(),
+			&cli.StringFlag{Name: "by", Value: string(report.SpendingDay), Usage: "`day|run|agent|model`: what to sum up by"},
+		},
+		Action: e.usage,
+	}
+}
+
+func (e workEnv) usage(c *cli.Context) error {
+	by := report.SpendingBy(c.String("by"))
+	switch {
+	case !slices.Contains(report.SpendingWays(), by):
+		return command.Usagef("--by %s: use day, run, agent or model", by)
+	}
+	store, err := runstore.Open(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	sum, err := e.sumUp(c.Context, store, by)
+	if err != nil {
+		return err
+	}
+	rows, total := sum.Rows()
+	if c.Bool("json") {
+		return json.NewEncoder(e.Stdout).Encode(rows)
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(e.Stderr, "No run has cost anything yet. Rehearsals do not count.")
+		return nil
+	}
+	return writeUsage(e.Stdout, by, rows, total)
+}
+
+// sumUp reads the events of all runs. It reports and skips a run that cannot be read.
+func (e workEnv) sumUp(ctx context.Context, store *runstore.Runs, by report.SpendingBy) (*report.Sum, error) {
+	list, err := store.List()
+	if err != nil {
+		return nil, command.StateDirProblem(err)
+	}
+	sum := report.NewSpending(by, time.Local)
+	for _, info := range list {
+		if info.Empty {
+			continue
+		}
+		sum.Begin(info.Run)
+		log, err := store.EventLog(info.Run)
+		if err == nil {
+			_, err = log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
+				if entry.Line == nil {
+					return nil
+				}
+				return sum.Take(entry.At, entry.Line)
+			})
+			log.Close()
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			fmt.Fprintf(e.Stderr, "arbiter: run %s is not counted completely: %v\n", command.ShortID(info.Run),
+				sanitize.Line(err.Error(), 300))
+		}
+	}
+	return sum, nil
+}
+
+func writeUsage(to io.Writer, by report.SpendingBy, rows []report.Row, total report.Row) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\tCOST\tTURNS\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITTEN\n", strings.ToUpper(string(by)))
+	line := func(name string, r report.Row) {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", sanitize.Line(name, 60), eventtext.Dollars(r.CostUSD), r.Turns,
+			words.Tokens(r.Usage.Input), words.Tokens(r.Usage.Output), words.Tokens(r.Usage.CacheRead),
+			words.Tokens(r.Usage.CacheCreation))
+	}
+	for _, r := range rows {
+		name := r.Day + r.Model
+		if r.Run != "" {
+			name = strings.TrimSpace(command.ShortID(r.Run) + " " + r.Agent)
+		}
+		line(name, r)
+	}
+	line("total", total)
+	return w.Flush()
+}
+
+// WorkCommands returns the commands about the changes of a run.
+func WorkCommands(io command.Env) []*cli.Command {
+	e := workEnv{io}
+	return []*cli.Command{e.reportCommand(), e.usageCommand(), e.diffCommand(), e.undoCommand(), e.landCommand()}
+}
+
+// maxWarning bounds a warning about the repository, in bytes.
+const maxWarning = 4000
+
+// openWork finds a run (without a name, the last one in this directory), and opens the files that it worked on. It
+// warns of what an agent may have planted there.
+func (e workEnv) openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
+	store, err := runstore.Open(c)
+	if err != nil {
+		return nil, journal.Info{}, err
+	}
+	defer store.Close()
+	info, err := NamedOrLatest(store, name)
+	if err != nil {
+		return nil, info, err
+	}
+	r, err := runstore.PastWork(c.Context, store.Root, info)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, info, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run),
+			command.WithoutPath(err))
+	}
+	if err != nil {
+		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
+	}
+	planted, err := r.Planted(c.Context)
+	if err != nil {
+		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
+	}
+	for _, text := range []string{planted, r.Notice()} {
+		if text != "" {
+			fmt.Fprintf(e.Stderr, "arbiter: %s\n", sanitize.Line(text, maxWarning))
+		}
+	}
+	return r, info, nil
+}
+
+// NamedOrLatest finds a run by its name; without a name, the last one in this directory.
+func NamedOrLatest(store *runstore.Runs, name string) (journal.Info, error) {
+	if name != "" {
+		return runstore.Find(store.Store, name)
+	}
+	place, err := os.Getwd()
+	if err != nil {
+		return journal.Info{}, command.Environmentf("the current directory cannot be read: %v", err)
+	}
+	info, err := store.Latest(place, nil)
+	if errors.Is(err, journal.ErrNotFound) {
+		err = command.Usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
+	}
+	return info, err
+}
+
+// WorkError explains why there is nothing to compare.
+func WorkError(info journal.Info, err error) error {
+	if errors.Is(err, workspaces.ErrNoSnapshot) {
+		return Refused("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter "+
+			"were removed",
+			command.ShortID(info.Run), info.CWD)
+	}
+	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
+}
+
+// printFiles prints text of files unchanged; on a terminal, without control characters.
+func printFiles(w io.Writer, text string) error {
+	w = command.Raw(w)
+	if command.OnTerminal(w) {
+		text = sanitize.Text(text)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// FileName returns a path as one printable line.
+func FileName(path string) string {
+	return sanitize.Line(path, 0)
+}
+
+// workEnv has the standard streams, and the commands of this package as methods.
+type workEnv struct{ command.Env }

@@ -1,0 +1,971 @@
+package subcommands
+
+// This part of the package has the commands about the data of a workspace that belongs to no run: trust,
+// grants, memory and agent files.
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/memory"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+func AgentsCommand(io command.Env) *cli.Command {
+	e := workspaceEnv{io}
+	places := func(more ...cli.Flag) []cli.Flag {
+		return append([]cli.Flag{
+			command.JSONFlag(),
+			settings.FlagOf("cwd"),
+			&cli.BoolFlag{Name: "trust", Usage: "read this workspace's own agents too"},
+		}, more...)
+	}
+	ls := places(&cli.StringFlag{Name: "session", Usage: "add figures of how each agent did in `RUN`"},
+		settings.StateDirFlag())
+	return &cli.Command{
+		Name: "agents", Usage: "list, show or check agent files",
+		Description: strings.TrimSpace(`
+An agent file tells an Orchestrator what it is for. It is a Markdown file with front matter, in the
+format of Claude Code's own agents:
+
+  ---
+  name: migrator
+  description: Use to change the schema of the database.
+  tools: Read, Edit(db/**), Bash(go run ./migrate *)    # or disallowedTools; default: all tools
+  model: opus                                           # or sonnet, haiku, inherit, a full id
+  effort: high                                          # low, medium, high, xhigh, max
+  maxTurns: 40      # at this limit, and the next two, the agent must hand off
+  maxCost: 2.50     # US dollars
+  timeout: 45m
+  ---
+  What the agent has to do, and how.
+
+If several agents have the same name, arbiter uses the first of: .arbiter/agents and .claude/agents
+of the workspace, from the working directory up to the root of the repository (only with --trust),
+agents in your arbiter configuration, agents in your Claude Code configuration, built-in agents.`),
+		Flags:  ls,
+		Action: e.listAgents,
+		Subcommands: []*cli.Command{
+			{Name: "ls", Usage: "list the agents, and what is wrong with their files", Flags: ls, Action: e.listAgents},
+			{Name: "show", Usage: "show one agent", ArgsUsage: "NAME", Flags: places(), Action: e.showAgent},
+			{
+				Name: "check", Usage: "check agent files: the given ones, or all", ArgsUsage: "[FILE…]",
+				Description: "Prints each problem on its own line, as file:line: field: text. Exits with 2 if a file " +
+					"cannot be used; warnings do not count.",
+				Flags: places(), Action: e.checkAgents,
+			},
+		},
+	}
+}
+
+// agentLine is one agent in the output of `agents ls --json`, and the output of `agents show --json`.
+type agentLine struct {
+	Name            string                       `json:"name"`
+	Source          string                       `json:"source"`
+	Description     string                       `json:"description"`
+	Tools           []string                     `json:"tools,omitempty"` // empty: all
+	DisallowedTools []string                     `json:"disallowed_tools,omitempty"`
+	Model           string                       `json:"model,omitempty"`
+	Effort          string                       `json:"effort,omitempty"`
+	MaxTurns        int                          `json:"max_turns,omitempty"`
+	MaxCostUSD      float64                      `json:"max_cost_usd,omitempty"`
+	TimeoutMS       int64                        `json:"timeout_ms,omitempty"`
+	Prompt          string                       `json:"prompt,omitempty"`
+	Performance     *decider.DecisionPerformance `json:"performance,omitempty"`
+}
+
+type shadowedLine struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	By     string `json:"by"`
+}
+
+// agentsReport is the output of `agents ls --json`.
+type agentsReport struct {
+	Agents    []agentLine      `json:"agents"`
+	Shadowed  []shadowedLine   `json:"shadowed"`
+	Problems  []agents.Problem `json:"problems"`
+	Untrusted []string         `json:"untrusted"` // files that need --trust
+}
+
+func agentLineOf(a agents.Agent) agentLine {
+	return agentLine{
+		Name: a.Name, Source: a.Source, Description: a.Description, Tools: a.Tools, DisallowedTools: a.DisallowedTools,
+		Model: a.Model, Effort: a.Effort, MaxTurns: a.Limits.MaxTurns, MaxCostUSD: a.Limits.MaxCostUSD,
+		TimeoutMS: a.Limits.Timeout.Milliseconds(),
+	}
+}
+
+// findAgents finds the agents for a run that is started in the workspace.
+func findAgents(c *cli.Context) (agents.Found, error) {
+	cwd, err := command.Workspace(c)
+	if err != nil {
+		return agents.Found{}, err
+	}
+	t, err := settings.TrustOf(c, cwd)
+	if err != nil {
+		return agents.Found{}, err
+	}
+	return agents.Discover(agents.UserPlaces(cwd, t.Trusted, os.Getenv)), nil
+}
+
+func (e workspaceEnv) listAgents(c *cli.Context) error {
+	found, err := findAgents(c)
+	if err != nil {
+		return err
+	}
+	r := agentsReport{Agents: []agentLine{}, Shadowed: []shadowedLine{},
+		Problems: append([]agents.Problem{}, found.Problems...), Untrusted: append([]string{}, found.Untrusted...)}
+	for _, a := range found.Agents {
+		r.Agents = append(r.Agents, agentLineOf(a))
+	}
+	for _, s := range found.Shadowed {
+		r.Shadowed = append(r.Shadowed, shadowedLine{s.Agent.Name, s.Agent.Source, s.By})
+	}
+	if c.String("session") != "" {
+		if err := addPerformance(c, r.Agents); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(e.Stdout).Encode(r)
+	}
+	return e.printAgents(r, c.String("session") != "")
+}
+
+// addPerformance adds how each agent did in the run in --session.
+func addPerformance(c *cli.Context, list []agentLine) error {
+	store, err := runstore.Open(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	info, err := runstore.Find(store.Store, c.String("session"))
+	if err != nil {
+		return err
+	}
+	s, _, err := runstore.LastState(store, info.Run)
+	if err != nil {
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
+	}
+	for i := range list {
+		list[i].Performance = s.Task.History.Performance(list[i].Name)
+	}
+	return nil
+}
+
+func (e workspaceEnv) printAgents(r agentsReport, performed bool) error {
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
+	head := "NAME\tSOURCE\tMODEL\tTOOLS\t"
+	if performed {
+		head += "SUCCESS\t"
+	}
+	fmt.Fprintln(w, head+"WHEN TO USE")
+	for _, a := range r.Agents {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", sanitize.Line(a.Name, 64), sourceText(a.Source),
+			sanitize.Line(cmp.Or(a.Model, "inherit"), 30), sanitize.Line(toolsText(a), 40))
+		if performed {
+			fmt.Fprintf(w, "%s\t", performanceText(a.Performance))
+		}
+		fmt.Fprintln(w, sanitize.Line(a.Description, 100))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, s := range r.Shadowed {
+		fmt.Fprintf(e.Stdout, "shadowed: %s of %s, by %s\n", sanitize.Line(s.Name, 64), sanitize.Line(s.Source, 400),
+			sanitize.Line(s.By, 400))
+	}
+	for _, file := range r.Untrusted {
+		fmt.Fprintf(e.Stdout, "not loaded: %s needs --trust\n", sanitize.Line(file, 400))
+	}
+	printProblems(e.Stderr, r.Problems)
+	return nil
+}
+
+// sourceText shortens a path and keeps its end, because many paths have the same beginning.
+func sourceText(source string) string {
+	const most = 50
+	if home := os.Getenv("HOME"); home != "" {
+		if rest, ok := strings.CutPrefix(source, home+"/"); ok {
+			source = "~/" + rest
+		}
+	}
+	runes := []rune(sanitize.Line(source, 4096))
+	if len(runes) > most {
+		runes = append([]rune{'…'}, runes[len(runes)-most:]...)
+	}
+	return string(runes)
+}
+
+func toolsText(a agentLine) string {
+	text := "all"
+	if a.Tools != nil {
+		text = strings.Join(a.Tools, ", ")
+	}
+	if a.DisallowedTools != nil {
+		text += " but " + strings.Join(a.DisallowedTools, ", ")
+	}
+	return text
+}
+
+func performanceText(p *decider.DecisionPerformance) string {
+	if p == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(p.SuccessRate, 'f', -1, 64) + " %"
+}
+
+// printProblems prints one problem per line, like a compiler.
+func printProblems(w io.Writer, list []agents.Problem) {
+	for _, p := range list {
+		if p.Warning {
+			p.Text = "warning: " + p.Text
+		}
+		fmt.Fprintln(w, sanitize.Line(p.Error(), 1000))
+	}
+}
+
+func (e workspaceEnv) showAgent(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return command.Usagef("agents show: give one NAME; arbiter agents lists the names")
+	}
+	found, err := findAgents(c)
+	if err != nil {
+		return err
+	}
+	a, ok := agents.Lookup(found.Agents, c.Args().First())
+	if !ok {
+		return command.Usagef("there is no agent %q: use one of %s", c.Args().First(),
+			strings.Join(agents.Names(found.Agents), ", "))
+	}
+	line := agentLineOf(a)
+	line.Prompt = a.Prompt
+	if c.Bool("json") {
+		return json.NewEncoder(e.Stdout).Encode(line)
+	}
+	e.printAgent(line)
+	for _, s := range found.Shadowed {
+		if s.Agent.Name == a.Name {
+			fmt.Fprintln(e.Stderr, sanitize.Line("It hides the one of "+s.Agent.Source+".", 400))
+		}
+	}
+	return nil
+}
+
+func (e workspaceEnv) printAgent(a agentLine) {
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(value, 2000))
+		}
+	}
+	line("name", a.Name)
+	line("source", a.Source)
+	line("use", a.Description)
+	line("tools", toolsText(a))
+	line("model", cmp.Or(a.Model, "inherit"))
+	line("effort", a.Effort)
+	if a.MaxTurns > 0 {
+		line("turns", fmt.Sprintf("at most %d", a.MaxTurns))
+	}
+	if a.MaxCostUSD > 0 {
+		line("cost", fmt.Sprintf("at most $%.2f", a.MaxCostUSD))
+	}
+	if a.TimeoutMS > 0 {
+		line("time", "at most "+(time.Duration(a.TimeoutMS)*time.Millisecond).String())
+	}
+	fmt.Fprintf(e.Stdout, "\n%s\n", sanitize.Text(a.Prompt))
+}
+
+// checkAgents exits with 2 if a file cannot be used.
+func (e workspaceEnv) checkAgents(c *cli.Context) error {
+	var problems []agents.Problem
+	if c.NArg() == 0 {
+		found, err := findAgents(c)
+		if err != nil {
+			return err
+		}
+		problems = found.Problems
+		for _, file := range found.Untrusted {
+			problems = append(problems, agents.Problem{File: file, Text: "not looked at: needs --trust", Warning: true})
+		}
+	}
+	for _, file := range c.Args().Slice() {
+		problems = append(problems, agents.CheckFile(file)...)
+	}
+	if c.Bool("json") {
+		if err := json.NewEncoder(e.Stdout).Encode(append([]agents.Problem{}, problems...)); err != nil {
+			return err
+		}
+	} else {
+		printProblems(e.Stdout, problems)
+	}
+	if agents.Broken(problems) {
+		return &command.Error{Code: contract.ExitUsage}
+	}
+	return nil
+}
+
+// editedText is a text after editing, with the path of its file.
+type editedText struct {
+	text, path string
+	dir        string
+}
+
+// remove removes the file. Without this call it remains.
+func (t editedText) remove() { os.RemoveAll(t.dir) }
+
+// editText opens a text in a private file with that name in $VISUAL, or else $EDITOR, or else vi. If the editor
+// fails, the file is removed.
+func editText(ctx context.Context, name, text string) (editedText, error) {
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
+	if editor == "" && !term.IsTerminal(int(os.Stdin.Fd())) {
+		return editedText{}, errors.New("no editor: there is no terminal for vi; " +
+			"set VISUAL or EDITOR to a program that needs none")
+	}
+	dir, err := os.MkdirTemp("", "arbiter-edit-")
+	if err != nil {
+		return editedText{}, err
+	}
+	t := editedText{path: filepath.Join(dir, name), dir: dir}
+	if err := os.WriteFile(t.path, []byte(text), 0o600); err != nil {
+		t.remove()
+		return t, err
+	}
+	editor = cmp.Or(editor, "vi")
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", EditorScript(editor), "editor", t.path)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	interrupted := make(chan os.Signal, 1) // Ctrl+C is for the editor
+	signal.Notify(interrupted, os.Interrupt)
+	err = cmd.Run()
+	signal.Stop(interrupted)
+	if err != nil {
+		t.remove()
+		return t, fmt.Errorf("%w of the editor (%s)", err, editor)
+	}
+	raw, err := command.ReadFile(t.path, command.MaxSource)
+	if err != nil {
+		t.remove()
+		return t, fmt.Errorf("read what the editor left: %w", err)
+	}
+	t.text = string(raw)
+	return t, nil
+}
+
+// EditorScript returns a shell script that runs an editor on the arguments. A shell is needed because the variable
+// may contain arguments and quotes. If possible, the shell execs the editor. Otherwise it must survive a Ctrl+C
+// that is meant for the editor.
+func EditorScript(editor string) string {
+	if strings.ContainsAny(editor, "=;&|<>()$`\n") {
+		return "trap : INT; " + editor + ` "$@"`
+	}
+	return "exec " + editor + ` "$@"`
+}
+
+func GrantsCommand(io command.Env) *cli.Command {
+	e := workspaceEnv{io}
+	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), &cli.BoolFlag{Name: "json",
+		Usage: "print one JSON object"}}
+	const codes = `Exit codes: 0 listed, or removed; 1 some entries are not trusted, so they allow nothing; 2 bad usage,
+or no such entry; 5 the workspace or the file cannot be read or written.`
+	return &cli.Command{
+		Name: "grants", Usage: "list or remove what a workspace always allows",
+		Description: "A grant is your answer \"always\" to a permission request: a rule, or one exact action. Every " +
+			"later\n" +
+			"run in the workspace uses it, unless a --deny or --ask rule covers the same action.\n\n" +
+			"  arbiter grants\n  arbiter grants rm 2\n  arbiter grants rm 'Bash(git *)'\n\n" + codes,
+		Flags:  list,
+		Action: e.listGrants,
+		Subcommands: []*cli.Command{
+			{Name: "ls", Usage: "list the grants with their numbers", Flags: list, Action: e.listGrants},
+			{
+				Name: "rm", Usage: "remove grants by number or rule", ArgsUsage: "NUMBER|RULE…",
+				Description: "A live run keeps the grants that it started with.\n\n" + codes,
+				Flags: []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(),
+					&cli.BoolFlag{Name: "all", Usage: "remove all grants, the invalid ones too"}},
+				Action: e.removeGrants,
+			},
+		},
+	}
+}
+
+// grantsOf opens the permanent grants of a workspace. The caller closes the store.
+func grantsOf(c *cli.Context) (*trust.GrantStore, string, error) {
+	return storeOf(c, trust.OpenGrants)
+}
+
+// storeOf opens a workspace's store in the state directory. The caller closes the store.
+func storeOf[S any](c *cli.Context, open func(dir, place string) (S, error)) (store S, place string, err error) {
+	place, err = command.Workspace(c)
+	if err != nil {
+		return store, "", err
+	}
+	dir, err := command.StateDir(c.String("state-dir"))
+	if err != nil {
+		return store, "", err
+	}
+	store, err = open(dir, place)
+	if err != nil {
+		return store, "", command.StateDirProblem(err)
+	}
+	return store, place, nil
+}
+
+type GrantLine struct {
+	Number int       `json:"number"`
+	Rule   string    `json:"rule,omitempty"`
+	Tool   string    `json:"tool,omitempty"`   // for an exact action
+	Action string    `json:"action,omitempty"` // its SHA-256
+	Run    string    `json:"run,omitempty"`    // in which it was granted
+	At     time.Time `json:"at"`
+}
+
+// GrantsReport is the output of `grants --json`.
+type GrantsReport struct {
+	CWD      string      `json:"cwd"`
+	File     string      `json:"file"`
+	Grants   []GrantLine `json:"grants"`
+	Problems []string    `json:"problems"`
+}
+
+func (e workspaceEnv) listGrants(c *cli.Context) error {
+	store, place, err := grantsOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	state, err := command.StatePath(c.String("state-dir"))
+	if err != nil {
+		return err
+	}
+	kept, problems, err := store.Load()
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	r := GrantsReport{CWD: place, File: store.Path(), Grants: []GrantLine{}, Problems: []string{}}
+	for i, g := range kept {
+		r.Grants = append(r.Grants, GrantLine{i + 1, g.Rule, g.Tool, g.Action, g.Run, g.At})
+	}
+	for _, p := range problems {
+		r.Problems = append(r.Problems, p.String())
+	}
+	if c.Bool("json") {
+		raw, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
+	} else {
+		e.printGrants(r, settings.StateForCommand(state))
+	}
+	if len(problems) > 0 {
+		return &command.Error{Code: contract.ExitFailed,
+			Text: fmt.Sprintf("%d entries of %s are not trusted (arbiter grants rm --all removes them with the rest)",
+				len(problems), store.Path())}
+	}
+	return nil
+}
+
+// printGrants prints the grants. named is the flag for their state directory.
+func (e workspaceEnv) printGrants(r GrantsReport, named string) {
+	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(r.CWD, 400))
+	for _, g := range r.Grants {
+		fmt.Fprintf(e.Stdout, "%3d  %s\n     since %s%s\n", g.Number, g.Text(), g.At.Local().Format("2006-01-02 15:04"),
+			g.origin(named))
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintln(e.Stdout, "  ✗  "+sanitize.Line(p, 400))
+	}
+	if len(r.Grants) == 0 {
+		fmt.Fprintln(e.Stdout, "Nothing is always allowed here.")
+	}
+}
+
+func (g GrantLine) Text() string {
+	if g.Rule != "" {
+		return sanitize.Line(g.Rule, 400)
+	}
+	return fmt.Sprintf("one exact action of %s, sha256 %s", sanitize.Line(g.Tool, 60), g.Action)
+}
+
+// origin names the run in whose audit the request is.
+func (g GrantLine) origin(named string) string {
+	if g.Run == "" {
+		return ""
+	}
+	run := sanitize.Line(command.ShortID(g.Run), 40)
+	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s shows what was asked)", run, sanitize.Line(named, 0))
+}
+
+func (e workspaceEnv) removeGrants(c *cli.Context) error {
+	if all := c.Bool("all"); all == (c.NArg() > 0) {
+		return command.Usagef("grants rm: give numbers or rules as arbiter grants lists them, or --all")
+	}
+	store, _, err := grantsOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if c.Bool("all") {
+		n, err := store.Clear()
+		if err != nil {
+			return command.Environmentf("%v", err)
+		}
+		fmt.Fprintf(e.Stdout, "Removed: %d.\n", n)
+		return nil
+	}
+	kept, _, err := store.Load()
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	var chosen []trust.Grant
+	for _, word := range c.Args().Slice() { // find all before removing one, because removing changes numbers
+		g, err := chosenGrant(kept, word)
+		if err != nil {
+			return err
+		}
+		chosen = append(chosen, g)
+	}
+	for _, g := range chosen {
+		if _, err := store.Remove(g); err != nil {
+			return command.Environmentf("%v", err)
+		}
+		fmt.Fprintln(e.Stdout, "Removed: "+GrantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.Text())
+	}
+	return nil
+}
+
+// listed says which numbers a command lists.
+func listed(by, what string, n int) string {
+	if n == 0 {
+		return "this workspace has none"
+	}
+	return by + " lists " + words.Count(n, what)
+}
+
+// chosenGrant returns the grant that a word names.
+func chosenGrant(kept []trust.Grant, word string) (trust.Grant, error) {
+	if n, err := strconv.Atoi(word); err == nil {
+		if n < 1 || n > len(kept) {
+			return trust.Grant{}, command.Usagef("there is no grant %d: %s", n, listed("arbiter grants", "grant", len(kept)))
+		}
+		return kept[n-1], nil
+	}
+	for _, g := range kept {
+		if word = strings.TrimSpace(word); word != "" && (g.Rule == word || g.Action == word) {
+			return g, nil
+		}
+	}
+	return trust.Grant{}, command.Usagef("there is no grant %q: arbiter grants lists the grants", word)
+}
+
+func MemoryCommand(io command.Env) *cli.Command {
+	e := workspaceEnv{io}
+	place := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag()}
+	list := append(slices.Clone(place), &cli.BoolFlag{Name: "json", Usage: "print one JSON object"})
+	const codes = `Exit codes: 0 listed, changed or unchanged; 1 the edited text is wrong, or the editor failed; 2 bad usage, or
+no such lesson; 5 the workspace or the file cannot be read or written.`
+	return &cli.Command{
+		Name: "memory", Usage: "list, edit or remove what earlier runs in a workspace have learned",
+		Description: "Lessons are what runs have reported. They are kept in the state directory, at most 50 for a " +
+			"workspace,\n" +
+			"masked like logs.\n\n  arbiter memory\n  arbiter memory edit\n  arbiter memory rm 2\n\n" + codes,
+		Flags:  list,
+		Action: e.listMemory,
+		Subcommands: []*cli.Command{
+			{Name: "ls", Usage: "list the lessons with their numbers", Flags: list, Action: e.listMemory},
+			{
+				Name: "edit", Usage: "edit the lessons in $VISUAL or $EDITOR", ArgsUsage: "[FILE]",
+				Description: "With FILE, the editor opens that text: the one that an earlier edit was refused for.\n\n" +
+					codes,
+				Flags: place, Action: e.editMemory,
+			},
+			{
+				Name: "rm", Usage: "remove lessons by number", ArgsUsage: "NUMBER…", Description: codes,
+				Flags: append(slices.Clone(place), &cli.BoolFlag{
+					Name: "all", Usage: "forget everything, also the outcomes of runs, and a file that cannot be read",
+				}),
+				Action: e.removeMemory,
+			},
+		},
+	}
+}
+
+// memoryOf opens the memory of a workspace. The caller closes the store.
+func memoryOf(c *cli.Context) (*memory.Store, string, error) {
+	return storeOf(c, func(dir, place string) (*memory.Store, error) {
+		return memory.Open(dir, place, settings.SecretMasker(nil))
+	})
+}
+
+// MemoryReport is the output of `memory --json`.
+type MemoryReport struct {
+	CWD      string           `json:"cwd"`
+	File     string           `json:"file"`
+	Lessons  []memory.Lesson  `json:"lessons"`
+	Outcomes []memory.Outcome `json:"outcomes"`
+}
+
+func (e workspaceEnv) listMemory(c *cli.Context) error {
+	store, place, err := memoryOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	m, err := store.Load()
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	if c.Bool("json") {
+		r := MemoryReport{place, store.Path(), append([]memory.Lesson{}, m.Lessons...), append([]memory.Outcome{},
+			m.Outcomes...)}
+		raw, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
+		return nil
+	}
+	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(place, 400))
+	for i, l := range m.Lessons {
+		from := "written by a human"
+		if l.Run != "" {
+			from = "run " + command.ShortID(l.Run)
+		}
+		fmt.Fprintf(e.Stdout, "%3d  %s\n     %s, %s\n", i+1, l.Text, l.Date.Local().Format(time.DateOnly), from)
+		if l.Evidence != "" {
+			fmt.Fprintf(e.Stdout, "     evidence: %s\n", l.Evidence)
+		}
+	}
+	if len(m.Lessons) == 0 {
+		fmt.Fprintln(e.Stdout, "No run has reported a lesson here.")
+	}
+	if n := len(m.Outcomes); n > 0 {
+		fmt.Fprintf(e.Stdout, "The outcomes of %s are kept, too.\n", words.Count(n, "run"))
+	}
+	return nil
+}
+
+func (e workspaceEnv) removeMemory(c *cli.Context) error {
+	all := c.Bool("all")
+	if all == (c.NArg() > 0) {
+		return command.Usagef("memory rm: give numbers as arbiter memory lists them, or --all")
+	}
+	store, _, err := memoryOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if all {
+		if err := store.Clear(); err != nil {
+			return command.Environmentf("%v", err)
+		}
+		fmt.Fprintln(e.Stdout, "Everything is forgotten.")
+		return nil
+	}
+	m, err := store.Load()
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	unwanted := map[int]bool{}
+	for _, word := range c.Args().Slice() {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > len(m.Lessons) {
+			return command.Usagef("there is no lesson %q: %s", word, listed("arbiter memory", "lesson", len(m.Lessons)))
+		}
+		unwanted[n-1] = true
+	}
+	var kept []memory.Lesson
+	for i, l := range m.Lessons {
+		if !unwanted[i] {
+			kept = append(kept, l)
+		}
+	}
+	if err := store.Replace(m.Lessons, kept); err != nil {
+		return command.Environmentf("%v", err)
+	}
+	for i, l := range m.Lessons {
+		if unwanted[i] {
+			fmt.Fprintln(e.Stdout, "Removed: "+l.Text)
+		}
+	}
+	return nil
+}
+
+// editMemory lets the human edit the lessons. If the text is refused, it stays in a file that the error names.
+func (e workspaceEnv) editMemory(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return command.Usagef("memory edit: give at most one FILE")
+	}
+	store, _, err := memoryOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	m, err := store.Load()
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	before := memory.Text(m.Lessons)
+	if file := c.Args().First(); file != "" {
+		raw, err := command.ReadFile(file, command.MaxSource)
+		if err != nil {
+			return command.Usagef("memory edit: read %s: %v", file, command.WithoutPath(err))
+		}
+		before = string(raw)
+	}
+	edited, err := editText(c.Context, "memory.txt", before)
+	if err != nil {
+		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("%v; nothing was changed", err)}
+	}
+	lessons, err := memory.Parse(edited.text, time.Now())
+	if err != nil {
+		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(
+			"%v; nothing was changed, your text is in %s (arbiter memory edit %[2]s opens it again)", err,
+			words.Quote(edited.path))}
+	}
+	defer edited.remove()
+	if strings.TrimSpace(edited.text) == strings.TrimSpace(memory.Text(m.Lessons)) {
+		fmt.Fprintln(e.Stderr, "Nothing was changed.")
+		return nil
+	}
+	if err := store.Replace(m.Lessons, lessons); err != nil {
+		return command.Environmentf("%v", err)
+	}
+	fmt.Fprintf(e.Stderr, "%s kept.\n", words.Count(len(lessons), "lesson"))
+	return nil
+}
+
+func TrustCommand(io command.Env) *cli.Command {
+	e := workspaceEnv{io}
+	return &cli.Command{
+		Name: "trust", Usage: "list what in a workspace can run code, and trust it",
+		Description: strings.TrimSpace(`
+Lists settings, hooks, helpers, variables, permissions, MCP servers, plugins, agents, skills,
+commands, arbiter's own configuration and prompts, and the scripts that these name, each with a
+hash. You trust exactly what is listed. After any change arbiter asks again, and starts agents
+without all of it until you answer. Arbiter finds scripts by the words of a command; it does not
+see what a script starts in turn. It lists CLAUDE.md and other texts for agents, but does not
+include them in the hash.
+
+Arbiter keeps the answer in the state directory: --state-dir, $ARBITER_STATE_DIR or the default
+one. It ignores state-dir of configuration files here.
+
+Exit codes: 0 trusted, or revoked; 1 not trusted: you answered no, or --show found no trust or a
+change; 2 usage, or no terminal to ask on without --yes; 5 the workspace or the state directory
+cannot be read or written.`),
+		Flags: []cli.Flag{
+			settings.FlagOf("cwd"), settings.StateDirFlag(),
+			&cli.BoolFlag{Name: "yes", Usage: "trust what is listed, without asking"},
+			&cli.BoolFlag{Name: "show", Usage: "list only, and report whether it is trusted"},
+			&cli.BoolFlag{Name: "json", Usage: "with --show: print one JSON object"},
+			&cli.BoolFlag{Name: "revoke", Usage: "remove the trust of this workspace"},
+		},
+		Action: e.trust,
+	}
+}
+
+// trustReport is the output of `trust --show --json`.
+type trustReport struct {
+	CWD      string         `json:"cwd"`
+	Root     string         `json:"root"`
+	Hash     string         `json:"hash"`
+	Trusted  bool           `json:"trusted"`  // in its current form
+	Recorded bool           `json:"recorded"` // it was trusted before
+	Items    []trust.Item   `json:"items"`
+	Changes  []trust.Change `json:"changes"` // since then
+	Problem  string         `json:"problem,omitempty"`
+}
+
+func (e workspaceEnv) trust(c *cli.Context) error {
+	if c.Bool("json") && !c.Bool("show") || c.Bool("revoke") && (c.Bool("show") || c.Bool("yes")) ||
+		c.Bool("show") && c.Bool("yes") {
+		return command.Usagef("trust: --show, --revoke and --yes exclude each other, and --json needs --show")
+	}
+	place, err := command.Workspace(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("revoke") {
+		return e.revoke(c.String("state-dir"), place)
+	}
+	t, err := settings.TrustIn(place, c.String("state-dir"), false)
+	if err != nil {
+		return err
+	}
+	if t.Listing.CWD == "" {
+		return command.Environmentf("%s", t.Problem)
+	}
+	if c.Bool("json") {
+		return e.trustJSON(t)
+	}
+	e.listTrust(t)
+	switch {
+	case c.Bool("show") && !t.Trusted:
+		return &command.Error{Code: contract.ExitFailed}
+	case c.Bool("show"), t.Trusted:
+		return nil
+	}
+	if !c.Bool("yes") {
+		if err := e.confirmTrust(); err != nil {
+			return err
+		}
+	}
+	return e.recordTrust(c, place, t)
+}
+
+// recordTrust records trust in what was listed, if that is unchanged.
+func (e workspaceEnv) recordTrust(c *cli.Context, place string, t settings.TrustState) error {
+	t.Trusted = true
+	if err := t.Unchanged(place); err != nil {
+		return err
+	}
+	store, err := settings.OpenTrust(c.String("state-dir"))
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	by := "arbiter trust"
+	if c.Bool("yes") {
+		by += " --yes"
+	}
+	if err := store.Trust(place, t.Listing, by, time.Now()); err != nil {
+		return command.Environmentf("%v", err)
+	}
+	fmt.Fprintln(e.Stdout, "Trusted, as it is now.")
+	return nil
+}
+
+func (e workspaceEnv) revoke(state, place string) error {
+	store, err := settings.OpenTrust(state)
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	was, err := store.Revoke(place)
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	if !was {
+		fmt.Fprintln(e.Stdout, "This workspace was not trusted.")
+		return nil
+	}
+	fmt.Fprintln(e.Stdout, "This workspace is no longer trusted.")
+	return nil
+}
+
+func (e workspaceEnv) trustJSON(t settings.TrustState) error {
+	r := trustReport{
+		CWD: t.Listing.CWD, Root: t.Listing.Root, Hash: t.Listing.Hash, Trusted: t.Trusted, Recorded: t.Recorded,
+		Problem: t.Problem, Items: append([]trust.Item{}, t.Listing.Items...),
+		Changes: append([]trust.Change{}, t.Changed...),
+	}
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
+	if !t.Trusted {
+		return &command.Error{Code: contract.ExitFailed}
+	}
+	return nil
+}
+
+// listTrust prints the settings, file by file. Their texts are not trusted, and are sanitized.
+func (e workspaceEnv) listTrust(t settings.TrustState) {
+	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
+	for _, line := range trustLines(t) {
+		fmt.Fprintln(e.Stdout, line)
+	}
+	switch {
+	case t.Problem != "":
+		fmt.Fprintln(e.Stdout, "Not trusted: "+sanitize.Line(t.Problem, 400))
+	case t.Trusted:
+		fmt.Fprintln(e.Stdout, "Trusted, as it is now.")
+	case t.Recorded:
+		fmt.Fprintln(e.Stdout, "Not trusted: it was trusted once, and has changed since.")
+	default:
+		fmt.Fprintln(e.Stdout, "Not trusted.")
+	}
+}
+
+// trustLines returns one line per item, marked with its change since the workspace was trusted.
+func trustLines(t settings.TrustState) []string {
+	type key struct{ kind, file, name string }
+	how := map[key]string{}
+	var lines []string
+	for _, c := range t.Changed {
+		how[key{c.Item.Kind, c.Item.File, c.Item.Name}] = c.How
+	}
+	file := ""
+	add := func(i trust.Item, mark string) {
+		if i.File != file {
+			file = i.File
+			lines = append(lines, "  "+sanitize.Line(file, 300))
+		}
+		text := sanitize.Line(i.Kind, 40)
+		if i.Name != "" {
+			text += " " + sanitize.Line(i.Name, 120)
+		}
+		if text += ": " + sanitize.Line(i.What, 300); mark != "" {
+			text = strings.ToUpper(mark) + " " + text
+		}
+		lines = append(lines, "    "+text)
+	}
+	for _, i := range t.Listing.Items {
+		add(i, how[key{i.Kind, i.File, i.Name}])
+	}
+	for _, c := range t.Changed {
+		if c.How == trust.Removed {
+			add(c.Item, c.How)
+		}
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "  contains nothing that could run code or redirect an agent")
+	}
+	return lines
+}
+
+// confirmTrust asks for confirmation on the terminal.
+func (e workspaceEnv) confirmTrust() error {
+	in, ok := e.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return command.Usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
+	}
+	fmt.Fprint(e.Stdout, "Load all of this, and let it run? [y/N] ")
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && answer == "" {
+		fmt.Fprintln(e.Stdout)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return &command.Error{Code: contract.ExitFailed, Text: "not trusted"}
+}
+
+// workspaceEnv has the standard streams, and the commands of this package as methods.
+type workspaceEnv struct{ command.Env }

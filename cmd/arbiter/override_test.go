@@ -1,0 +1,965 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// overridden is a play in which the human decides: each Orchestrator behaves as its mode says, and the Arbiter
+// asks what to do.
+//
+//   - a developer runs a command that does not end; on a retry, it is done
+//   - a tester stops at a tool that fails, without a verdict; on a retry, it is done
+//   - a reviewer stops at a command that timed out
+//   - a planner is done at once; on a retry, it runs a command too
+//
+// The Arbiter takes a long time to evaluate a planner's work.
+const overridden = `name: overridden
+title: The human rules
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    otherwise:
+      - expect: COMPLETE while
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+      - {expect: "Released: |it is enough|It is spun", verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
+      - {expect: A plan is laid, delay: 600s, verdict: {decision: ADDRESS_HUMAN, message: "And now?", reason: r}}
+      - {expect: another agent takes up, verdict: {decision: SELECT_MODE, mode: tester, message: Spin it otherwise., reason: r}}
+      - expect: "kind: task.*\n(?P<mode>\\w+)"
+        verdict: {decision: SELECT_MODE, mode: "{{.mode}}", message: "Spin it, {{.mode}}.", reason: r}
+      - {expect: told .* to try again|human summoned, verdict: {decision: CONTINUE, message: Patience., reason: r}}
+      - verdict: {decision: ADDRESS_HUMAN, message: "And now?", reason: r}
+  - name: tester
+    match: {role: orchestrator, contains: "Spin it otherwise|Spin it, tester"}
+    otherwise:
+      - {expect: "kind: retry", verdict: &done {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}}
+      - {expect: no wheel, say: There is no wheel.}
+      - use: [{tool: Bash, input: {command: "echo no wheel; exit 3", description: Spin}}]
+  - name: planner
+    match: {role: orchestrator, contains: "Spin it, planner"}
+    otherwise:
+      - {expect: "kind: retry", use: [{tool: Bash, input: {command: "WORK", description: Spin}}]}
+      - {verdict: {expects_response: true, kind: done, message: A plan is laid., handoff: {accomplished: [laid], remaining: [], key_context: none}}}
+  - name: worker
+    match: {role: orchestrator}
+    otherwise:
+      - {expect: "kind: retry", verdict: *done}
+      - {expect: timed out, say: The wheel turns no more.}
+      - use: [{tool: Bash, input: {command: "WORK", description: Spin}}]
+`
+
+const spinning = "exec sleep 1000"
+
+// override starts the play; the task is for an agent of the mode, whose command is work.
+func override(t *testing.T, p player, mode, work string, args ...string) *script {
+	t.Helper()
+	scenario := scenarioFile(t, strings.ReplaceAll(overridden, "WORK", work))
+	return start(t, nil, append(append(p.args, "--json", "--scenario", scenario, "--task", mode), args...)...)
+}
+
+// answer is the answer to a command.
+type answer struct {
+	ok      bool
+	message string
+}
+
+// command gives a command and waits for its answer.
+func (s *script) command(b contract.CommandBody) (ok bool, message string) {
+	s.t.Helper()
+	one := s.together(b)[0]
+	return one.ok, one.message
+}
+
+// together sends commands in one write, so that nothing happens between them, and waits for their answers.
+func (s *script) together(bodies ...contract.CommandBody) []answer {
+	s.t.Helper()
+	s.mu.Lock()
+	from := len(s.lines)
+	s.mu.Unlock()
+	var written []byte
+	refs := make([]string, len(bodies))
+	for i, b := range bodies {
+		refs[i] = fmt.Sprintf("%T-%d-%d", b, from, i)
+		line, err := contract.MarshalCommand(contract.Command{Ref: refs[i], Body: b})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		written = append(append(written, bytes.TrimSpace(line)...), '\n')
+	}
+	if _, err := s.stdin.Write(written); err != nil {
+		s.t.Fatal(err)
+	}
+	answers := make([]answer, len(bodies))
+	for i, ref := range refs {
+		s.after(0, "an answer to "+ref, func(l contract.Line) bool {
+			switch b := l.Body.(type) {
+			case contract.Accepted:
+				answers[i] = answer{true, b.Message}
+				return b.Ref == ref
+			case contract.Rejected:
+				answers[i] = answer{false, b.Message}
+				return b.Ref == ref
+			}
+			return false
+		})
+	}
+	return answers
+}
+
+// after waits for a line from number from on, and returns the number of the line after it. It fails at once
+// when the output ends without such a line.
+func (s *script) after(from int, what string, fits func(contract.Line) bool) int {
+	s.t.Helper()
+	deadline := time.After(waitTimeout)
+	for over := false; ; {
+		s.mu.Lock()
+		from = min(from, len(s.lines))
+		i := slices.IndexFunc(s.lines[from:], fits)
+		s.mu.Unlock()
+		switch {
+		case i >= 0:
+			return from + i + 1
+		case over:
+			s.t.Fatalf("arbiter ended without %s\n%s", what, s.dump())
+		}
+		select {
+		case <-s.change:
+		case <-s.ended:
+			over = true
+		case <-deadline:
+			s.t.Fatalf("no %s within %s\n%s", what, waitTimeout, s.dump())
+		}
+	}
+}
+
+func (s *script) accepts(b contract.CommandBody, words ...string) {
+	s.t.Helper()
+	ok, message := s.command(b)
+	s.holds(fmt.Sprintf("%T %+v", b, b), message, words)
+	if !ok {
+		s.t.Fatalf("%T %+v is rejected: %s\n%s", b, b, message, s.dump())
+	}
+}
+
+func (s *script) rejects(b contract.CommandBody, words ...string) {
+	s.t.Helper()
+	ok, message := s.command(b)
+	s.holds(fmt.Sprintf("%T %+v", b, b), message, words)
+	if ok {
+		s.t.Fatalf("%T %+v is accepted: %s\n%s", b, b, message, s.dump())
+	}
+}
+
+func (s *script) holds(what, text string, words []string) {
+	s.t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			s.t.Errorf("%s: %q lacks %q", what, text, w)
+		}
+	}
+}
+
+// moves waits for a transition of the task's state.
+func (s *script) moves(from, to, trigger string) {
+	s.t.Helper()
+	await(s, fmt.Sprintf("the state %s", to), func(_ string, b contract.State) bool {
+		return b == contract.State{From: from, To: to, Trigger: trigger}
+	})
+}
+
+// at waits until an Orchestrator calls its command.
+func (s *script) at(id string) {
+	s.t.Helper()
+	await(s, id+" at its command", func(who string, b contract.ToolUse) bool { return who == id && b.Tool == "Bash" })
+}
+
+func steps(text ...string) contract.SetPlan {
+	var p contract.SetPlan
+	for _, s := range text {
+		mode, what, ok := strings.Cut(s, ":")
+		if !ok {
+			mode, what = "", s
+		}
+		p.Steps = append(p.Steps, contract.Step{Text: what, Status: contract.StepPending, Mode: mode})
+	}
+	return p
+}
+
+// aPlan waits for a plan whose steps have these texts and statuses.
+func (s *script) aPlan(want ...string) {
+	s.t.Helper()
+	await(s, fmt.Sprintf("the plan %v", want), func(_ string, p contract.Plan) bool {
+		var got []string
+		for _, step := range p.Steps {
+			got = append(got, step.Text+" "+step.Status)
+		}
+		return slices.Equal(got, want)
+	})
+}
+
+// whoWas finds the spawns of an agent.
+func (s *script) whoWas(id string) contract.Spawn {
+	s.t.Helper()
+	return await(s, "the spawn of "+id, func(who string, _ contract.Spawn) bool { return who == id })
+}
+
+// TestOverridesWhileOneWorks: while an agent works, the plan is set, steps are skipped, others are spawned,
+// and all is reset. A command that is not possible in a state is refused, with what would be possible.
+func TestOverridesWhileOneWorks(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
+			t.Parallel()
+			s := override(t, p, "developer", spinning)
+			s.at("orch-1")
+			s.moves("selecting", "executing", "AGENT_SELECTED")
+			s.accepts(steps("card", "spin", "tester:try"))
+			s.rejects(steps("wizard:conjure"), `no mode "wizard"`, "tester")
+			s.accepts(contract.SkipStep{}, "step 1: card")
+			s.aPlan("card skipped", "spin pending", "try pending")
+			s.rejects(contract.RetryLast{}, "orch-1 is already at work")
+			s.rejects(contract.Choose{Option: "retry"}, "there is nothing to choose now")
+			s.rejects(contract.ForceAgent{Mode: "wizard"}, `no mode "wizard"`, "developer, planner, reviewer, tester")
+			s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
+			if w := s.whoWas("orch-2"); w.Mode != "reviewer" || !strings.Contains(w.Prompt, "developer") {
+				t.Errorf("summoned: %+v", w)
+			}
+			await(s, "the decision", func(id string, d contract.Decision) bool {
+				return id == contract.Human && d.Source == "human" && d.Mode == "reviewer" && d.To == "orch-2"
+			})
+			s.at("orch-2")
+			s.accepts(contract.Reset{})
+			s.moves("executing", "idle", "RESET")
+			s.aPlan()
+			for _, id := range []string{"orch-1", "orch-2"} {
+				await(s, "the end of "+id, func(who string, d contract.Done) bool {
+					return who == id && d.Reason == "reset by the human"
+				})
+			}
+			s.rejects(contract.SkipStep{}, "no step", "set_plan")
+			s.rejects(contract.RetryLast{}, "no living Orchestrator")
+			s.rejects(contract.ForceAgent{Mode: "tester"}, "no task yet", "message")
+			await[contract.Question](s, "what is wanted now", nil)
+			s.accepts(contract.Say{Text: "tester"})
+			s.moves("idle", "selecting", "START_TASK")
+			s.accepts(contract.ForceAgent{Mode: "planner"}, "orch-")
+			s.accepts(contract.Cancel{})
+			s.moves("executing", "cancelled", "CANCEL")
+			if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled ||
+				!strings.Contains(r.Summary, "by the human") {
+				t.Errorf("result %+v", r)
+			}
+		})
+	}
+}
+
+// TestOverridesInEvaluation: while the Arbiter evaluates the work, the human sends it back, or gives it to
+// another agent.
+func TestOverridesInEvaluation(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	t.Run("retry", func(t *testing.T) {
+		t.Parallel()
+		s := override(t, player{args: []string{"--stand-in"}}, "planner", spinning)
+		s.moves("executing", "evaluating", "AGENT_COMPLETE")
+		s.accepts(contract.RetryLast{}, "orch-1")
+		s.moves("evaluating", "executing", "RETRY")
+		s.at("orch-1")
+		s.rejects(contract.RetryLast{}, "orch-1 is already at work")
+		s.accepts(steps("spin"))
+		s.accepts(contract.Cancel{})
+		s.moves("executing", "cancelled", "CANCEL")
+		r := s.finish(contract.ExitFailed)
+		if len(r.InterruptedWork) != 1 {
+			t.Fatalf("half done: %q", r.InterruptedWork)
+		}
+		s.holds("half done", r.InterruptedWork[0], []string{"Orchestrator I (orch-1) was at Bash `exec sleep 1000` for",
+			"step 1 of the plan: spin"})
+	})
+	t.Run("another", func(t *testing.T) {
+		t.Parallel()
+		s := override(t, player{args: []string{"--stand-in"}}, "planner", spinning)
+		s.moves("executing", "evaluating", "AGENT_COMPLETE")
+		s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
+		s.moves("evaluating", "executing", "FORCE_AGENT")
+		s.at("orch-2")
+		s.accepts(contract.Kill{ID: "orch-2"}, "orch-2")
+		s.moves("executing", "evaluating", "AGENT_STOPPED")
+		await(s, "what is left half-done", func(_ string, m contract.Message) bool {
+			return m.To == contract.Arbiter &&
+				strings.Contains(m.Text, "Left half-done: Orchestrator II (orch-2) was at Bash `exec sleep 1000` for")
+		})
+		s.accepts(contract.Cancel{})
+		s.finish(contract.ExitFailed)
+	})
+}
+
+// troubled waits for an error of an Orchestrator that offers these ways out, from a line on. It returns the
+// number of the next line.
+func (s *script) troubled(from int, id string, ways ...string) int {
+	s.t.Helper()
+	return s.after(from, "trouble of "+id, func(l contract.Line) bool {
+		e, ok := l.Body.(contract.Error)
+		return ok && l.ID == id && slices.Equal(e.RecoveryOptions, ways)
+	})
+}
+
+// TestWaysOutOfAFailure takes each way out that is offered.
+func TestWaysOutOfAFailure(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run("another agent, then again/"+p.name, func(t *testing.T) {
+			p.long(t)
+			t.Parallel()
+			s := override(t, p, "tester", spinning)
+			at := s.troubled(0, "orch-1", "retry", "skip", "fallback")
+			s.rejects(contract.Choose{Option: "abort"}, "offered: retry, skip, fallback")
+			s.rejects(contract.Choose{Option: "skip"}, "no step to skip")
+			s.accepts(contract.Choose{Option: "fallback"}, "another agent")
+			s.moves("executing", "selecting", "AGENT_STOPPED")
+			await(s, "the end of orch-1", func(id string, d contract.Done) bool {
+				return id == "orch-1" && strings.Contains(d.Reason, "takes its place")
+			})
+			s.troubled(at, "orch-2", "retry", "skip", "fallback")
+			// The second try soon ends the run.
+			told := s.together(contract.Choose{Option: "retry"}, contract.Choose{Option: "retry"})
+			if !told[0].ok || told[1].ok {
+				t.Errorf("two choices are reported as %+v", told)
+			}
+			s.holds("the first", told[0].message, []string{"orch-2"})
+			s.holds("the second", told[1].message, []string{"there is nothing to choose now"})
+			await[contract.Result](s, "the result", nil)
+			if r := s.finish(contract.ExitComplete); r.Iterations != 2 || r.Summary != "spun" {
+				t.Errorf("result %+v", r)
+			}
+		})
+	}
+	t.Run("the next step", func(t *testing.T) {
+		t.Parallel()
+		s := override(t, player{args: []string{"--stand-in"}}, "tester", spinning)
+		s.troubled(0, "orch-1", "retry", "skip", "fallback")
+		s.accepts(steps("card", "spin"))
+		s.accepts(contract.Choose{Option: "skip"}, "step 1: card")
+		s.aPlan("card skipped", "spin pending")
+		s.accepts(contract.RetryLast{}, "orch-1")
+		await[contract.Result](s, "the result", nil)
+		if r := s.finish(contract.ExitComplete); r.Iterations != 1 {
+			t.Errorf("result %+v", r)
+		}
+	})
+	t.Run("no way", func(t *testing.T) {
+		t.Parallel()
+		s := override(t, player{args: []string{"--stand-in"}}, "reviewer", "echo timed out; exit 4")
+		s.troubled(0, "orch-1", "abort", "fallback")
+		s.accepts(contract.Choose{Option: "abort"})
+		if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled {
+			t.Errorf("result %+v", r)
+		}
+	})
+}
+
+// clerk is a mode of a workspace that has, besides Read, one tool, and that only for some uses.
+const clerk = "---\nname: clerk\ndescription: to keep the books\ntools: Read, Bash(git *)\nmodel: " +
+	"claude-opus-5-5\neffort: low\n---\nKeep the books.\n"
+
+// bounded is the play of a clerk and a reviewer who try calls that their modes forbid, themselves and by a
+// subagent.
+const bounded = `name: bounded
+title: What they may not
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    otherwise:
+      - expect: COMPLETE while
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+      - {expect: "Released: |It is read", verdict: {decision: COMPLETE, message: It is done., summary: kept, reason: r}}
+      - {expect: The books are kept, verdict: {decision: SELECT_MODE, mode: reviewer, message: Read them., reason: r}}
+      - {expect: "kind: task", verdict: {decision: SELECT_MODE, mode: clerk, message: Keep the books., reason: r}}
+      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
+  - name: clerk
+    match: {role: orchestrator, contains: Keep the books}
+    steps:
+      - use: [{tool: Bash, input: {command: git --version, description: Ask}}]
+      - {expect: git version, use: [{tool: Bash, input: {command: ls, description: Look}}]}
+      - {expect: for no more than Bash, use: [{tool: Bash, input: {command: rm kept, description: Burn}}]}
+      - {expect: for no more than Bash, use: [{tool: Write, input: {file_path: "{{.cwd}}/written", content: x}}]}
+      - {expect: (?i)no such tool, use: [{tool: Agent, input: {description: Try, subagent_type: general-purpose, prompt: Try for the clerk}}]}
+      - {verdict: {expects_response: true, kind: done, message: The books are kept., handoff: {accomplished: [kept], remaining: [], key_context: none}}}
+  - name: reviewer
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/written", content: x}}]
+      - {expect: (?i)no such tool, use: [{tool: Edit, input: {file_path: "{{.cwd}}/kept", old_string: x, new_string: "y"}}]}
+      - {expect: (?i)no such tool, use: [{tool: Agent, input: {description: Try, subagent_type: general-purpose, prompt: Try for the reviewer}}]}
+      - {verdict: {expects_response: true, kind: done, message: It is read., handoff: {accomplished: [read], remaining: [], key_context: none}}}
+  - name: clerks
+    match: {role: subagent, contains: for the clerk}
+    steps:
+      - use: [{tool: Bash, input: {command: ls -a, description: Look}}]
+      - {expect: for no more than Bash, say: I may not.}
+  - name: reviewers
+    match: {role: subagent}
+    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/written", content: x}}]
+      - {expect: (?i)no such tool, say: I may not.}
+`
+
+// hired starts arbiter in a workspace with these files, keyed by their paths, against a scripted model that
+// records its requests.
+func hired(t *testing.T, p player, play string, files map[string]string, args ...string) (*script, *rehearsal.Server) {
+	t.Helper()
+	work := t.TempDir()
+	for path, text := range files {
+		write(t, text, filepath.Join(work, filepath.Dir(path)), filepath.Base(path))
+	}
+	return hiredIn(t, p, play, work, args...)
+}
+
+// hiredIn is hired in an existing workspace.
+func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script, *rehearsal.Server) {
+	t.Helper()
+	scenario, err := rehearsal.Parse("play.yaml", []byte(play))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := rehearsal.Start(scenario, rehearsal.Options{Record: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	claude := p.args[len(p.args)-1]
+	if !p.real {
+		claude = standInProgram(t)
+	}
+	return start(t, []string{
+		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	}, append([]string{"--json", "--claude", claude, "--cwd", work}, args...)...), model
+}
+
+// TestAModeIsHeldToItsTools: the CLI and arbiter's permission rules restrict an agent and its subagents to the
+// tools of its mode. Requests to the model have the mode's model and effort.
+func TestAModeIsHeldToItsTools(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			p.long(t) // the driver's TestLiveDeniedTools and TestLiveAskTools cover the real CLI
+			t.Parallel()
+			s, model := hired(t, p, bounded, map[string]string{".claude/agents/clerk.md": clerk, "kept": "x\n"},
+				"--trust", "--model", "claude-sonnet-4-5", "--allow", "Bash(git *)", "--allow", "Write", "--allow",
+				"Edit", "--task", "Keep the books")
+			await[contract.Result](s, "the result", nil)
+			s.finish(contract.ExitComplete)
+			if list := model.Problems(); len(list) > 0 {
+				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+			}
+			var got []string
+			for _, b := range collect[contract.Permission](s) {
+				got = append(got, fmt.Sprintf("%s %s by %s", b.Tool, b.Behavior, b.By))
+			}
+			want := []string{"Bash deny by agent", "Bash deny by agent", "Bash deny by agent"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("permissions, -want +got:\n%s", diff)
+			}
+			cwd := collect[contract.Session](s)[0].CWD
+			left, _ := filepath.Glob(filepath.Join(cwd, "*"))
+			// The second file is .claude.
+			if kept, err := os.ReadFile(filepath.Join(cwd, "kept")); err != nil || string(kept) != "x\n" ||
+				len(left) != 2 {
+				t.Errorf("kept: %q, %v; files %v", kept, err, left)
+			}
+			asked := map[string]string{}
+			for _, r := range model.Requests() {
+				var body struct {
+					Output struct{ Effort string } `json:"output_config"`
+				}
+				if err := json.Unmarshal(r.Body, &body); err != nil {
+					t.Fatal(err)
+				}
+				asked[r.Actor] = r.Model
+				if r.Actor == "clerk" && p.real && body.Output.Effort != "low" {
+					t.Errorf("the effort of the clerk is %q", body.Output.Effort)
+				}
+				if offered := r.ToolNames(); slices.Contains(offered, "Write") || slices.Contains(offered, "Edit") {
+					t.Errorf("%s is offered %v", r.Actor, offered)
+				}
+			}
+			for actor, want := range map[string]string{"clerk": "opus-5-5", "reviewer": "sonnet-4-5",
+				"arbiter": "sonnet-4-5"} {
+				if !strings.Contains(asked[actor], want) {
+					t.Errorf("the model of %s is %q, want %s", actor, asked[actor], want)
+				}
+			}
+		})
+	}
+}
+
+// TestModesOfAWorkspace: a workspace's modes are used only if it is trusted; a broken file is reported and left
+// out.
+func TestModesOfAWorkspace(t *testing.T) {
+	t.Parallel()
+	for _, trust := range []bool{false, true} {
+		t.Run(fmt.Sprintf("trust %v", trust), func(t *testing.T) {
+			t.Parallel()
+			args := []string{"--task", "Keep the books"}
+			if trust {
+				args = append(args, "--trust")
+			}
+			s, _ := hired(t, player{args: []string{"--stand-in"}}, talk, map[string]string{
+				".claude/agents/clerk.md": clerk, ".claude/agents/seer.md": "---\nname: seer\n---\nSee.\n",
+			}, args...)
+			await[contract.Question](s, "a question", nil)
+			s.rejects(contract.ForceAgent{Mode: "seer"}, `no mode "seer"`)
+			if trust {
+				s.accepts(contract.ForceAgent{Mode: "clerk"}, "as clerk")
+				s.awaitNotice("seer.md")
+			} else {
+				s.rejects(contract.ForceAgent{Mode: "clerk"},
+					`no mode "clerk"; modes: developer, planner, reviewer, tester`)
+			}
+			s.accepts(contract.Cancel{})
+			s.finish(contract.ExitFailed)
+		})
+	}
+}
+
+// TestLimitsOfAMode: an agent that reaches a limit of its mode must hand off, and another continues.
+func TestLimitsOfAMode(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	const limited = `name: limited
+title: Limits
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    otherwise:
+      - {expect: It thins, verdict: {decision: ADDRESS_HUMAN, message: And now?, reason: r}}
+      - {expect: "kind: task", verdict: {decision: SELECT_MODE, mode: brief, message: Be brief., reason: r}}
+      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
+  - name: brief
+    match: {role: orchestrator}
+    otherwise:
+      - expect: reached a limit
+        verdict: {expects_response: true, kind: handoff, message: It thins.,
+          handoff: {accomplished: [], remaining: [all], key_context: none}}
+      - FIRST
+`
+	for _, c := range []struct{ name, limit, first, why string }{
+		{"turns", "maxTurns: 1", "{verdict: {expects_response: false, kind: progress, message: On and on.}}",
+			"it has answered 1 message,"},
+		{"time", "timeout: 1s", "{use: [{tool: Bash, input: {command: exec sleep 1000, description: Sleep}}]}",
+			"its time of 1s is over"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := hired(t, player{args: []string{"--stand-in"}}, strings.Replace(limited, "FIRST", c.first, 1),
+				map[string]string{".arbiter/agents/brief.md": "---\nname: brief\ndescription: to be brief\n" + c.limit +
+					"\n---\nBe brief.\n"},
+				"--trust", "--allow", "Bash(*)", "--task", "Be brief")
+			await(s, "the limit", func(_ string, m contract.Message) bool {
+				return m.To == contract.Arbiter && strings.Contains(m.Text, "has reached a limit: "+c.why)
+			})
+			await(s, "a document", func(id string, m contract.Message) bool {
+				return id == "orch-1" && m.Kind == "handoff"
+			})
+			s.moves("executing", "evaluating", "AGENT_COMPLETE")
+			s.accepts(contract.Cancel{})
+			s.finish(contract.ExitFailed)
+		})
+	}
+}
+
+// broken is a play that goes through all states, and stays in each for the delay of an answer (PONDER-state in
+// its text).
+const broken = `name: broken
+title: Broken off
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    otherwise:
+      - expect: COMPLETE while
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+      - {expect: "Released: ", verdict: &end {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
+      - {expect: It is spun, delay: PONDER-evaluating, verdict: *end}
+      - {expect: "from:? (?P<who>orch-\\d+)|Orchestrator I \\(orch-1\\) failed", delay: PONDER-error_handling, verdict: {decision: RETRY, to: orch-1, message: Again., reason: r}}
+      - {expect: human reset, verdict: {decision: ADDRESS_HUMAN, message: What is wanted?, reason: r}}
+      - {expect: "kind: task|nothing is under way", delay: PONDER-selecting, verdict: {decision: SELECT_MODE, mode: developer, message: Spin it., reason: r}}
+      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
+  - name: judge
+    match: {role: main, contains: "# What is to be judged"}
+    steps: [{delay: PONDER-judge, verdict: {decision: COMPLETE, reason: r, summary: spun}, repeat: forever}]
+  - name: chooser
+    match: {role: main}
+    steps: [{delay: PONDER-chooser, verdict: {decision: SELECT_MODE, mode: developer, reason: r, message: Spin it.}, repeat: forever}]
+  - name: worker
+    match: {role: orchestrator}
+    steps:
+      - FAULT
+      - use: [{tool: Bash, input: {command: "WORK", description: Spin}}]
+      - verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
+    otherwise:
+      verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
+`
+
+// pondering is the play in which the answer named who takes ten minutes. with has pairs of old and new text.
+func pondering(who string, with ...string) string {
+	text := broken
+	for i := 0; i+1 < len(with); i += 2 {
+		text = strings.ReplaceAll(text, with[i], with[i+1])
+	}
+	text = strings.ReplaceAll(text, "      - FAULT\n", "")
+	text = strings.ReplaceAll(text, "WORK", "true")
+	if who != "" {
+		text = strings.ReplaceAll(text, "PONDER-"+who, "600s")
+	}
+	for _, other := range []string{"evaluating", "error_handling", "selecting", "judge", "chooser"} {
+		text = strings.ReplaceAll(text, "PONDER-"+other, "1ms")
+	}
+	return text
+}
+
+// once is a command that does not end on its first run.
+const once = "mkdir once && exec sleep 1000; true"
+
+// atOnce waits until that command has run far enough to end when it is run again.
+func (s *script) atOnce(id string) {
+	s.t.Helper()
+	s.at(id)
+	awaitFile(s.t, filepath.Join(collect[contract.Session](s)[0].CWD, "once"))
+}
+
+// TestKilledInEachState kills arbiter in each state of the task, and in the middle of a decision that a model
+// other than the Arbiter makes. The run resumes in that state, the numbers of decisions continue, and the work
+// is completed.
+func TestKilledInEachState(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	refused := []string{"FAULT", "{fault: {status: 400}, repeat: forever}"}
+	for _, c := range []struct {
+		name  string // the state, and the decider that is asked
+		play  string
+		args  []string
+		reach func(s *script)
+		real  bool
+		word  string // the human's message in the second process
+	}{
+		{name: "selecting", play: pondering("selecting")},
+		{name: "executing", play: pondering("", "WORK", once), reach: func(s *script) { s.atOnce("orch-1") }},
+		{name: "evaluating", play: pondering("evaluating"), real: true},
+		{name: "error_handling", play: pondering("error_handling", refused...)},
+		{name: "idle", play: pondering("", "WORK", once), word: "Spin on", reach: func(s *script) {
+			s.atOnce("orch-1")
+			s.accepts(contract.Reset{})
+			await[contract.Question](s, "a question", nil)
+		}},
+		{name: "selecting, stateless", play: pondering("chooser"), args: []string{"--decider", "stateless"},
+			real: true},
+		{name: "evaluating, stateless", play: pondering("judge"), args: []string{"--decider", "stateless"}},
+		{name: "evaluating, hybrid", play: pondering("judge"), args: []string{"--decider", "hybrid"}},
+	} {
+		for _, p := range players(t) {
+			if p.real && !c.real {
+				continue
+			}
+			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				p.long(t) // TestCutAndTakenUp kills with the real CLI
+				t.Parallel()
+				scenario := scenarioFile(t, c.play)
+				s := start(t, nil, append(append(p.args, "--json", "--debug", "--scenario", scenario, "--task", "Spin"),
+					c.args...)...)
+				state, _, asked := strings.Cut(c.name, ",")
+				if state != "idle" {
+					await(s, "the state "+state, func(_ string, b contract.State) bool { return b.To == state })
+				}
+				if c.reach != nil {
+					c.reach(s)
+				} else if !asked {
+					s.reads()
+				} else {
+					until(t, "a model that is asked", func() bool { return s.asksAside() })
+				}
+				if err := s.cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				s.gone()
+				awaitGone(t, s.run())
+				if err := os.WriteFile(scenario, []byte(pondering("")), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				n := s.again("--json", "--resume")
+				if c.word != "" {
+					await[contract.Question](n, "the question again", nil)
+					n.accepts(contract.Say{Text: c.word})
+				}
+				await[contract.Result](n, "the result", nil)
+				n.finish(contract.ExitComplete)
+				n.continuesFrom(state)
+			})
+		}
+	}
+}
+
+// reads waits until the Arbiter has received a message since the last change of state.
+func (s *script) reads() {
+	s.t.Helper()
+	s.mu.Lock()
+	from := 0
+	for i, l := range s.lines {
+		if _, ok := l.Body.(contract.State); ok {
+			from = i
+		}
+	}
+	s.mu.Unlock()
+	s.after(from, "what the Arbiter reads", func(l contract.Line) bool {
+		_, ok := l.Body.(contract.Delivered)
+		return ok && l.ID == contract.Arbiter
+	})
+}
+
+// asksAside reports whether a one-shot process asks a model.
+func (s *script) asksAside() bool {
+	for _, cmd := range survivors(s.run()) {
+		if strings.Contains(cmd, "--no-session-persistence") {
+			return true
+		}
+	}
+	return false
+}
+
+// continuesFrom reads the recorded events of all processes of a run: the task's state continues from where it was,
+// and decisions are numbered consecutively.
+func (s *script) continuesFrom(state string) {
+	s.t.Helper()
+	out, _ := s.output(0, "replay", s.run())
+	lines, err := contractLinesOf(out)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var states []string
+	at, processRuns, resumedIn, number := "idle", 0, "", 0
+	for _, l := range lines {
+		switch b := l.Body.(type) {
+		case contract.Session:
+			if processRuns++; processRuns == 2 {
+				resumedIn = at
+			}
+		case contract.State:
+			if b.From != at {
+				s.t.Errorf("from %s, and it was in %s", b.From, at)
+			}
+			at = b.To
+			states = append(states, b.To)
+		case contract.Decision:
+			if b.Point == "talk" && b.Decision == "SELECT_MODE" {
+				s.t.Errorf("what the task machine asked is recorded as talk: %+v", b)
+			}
+			if number++; b.Number != number {
+				s.t.Errorf("decision %d is number %d: %+v", number, b.Number, b)
+			}
+		}
+	}
+	if processRuns != 2 || resumedIn != state || at != "complete" {
+		s.t.Errorf("%d lives, taken up in %q, want %q: %s", processRuns, resumedIn, state, fmt.Sprint(states))
+	}
+}
+
+// TestALostBridgeLeavesTheState: the bridge dies while a tool runs, and the task's state is unchanged.
+func TestALostBridgeLeavesTheState(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	onlyLinux(t)
+	s := start(t, nil, "--stand-in", "--json", "--scenario", scenarioFile(t, pondering("", "WORK", once)), "--task",
+		"Spin")
+	s.atOnce("orch-1")
+	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+	if !ok {
+		t.Fatal("no bridge")
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitComplete)
+	var states []string
+	for _, b := range collect[contract.State](s) {
+		states = append(states, b.To)
+	}
+	if got := strings.Join(states, " "); got != "selecting executing evaluating complete" {
+		t.Errorf("states %s", got)
+	}
+}
+
+// listed is a play of an Orchestrator that keeps its own task list, of which one entry is a step of the plan.
+const listed = `name: listed
+title: A list of its own
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use:
+          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: Spin the thread}, {text: Weave the cloth}]}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: It is spun
+        verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}
+    otherwise: {verdict: {decision: CONTINUE, message: Patience., reason: r}}
+  - name: worker
+    match: {role: orchestrator}
+    steps:
+CALLS
+      - verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
+`
+
+// TestListsOfAnAgentMoveThePlan: when an Orchestrator updates an entry with Claude's own task tools, the plan's
+// step with the same text follows. Its list is shown beside the plan.
+func TestListsOfAnAgentMoveThePlan(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		env   []string
+		calls []string
+	}{
+		{"todos", []string{"CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_ENABLE_TASKS=0"}, []string{
+			`{tool: TodoWrite, input: {todos: [{content: 1. spin the thread, status: in_progress, activeForm: Spinning}, {content: Card, status: pending, activeForm: Carding}]}}`,
+			`{tool: TodoWrite, input: {todos: [{content: 1. spin the thread, status: completed, activeForm: Spinning}, {content: Card, status: completed, activeForm: Carding}]}}`,
+		}},
+		{"tasks", []string{"CLAUDE_CODE_ENABLE_TODO_TOOLS=1"}, []string{
+			`{tool: TaskCreate, input: {subject: Spin the thread, description: d}}`,
+			`{tool: TaskCreate, input: {subject: Card, description: d}}`,
+			`{tool: TaskUpdate, input: {taskId: "1", status: in_progress}}`,
+			`{tool: TaskUpdate, input: {taskId: "2", status: completed}}`,
+			`{tool: TaskUpdate, input: {taskId: "1", status: completed}}`,
+		}},
+	} {
+		for _, p := range players(t) {
+			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				p.inside(t)
+				p.long(t) // the driver's TestLiveTodos and TestLiveTasks cover the real CLI
+				t.Parallel()
+				var calls []string
+				for _, call := range c.calls {
+					calls = append(calls, "      - use: ["+call+"]")
+				}
+				args := []string{"--task", "Spin"}
+				for _, e := range c.env { // the environment of a rehearsal is replaced
+					args = append(args, "--env", e)
+				}
+				s, _ := hired(t, p, strings.Replace(listed, "CALLS", strings.Join(calls, "\n"), 1), nil, args...)
+				await[contract.Result](s, "the result", nil)
+				s.finish(contract.ExitComplete)
+				var steps []string
+				own := map[string]string{}
+				for _, b := range collect[contract.Plan](s) {
+					for _, task := range b.Tasks {
+						if task.Agent != "orch-1" {
+							t.Errorf("a list of %s: %+v", task.Agent, task)
+						}
+						for _, item := range task.Items {
+							own[item.Text] += item.Status + " "
+						}
+					}
+					if len(b.Steps) == 2 && (len(steps) == 0 || steps[len(steps)-1] != b.Steps[0].Status) {
+						steps = append(steps, b.Steps[0].Status)
+					}
+					if len(b.Steps) == 2 && b.Steps[1].Status != contract.StepPending {
+						t.Errorf("another step is moved: %+v", b.Steps)
+					}
+				}
+				if diff := cmp.Diff([]string{"pending", "active", "done"}, steps); diff != "" {
+					t.Errorf("the step went (-want +got):\n%s\n%s", diff, s.dump())
+				}
+				if !strings.HasSuffix(own["Card"], "done ") {
+					t.Errorf("what is shown beside the plan: %v", own)
+				}
+			})
+		}
+	}
+}
+
+// restless is a command with background children, one of which has left its process group.
+const restless = "sleep 3001 & setsid sleep 3002 & sleep 3003"
+
+// sleepers lists its live processes.
+func sleepers(run string) []string {
+	var list []string
+	for _, cmd := range survivors(run) {
+		if strings.HasPrefix(cmd, "sleep 300") {
+			list = append(list, strings.TrimSpace(cmd))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestATreeIsCutDown: a tool's whole process tree ends with the run or with its agent, and the work that was
+// left half-done is reported.
+func TestATreeIsCutDown(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	onlyLinux(t)
+	const half = "Orchestrator I (orch-1) was at Bash `" + restless + "` for "
+	for _, p := range players(t) {
+		for _, way := range []string{"cancel", "interrupt", "kill"} {
+			if p.real && way == "interrupt" {
+				continue // it is cancelled in the same way
+			}
+			t.Run(p.name+"/"+way, func(t *testing.T) {
+				p.long(t)
+				if way == "cancel" {
+					p.long(t)
+				}
+				t.Parallel()
+				s := override(t, p, "developer", restless)
+				s.accepts(steps("card", "spin"))
+				s.at("orch-1")
+				until(t, "three sleepers", func() bool { return len(sleepers(s.run())) == 3 })
+				switch way {
+				case "cancel":
+					s.send(contract.Cancel{})
+				case "interrupt":
+					s.mustSignal(syscall.SIGINT)
+				case "kill":
+					s.accepts(contract.Kill{ID: "orch-1"}, "orch-1")
+				}
+				until(t, "sleepers that are gone", func() bool { return len(sleepers(s.run())) == 0 })
+				if way == "kill" {
+					m := await(s, "what is left half-done", func(_ string, m contract.Message) bool {
+						return m.To == contract.Arbiter && strings.Contains(m.Text, "ended by the human")
+					})
+					s.holds("the notice", m.Text, []string{half, "step 1 of the plan: card"})
+					s.send(contract.Cancel{})
+				}
+				exit := contract.ExitFailed
+				if way == "interrupt" {
+					exit = contract.ExitInterrupted
+				}
+				r := s.finish(exit)
+				if way == "kill" {
+					return
+				}
+				if r.Status != contract.StatusCancelled || len(r.InterruptedWork) != 1 {
+					t.Fatalf("result %+v", r)
+				}
+				s.holds("half done", r.InterruptedWork[0], []string{half, "step 1 of the plan: card"})
+			})
+		}
+	}
+}

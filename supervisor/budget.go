@@ -1,0 +1,496 @@
+package supervisor
+
+// This part of the package keeps what a run has used and what it may use: its costs and their limits, the
+// usage windows of the account's plan, and its running time.
+//
+// [BudgetState] is a value with pure methods, which add effects to a collector. Package supervisor decides who is
+// notified, which turns are stopped, and when a run ends.
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+)
+
+// Levels of a cost limit.
+const (
+	BudgetLevelWarn = "warn"  // 80 % of it is spent
+	LevelLimit      = "limit" // all of it is spent
+)
+
+const budgetWarnShare = WarnPct / 100.0
+
+// BudgetLevel returns how far a limit, in dollars, is spent: one of the levels, or empty below the first. A limit of
+// 0 is no limit.
+func BudgetLevel(spent, limit float64) string {
+	switch {
+	case limit <= 0 || spent < budgetWarnShare*limit:
+		return ""
+	case spent < limit:
+		return BudgetLevelWarn
+	}
+	return LevelLimit
+}
+
+// BudgetLimit is a cost limit that all agents share, and how far it is spent.
+type BudgetLimit struct {
+	Scope              string // contract.ScopeWholeRun or contract.ScopeDay
+	SpentUSD, LimitUSD float64
+	Simulated          bool // a scripted model is used: costs are simulated
+}
+
+// Level returns how far the limit is spent.
+func (l BudgetLimit) Level() string { return BudgetLevel(l.SpentUSD, l.LimitUSD) }
+
+// Flag names the setting of the limit.
+func (l BudgetLimit) Flag() string {
+	if l.Scope == contract.ScopeDay {
+		return "--max-cost-per-day"
+	}
+	return "--max-cost"
+}
+
+// Text says how far the limit is spent.
+func (l BudgetLimit) Text() string {
+	who := "The run has cost"
+	if l.Scope == contract.ScopeDay {
+		who = "The runs of this day have cost"
+	}
+	return fmt.Sprintf("%s %s of the $%.4f that may be spent (%s).", who, l.SpentText(), l.LimitUSD, l.Flag())
+}
+
+// SpentText is the spent amount.
+func (l BudgetLimit) SpentText() string {
+	if l.Simulated {
+		return fmt.Sprintf("$%.4f simulated", l.SpentUSD)
+	}
+	return fmt.Sprintf("$%.4f", l.SpentUSD)
+}
+
+// Shared returns the limits that all agents share. spent is what the run has cost, including running turns.
+func (s *BudgetState) Shared(l BudgetLimits, spent float64) [2]BudgetLimit {
+	return [2]BudgetLimit{
+		{contract.ScopeWholeRun, spent, l.RunUSD, l.Simulated},
+		{contract.ScopeDay, s.Day.Spent(spent), l.DayUSD, l.Simulated},
+	}
+}
+
+// Reached returns the first shared limit that is spent.
+func (s *BudgetState) Reached(l BudgetLimits, spent float64) (BudgetLimit, bool) {
+	for _, limit := range s.Shared(l, spent) {
+		if limit.Level() == LevelLimit {
+			return limit, true
+		}
+	}
+	return BudgetLimit{}, false
+}
+
+// dearest is what one report is assumed to cost, in dollars, before the first report: about what a model costs
+// for one call with an uncached context of 300,000 tokens.
+const dearest = 5
+
+// Observe records what the turn of an Orchestrator has cost since its last report, or since it began.
+func (s *BudgetState) Observe(usd float64) { s.StepUSD = max(s.StepUSD, usd) }
+
+// Remaining returns how many turns may run at once. What is left must be enough for what all of them but one may
+// cost before they report again. So the less is left, the fewer turns may run, and the last turn may continue
+// to its end whatever it costs: together the turns exceed a limit by at most that one turn. Once a limit is
+// spent, none may run.
+func (s *BudgetState) Remaining(l BudgetLimits, spent float64) int {
+	room, step := math.MaxInt, s.StepUSD
+	if step <= 0 {
+		step = dearest
+	}
+	for _, limit := range s.Shared(l, spent) {
+		left := limit.LimitUSD - limit.SpentUSD
+		switch {
+		case limit.LimitUSD <= 0:
+		case left <= 0:
+			return 0
+		case left/step < maxTurns:
+			room = min(room, int(math.Ceil(left/step)))
+		}
+	}
+	return room
+}
+
+// maxTurns is more turns than ever run at once.
+const maxTurns = 10_000
+
+// Raised returns a limit that leaves half of the old limit to be spent, in whole cents.
+func (l BudgetLimit) Raised() float64 {
+	return math.Ceil((max(l.SpentUSD, l.LimitUSD)+l.LimitUSD/2)*100) / 100
+}
+
+// ReportLevels emits a budget event for each shared limit whose level has changed since it was last reported. It
+// returns the limits that became nearly spent.
+func (s *BudgetState) ReportLevels(c *effect.Collector, l BudgetLimits, spent float64) (nearly []BudgetLimit) {
+	reported := [2]*string{&s.Level, &s.Day.Level}
+	for i, limit := range s.Shared(l, spent) {
+		level := limit.Level()
+		if level == *reported[i] {
+			continue
+		}
+		*reported[i] = level
+		if level != "" {
+			c.Emit(contract.Supervisor, contract.Budget{Scope: limit.Scope, SpentUSD: limit.SpentUSD,
+				LimitUSD: limit.LimitUSD, Level: level, Rehearsal: limit.Simulated})
+		}
+		if level == BudgetLevelWarn {
+			nearly = append(nearly, limit)
+		}
+	}
+	return nearly
+}
+
+// NoNewAgent says why no further agent may start; empty: it may.
+func (s *BudgetState) NoNewAgent(c *effect.Collector, l BudgetLimits, spent float64) string {
+	for _, limit := range s.Shared(l, spent) {
+		if limit.Level() != "" {
+			return limit.Text() + " No further Orchestrator starts: let those that there are finish, or end the task."
+		}
+	}
+	w, past := s.Past(l.ReservePct, c.Now)
+	if !past {
+		return ""
+	}
+	return fmt.Sprintf("No further Orchestrator starts before %s: the %s.", w.resetText(), w.Text(c.Now))
+}
+
+// BudgetDay is what all runs of the user have cost on a day: the others according to their reports, this one by its
+// cost since the day began.
+type BudgetDay struct {
+	Date      string  // of the user's time zone
+	OthersUSD float64 // by the other runs
+	BaseUSD   float64 // what this run had cost when the day began
+	Level     string  `json:",omitempty"` // that was reported last
+}
+
+// Read records what the other runs have cost on a date, and on a new date how much this run had already cost on
+// it; spent is what this run has cost in total.
+func (d *BudgetDay) Read(date string, others, own, spent float64) {
+	if d.Date != date {
+		*d = BudgetDay{Date: date, BaseUSD: spent - own}
+	}
+	d.OthersUSD = others
+}
+
+// Spent returns what all runs have cost on the day, if this one has cost so much in total.
+func (d *BudgetDay) Spent(spent float64) float64 { return d.OthersUSD + spent - d.BaseUSD }
+
+// WarnPct is the use of a window, in percent, from which it is reported.
+const WarnPct = 80
+
+// BudgetWindow is a usage window of the account's plan, such as five_hour, as the API last reported it.
+type BudgetWindow struct {
+	Name     string
+	UsedPct  float64
+	ResetsAt time.Time
+	At       time.Time // of the reading
+
+	FirstPct float64 // of the first reading since the window began: the pace is measured from it
+	FirstAt  time.Time
+	Warned   bool `json:",omitempty"` // it was reported that it is nearly used up
+	Lifted   bool `json:",omitempty"` // a human lets the run use the reserve
+}
+
+// drift is how far two readings may differ about the reset of one window.
+const drift = 10 * time.Minute
+
+// Read records a reading of a window. It returns the window afterwards, and whether there is anything new to
+// report.
+func (s *BudgetState) Read(name string, usedPct float64, resetsAt, at time.Time) (w BudgetWindow, news bool) {
+	i := slices.IndexFunc(s.Windows, func(w BudgetWindow) bool { return w.Name == name })
+	w = BudgetWindow{Name: name, UsedPct: usedPct, ResetsAt: resetsAt, At: at, FirstPct: usedPct, FirstAt: at}
+	if i < 0 {
+		s.Windows = append(slices.Clip(s.Windows), w)
+		slices.SortFunc(s.Windows, func(a, b BudgetWindow) int { return strings.Compare(a.Name, b.Name) })
+		return w, true
+	}
+	old := s.Windows[i]
+	if !old.over(at) && resetsAt.Sub(old.ResetsAt).Abs() < drift && usedPct >= old.FirstPct {
+		w.FirstPct, w.FirstAt, w.Warned, w.Lifted = old.FirstPct, old.FirstAt, old.Warned, old.Lifted
+		news = int(usedPct) != int(old.UsedPct)
+	} else {
+		news = true
+	}
+	s.put(i, w)
+	return w, news
+}
+
+func (s *BudgetState) put(i int, w BudgetWindow) {
+	s.Windows = slices.Clone(s.Windows)
+	s.Windows[i] = w
+}
+
+// Warn reports whether a window that is nearly used up has to be reported, which happens once until it resets.
+func (s *BudgetState) Warn(name string) bool {
+	i := slices.IndexFunc(s.Windows, func(w BudgetWindow) bool { return w.Name == name })
+	if i < 0 || s.Windows[i].Warned || s.Windows[i].UsedPct < WarnPct {
+		return false
+	}
+	w := s.Windows[i]
+	w.Warned = true
+	s.put(i, w)
+	return true
+}
+
+// over reports whether a window has been reset since its reading.
+func (w BudgetWindow) over(at time.Time) bool { return !w.ResetsAt.After(at) }
+
+// Past returns the window whose reserve, in percent, is reached; if there are several, the one that resets
+// last.
+func (s *BudgetState) Past(reserve float64, at time.Time) (last BudgetWindow, past bool) {
+	if reserve <= 0 {
+		return last, false
+	}
+	for _, w := range s.Windows {
+		if w.UsedPct >= 100-reserve && !w.over(at) && !w.Lifted && (!past || w.ResetsAt.After(last.ResetsAt)) {
+			last, past = w, true
+		}
+	}
+	return last, past
+}
+
+// Lift lets the run use the reserve of each window that is reached, until it resets. It reports whether there
+// was one.
+func (s *BudgetState) Lift(reserve float64, at time.Time) (lifted bool) {
+	for {
+		w, past := s.Past(reserve, at)
+		if !past {
+			return lifted
+		}
+		i := slices.IndexFunc(s.Windows, func(o BudgetWindow) bool { return o.Name == w.Name })
+		w.Lifted, lifted = true, true
+		s.put(i, w)
+	}
+}
+
+// Fullest returns the window with the highest use that has not been reset since.
+func (s *BudgetState) Fullest(at time.Time) (most BudgetWindow, ok bool) {
+	for _, w := range s.Windows {
+		if !w.over(at) && (!ok || w.UsedPct > most.UsedPct) {
+			most, ok = w, true
+		}
+	}
+	return most, ok
+}
+
+// A shorter or smaller measurement says nothing about the pace.
+const (
+	leastSpan = 2 * time.Minute
+	leastUse  = 1
+)
+
+// Forecast returns how long after the reading the window is used up at the present pace. It reports false if
+// the reset comes first, or if this cannot be determined yet.
+func (w BudgetWindow) Forecast() (left time.Duration, ok bool) {
+	span, used := w.At.Sub(w.FirstAt), w.UsedPct-w.FirstPct
+	if span < leastSpan || used < leastUse {
+		return 0, false
+	}
+	left = time.Duration(float64(span) * max(100-w.UsedPct, 0) / used)
+	return left, w.At.Add(left).Before(w.ResetsAt)
+}
+
+// Words is the window's name as people read it.
+func (w BudgetWindow) Words() string {
+	switch w.Name {
+	case "five_hour":
+		return "five-hour window"
+	case "seven_day":
+		return "weekly window"
+	}
+	return strings.ReplaceAll(w.Name, "_", " ") + " window"
+}
+
+// ResetTimer is the key of the timer that wakes a run which waits for the reset of a usage window.
+const ResetTimer = "reset"
+
+// ResetGrace is how long after the reset of a usage window the run continues: clocks differ.
+const ResetGrace = 2 * time.Second
+
+// Holds reports whether messages are held back until a window resets.
+func (s *BudgetState) Holds() bool { return !s.HeldUntil.IsZero() }
+
+// Quota records how much of a usage window is used, and reports what is new. All agents use the same account.
+func (s *BudgetState) Quota(c *effect.Collector, q bridge.Quota) {
+	resets := time.Time{}
+	if q.ResetsAt > 0 {
+		resets = time.Unix(q.ResetsAt, 0).UTC()
+	}
+	w, news := s.Read(q.Window, q.UsedPct, resets, c.Now)
+	if !news {
+		return
+	}
+	e := contract.Quota{Window: w.Name, UsedPct: w.UsedPct}
+	if !w.ResetsAt.IsZero() {
+		e.ResetsAt = w.resetText()
+	}
+	if left, ok := w.Forecast(); ok {
+		e.LeftSeconds = max(int(left.Seconds()), 1)
+	}
+	c.Emit(contract.Supervisor, e)
+	if s.Warn(w.Name) {
+		c.Emit(contract.Supervisor, contract.Notice{Text: "the " + w.Text(c.Now)})
+	}
+}
+
+// Hold begins to hold messages back when the reserve of a usage window is reached, and stops when it is no
+// longer reached.
+func (s *BudgetState) Hold(c *effect.Collector, reserve float64) {
+	w, past := s.Past(reserve, c.Now.Add(-ResetGrace))
+	switch {
+	case !past && s.Holds():
+		s.HeldUntil = time.Time{}
+		c.StopTimer(ResetTimer)
+		c.Emit(contract.Supervisor, contract.Notice{Text: "the run continues: its reserve is no longer reached"})
+	case past && !s.HeldUntil.Equal(w.ResetsAt):
+		if !s.Holds() {
+			c.Emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("the %s. Its last %g %% are left for you: "+
+				"running turns end, and nothing is sent before the reset. `continue` continues anyway",
+				w.Text(c.Now), reserve)})
+		}
+		s.HeldUntil = w.ResetsAt
+		s.AwaitReset(c)
+	}
+}
+
+// AwaitReset sets the timer for the reset of the window that the run waits for.
+func (s *BudgetState) AwaitReset(c *effect.Collector) {
+	if s.Holds() {
+		after := s.HeldUntil.Sub(c.Now) + ResetGrace
+		c.Do(effect.SetTimer{Key: ResetTimer, After: max(after, time.Millisecond)})
+	}
+}
+
+// HoldAgain reports in another process that the run waits for a reset.
+func (s *BudgetState) HoldAgain(c *effect.Collector, reserve float64) {
+	if _, past := s.Past(reserve, c.Now); past && s.Holds() {
+		c.Emit(contract.Supervisor, contract.Notice{Text: s.ReserveText(reserve) + ": nothing is sent before"})
+	}
+	s.AwaitReset(c)
+}
+
+// ResetIsTooFar reports whether the run waits for a reset that is later than it may wait.
+func (s *BudgetState) ResetIsTooFar(at time.Time, patience time.Duration) bool {
+	return s.Holds() && s.HeldUntil.Sub(at) > max(patience, 0)+ResetGrace
+}
+
+// ReserveText says which reserve is reached, and until when.
+func (s *BudgetState) ReserveText(reserve float64) string {
+	return fmt.Sprintf("the reserve of --quota-reserve %g is reached until %s", reserve,
+		s.HeldUntil.Format(time.RFC3339))
+}
+
+// LiftReserve lets the run use its reserve, at the human's request.
+func (s *BudgetState) LiftReserve(c *effect.Collector, reserve float64) {
+	if s.Lift(reserve, c.Now) {
+		c.Emit(contract.Supervisor, contract.Notice{Text: "the reserve of your plan is used, too, until the next reset"})
+	}
+}
+
+func (w BudgetWindow) resetText() string { return w.ResetsAt.Format(time.RFC3339) }
+
+// Text says how much of a window is used, when it resets, and how long it lasts.
+func (w BudgetWindow) Text(at time.Time) string {
+	text := fmt.Sprintf("%s of your plan is used to %.0f %%", w.Words(), w.UsedPct)
+	if !w.ResetsAt.IsZero() {
+		text += fmt.Sprintf(", and resets in %s (%s)", span(w.ResetsAt.Sub(at)), w.resetText())
+	}
+	if left, ok := w.Forecast(); ok {
+		text += "; at this rate it is used up in " + span(left)
+	}
+	return text
+}
+
+// span is a duration for people, to the minute.
+func span(d time.Duration) string { return max(d.Round(time.Minute), time.Minute).String() }
+
+// BudgetRuntime records since when a run has been running, and for how long. The time between two of its processes
+// does not count.
+type BudgetRuntime struct {
+	Began        time.Time
+	ProcessBegan time.Time     // of the process that runs it
+	LastAt       time.Time     // of the last input that counts
+	Earlier      time.Duration // of earlier processes
+	Processes    int           // so far
+}
+
+// Begin begins a run.
+func (r *BudgetRuntime) Begin(at time.Time) { r.Began, r.ProcessBegan, r.Processes = at, at, 1 }
+
+// Resume begins with another process.
+func (r *BudgetRuntime) Resume(at time.Time) {
+	r.Close(at)
+	r.Processes++
+}
+
+// Close ends the time of a process at its last input. The time of the next one, if any, begins now.
+func (r *BudgetRuntime) Close(at time.Time) {
+	r.Earlier += max(r.LastAt.Sub(r.ProcessBegan), 0)
+	r.ProcessBegan = at
+}
+
+// Slept excludes the time during which the machine slept.
+func (r *BudgetRuntime) Slept(d time.Duration) { r.ProcessBegan = r.ProcessBegan.Add(d) }
+
+// Elapsed returns for how long the run has been running, in all its processes.
+func (r *BudgetRuntime) Elapsed(at time.Time) time.Duration {
+	return r.Earlier + max(at.Sub(r.ProcessBegan), 0)
+}
+
+// BudgetState is the budget part of a run.
+type BudgetState struct {
+	CostUSD   float64        // of the turns that have ended
+	Usage     bridge.Usage   // of the turns that have ended
+	Level     string         `json:",omitempty"` // of the run's cost limit that was reported last
+	Day       BudgetDay      `json:",omitzero"`
+	Windows   []BudgetWindow `json:",omitempty"` // by name
+	HeldUntil time.Time      `json:",omitzero"`  // nothing is sent before: the reserve of a window is reached
+	StepUSD   float64        `json:",omitempty"` // the most that an Orchestrator's turn has cost between two reports
+	AskedAt   time.Time      `json:",omitzero"`  // when a human was asked what to do about a limit that is reached
+	// SubagentStarts are the times at which subagents have started within the last hour, oldest first.
+	SubagentStarts []time.Time `json:",omitempty"`
+	Runtime        BudgetRuntime
+}
+
+// BudgetLimits are what the options of a run allow. A limit of 0 is no limit.
+type BudgetLimits struct {
+	RunUSD, DayUSD float64
+	ReservePct     float64 // of each usage window, not to be used
+	Simulated      bool    // the run is a rehearsal
+}
+
+// Charge adds what was used.
+func (s *BudgetState) Charge(u bridge.Usage, usd float64) {
+	s.CostUSD += usd
+	s.Usage = BudgetSum(s.Usage, u)
+}
+
+// BudgetSum adds two usages.
+func BudgetSum(a, b bridge.Usage) bridge.Usage {
+	return bridge.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead,
+		CacheCreation: a.CacheCreation + b.CacheCreation}
+}
+
+// BudgetTokens counts the tokens of all kinds.
+func BudgetTokens(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
+
+// StartSubagent records the start of a subagent, so that a resumed run knows how many have started within the
+// last hour. At most `most` starts are kept, the latest ones: a limit of so many an hour needs no more.
+func (s *BudgetState) StartSubagent(at time.Time, most int) {
+	starts := append(SubagentsSince(s.SubagentStarts, at.Add(-time.Hour)), at)
+	s.SubagentStarts = starts[max(len(starts)-max(most, 0), 0):]
+}
+
+// SubagentsSince returns a copy of the starts that are later than a time.
+func SubagentsSince(starts []time.Time, since time.Time) []time.Time {
+	return slices.DeleteFunc(slices.Clone(starts), func(t time.Time) bool { return !t.After(since) })
+}

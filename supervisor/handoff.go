@@ -1,0 +1,811 @@
+package supervisor
+
+// This part of the package holds the hand-off documents of a run, and the proofs of their checks.
+//
+// A document comes from an Orchestrator, or the supervisor generates it ([GenerateHandoff]). It waits in
+// [HandoffState.Documents] while its checks run, in the order of its author's documents, and then goes to the Arbiter.
+// The document of an Orchestrator that hands off also waits in the successor queue for the next Orchestrator.
+// The receipts of all checks of a task are kept as proofs: the checks run again before the task is complete,
+// and [HandoffState.TellBroken] reports which of them no longer hold.
+//
+// The package emits nothing: package supervisor requests checks, sets the timers, and decides whom to notify.
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// DocumentText renders a document for a model.
+func DocumentText(d *verdict.Document, receipts []verdict.Receipt, generatedBecause string) string {
+	text := d.Proven(receipts)
+	if generatedBecause != "" {
+		return "# Record, drawn up by the supervisor\n\n" + text
+	}
+	if len(d.Checks) > 0 {
+		passed, failed, open := d.Tally(receipts)
+		text += fmt.Sprintf("\nThe supervisor ran the checks itself: %d passed, %d failed, %d prove nothing.\n",
+			passed, failed, open)
+	}
+	return text
+}
+
+// successorText is a document as a successor receives it.
+func successorText(old *Agent) string {
+	text := "This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
+	switch {
+	case old.GeneratedWhy != "":
+		text = "It could not hand off itself. "
+	case len(old.Receipts) > 0:
+		text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask " +
+			"it with ask_predecessor while it is there.\n\n"
+	}
+	text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, " +
+		"what was rejected, what is next (kind question). The Arbiter examines you, and then you begin.\n\n"
+	return text + DocumentText(old.Document, old.Receipts, old.GeneratedWhy)
+}
+
+// ForSuccessor returns the brief of a successor, and what its predecessor left.
+func ForSuccessor(brief string, old *Agent) (string, []ConversationAttached) {
+	heading := "## Handed over by " + old.Name + " (" + old.ID + ")\n\n"
+	list := []ConversationAttached{{Title: "handed over", From: old.ID, Kind: "document",
+		Text: heading + successorText(old)}}
+	h := Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}
+	return brief, append(list, findings(tallyOf(h))...)
+}
+
+// ForArbiter returns what the Arbiter reads with a document: the author's message, and attachments that the
+// author did not write. A generated document still quotes the agent that it is about.
+func ForArbiter(h Handover) (string, []ConversationAttached) {
+	document := DocumentText(h.Document, h.Receipts, h.Why)
+	switch {
+	case h.Kind == KindDone || h.Kind == KindHandoff:
+		return strings.TrimSpace(h.Message + "\n\n" + document), findings(joined(tallyOf(h), mergeOf(h)))
+	}
+	return h.Message, []ConversationAttached{{Title: "record", From: contract.Supervisor, Kind: "document",
+		Text: strings.TrimSpace(document)}}
+}
+
+// tallyOf is what the supervisor says about a document's checks.
+func tallyOf(h Handover) string {
+	if h.Why != "" || len(h.Document.Checks) == 0 {
+		return ""
+	}
+	passed, failed, open := h.Document.Tally(h.Receipts)
+	return fmt.Sprintf("Of the %d checks of the document the supervisor found %d passed and %d failed; %d prove nothing. "+
+		"Whatever else the document says of checks is its author's word.", len(h.Document.Checks), passed, failed, open)
+}
+
+// mergeOf is what the supervisor says about where the author's work is.
+func mergeOf(h Handover) string {
+	switch {
+	case h.Merged == nil:
+		return ""
+	case h.Merged.Merged:
+		return "The work is merged, and the checks ran on the merged files."
+	}
+	return "The work is NOT merged: " + h.Merged.Why + ". Have its author or a successor put that right and report done " +
+		"again, or go on without it."
+}
+
+// joined joins the sentences that are not empty.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), " ")
+}
+
+func findings(text string) []ConversationAttached {
+	if text == "" {
+		return nil
+	}
+	return []ConversationAttached{{Title: "checks", From: contract.Supervisor, Text: text, Trusted: true}}
+}
+
+// Event is the event that a document is passed on.
+func (h *Handover) Event(from, to string) contract.Handoff {
+	return contract.Handoff{
+		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts),
+		GeneratedBecause: h.Why,
+	}
+}
+
+// Bounds of a record that the supervisor writes.
+const (
+	maxLastTexts   = 6_000  // bytes of an agent's last texts
+	recordBrief    = 12_000 // of its brief
+	recordReceived = 6_000  // of the messages it received since
+	recordFiles    = 200
+)
+
+// HandoffSource is what the supervisor writes a document from, in place of an Orchestrator.
+type HandoffSource struct {
+	Agent  Agent
+	Why    string // why the agent cannot write its own
+	Seen   bridge.InspectResult
+	Plan   []contract.Step
+	Recent []*contract.Message
+	Name   func(id string) string // returns the name of a party in prose
+}
+
+// GenerateHandoff writes the document of an Orchestrator that can no longer answer, from the journal, its transcript
+// and the repository. Only the quotes in it are the Orchestrator's words.
+func GenerateHandoff(s HandoffSource) *verdict.Document {
+	a, seen := s.Agent, s.Seen
+	d := &verdict.Document{}
+	if a.Document != nil && a.GeneratedWhy == "" { // what the agent itself wrote earlier still counts
+		*d = *a.Document // another state shares its lists: do not append in place
+		d.Checks, d.Claims = nil, nil
+		for _, list := range []*[]string{&d.Accomplished, &d.Remaining, &d.OpenQuestions, &d.Files} {
+			*list = slices.Clip(*list)
+		}
+	}
+	for i, step := range s.Plan {
+		if step.Agent != a.ID {
+			continue
+		}
+		text := fmt.Sprintf("step %d of the plan, marked %s: %s", i+1, step.Status, step.Text)
+		if step.Status == contract.StepDone {
+			d.Accomplished = append(d.Accomplished, text)
+		} else {
+			d.Remaining = append(d.Remaining, text)
+		}
+	}
+	for _, m := range s.Recent {
+		if m.From != a.ID {
+			continue
+		}
+		switch m.Kind {
+		case verdict.KindProgress, verdict.KindIntroduction:
+			d.Claims = append(d.Claims, verdict.Claim{Claim: "it reported: " + m.Text})
+		case verdict.KindQuestion:
+			d.OpenQuestions = append(d.OpenQuestions, "it asked, and perhaps had its answer: "+m.Text)
+		}
+	}
+	d.Remaining = append(d.Remaining, "all of its brief that the files and the repository do not show to be done")
+	d.Files = append(d.Files, seen.Files...)
+	if n := len(d.Files); n > recordFiles {
+		d.Files = d.Files[n-recordFiles:]
+	}
+	d.KeyContext = s.context()
+	d.Normalize()
+	return d
+}
+
+// context is further information about an agent's work.
+func (s *HandoffSource) context() string {
+	a, why, seen := s.Agent, s.Why, s.Seen
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s) could not hand off itself: %s. The supervisor drew this record up from what it saw. It "+
+		"is nobody's word: look before you build on it.\n", a.Name, a.ID, why)
+	if a.Document != nil && a.Document.KeyContext != "" && a.GeneratedWhy == "" {
+		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
+	}
+	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", words.Head(cmp.Or(a.Brief, noText), recordBrief))
+	if received := s.receivedSince(a.ID); received != "" {
+		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(received, recordReceived))
+	}
+	if len(seen.Texts) > 0 {
+		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n",
+			words.Tail(strings.Join(seen.Texts, "\n---\n"), maxLastTexts))
+	}
+	if len(seen.Commands) > 0 {
+		b.WriteString("\nCommands it ran last:\n")
+		for _, c := range seen.Commands {
+			who := ""
+			if c.Subagent {
+				who = ", by a subagent"
+			}
+			fmt.Fprintf(&b, "- %s (%s%s)\n", strings.ReplaceAll(c.Command, "\n", "\n  "), c.Outcome, who)
+		}
+	}
+	if g := seen.Git; g != nil {
+		fmt.Fprintf(&b, "\nThe repository now: branch %s at %.12s\n", cmp.Or(g.Branch, noText),
+			cmp.Or(g.Head, noText))
+		for _, part := range [][2]string{
+			{"last commits", strings.Join(g.Commits, "\n")}, {"not committed", strings.Join(g.Status, "\n")},
+			{"that is", g.Stat},
+		} {
+			if part[1] != "" {
+				fmt.Fprintf(&b, "%s:\n%s\n", part[0], part[1])
+			}
+		}
+	}
+	for _, t := range seen.Problems {
+		fmt.Fprintf(&b, "\nNot seen: %s\n", t)
+	}
+	return b.String()
+}
+
+// receivedSince is what the human and the Arbiter said to an Orchestrator after its brief.
+func (s *HandoffSource) receivedSince(id string) string {
+	var parts []string
+	for _, m := range s.Recent {
+		if m.To == id && m.From != contract.Supervisor && m.Kind != KindBrief {
+			parts = append(parts,
+				fmt.Sprintf("- %s (%s): %s", s.Name(m.From), m.Kind, strings.ReplaceAll(m.Text, "\n", "\n  ")))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// ArbiterRecord is the document of an Arbiter that could not give one. Other information for its successor is
+// added to every document.
+func ArbiterRecord(why string, plan []contract.Step, question string) *verdict.Document {
+	d := &verdict.Document{
+		KeyContext: "The Arbiter before you could not hand off itself: " + why +
+			". Nothing is known of its thoughts but what it said and ruled.",
+	}
+	for i, step := range plan {
+		text := fmt.Sprintf("step %d of the plan: %s", i+1, step.Text)
+		switch step.Status {
+		case contract.StepDone:
+			d.Accomplished = append(d.Accomplished, text)
+		case contract.StepPending, contract.StepActive, contract.StepFailed:
+			d.Remaining = append(d.Remaining, text+" ("+step.Status+")")
+		}
+	}
+	if question != "" {
+		d.OpenQuestions = append(d.OpenQuestions, question)
+	}
+	d.Normalize()
+	return d
+}
+
+// noText stands for an empty text in what a model reads.
+const noText = "(nothing)"
+
+// MaxProofs is how many proofs are kept, the latest ones: each check runs again before the task is complete.
+const MaxProofs = 50
+
+// MaxFiles is how many files of a document are kept with its checks.
+const MaxFiles = 50
+
+// Prove records the checks of a document. They replace checks that failed in an earlier document of the same
+// author. mode is the author's; files are those that the document names.
+func (s *HandoffState) Prove(h Handover, mode string, files []string) {
+	files = files[:min(len(files), MaxFiles)]
+	proofs := slices.DeleteFunc(slices.Clone(s.Proofs), func(p Proved) bool {
+		return p.Author.ID == h.Agent.ID && p.Receipt.Result == verdict.CheckFailed ||
+			slices.Contains(h.Document.Checks, p.Check)
+	})
+	for i := range proofs {
+		proofs[i].Reported = false
+	}
+	for i, c := range h.Document.Checks {
+		r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun,
+			Why: "it was not run"}
+		if i < len(h.Receipts) {
+			r = h.Receipts[i]
+		}
+		if slices.ContainsFunc(proofs, func(p Proved) bool { return p.Check == c }) {
+			continue // the document contains it twice
+		}
+		proofs = append(proofs,
+			Proved{Author: h.Agent, Mode: mode, Check: c, Files: files, Receipt: r,
+				Held: r.Result == verdict.CheckPassed})
+	}
+	for n := len(proofs) - MaxProofs; n > 0; n-- {
+		s.EarlierProofs.count(proofs[0].Receipt)
+		proofs = proofs[1:]
+	}
+	s.Proofs = proofs
+}
+
+// count adds a receipt to a tally.
+func (p *Proof) count(r verdict.Receipt) {
+	switch r.Result {
+	case verdict.CheckPassed:
+		p.Passed++
+	case verdict.CheckFailed:
+		p.Failed++
+	default:
+		p.Open++
+	}
+}
+
+// ForgetProofs drops all proofs: another task begins.
+func (s *HandoffState) ForgetProofs() {
+	s.LastProof, s.EarlierProofs, s.Proofs, s.CompletionsSentBack, s.Completing = Proof{}, Proof{}, nil, 0, nil
+}
+
+// text describes a check that failed.
+func (p *Proved) text() string {
+	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, words.Head(words.FirstLine(p.Check.Command), 200),
+		words.Head(p.Receipt.Why, 200)) + p.changedText()
+}
+
+// changedText is the end of a sentence that says who changed the files last; empty: not known.
+func (p *Proved) changedText() string {
+	if p.Changed == "" {
+		return ""
+	}
+	return "; " + p.Changed
+}
+
+// NoLongerHold are the checks that passed once and failed when they ran last.
+func (s *HandoffState) NoLongerHold() []string {
+	return s.proofsThat((*Proved).Broken)
+}
+
+// Failing are the checks that failed when they ran last.
+func (s *HandoffState) Failing() []string {
+	return s.proofsThat(func(p *Proved) bool { return p.Receipt.Result == verdict.CheckFailed })
+}
+
+func (s *HandoffState) proofsThat(are func(*Proved) bool) []string {
+	var list []string
+	for i := range s.Proofs {
+		if p := &s.Proofs[i]; are(p) {
+			list = append(list, p.text())
+		}
+	}
+	return list
+}
+
+// ChecksRun counts the results of the checks; nil: there were none.
+func (s *HandoffState) ChecksRun() *contract.Checks {
+	sum := s.EarlierProofs
+	for _, p := range s.Proofs {
+		sum.count(p.Receipt)
+	}
+	if sum.Passed+sum.Failed+sum.Open == 0 {
+		return nil
+	}
+	return &contract.Checks{Passed: sum.Passed, Failed: sum.Failed, Unproven: sum.Open}
+}
+
+// Doubt says, once for each document, why it should not be completed.
+func (s *HandoffState) Doubt() string {
+	p := s.LastProof
+	if p.Failed == 0 || p.Doubted {
+		return ""
+	}
+	s.LastProof.Doubted = true
+	return fmt.Sprintf("COMPLETE over the `done` of %s, though %d of its checks failed when the supervisor ran them. "+
+		"Send it back, or, if they are wrong, "+
+		"rule COMPLETE again and say in `summary` why they do not count.", p.Agent, p.Failed)
+}
+
+// Proof returns the record of a check.
+func (s *HandoffState) Proof(check verdict.Check) (Proved, bool) {
+	i := slices.IndexFunc(s.Proofs, func(p Proved) bool { return p.Check == check })
+	if i < 0 {
+		return Proved{}, false
+	}
+	return s.Proofs[i], true
+}
+
+// Repeated records the results of repeated checks. changed says who changed the files of a failed one; empty:
+// not known.
+func (s *HandoffState) Repeated(h Handover, changed func(Proved) string) {
+	s.Proofs = slices.Clone(s.Proofs)
+	for i, check := range h.Document.Checks {
+		if n := slices.IndexFunc(s.Proofs, func(p Proved) bool { return p.Check == check }); n >= 0 &&
+			i < len(h.Receipts) {
+			p := &s.Proofs[n]
+			p.Receipt, p.Held = h.Receipts[i], p.Held || h.Receipts[i].Result == verdict.CheckPassed
+			if p.Changed = ""; p.Receipt.Result == verdict.CheckFailed {
+				p.Changed = changed(*p)
+			}
+		}
+	}
+}
+
+// ReportBroken marks the checks that no longer hold as reported, and reports whether one of them was not reported
+// before. A check that never held was reported with its document.
+func (s *HandoffState) ReportBroken() (news bool) {
+	s.Proofs = slices.Clone(s.Proofs)
+	for i := range s.Proofs {
+		if p := &s.Proofs[i]; p.Broken() {
+			news = news || !p.Reported
+			p.Reported = true
+		}
+	}
+	return news
+}
+
+// ToRepeat returns the checks that run again before the task is complete, with the author of each. A check that
+// was not permitted is not requested again.
+func (s *HandoffState) ToRepeat() (checks []verdict.Check, authors []bridge.AgentRef) {
+	for _, p := range s.Proofs {
+		if p.Receipt.Result != verdict.CheckUnrun {
+			checks, authors = append(checks, p.Check), append(authors, p.Author)
+		}
+	}
+	return checks, authors
+}
+
+// FailedChecks are the checks for which a COMPLETE was sent back, as deciders see them.
+func (s *HandoffState) FailedChecks() []decider.DecisionCheck {
+	var list []decider.DecisionCheck
+	for _, p := range s.Proofs {
+		if p.Reported && p.Broken() {
+			c := decider.Ran(p.Check, p.Receipt)
+			c.Agent, c.Why = p.Mode, c.Why+p.changedText()
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Files lists the files that a document names, relative to the top of the work tree.
+func (h *Handover) Files(d AgentDirs) []string {
+	w := d.Options.Workspace
+	if !w.Enabled() {
+		return nil
+	}
+	top := w.Root
+	if d.Own(h.Agent.ID) != "" {
+		top = w.Top(h.Agent.ID)
+	}
+	return w.Below(top, h.Document.Files)
+}
+
+// LastChange is the last change of the files of a check: of those that its document names, or if it names none,
+// of those that its author changed.
+func (p *Proved) LastChange(c *input.ChangeState) input.LastChange {
+	return c.LastChange(func(f input.ChangeFile) bool {
+		if len(p.Files) == 0 {
+			return slices.Contains(f.Known, p.Author.ID)
+		}
+		return slices.ContainsFunc(p.Files, func(name string) bool {
+			return name == f.Path || strings.HasPrefix(f.Path, name+"/") // a directory
+		})
+	})
+}
+
+// LastChangeText says who changed the files of a check last; empty: not known.
+func (p *Proved) LastChangeText(s *input.ChangeState) string {
+	c := p.LastChange(s)
+	if c.Agent == "" {
+		return ""
+	}
+	names := make([]string, len(c.Files))
+	for i, name := range c.Files {
+		names[i] = words.Head(name, 200)
+	}
+	return fmt.Sprintf("%s was the last to change its files (%s)", c.Agent, strings.Join(names, ", "))
+}
+
+// IsDue reports whether a document is being processed that the Arbiter or a successor will read, or a COMPLETE
+// is being judged.
+func (s *HandoffState) IsDue() bool {
+	return s.Completing != nil || slices.ContainsFunc(s.Documents, func(h Handover) bool {
+		return h.Kind != KindReleased
+	})
+}
+
+// ReportIsDue reports whether a document for the Arbiter is being processed.
+func (s *HandoffState) ReportIsDue() bool {
+	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased && !h.Completes() })
+}
+
+// ChecksPending reports whether checks or criteria run that decide whether a COMPLETE takes effect.
+func (s *HandoffState) ChecksPending() bool {
+	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Completes() })
+}
+
+// IsCheck reports whether a permission request is for a running check.
+func (s *HandoffState) IsCheck(request string) bool {
+	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Request != "" && h.Request == request })
+}
+
+// IsHandingOver reports whether a document about an agent's work is being processed.
+func (s *HandoffState) IsHandingOver(id string) bool {
+	for i := range s.Documents {
+		if s.Documents[i].Agent.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Edit returns a document that is being processed for writing, or nil.
+func (s *HandoffState) Edit(serial int) *Handover {
+	i := slices.IndexFunc(s.Documents, func(h Handover) bool { return h.Serial == serial })
+	if i < 0 {
+		return nil
+	}
+	s.Documents = slices.Clone(s.Documents)
+	return &s.Documents[i]
+}
+
+// Add queues a document and returns its serial.
+func (s *HandoffState) Add(h Handover) int {
+	s.DocumentSerial++
+	h.Serial = s.DocumentSerial
+	s.Documents = append(slices.Clone(s.Documents), h)
+	return h.Serial
+}
+
+// Remove removes a document from the queue.
+func (s *HandoffState) Remove(serial int) {
+	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(x Handover) bool { return x.Serial == serial })
+}
+
+// Ready returns the serial of an author's oldest document whose checks have all run, given the time limit of a
+// check; 0: there is none.
+func (s *HandoffState) Ready(author string, timeout time.Duration) int {
+	for i := range s.Documents {
+		if h := &s.Documents[i]; h.Agent.ID == author && h.Document != nil && len(h.Receipts) >= h.ChecksOf(timeout) {
+			return h.Serial
+		}
+	}
+	return 0
+}
+
+// RemoveWhere removes documents from the queue, and returns them.
+func (s *HandoffState) RemoveWhere(unwanted func(*Handover) bool) (removed []Handover) {
+	var kept []Handover
+	for i := range s.Documents {
+		if h := &s.Documents[i]; unwanted(h) {
+			removed = append(removed, *h)
+		} else {
+			kept = append(kept, *h)
+		}
+	}
+	s.Documents = kept
+	return removed
+}
+
+// ChecksOf is how many checks of a document run, given the time limit of a check.
+func (h *Handover) ChecksOf(timeout time.Duration) int {
+	switch {
+	case h.Why != "" || timeout <= 0 && h.Kind != KindAccept:
+		return 0
+	case h.Completes():
+		return len(h.Document.Checks)
+	}
+	return min(len(h.Document.Checks), MaxChecks)
+}
+
+// Completes reports whether the checks decide whether a COMPLETE takes effect.
+func (h *Handover) Completes() bool { return h.Kind == KindRepeated || h.Kind == KindAccept }
+
+// MaxDuration bounds the processing of a document, because the work waits for it. A repetition gets this time for
+// every ten checks.
+func (h *Handover) MaxDuration() time.Duration {
+	switch h.Kind {
+	case KindAccept: // each command has its own time limit
+		return AcceptTimeout * time.Duration(1+len(h.Document.Checks))
+	case KindRepeated:
+	default:
+		return HandoverPatience
+	}
+	return HandoverPatience * time.Duration(1+len(h.Document.Checks)/MaxChecks)
+}
+
+// HandoffTimerPrefix begins the key of the timer for a document; its serial follows.
+const HandoffTimerPrefix = "handover/"
+
+// HandoffTimerKey is the key of the timer for a document.
+func HandoffTimerKey(serial int) string { return fmt.Sprint(HandoffTimerPrefix, serial) }
+
+const (
+	// MaxChecks is how many checks of one document run; a hand-off must not become a test plan.
+	MaxChecks = 10
+	// AcceptTimeout bounds the command of one acceptance criterion, which may be a test suite.
+	AcceptTimeout = 30 * time.Minute
+	// HandoverPatience bounds the processing of a document, because the work waits for it.
+	HandoverPatience = 10 * time.Minute
+)
+
+// Dir is where the checks of a document run: where the work was done, and again where it was merged.
+func (h *Handover) Dir(d AgentDirs) string {
+	if h.Completes() || h.Merged != nil && h.Merged.Merged {
+		return d.Result()
+	}
+	return d.Of(h.Agent.ID)
+}
+
+// Host is the host on which the checks of a document run: its author's, and this one where the work was merged.
+func (h *Handover) Host(r *Roster) string {
+	if h.Completes() || h.Merged != nil && h.Merged.Merged {
+		return ""
+	}
+	return r.HostOf(h.Agent.ID)
+}
+
+// NextHost is the host of the next step for a document.
+func (h *Handover) NextHost(r *Roster) string {
+	if h.Document == nil {
+		return r.HostOf(h.Agent.ID)
+	}
+	return h.Host(r)
+}
+
+// MustMerge reports whether a document waits for its author's work to be merged.
+func (h *Handover) MustMerge(r *Roster) bool {
+	a, ok := r.Agent(h.Agent.ID)
+	return ok && h.Kind == KindDone && h.Merged == nil && a.Isolation != ""
+}
+
+// Timeout bounds one check of a document; timeout is the run's limit for a check.
+func (h *Handover) Timeout(timeout time.Duration) time.Duration {
+	if h.Kind == KindAccept {
+		return AcceptTimeout
+	}
+	return timeout
+}
+
+// Author is the author of the nth check of a document, counted from 0.
+func (h *Handover) Author(r *Roster, n int) bridge.AgentRef {
+	if n >= len(h.Authors) {
+		return h.Agent
+	}
+	if a, ok := r.Agent(h.Authors[n].ID); ok {
+		return a.AgentRef
+	}
+	return h.Authors[n]
+}
+
+// receiptOutput is how much of a check's output its receipt quotes, in bytes.
+const receiptOutput = 1000
+
+// Receipt is the receipt of a run of a check. failed says why it was not run.
+func Receipt(c verdict.Check, x bridge.CheckResult, failed string) verdict.Receipt {
+	r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun, Why: failed}
+	if failed != "" {
+		return r
+	}
+	r.Exit, r.SHA256, r.Bytes, r.DurationMS = x.Exit, x.SHA256, x.Bytes, x.DurationMS
+	r.Output = words.Tail(x.Output, receiptOutput)
+	switch {
+	case x.TimedOut:
+		r.Result, r.Why = verdict.CheckUnrun, "it was ended: out of time"
+	case x.Signal != "":
+		r.Result, r.Why = verdict.CheckFailed, "signal: "+x.Signal
+	default:
+		r.Result, r.Why = verdict.Outcome{Exit: x.Exit, Output: x.Output, Bytes: x.Bytes}.Meets(c.Expect)
+	}
+	return r
+}
+
+// HandoffState holds the hand-off documents of a run, and the proofs of their checks.
+type HandoffState struct {
+	SuccessorQueue      []string    // the Orchestrators whose documents wait for a successor, oldest first
+	Documents           []Handover  // documents that are being processed, oldest first
+	DocumentSerial      int         // of the last of them
+	LastProof           Proof       // of the last `done`
+	Proofs              []Proved    // the checks of the task's documents, oldest first
+	EarlierProofs       Proof       // of the checks before those
+	Completing          *Completing // a COMPLETE that waits for the checks to be repeated
+	CompletionsSentBack int         // how often one was sent back because of them
+	Merges              input.IsolationState
+	WaitingQuestions    []HandoffAsked // questions to a predecessor that is being restarted
+}
+
+// Proof counts the results of checks.
+type Proof struct {
+	Agent                string
+	Passed, Failed, Open int
+	Doubted              bool // the Arbiter was told that it completes despite failed ones
+}
+
+// HandoffAsked is a side question that waits until the agent it is for is running again.
+type HandoffAsked struct {
+	Call     string // of ask_predecessor
+	By       string // the agent that asked
+	Of       string
+	Question string
+}
+
+// Handover is a document that is being processed, between its author and its readers. Meanwhile the supervisor
+// runs its checks. If the author can no longer write it, the supervisor does.
+type Handover struct {
+	Serial   int             // identifies it among all of the run
+	Agent    bridge.AgentRef // the agent whose work it is about
+	Kind     HandoffKind
+	Message  string                  // is sent with it
+	Why      string                  // why the supervisor generates it; empty: the author gave it
+	Document *verdict.Document       // nil until it is generated
+	Receipts []verdict.Receipt       // of its checks so far
+	Request  string                  // the running check, as a permission request
+	Taken    bool                    // a successor was spawned meanwhile
+	Authors  []bridge.AgentRef       `json:",omitempty"` // of KindRepeated: the author of each check
+	Merged   *input.IsolationOutcome `json:",omitempty"` // of KindDone, of an author with a directory of its own
+}
+
+// HandoffKind says what happens to a document.
+type HandoffKind string
+
+const (
+	KindDone           HandoffKind = "done"    // to the Arbiter, with the Orchestrator's `done`
+	KindHandoff        HandoffKind = "handoff" // to the Arbiter, and to the next Orchestrator spawned
+	KindGone           HandoffKind = "gone"    // the same, for an agent that can answer no more
+	KindReleased       HandoffKind = "left"    // into the work log: the agent was released before its work was done
+	KindKilled         HandoffKind = "killed"  // to the Arbiter: the human ended it
+	HandoffKindRenewal HandoffKind = "renew"   // from one Arbiter to the next
+	KindAccept         HandoffKind = "accept"  // has no reader: the commands of acceptance criteria, before COMPLETE
+	KindRepeated       HandoffKind = "final"   // has no reader: the checks of all documents, repeated before COMPLETE
+)
+
+// Completing is a COMPLETE whose checks are being repeated.
+type Completing struct {
+	Ruling verdict.Arbiter
+	Asked  string // the open question to the human when it was decided; empty: none
+	Waits  bool   // the checks are repeated once the file changes of the last turns are recorded
+}
+
+// Proved is a check of a document of the task, with its last result.
+type Proved struct {
+	Author   bridge.AgentRef
+	Mode     string
+	Check    verdict.Check
+	Files    []string `json:",omitempty"` // that the document names, below the top of the work tree; MaxFiles at most
+	Receipt  verdict.Receipt
+	Changed  string `json:",omitempty"` // of one that failed when repeated: says who changed its files last
+	Held     bool   // it has passed once
+	Reported bool   // it failed, and the decider was told since the last document
+}
+
+// Broken reports whether it held once and no longer does.
+func (p *Proved) Broken() bool { return p.Held && p.Receipt.Result == verdict.CheckFailed }
+
+// NextPredecessor is the agent whose document the next Orchestrator receives; empty: none.
+func (s *HandoffState) NextPredecessor() string {
+	if len(s.SuccessorQueue) == 0 {
+		return ""
+	}
+	return s.SuccessorQueue[0]
+}
+
+// AwaitsSuccessor reports whether an agent's document is kept for an Orchestrator that will be spawned: only
+// so many of the queue are kept.
+func (s *HandoffState) AwaitsSuccessor(id string) bool {
+	at := slices.Index(s.SuccessorQueue, id)
+	return at == 0 || at > 0 && at < RecordsKept
+}
+
+// Overtakes reports whether an earlier document of the same author is still being processed.
+func (s *HandoffState) Overtakes(h *Handover) bool {
+	return slices.ContainsFunc(s.Documents, func(x Handover) bool {
+		return x.Agent.ID == h.Agent.ID && x.Serial < h.Serial
+	})
+}
+
+// QueueForSuccessor queues a document for the next Orchestrator that is spawned, after those that wait
+// already: the Arbiter reads about them in the same order.
+func (s *HandoffState) QueueForSuccessor(h Handover) {
+	if id := h.Agent.ID; !h.Taken && !slices.Contains(s.SuccessorQueue, id) {
+		s.SuccessorQueue = append(slices.Clip(s.SuccessorQueue), id)
+	}
+}
+
+// LeaveSuccessorQueue removes an agent from the queue: its successor was spawned, or is no longer wanted.
+func (s *HandoffState) LeaveSuccessorQueue(id string) {
+	s.Documents = slices.Clone(s.Documents)
+	for i := range s.Documents {
+		s.Documents[i].Taken = s.Documents[i].Taken || s.Documents[i].Agent.ID == id
+	}
+	s.SuccessorQueue = slices.DeleteFunc(slices.Clone(s.SuccessorQueue), func(x string) bool { return x == id })
+}
+
+// RemoveFromSuccessorQueue removes an agent from the queue, because the agent is forgotten.
+func (s *HandoffState) RemoveFromSuccessorQueue(id string) {
+	if slices.Contains(s.SuccessorQueue, id) {
+		s.SuccessorQueue = slices.DeleteFunc(slices.Clone(s.SuccessorQueue), func(x string) bool { return x == id })
+	}
+}
+
+// CancelSuccession removes an agent that is restarted from the queue, and returns the serials of the documents
+// that were being processed because it was gone.
+func (s *HandoffState) CancelSuccession(id string) (dropped []int) {
+	s.LeaveSuccessorQueue(id)
+	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(h Handover) bool {
+		gone := h.Agent.ID == id && h.Kind == KindGone
+		if gone {
+			dropped = append(dropped, h.Serial)
+		}
+		return gone
+	})
+	return dropped
+}

@@ -1,0 +1,570 @@
+package input
+
+// This part of the package computes which files a run has changed, and which agents changed them.
+//
+// The files are recorded as snapshots: one when the run starts, one after each turn of an agent, one at the
+// end. The difference between two of them was made by the agents whose tools ran in between. An agent is known
+// to have changed a file if its editing tools named it, or if no other agent's tools ran; otherwise it may
+// have. If two active agents are known to have changed the same file, that is an overlap.
+//
+// The package does no I/O. Its effect [ChangeRecord] requests a snapshot, one at a time; its result comes back as
+// [ChangeRecorded].
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// maxNamed bounds the files that a LastChange names.
+const maxNamed = 3
+
+// LastChange is the last change of some files. It is zero if it is not known.
+type LastChange struct {
+	Agent string
+	Files []string // that it changed last, the newest change first
+}
+
+// ChangeForeign is a file that a merge wrote into the directory that agents share: the next snapshot shows it, but
+// none of these agents has changed it.
+type ChangeForeign struct {
+	Path   string
+	Serial int // of the last Record before the merge was known
+}
+
+// LastChange returns the last change of the files for which fits returns true.
+func (s *ChangeState) LastChange(fits func(ChangeFile) bool) LastChange {
+	if s.Pending() || len(s.Files) >= changeMaxFiles { // there may be a later one
+		return LastChange{}
+	}
+	files := slices.DeleteFunc(slices.Clone(s.Files), func(f ChangeFile) bool { return f.Changed == 0 || !fits(f) })
+	slices.SortStableFunc(files, func(a, b ChangeFile) int { return cmp.Compare(b.Changed, a.Changed) })
+	var last LastChange
+	for _, f := range files {
+		if f.LastBy != files[0].LastBy || f.LastBy == "" || len(last.Files) == maxNamed {
+			break
+		}
+		last.Agent, last.Files = f.LastBy, append(last.Files, f.Path)
+	}
+	return last
+}
+
+// Merged records that the work of an agent with its own directory is now where the run delivers it. An empty
+// agent is unknown. shared: the files were written into the shared directory.
+func (s *ChangeState) Merged(agent string, files []string, shared bool) {
+	s.Changed++
+	for _, p := range files {
+		s.edit(p, func(f *ChangeFile) { f.LastBy, f.Changed = agent, s.Changed })
+		if shared && len(s.Foreign) < changeMaxFiles {
+			s.Foreign = append(slices.Clip(s.Foreign), ChangeForeign{p, s.Serial})
+		}
+	}
+}
+
+// takeForeign returns which files of a snapshot of the shared directory a merge wrote. It forgets files that no
+// later snapshot can show.
+func (s *ChangeState) takeForeign(serial int, paths []string) map[string]bool {
+	seen := map[string]bool{}
+	for _, f := range s.Foreign {
+		if slices.Contains(paths, f.Path) {
+			seen[f.Path] = true
+		}
+	}
+	s.Foreign = slices.DeleteFunc(slices.Clone(s.Foreign), func(f ChangeForeign) bool {
+		return seen[f.Path] || f.Serial < serial
+	})
+	return seen
+}
+
+// ChangeOutcome is what a snapshot showed.
+type ChangeOutcome struct {
+	Overlaps []contract.Overlap // found by it, for the agents and the Arbiter
+	Final    bool               // it was the run's last
+	Judge    bool               // it was requested to judge the work
+	Tree     string             // of Judge; empty: it could not be taken
+}
+
+// Recorded handles a snapshot's result. It emits `changes` and `overlap`, and requests the next snapshot. A
+// result that nothing waits for is dropped.
+func (s *ChangeState) Recorded(out *effect.Collector, w runconfig.Workspace, r ChangeRecorded) ChangeOutcome {
+	if len(s.Queue) == 0 || s.Queue[0].Request != r.Serial {
+		return ChangeOutcome{}
+	}
+	turn := s.Queue[0]
+	s.Queue = slices.Clone(s.Queue[1:])
+	for _, id := range s.Active { // agents that began meanwhile may have changed files before the snapshot was taken
+		if id != turn.Agent && turn.Top == "" {
+			turn.Others = union(turn.Others, []string{id})
+		}
+	}
+	o := ChangeOutcome{Final: turn.last(), Judge: turn.Judge, Tree: r.Tree}
+	s.reportLeft(out, r.Left)
+	switch {
+	case r.Failed != "":
+		if !s.Failed {
+			out.Emit(contract.Supervisor, contract.Notice{Text: "the files could not be recorded: " + r.Failed})
+		}
+		s.Failed = true
+	case o.Final:
+		s.Failed, s.Total = false, r.Total
+	case o.Judge: // the changes are not attributed yet
+		s.Failed = false
+	default:
+		s.Failed = false
+		if turn.Top == "" {
+			s.Last = r.Commit
+		}
+		s.attribute(turn, r.Serial, r.Paths)
+		s.date(r.Paths, out.Now)
+		o.Overlaps = s.overlaps(turn, r.Paths)
+		s.report(out, turn, r)
+		for _, overlap := range o.Overlaps {
+			out.Emit(contract.Supervisor, overlap)
+		}
+	}
+	s.ask(out, w)
+	return o
+}
+
+// reportLeft reports files that a snapshot does not contain, each once.
+func (s *ChangeState) reportLeft(out *effect.Collector, left []string) {
+	known := func(text string) bool { return slices.Contains(s.Left, text) }
+	left = slices.DeleteFunc(slices.Clone(left), known)
+	if len(left) == 0 || len(s.Left) >= maxLeft {
+		return
+	}
+	s.Left = append(slices.Clip(s.Left), left...)
+	out.Emit(contract.Supervisor, contract.Notice{Text: "not recorded, so that diff, undo and merges leave it alone: " +
+		strings.Join(left, "; ")})
+}
+
+// date records when a snapshot showed a change of files.
+func (s *ChangeState) date(paths []string, at time.Time) {
+	for _, p := range paths {
+		if _, known := s.find(p); known {
+			s.edit(p, func(f *ChangeFile) { f.At = at })
+		}
+	}
+}
+
+// attribute records who changed the files of a snapshot.
+func (s *ChangeState) attribute(t ChangeTurn, serial int, paths []string) {
+	touched, foreign := map[string][]string{}, map[string]bool{}
+	if t.Top == "" {
+		foreign = s.takeForeign(serial, paths)
+	}
+	s.Changed++
+	for _, p := range paths {
+		by := t.Agent
+		switch named := slices.Contains(t.Named, p); {
+		case foreign[p] && !named:
+		case named || len(t.Others) == 0:
+			if foreign[p] { // a merge wrote it, too: before or after
+				by = ""
+			}
+			s.edit(p, func(f *ChangeFile) {
+				f.Known, f.Maybe = union(f.Known, []string{t.Agent}), union(f.Maybe, t.Others)
+				f.changed(t, by, s.Changed)
+			})
+			touched[t.Agent] = append(touched[t.Agent], p)
+		default:
+			candidates := union(t.Others, []string{t.Agent})
+			s.edit(p, func(f *ChangeFile) {
+				f.Maybe = union(f.Maybe, candidates)
+				f.changed(t, "", s.Changed)
+			})
+			for _, id := range candidates {
+				touched[id] = append(touched[id], p)
+			}
+		}
+	}
+	for _, p := range t.Named { // a snapshot of another agent's turn may have shown it first
+		if f, ok := s.File(p); ok && slices.Contains(f.Maybe, t.Agent) && !slices.Contains(paths, p) {
+			s.edit(p, func(f *ChangeFile) {
+				f.Known = union(f.Known, []string{t.Agent})
+				if f.LastBy != t.Agent {
+					f.changed(t, "", s.Changed)
+				}
+			})
+		}
+	}
+	for id, files := range touched {
+		m := s.mark(id)
+		m.Touched = union(m.Touched, files)
+		if len(m.Touched) > changeMaxFiles {
+			m.Touched = m.Touched[:changeMaxFiles]
+		}
+		s.setMark(m)
+	}
+	slices.SortFunc(s.Marks, func(a, b ChangeMark) int { return strings.Compare(a.Agent, b.Agent) })
+}
+
+// changed records the last change of a file. Work in an agent's own directory is not delivered yet.
+func (f *ChangeFile) changed(t ChangeTurn, by string, when int) {
+	if t.Top == "" {
+		f.LastBy, f.Changed = by, when
+	}
+}
+
+// File returns what is known about a file.
+func (s *ChangeState) File(p string) (ChangeFile, bool) {
+	i, ok := s.find(p)
+	if !ok {
+		return ChangeFile{}, false
+	}
+	return s.Files[i], true
+}
+
+func (s *ChangeState) find(p string) (int, bool) {
+	return slices.BinarySearchFunc(s.Files, p, func(f ChangeFile, p string) int { return strings.Compare(f.Path, p) })
+}
+
+// edit changes the record of a file, in a copy.
+func (s *ChangeState) edit(p string, change func(*ChangeFile)) {
+	i, ok := s.find(p)
+	if !ok && len(s.Files) >= changeMaxFiles {
+		return
+	}
+	files := slices.Clone(s.Files)
+	if !ok {
+		files = slices.Insert(files, i, ChangeFile{Path: p})
+	}
+	change(&files[i])
+	s.Files = files
+}
+
+// overlaps finds the files of a turn that another agent, alive at that time, is also known to have changed.
+func (s *ChangeState) overlaps(t ChangeTurn, paths []string) []contract.Overlap {
+	var found []contract.Overlap
+	for _, p := range union(paths, t.Named) {
+		f, ok := s.File(p)
+		if !ok || !slices.Contains(f.Known, t.Agent) {
+			continue
+		}
+		gone := func(id string) bool { return !slices.Contains(t.Alive, id) }
+		living := slices.DeleteFunc(slices.Clone(f.Known), gone)
+		if len(living) < 2 || slices.Equal(living, f.Reported) {
+			continue
+		}
+		s.edit(p, func(f *ChangeFile) { f.Reported = living })
+		found = append(found, contract.Overlap{Path: p, Agents: living})
+	}
+	return found
+}
+
+// report emits what a turn changed; the changes of the agent's next turn begin here.
+func (s *ChangeState) report(out *effect.Collector, t ChangeTurn, r ChangeRecorded) {
+	m := s.mark(t.Agent)
+	e := contract.Changes{Files: []contract.FileChange{}}
+	for _, c := range r.Files {
+		f, _ := s.File(c.Path)
+		old := c.Old != "" && slices.Contains(m.Touched, c.Old)
+		if !old && !slices.Contains(m.Touched, c.Path) && !slices.Contains(t.Named, c.Path) {
+			continue
+		}
+		if len(e.Files) == maxShown {
+			e.More++
+			continue
+		}
+		c.Agents = union(f.Known, nil)
+		switch {
+		case t.Top != "":
+			c.Agents = []string{t.Agent}
+		case len(c.Agents) == 0:
+			c.Agents = union(f.Maybe, nil)
+		}
+		e.Files = append(e.Files, c)
+	}
+	s.setMark(ChangeMark{Agent: t.Agent, Commit: r.Commit})
+	slices.SortFunc(s.Marks, func(a, b ChangeMark) int { return strings.Compare(a.Agent, b.Agent) })
+	if len(e.Files) > 0 {
+		out.Emit(t.Agent, e)
+	}
+}
+
+// maxReverts bounds the reverts that are requested and not done yet.
+const maxReverts = 16
+
+// Revert requests to revert one change of the run → Reverted. It can be repeated after a crash.
+type Revert struct {
+	Serial int
+	Ref    string `json:",omitempty"` // of the command that requested it
+	Path   string // relative to the top of the work tree
+	Seen   string `json:",omitempty"` // object of the contents that it applies to; empty: any
+	Hunk   string `json:",omitempty"` // "-12,3 +12,5"; empty: all of the file
+}
+
+// Effect implements [effect.Effect].
+func (Revert) Effect() {}
+
+// ChangeReverted is what happened to a [Revert].
+type ChangeReverted struct {
+	Serial  int
+	Refused string `json:",omitempty"` // why nothing was changed
+}
+
+// AskRevert requests to revert a change, and reports whether one more was possible.
+func (s *ChangeState) AskRevert(out *effect.Collector, r Revert) bool {
+	if len(s.Reverts) >= maxReverts {
+		return false
+	}
+	s.RevertSerial++
+	r.Serial = s.RevertSerial
+	s.Reverts = append(slices.Clip(s.Reverts), r)
+	out.Do(r)
+	return true
+}
+
+// Reverted handles the result of a revert. The file's last change then has no known agent. ok is false if
+// nothing waits for the result.
+func (s *ChangeState) Reverted(r ChangeReverted) (asked Revert, ok bool) {
+	i := slices.IndexFunc(s.Reverts, func(a Revert) bool { return a.Serial == r.Serial })
+	if i < 0 {
+		return Revert{}, false
+	}
+	asked = s.Reverts[i]
+	s.Reverts = slices.Delete(slices.Clone(s.Reverts), i, i+1)
+	if r.Refused == "" {
+		s.RevertsDone++
+		s.Merged("", []string{asked.Path}, true)
+	}
+	return asked, true
+}
+
+// AgainReverts repeats the requests of a process that has ended.
+func (s *ChangeState) AgainReverts(out *effect.Collector) {
+	for _, r := range s.Reverts {
+		out.Do(r)
+	}
+}
+
+// Bounds of what is kept and reported.
+const (
+	changeMaxFiles = 4000 // whose authors are recorded; overlaps in further files are not noticed
+	MaxPaths       = 2000 // of one Recorded
+	MaxLeft        = 20   // of one Recorded
+	maxLeft        = 200  // that are reported
+	maxShown       = 200  // of one event
+	maxQueued      = 64   // turns that wait for a snapshot; further ones share the last
+)
+
+// ChangeState is what a run knows about its files.
+type ChangeState struct {
+	Last    string          // commit of the last snapshot; empty: the base
+	Serial  int             // of the last Record; 0: none
+	Queue   []ChangeTurn    // turns whose changes are not recorded yet, oldest first; the first one is being recorded
+	Active  []string        // agents that used tools since the last snapshot was requested
+	Files   []ChangeFile    // that agents changed, by path
+	Marks   []ChangeMark    // of agents
+	Foreign []ChangeForeign // by merges into the shared directory, not seen in a snapshot yet
+	Changed int             // counts the recorded changes of files
+	Failed  bool            // the last snapshot could not be taken, which was reported
+	Left    []string        // files that could not be recorded, which was reported
+	Total   *contract.ResultChanges
+	Undoing
+}
+
+// Undoing is what a human wants reverted.
+type Undoing struct {
+	Reverts      []Revert `json:",omitempty"` // that are requested, oldest first
+	RevertSerial int      `json:",omitempty"` // of the last Revert; 0: none
+	RevertsDone  int      `json:",omitempty"`
+}
+
+// ChangeTurn is a turn that ended. Without an Agent it requests a snapshot that is not compared with another: to
+// judge the run's work, or the run's last one.
+type ChangeTurn struct {
+	Agent   string
+	Top     string   // of the agent's own directory; empty: it shares the run's
+	Judge   bool     // the tree is wanted
+	Named   []string // files that its editing tools wrote, relative to the work tree
+	Alive   []string // agents that could write at that time
+	Others  []string // other agents that used tools meanwhile
+	Keep    string   // an additional name for the snapshot; may be empty
+	Request int      // the serial of its Record; 0: not requested yet
+}
+
+// last reports whether the run's last snapshot is requested.
+func (t ChangeTurn) last() bool { return t.Agent == "" && !t.Judge }
+
+// ChangeFile is a changed file and who changed it.
+type ChangeFile struct {
+	Path     string
+	Known    []string // agents that changed it
+	Maybe    []string // agents whose tools ran when it changed
+	Reported []string // agents whose overlap was reported
+
+	LastBy  string // the agent known to have changed it last; empty: not known
+	Changed int    // when: State.Changed then; 0: it never was, where the run delivers it
+
+	At time.Time `json:",omitzero"` // of the last snapshot that showed a change of it
+}
+
+// ChangeMark is where the changes of an agent's present turn begin.
+type ChangeMark struct {
+	Agent   string
+	Commit  string
+	Touched []string // files that it may have changed since
+}
+
+// ChangeRecord requests a snapshot → Recorded.
+type ChangeRecord struct {
+	Serial int
+	Own    string // agent whose own directory is recorded; empty: the run's
+	Branch bool   // the files of the run branch are wanted, not those of a directory
+	Base   string // commit of the first snapshot
+	Last   string // commit of the last snapshot; of an own directory, empty before the first
+	Since  string // commit at which the changes of this turn begin; likewise
+	Keep   string // an additional name of the snapshot; may be empty
+	Tree   bool   // nothing else is wanted
+	Final  bool   // the last one: Recorded.Total is wanted
+}
+
+// Effect implements [effect.Effect].
+func (ChangeRecord) Effect() {}
+
+// ChangeRecorded is the result of a [ChangeRecord].
+type ChangeRecorded struct {
+	Serial int
+	Commit string                  `json:",omitempty"`
+	Tree   string                  `json:",omitempty"`
+	Paths  []string                `json:",omitempty"` // that differ from Last; MaxPaths at most
+	Files  []contract.FileChange   `json:",omitempty"` // that differ from Since, without agents; MaxPaths at most
+	Total  *contract.ResultChanges `json:",omitempty"` // since Base
+	Left   []string                `json:",omitempty"` // files that it lacks, as git reports them; MaxLeft at most
+	Failed string                  `json:",omitempty"` // why there is no snapshot
+}
+
+// Acts records that an agent uses a tool that may write files.
+func (s *ChangeState) Acts(agent string) {
+	if !slices.Contains(s.Active, agent) {
+		s.Active = append(slices.Clip(s.Active), agent)
+	}
+}
+
+// TurnEnded requests a snapshot after a turn, whose Named are absolute paths. working are the agents whose
+// tools run.
+func (s *ChangeState) TurnEnded(out *effect.Collector, w runconfig.Workspace, t ChangeTurn, working []string) {
+	if !w.Enabled() {
+		return
+	}
+	named := t.Named
+	t.Named = nil
+	for _, file := range named {
+		if rel := runconfig.Relative(cmp.Or(t.Top, w.Root), file); rel != "" && !slices.Contains(t.Named, rel) {
+			t.Named = append(t.Named, rel)
+		}
+	}
+	if t.Top != "" { // no other agent works there
+		s.queue(out, w, t)
+		return
+	}
+	for _, other := range s.Active {
+		if other != t.Agent {
+			t.Others = append(t.Others, other)
+		}
+	}
+	s.Active = slices.Clone(working)
+	s.queue(out, w, t)
+}
+
+// Judge requests the tree to judge, after the snapshots that are requested already, and reports whether there
+// will be one.
+func (s *ChangeState) Judge(out *effect.Collector, w runconfig.Workspace) bool {
+	if w.Enabled() {
+		s.queue(out, w, ChangeTurn{Judge: true})
+	}
+	return w.Enabled()
+}
+
+// Finish requests the run's last snapshot, after those that are requested already, and reports whether there
+// will be one.
+func (s *ChangeState) Finish(out *effect.Collector, w runconfig.Workspace) bool {
+	if !w.Enabled() {
+		return false
+	}
+	s.Total = nil
+	s.queue(out, w, ChangeTurn{})
+	return true
+}
+
+// Pending reports whether changes of a turn are not attributed yet.
+func (s *ChangeState) Pending() bool {
+	return slices.ContainsFunc(s.Queue, func(t ChangeTurn) bool { return t.Agent != "" })
+}
+
+// Again repeats the requests of a process that has ended.
+func (s *ChangeState) Again(out *effect.Collector, w runconfig.Workspace) {
+	if len(s.Queue) == 0 || !w.Enabled() {
+		s.Queue = nil
+		return
+	}
+	s.Queue = slices.DeleteFunc(slices.Clone(s.Queue), func(t ChangeTurn) bool { return t.last() })
+	s.ask(out, w)
+}
+
+func (s *ChangeState) queue(out *effect.Collector, w runconfig.Workspace, t ChangeTurn) {
+	if n := len(s.Queue); n >= maxQueued && t.Agent != "" && t.Top == s.Queue[n-1].Top {
+		last := s.Queue[n-1]
+		last.Others = union(last.Others, append([]string{t.Agent}, t.Others...))
+		s.Queue = append(slices.Clone(s.Queue[:n-1]), last)
+		return
+	}
+	s.Queue = append(slices.Clip(s.Queue), t)
+	if len(s.Queue) == 1 {
+		s.ask(out, w)
+	}
+}
+
+// ask requests the snapshot of the first turn in the queue.
+func (s *ChangeState) ask(out *effect.Collector, w runconfig.Workspace) {
+	if len(s.Queue) == 0 {
+		return
+	}
+	s.Serial++
+	s.Queue = slices.Clone(s.Queue)
+	s.Queue[0].Request = s.Serial
+	t := s.Queue[0]
+	r := ChangeRecord{Serial: s.Serial, Base: w.Base, Keep: t.Keep, Tree: t.Judge, Final: t.last()}
+	r.Last, r.Since = cmp.Or(s.Last, w.Base), cmp.Or(s.mark(t.Agent).Commit, w.Base)
+	if t.Top != "" {
+		r.Own, r.Since = t.Agent, s.mark(t.Agent).Commit
+		r.Last = r.Since
+	}
+	r.Branch = t.Agent == "" && w.Isolated()
+	out.Do(r)
+}
+
+// mark is the mark of an agent, by value.
+func (s *ChangeState) mark(agent string) ChangeMark {
+	for _, m := range s.Marks {
+		if m.Agent == agent {
+			return m
+		}
+	}
+	return ChangeMark{Agent: agent}
+}
+
+func (s *ChangeState) setMark(m ChangeMark) {
+	marks := slices.DeleteFunc(slices.Clone(s.Marks), func(old ChangeMark) bool { return old.Agent == m.Agent })
+	s.Marks = append(marks, m)
+}
+
+// Forget drops what is known about an agent that has ended.
+func (s *ChangeState) Forget(agent string) {
+	s.Marks = slices.DeleteFunc(slices.Clone(s.Marks), func(m ChangeMark) bool { return m.Agent == agent })
+	s.Active = slices.DeleteFunc(slices.Clone(s.Active), func(id string) bool { return id == agent })
+}
+
+// union is a sorted set of both.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}

@@ -1,0 +1,585 @@
+package runconfig
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func at(d time.Duration) time.Time { return noon.Add(d) }
+
+// was is an attempt of orch-1 that ended ago before noon and was started again after the delay; a negative
+// delay means that it was not.
+func was(c RestartClass, ago, delay time.Duration) RestartAttempt {
+	a := RestartAttempt{Agent: "orch-1", Class: c, At: at(-ago)}
+	if delay >= 0 {
+		a.StartAt = a.At.Add(delay)
+	}
+	return a
+}
+
+// others are attempts of as many other agents, due at noon plus the delay.
+func others(n int, c RestartClass, delay time.Duration) RestartHistory {
+	var h RestartHistory
+	for i := range n {
+		h = append(h, RestartAttempt{Agent: "orch-" + string(rune('a'+i)), Class: c, At: noon, StartAt: at(delay)})
+	}
+	return h
+}
+
+func TestDecide(t *testing.T) {
+	const s, m = time.Second, time.Minute
+	never := func(p *RestartPolicy) { p.WaitForLimits = false }
+	for _, tt := range []struct {
+		name     string
+		history  RestartHistory
+		exit     RestartExit
+		policy   func(*RestartPolicy)
+		action   RestartAction
+		min, max time.Duration // of the delay
+		attempt  int
+		reason   string // part of it
+	}{
+		{name: "first crash", exit: RestartExit{Class: RestartCrash, Reason: "signal: killed"}, action: RestartSession,
+			max: s, attempt: 1,
+			reason: "ended unasked (signal: killed), failure 1 of 5"},
+		{name: "hung", exit: RestartExit{Class: RestartHung}, action: RestartSession, max: s, attempt: 1,
+			reason: "no sign of life"},
+		{name: "resource", exit: RestartExit{Class: RestartResource, Reason: "2.1 GB"}, action: RestartSession, max: s,
+			attempt: 1,
+			reason:  "over its limits (2.1 GB)"},
+		{name: "unknown class", exit: RestartExit{Class: "new"}, action: RestartSession, max: s, attempt: 1},
+		{name: "fourth crash", history: RestartHistory{was(RestartCrash, 30*s, s), was(RestartHung, 20*s, s),
+			was(RestartResource, 10*s, s)},
+			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: 8 * s, attempt: 4, reason: "failure 4 of 5"},
+		{name: "fifth within a minute", history: RestartHistory{was(RestartCrash, 59*s, 0), was(RestartCrash, 30*s, s),
+			was(RestartHung, 20*s, s),
+			was(RestartResource, 10*s, s)}, exit: RestartExit{Class: RestartCrash, Reason: "exit 1"}, action: RestartPark,
+			attempt: 5,
+			reason:  "parked: 5 failures in 1m0s: exit 1"},
+		{name: "fifth, the first a minute ago",
+			history: RestartHistory{was(RestartCrash, 60*s, 0), was(RestartCrash, 30*s, s), was(RestartHung, 20*s, s),
+				was(RestartResource, 10*s, s)},
+			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: 16 * s, attempt: 5},
+		{name: "crashes of others do not count", history: others(10, RestartCrash, -m),
+			exit:   RestartExit{Class: RestartCrash},
+			action: RestartSession, max: s, attempt: 1},
+		{name: "a long run forgets", history: RestartHistory{was(RestartCrash, 9*m, s), was(RestartCrash, 8*m, s),
+			was(RestartCrash, 7*m, s)},
+			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: s, attempt: 1},
+		{name: "a short run does not", history: RestartHistory{was(RestartCrash, 9*m, s), was(RestartCrash, 6*m, s),
+			was(RestartCrash, 3*m, s)},
+			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: 8 * s, attempt: 4},
+		{name: "slow failures in a row", history: slowly(19), exit: RestartExit{Class: RestartCrash}, action: RestartPark,
+			attempt: 20,
+			reason:  "parked: 20 failures in a row"},
+		{name: "backoff is capped", history: slowly(18), exit: RestartExit{Class: RestartCrash}, action: RestartSession,
+			max:     5 * m,
+			attempt: 19},
+
+		{name: "could not start", exit: RestartExit{Class: CouldNotStart, Reason: "exit 3"}, action: RestartPark, attempt: 1,
+			reason: "parked: could not start: exit 3"},
+		{name: "user stop", exit: RestartExit{Class: UserStop}, action: RestartNone, reason: "stopped on request"},
+		{name: "user stop in a storm", history: RestartHistory{was(RestartCrash, 4*s, 0), was(RestartCrash, 3*s, 0),
+			was(RestartCrash, 2*s, 0),
+			was(RestartCrash, s, 0)}, exit: RestartExit{Class: UserStop}, action: RestartNone},
+		{name: "auth", exit: RestartExit{Class: RestartAuth}, action: RestartPark, attempt: 1,
+			reason: "parked: not logged in"},
+
+		{name: "invalid resume", exit: RestartExit{Class: InvalidResume}, action: RestartFresh, attempt: 1,
+			reason: "begun afresh"},
+		{name: "invalid resume again", history: RestartHistory{was(InvalidResume, m, 0)},
+			exit:   RestartExit{Class: InvalidResume},
+			action: RestartPark, attempt: 2, reason: "parked: resume refused again"},
+		{name: "invalid resume again after a crash", history: RestartHistory{was(InvalidResume, m, 0), was(RestartCrash,
+			30*s, s)},
+			exit: RestartExit{Class: InvalidResume}, action: RestartPark, attempt: 2},
+		{name: "invalid resume after a long run", history: RestartHistory{was(InvalidResume, 6*m, 0)},
+			exit: RestartExit{Class: InvalidResume}, action: RestartFresh, attempt: 1},
+
+		{name: "overload", exit: RestartExit{Class: RestartOverload}, action: RestartWait, min: 5 * s, max: 10 * s,
+			attempt: 1,
+			reason:  "the API is overloaded"},
+		{name: "overload, third", history: RestartHistory{was(RestartOverload, m, 10*s), was(RestartOverload, 30*s, 20*s)},
+			exit: RestartExit{Class: RestartOverload}, action: RestartWait, min: 20 * s, max: 40 * s, attempt: 3},
+		{name: "overload just before the horizon",
+			history: RestartHistory{was(RestartOverload, 10*m-s, 5*m), was(RestartOverload, 2*m, 10*s)},
+			exit:    RestartExit{Class: RestartOverload},
+			action:  RestartWait, min: 20 * s, max: 40 * s, attempt: 3},
+		{name: "overload beyond the horizon", history: RestartHistory{was(RestartOverload, 10*m, 6*m), was(RestartOverload,
+			2*m, 10*s)},
+			exit: RestartExit{Class: RestartOverload}, action: RestartPark, attempt: 3, reason: "still overloaded after 10m"},
+		{name: "overload is not a crash",
+			history: RestartHistory{was(RestartOverload, 50*s, s), was(RestartOverload, 40*s, s), was(RestartOverload, 30*s, s),
+				was(RestartOverload, 20*s, s)}, exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: s, attempt: 1},
+
+		{name: "limit with reset", exit: RestartExit{Class: UsageLimit, ResetsAt: at(3 * time.Hour)}, action: RestartWait,
+			min: 3 * time.Hour, max: 3*time.Hour + 15*s, attempt: 1, reason: "usage limit, resets at 15:00 UTC"},
+		{name: "limit with reset in a moment", exit: RestartExit{Class: UsageLimit, ResetsAt: at(1)}, action: RestartWait,
+			max: 15*s + 1, attempt: 1},
+		{name: "limit with reset at the edge", exit: RestartExit{Class: UsageLimit, ResetsAt: at(6 * time.Hour)},
+			action: RestartWait,
+			min:    6 * time.Hour, max: 6 * time.Hour, attempt: 1},
+		{name: "limit with reset too late", exit: RestartExit{Class: UsageLimit, ResetsAt: at(6*time.Hour + 1)},
+			action:  RestartPark,
+			attempt: 1, reason: "parked: usage limit, resets at 18:00 UTC"},
+		{name: "limit nine days ahead", exit: RestartExit{Class: UsageLimit, ResetsAt: at(9 * 24 * time.Hour)},
+			action:  RestartPark,
+			attempt: 1, reason: "resets at 2026-11-30 12:00 UTC"},
+		{name: "limit, reset absurd",
+			exit: RestartExit{Class: UsageLimit, ResetsAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, action: RestartPark,
+			attempt: 1},
+		{name: "limit, reset in the past", exit: RestartExit{Class: UsageLimit, ResetsAt: at(-time.Hour)},
+			action: RestartWait,
+			min:    5 * s, max: 20 * s, attempt: 1},
+		{name: "limit, reset in the past again", history: RestartHistory{was(UsageLimit, m, 10*s)},
+			exit: RestartExit{Class: UsageLimit, ResetsAt: at(-time.Hour)}, action: RestartWait, min: 10 * m, max: 10*m + 15*s,
+			attempt: 2},
+		{name: "limit unknown", exit: RestartExit{Class: UsageLimit}, action: RestartWait, min: 5 * m, max: 5*m + 15*s,
+			attempt: 1,
+			reason:  "usage limit"},
+		{name: "limit unknown, third", history: RestartHistory{was(UsageLimit, 16*m, 5*m), was(UsageLimit, 11*m, 10*m)},
+			exit: RestartExit{Class: UsageLimit}, action: RestartWait, min: 20 * m, max: 20*m + 15*s, attempt: 3},
+		{name: "limit unknown, waited enough",
+			history: RestartHistory{was(UsageLimit, 5*time.Hour, 2*time.Hour), was(UsageLimit, 3*time.Hour, 3*time.Hour)},
+			exit:    RestartExit{Class: UsageLimit}, policy: func(p *RestartPolicy) { p.LimitBase = 16 * m },
+			action:  RestartPark,
+			attempt: 3, reason: "usage limit for 5h0m"},
+		{name: "limits are not waited for", exit: RestartExit{Class: UsageLimit, ResetsAt: at(m)}, policy: never,
+			action:  RestartPark,
+			attempt: 1, reason: "parked: usage limit, resets at 12:01 UTC"},
+		{name: "limit is not a crash", history: RestartHistory{was(UsageLimit, 50*s, s), was(UsageLimit, 40*s, s),
+			was(UsageLimit, 30*s, s), was(UsageLimit, 20*s, s)}, exit: RestartExit{Class: RestartCrash}, action: RestartSession,
+			max:     s,
+			attempt: 1},
+
+		{name: "limits are staggered", history: staggered(5, at(3*time.Hour)),
+			exit:   RestartExit{Class: UsageLimit, ResetsAt: at(3 * time.Hour)},
+			policy: func(p *RestartPolicy) { p.ResetJitter = 0 },
+			action: RestartWait, min: 3*time.Hour + 25*s, max: 3*time.Hour + 25*s, attempt: 1},
+		{name: "a gap among the starts is used",
+			history: append(others(1, UsageLimit, m), others(1, UsageLimit, m+10*s)...),
+			exit:    RestartExit{Class: UsageLimit, ResetsAt: at(m)}, policy: func(p *RestartPolicy) { p.ResetJitter = 0 },
+			action: RestartWait, min: m + 5*s, max: m + 5*s, attempt: 1},
+		{name: "crashes are staggered less", history: others(1, RestartCrash, 0), exit: RestartExit{Class: RestartCrash},
+			policy: func(p *RestartPolicy) { p.Base = 0 }, action: RestartSession, min: 500 * time.Millisecond,
+			max: 500 * time.Millisecond, attempt: 1},
+		{name: "too many starts are slowed down", history: RestartHistory{was(InvalidResume, 50*s, 0), was(RestartOverload,
+			40*s, 0),
+			was(RestartOverload, 30*s, 0), was(UsageLimit, 20*s, 0), was(RestartOverload, 10*s, 0)},
+			exit: RestartExit{Class: UsageLimit, ResetsAt: at(-1)}, policy: func(p *RestartPolicy) { p.Healthy = 10 * s },
+			action: RestartWait, min: 10 * s, max: 20 * s, attempt: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := DefaultRestarts()
+			if tt.policy != nil {
+				tt.policy(&p)
+			}
+			tt.exit.Agent, tt.exit.At, tt.exit.Seed = "orch-1", noon, "run"
+			d := DecideRestart(p, tt.history, tt.exit, noon)
+			if d.Action != tt.action || d.Delay < tt.min || d.Delay > tt.max || d.Attempt != tt.attempt ||
+				!strings.Contains(d.Reason, tt.reason) {
+				t.Errorf("%+v, want %s within %s to %s, attempt %d, %q", d, tt.action, tt.min, tt.max, tt.attempt,
+					tt.reason)
+			}
+			if again := DecideRestart(p, tt.history, tt.exit, noon); again != d {
+				t.Errorf("not the same twice: %+v, %+v", d, again)
+			}
+		})
+	}
+}
+
+// slowly are failures two minutes apart: neither a storm nor healthy process runs.
+func slowly(n int) RestartHistory {
+	var h RestartHistory
+	for i := n; i > 0; i-- {
+		h = append(h, was(RestartCrash, time.Duration(i)*2*time.Minute, 0))
+	}
+	return h
+}
+
+func staggered(n int, from time.Time) RestartHistory {
+	h := others(n, UsageLimit, 0)
+	for i := range h {
+		h[i].StartAt = from.Add(time.Duration(i) * 5 * time.Second)
+	}
+	return h
+}
+
+// TestJitterIsSpread: different agents with the same exits do not start at the same time, and the whole range
+// is used.
+func TestJitterIsSpread(t *testing.T) {
+	p := DefaultRestarts()
+	p.Base, p.Cap = time.Minute, time.Minute
+	var low, high int
+	for i := range 100 {
+		d := DecideRestart(p, nil, RestartExit{Agent: "orch-1", Class: RestartCrash, Seed: string(rune('a' + i))}, noon)
+		if d.Delay < 15*time.Second {
+			low++
+		}
+		if d.Delay > 45*time.Second {
+			high++
+		}
+	}
+	if low < 10 || high < 10 {
+		t.Errorf("%d of 100 in the first quarter, %d in the last", low, high)
+	}
+}
+
+// TestAuthParks: many agents lose the login at the same time; all are parked.
+func TestAuthParks(t *testing.T) {
+	p := DefaultRestarts()
+	var h RestartHistory
+	for i := range 8 {
+		now := at(time.Duration(i) * 100 * time.Millisecond)
+		e := RestartExit{Agent: "orch-" + string(rune('1'+i)), Class: RestartAuth, At: now, Reason: "401"}
+		d := DecideRestart(p, h, e, now)
+		if d.Action != RestartPark || d.Delay != 0 {
+			t.Errorf("%s: %+v", e.Agent, d)
+		}
+		h = h.Add(p, d.Entry(e, now), now)
+	}
+}
+
+// TestAllLimitedAtOnce: eight sessions reach the same limit; each is started once after the reset, five seconds
+// apart.
+func TestAllLimitedAtOnce(t *testing.T) {
+	p := DefaultRestarts()
+	reset := at(2 * time.Hour)
+	var h RestartHistory
+	var starts []time.Time
+	for i := range 8 {
+		now := at(time.Duration(i) * time.Second)
+		e := RestartExit{Agent: "orch-" + string(rune('1'+i)), Class: UsageLimit, At: now, ResetsAt: reset, Seed: "run"}
+		d := DecideRestart(p, h, e, now)
+		if d.Action != RestartWait {
+			t.Fatalf("%s: %+v", e.Agent, d)
+		}
+		a := d.Entry(e, now)
+		if a.StartAt.Before(reset) || a.StartAt.After(reset.Add(time.Minute)) {
+			t.Errorf("%s starts at %s, the reset is at %s", e.Agent, a.StartAt, reset)
+		}
+		for _, s := range starts {
+			if d := a.StartAt.Sub(s).Abs(); d < p.Stagger {
+				t.Errorf("%s starts %s beside another", e.Agent, d)
+			}
+		}
+		starts = append(starts, a.StartAt)
+		h = h.Add(p, a, now)
+	}
+}
+
+// TestClockWentBack: a history in the future gives delays as if it had happened just now, and it ages from
+// there.
+func TestClockWentBack(t *testing.T) {
+	p := DefaultRestarts()
+	for _, back := range []time.Duration{time.Second, time.Hour, 300 * 24 * time.Hour, 200 * 365 * 24 * time.Hour} {
+		t.Run(back.String(), func(t *testing.T) {
+			h := RestartHistory{was(RestartCrash, 2*time.Second, time.Second), was(RestartCrash, time.Second, time.Second)}
+			h = append(h, others(3, UsageLimit, time.Hour)...)
+			now := noon.Add(-back)
+			for _, c := range []RestartClass{RestartCrash, RestartOverload, UsageLimit, InvalidResume} {
+				d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: c, At: noon, Seed: "run"}, now)
+				if !d.Starts() || d.Delay < 0 || d.Delay > 11*time.Minute {
+					t.Errorf("%s: %+v", c, d)
+				}
+			}
+			d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now)
+			if d.Attempt != 3 {
+				t.Errorf("%+v: the failures are forgotten", d)
+			}
+			h = h.Add(p, d.Entry(RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now), now)
+			for _, a := range h {
+				if a.At.After(now) {
+					t.Errorf("still in the future: %+v", a)
+				}
+			}
+			later := now.Add(p.retention() + 2*time.Hour)
+			if h = h.Trim(p, later); len(h) != 0 {
+				t.Errorf("never forgotten: %+v", h)
+			}
+		})
+	}
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	p := DefaultRestarts()
+	var h RestartHistory
+	for i := range maxHistory + 1000 {
+		now := at(time.Duration(i) * time.Millisecond)
+		h = h.Add(p, RestartAttempt{Agent: "orch-1", Class: RestartCrash, At: now}, now)
+	}
+	if len(h) != maxHistory {
+		t.Errorf("%d attempts are kept, want %d", len(h), maxHistory)
+	}
+	if want := at((maxHistory + 999) * time.Millisecond); !h[len(h)-1].At.Equal(want) {
+		t.Errorf("the newest is lost")
+	}
+}
+
+var allClasses = slices.Sorted(maps.Keys(classes))
+
+// world simulates agents that run, end, and are started again as decided.
+type world struct {
+	t      *testing.T
+	p      RestartPolicy
+	now    time.Time
+	h      RestartHistory
+	agents []agent
+	starts []launch
+	parked int
+}
+
+type agent struct {
+	next   time.Time // of the next event; zero: parked
+	alive  bool
+	starts int
+}
+
+type launch struct {
+	agent string
+	class RestartClass
+	at    time.Time
+}
+
+func newWorld(t *testing.T, p RestartPolicy, agents int) *world {
+	w := &world{t: t, p: p, now: noon, agents: make([]agent, agents)}
+	for i := range w.agents {
+		w.agents[i].next = noon
+	}
+	return w
+}
+
+func name(i int) string { return fmt.Sprintf("orch-%d", i+1) }
+
+// step performs the next event: a start, or the end of a process. lifetime returns the process's length, ends its
+// exit. step returns false when all are parked.
+func (w *world) step(lifetime func(agent int) time.Duration, ends func(agent int) RestartExit) bool {
+	i := -1
+	for k, a := range w.agents {
+		if !a.next.IsZero() && (i < 0 || a.next.Before(w.agents[i].next)) {
+			i = k
+		}
+	}
+	if i < 0 {
+		return false
+	}
+	a := &w.agents[i]
+	w.now = a.next
+	if !a.alive {
+		a.alive, a.starts, a.next = true, a.starts+1, w.now.Add(lifetime(i))
+		return true
+	}
+	e := ends(i)
+	e.Agent, e.At, e.Seed = name(i), w.now, fmt.Sprint("run", name(i), a.starts)
+	d := DecideRestart(w.p, w.h, e, w.now)
+	w.check(e, d)
+	entry := d.Entry(e, w.now)
+	w.h = w.h.Add(w.p, entry, w.now)
+	a.alive, a.next = false, entry.StartAt
+	if d.Starts() {
+		w.starts = append(w.starts, launch{e.Agent, e.Class, entry.StartAt})
+	} else {
+		w.parked++
+	}
+	return true
+}
+
+// check checks a decision against its bounds.
+func (w *world) check(e RestartExit, d RestartDecision) {
+	limit := w.p.Cap + time.Duration(len(w.agents))*w.p.CrashStagger
+	switch {
+	case e.Class == UsageLimit:
+		limit = w.p.MaxWait
+	case e.Class == RestartOverload:
+		limit = w.p.Cap + time.Duration(len(w.agents))*w.p.Stagger*2
+	}
+	if d.Delay < 0 || d.Delay > limit || !d.Starts() && d.Delay != 0 {
+		w.t.Fatalf("%+v after %+v: the limit is %s", d, e, limit)
+	}
+	if d.Reason == "" || d.Action == "" {
+		w.t.Fatalf("%+v after %+v", d, e)
+	}
+}
+
+// intensity checks the starts of each agent against the policy's Intensity.
+func (w *world) intensity() {
+	by := map[string][]time.Time{}
+	for _, s := range w.starts {
+		by[s.agent] = append(by[s.agent], s.at)
+	}
+	for agent, at := range by {
+		for i := w.p.Intensity; i < len(at); i++ {
+			if d := at[i].Sub(at[i-w.p.Intensity]); d < w.p.Window {
+				w.t.Fatalf("%s was started %d times in %s", agent, w.p.Intensity+1, d)
+			}
+		}
+	}
+}
+
+// distance checks the distance of starts after limits against Stagger.
+func (w *world) distance() {
+	byTime := slices.Clone(w.starts)
+	slices.SortStableFunc(byTime, func(a, b launch) int { return a.at.Compare(b.at) })
+	var limit, last launch
+	for _, s := range byTime {
+		if !last.at.IsZero() && s.at.Sub(last.at) < w.p.CrashStagger {
+			w.t.Fatalf("%v follows %v too soon", s, last)
+		}
+		last = s
+		if s.class.limit() {
+			if !limit.at.IsZero() && s.at.Sub(limit.at) < w.p.Stagger {
+				w.t.Fatalf("%v follows %v too soon", s, limit)
+			}
+			limit = s
+		}
+	}
+}
+
+// TestStormIsParked: an agent that ends 100 ms after each start is started five times within a minute, and then
+// not at all.
+func TestStormIsParked(t *testing.T) {
+	w := newWorld(t, DefaultRestarts(), 1)
+	for range 2 * 20 {
+		if !w.step(func(int) time.Duration { return 100 * time.Millisecond },
+			func(int) RestartExit { return RestartExit{Class: RestartCrash} }) {
+			break
+		}
+	}
+	starts := w.agents[0].starts
+	if starts != 5 || w.parked != 1 || !w.agents[0].next.IsZero() {
+		t.Errorf("%d starts, parked %d times, next at %s; want 5 starts and one parking", starts, w.parked,
+			w.agents[0].next)
+	}
+	if d := w.now.Sub(noon); d > time.Minute {
+		t.Errorf("it took %s to see the storm", d)
+	}
+}
+
+// TestOverloadIsWaitedOut: nine overloads in a row, each noticed at once, are waited for at least ten minutes
+// before the agent is parked.
+func TestOverloadIsWaitedOut(t *testing.T) {
+	p := DefaultRestarts()
+	for i := range 50 {
+		w := newWorld(t, p, i%20+1)
+		for w.step(func(int) time.Duration { return time.Millisecond },
+			func(int) RestartExit { return RestartExit{Class: RestartOverload} }) {
+			w.intensity()
+		}
+		w.distance()
+		if d := w.now.Sub(noon); d < p.Horizon || d > p.Horizon+2*p.Cap {
+			t.Errorf("%d agents were parked after %s", len(w.agents), d)
+		}
+		for _, a := range w.agents {
+			if a.starts < 5 || a.starts > 25 {
+				t.Errorf("%d starts in %s", a.starts, w.now.Sub(noon))
+			}
+		}
+	}
+}
+
+// TestLimitsWithoutResetAreBounded: the waits in a row are MaxWait in total at most.
+func TestLimitsWithoutResetAreBounded(t *testing.T) {
+	p := DefaultRestarts()
+	w := newWorld(t, p, 3)
+	for w.step(func(int) time.Duration { return time.Second },
+		func(int) RestartExit { return RestartExit{Class: UsageLimit, ResetsAt: noon} }) {
+	}
+	w.distance()
+	if d := w.now.Sub(noon); d < p.MaxWait/3 || d > p.MaxWait {
+		t.Errorf("parked after %s", d)
+	}
+}
+
+// random simulates agents whose process lengths and ends are drawn from a seed, and checks every guarantee of
+// the package.
+func random(t *testing.T, seed uint64, steps int) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	p := DefaultRestarts()
+	w := newWorld(t, p, 1+r.IntN(20))
+	mix := []RestartClass{RestartCrash}
+	for _, i := range r.Perm(len(allClasses))[:r.IntN(len(allClasses))] {
+		mix = append(mix, allClasses[i])
+	}
+	most := time.Duration(1) << (20 + r.IntN(24)) // 1 ms … 4.9 h
+	lifetime := func(int) time.Duration { return time.Duration(r.Int64N(int64(most))) }
+	ends := func(int) RestartExit {
+		e := RestartExit{Class: mix[r.IntN(len(mix))]}
+		if e.Class == UsageLimit && r.IntN(3) > 0 {
+			e.ResetsAt = w.now.Add(time.Duration(r.Int64N(int64(16*time.Hour))) - 4*time.Hour)
+		}
+		return e
+	}
+	for range steps {
+		if !w.step(lifetime, ends) {
+			// A person restarts one, some time later.
+			k := r.IntN(len(w.agents))
+			w.agents[k].next = w.now.Add(time.Hour)
+		}
+	}
+	w.intensity()
+	w.distance()
+}
+
+func TestRandomProcessRuns(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { random(t, seed, 1000) })
+	}
+}
+
+func FuzzRandomRuns(f *testing.F) {
+	f.Add(uint64(1), uint16(300))
+	f.Fuzz(func(t *testing.T, seed uint64, steps uint16) { random(t, seed, int(steps)) })
+}
+
+// FuzzDecide passes histories and clocks to Decide that no world produces.
+func FuzzDecide(f *testing.F) {
+	f.Add(int64(0), int64(0), int64(0), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
+	f.Add(int64(-1<<62), int64(1<<62), int64(1), []byte{200, 1, 2, 255, 4, 5, 6, 7, 8, 9, 0, 0})
+	f.Fuzz(func(t *testing.T, clock, reset, ended int64, raw []byte) {
+		p := DefaultRestarts()
+		classes := append([]RestartClass{"new"}, allClasses...)
+		now := noon.Add(time.Duration(clock))
+		var h RestartHistory
+		for ; len(raw) >= 4; raw = raw[4:] {
+			a := RestartAttempt{Agent: name(int(raw[0] % 3)), Class: classes[int(raw[1])%len(classes)],
+				At: noon.Add(time.Duration(int8(raw[2])) * time.Minute << (raw[2] % 16))}
+			if raw[3] > 20 {
+				a.StartAt = a.At.Add(time.Duration(int8(raw[3])) * time.Minute << (raw[3] % 16))
+			}
+			h = append(h, a)
+		}
+		kept := slices.Clone(h)
+		for _, c := range classes {
+			e := RestartExit{Agent: name(0), Class: c, At: noon.Add(time.Duration(ended)), Seed: "run"}
+			if reset != 0 {
+				e.ResetsAt = noon.Add(time.Duration(reset))
+			}
+			d := DecideRestart(p, h, e, now)
+			// The place in the queue: after all starts in the history.
+			limit := max(p.Cap, p.Window) + time.Duration(len(h)+1)*2*p.Stagger
+			if c == UsageLimit {
+				limit = p.MaxWait
+			}
+			if d.Delay < 0 || d.Starts() && len(h) < 5 && d.Delay > limit {
+				t.Fatalf("%s: %+v, the limit is %s", c, d, limit)
+			}
+			if c == UserStop && d.Action != RestartNone {
+				t.Fatalf("%+v after a user's stop", d)
+			}
+			if !slices.Equal(kept, h) {
+				t.Fatal("the history was changed")
+			}
+			h2 := slices.Clone(h).Add(p, d.Entry(e, now), now)
+			if len(h2) > len(h)+1 {
+				t.Fatal("the history grew by more than one")
+			}
+		}
+	})
+}

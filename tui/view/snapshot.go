@@ -1,0 +1,840 @@
+package view
+
+// This part of the package converts the state of a run to what the pages of the screen show: rows of agents,
+// steps of the plan, the status line, who is awaited. Its functions are pure, and sanitise all text of agents
+// in the state.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// AgentRows lists the agents: the Arbiter, the running ones, and the last few that have ended. work returns
+// what is known of an agent beyond the state.
+func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []PageAgent {
+	const past = 2
+	gone := 0
+	for i := range s.Agents {
+		if SlashOver(s.Agents[i]) {
+			gone++
+		}
+	}
+	var list []PageAgent
+	waits := Inbox(s)
+	for i := range s.Agents {
+		a := s.Agents[i]
+		if SlashOver(a) {
+			if gone--; gone >= past {
+				continue
+			}
+		}
+		list = append(list, agentRow(s, a, work(a.ID), waits, now))
+	}
+	return list
+}
+
+// AgentRow returns the line of one agent.
+func AgentRow(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) PageAgent {
+	return agentRow(s, a, w, Inbox(s), now)
+}
+
+// hostWaits describes why an agent waits whose host is not up.
+func hostWaits(b supervisor.Bridge) (text string, tone render.Role) {
+	switch {
+	case b.Parked:
+		return "its host is not usable", render.Bad
+	case b.Status == supervisor.StatusLost:
+		return "its host is lost", render.Warn
+	}
+	return "waits for its host", render.Warn
+}
+
+func agentRow(
+	s *supervisor.State,
+	a *supervisor.Agent,
+	w Work,
+	waits []supervisor.InboxItem,
+	now time.Time,
+) PageAgent {
+	text, tone := stateWord(a)
+	since := a.Since
+	switch {
+	case a.Takeover != nil:
+		text, tone = inHand(a.Takeover)
+		since = a.Takeover.Since
+	case s.Halted && (a.Status == supervisor.AgentDown || a.Status == supervisor.AgentRestarting):
+		text, tone = "halted", render.Bad
+	case s.Lifecycle.AwaitsTrust(a.Host) && a.Status == supervisor.AgentDown:
+		text, tone = "needs your trust", render.Alert
+	case a.Status == supervisor.AgentDown && !s.Lifecycle.IsUp(a.Host) && a.Host != supervisor.LifecycleHere:
+		text, tone = hostWaits(s.Lifecycle.Bridge(a.Host))
+	}
+	stall := a.Waiting()
+	if a.Takeover != nil || s.Halted || s.Lifecycle.AwaitsTrust(a.Host) || s.Ending != nil {
+		stall = nil
+	}
+	line := PageAgent{
+		ID: a.ID, Name: eventtext.OnHost(SlashWord(a.Name), a.Host), Mode: SlashWord(a.Mode), State: text, Tone: tone,
+		Busy:  a.Status == supervisor.AgentBusy && stall == nil,
+		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window,
+		Pct: a.Context.Pct, Level: a.WarnedLevel,
+		Age: max(now.Sub(since), 0), Past: SlashOver(a) || a.Status == supervisor.AgentEnded,
+		Subagents: subagents(a, w, now),
+	}
+	switch {
+	case stall != nil:
+		line.Doing, line.Age = fmt.Sprintf("%s, attempt %d", countdown(stall, now), stall.Attempt), 0
+		if word := stall.Trouble(); word != "" {
+			line.State, line.Tone = word, render.Warn
+		}
+	case a.Status == supervisor.AgentBusy:
+		var at time.Time
+		if line.Doing, at, line.Tail = doing(s, a, w, now); !at.IsZero() {
+			line.Age = max(now.Sub(at), 0)
+		}
+		switch {
+		case a.Watch.Hung:
+			line.Tone = render.Bad
+		case quiet(s, a, w, now):
+			line.State, line.Tone = "quiet", render.Warn
+		}
+	}
+	for _, i := range slices.Backward(waits) { // the oldest one overwrites the others
+		asks := i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
+		switch {
+		case i.Kind == supervisor.InboxPermission && i.Agent == a.ID:
+			line.State = "asks leave"
+		case asks && a.Role == supervisor.RoleArbiter:
+			line.State = "asks you"
+		case i.Kind == supervisor.InboxRecovery && i.Agent == a.ID:
+			line.Bell = true
+			continue
+		default:
+			continue
+		}
+		line.Bell, line.Tone, line.Age = true, render.Alert, i.Age(now)
+		line.Doing, line.Tail = asked(i, SnapshotRoot(s, a)), false
+	}
+	if a.Role == supervisor.RoleArbiter && s.Rulings.FallbackReason != "" && s.Ending == nil && !line.Bell {
+		line.State, line.Tone = "rules no more", render.Warn
+		line.Doing = sanitize.Line(s.Rulings.FallbackReason, 200)
+	}
+	return line
+}
+
+// asked describes on one line what the human is asked; for a permission request, the call.
+func asked(i supervisor.InboxItem, root string) string {
+	if r := i.Request; i.Kind == supervisor.InboxPermission && r != nil {
+		summary := eventtext.Relative(root, eventtext.Summary(r.Tool, r.Input))
+		return strings.TrimSpace(eventtext.ToolName(r.Tool) + " " + summary)
+	}
+	return eventtext.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 400))
+}
+
+// stateWord describes the state of an agent, in a word or two.
+func stateWord(a *supervisor.Agent) (string, render.Role) {
+	switch a.Status {
+	case supervisor.AgentStarting:
+		return "wakes", render.Dim
+	case supervisor.AgentDown:
+		return "returns", render.Warn
+	case supervisor.AgentRestarting:
+		return "starts anew", render.Warn
+	case supervisor.AgentParked:
+		return "parked", render.Bad
+	case supervisor.AgentBusy:
+		if a.Role == supervisor.RoleArbiter {
+			return "ponders", render.Active
+		}
+		return "weaves", render.Active
+	case supervisor.AgentStopping:
+		return "departs", render.Dim
+	case supervisor.AgentEnded:
+		switch a.Standing {
+		case supervisor.AgentFinished:
+			return "done, gone", render.Dim
+		case supervisor.HandedOff:
+			return "handed on, gone", render.Dim
+		}
+		return "gone", render.Dim
+	}
+	if a.Role == supervisor.RoleArbiter {
+		return "listens", render.Dim
+	}
+	switch a.Standing {
+	case supervisor.AgentFinished:
+		return "done", render.Good
+	case supervisor.HandedOff:
+		return "handed on", render.Dim
+	case supervisor.AgentWaiting:
+		return "awaits a word", render.Pending
+	}
+	return "listens", render.Dim
+}
+
+// inHand describes the state of a session that a human has taken over.
+func inHand(t *supervisor.Takeover) (string, render.Role) {
+	switch t.Stage {
+	case supervisor.TakeoverOpen:
+		return "in your hands", render.Alert
+	case supervisor.TakeoverClosing, supervisor.TakeoverReading:
+		return "is given back", render.Warn
+	}
+	return "is being handed over", render.Warn
+}
+
+// awaited returns for whom the run waits, and since when.
+func awaited(s *supervisor.State, now time.Time) (who string, human bool, since time.Duration) {
+	if over := s.Ending != nil; over {
+		return "", false, 0
+	}
+	if list := Inbox(s); len(list) > 0 && !s.Halted {
+		return "you", true, list[0].Age(now)
+	}
+	if s.Halted {
+		return "", false, 0
+	}
+	var busy []string
+	var first time.Time
+	for i := range s.Agents {
+		a := s.Agents[i]
+		if a.Status != supervisor.AgentBusy && a.Status != supervisor.AgentStarting && a.Status != supervisor.AgentDown &&
+			a.Status != supervisor.AgentRestarting {
+			continue
+		}
+		if a.Role == supervisor.RoleArbiter && a.Status == supervisor.AgentStarting && s.Task.Text == "" {
+			continue
+		}
+		if b := a.Waiting(); b != nil && b.Trouble() != "" {
+			continue
+		}
+		busy = append(busy, SlashName(s, a.ID))
+		if first.IsZero() || a.Since.Before(first) {
+			first = a.Since
+		}
+	}
+	switch len(busy) {
+	case 0:
+		return "", false, 0
+	case 1, 2:
+		who = strings.Join(busy, " and ")
+	default:
+		who = fmt.Sprintf("%s and %d more", busy[0], len(busy)-1)
+	}
+	return who, false, max(now.Sub(first), 0)
+}
+
+// NextFrame returns how soon the next frame of an animation is due; 0: nothing moves.
+func NextFrame(s *supervisor.State, still bool) time.Duration {
+	if s == nil || s.Ending != nil && s.Ending.Said {
+		return 0
+	}
+	if _, human, _ := awaited(s, time.Now()); human || still {
+		return time.Second // displayed times advance
+	}
+	for i := range s.Agents {
+		if s.Agents[i].Status == supervisor.AgentBusy && s.Agents[i].Waiting() == nil { // a countdown ticks once a second
+			return MotionFrame
+		}
+	}
+	return time.Second
+}
+
+// MotionFrame is the time between two frames of the quiet animation. A frame of 200 by 50 cells costs about
+// 4 ms of CPU time: with two per second, figures included, a waiting screen stays below 1 % of a processor.
+const MotionFrame = 500 * time.Millisecond
+
+// countdown describes how soon the next attempt is.
+func countdown(b *supervisor.AgentBackoff, now time.Time) string {
+	left := b.Until.Sub(now)
+	if left <= 0 {
+		return "trying again"
+	}
+	return "again in " + PageClock(left+time.Second-time.Nanosecond) // never 0:00
+}
+
+// Stalled returns the wait that ends first, if no agent works and the run waits only for the API.
+func Stalled(s *supervisor.State) *supervisor.AgentBackoff {
+	if who, _, _ := awaited(s, time.Time{}); who != "" || s.Ending != nil || s.Halted {
+		return nil
+	}
+	var first *supervisor.AgentBackoff
+	for i := range s.Agents {
+		b := s.Agents[i].Waiting()
+		if b != nil && b.Trouble() != "" && (first == nil || b.Until.Before(first.Until)) {
+			first = b
+		}
+	}
+	return first
+}
+
+// Inbox lists what waits for a person, oldest first; it is empty once the run ends.
+func Inbox(s *supervisor.State) []supervisor.InboxItem {
+	if s == nil || s.Ending != nil {
+		return nil
+	}
+	return supervisor.Awaited(supervisor.InboxOf(s))
+}
+
+// PricesOf is the month of the list prices in the table of models.
+const PricesOf = "2026-10"
+
+// ModelTitle is the title of a list of models.
+const ModelTitle = "Model: $/M tokens, prices of " + PricesOf
+
+// ModelInfo is a model that can be chosen. Unknown values are zero, and shown as unknown.
+type ModelInfo struct {
+	Name     string
+	In, Out  float64 // list price in US dollars of a million tokens, as of PricesOf
+	From     bool    // In and Out are those of short prompts; long ones cost more
+	Window   int     // tokens
+	Reported bool    // by Claude Code in this run: window and cost
+	CostUSD  float64 // in this run
+	Chosen   bool    // an agent of the run has it
+}
+
+// listed are models with public list prices, and the names that Claude Code resolves itself. Other names
+// work too, but nothing is known of them. The prices are from the page of each model in the documentation
+// of the Claude API, platform.claude.com/docs/en/models/NAME/overview, read in November 2026; those of 4.5
+// models are older.
+var listed = []ModelInfo{
+	{Name: "opus"}, {Name: "sonnet"}, {Name: "haiku"},
+	{Name: "claude-fable-5-1", In: 10, Out: 50}, {Name: "claude-opus-5-5", In: 4, Out: 20},
+	{Name: "claude-sonnet-5-5", In: 2, Out: 10}, {Name: "claude-haiku-5-5", In: 0.1, Out: 0.5, From: true},
+	{Name: "claude-opus-5", In: 5, Out: 25}, {Name: "claude-sonnet-5", In: 2, Out: 10},
+	{Name: "claude-opus-4-5", In: 5, Out: 25}, {Name: "claude-sonnet-4-5", In: 3, Out: 15},
+	{Name: "claude-haiku-4-5", In: 1, Out: 5},
+}
+
+// SnapshotModels lists the models that can be chosen: those of the run first, with what Claude Code reported about
+// them. used is what each has cost so far.
+func SnapshotModels(s *supervisor.State, used []contract.ModelCost) []ModelInfo {
+	var list []ModelInfo
+	at := func(name string) *ModelInfo {
+		i := slices.IndexFunc(list, func(m ModelInfo) bool { return m.Name == name })
+		if i < 0 {
+			i = len(list)
+			m := ModelInfo{Name: name}
+			for _, known := range listed {
+				if known.Name == name || known.In > 0 && strings.HasPrefix(name, known.Name+"-20") { // with its date
+					m.In, m.Out, m.From = known.In, known.Out, known.From
+				}
+			}
+			list = append(list, m)
+		}
+		return &list[i]
+	}
+	for _, u := range used {
+		m := at(SlashWord(u.Model))
+		m.Reported, m.Window, m.CostUSD = true, max(m.Window, u.Window), m.CostUSD+u.CostUSD
+	}
+	if s != nil {
+		for _, a := range s.Agents {
+			if name := SlashWord(SnapshotModel(s, a)); name != "" && a.Alive() {
+				at(name).Chosen = true
+			}
+		}
+	}
+	for _, known := range listed {
+		at(known.Name)
+	}
+	return list
+}
+
+// About describes a model in a line: price, window, and what it cost in this run.
+func (m ModelInfo) About() string {
+	var parts []string
+	price := "price unknown"
+	if m.In > 0 {
+		price = fmt.Sprintf("$%s in, $%s out", dollars(m.In), dollars(m.Out))
+		if m.From {
+			price = "from " + price
+		}
+	}
+	parts = append(parts, price)
+	if m.Window > 0 {
+		parts = append(parts, windowText(m.Window)+" window")
+	} else {
+		parts = append(parts, "window unknown")
+	}
+	if m.CostUSD > 0 {
+		parts = append(parts, fmt.Sprintf("$%.2f here", m.CostUSD))
+	}
+	if m.Chosen {
+		parts = append(parts, "in use")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func dollars(usd float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", usd), ".00") }
+
+// windowText abbreviates a number of tokens: 200k, 1M.
+func windowText(tokens int) string {
+	if tokens >= 1_000_000 && tokens%100_000 == 0 {
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(tokens)/1e6), ".0") + "M"
+	}
+	return fmt.Sprintf("%dk", tokens/1000)
+}
+
+// PriceNote names the sources of the figures of [SnapshotModels].
+const PriceNote = "List prices of a million tokens, " + PricesOf +
+	"; windows and costs as Claude Code reported them in this run."
+
+// ModelsText lists the models in words.
+func ModelsText(s *supervisor.State, used []contract.ModelCost) string {
+	var b strings.Builder
+	for _, m := range SnapshotModels(s, used) {
+		fmt.Fprintf(&b, "%s: %s\n", m.Name, m.About())
+	}
+	return b.String() + PriceNote + " /model NAME changes the model of all agents, /model NAME AGENT of one; any " +
+		"other name that Claude Code knows works, too."
+}
+
+// Now describes what each agent does, for how long, how full its context is and what it has cost: the
+// content of the tiles as plain lines.
+func Now(s *supervisor.State, work func(id string) Work, now time.Time) string {
+	if s == nil {
+		return "There is no run yet."
+	}
+	var b strings.Builder
+	for _, row := range AgentRows(s, work, now) {
+		if row.Past {
+			continue
+		}
+		b.WriteString("- **" + row.Name + "**")
+		if row.Mode != "" {
+			b.WriteString(" (" + row.Mode + ")")
+		}
+		b.WriteString(": " + sentence(row) + figures(s, row) + ".\n")
+		for _, sub := range row.Subagents {
+			b.WriteString("  - " + subagentWords(sub) + "\n")
+		}
+	}
+	fmt.Fprintf(&b, "\nPermission mode: %s.", eventtext.One(s.Options.Permissions, eventtext.MaxName))
+	return b.String()
+}
+
+// sentence describes what an agent does, and for how long.
+func sentence(row PageAgent) string {
+	text := row.State
+	switch {
+	case row.Bell && row.Doing != "":
+		text += ": " + row.Doing
+	case row.Busy && row.Tail:
+		text = "writes: " + row.Doing
+	case row.Busy && row.Doing != "":
+		text = row.Doing
+	case row.Doing != "":
+		text += ", " + row.Doing
+	}
+	if row.Age >= time.Second && !row.Tail {
+		text += ", for " + eventtext.Span(row.Age.Truncate(time.Second))
+	}
+	return text
+}
+
+// figures returns an agent's context and cost.
+func figures(s *supervisor.State, row PageAgent) string {
+	text := ""
+	if row.Known {
+		text += "; context " + eventtext.Percent(row.Pct)
+	}
+	for _, a := range s.Agents {
+		if a.ID == row.ID && a.Spent() > 0 {
+			text += ", " + eventtext.Dollars(a.Spent()) + eventtext.Simulated(s.Options.Rehearsal)
+		}
+	}
+	return text
+}
+
+// subagentWords describes a subagent on one line.
+func subagentWords(sub Subagent) string {
+	text := sub.Name + ": "
+	switch {
+	case sub.Failed:
+		text += "failed"
+	case !sub.Works:
+		text += "done"
+	case sub.Doing != "":
+		text += sub.Doing
+	default:
+		text += "at work"
+	}
+	return text + ", for " + eventtext.Span(sub.Age.Truncate(time.Second)) + ", " + words.Tokens(sub.Tokens) + " tokens"
+}
+
+// SnapshotSteps converts steps of a plan, or of an agent's own list, for the pages.
+func SnapshotSteps(s *supervisor.State, plan []contract.Step) []PageStep {
+	var list []PageStep
+	for _, p := range plan {
+		step := PageStep{Text: beginning(p.Text, mostOfStep), Status: p.Status, Mode: SlashWord(p.Mode)}
+		if p.Agent != "" {
+			step.Agent = SlashName(s, p.Agent)
+		}
+		list = append(list, step)
+	}
+	return list
+}
+
+// Bounds of texts that may have any length: they are wrapped for each frame.
+const (
+	mostOfStep = 4 << 10
+	mostOfTask = 32 << 10
+)
+
+// beginning returns the beginning of a text, sanitised.
+func beginning(text string, most int) string {
+	if len(text) <= most {
+		return sanitize.Text(text)
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return sanitize.Text(text[:most]) + "…"
+}
+
+// SnapshotTasks returns the agents' own lists.
+func SnapshotTasks(s *supervisor.State) []Tasks {
+	var list []Tasks
+	for _, t := range s.Task.AgentTasks {
+		if len(t.Items) > 0 {
+			list = append(list, Tasks{Agent: SlashName(s, t.Agent), Tone: render.Speaker(t.Agent),
+				Items: SnapshotSteps(s, t.Items)})
+		}
+	}
+	return list
+}
+
+// TaskText returns the part of a task's text that is shown.
+func TaskText(text string) string { return beginning(text, mostOfTask) }
+
+// SnapshotScene returns the agents as figures. rows are those of [AgentRows]; human is the figure of the person,
+// who appears when an agent waits for one.
+func SnapshotScene(s *supervisor.State, rows []PageAgent, human RitualKind, now time.Time) Scene {
+	picture := Scene{Cloth: planProgress(s.Task.Plan)}
+	asks := false
+	for _, row := range rows {
+		i := slices.IndexFunc(s.Agents, func(a *supervisor.Agent) bool { return a.ID == row.ID })
+		if i < 0 {
+			continue
+		}
+		a := s.Agents[i]
+		f := Figure{ID: row.ID, Label: row.Name, Pose: pose(a, row), Age: max(now.Sub(a.Since), 0)}
+		asks = asks || f.Pose == RitualAsks
+		if a.Role == supervisor.RoleArbiter {
+			picture.Arbiter = f
+			continue
+		}
+		f.Label = f.Label[strings.LastIndex(f.Label, " ")+1:] // the number of an Orchestrator
+		picture.Workers = append(picture.Workers, f)
+	}
+	if asks {
+		picture.Humans = []RitualHuman{{Kind: human, Label: "you", At: 1}}
+	}
+	return picture
+}
+
+// pose returns the pose of an agent's figure.
+func pose(a *supervisor.Agent, row PageAgent) Pose {
+	switch {
+	case row.Bell:
+		return RitualAsks
+	case row.Past:
+		return RitualLeaves
+	case a.Status == supervisor.AgentStarting || a.Status == supervisor.AgentRestarting ||
+		a.Status == supervisor.AgentDown:
+		return RitualWakes
+	case a.Role == supervisor.RoleOrchestrator && (a.Standing == supervisor.HandedOff ||
+		a.Standing == supervisor.AgentFinished):
+		return RitualHands
+	case row.Busy:
+		return RitualWorks
+	}
+	return RitualWaits
+}
+
+// planProgress returns how much of a plan is done.
+func planProgress(plan []contract.Step) float64 {
+	done := 0
+	for _, step := range plan {
+		if step.Status == contract.StepDone || step.Status == contract.StepSkipped {
+			done++
+		}
+	}
+	return float64(done) / float64(max(len(plan), 1))
+}
+
+// phaseWords are the oracle's words for the states of the task machine.
+var phaseWords = map[machine.State]struct {
+	word string
+	tone render.Role
+}{
+	machine.Idle:       {"Listening", render.StatusBarStrong},
+	machine.Selecting:  {"Choosing", render.StatusBarStrong},
+	machine.Executing:  {"Weaving", render.StatusBarStrong},
+	machine.Evaluating: {"Weighing", render.StatusBarStrong},
+	machine.Error:      {"Mending", render.Warn},
+	machine.Complete:   {"It is done", render.Good},
+	machine.Failed:     {"It failed", render.Bad},
+	machine.Cancelled:  {"Stopped", render.Warn},
+}
+
+// PhaseWord returns the oracle's word for a state of the task machine.
+func PhaseWord(p machine.State) string { return phaseWords[p].word }
+
+// SnapshotStatus returns the status line of a run.
+func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
+	p, used := phaseWords[s.Task.Phase], s.Used()
+	d := StatusData{
+		Word: p.word, Tone: p.tone, CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
+		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
+		Elapsed:  elapsedSnapshot(s, now),
+		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
+	}
+	if s.Rulings.FallbackReason != "" && s.Ending == nil {
+		d.Fallback = "The rules decide"
+	}
+	switch {
+	case s.Ending != nil && !s.Ending.Said:
+		d.Word, d.Tone = "Ending", render.Warn
+	case s.Halted:
+		d.Word, d.Tone = "Halted", render.Bad
+	case s.Lifecycle.AwaitsTrust(supervisor.LifecycleHere):
+		d.Word, d.Tone = "Blocked: the workspace has changed", render.Warn
+	case s.Paused:
+		d.Word, d.Tone = "Paused", render.Warn
+	case s.Budget.Holds():
+		d.Word = "Held for the plan's reserve, until " + s.Budget.HeldUntil.In(now.Location()).Format("Mon 15:04")
+		d.Tone = render.Warn
+	case s.LimitOptions() != nil:
+		d.Word, d.Tone = "Held: the limit of costs is spent", render.Warn
+	case s.Conversation.Held:
+		d.Word, d.Tone = "Held", render.Warn
+	default:
+		if b := Stalled(s); b != nil {
+			d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
+		}
+	}
+	d.Quota, d.Scarce = quotaWord(s, now)
+	d.Awaited, d.Human, d.Waiting = awaited(s, now)
+	if d.Human {
+		d.Words = len(Inbox(s))
+	}
+	return d
+}
+
+// quotaWord describes how much of the fullest usage window is used; scarce reports that it is nearly used
+// up.
+func quotaWord(s *supervisor.State, now time.Time) (word string, scarce bool) {
+	w, ok := s.Budget.Fullest(now)
+	if !ok {
+		return "", false
+	}
+	word, scarce = fmt.Sprintf("plan %.0f %%", w.UsedPct), w.UsedPct >= supervisor.WarnPct
+	if left, ok := w.Forecast(); ok && scarce {
+		word += ", " + fmt.Sprintf("%d min left", int(left.Minutes()))
+	}
+	return word, scarce
+}
+
+// deciderWord names who decides, if not the Arbiter.
+func deciderWord(decider string) string {
+	switch decider {
+	case "", runconfig.DeciderSession:
+		return ""
+	case runconfig.DeciderStateless:
+		return "a model decides"
+	case runconfig.DeciderHybrid:
+		return "rules, else a model decide"
+	case runconfig.DeciderRules:
+		return "the rules decide"
+	}
+	return "decides: " + SlashWord(decider)
+}
+
+// elapsedSnapshot returns how long the run has been active, in all its processes.
+func elapsedSnapshot(s *supervisor.State, now time.Time) time.Duration {
+	if s.Budget.Runtime.ProcessBegan.IsZero() {
+		return 0
+	}
+	end := now
+	if s.Ending != nil && s.Ending.Said {
+		end = s.Budget.Runtime.LastAt
+	}
+	return s.Budget.Runtime.Elapsed(end)
+}
+
+// warnings returns the warnings that must always be visible.
+func warnings(o *runconfig.Options) []string {
+	var list []string
+	if o.Rehearsal {
+		list = append(list, "REHEARSAL")
+	}
+	if o.Permissions == "allow-all" {
+		list = append(list, "ALLOW ALL")
+	}
+	if o.Sandbox == nil && (o.Permissions == "allow-all" || o.SandboxReason != "") {
+		list = append(list, "UNSANDBOXED")
+	}
+	return list
+}
+
+// AllowAll is the permission mode that never asks.
+const AllowAll = "allow-all"
+
+// Confinement summarizes the restrictions of a run's agents: what they may do, what confines them, and
+// whether files of the workspace are loaded.
+func Confinement(o *runconfig.Options, g *render.Glyphs) render.Line {
+	sep := render.Span{Text: " " + g.Separator + " ", Role: render.Dim}
+	mode := render.Span{Text: SlashWord(o.Permissions), Role: render.Dim}
+	if o.Permissions == AllowAll {
+		mode.Role = render.Danger
+	}
+	confined := render.Span{Text: "sandbox", Role: render.Dim}
+	if o.Sandbox == nil {
+		confined = render.Span{Text: "no sandbox", Role: render.Dim}
+		if o.Permissions == AllowAll || o.SandboxReason != "" {
+			confined.Role = render.Warn
+		}
+	}
+	trusted := render.Span{Text: "trusted", Role: render.Dim}
+	if !o.Trusted {
+		trusted.Text = "not trusted"
+	}
+	if mode.Text == "" {
+		return render.Line{confined, sep, trusted}
+	}
+	return render.Line{mode, sep, confined, sep, trusted}
+}
+
+// Work is what is known of an agent beyond the state: what it does, and the end of what it writes.
+type Work struct {
+	eventtext.AgentActivity
+	Writing string
+}
+
+// silentAfter is how long a working agent may be silent before the screen shows it. Long thoughts are
+// silent, so it does not count as a problem yet.
+const silentAfter = 2 * time.Minute
+
+// doing describes what an agent does in its running turn, and since when. tail reports that the end of the
+// text matters.
+func doing(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) (text string, since time.Time, tail bool) {
+	if n := w.Working(); n > 0 {
+		return delegated(w, n)
+	}
+	root := SnapshotRoot(s, a)
+	if r := w.Running(); r.Call() {
+		return callWords(r, root), r.At, false
+	}
+	if c := a.ToolCall; c != nil && !c.Cut { // of a run that was joined while it was running
+		what := eventtext.Relative(root, eventtext.One(c.What, eventtext.MaxSummary))
+		return strings.TrimSpace(eventtext.ToolName(c.Tool) + " " + what), c.Since, false
+	}
+	if text := sanitize.Line(lastLine(w.Writing), 400); text != "" {
+		return text, time.Time{}, true
+	}
+	since = a.Since
+	if w.Seen.After(since) {
+		since = w.Seen
+	}
+	switch {
+	case a.Watch.Hung:
+		return "gives no sign of life", since, false
+	case now.Sub(since) >= silentAfter:
+		return supervisor.LifecycleThinking + ", without a word", since, false
+	}
+	return supervisor.LifecycleThinking, since, false
+}
+
+// quiet reports whether an agent was reported as silent and has shown no work since.
+func quiet(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) bool {
+	return a.Watch.Silent && now.Sub(w.Seen) >= s.Options.QuietAfter
+}
+
+// delegated describes what an agent does while its subagents work.
+func delegated(w Work, n int) (text string, since time.Time, tail bool) {
+	for _, sub := range w.Subagents {
+		if !sub.Works() {
+			continue
+		}
+		if since.IsZero() {
+			since, text = sub.Began, sub.Name
+		}
+	}
+	if n > 1 {
+		text = fmt.Sprintf("%d subagents: %s", n, text)
+	}
+	return text, since, false
+}
+
+// callWords describes a call on one line, with paths relative to the workspace.
+func callWords(i eventtext.ActivityItem, root string) string {
+	text := i.Tool
+	if summary := eventtext.Relative(root, i.Summary); summary != "" {
+		text += " " + summary
+	}
+	return text
+}
+
+// lastLine returns the last line of a text that is not blank.
+func lastLine(text string) string {
+	text = strings.TrimRight(text, " \t\n")
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// SnapshotRoot returns the directory in which an agent works.
+func SnapshotRoot(s *supervisor.State, a *supervisor.Agent) string {
+	if a.Isolation != "" && a.Isolation != runconfig.IsolationShared && s.Options.Workspace.Own != "" {
+		return s.Options.Workspace.Dir(a.ID)
+	}
+	return s.Options.CWD
+}
+
+// SnapshotModel returns the model that was set for an agent; empty: none was set.
+func SnapshotModel(s *supervisor.State, a *supervisor.Agent) string {
+	model := s.Options.Model
+	if a.Role == supervisor.RoleArbiter && s.Options.ArbiterModel != "" {
+		model = s.Options.ArbiterModel
+	}
+	for _, m := range Modes(s) {
+		if m.Name == a.Mode && m.Model != "" && m.Model != "inherit" {
+			model = m.Model
+		}
+	}
+	if a.Model != "" {
+		model = a.Model
+	}
+	return sanitize.Line(model, 40)
+}
+
+// subagents returns the lines below an agent's.
+func subagents(a *supervisor.Agent, w Work, now time.Time) []Subagent {
+	var list []Subagent
+	for _, sub := range w.Subagents {
+		line := Subagent{Name: sub.Name, Works: sub.Works(), Failed: sub.Failed, Tokens: sub.Tokens}
+		if line.Works {
+			line.Age = max(now.Sub(sub.Began), 0)
+			line.Doing = callWords(sub.Doing, "")
+		} else {
+			line.Age = max(sub.Ended.Sub(sub.Began), 0)
+		}
+		if a.Context.Window > 0 {
+			line.Pct = 100 * float64(sub.Tokens) / float64(a.Context.Window)
+		}
+		list = append(list, line)
+	}
+	return list
+}
