@@ -157,7 +157,7 @@ func (l *link) end() {
 	l.ask.Close()
 }
 
-var acpErrEnough = errors.New("enough")
+var errACPEnough = errors.New("enough")
 
 // allLines makes catchUp read the whole log.
 const allLines = math.MaxUint64
@@ -173,7 +173,7 @@ func (f *acpFollower) catchUp(ctx context.Context, limit uint64) (since int64, e
 	process, seq := 0, uint64(0)
 	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.N > limit {
-			return acpErrEnough
+			return errACPEnough
 		}
 		if e.Line == nil {
 			return nil
@@ -187,7 +187,7 @@ func (f *acpFollower) catchUp(ctx context.Context, limit uint64) (since int64, e
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, acpErrEnough) {
+	if err != nil && !errors.Is(err, errACPEnough) {
 		return 0, err
 	}
 	if f.process > process {

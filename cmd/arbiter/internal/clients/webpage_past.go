@@ -129,7 +129,7 @@ type pastLine struct {
 	place webPlace
 }
 
-var webErrEnough = errors.New("enough")
+var errWebEnough = errors.New("enough")
 
 // behind returns the last events of the log after the page's place. left reports that there are more.
 func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
@@ -137,7 +137,7 @@ func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 	at, found := webPlace{Set: true}, false // the current place; whether the page's process was found
 	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.N > upTo {
-			return webErrEnough
+			return errWebEnough
 		}
 		if e.Line == nil {
 			return nil
@@ -162,7 +162,7 @@ func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, webErrEnough) {
+	if err != nil && !errors.Is(err, errWebEnough) {
 		return nil, false, fmt.Errorf("read the event log: %w", err)
 	}
 	if extra := len(lines) - mostPast; extra > 0 {
