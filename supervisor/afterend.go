@@ -23,7 +23,7 @@ func (st *step) takeEnding(f input.Body) {
 		r := input.PermissionRequest{ID: f.Params.Request, Params: f.Params}
 		input.Deny(&st.out, r, contract.ByShutdown, "the run is ending")
 	case input.CallDecided:
-		PermissionDecided(&st.Permission, &st.out, f)
+		st.callDecided(f)
 	case input.Command:
 		st.commandedLate(f)
 	case input.Signal:
@@ -50,7 +50,7 @@ func (st *step) takeEnding(f input.Body) {
 	case input.SnapshotTaken:
 		st.snapshotTaken(f)
 	case input.Reverted:
-		st.files().Reverted(f)
+		st.reverted(f)
 	case input.Timer:
 		if f.Key == lastSnapshotKey {
 			st.finish()
@@ -105,9 +105,9 @@ func (st *step) happenedLate(e bridge.Event) {
 	}
 	switch b := e.Body.(type) {
 	case bridge.Delivered:
-		st.mail().Delivered(b.MessageID)
+		st.delivered(b.MessageID)
 	case bridge.Turn:
-		st.costs().TurnEnded(a, b)
+		st.chargeTurn(a, b)
 	case bridge.Done:
 		if a.Status == AgentEnded {
 			return

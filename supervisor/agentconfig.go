@@ -5,6 +5,7 @@ package supervisor
 
 import (
 	"cmp"
+	"path"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -16,21 +17,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// ConfigRun is what the configuration of every agent of a run depends on.
-type ConfigRun struct {
-	AgentDirs
-	Task  string // the human's task
-	Plan  []contract.Step
-	Spent float64 // US dollars, by all agents
-	// Untrusted are other hosts where agents start without the workspace's settings.
-	Untrusted []string
-}
-
-// Config is the configuration that an agent's process is started with (and says what its role may do).
-func (r ConfigRun) Config(a *Agent) bridge.AgentConfig {
-	o := r.Options
+// agentConfig is the configuration that an agent's process is started with (and says what its role may do).
+func (s *State) agentConfig(a *Agent) bridge.AgentConfig {
+	o := &s.Options
 	c := bridge.AgentConfig{
-		SessionID: a.SessionID, CWD: r.Of(a.ID), Model: o.Model,
+		SessionID: a.SessionID, CWD: s.DirOf(a.ID), Model: o.Model,
 		SettingSources: []string{"user"},
 		Partial:        o.Partial,
 		ContextCap:     o.ContextTokens,
@@ -38,13 +29,13 @@ func (r ConfigRun) Config(a *Agent) bridge.AgentConfig {
 		Env:            o.Env,
 		StartTimeoutMS: int(o.StartTimeout.Milliseconds()),
 	}
-	trusted := o.Trusted && !slices.Contains(r.Untrusted, a.Host)
+	trusted := s.trusts(a.Host)
 	if trusted {
 		c.SettingSources = []string{"user", "project"}
 	}
 	c.StrictMCP = !trusted
 	c.Judged = true
-	c.Sandbox = r.Sandbox(c.CWD)
+	c.Sandbox = s.sandboxOf(c.CWD)
 	if a.Role == RoleArbiter {
 		c.Env = o.EnvOfArbiter()
 	}
@@ -54,14 +45,14 @@ func (r ConfigRun) Config(a *Agent) bridge.AgentConfig {
 	if o.MaxCostUSD > 0 {
 		// The supervisor enforces the shared limit. This limit only stops a turn that does not end, when the
 		// run has cost twice its limit. The costs of a session continue to count when it is resumed.
-		c.MaxBudgetUSD = max(o.MaxCostUSD-r.Spent, 0) + o.MaxCostUSD + a.Spent()
+		c.MaxBudgetUSD = max(o.MaxCostUSD-s.Spent(), 0) + o.MaxCostUSD + a.Spent()
 	}
-	hooks := r.Hooks(a)
+	hooks := s.Hooks(a)
 	c.Hooks = &hooks
 	if a.Role == RoleArbiter {
-		r.arbiter(&c)
+		s.configureArbiter(&c)
 	} else {
-		r.orchestrator(&c, a)
+		s.configureOrchestrator(&c, a)
 	}
 	if a.Model != "" {
 		c.Model = a.Model
@@ -70,45 +61,45 @@ func (r ConfigRun) Config(a *Agent) bridge.AgentConfig {
 }
 
 // Hooks is the configuration of an agent's hooks, in a supervised process and in a terminal.
-func (r ConfigRun) Hooks(a *Agent) bridge.HookConfig {
+func (s *State) Hooks(a *Agent) bridge.HookConfig {
 	return bridge.HookConfig{
-		Role: string(a.Role), Warn: r.Options.ContextWarn, Critical: r.Options.ContextCritical, Spent: a.NotifiedLevel,
-		Reminder: r.Reminder(a), KeepContext: true,
+		Role: string(a.Role), Warn: s.Options.ContextWarn, Critical: s.Options.ContextCritical, Spent: a.NotifiedLevel,
+		Reminder: s.reminder(a), KeepContext: true,
 	}
 }
 
-func (r ConfigRun) arbiter(c *bridge.AgentConfig) {
-	if r.Options.ArbiterModel != "" {
-		c.Model = r.Options.ArbiterModel
+func (s *State) configureArbiter(c *bridge.AgentConfig) {
+	if s.Options.ArbiterModel != "" {
+		c.Model = s.Options.ArbiterModel
 	}
 	c.Tools = []string{"Read", "Grep", "Glob"}
 	c.StrictMCP = true // the user's MCP servers may write; the Arbiter never does
 	c.JSONSchema = verdict.ArbiterSchema()
 	c.MCPTools = ArbiterTools()
 	p := decider.ArbiterPrompt{
-		CWD: c.CWD, Delimiter: r.Options.Delimiter, Isolated: r.Options.Workspace.Isolated(),
-		MaxOrchestrators: r.Options.MaxOrchestrators, Rehearsal: r.Options.Rehearsal,
+		CWD: c.CWD, Delimiter: s.Options.Delimiter, Isolated: s.Options.Workspace.Isolated(),
+		MaxOrchestrators: s.Options.MaxOrchestrators, Rehearsal: s.Options.Rehearsal,
 	}
 	p.Decider = map[string]string{
 		runconfig.DeciderStateless: "a model that knows nothing but the state of the task",
 		runconfig.DeciderRules:     "deterministic rules",
 		runconfig.DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but " +
 			"the state of the task",
-	}[r.Options.Decider]
-	for _, m := range r.Options.AvailableModes() {
+	}[s.Options.Decider]
+	for _, m := range s.Options.AvailableModes() {
 		p.Modes = append(p.Modes, decider.PromptMode{Name: m.Name, Description: m.Description})
 	}
 	c.SystemPrompt = p.Text()
 }
 
-func (r ConfigRun) orchestrator(c *bridge.AgentConfig, a *Agent) {
+func (s *State) configureOrchestrator(c *bridge.AgentConfig, a *Agent) {
 	c.JSONSchema = verdict.OrchestratorSchema()
 	c.MCPTools = OrchestratorTools()
 	p := decider.OrchestratorPrompt{
-		ID: a.ID, Name: a.Name, CWD: c.CWD, Delimiter: r.Options.Delimiter, Isolated: a.Isolation != "",
-		Rehearsal: r.Options.Rehearsal,
+		ID: a.ID, Name: a.Name, CWD: c.CWD, Delimiter: s.Options.Delimiter, Isolated: a.Isolation != "",
+		Rehearsal: s.Options.Rehearsal,
 	}
-	if mode, ok := r.Options.ModeNamed(a.Mode); ok {
+	if mode, ok := s.Options.ModeNamed(a.Mode); ok {
 		p.Mode, p.ModePrompt = mode.Name, mode.Prompt
 		tools, denied := mode.CLI()
 		c.Tools, c.DisallowedTools = tools, append(c.DisallowedTools, denied...)
@@ -128,13 +119,103 @@ const (
 	reminderPlan  = 2_500
 )
 
-// Reminder is what an agent reads again after a compaction.
-func (r ConfigRun) Reminder(a *Agent) string {
+// reminder is what an agent reads again after a compaction.
+func (s *State) reminder(a *Agent) string {
 	m := decider.ReminderPrompt{
-		ID: a.ID, Name: a.Name, Delimiter: r.Options.Delimiter, Arbiter: a.Role == RoleArbiter,
-		Plan:  words.Head(PlanText(r.Plan), reminderPlan),
+		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == RoleArbiter,
+		Plan:  words.Head(PlanText(s.Task.Plan), reminderPlan),
 		Brief: words.Head(cmp.Or(a.Brief, "(nothing)"), reminderBrief),
-		Task:  words.Head(cmp.Or(r.Task, "(nothing)"), reminderBrief), Roll: words.Head(r.Roster.LivingText(), 500),
+		Task:  words.Head(cmp.Or(s.Task.Text, "(nothing)"), reminderBrief), Roll: words.Head(s.LivingText(), 500),
 	}
 	return m.Text()
+}
+
+// OwnDir is the working directory of an agent with a directory of its own; empty: it shares the run's.
+func (s *State) OwnDir(id string) string {
+	if s.placeOf(id).Agent == "" {
+		return ""
+	}
+	if a, _ := s.Agent(id); a.Host != "" {
+		top := s.topOn(a.Host, id)
+		if top == "" {
+			return ""
+		}
+		return path.Join(top, s.Options.Workspace.Prefix)
+	}
+	return s.Options.Workspace.Dir(id)
+}
+
+// topOn is the top of an agent's own directory on another host; empty if that host was never up.
+func (s *State) topOn(host, id string) string {
+	dir := s.Lifecycle.Bridge(host).Dir
+	if dir == "" {
+		return ""
+	}
+	return path.Join(dir, s.Options.Run[:min(len(s.Options.Run), 8)], id)
+}
+
+// placeOf describes the directory to create for an agent; zero: it shares the run's.
+func (s *State) placeOf(id string) runconfig.Place {
+	a, ok := s.Agent(id)
+	switch {
+	case !ok:
+	case a.Role == RoleArbiter && s.Options.Workspace.Isolated():
+		return runconfig.Place{Agent: id, Generation: a.Generation}
+	case a.Isolation != "":
+		p := runconfig.Place{Agent: id, Generation: a.Generation, Kind: a.Isolation, After: a.Predecessor}
+		if s.Options.Sandbox != nil { // the sandbox must not let it write to the user's Git directory
+			p.Kind = runconfig.IsolationClone
+		}
+		return p
+	}
+	return runconfig.Place{}
+}
+
+// DirOf is the working directory of an agent.
+func (s *State) DirOf(id string) string {
+	if dir := s.OwnDir(id); dir != "" {
+		return dir
+	}
+	return s.Options.CWD
+}
+
+// resultDir is the directory with the files that the run delivers: there checks are repeated and criteria are
+// judged.
+func (s *State) resultDir() string {
+	if s.Options.Workspace.Isolated() {
+		return s.Options.Workspace.Dir(contract.Arbiter)
+	}
+	return s.Options.CWD
+}
+
+// sandboxOf is the sandbox of a process that works in a directory; nil: none.
+func (s *State) sandboxOf(dir string) *bridge.SandboxConfig {
+	o := &s.Options
+	if o.Sandbox == nil || dir == o.CWD {
+		return o.Sandbox
+	}
+	cfg := *o.Sandbox
+	top := dir
+	for _, a := range s.Agents { // the agent starts in the same place below the top as the run does
+		switch {
+		case s.OwnDir(a.ID) != dir:
+		case a.Host != "": // its port knows the rest
+			top = s.topOn(a.Host, a.ID)
+			return &bridge.SandboxConfig{Program: o.Sandbox.Program, Write: []string{top}, Reach: []string{top},
+				Network: o.Sandbox.Network, Hosts: o.Sandbox.Hosts}
+		default:
+			top = o.Workspace.Top(a.ID)
+		}
+	}
+	cfg.Write = append(slices.Clone(cfg.Write), top)
+	if o.Workspace.Objects != "" {
+		cfg.Read = append(slices.Clone(cfg.Read), o.Workspace.Objects)
+	}
+	cfg.Reach = append(slices.Clone(cfg.Reach), top) // it lies in the state directory, which is hidden
+	return &cfg
+}
+
+// trusts reports whether agents on a host start with the workspace's own settings.
+func (s *State) trusts(host string) bool {
+	return s.Options.Trusted && !s.Lifecycle.Bridge(host).Untrusted
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // Apply applies one input to the state, and returns the next state and the effects to carry out. It is pure: no
@@ -67,13 +67,11 @@ func (st *step) take(f input.Body) {
 				"could not be saved: " + f.Failed})
 		}
 	case input.NotSent:
-		if reason := st.mail().NotSent(f); reason != "" {
-			st.processes().Relaunch(f.Agent.ID, runconfig.RestartHung, reason)
-		}
+		st.notSent(f)
 	case input.ToolCalled:
 		st.toolCalled(f)
 	case input.PermissionAsked:
-		PermissionAsked(st.processes(), f, st.whoAnswers())
+		st.permissionAsked(f)
 	case input.RulesGiven:
 		st.rulesGiven(f)
 	case input.Reconsidered:
@@ -89,32 +87,36 @@ func (st *step) take(f input.Body) {
 	case input.BridgeFailed:
 		st.bridgeFailed(f)
 	case input.Probed:
-		st.processes().Probed(f)
+		st.probed(f)
 	case input.Checked:
-		st.checked(f)
+		if st.checked(f) {
+			st.advance(f.Serial)
+		}
 	case input.Inspected:
-		st.inspected(f)
+		if !st.takeoverInspected(f) && st.generateFrom(f) {
+			st.advance(f.Serial)
+		}
 	case input.Merged:
 		st.merged(f)
 	case input.SnapshotTaken:
 		st.snapshotTaken(f)
 	case input.Reverted:
-		st.files().Reverted(f)
+		st.reverted(f)
 	case input.PTYOpened:
-		st.takeover(func(c *AttachContext) { c.TerminalOpened(f) })
+		st.terminalOpened(f)
 	case input.Configured:
-		st.processes().Configured(f)
+		st.configured(f)
 	case input.Decided:
 		st.decided(f)
 	case input.DaySpent:
 		st.Budget.Day.Read(f.Day, f.OthersUSD, f.OwnUSD, st.Spent())
-		st.costs().ReportSharedLevels()
+		st.reportSharedLevels()
 	case input.WokeFromSleep:
-		st.processes().WokeFromSleep(f)
+		st.wokeFromSleep(f)
 	case input.CallDecided:
-		PermissionDecided(&st.Permission, &st.out, f)
+		st.callDecided(f)
 	case input.Remembered:
-		PermissionRemembered(&st.out, f)
+		st.remembered(f)
 	case input.JournalFull:
 		st.limitReached("the journal is full: " + f.Message)
 	case input.OutputLost:
@@ -177,19 +179,19 @@ func (st *step) agentEvent(e bridge.Event) {
 	case bridge.Turn:
 		document := st.Handoff.DocumentSerial
 		st.turnEnded(e.ID, b)
-		st.files().TurnEnded(e.ID, b, document)
+		st.snapshotAfterTurn(e.ID, b, document)
 	case bridge.Delivered:
-		st.mail().Delivered(b.MessageID)
+		st.delivered(b.MessageID)
 	case bridge.Done:
 		st.ended(e.ID, b)
 	case bridge.Context:
 		st.relay(e)
-		Measured(st.processes(), e.ID, b)
+		st.measured(e.ID, b)
 	case bridge.ContextWarning:
 		st.Edit(e.ID).NotifyingLevel = b.Level
 	case bridge.Compact:
 		st.relay(e)
-		Compacted(st.processes(), e.ID, b)
+		st.compacted(e.ID, b)
 	case bridge.ToolUse:
 		if a.Role == RoleOrchestrator && a.Isolation == "" && policy.MayWrite(b.Tool) { // the Arbiter only reads
 			st.Changes.Acts(a.ID)
@@ -206,14 +208,14 @@ func (st *step) agentEvent(e bridge.Event) {
 		}
 		st.relay(e)
 	case bridge.Spent:
-		st.costs().Spends(e.ID, b)
+		st.spends(e.ID, b)
 	case bridge.Quota:
 		st.Budget.Quota(&st.out, b)
 	case bridge.Tasks:
-		FollowPlan(st.processes(), e.ID, b)
+		st.followPlan(e.ID, b)
 	case bridge.Retry:
 		if a.Status == AgentBusy {
-			st.processes().BackOff(st.Edit(e.ID), RetryCategory(b), b.Attempt,
+			st.backOff(st.Edit(e.ID), RetryCategory(b), b.Attempt,
 				time.Duration(b.DelayMS)*time.Millisecond)
 		}
 		st.relay(e)
@@ -262,13 +264,14 @@ func (st *step) timerFired(key string) {
 	case input.TimerPrefix:
 		st.Permission.TimedOut(&st.out, of, st.Options.PermissionWait)
 	case DeliveryTimerPrefix:
-		if id, reason := st.mail().ProofOverdue(of); reason != "" {
-			st.processes().Relaunch(id, runconfig.RestartHung, reason)
-		}
+		st.proofOverdue(of)
 	case HandoffTimerPrefix:
-		st.handoverLate(of)
+		serial, _ := strconv.Atoi(of) // serials count from 1
+		if st.documentOutOfTime(serial) {
+			st.advance(serial)
+		}
 	case WorkLimitPrefix:
-		st.costs().WorkTimeOver(of)
+		st.workTimeOver(of)
 	case RestartPrefix:
 		if host, ok := TimerHost(of); ok {
 			st.Lifecycle.Due(&st.out, host)
@@ -294,9 +297,9 @@ func (st *step) agentTimerFired(kind string, a *Agent) {
 		}
 	case RestartPrefix:
 		st.Edit(a.ID).Backoff = nil
-		st.processes().Restart(a.ID) // if its process is down
+		st.restart(a.ID) // if its process is down
 	case CompactionBlockedPrefix:
-		Interrupt(st.processes(), a)
+		st.interruptBlocked(a)
 	case RetryPrefix:
 		st.Edit(a.ID).Backoff = nil
 		st.retryNow(a)

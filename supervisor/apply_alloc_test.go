@@ -37,7 +37,7 @@ func TestThoseGoneCostNothing(t *testing.T) {
 	if n := perRound(func() { Apply(s, in) }); n > 8<<10 {
 		t.Errorf("a tool call copies %d bytes", n)
 	}
-	if n := perRound(func() { (&step{State: s}).mail().ToHuman(KindMessage, "a word") }); n > 8<<10 {
+	if n := perRound(func() { (&step{State: s}).tellHuman(KindMessage, "a word") }); n > 8<<10 {
 		t.Errorf("a word copies %d bytes", n)
 	}
 }

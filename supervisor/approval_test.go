@@ -11,16 +11,15 @@ import (
 )
 
 // askedPermission is a run whose Orchestrator requests permission to run a command.
-func askedPermission(change func(*ProcessContext)) *ProcessContext {
-	c := PartsRun(runconfig.Options{})
-	a := PartsOrchestrator(c)
-	c.Channel = input.ChannelStdin
+func askedPermission(change func(*step)) *step {
+	c := readyRun(runconfig.Options{})
+	a := addOrchestrator(c)
+	c.channel, c.HumanPresent = input.ChannelStdin, true
 	if change != nil {
 		change(c)
 	}
-	PermissionAsked(c, input.PermissionAsked{Behavior: bridge.Ask, Action: "0123456789abcdef", Params: bridge.PermissionParams{
-		AgentRef: a.AgentRef, Request: "q1", Tool: "Bash", Input: []byte(`{"command":"git push"}`)}},
-		input.PermissionHuman{Present: true})
+	c.permissionAsked(input.PermissionAsked{Behavior: bridge.Ask, Action: "0123456789abcdef", Params: bridge.PermissionParams{
+		AgentRef: a.AgentRef, Request: "q1", Tool: "Bash", Input: []byte(`{"command":"git push"}`)}})
 	return c
 }
 
@@ -29,9 +28,9 @@ func TestAsked(t *testing.T) {
 	if c := askedPermission(nil); len(c.Permission.Open) != 1 {
 		t.Errorf("nobody is asked: %+v", c.Permission)
 	}
-	for name, change := range map[string]func(*ProcessContext){
-		"halted": func(c *ProcessContext) { c.Halted = true },
-		"ending": func(c *ProcessContext) { c.Release("orch-1", "enough", false) },
+	for name, change := range map[string]func(*step){
+		"halted": func(c *step) { c.Halted = true },
+		"ending": func(c *step) { c.release("orch-1", "enough", false) },
 	} {
 		if c := askedPermission(change); len(c.Permission.Open) != 0 {
 			t.Errorf("%s: the human is asked %+v", name, c.Permission.Open)
@@ -44,18 +43,18 @@ func TestAnswer(t *testing.T) {
 	c := askedPermission(nil)
 	no := contract.Permit{Request: c.Permission.Open[0].ID, Behavior: bridge.Deny, Rule: "Bash(git push)",
 		Scope: contract.ScopeRun}
-	c.Channel = "elsewhere"
-	AnswerPermission(c, "r1", no)
-	if len(c.Permission.Open) != 1 || len(Emitted[contract.Rejected](c)) != 1 {
+	c.channel = "elsewhere"
+	c.answerPermission("r1", no)
+	if len(c.Permission.Open) != 1 || len(emitted[contract.Rejected](c)) != 1 {
 		t.Error("an answer by another channel is taken")
 	}
-	c.Channel = input.ChannelStdin
-	answer := ExactPermission(c.Permission, input.Command{Command: contract.Command{Body: no}})
+	c.channel = input.ChannelStdin
+	answer := c.ExactInput(input.Command{Command: contract.Command{Body: no}})
 	exact := answer.(input.Command).Command.Body.(contract.Permit)
 	if exact.Action == "" {
 		t.Error("the answer does not name the action that it is about")
 	}
-	AnswerPermission(c, "r2", exact)
+	c.answerPermission("r2", exact)
 	if len(c.Permission.Open) != 0 || !slices.Contains(c.Options.Deny, no.Rule) {
 		t.Errorf("open are %+v, denied is %v", c.Permission.Open, c.Options.Deny)
 	}

@@ -13,22 +13,22 @@ import (
 )
 
 // workingAttach is a run with an Orchestrator that has answered.
-func workingAttach() (*AttachContext, *Agent) {
-	c := &AttachContext{ProcessContext: PartsRun(runconfig.Options{})}
-	a := PartsOrchestrator(c.ProcessContext)
+func workingAttach() (*step, *Agent) {
+	c := readyRun(runconfig.Options{})
+	a := addOrchestrator(c)
 	a.HasHistory, a.SessionID = true, "s"
 	return c, a
 }
 
 // handed is such a run in which the human has the Orchestrator's session in a terminal.
-func handed(t *testing.T) (*AttachContext, *Agent) {
+func handed(t *testing.T) (*step, *Agent) {
 	t.Helper()
 	c, a := workingAttach()
-	c.Attach("r", a.ID)
-	c.Stopped(a.ID)
-	c.Inspected(input.Inspected{Serial: a.Takeover.Serial,
+	c.attach("r", a.ID)
+	c.stoppedForTakeover(a.ID)
+	c.takeoverInspected(input.Inspected{Serial: a.Takeover.Serial,
 		Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 7}}})
-	c.TerminalOpened(input.PTYOpened{Agent: a.AgentRef})
+	c.terminalOpened(input.PTYOpened{Agent: a.AgentRef})
 	if a.Status != InHand || a.Takeover.Stage != TakeoverOpen {
 		t.Fatalf("it is %s: %+v", a.Status, a.Takeover)
 	}
@@ -36,9 +36,9 @@ func handed(t *testing.T) (*AttachContext, *Agent) {
 }
 
 // states are those of the takeover events so far.
-func states(c *AttachContext) string {
+func states(c *step) string {
 	var list []string
-	for _, e := range Emitted[contract.Takeover](c.ProcessContext) {
+	for _, e := range emitted[contract.Takeover](c) {
 		list = append(list, e.State)
 	}
 	return strings.Join(list, " ")
@@ -48,15 +48,15 @@ func states(c *AttachContext) string {
 // it.
 func TestHandedAndBack(t *testing.T) {
 	c, a := handed(t)
-	if ptys := Did[effect.OpenPTY](c.ProcessContext); len(ptys) != 1 || ptys[0].Params.AgentRef != a.AgentRef {
+	if ptys := did[effect.OpenPTY](c); len(ptys) != 1 || ptys[0].Params.AgentRef != a.AgentRef {
 		t.Errorf("opened %+v", ptys)
 	}
-	c.Detach("r", a.ID)
-	if closed := Did[effect.ClosePTY](c.ProcessContext); len(closed) != 1 {
+	c.detach("r", a.ID)
+	if closed := did[effect.ClosePTY](c); len(closed) != 1 {
 		t.Errorf("closed %+v", closed)
 	}
-	c.TerminalEnded(a, bridge.Exit{})
-	c.Inspected(input.Inspected{Serial: a.Takeover.Serial, Result: bridge.InspectResult{
+	c.terminalEnded(a, bridge.Exit{})
+	c.takeoverInspected(input.Inspected{Serial: a.Takeover.Serial, Result: bridge.InspectResult{
 		Changes: &bridge.Changes{Words: 1, Typed: []string{"use the other loom"}}}})
 	if a.Takeover != nil || a.Status != AgentStarting || !strings.Contains(a.ReturnNotice, "1 message") {
 		t.Errorf("it is %s: %+v, told %q", a.Status, a.Takeover, a.ReturnNotice)
@@ -68,20 +68,20 @@ func TestHandedAndBack(t *testing.T) {
 
 // TestRefusals: an agent that cannot be taken over stays unchanged.
 func TestRefusals(t *testing.T) {
-	for want, change := range map[string]func(*AttachContext, *Agent){
-		"no living agent":      func(_ *AttachContext, a *Agent) { a.Status = AgentEnded },
-		"taken over already":   func(_ *AttachContext, a *Agent) { a.SetTakeover(BeginTakeover(time.Time{}, "stdin")) },
-		"is parked":            func(_ *AttachContext, a *Agent) { a.Status = AgentParked },
-		"everything is halted": func(c *AttachContext, _ *Agent) { c.Halted = true },
-		"there is no bridge":   func(c *AttachContext, a *Agent) { c.Lifecycle.Lost(c.Out, a.Host, "", time.Time{}) },
-		"try again when":       func(_ *AttachContext, a *Agent) { a.Status = AgentStarting },
-		"has said nothing":     func(_ *AttachContext, a *Agent) { a.HasHistory = false },
+	for want, change := range map[string]func(*step, *Agent){
+		"no living agent":      func(_ *step, a *Agent) { a.Status = AgentEnded },
+		"taken over already":   func(_ *step, a *Agent) { a.SetTakeover(BeginTakeover(time.Time{}, "stdin")) },
+		"is parked":            func(_ *step, a *Agent) { a.Status = AgentParked },
+		"everything is halted": func(c *step, _ *Agent) { c.Halted = true },
+		"there is no bridge":   func(c *step, a *Agent) { c.Lifecycle.Lost(&c.out, a.Host, "", time.Time{}) },
+		"try again when":       func(_ *step, a *Agent) { a.Status = AgentStarting },
+		"has said nothing":     func(_ *step, a *Agent) { a.HasHistory = false },
 	} {
 		c, a := workingAttach()
 		change(c, a)
 		before := *a
-		c.Attach("r", a.ID)
-		rejected := Emitted[contract.Rejected](c.ProcessContext)
+		c.attach("r", a.ID)
+		rejected := emitted[contract.Rejected](c)
 		if len(rejected) != 1 || !strings.Contains(rejected[0].Message, want) {
 			t.Errorf("want %q: %+v", want, rejected)
 		}
@@ -94,14 +94,14 @@ func TestRefusals(t *testing.T) {
 // TestALostTerminal: what was done in a terminal that was lost with its bridge is read with the next bridge.
 func TestALostTerminal(t *testing.T) {
 	c, a := handed(t)
-	c.LoseTerminals("elsewhere")
+	c.loseTerminals("elsewhere")
 	if a.Takeover.Stage != TakeoverOpen {
 		t.Errorf("with the bridge of another host: %s", a.Takeover.Stage)
 	}
-	c.LoseTerminals(LifecycleHere)
-	surveys := len(Did[effect.Inspect](c.ProcessContext))
-	c.Reread(func(*Agent) bool { return true }, "the bridge was lost")
-	if n := len(Did[effect.Inspect](c.ProcessContext)); n != surveys+1 || a.Takeover.Stage != TakeoverReading ||
+	c.loseTerminals(LifecycleHere)
+	surveys := len(did[effect.Inspect](c))
+	c.rereadTakeovers(func(*Agent) bool { return true }, "the bridge was lost")
+	if n := len(did[effect.Inspect](c)); n != surveys+1 || a.Takeover.Stage != TakeoverReading ||
 		a.Takeover.Why != BridgeLost {
 		t.Errorf("%d surveys more, %+v", n-surveys, a.Takeover)
 	}
@@ -110,10 +110,10 @@ func TestALostTerminal(t *testing.T) {
 // TestAttachHalt: a halt ends a terminal at once.
 func TestAttachHalt(t *testing.T) {
 	c, a := handed(t)
-	if n := c.Halt(a); n != 1 {
+	if n := c.haltTakeover(a); n != 1 {
 		t.Errorf("ended %d processes", n)
 	}
-	kills := Did[effect.Kill](c.ProcessContext)
+	kills := did[effect.Kill](c)
 	if last := kills[len(kills)-1]; !last.Now || last.Agent != a.AgentRef || a.Takeover.Why != TakeoverHalted {
 		t.Errorf("killed %+v, %+v", kills, a.Takeover)
 	}

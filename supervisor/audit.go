@@ -685,7 +685,7 @@ func LogItems(before *State, step Replayed, after *State) []LogItem {
 	}
 	from := step.Input.From
 	if from.By == "" {
-		from = before.Senders().Origin(step.Input.Body)
+		from = before.Origin(step.Input.Body)
 	}
 	items[0].Record = encode(originRecord{KindOrigin, from.By, from.Session, from.Gen, from.Channel})
 	return items

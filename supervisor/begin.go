@@ -20,12 +20,12 @@ func (st *step) began(f input.Began) {
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
-	ReportDistrust(&st.out, f.Distrust)
-	st.documents().CriteriaFromOptions()
+	st.reportDistrust(f.Distrust)
+	st.criteriaFromOptions()
 	if f.Options.Timeout > 0 {
 		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
-	st.processes().Add(Agent{
+	st.addAgent(Agent{
 		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
 			Role: RoleArbiter, Name: "The Arbiter"},
 	}, f.Options.Task)

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // What happens when a bridge is lost, and how another one replaces it.
@@ -24,10 +25,10 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	if !f.Halted {
 		st.Lifecycle.Crashes++
 	}
-	st.processes().LoseQuestions(f.Host)
-	st.attaching().LoseTerminals(f.Host)
-	st.processes().LoseProcesses(f.Host)
-	st.documents().LoseOn(f.Host)
+	st.loseQuestions(f.Host)
+	st.loseTerminals(f.Host)
+	st.loseProcesses(f.Host)
+	st.loseChecksOn(f.Host)
 	if f.Halted {
 		st.Lifecycle.Reopen(&st.out, f.Host)
 		return
@@ -68,11 +69,11 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		st.do(effect.DropBridge{Host: f.Host}) // nothing needs this host any more
 		return
 	}
-	ReportSwept(&st.out, f.Swept)
+	st.reportSwept(f.Swept)
 	onHost := func(a *Agent) bool { return a.Host == f.Host }
-	st.attaching().Reread(onHost, "the bridge was lost")
-	st.processes().RestartWhere(onHost)
-	st.documents().LoseOn(f.Host) // documents whose work began while there was no bridge
+	st.rereadTakeovers(onHost, "the bridge was lost")
+	st.restartWhere(onHost)
+	st.loseChecksOn(f.Host) // documents whose work began while there was no bridge
 	if f.Host == LifecycleHere {
 		st.goOn()
 	} else {
@@ -154,7 +155,7 @@ func (st *step) parkHost(host string, c bridge.Category, reason string) {
 		return
 	}
 	for _, id := range there {
-		st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). "+
+		st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). "+
 			"The "+
 			"human was told, and it goes on when they have mended that. Or release it, and summon a successor on another "+
 			"host.", id, host, reason))
@@ -166,4 +167,12 @@ func (st *step) loseWithHost(id, host, reason string) {
 	a := st.Edit(id)
 	a.Status, a.Since = AgentEnded, st.at
 	st.reportLostAgent(id, "lived on host "+host+", which cannot be used: "+reason)
+}
+
+// reportSwept reports processes that a lost bridge had left and that were ended. Emits: notice.
+func (st *step) reportSwept(n int) {
+	if n > 0 {
+		st.emit(contract.Supervisor, contract.Notice{Text: "ended processes that the lost bridge left behind: " +
+			words.Count(n, "process")})
+	}
 }

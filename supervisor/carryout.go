@@ -60,22 +60,22 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 			v.Summary += " Nobody read what the human said last: " + words.Head(strings.Join(unread, "; "), 1000)
 		}
 	case verdict.Continue, verdict.Retry:
-		v = p.GoOn(st.standing(), v)
+		v = st.whoContinues(p, v)
 	}
 	if v.Decision == verdict.SelectMode {
 		var problem error
-		v.Message, problem = st.Rulings.Brief(st.standing(), v, d.Aside)
+		v.Message, problem = st.brief(v, d.Aside)
 		if problem != nil {
 			st.emit(contract.Supervisor, contract.Notice{Text: problem.Error()})
 		}
 		if a, ok := st.Agent(p.About); ok && a.Alive() && a.Standing == AgentWaiting {
-			st.processes().Release(a.ID, "another takes its place", false)
+			st.release(a.ID, "another takes its place", false)
 		}
 	}
-	st.mail().MoveDecided(p, d)
+	st.moveDecided(p, d)
 	if !d.Aside {
 		open := len(p.Select.OpenPoints) > 0
-		defer func() { AssignPlanStep(st.processes(), &v, open) }()
+		defer func() { st.assignPlanStep(&v, open) }()
 	}
 	st.carry(v, RulingBy{Source: d.Source, Point: p.Point, CostUSD: d.Usage.CostUSD, Warnings: d.Warnings})
 }
@@ -106,7 +106,7 @@ func (st *step) returnDecision(p *RulingRequest, d decider.Decision, problem str
 func (st *step) yield() {
 	st.Rulings.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
-		st.mail().Notify(contract.Arbiter, KindNotice,
+		st.notify(contract.Arbiter, KindNotice,
 			"The decider leaves it to you how the task goes on. Rule.")
 	}
 }
@@ -118,7 +118,7 @@ func (st *step) byRules(point decider.DecisionPoint, about, why string) {
 		st.takenUp(about, why)
 		return
 	}
-	p := st.Rulings.Request(st.standing(), point, about)
+	p := st.rulingRequest(point, about)
 	d := p.ByRules(why)
 	if d.Decision == "" {
 		st.abandonDecision(why + ", and there is no agent that a rule could choose")
@@ -129,7 +129,7 @@ func (st *step) byRules(point decider.DecisionPoint, about, why string) {
 
 // takenUp makes another agent of the same mode continue what an agent hands off.
 func (st *step) takenUp(id, why string) {
-	st.noteAndCarryOut(st.Rulings.Request(st.standing(), decider.PointEvaluate, id),
+	st.noteAndCarryOut(st.rulingRequest(decider.PointEvaluate, id),
 		ContinueHandoff(st.DisplayName(id), why))
 }
 

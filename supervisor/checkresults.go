@@ -1,35 +1,9 @@
 package supervisor
 
 import (
-	"strconv"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
-
-// checked takes the result of a check.
-func (st *step) checked(f input.Checked) {
-	if st.documents().Checked(f) {
-		st.advance(f.Serial)
-	}
-}
-
-// inspected takes the inspection of an agent that can no longer answer, or whose session a human had.
-func (st *step) inspected(f input.Inspected) {
-	var taken bool
-	st.takeover(func(c *AttachContext) { taken = c.Inspected(f) })
-	if !taken && st.documents().Inspected(f) {
-		st.advance(f.Serial)
-	}
-}
-
-// handoverLate ends the processing of a document whose time is over.
-func (st *step) handoverLate(of string) {
-	serial, _ := strconv.Atoi(of) // serials count from 1
-	if st.documents().OutOfTime(serial) {
-		st.advance(serial)
-	}
-}
 
 // merged takes the result of a merge: the document's checks run again on the merged files, or its author merges.
 func (st *step) merged(f input.Merged) {
@@ -78,5 +52,5 @@ func (st *step) snapshotTaken(f input.SnapshotTaken) {
 		st.judgeTree(o.Tree)
 	}
 	st.repeatRecorded()
-	st.files().ReportOverlaps(o.Overlaps)
+	st.reportOverlaps(o.Overlaps)
 }

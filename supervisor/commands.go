@@ -15,19 +15,19 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Say:
 		st.humanMessage(c.Ref, b)
 	case contract.Permit:
-		AnswerPermission(st.processes(), c.Ref, b)
+		st.answerPermission(c.Ref, b)
 	case contract.EditMessage:
-		st.mail().Edit(c.Ref, b)
+		st.editMessage(c.Ref, b)
 	case contract.WithdrawMessage:
-		st.mail().Withdraw(c.Ref, b)
+		st.withdrawMessage(c.Ref, b)
 	case contract.Attach:
-		st.attaching().Attach(c.Ref, b.ID)
+		st.attach(c.Ref, b.ID)
 	case contract.Detach:
-		st.takeover(func(a *AttachContext) { a.Detach(c.Ref, b.ID) })
+		st.detach(c.Ref, b.ID)
 	case contract.Halt:
 		st.halt(c.Ref)
 	case contract.Interrupt:
-		st.processes().InterruptTurns(c.Ref, b.ID)
+		st.interruptTurns(c.Ref, b.ID)
 	case contract.Kill:
 		st.killCommand(c.Ref, b.ID)
 	case contract.Pause:
@@ -52,25 +52,16 @@ func (st *step) commanded(c contract.Command) {
 			return
 		}
 		st.out.Accept(c.Ref, "plan set")
-		SetPlan(st.processes(), b.Steps)
-		st.mail().Notify(contract.Arbiter, KindNotice, "The human set the plan:\n"+PlanText(st.Task.Plan))
+		st.setPlan(b.Steps)
+		st.notify(contract.Arbiter, KindNotice, "The human set the plan:\n"+PlanText(st.Task.Plan))
 	case contract.SetAcceptance:
-		st.documents().SetCriteria(c.Ref, b)
+		st.setCriteria(c.Ref, b)
 	case contract.Revert:
-		st.files().Revert(c.Ref, b)
+		st.revert(c.Ref, b)
 	case contract.Choose:
 		st.choose(c.Ref, b.Option)
 	case contract.Configure:
-		switch ConfigureSettings(&st.out, &st.Options, c.Ref, b) {
-		case SettingsNothing:
-		case SettingsPolicy:
-			st.Permission.PolicyChanged(&st.out)
-			st.Permission.AllowOffered(&st.out, strings.TrimSpace(b.Allow))
-		case SettingsCosts:
-			st.costs().ReportSharedLevels()
-		case SettingsModel:
-			st.processes().ConfigureModel(c.Ref, b)
-		}
+		st.configure(c.Ref, b)
 	case contract.Cancel:
 		st.out.Accept(c.Ref, "cancelled")
 		st.end(contract.StatusCancelled, "cancelled by the human", contract.ExitFailed, machine.Cancel)
@@ -96,11 +87,11 @@ func (st *step) killCommand(ref, id string) {
 	if left := st.Task.InterruptedOf(&st.Roster, &a, st.at); left != "" {
 		notice += "\nLeft half-done: " + left + "."
 	}
-	if st.processes().Release(id, "killed by the human", true); a.Unfinished() {
+	if st.release(id, "killed by the human", true); a.Unfinished() {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: KindKilled, Why: "the human ended it",
 			Message: notice})
 	} else {
-		st.mail().Notify(contract.Arbiter, KindNotice, notice)
+		st.notify(contract.Arbiter, KindNotice, notice)
 	}
 	st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
 }
@@ -109,14 +100,14 @@ func (st *step) killCommand(ref, id string) {
 func (st *step) choose(ref, option string) {
 	switch {
 	case !slices.Contains(st.Lifecycle.TrustQuestion.Choices(), option):
-		if st.processes().RetryHost(ref, option) || st.chooseAboutLimit(ref, option) {
+		if st.retryHost(ref, option) || st.chooseAboutLimit(ref, option) {
 			return
 		}
 	case option == "cancel":
 		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
 		return
 	default:
-		st.processes().ChooseTrust(ref, option)
+		st.chooseTrust(ref, option)
 		return
 	}
 	arbiter, _ := st.Agent(contract.Arbiter)

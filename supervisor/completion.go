@@ -23,7 +23,7 @@ func (st *step) overtaken(c *Completing) bool {
 	st.Handoff.Completing = nil
 	text := "COMPLETE did not take effect: " + why + "."
 	st.emit(contract.Supervisor, contract.Notice{Text: text})
-	st.mail().Log(contract.Supervisor, KindNotice, text+" Rule again.")
+	st.log(contract.Supervisor, KindNotice, text+" Rule again.")
 	return true
 }
 
@@ -61,30 +61,30 @@ func (st *step) sendBack() {
 		return
 	}
 	if st.decidedByOther() {
-		st.mail().Log(contract.Supervisor, KindNotice, what+"."+list)
+		st.log(contract.Supervisor, KindNotice, what+"."+list)
 		return
 	}
-	st.mail().Notify(contract.Arbiter, KindNotice, what+"."+list+"\nHave it put right, or, if such a check "+
+	st.notify(contract.Arbiter, KindNotice, what+"."+list+"\nHave it put right, or, if such a check "+
 		"does not "+
 		"count any more, rule COMPLETE again and say in `summary` why.")
 }
 
 // decidedByOther reports whether the next decision is made by someone other than the Arbiter's session.
 func (st *step) decidedByOther() bool {
-	if st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
+	if st.Rulings.FallbackReason == "" && !st.asksOther() {
 		return false
 	}
-	_, _, due := st.Rulings.Due(st.standing())
+	_, _, due := st.dueDecision()
 	return due
 }
 
 // notifyDecider reports to the decider why a COMPLETE did not take effect.
 func (st *step) notifyDecider(text string) {
 	if st.decidedByOther() {
-		st.mail().Log(contract.Supervisor, KindNotice, text)
+		st.log(contract.Supervisor, KindNotice, text)
 		return
 	}
-	st.mail().Notify(contract.Arbiter, KindNotice, text)
+	st.notify(contract.Arbiter, KindNotice, text)
 }
 
 // leaveToHuman asks a human what else to do, or ends the run if no human is present.
@@ -116,6 +116,6 @@ func (st *step) concluded(v verdict.Arbiter) {
 			"answered: " + words.Head(st.Question.Open.Text, 1000)})
 	}
 	st.Task.Lessons = v.Lessons
-	st.mail().ToHuman(KindComplete, v.Message)
+	st.tellHuman(KindComplete, v.Message)
 	st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Decision)
 }

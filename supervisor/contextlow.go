@@ -23,7 +23,7 @@ func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 		return false
 	}
 	if a.HandoffDemands >= maxDemands {
-		st.mail().Log(id, v.Kind, v.Message) // its last message
+		st.log(id, v.Kind, v.Message) // its last message
 		st.emit(id, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.HandoffDemands, "time") +
 			" and did not; the supervisor hands off instead"})
 		st.spent(id, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
@@ -32,10 +32,10 @@ func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 	if v.ExpectsResponse {
 		return false // the answer carries the demand
 	}
-	st.mail().Log(id, v.Kind, v.Message)
+	st.log(id, v.Kind, v.Message)
 	st.exchange()
 	if !st.pendingFor(id) {
-		st.mail().Notify(id, KindRelief, "Your report is in the work log. Hand off now.")
+		st.notify(id, KindRelief, "Your report is in the work log. Hand off now.")
 	}
 	return true
 }
@@ -65,7 +65,7 @@ func (st *step) spent(id string, c bridge.Category, why string) {
 	st.do(effect.Kill{Agent: a.AgentRef})
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(c)})
 	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = AgentParked, st.at, "", true, nil
-	st.processes().FailTakeover(a, why)
+	st.failTakeover(a, why)
 	st.Permission.TurnOver(&st.out, id)
 	st.fail(id, c, a.Name+" is parked: "+why, RecoveryOptions(c, RoleOrchestrator))
 	st.reportLostAgent(id, "is parked: "+why)
@@ -90,13 +90,13 @@ func (st *step) setAside(m Mail) {
 		[]string{"say it in fewer words, or " + contract.SmallerText})
 	if !cut {
 		st.Conversation.EndTurn(m.Wire)
-		st.mail().Quote(m.ID, "(set aside: the model refused it as too long)")
-		st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
+		st.correctRecord(m.ID, "(set aside: the model refused it as too long)")
+		st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
 			"refused it as too long. It was set aside, and the human was told. "+
 			"Judge without it, or ask for it in fewer words.", m.Kind, whose))
 		return
 	}
-	st.mail().Shorten(m)
+	st.shorten(m)
 }
 
 // dropTask drops a task that no Arbiter can read, and asks for another.
@@ -105,7 +105,7 @@ func (st *step) dropTask(m Mail) {
 		contract.SmallerText)
 	st.fail(contract.Arbiter, bridge.CatPromptTooLong, text, []string{contract.SmallerText})
 	st.Conversation.EndTurn(m.Wire)
-	st.mail().Quote(m.ID, "(set aside: the task was too large to be read)")
+	st.correctRecord(m.ID, "(set aside: the task was too large to be read)")
 	st.fire(machine.Reset, occasion{})
 	st.Task.Text, st.Question.Open = "", nil
 	if !st.HumanPresent {
@@ -133,7 +133,7 @@ func (st *step) askRenewal() {
 		return
 	}
 	st.Renewal.Stage = RenewalAsked
-	st.mail().Notify(a.ID, KindRenewal, DemandText(a))
+	st.notify(a.ID, KindRenewal, DemandText(a))
 }
 
 // renewByRecord replaces the Arbiter by a successor although it left no document.
@@ -143,7 +143,7 @@ func (st *step) renewByRecord(why string) {
 		st.giveUp(bridge.CatCompaction, "the Arbiter cannot continue, however often it is renewed: "+why)
 		return
 	}
-	st.processes().CallOffRenewal()
+	st.callOffRenewal()
 	st.Renewal.Stage = RenewalGiven
 	a, _ := st.Agent(contract.Arbiter)
 	st.handOver(Handover{Agent: a.AgentRef, Kind: HandoffKindRenewal, Why: why,

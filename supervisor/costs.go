@@ -2,12 +2,9 @@ package supervisor
 
 // This part of the package charges the cost of agents to a run, and enforces the limits.
 //
-// An [Account] reports what the run has spent and what it may spend: for the whole run, for all runs of a day, for an
-// Orchestrator. A [CostContext] charges turns and notifies the Arbiter when a limit is nearly or completely spent; it
-// also enforces a mode's limits of turns and time.
-//
-// Package budget keeps the sums and the usage windows. Package supervisor decides when a run ends at a limit, and
-// asks the human.
+// There are limits for the whole run, for all runs of a day, and for an Orchestrator. The Arbiter is notified when one
+// is nearly or completely spent. A mode's limits of turns and time are enforced here, too. The sums and the usage
+// windows are in budget.go; spending.go ends a run at a limit, or asks the human.
 //
 // Events: turn, cost, budget of an agent. Effects: Interrupt for turns that the remaining budget does not cover.
 
@@ -21,7 +18,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // The choices when a cost limit is reached.
@@ -30,58 +26,51 @@ const (
 	ChooseFinish = "finish"
 )
 
-// Account is what a run has spent, and what it may spend.
-type Account struct {
-	Options *runconfig.Options
-	Roster  *Roster
-	Budget  *BudgetState
-}
-
-// Limits are the limits of the run, as its budget uses them.
-func (a Account) Limits() BudgetLimits {
-	return BudgetLimits{RunUSD: a.Options.MaxCostUSD, DayUSD: a.Options.MaxCostPerDay,
-		ReservePct: a.Options.QuotaReserve, Simulated: a.Options.Rehearsal}
+// limits are the limits of the run, as its budget uses them.
+func (s *State) limits() BudgetLimits {
+	return BudgetLimits{RunUSD: s.Options.MaxCostUSD, DayUSD: s.Options.MaxCostPerDay,
+		ReservePct: s.Options.QuotaReserve, Simulated: s.Options.Rehearsal}
 }
 
 // Spent returns what the run has cost, including running turns.
-func (a Account) Spent() float64 { return a.Roster.SpentWith(a.Budget.CostUSD) }
+func (s *State) Spent() float64 { return s.SpentWith(s.Budget.CostUSD) }
 
 // Used returns what the run has used, including running turns.
-func (a Account) Used() bridge.Usage {
-	all := a.Budget.Usage
-	for _, agent := range a.Roster.Agents {
+func (s *State) Used() bridge.Usage {
+	all := s.Budget.Usage
+	for _, agent := range s.Agents {
 		all = BudgetSum(all, agent.Live.Usage)
 	}
 	return all
 }
 
-// Reached returns a cost limit that all agents share and that is reached, and whether there is one.
-func (a Account) Reached() (BudgetLimit, bool) { return a.Budget.Reached(a.Limits(), a.Spent()) }
+// reachedLimit returns a cost limit that all agents share and that is reached, and whether there is one.
+func (s *State) reachedLimit() (BudgetLimit, bool) { return s.Budget.Reached(s.limits(), s.Spent()) }
 
-// Remaining is how many turns may run at once.
-func (a Account) Remaining() int { return a.Budget.Remaining(a.Limits(), a.Spent()) }
+// turnsLeft is how many turns may run at once.
+func (s *State) turnsLeft() int { return s.Budget.Remaining(s.limits(), s.Spent()) }
 
-// Holds reports whether messages are held back because of a usage window's reserve or a cost limit.
-func (a Account) Holds() bool {
-	_, spent := a.Reached()
-	return spent || a.Budget.Holds()
+// budgetHolds reports whether messages are held back because of a usage window's reserve or a cost limit.
+func (s *State) budgetHolds() bool {
+	_, spent := s.reachedLimit()
+	return spent || s.Budget.Holds()
 }
 
 // NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns continue to their
 // end without new ones.
-func (a Account) NoNewSubagent() string {
-	if l, spent := a.Reached(); spent {
+func (s *State) NoNewSubagent() string {
+	if l, spent := s.reachedLimit(); spent {
 		return l.Text() + " No further subagent starts: end your turn"
 	}
-	if a.Budget.Holds() {
-		return a.Budget.ReserveText(a.Options.QuotaReserve) + ": no further subagent starts; end your turn"
+	if s.Budget.Holds() {
+		return s.Budget.ReserveText(s.Options.QuotaReserve) + ": no further subagent starts; end your turn"
 	}
 	return ""
 }
 
 // spentLimits are the cost limits that all agents share and that are reached.
-func (a Account) spentLimits() (list []BudgetLimit) {
-	for _, l := range a.Budget.Shared(a.Limits(), a.Spent()) {
+func (s *State) spentLimits() (list []BudgetLimit) {
+	for _, l := range s.Budget.Shared(s.limits(), s.Spent()) {
 		if l.Level() == LevelLimit {
 			list = append(list, l)
 		}
@@ -89,10 +78,10 @@ func (a Account) spentLimits() (list []BudgetLimit) {
 	return list
 }
 
-// Question asks what to do about the cost limits that are reached.
-func (a Account) Question() string {
+// LimitText asks what to do about the cost limits that are reached.
+func (s *State) LimitText() string {
 	var spent, raise []string
-	for _, l := range a.spentLimits() {
+	for _, l := range s.spentLimits() {
 		spent = append(spent, l.Text())
 		raise = append(raise, fmt.Sprintf("$%.2f (%s)", l.Raised(), l.Flag()))
 	}
@@ -109,105 +98,94 @@ func ReachedText(l BudgetLimit) string {
 	return fmt.Sprintf("%s %s of $%.4f: raise %s to go on", what, l.SpentText(), l.LimitUSD, l.Flag())
 }
 
-// ofAgent is what an agent may cost, in dollars; 0: no limit.
-func (a Account) ofAgent(agent *Agent) float64 {
+// costLimitOf is what an agent may cost, in dollars; 0: no limit.
+func (s *State) costLimitOf(agent *Agent) float64 {
 	if agent.Role != RoleOrchestrator {
 		return 0
 	}
-	mode, _ := a.Options.ModeNamed(agent.Mode)
-	limit, own := a.Options.MaxCostPerAgent, mode.Limits.MaxCostUSD
+	mode, _ := s.Options.ModeNamed(agent.Mode)
+	limit, own := s.Options.MaxCostPerAgent, mode.Limits.MaxCostUSD
 	if limit <= 0 || own > 0 && own < limit {
 		return own
 	}
 	return limit
 }
 
-// ChargeLost charges what the turn of a process had cost that ended without reporting it.
-func (a Account) ChargeLost(agent *Agent) {
+// chargeLost charges what the turn of a process had cost that ended without reporting it.
+func (st *step) chargeLost(agent *Agent) {
 	live := agent.Live
 	agent.Live = bridge.Spent{}
 	agent.CostUSD += live.CostUSD
-	a.Budget.Charge(live.Usage, live.CostUSD)
-}
-
-// charge charges what a turn that ended has cost.
-func (a Account) charge(agent *Agent, t bridge.Turn) {
-	a.observe(agent, t.CostUSD)
-	agent.Live = bridge.Spent{}
-	agent.CostUSD += t.CostUSD
-	a.Budget.Charge(t.Usage, t.CostUSD)
+	st.Budget.Charge(live.Usage, live.CostUSD)
 }
 
 // observe records what the running turn of an agent has cost so far.
-func (a Account) observe(agent *Agent, usd float64) {
+func (st *step) observe(agent *Agent, usd float64) {
 	if agent.Role == RoleOrchestrator {
-		a.Budget.Observe(usd - agent.Live.CostUSD)
+		st.Budget.Observe(usd - agent.Live.CostUSD)
 	}
 }
 
-// CostContext is what a step uses to charge agents and to report their limits. It is created for one use within a
-// step, which owns everything that it points to.
-type CostContext struct {
-	Account
-	Mail *DeliveryContext
-}
-
-// TurnEnded charges a turn that ended.
-func (c *CostContext) TurnEnded(a *Agent, t bridge.Turn) {
-	c.charge(a, t)
+// chargeTurn charges a turn that ended.
+func (st *step) chargeTurn(a *Agent, t bridge.Turn) {
+	st.observe(a, t.CostUSD)
+	a.Live = bridge.Spent{}
+	a.CostUSD += t.CostUSD
+	st.Budget.Charge(t.Usage, t.CostUSD)
 	var models []contract.ModelCost
 	for _, m := range t.Models {
 		m.CostUSD = contract.RoundUSD(m.CostUSD)
 		models = append(models, contract.ModelCost(m))
 	}
-	c.Mail.Out.Emit(a.ID, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Models: models, Outcome: t.Outcome,
-		MessageIDs: c.Mail.Conversation.PublicIDs(t.MessageIDs)})
+	st.emit(a.ID, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Models: models, Outcome: t.Outcome,
+		MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
 }
 
-// Spends records what a running turn has cost so far. All agents share the limit of the run.
-func (c *CostContext) Spends(id string, b bridge.Spent) {
-	a := c.Roster.Edit(id)
+// spends records what a running turn has cost so far. All agents share the limit of the run.
+func (st *step) spends(id string, b bridge.Spent) {
+	a := st.Edit(id)
 	if len(a.Turn) == 0 {
 		return // the end of its turn has reported it
 	}
-	c.observe(a, b.CostUSD)
+	st.observe(a, b.CostUSD)
 	a.Live = b
-	c.Mail.Out.Emit(id, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: c.Spent()})
-	c.ReportLevels(id)
+	st.emit(id, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: st.Spent()})
+	st.reportCostLevels(id)
 }
 
-// ReportLevels reports when an agent, or all agents together, have reached a level of a limit. The Arbiter reads
+// reportCostLevels reports when an agent, or all agents together, have reached a level of a limit. The Arbiter reads
 // it with its next message: so it knows before an agent stops, and does not spawn an Orchestrator that the run
 // cannot pay for.
-func (c *CostContext) ReportLevels(id string) {
-	a := c.Roster.Edit(id)
-	limit := c.ofAgent(a)
+func (st *step) reportCostLevels(id string) {
+	a := st.Edit(id)
+	limit := st.costLimitOf(a)
 	if level := BudgetLevel(a.Spent(), limit); level != a.Level {
 		if a.Level = level; level != "" {
-			c.Mail.Out.Emit(id, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: a.Spent(), LimitUSD: limit,
-				Level: level, Rehearsal: c.Options.Rehearsal})
+			st.emit(id, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: a.Spent(), LimitUSD: limit,
+				Level: level, Rehearsal: st.Options.Rehearsal})
 		}
 		if level == BudgetLevelWarn {
-			c.log(fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f that it may cost. It is told to hand off when they "+
-				"are spent.", a.Name, id, a.Spent(), limit))
+			st.log(contract.Supervisor, KindNotice, fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f that it may "+
+				"cost. It is told to hand off when they are spent.", a.Name, id, a.Spent(), limit))
 		}
 	}
-	c.ReportSharedLevels()
+	st.reportSharedLevels()
 }
 
-// ReportSharedLevels reports when a limit of the run, or of the day, is nearly or completely spent.
-func (c *CostContext) ReportSharedLevels() {
-	for _, l := range c.Budget.ReportLevels(c.Mail.Out, c.Limits(), c.Spent()) {
-		if len(c.Roster.Agents) > 0 {
-			c.log(l.Text() + " Bring the task to an end, or to a point where another run can go on: no further " +
+// reportSharedLevels reports when a limit of the run, or of the day, is nearly or completely spent.
+func (st *step) reportSharedLevels() {
+	for _, l := range st.Budget.ReportLevels(&st.out, st.limits(), st.Spent()) {
+		if len(st.Agents) > 0 {
+			st.log(contract.Supervisor, KindNotice, l.Text()+
+				" Bring the task to an end, or to a point where another run can go on: no further "+
 				"Orchestrator starts, and at 100 % nothing more is sent.")
 		}
 	}
 }
 
-// CountTurn counts a turn of an Orchestrator against the limits of its mode.
-func (c *CostContext) CountTurn(id string) {
-	a := c.Roster.Edit(id)
+// countTurn counts a turn of an Orchestrator against the limits of its mode.
+func (st *step) countTurn(id string) {
+	a := st.Edit(id)
 	if a.Role != RoleOrchestrator {
 		return
 	}
@@ -215,72 +193,71 @@ func (c *CostContext) CountTurn(id string) {
 	if a.ReachedLimit != "" {
 		return
 	}
-	mode, _ := c.Options.ModeNamed(a.Mode) // an Orchestrator without a mode has no such limits
+	mode, _ := st.Options.ModeNamed(a.Mode) // an Orchestrator without a mode has no such limits
 	why := ReachedLimit(a, mode.Limits)
-	if limit := c.Options.MaxCostPerAgent; why == "" && BudgetLevel(a.CostUSD, limit) == LevelLimit {
+	if limit := st.Options.MaxCostPerAgent; why == "" && BudgetLevel(a.CostUSD, limit) == LevelLimit {
 		why = fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, limit)
 	}
 	if why != "" {
-		c.limitAgent(a, why)
+		st.limitAgent(a, why)
 	}
 }
 
 // limitAgent makes an Orchestrator hand off because a limit is reached.
-func (c *CostContext) limitAgent(a *Agent, why string) {
+func (st *step) limitAgent(a *Agent, why string) {
 	a.ReachedLimit = why
-	c.log(fmt.Sprintf("%s (%s) has reached a limit: %s. It is told to hand off.", a.Name, a.ID, why))
+	st.log(contract.Supervisor, KindNotice,
+		fmt.Sprintf("%s (%s) has reached a limit: %s. It is told to hand off.", a.Name, a.ID, why))
 }
 
-// WorkTimeOver ends the time of an Orchestrator's mode: its turn is stopped, and the next one is only for its
+// workTimeOver ends the time of an Orchestrator's mode: its turn is stopped, and the next one is only for its
 // hand-off.
-func (c *CostContext) WorkTimeOver(id string) {
-	a, ok := c.Roster.Agent(id)
+func (st *step) workTimeOver(id string) {
+	a, ok := st.Agent(id)
 	if !ok || !a.Alive() || a.Takeover != nil || a.ReachedLimit != "" || a.Standing == AgentFinished ||
 		a.Standing == HandedOff {
 		return
 	}
-	mode, _ := c.Options.ModeNamed(a.Mode)
-	c.limitAgent(c.Roster.Edit(id), fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
+	mode, _ := st.Options.ModeNamed(a.Mode)
+	st.limitAgent(st.Edit(id), fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
 	if a.Status == AgentBusy {
-		c.Mail.Out.Do(effect.Interrupt{Agent: a.AgentRef})
+		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 }
 
-// ResumeStopped makes an agent resume a turn that was stopped because little was left of a limit.
-func (c *CostContext) ResumeStopped(id string) {
-	c.Mail.Notify(id, KindRetry, "Your turn was stopped, because too little was left of the limit of costs "+
+// resumeStopped makes an agent resume a turn that was stopped because little was left of a limit.
+func (st *step) resumeStopped(id string) {
+	st.notify(id, KindRetry, "Your turn was stopped, because too little was left of the limit of costs "+
 		"for several turns at once. Take up the last message again where you left it.")
 }
 
-// Raise raises the cost limits that are reached, and names them.
-func (c *CostContext) Raise() string {
+// raiseLimits raises the cost limits that are reached, and names them.
+func (st *step) raiseLimits() string {
 	var raised []string
-	for _, l := range c.spentLimits() {
+	for _, l := range st.spentLimits() {
 		to := l.Raised()
 		switch l.Scope {
 		case contract.ScopeWholeRun:
-			c.Options.MaxCostUSD = to
+			st.Options.MaxCostUSD = to
 		case contract.ScopeDay:
-			c.Options.MaxCostPerDay = to
+			st.Options.MaxCostPerDay = to
 		}
-		c.ReportSharedLevels()
+		st.reportSharedLevels()
 		raised = append(raised, fmt.Sprintf("%s $%.2f", l.Flag(), to))
 	}
 	return strings.Join(raised, " and ")
 }
 
-func (c *CostContext) log(text string) { c.Mail.Log(contract.Supervisor, KindNotice, text) }
-
-// StopTurns stops the turns for which too little is left, starting with those that have cost least. Their
+// stopTurns stops the turns for which too little is left, starting with those that have cost least. Their
 // agents resume them when more turns may run.
-func (a Account) StopTurns(out *effect.Collector) {
+func (st *step) stopTurns() {
 	var running []*Agent
-	for _, agent := range a.Roster.Agents {
+	for _, agent := range st.Agents {
 		if agent.Status == AgentBusy && !agent.Stopped {
 			running = append(running, agent)
 		}
 	}
-	room := max(a.Remaining(), 1)
+	room := max(st.turnsLeft(), 1)
 	if len(running) <= room {
 		return
 	}
@@ -288,18 +265,18 @@ func (a Account) StopTurns(out *effect.Collector) {
 	var names []string
 	for _, agent := range running[room:] {
 		names = append(names, agent.ID)
-		a.Roster.Edit(agent.ID).Stopped = true
-		out.Do(effect.Interrupt{Agent: agent.AgentRef})
+		st.Edit(agent.ID).Stopped = true
+		st.do(effect.Interrupt{Agent: agent.AgentRef})
 	}
-	out.Emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("too little is left of the cost limit for %d "+
+	st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("too little is left of the cost limit for %d "+
 		"concurrent turns: the turn of %s is stopped, and continues when there is room", len(running),
 		strings.Join(names, ", "))})
 }
 
-// GoOn closes the question about a cost limit that is no longer reached.
-func (a Account) GoOn(out *effect.Collector) {
-	if !a.Budget.AskedAt.IsZero() {
-		a.Budget.AskedAt = time.Time{}
-		out.Emit(contract.Supervisor, contract.Notice{Text: "the run continues: its cost limit is no longer reached"})
+// endLimitQuestion closes the question about a cost limit that is no longer reached.
+func (st *step) endLimitQuestion() {
+	if !st.Budget.AskedAt.IsZero() {
+		st.Budget.AskedAt = time.Time{}
+		st.emit(contract.Supervisor, contract.Notice{Text: "the run continues: its cost limit is no longer reached"})
 	}
 }

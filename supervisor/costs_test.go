@@ -1,4 +1,4 @@
-package supervisor_test
+package supervisor
 
 import (
 	"slices"
@@ -6,30 +6,28 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// working is a run with two working Orchestrators, whose turns have cost one and two dollars.
-func working(o runconfig.Options) *supervisor.CostContext {
-	c := supervisor.PartsRun(o)
+// twoTurns is a run with two working Orchestrators, whose turns have cost one and two dollars.
+func twoTurns(o runconfig.Options) *step {
+	c := readyRun(o)
 	for _, usd := range []float64{1, 2} {
-		a := supervisor.PartsOrchestrator(c)
+		a := addOrchestrator(c)
 		a.Turn, a.Live.CostUSD = []string{"m"}, usd
 	}
-	return &supervisor.CostContext{Account: supervisor.Account{Options: c.Options, Roster: c.Roster, Budget: c.Budget}, Mail: c.DeliveryContext}
+	return c
 }
 
-// TestTurnEnded: the cost of a running turn counts until it ends, and once after that.
-func TestTurnEnded(t *testing.T) {
-	c := working(runconfig.Options{})
+// TestChargeTurn: the cost of a running turn counts until it ends, and once after that.
+func TestChargeTurn(t *testing.T) {
+	c := twoTurns(runconfig.Options{})
 	if got := c.Spent(); got != 3 {
 		t.Errorf("spent $%g while turns run, want 3", got)
 	}
-	c.TurnEnded(c.Roster.Edit("orch-1"), bridge.Turn{CostUSD: 1.5})
-	c.ChargeLost(c.Roster.Edit("orch-2"))
+	c.chargeTurn(c.Edit("orch-1"), bridge.Turn{CostUSD: 1.5})
+	c.chargeLost(c.Edit("orch-2"))
 	if got := c.Spent(); got != 3.5 || c.Budget.CostUSD != 3.5 {
 		t.Errorf("spent $%g, of turns that ended $%g, want 3.5", got, c.Budget.CostUSD)
 	}
@@ -37,19 +35,15 @@ func TestTurnEnded(t *testing.T) {
 
 // TestLevelsOfAnAgent: a level is reported once, and the Arbiter reads about the first.
 func TestLevelsOfAnAgent(t *testing.T) {
-	c := working(runconfig.Options{MaxCostPerAgent: 2.2})
+	c := twoTurns(runconfig.Options{MaxCostPerAgent: 2.2})
 	for range 2 {
-		c.ReportLevels("orch-2")
+		c.reportCostLevels("orch-2")
 	}
 	var levels []string
-	for _, e := range c.Mail.Out.Effects() {
-		if emit, ok := e.(effect.Emit); ok {
-			if b, ok := emit.Event.Body.(contract.Budget); ok {
-				levels = append(levels, b.Scope+" "+b.Level)
-			}
-		}
+	for _, b := range emitted[contract.Budget](c) {
+		levels = append(levels, b.Scope+" "+b.Level)
 	}
-	log := c.Mail.Conversation.WorkLog
+	log := c.Conversation.WorkLog
 	if !slices.Equal(levels, []string{"agent warn"}) || len(log) != 1 ||
 		!strings.Contains(log[0].Text, "has cost $2.0000") {
 		t.Errorf("told %v, logged %+v", levels, log)
@@ -58,22 +52,22 @@ func TestLevelsOfAnAgent(t *testing.T) {
 
 // TestLimitSpent: a limit that is reached holds messages back until it is raised.
 func TestLimitSpent(t *testing.T) {
-	c := working(runconfig.Options{MaxCostUSD: 2.5})
-	if !c.Holds() || c.NoNewSubagent() == "" || !strings.Contains(c.Question(), supervisor.ChooseRaise) {
-		t.Errorf("holds %v, subagents: %q, asks %q", c.Holds(), c.NoNewSubagent(), c.Question())
+	c := twoTurns(runconfig.Options{MaxCostUSD: 2.5})
+	if !c.budgetHolds() || c.NoNewSubagent() == "" || !strings.Contains(c.LimitText(), ChooseRaise) {
+		t.Errorf("holds %v, subagents: %q, asks %q", c.budgetHolds(), c.NoNewSubagent(), c.LimitText())
 	}
-	if raised := c.Raise(); c.Holds() || !strings.HasPrefix(raised, "--max-cost $") {
-		t.Errorf("raised %q, holds %v", raised, c.Holds())
+	if raised := c.raiseLimits(); c.budgetHolds() || !strings.HasPrefix(raised, "--max-cost $") {
+		t.Errorf("raised %q, holds %v", raised, c.budgetHolds())
 	}
 }
 
 // TestStopTurns: of the turns for which too little is left, the one that has cost most continues.
 func TestStopTurns(t *testing.T) {
-	c := working(runconfig.Options{MaxCostUSD: 3.1})
+	c := twoTurns(runconfig.Options{MaxCostUSD: 3.1})
 	c.Budget.StepUSD = 1
-	c.StopTurns(c.Mail.Out)
-	first, _ := c.Roster.Agent("orch-1")
-	second, _ := c.Roster.Agent("orch-2")
+	c.stopTurns()
+	first, _ := c.Agent("orch-1")
+	second, _ := c.Agent("orch-2")
 	if !first.Stopped || second.Stopped {
 		t.Errorf("stopped: orch-1 %v, orch-2 %v", first.Stopped, second.Stopped)
 	}
@@ -81,12 +75,12 @@ func TestStopTurns(t *testing.T) {
 
 // TestCountTurn: after the last turn that its mode allows, an agent has to hand off.
 func TestCountTurn(t *testing.T) {
-	c := working(runconfig.Options{MaxCostPerAgent: 1})
-	c.Roster.Edit("orch-1").CostUSD = 1
-	c.CountTurn("orch-1")
-	c.CountTurn("orch-2")
-	first, _ := c.Roster.Agent("orch-1")
-	second, _ := c.Roster.Agent("orch-2")
+	c := twoTurns(runconfig.Options{MaxCostPerAgent: 1})
+	c.Edit("orch-1").CostUSD = 1
+	c.countTurn("orch-1")
+	c.countTurn("orch-2")
+	first, _ := c.Agent("orch-1")
+	second, _ := c.Agent("orch-2")
 	if first.ReachedLimit == "" || second.ReachedLimit != "" || first.Turns != 1 {
 		t.Errorf("limits %q and %q after %d turns", first.ReachedLimit, second.ReachedLimit, first.Turns)
 	}

@@ -10,7 +10,7 @@ import (
 
 // runDueDecisions has each due point of decision decided, unless the Arbiter decides it in its own turn.
 func (st *step) runDueDecisions() {
-	if st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
+	if st.Rulings.FallbackReason == "" && !st.asksOther() {
 		return
 	}
 	// The rules decide at once, and may then be asked again: each decision spawns, addresses or ends. The
@@ -23,7 +23,7 @@ func (st *step) runDueDecisions() {
 		if why != "" && st.answerInFallback() {
 			continue
 		}
-		point, about, due := st.Rulings.Due(st.standing())
+		point, about, due := st.dueDecision()
 		switch {
 		case !due || why == "" && !st.Lifecycle.IsUp(LifecycleHere):
 			return // without a bridge, no model answers
@@ -42,12 +42,12 @@ func (st *step) runDueDecisions() {
 // reads them with the decision: only one of the two may rule on it.
 func (st *step) askDecider(point decider.DecisionPoint, about string) {
 	if point == decider.PointSelect {
-		st.mail().MoveToWorkLog(func(m *Mail) bool {
+		st.moveToWorkLog(func(m *Mail) bool {
 			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == KindNotice &&
 				!m.Sent
 		})
 	}
-	st.Rulings.Ask(&st.out, st.Rulings.Request(st.standing(), point, about))
+	st.Rulings.Ask(&st.out, st.rulingRequest(point, about))
 }
 
 // answered records a decision: what a model's answer has cost, whether it was used or not; or that a decision
@@ -67,7 +67,7 @@ func (st *step) answered(f input.Decided) {
 // overtaken, decides nothing.
 func (st *step) decided(f input.Decided) {
 	st.answered(f)
-	st.costs().ReportSharedLevels()
+	st.reportSharedLevels()
 	p := st.Rulings.DeciderRequest
 	if p == nil || f.Serial != p.Serial {
 		return

@@ -7,9 +7,9 @@
 //
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
-// The files of one part of the state begin with its name: roster, conversation, delivery, handoff, task, rulings,
-// renewal, question, budget, lifecycle, takeover. The files of attach, process, documents, planning, spawning, costs
-// and succession change several parts; the others coordinate them. A file uses only files that are listed below it:
+// The files of one part of the state begin with its name: roster, conversation, handoff, task, rulings, renewal,
+// question, budget, lifecycle, takeover. They do not know the whole state. A file uses only files that are listed
+// below it:
 //
 //	audit, inbox                  the record of who did what, and the list of what waits for a human
 //	replayer                      replay of a history, input by input
@@ -18,25 +18,32 @@
 //	afterend                      inputs that come while a run ends
 //	tools                         calls of our own tools
 //	processevents, bridge         a process that started or ended, the bridge that processes run behind
-//	checkresults                  results of checks, inspections, merges and snapshots
+//	checkresults                  results of merges and snapshots
 //	turns                         the end of an agent's turn and its verdict
 //	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
 //	route                         validation of a verdict, and what follows from it
 //	restarts, halt                what restarts after a failure, and what stays stopped until a human decides
-//	contextlow, failures, spawn  a full context, an agent that cannot continue, another Orchestrator
+//	contextlow, failures, spawn   a full context, an agent that cannot continue, another Orchestrator
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human                         questions to the human
 //	spending                      limits of costs and reserves that are reached
+//	attach                        sessions of agents in a human's terminal
 //	ending, phase                 the end of a run, the task machine
 //	result                        the result of a run
 //	snapshot                      a state in the journal
-//	standing                      questions about the whole state, and what packages of parts need in a step
+//	settings, approval            what a human changes in a live run; permission requests
+//	documents, filechanges        documents and their checks; changes of files, and their snapshots
+//	rulecheck                     whether a ruling fits the state
+//	succession, spawning          full contexts and the Arbiter's successor; where and how an Orchestrator starts
+//	planning                      the plan, and how executions end
+//	process, agentconfig          processes of agents, and their configuration
+//	costs                         costs of agents and their limits
+//	delivery                      messages to agents
+//	points, sender, standing      the point of decision that is due; who sent an input; questions about the whole state
 //	step, state                   the application of one input, and its timers; the state of a run
-//	approval, attach, documents, filechanges, rulecheck           parts of the state, and what changes or reads them
-//	settings, spawning, succession, planning, process             the same
-//	agentconfig, costs, question, renewal, budget, delivery       the same
-//	rulings, sender, toolset, rights, task, acceptance, handoff   the same
-//	lifecycle, conversation, roster, envelope, takeover           the same
+//	toolset                       our own tools: names, schemas, inputs
+//	question, renewal, budget, rulings, rights, task, acceptance   parts of the state
+//	handoff, lifecycle, conversation, roster, envelope, takeover   the same
 //
 // Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents. When all
 // of them have ended, Apply emits `result`.

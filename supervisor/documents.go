@@ -2,71 +2,71 @@ package supervisor
 
 // This part of the package processes hand-off documents, from the author's turn until the Arbiter gets them.
 //
-// [DocumentContext.Begin] starts with a document, and [DocumentContext.Next] takes the next step: an inspection from
-// which it is generated, a check, a merge. [DocumentContext.Checked] and [DocumentContext.Inspected] handle the
-// results. A check that is lost with its bridge runs again ([DocumentContext.LoseAll]); one that is no longer needed is
-// dropped ([DocumentContext.Forget], [DocumentContext.DropRepetition]).
-//
-// Package handoff keeps the documents and the proofs of their checks. Package supervisor delivers a document
-// whose last step is done, and decides whether a COMPLETE takes effect.
+// beginDocument starts with a document, and nextStep takes the next step: an inspection from which it is generated
+// (generateFrom), a check (checked), a merge. A check that is lost with its bridge runs again (loseChecksOn); one that
+// is no longer needed is dropped (forgetDocuments, dropRepetition). The documents and the proofs of their checks are
+// in handoff.go.
 //
 // Events: check. Effects: Inspect, RunCheck, Drop, Merge, timers.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// SetCriteria sets the human's criteria.
-func (c *DocumentContext) SetCriteria(ref string, given contract.SetAcceptance) {
+// setCriteria sets the human's criteria.
+func (st *step) setCriteria(ref string, given contract.SetAcceptance) {
 	list := make([]AcceptanceGiven, 0, len(given.Criteria))
 	for _, g := range given.Criteria {
 		list = append(list, AcceptanceGiven{Text: g.Text, Command: g.Command, By: AcceptanceBy(g.By)})
 	}
 	origin := FromStdin
-	if c.Channel == input.ChannelScreen {
+	if st.channel == input.ChannelScreen {
 		origin = FromScreen
 	}
-	err := c.Task.Acceptance.HumanSets(list, origin)
+	err := st.Task.Acceptance.HumanSets(list, origin)
 	if err != nil {
-		c.Out.Reject(ref, "%s", err)
+		st.out.Reject(ref, "%s", err)
 		return
 	}
-	c.Out.Accept(ref, fmt.Sprintf("acceptance criteria set: %d", len(c.Task.Acceptance.Criteria)))
-	if c.Handoff.Completing != nil { // the Arbiter rules again when it has read the criteria
-		c.DropRepetition()
-		c.Out.Emit(contract.Supervisor, contract.Notice{
+	st.out.Accept(ref, fmt.Sprintf("acceptance criteria set: %d", len(st.Task.Acceptance.Criteria)))
+	if st.Handoff.Completing != nil { // the Arbiter rules again when it has read the criteria
+		st.dropRepetition()
+		st.emit(contract.Supervisor, contract.Notice{
 			Text: "COMPLETE did not take effect: the human changed the acceptance criteria.",
 		})
 	}
-	if c.Task.Text != "" {
+	if st.Task.Text != "" {
 		text := "The human dropped all acceptance criteria."
-		if criteria := c.Task.Acceptance.Text(); criteria != "" {
+		if criteria := st.Task.Acceptance.Text(); criteria != "" {
 			text = "The human set the acceptance criteria:\n" + criteria
 		}
-		c.Notify(contract.Arbiter, KindNotice, text)
+		st.notify(contract.Arbiter, KindNotice, text)
 	}
 }
 
-// CriteriaFromOptions sets the criteria that the run is started with.
-func (c *DocumentContext) CriteriaFromOptions() {
-	for _, command := range c.Options.Accept {
-		err := c.Task.Acceptance.HumanAdds(AcceptanceGiven{Command: command}, FromFlag)
+// criteriaFromOptions sets the criteria that the run is started with.
+func (st *step) criteriaFromOptions() {
+	for _, command := range st.Options.Accept {
+		err := st.Task.Acceptance.HumanAdds(AcceptanceGiven{Command: command}, FromFlag)
 		if err != nil { // the flags were checked; a run of another version may have had other bounds
-			c.Out.Emit(contract.Supervisor, contract.Notice{Text: "an acceptance criterion is left out: " + err.Error()})
+			st.emit(contract.Supervisor, contract.Notice{Text: "an acceptance criterion is left out: " + err.Error()})
 		}
 	}
 }
 
-// CriterionChecked handles the result of the command of the next acceptance criterion.
-func (c *DocumentContext) CriterionChecked(r bridge.CheckResult, failed string) {
-	pending := c.Task.Acceptance.Pending()
+// criterionChecked handles the result of the command of the next acceptance criterion.
+func (st *step) criterionChecked(r bridge.CheckResult, failed string) {
+	pending := st.Task.Acceptance.Pending()
 	if len(pending) == 0 {
 		return
 	}
@@ -77,218 +77,337 @@ func (c *DocumentContext) CriterionChecked(r bridge.CheckResult, failed string) 
 	case r.Signal != "":
 		failed = "ended by signal " + r.Signal
 	}
-	c.Task.Acceptance.Finish(pending[0], AcceptanceFinding{
+	st.Task.Acceptance.Finish(pending[0], AcceptanceFinding{
 		Exit: r.Exit, SHA256: r.SHA256, Output: r.Output, Tree: pending[0].Tree, Failed: failed,
 	})
 }
 
-// Checked handles the result of a check, and reports whether the processing of its document continues.
-func (c *DocumentContext) Checked(f input.Checked) bool {
-	h := c.Handoff.Edit(f.Serial)
-	if h == nil || h.Document == nil || f.Number > h.ChecksOf(c.Options.CheckTimeout) ||
+// checked handles the result of a check, and reports whether the processing of its document continues.
+func (st *step) checked(f input.Checked) bool {
+	h := st.Handoff.Edit(f.Serial)
+	if h == nil || h.Document == nil || f.Number > h.ChecksOf(st.Options.CheckTimeout) ||
 		f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
 		return false // its time was over, or it is run again
 	}
-	c.Permission.CheckOver(c.Out, h.Request, "the check is over")
+	st.Permission.CheckOver(&st.out, h.Request, "the check is over")
 	check := h.Document.Checks[f.Number-1]
 	r := Receipt(check, f.Result, f.Failed)
 	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
 	if h.Kind == KindAccept {
-		c.CriterionChecked(f.Result, f.Failed)
+		st.criterionChecked(f.Result, f.Failed)
 		return true
 	}
 	e := contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == KindRepeated}
-	if p, ok := c.Handoff.Proof(check); ok && e.Again && r.Result == verdict.CheckFailed {
-		if by := p.LastChange(c.Changes).Agent; by != "" {
+	if p, ok := st.Handoff.Proof(check); ok && e.Again && r.Result == verdict.CheckFailed {
+		if by := p.LastChange(&st.Changes).Agent; by != "" {
 			e.Agents = []string{by}
 		}
 	}
-	c.Out.Emit(h.Author(c.Roster, f.Number-1).ID, e)
+	st.emit(h.Author(&st.Roster, f.Number-1).ID, e)
 	return true
 }
 
-// Inspected generates the document of an agent that can no longer write it, from the results of an inspection.
+// generateFrom generates the document of an agent that can no longer write it, from the results of an inspection.
 // It reports whether the processing of the document continues.
-func (c *DocumentContext) Inspected(f input.Inspected) bool {
-	h := c.Handoff.Edit(f.Serial)
+func (st *step) generateFrom(f input.Inspected) bool {
+	h := st.Handoff.Edit(f.Serial)
 	if h == nil || h.Document != nil {
 		return false
 	}
-	a, _ := c.Roster.Agent(h.Agent.ID)
+	a, _ := st.Agent(h.Agent.ID)
 	if f.Failed != "" {
 		f.Result.Problems = append(slices.Clip(f.Result.Problems), f.Failed)
 	}
-	h.Document = GenerateHandoff(HandoffSource{
-		Agent: a, Why: h.Why, Seen: f.Result, Plan: c.Task.Plan, Recent: c.Conversation.RecentMessages,
-		Name: c.Roster.DisplayName,
-	})
+	h.Document = st.generateHandoff(&a, h.Why, f.Result)
 	return true
 }
 
-// OutOfTime ends the current step of a document whose time is over, and records what was not done. It reports
+// documentOutOfTime ends the current step of a document whose time is over, and records what was not done. It reports
 // whether the processing of the document continues.
-func (c *DocumentContext) OutOfTime(serial int) bool {
-	h := c.Handoff.Edit(serial)
+func (st *step) documentOutOfTime(serial int) bool {
+	h := st.Handoff.Edit(serial)
 	switch {
 	case h == nil:
 		return false
 	case h.Document == nil:
-		return c.Inspected(input.Inspected{Serial: serial, Failed: "nothing was found out in time"})
-	case c.Halted: // its time begins anew when the run continues
+		return st.generateFrom(input.Inspected{Serial: serial, Failed: "nothing was found out in time"})
+	case st.Halted: // its time begins anew when the run continues
 		return false
 	}
-	for n := len(h.Receipts); n < h.ChecksOf(c.Options.CheckTimeout); n++ {
+	for n := len(h.Receipts); n < h.ChecksOf(st.Options.CheckTimeout); n++ {
 		h.Receipts = append(slices.Clip(h.Receipts),
 			Receipt(h.Document.Checks[n], bridge.CheckResult{}, "out of time"))
 	}
-	c.dropCheck(h.Request, "the check is out of time")
-	if h.MustMerge(c.Roster) {
-		c.Handoff.Merges.Drop(c.Out, serial)
+	st.dropCheck(h.Request, "the check is out of time")
+	if h.MustMerge(&st.Roster) {
+		st.Handoff.Merges.Drop(&st.out, serial)
 		h.Merged = &input.IsolationOutcome{Document: serial, Agent: h.Agent.ID, Why: "the merge is out of time"}
 	}
 	return true
 }
 
-// DocumentContext is what a step uses to process documents. It is created for one use within a step, which owns
-// everything that it points to.
-type DocumentContext struct {
-	*ProcessContext
-	Changes *input.ChangeState
-}
-
-// Begin begins to process a document, and returns its serial.
-func (c *DocumentContext) Begin(h Handover) int {
-	h.Serial = c.Handoff.Add(h)
-	if a := c.Roster.Edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
+// beginDocument begins to process a document, and returns its serial.
+func (st *step) beginDocument(h Handover) int {
+	h.Serial = st.Handoff.Add(h)
+	if a := st.Edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, nil, h.Why, h.Serial
 	}
 	return h.Serial
 }
 
-// Next starts the next step for a document. When all steps are done, it removes the document and returns it.
-func (c *DocumentContext) Next(serial int) (done *Handover, underWay bool) {
-	h := c.Handoff.Edit(serial)
-	timeout := c.Options.CheckTimeout
+// nextStep starts the next step for a document. When all steps are done, it removes the document and returns it.
+func (st *step) nextStep(serial int) (done *Handover, underWay bool) {
+	h := st.Handoff.Edit(serial)
+	timeout := st.Options.CheckTimeout
 	switch {
 	case h == nil:
 		return nil, false
 	case h.Document == nil:
-		a, _ := c.Roster.Agent(h.Agent.ID)
-		dir := c.Dirs().Of(a.ID)
-		c.Out.Do(effect.Inspect{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
-			SessionID: a.SessionID, CWD: dir, Env: c.Options.Env, Sandbox: c.Dirs().Sandbox(dir),
+		a, _ := st.Agent(h.Agent.ID)
+		dir := st.DirOf(a.ID)
+		st.do(effect.Inspect{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
+			SessionID: a.SessionID, CWD: dir, Env: st.Options.Env, Sandbox: st.sandboxOf(dir),
 		}})
-	case len(h.Receipts) < h.ChecksOf(timeout) && c.Halted: // until the human continues the run
+	case len(h.Receipts) < h.ChecksOf(timeout) && st.Halted: // until the human continues the run
 	case len(h.Receipts) < h.ChecksOf(timeout):
-		c.runCheck(h)
-	case h.MustMerge(c.Roster) && c.Halted:
-	case h.MustMerge(c.Roster):
-		c.Handoff.Merges.Ask(c.Out, serial, h.Agent.ID)
-	case c.Handoff.Overtakes(h): // documents of one author are delivered in order
+		st.runCheck(h)
+	case h.MustMerge(&st.Roster) && st.Halted:
+	case h.MustMerge(&st.Roster):
+		st.Handoff.Merges.Ask(&st.out, serial, h.Agent.ID)
+	case st.Handoff.Overtakes(h): // documents of one author are delivered in order
 	default:
 		ended := *h
-		c.Handoff.Remove(serial)
+		st.Handoff.Remove(serial)
 		return &ended, false
 	}
 	return nil, true
 }
 
 // runCheck runs the next check of a document.
-func (c *DocumentContext) runCheck(h *Handover) {
-	h.Request = c.NewID()
-	if a, ok := c.Roster.Agent(h.Agent.ID); ok {
+func (st *step) runCheck(h *Handover) {
+	h.Request = st.newID()
+	if a, ok := st.Agent(h.Agent.ID); ok {
 		h.Agent = a.AgentRef // it may have been restarted
 	}
-	n, dir, host := len(h.Receipts), h.Dir(c.Dirs()), h.Host(c.Roster)
-	c.Out.Do(effect.RunCheck{
-		Serial: h.Serial, Number: n + 1, Host: host, Agent: h.Author(c.Roster, n), Request: h.Request,
+	n, dir, host := len(h.Receipts), st.checkDir(h), h.Host(&st.Roster)
+	st.do(effect.RunCheck{
+		Serial: h.Serial, Number: n + 1, Host: host, Agent: h.Author(&st.Roster, n), Request: h.Request,
 		Again:     h.Kind == KindRepeated,
 		Criterion: h.Kind == KindAccept,
-		Permitted: h.Kind == KindAccept && c.Task.Acceptance.IsHumansCommand(),
+		Permitted: h.Kind == KindAccept && st.Task.Acceptance.IsHumansCommand(),
 		Params: bridge.CheckParams{
 			Command: h.Document.Checks[n].Command, CWD: dir,
-			TimeoutMS: int(h.Timeout(c.Options.CheckTimeout).Milliseconds()), Env: c.Options.Env,
-			Sandbox: c.Dirs().Sandbox(dir), Scratch: c.Options.ScratchChecks && host == "", // it was tried here alone
+			TimeoutMS: int(h.Timeout(st.Options.CheckTimeout).Milliseconds()), Env: st.Options.Env,
+			Sandbox: st.sandboxOf(dir), Scratch: st.Options.ScratchChecks && host == "", // it was tried here alone
 		},
 	})
 }
 
-// Record records what a document and its checks say about the work of its author.
-func (c *DocumentContext) Record(h Handover) {
+// recordDocument records what a document and its checks say about the work of its author.
+func (st *step) recordDocument(h Handover) {
 	id, byAuthor := h.Agent.ID, h.Kind == KindDone || h.Kind == KindHandoff
 	if byAuthor {
-		a, _ := c.Roster.Agent(id)
-		c.Handoff.Prove(h, ModeOf(&a), h.Files(c.Dirs()))
-		c.Task.Acceptance.HandedOver()
+		a, _ := st.Agent(id)
+		st.Handoff.Prove(h, ModeOf(&a), st.filesOf(&h))
+		st.Task.Acceptance.HandedOver()
 	}
-	if a := c.Roster.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another one since
+	if a := st.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another one since
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial
 	}
 	if byAuthor {
-		SettlePlanStep(c.ProcessContext, h)
+		st.settlePlanStep(h)
 	}
 }
 
-// Forget drops all documents that are being processed, except the Arbiter's own: its renewal continues.
-func (c *DocumentContext) Forget() {
-	c.Handoff.Completing = nil
-	c.remove("the document is no longer needed",
+// forgetDocuments drops all documents that are being processed, except the Arbiter's own: its renewal continues.
+func (st *step) forgetDocuments() {
+	st.Handoff.Completing = nil
+	st.removeDocuments("the document is no longer needed",
 		func(h *Handover) bool { return h.Kind != HandoffKindRenewal })
 }
 
-// DropRepetition ends a repetition of checks that another COMPLETE, or a reset, makes obsolete.
-func (c *DocumentContext) DropRepetition() {
-	c.Handoff.Completing = nil
-	c.Task.Acceptance.Drop()
-	c.remove("the checks are no longer repeated", (*Handover).Completes)
+// dropRepetition ends a repetition of checks that another COMPLETE, or a reset, makes obsolete.
+func (st *step) dropRepetition() {
+	st.Handoff.Completing = nil
+	st.Task.Acceptance.Drop()
+	st.removeDocuments("the checks are no longer repeated", (*Handover).Completes)
 }
 
-// DropCriteria ends the judging of acceptance criteria, and reports whether they were being judged.
-func (c *DocumentContext) DropCriteria() bool {
-	dropped := c.remove("the acceptance criteria are judged anew",
+// dropCriteria ends the judging of acceptance criteria, and reports whether they were being judged.
+func (st *step) dropCriteria() bool {
+	dropped := st.removeDocuments("the acceptance criteria are judged anew",
 		func(h *Handover) bool { return h.Kind == KindAccept })
 	return len(dropped) > 0
 }
 
-// remove removes documents that are being processed.
-func (c *DocumentContext) remove(why string, unwanted func(*Handover) bool) []Handover {
-	removed := c.Handoff.RemoveWhere(unwanted)
+// removeDocuments removes documents that are being processed.
+func (st *step) removeDocuments(why string, unwanted func(*Handover) bool) []Handover {
+	removed := st.Handoff.RemoveWhere(unwanted)
 	for _, h := range removed {
-		c.Out.StopTimer(HandoffTimerKey(h.Serial))
-		c.dropCheck(h.Request, why)
-		c.Handoff.Merges.Drop(c.Out, h.Serial)
+		st.out.StopTimer(HandoffTimerKey(h.Serial))
+		st.dropCheck(h.Request, why)
+		st.Handoff.Merges.Drop(&st.out, h.Serial)
 	}
 	return removed
 }
 
-// CancelSuccession cancels the succession of an agent that was given up and is restarted: it gets no successor.
-func (c *DocumentContext) CancelSuccession(id string) {
-	for _, serial := range c.Handoff.CancelSuccession(id) {
-		c.Out.StopTimer(HandoffTimerKey(serial))
+// cancelSuccession cancels the succession of an agent that was given up and is restarted: it gets no successor.
+func (st *step) cancelSuccession(id string) {
+	for _, serial := range st.Handoff.CancelSuccession(id) {
+		st.out.StopTimer(HandoffTimerKey(serial))
 	}
 }
 
-// LoseAll ends all running checks: they are lost with their bridge, and run again with the next one.
-func (c *DocumentContext) LoseAll() { c.loseWhere(func(*Handover) bool { return true }) }
+// loseAllChecks ends all running checks: they are lost with their bridge, and run again with the next one.
+func (st *step) loseAllChecks() { st.loseChecksWhere(func(*Handover) bool { return true }) }
 
-// LoseOn ends the checks that run on a host.
-func (c *DocumentContext) LoseOn(host string) {
-	c.loseWhere(func(h *Handover) bool { return h.NextHost(c.Roster) == host })
+// loseChecksOn ends the checks that run on a host.
+func (st *step) loseChecksOn(host string) {
+	st.loseChecksWhere(func(h *Handover) bool { return h.NextHost(&st.Roster) == host })
 }
 
-func (c *DocumentContext) loseWhere(lost func(*Handover) bool) {
-	for _, h := range slices.Clone(c.Handoff.Documents) {
+func (st *step) loseChecksWhere(lost func(*Handover) bool) {
+	for _, h := range slices.Clone(st.Handoff.Documents) {
 		if lost(&h) {
-			c.dropCheck(h.Request, "the check is run again")
-			c.Handoff.Edit(h.Serial).Request = ""
+			st.dropCheck(h.Request, "the check is run again")
+			st.Handoff.Edit(h.Serial).Request = ""
 		}
 	}
 }
 
 // dropCheck ends a check whose result is no longer needed.
-func (c *DocumentContext) dropCheck(request, why string) {
+func (st *step) dropCheck(request, why string) {
 	if request != "" {
-		c.Permission.CheckOver(c.Out, request, why)
-		c.Out.Do(effect.Drop{Request: request})
+		st.Permission.CheckOver(&st.out, request, why)
+		st.do(effect.Drop{Request: request})
 	}
+}
+
+// Bounds of a record that the supervisor writes.
+const (
+	maxLastTexts   = 6_000  // bytes of an agent's last texts
+	recordBrief    = 12_000 // of its brief
+	recordReceived = 6_000  // of the messages it received since
+	recordFiles    = 200
+)
+
+// generateHandoff writes the document of an Orchestrator that can no longer answer, from the state and from what an
+// inspection saw in its transcript and the repository. Only the quotes in it are the Orchestrator's words. why says why
+// it cannot write its own.
+func (s *State) generateHandoff(a *Agent, why string, seen bridge.InspectResult) *verdict.Document {
+	d := &verdict.Document{}
+	if a.Document != nil && a.GeneratedWhy == "" { // what the agent itself wrote earlier still counts
+		*d = *a.Document // another state shares its lists: do not append in place
+		d.Checks, d.Claims = nil, nil
+		for _, list := range []*[]string{&d.Accomplished, &d.Remaining, &d.OpenQuestions, &d.Files} {
+			*list = slices.Clip(*list)
+		}
+	}
+	for i, step := range s.Task.Plan {
+		if step.Agent != a.ID {
+			continue
+		}
+		text := fmt.Sprintf("step %d of the plan, marked %s: %s", i+1, step.Status, step.Text)
+		if step.Status == contract.StepDone {
+			d.Accomplished = append(d.Accomplished, text)
+		} else {
+			d.Remaining = append(d.Remaining, text)
+		}
+	}
+	for _, m := range s.Conversation.RecentMessages {
+		if m.From != a.ID {
+			continue
+		}
+		switch m.Kind {
+		case verdict.KindProgress, verdict.KindIntroduction:
+			d.Claims = append(d.Claims, verdict.Claim{Claim: "it reported: " + m.Text})
+		case verdict.KindQuestion:
+			d.OpenQuestions = append(d.OpenQuestions, "it asked, and perhaps had its answer: "+m.Text)
+		}
+	}
+	d.Remaining = append(d.Remaining, "all of its brief that the files and the repository do not show to be done")
+	d.Files = append(d.Files, seen.Files...)
+	if n := len(d.Files); n > recordFiles {
+		d.Files = d.Files[n-recordFiles:]
+	}
+	d.KeyContext = s.workContext(a, why, seen)
+	d.Normalize()
+	return d
+}
+
+// workContext is further information about an agent's work.
+func (s *State) workContext(a *Agent, why string, seen bridge.InspectResult) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s) could not hand off itself: %s. The supervisor drew this record up from what it saw. It "+
+		"is nobody's word: look before you build on it.\n", a.Name, a.ID, why)
+	if a.Document != nil && a.Document.KeyContext != "" && a.GeneratedWhy == "" {
+		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
+	}
+	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", words.Head(cmp.Or(a.Brief, noText), recordBrief))
+	if received := s.receivedSince(a.ID); received != "" {
+		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(received, recordReceived))
+	}
+	if len(seen.Texts) > 0 {
+		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n",
+			words.Tail(strings.Join(seen.Texts, "\n---\n"), maxLastTexts))
+	}
+	if len(seen.Commands) > 0 {
+		b.WriteString("\nCommands it ran last:\n")
+		for _, c := range seen.Commands {
+			who := ""
+			if c.Subagent {
+				who = ", by a subagent"
+			}
+			fmt.Fprintf(&b, "- %s (%s%s)\n", strings.ReplaceAll(c.Command, "\n", "\n  "), c.Outcome, who)
+		}
+	}
+	if g := seen.Git; g != nil {
+		fmt.Fprintf(&b, "\nThe repository now: branch %s at %.12s\n", cmp.Or(g.Branch, noText),
+			cmp.Or(g.Head, noText))
+		for _, part := range [][2]string{
+			{"last commits", strings.Join(g.Commits, "\n")}, {"not committed", strings.Join(g.Status, "\n")},
+			{"that is", g.Stat},
+		} {
+			if part[1] != "" {
+				fmt.Fprintf(&b, "%s:\n%s\n", part[0], part[1])
+			}
+		}
+	}
+	for _, t := range seen.Problems {
+		fmt.Fprintf(&b, "\nNot seen: %s\n", t)
+	}
+	return b.String()
+}
+
+// receivedSince is what the human and the Arbiter said to an Orchestrator after its brief.
+func (s *State) receivedSince(id string) string {
+	var parts []string
+	for _, m := range s.Conversation.RecentMessages {
+		if m.To == id && m.From != contract.Supervisor && m.Kind != KindBrief {
+			parts = append(parts,
+				fmt.Sprintf("- %s (%s): %s", s.DisplayName(m.From), m.Kind, strings.ReplaceAll(m.Text, "\n", "\n  ")))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// filesOf lists the files that a document names, relative to the top of the work tree.
+func (s *State) filesOf(h *Handover) []string {
+	w := s.Options.Workspace
+	if !w.Enabled() {
+		return nil
+	}
+	top := w.Root
+	if s.OwnDir(h.Agent.ID) != "" {
+		top = w.Top(h.Agent.ID)
+	}
+	return w.Below(top, h.Document.Files)
+}
+
+// checkDir is where the checks of a document run: where the work was done, and again where it was merged.
+func (s *State) checkDir(h *Handover) string {
+	if h.Completes() || h.Merged != nil && h.Merged.Merged {
+		return s.resultDir()
+	}
+	return s.DirOf(h.Agent.ID)
 }

@@ -14,26 +14,26 @@ import (
 
 // handingOff is a run whose Orchestrator hands over a document with two checks; or none, so that it is
 // generated.
-func handingOff(t *testing.T, document bool) (*DocumentContext, int) {
+func handingOff(t *testing.T, document bool) (*step, int) {
 	t.Helper()
-	c := &DocumentContext{ProcessContext: PartsRun(runconfig.Options{CheckTimeout: time.Minute}), Changes: &input.ChangeState{}}
-	a := PartsOrchestrator(c.ProcessContext)
+	c := readyRun(runconfig.Options{CheckTimeout: time.Minute})
+	a := addOrchestrator(c)
 	h := Handover{Agent: a.AgentRef, Kind: KindHandoff}
 	if document {
 		h.Document = &verdict.Document{Checks: []verdict.Check{{Command: "true"}, {Command: "make"}}}
 	}
-	serial := c.Begin(h)
-	if _, underWay := c.Next(serial); !underWay {
+	serial := c.beginDocument(h)
+	if _, underWay := c.nextStep(serial); !underWay {
 		t.Fatal("it is at its end already")
 	}
 	return c, serial
 }
 
 // checked answers the check that was requested last.
-func checked(c *DocumentContext, exit int) bool {
-	asked := Did[effect.RunCheck](c.ProcessContext)
+func checked(c *step, exit int) bool {
+	asked := did[effect.RunCheck](c)
 	last := asked[len(asked)-1]
-	return c.Checked(input.Checked{Serial: last.Serial, Number: last.Number, Request: last.Request,
+	return c.checked(input.Checked{Serial: last.Serial, Number: last.Number, Request: last.Request,
 		Result: bridge.CheckResult{Exit: exit}})
 }
 
@@ -41,13 +41,13 @@ func checked(c *DocumentContext, exit int) bool {
 func TestWay(t *testing.T) {
 	c, serial := handingOff(t, true)
 	for n := range 2 {
-		if asked := Did[effect.RunCheck](c.ProcessContext); len(asked) != n+1 || asked[n].Number != n+1 {
+		if asked := did[effect.RunCheck](c); len(asked) != n+1 || asked[n].Number != n+1 {
 			t.Fatalf("after %d checks: asked for %+v", n, asked)
 		}
 		if !checked(c, n) || checked(c, n) {
 			t.Fatal("a result is not taken exactly once")
 		}
-		done, underWay := c.Next(serial)
+		done, underWay := c.nextStep(serial)
 		if underWay != (n == 0) || (done == nil) != underWay {
 			t.Fatalf("after %d checks: under way %v, at its end %+v", n+1, underWay, done)
 		}
@@ -55,10 +55,10 @@ func TestWay(t *testing.T) {
 			t.Errorf("receipts %+v", done.Receipts)
 		}
 	}
-	if done, underWay := c.Next(serial); done != nil || underWay {
+	if done, underWay := c.nextStep(serial); done != nil || underWay {
 		t.Error("it is still under way")
 	}
-	if n := len(Emitted[contract.Check](c.ProcessContext)); n != 2 {
+	if n := len(emitted[contract.Check](c)); n != 2 {
 		t.Errorf("%d checks were told", n)
 	}
 }
@@ -74,14 +74,14 @@ func TestScratch(t *testing.T) {
 		{runconfig.Options{ScratchChecks: true}, "far", false}} {
 		run.o.CheckTimeout = time.Minute
 		for _, kind := range []HandoffKind{KindHandoff, KindDone, KindRepeated, KindAccept} {
-			c := &DocumentContext{ProcessContext: PartsRun(run.o), Changes: &input.ChangeState{}}
-			a := PartsOrchestrator(c.ProcessContext)
-			c.Roster.Edit(a.ID).Host = run.host
+			c := readyRun(run.o)
+			a := addOrchestrator(c)
+			c.Edit(a.ID).Host = run.host
 			h := Handover{Agent: a.AgentRef, Kind: kind,
 				Document: &verdict.Document{Checks: []verdict.Check{{Command: "true"}}}}
 			here := h.Completes()
-			c.Next(c.Begin(h))
-			asked := Did[effect.RunCheck](c.ProcessContext)
+			c.nextStep(c.beginDocument(h))
+			asked := did[effect.RunCheck](c)
 			if want := run.want || here && run.o.ScratchChecks; len(asked) != 1 || asked[0].Params.Scratch != want {
 				t.Errorf("%v, %v on %q: %+v", run.o.ScratchChecks, kind, run.host, asked)
 			}
@@ -92,11 +92,11 @@ func TestScratch(t *testing.T) {
 // TestGenerated: a document that its author cannot write is generated from what an inspection shows.
 func TestGenerated(t *testing.T) {
 	c, serial := handingOff(t, false)
-	asked := Did[effect.Inspect](c.ProcessContext)
+	asked := did[effect.Inspect](c)
 	if len(asked) != 1 || asked[0].Serial != serial {
 		t.Fatalf("asked for %+v", asked)
 	}
-	if !c.Inspected(input.Inspected{Serial: serial}) || c.Handoff.Edit(serial).Document == nil {
+	if !c.generateFrom(input.Inspected{Serial: serial}) || c.Handoff.Edit(serial).Document == nil {
 		t.Error("no document was generated")
 	}
 }
@@ -105,14 +105,14 @@ func TestGenerated(t *testing.T) {
 // accepted.
 func TestLostCheck(t *testing.T) {
 	c, serial := handingOff(t, true)
-	c.LoseOn("elsewhere")
-	if n := len(Did[effect.Drop](c.ProcessContext)); n != 0 {
+	c.loseChecksOn("elsewhere")
+	if n := len(did[effect.Drop](c)); n != 0 {
 		t.Errorf("%d checks of this host went with another", n)
 	}
-	first := Did[effect.RunCheck](c.ProcessContext)[0]
-	c.LoseAll()
-	c.Next(serial)
-	if c.Checked(input.Checked{Serial: serial, Number: 1, Request: first.Request}) {
+	first := did[effect.RunCheck](c)[0]
+	c.loseAllChecks()
+	c.nextStep(serial)
+	if c.checked(input.Checked{Serial: serial, Number: 1, Request: first.Request}) {
 		t.Error("the answer to the lost check is taken")
 	}
 	if !checked(c, 0) {
@@ -124,14 +124,14 @@ func TestLostCheck(t *testing.T) {
 func TestOutOfTime(t *testing.T) {
 	c, serial := handingOff(t, true)
 	c.Halted = true
-	if c.OutOfTime(serial) {
+	if c.documentOutOfTime(serial) {
 		t.Error("it is out of time in a run that is halted")
 	}
 	c.Halted = false
-	if !c.OutOfTime(serial) {
+	if !c.documentOutOfTime(serial) {
 		t.Fatal("it does not go on")
 	}
-	if done, _ := c.Next(serial); done == nil || len(done.Receipts) != 2 {
+	if done, _ := c.nextStep(serial); done == nil || len(done.Receipts) != 2 {
 		t.Errorf("at its end: %+v", done)
 	}
 }
@@ -139,13 +139,13 @@ func TestOutOfTime(t *testing.T) {
 // TestDocumentForget: unwanted documents are dropped, except for the Arbiter's own.
 func TestDocumentForget(t *testing.T) {
 	c, _ := handingOff(t, true)
-	renewed := c.Begin(Handover{Agent: c.Roster.Agents[0].AgentRef, Kind: HandoffKindRenewal,
+	renewed := c.beginDocument(Handover{Agent: c.Agents[0].AgentRef, Kind: HandoffKindRenewal,
 		Document: &verdict.Document{}})
-	c.Forget()
+	c.forgetDocuments()
 	if left := c.Handoff.Documents; len(left) != 1 || left[0].Serial != renewed {
 		t.Errorf("left are %+v", left)
 	}
-	if n := len(Did[effect.Drop](c.ProcessContext)); n != 1 {
+	if n := len(did[effect.Drop](c)); n != 1 {
 		t.Errorf("%d checks were dropped", n)
 	}
 }

@@ -70,12 +70,3 @@ func (st *step) timeIsOver() {
 	}
 	st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")
 }
-
-// takeover does something about a takeover, and ends the run if its time limit has passed meanwhile.
-func (st *step) takeover(do func(*AttachContext)) {
-	c := st.attaching()
-	do(c)
-	if c.TimeIsOver {
-		st.timeIsOver()
-	}
-}

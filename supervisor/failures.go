@@ -15,7 +15,7 @@ import (
 // the Arbiter decides.
 func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.Edit(id)
-	st.fail(id, c, message, RecoveryPlan(st.processes(), a, c, message))
+	st.fail(id, c, message, st.recoveryOptions(a, c, message))
 	if a.Role == RoleArbiter && !IsEnvironmental(c) &&
 		st.enterFallback("it could not continue: "+message) {
 		return
@@ -28,7 +28,7 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 	if st.agentFailed(id, c, message) {
 		return
 	}
-	st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf(
+	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf(
 		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.",
 		a.Name, id, words.Cite(message), c))
 }
@@ -72,7 +72,7 @@ func (st *step) reportLostAgent(id, why string) {
 	st.Task.DropTasks(id)
 	why = words.Cite(why)
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
-	for _, m := range st.mail().Drop(id) {
+	for _, m := range st.dropMail(id) {
 		if m.Kind != KindContinue && m.Kind != KindCorrection {
 			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.DisplayName(m.From))
 		}
@@ -89,7 +89,7 @@ func (st *step) reportLostAgent(id, why string) {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: KindGone, Why: "it " + why, Message: text})
 		return
 	}
-	st.mail().Notify(contract.Arbiter, KindNotice, text)
+	st.notify(contract.Arbiter, KindNotice, text)
 }
 
 // enterFallback lets the rules decide until the Arbiter can rule again, and announces it. It returns false
@@ -102,8 +102,8 @@ func (st *step) enterFallback(why string) bool {
 		st.fire(machine.ArbiterError, occasion{})
 	}
 	st.Rulings.EnterFallback(&st.out, why)
-	st.processes().CallOffRenewal() // the Arbiter gets no message until it rules again
-	st.mail().TakeFromArbiter()
+	st.callOffRenewal() // the Arbiter gets no message until it rules again
+	st.takeFromArbiter()
 	switch {
 	case !st.HumanPresent:
 		st.Question.Open = nil

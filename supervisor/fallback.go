@@ -74,7 +74,7 @@ func (st *step) fallbackArbiter(said string) {
 			decider.ByFallback)
 		return
 	}
-	if id := st.Rulings.FailedBefore(&st.Roster); id != "" {
+	if id := st.failedBefore(); id != "" {
 		st.byRules(decider.PointSelect, id, reason)
 		return
 	}
@@ -87,7 +87,7 @@ func (st *step) fallbackArbiter(said string) {
 			return
 		}
 	}
-	if point, about, ok := st.Rulings.AsksAt(st.standing()); ok {
+	if point, about, ok := st.askedAt(); ok {
 		st.byRules(point, about, reason)
 		return
 	}
@@ -107,12 +107,12 @@ const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgem
 // answerInFallback answers what waits for the Arbiter apart from the points of decision, and reports whether it
 // did something.
 func (st *step) answerInFallback() bool {
-	st.mail().TakeBack(func(m Mail) bool { // messages about a turn that will not be resumed
-		return st.Rulings.Withholds(&st.Options, &st.Task, &m) && m.From == contract.Supervisor &&
+	st.takeBack(func(m Mail) bool { // messages about a turn that will not be resumed
+		return st.withholds(&m) && m.From == contract.Supervisor &&
 			(m.Kind == KindCorrection || m.Kind == KindRenewal)
 	})
-	st.mail().MoveToWorkLog(func(m *Mail) bool {
-		return st.Rulings.Withholds(&st.Options, &st.Task, m) && m.From != contract.Human &&
+	st.moveToWorkLog(func(m *Mail) bool {
+		return st.withholds(m) && m.From != contract.Human &&
 			m.Kind != KindTask && !m.EndsExecution()
 	})
 	if st.Task.Phase == machine.Error {
@@ -120,7 +120,7 @@ func (st *step) answerInFallback() bool {
 	}
 	for i := range st.Agents {
 		if a := *st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting &&
-			!st.Rulings.IsStumbling(st.standing(), a.ID) && !st.needsAnswer(a.ID) {
+			!st.isStumbling(a.ID) && !st.needsAnswer(a.ID) {
 			st.letContinue(&a)
 			return true
 		}
@@ -132,7 +132,7 @@ func (st *step) answerInFallback() bool {
 func (st *step) letContinue(a *Agent) {
 	if st.Edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
 		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and the Arbiter does not answer",
-			RecoveryPlan(st.processes(), a, bridge.CatVerdict, ""))
+			st.recoveryOptions(a, bridge.CatVerdict, ""))
 		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and the Arbiter could not answer")
 		return
 	}

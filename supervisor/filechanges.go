@@ -2,11 +2,8 @@ package supervisor
 
 // This part of the package requests snapshots of a run's files, and notifies agents of changes by others.
 //
-// [FileChangeContext.TurnEnded] requests a snapshot after a turn that used tools. [FileChangeContext.ReportOverlaps]
-// notifies agents of files that others changed, too. [FileChangeContext.Revert] and [FileChangeContext.Reverted] revert
-// a change for a human.
-//
-// Package changes computes who changed which file. Package supervisor decides what waits for a snapshot.
+// snapshotAfterTurn requests a snapshot after a turn that used tools. reportOverlaps notifies agents of files that
+// others changed, too. revert and reverted revert a change for a human. Package input computes who changed which file.
 
 import (
 	"fmt"
@@ -18,30 +15,23 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// FileChangeContext is what a step uses to track the files of a run. It is created for one use within a step, which
-// owns everything that it points to.
-type FileChangeContext struct {
-	*DeliveryContext
-	Changes *input.ChangeState
-}
-
-// TurnEnded requests a snapshot of the files after a turn that used tools. document is the serial of the last
+// snapshotAfterTurn requests a snapshot of the files after a turn that used tools. document is the serial of the last
 // document before it.
-func (c *FileChangeContext) TurnEnded(id string, t bridge.Turn, document int) {
-	a, _ := c.Roster.Agent(id)
+func (st *step) snapshotAfterTurn(id string, t bridge.Turn, document int) {
+	a, _ := st.Agent(id)
 	if a.Role != RoleOrchestrator || a.Isolation != "" && a.Own.Branch == "" || t.Tools == 0 && len(t.Files) == 0 {
 		return
 	}
 	keep := ""
-	if c.Handoff.DocumentSerial > document {
-		keep = fmt.Sprintf("handoff-%d", c.Handoff.DocumentSerial)
+	if st.Handoff.DocumentSerial > document {
+		keep = fmt.Sprintf("handoff-%d", st.Handoff.DocumentSerial)
 	}
 	turn := input.ChangeTurn{Agent: id, Named: t.Files, Keep: keep}
 	if a.Isolation != "" {
-		turn.Top = c.Options.Workspace.Top(id)
+		turn.Top = st.Options.Workspace.Top(id)
 	}
 	var working []string
-	for _, other := range c.Roster.Agents {
+	for _, other := range st.Agents {
 		if other.Role != RoleOrchestrator {
 			continue
 		}
@@ -52,14 +42,14 @@ func (c *FileChangeContext) TurnEnded(id string, t bridge.Turn, document int) {
 			working = append(working, other.ID)
 		}
 	}
-	c.Changes.TurnEnded(c.Out, c.Options.Workspace, turn, working)
+	st.Changes.TurnEnded(&st.out, st.Options.Workspace, turn, working)
 }
 
 // maxOverlapsReported bounds the files that one message names.
 const maxOverlapsReported = 10
 
-// ReportOverlaps notifies agents of files that others changed, too: one message per agent, for all files.
-func (c *FileChangeContext) ReportOverlaps(overlaps []contract.Overlap) {
+// reportOverlaps notifies agents of files that others changed, too: one message per agent, for all files.
+func (st *step) reportOverlaps(overlaps []contract.Overlap) {
 	if len(overlaps) == 0 {
 		return
 	}
@@ -75,14 +65,14 @@ func (c *FileChangeContext) ReportOverlaps(overlaps []contract.Overlap) {
 			files[id] = append(files[id], line)
 		}
 	}
-	c.Log(contract.Supervisor, KindNotice, "Orchestrators changed the same files:\n"+listed(all))
+	st.log(contract.Supervisor, KindNotice, "Orchestrators changed the same files:\n"+listed(all))
 	for _, id := range agents {
-		a, _ := c.Roster.Agent(id)
+		a, _ := st.Agent(id)
 		if a.Isolation != "" { // it sees only its own files; a merge reports exactly what conflicts
 			continue
 		}
 		if a.Standing == AgentWorking && a.Status == AgentBusy {
-			c.Notify(id, KindNotice, "You and another Orchestrator changed the same "+
+			st.notify(id, KindNotice, "You and another Orchestrator changed the same "+
 				"files:\n"+listed(files[id])+
 				"\nRead them again before you go on, keep the other's changes, and report to the Arbiter if they "+
 				"contradict yours.")
@@ -98,56 +88,56 @@ func listed(lines []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Revert reverts a change of the run, at a human's request. The command is answered when that is done.
-func (c *FileChangeContext) Revert(ref string, given contract.Revert) {
-	w := c.Options.Workspace
+// revert reverts a change of the run, at a human's request. The command is answered when that is done.
+func (st *step) revert(ref string, given contract.Revert) {
+	w := st.Options.Workspace
 	switch {
 	case !w.Enabled():
-		c.Out.Reject(ref, "this run works without Git, so nothing can be reverted")
+		st.out.Reject(ref, "this run works without Git, so nothing can be reverted")
 	case w.Isolated():
-		c.Out.Reject(ref, "the agents of this run work in directories of their own, so your files are as they were: "+
+		st.out.Reject(ref, "the agents of this run work in directories of their own, so your files are as they were: "+
 			"tell an agent to revert it, or do not land it")
 	case given.Hunk != "" && given.Seen == "":
-		c.Out.Reject(ref, "a hunk needs `seen`, the object of the contents that its lines are counted in")
+		st.out.Reject(ref, "a hunk needs `seen`, the object of the contents that its lines are counted in")
 	default:
 		r := input.Revert{Ref: ref, Path: given.Path, Seen: given.Seen, Hunk: given.Hunk}
-		if !c.Changes.AskRevert(c.Out, r) {
-			c.Out.Reject(ref, "too many reverts are under way: wait until they are done")
+		if !st.Changes.AskRevert(&st.out, r) {
+			st.out.Reject(ref, "too many reverts are under way: wait until they are done")
 		}
 	}
 }
 
-// Reverted answers the command, and informs the agents of what was reverted.
-func (c *FileChangeContext) Reverted(f input.Reverted) {
-	r, ok := c.Changes.Reverted(input.ChangeReverted(f))
+// reverted answers the command, and informs the agents of what was reverted.
+func (st *step) reverted(f input.Reverted) {
+	r, ok := st.Changes.Reverted(input.ChangeReverted(f))
 	if !ok {
 		return
 	}
 	if f.Refused != "" {
-		c.Out.Reject(r.Ref, "%s was not reverted: %s", words.Head(r.Path, 300), f.Refused)
+		st.out.Reject(r.Ref, "%s was not reverted: %s", words.Head(r.Path, 300), f.Refused)
 		return
 	}
 	what := words.Head(r.Path, 300)
 	if r.Hunk != "" {
 		what = "a part of " + what + " (" + r.Hunk + ")"
 	}
-	c.Out.Accept(r.Ref, "reverted "+what)
-	if c.Closed {
+	st.out.Accept(r.Ref, "reverted "+what)
+	if st.Ending != nil {
 		return
 	}
 	notice := "The human reverted " + what + " to what it was when the run began."
-	c.Log(contract.Supervisor, KindNotice, notice)
+	st.log(contract.Supervisor, KindNotice, notice)
 	notice += " Read the file again before you change it, and do not repeat the change unless you are told to."
-	for i := range c.Roster.Agents {
-		a := c.Roster.Agents[i]
+	for i := range st.Agents {
+		a := st.Agents[i]
 		if a.Role != RoleOrchestrator || a.Isolation != "" || !a.Alive() {
 			continue
 		}
 		if a.Standing == AgentWorking && a.Status == AgentBusy {
-			c.Notify(a.ID, KindNotice, notice)
+			st.notify(a.ID, KindNotice, notice)
 			continue
 		}
-		e := c.Roster.Edit(a.ID) // this is not a reason to begin a turn
+		e := st.Edit(a.ID) // this is not a reason to begin a turn
 		e.ReturnNotice = words.Head(strings.TrimPrefix(e.ReturnNotice+"\n"+notice, "\n"), maxReturnNotice)
 	}
 }

@@ -26,7 +26,7 @@ func (st *step) halt(ref string) {
 // holdAll ends every process, and returns how many there were.
 func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
-	st.documents().LoseAll()        // their checks are run again
+	st.loseAllChecks()              // their checks are run again
 	st.Rulings.DeciderRequest = nil // and the decider is asked again
 	st.do(effect.Drop{})
 	st.Permission.DenyAll(&st.out, contract.ByHalt, "the human stopped everything")
@@ -35,7 +35,7 @@ func (st *step) holdAll() int {
 		a := st.Edit(st.Agents[i].ID)
 		switch {
 		case a.Status == InHand:
-			st.takeover(func(c *AttachContext) { n += c.Halt(a) })
+			n += st.haltTakeover(a)
 		case a.Up():
 			a.Status, a.Since = AgentRestarting, st.at
 			a.RestartClass, a.RestartCause = ClassHalt, "the human stopped everything"
@@ -71,7 +71,7 @@ func (st *step) carryOn(ref string) {
 	}
 	st.Halted = false
 	for i := range st.Agents {
-		st.processes().Restart(st.Agents[i].ID) // if its process is down
+		st.restart(st.Agents[i].ID) // if its process is down
 	}
 	st.goOn()
 }

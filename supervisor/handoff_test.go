@@ -19,8 +19,8 @@ func TestGenerateLeavesTheDocumentAlone(t *testing.T) {
 	plan := []contract.Step{{Text: "two", Status: contract.StepDone, Agent: "orch-1"}}
 	a := Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}},
 		AgentHandoff: AgentHandoff{Document: own}}
-	d := GenerateHandoff(HandoffSource{Agent: a, Why: "it was killed", Seen: bridge.InspectResult{Files: []string{"b.go"}},
-		Plan: plan, Name: strings.ToUpper})
+	s := State{Task: TaskState{Plan: plan}}
+	d := s.generateHandoff(&a, "it was killed", bridge.InspectResult{Files: []string{"b.go"}})
 	if len(d.Accomplished) != 2 || len(d.Files) != 2 {
 		t.Fatalf("record %+v", d)
 	}

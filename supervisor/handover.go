@@ -12,7 +12,7 @@ import (
 
 // handOver begins to process a document.
 func (st *step) handOver(h Handover) {
-	h.Serial = st.documents().Begin(h)
+	h.Serial = st.beginDocument(h)
 	st.goOnWith(h)
 }
 
@@ -26,7 +26,7 @@ func (st *step) goOnWith(h Handover) {
 
 // advance does the next step for a document, and reports whether it is still being processed.
 func (st *step) advance(serial int) bool {
-	done, underWay := st.documents().Next(serial)
+	done, underWay := st.nextStep(serial)
 	if done == nil {
 		return underWay
 	}
@@ -43,7 +43,7 @@ func (st *step) handedOver(h Handover) {
 	id := h.Agent.ID
 	switch h.Kind {
 	case HandoffKindRenewal:
-		Renew(st.processes(), h, st.RenewalBrief(h))
+		st.renew(h, st.RenewalBrief(h))
 		return
 	case KindRepeated:
 		st.repeated(h)
@@ -52,7 +52,7 @@ func (st *step) handedOver(h Handover) {
 		st.criteriaFinished()
 		return
 	}
-	st.documents().Record(h)
+	st.recordDocument(h)
 	text, attached := ForArbiter(h)
 	switch h.Kind {
 	case KindDone:
@@ -60,24 +60,24 @@ func (st *step) handedOver(h Handover) {
 		st.Handoff.LastProof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
 		st.emit(id, h.Event(id, contract.Arbiter))
 		st.exchange()
-		st.mail().Post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text,
+		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text,
 			Attached: attached})
 	case KindHandoff:
 		st.Handoff.QueueForSuccessor(h)
 		st.exchange()
-		st.mail().Post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text,
+		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text,
 			Attached: attached})
 	case KindGone:
 		st.Handoff.QueueForSuccessor(h)
-		st.mail().NotifyWith(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.",
+		st.notifyWith(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.",
 			attached)
 	case KindKilled:
-		st.mail().NotifyWith(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
+		st.notifyWith(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
 	case KindReleased:
 		for _, a := range attached { // an entry of the work log is a complete report
 			text += "\n\n" + a.Text
 		}
-		st.mail().Log(contract.Supervisor, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
+		st.log(contract.Supervisor, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
 	}
 }
 
@@ -88,7 +88,7 @@ func (st *step) handedOver(h Handover) {
 
 // complete ends the run with a COMPLETE, once its checks have been repeated.
 func (st *step) complete(v verdict.Arbiter) {
-	st.documents().DropRepetition()
+	st.dropRepetition()
 	st.Handoff.Completing = &Completing{Ruling: v, Asked: st.Question.Text(), Waits: true}
 	st.repeatRecorded()
 }
@@ -138,9 +138,9 @@ func (st *step) judge() {
 		st.concludeRuling()
 		return
 	}
-	if how := criteria.AskHow(); how != "" && st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
+	if how := criteria.AskHow(); how != "" && st.Rulings.FallbackReason == "" && !st.asksOther() {
 		st.Handoff.Completing = nil
-		st.mail().Notify(contract.Arbiter, KindNotice, how)
+		st.notify(contract.Arbiter, KindNotice, how)
 		return
 	}
 	if !st.Changes.Judge(&st.out, st.Options.Workspace) {
@@ -177,7 +177,7 @@ func (st *step) criteriaFinished() {
 		return
 	}
 	for len(st.Task.Acceptance.Pending()) > 0 {
-		st.documents().CriterionChecked(bridge.CheckResult{}, "out of time")
+		st.criterionChecked(bridge.CheckResult{}, "out of time")
 	}
 	o, judged := st.Task.Acceptance.Judge()
 	if !judged { // the criteria were changed meanwhile
@@ -205,7 +205,7 @@ func (st *step) criteriaFinished() {
 
 // goOn continues, for each document, what an earlier process had begun.
 func (st *step) goOn() {
-	if st.documents().DropCriteria() && st.Handoff.Completing != nil {
+	if st.dropCriteria() && st.Handoff.Completing != nil {
 		st.judge() // the files may have changed meanwhile
 	}
 	st.Handoff.Merges.Again(&st.out)

@@ -48,14 +48,14 @@ func (st *step) answerAlone() {
 	}
 	st.NotifiedAlone = true
 	st.Question.Open = nil
-	st.mail().Notify(contract.Arbiter, KindAnswer, aloneText)
+	st.notify(contract.Arbiter, KindAnswer, aloneText)
 }
 
 // inputEnded records that no human will answer from now on.
 func (st *step) inputEnded() {
 	st.HumanPresent = false
 	st.Permission.NobodyAnswers(&st.out, st.whoAnswers())
-	st.processes().NobodyTrusts()
+	st.nobodyTrusts()
 	arbiter, _ := st.Agent(contract.Arbiter)
 	switch {
 	case arbiter.Status == AgentParked && st.Rulings.FallbackReason == "":
@@ -97,7 +97,7 @@ func (s *State) unreadWords() []string {
 	var texts []string
 	for _, m := range slices.Concat(s.Conversation.Queue(), s.Conversation.InTurn) {
 		if m.From == contract.Human && m.To == contract.Arbiter &&
-			!(m.Kind == KindTask && s.Rulings.Withholds(&s.Options, &s.Task, &m)) {
+			!(m.Kind == KindTask && s.withholds(&m)) {
 			texts = append(texts, m.Text)
 		}
 	}
@@ -136,7 +136,7 @@ func (st *step) exchange() {
 	switch {
 	case st.Conversation.ExchangeLimitHits == 0 && st.Conversation.Exchanges >= limit:
 		st.Conversation.ExchangeLimitHits = 1
-		st.mail().Notify(contract.Arbiter, KindNotice, words.Count(st.Conversation.Exchanges, "message")+
+		st.notify(contract.Arbiter, KindNotice, words.Count(st.Conversation.Exchanges, "message")+
 			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it "+
 			"does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
 	case st.Conversation.ExchangeLimitHits == 1 && st.Conversation.Exchanges >= limit+limit/2+1:

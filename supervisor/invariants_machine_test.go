@@ -107,9 +107,9 @@ func checkWithheld(t *testing.T, s *State) {
 		return
 	}
 	busy := s.Engaged() || s.Handoff.IsDue() || s.Agents[0].Status == AgentBusy || s.Conversation.AsksArbiter()
-	_, _, due := s.Rulings.Due((&step{State: *s}).standing())
+	_, _, due := s.dueDecision()
 	for _, m := range s.Conversation.Mail {
-		if s.Rulings.Withholds(&s.Options, &s.Task, &m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == KindTask && !busy) {
+		if s.withholds(&m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == KindTask && !busy) {
 			t.Fatalf("a %s of %s is withheld in %s, and no decider decides on it (decider %q, fallback mode %q, yielded %v)",
 				m.Kind, m.From, s.Task.Phase, s.Options.Decider, s.Rulings.FallbackReason, s.Rulings.DeciderYielded)
 		}

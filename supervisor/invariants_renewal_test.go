@@ -22,10 +22,10 @@ func checkRenewing(t *testing.T, s *State) {
 	}
 	a := s.Agents[0]
 	for _, m := range s.Conversation.Mail {
-		if s.Budget.Remaining(s.account().Limits(), s.Spent()) <= s.busyCount() {
+		if s.turnsLeft() <= s.busyCount() {
 			break // little is left of a cost limit
 		}
-		if to, _ := s.Agent(m.To); !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && to.Status == AgentReady && !(m.To == a.ID && s.Renewal.Withholds(m.Kind)) {
+		if to, _ := s.Agent(m.To); !m.Sent && !s.withholds(&m) && to.Status == AgentReady && !(m.To == a.ID && s.Renewal.Withholds(m.Kind)) {
 			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
 		}
 	}

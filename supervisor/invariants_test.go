@@ -78,7 +78,7 @@ func checkInvariants(t *testing.T, s *State) {
 	if s.Lifecycle.TrustQuestion != nil && s.Ending == nil && !s.HumanPresent {
 		t.Fatal("the run waits for a look at the workspace, and there is no bridge to take it")
 	}
-	if _, spent := s.Budget.Reached(s.account().Limits(), s.Spent()); spent && s.Ending == nil && s.Task.Phase.Live() &&
+	if _, spent := s.reachedLimit(); spent && s.Ending == nil && s.Task.Phase.Live() &&
 		!s.HumanPresent && !s.anyBusy() && !s.AnyTakenOver() && !s.Handoff.IsDue() && s.Rulings.DeciderRequest == nil {
 		t.Fatal("a limit of costs is spent, no human is there to raise it, and the run does not end")
 	}
@@ -146,7 +146,7 @@ func stalled(s *State) bool {
 		// All agents are idle: what was sent is answered, and what is held back waits for a document that is
 		// being processed.
 		a, _ := s.Agent(m.To)
-		if !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && !(m.To == s.Agents[0].ID && s.Renewal.Withholds(m.Kind)) && (a.Status == AgentReady || a.Status == AgentStopping) {
+		if !m.Sent && !s.withholds(&m) && !(m.To == s.Agents[0].ID && s.Renewal.Withholds(m.Kind)) && (a.Status == AgentReady || a.Status == AgentStopping) {
 			return false
 		}
 	}

@@ -299,14 +299,6 @@ func (s *LifecycleState) Answered(host string) {
 	}
 }
 
-// ReportSwept reports processes that a lost bridge had left and that were ended. Emits: notice.
-func ReportSwept(c *effect.Collector, n int) {
-	if n > 0 {
-		c.Emit(contract.Supervisor, contract.Notice{Text: "ended processes that the lost bridge left behind: " +
-			words.Count(n, "process")})
-	}
-}
-
 // theBridge names the bridge of this host in the history of restarts; names for other hosts also contain the
 // host.
 const theBridge = "bridge"
@@ -489,17 +481,6 @@ func OtherSession(a *Agent, session string) string {
 	return fmt.Sprintf("its process reports session %.100q instead of %s", session, a.SessionID)
 }
 
-// Disown reports such a process.
-func Disown(c *effect.Collector, a *Agent, why string) {
-	c.Emit(a.ID, contract.Error{Category: bridge.CatProtocol, Message: a.Name + ": " + why,
-		RecoveryOptions: []string{}})
-}
-
-// Dirs returns where the agents of a run work.
-func (s *LifecycleState) Dirs(o *runconfig.Options, r *Roster) AgentDirs {
-	return AgentDirs{Options: o, Roster: r, HostDir: func(host string) string { return s.Bridge(host).Dir }}
-}
-
 // LifecycleState is the lifecycle part of a run. It is a value: slices are cloned before they are written.
 type LifecycleState struct {
 	Bridges  []Bridge                 // one per host; the first is that of [LifecycleHere]
@@ -573,16 +554,6 @@ func (s *LifecycleState) Trust(host, hash string) { s.edit(host).TrustHash = has
 
 // Distrust makes agents on another host start without the workspace's settings, for this process run.
 func (s *LifecycleState) Distrust(host string) { s.edit(host).Untrusted = true }
-
-// Untrusted lists the other hosts where agents start without the workspace's settings.
-func (s *LifecycleState) Untrusted() (hosts []string) {
-	for _, b := range s.Bridges {
-		if b.Untrusted {
-			hosts = append(hosts, b.Host)
-		}
-	}
-	return hosts
-}
 
 // TurnEnd is how far an agent came with a turn during which its process ended, from finished to unfinished.
 type TurnEnd int

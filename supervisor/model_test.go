@@ -47,10 +47,10 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	own := set("own", "orch-1")
 	p.do(input.Configured{Agent: own.Agent, Model: "own"})
 	a, arbiter := p.agent("orch-1"), p.agent(contract.Arbiter)
-	if got := p.s.Configuration().Config(&a).Model; got != "own" {
+	if got := p.s.agentConfig(&a).Model; got != "own" {
 		t.Errorf("orch-1 would be started with %q", got)
 	}
-	if got := p.s.Configuration().Config(&arbiter).Model; got != "new" {
+	if got := p.s.agentConfig(&arbiter).Model; got != "new" {
 		t.Errorf("the Arbiter would be started with %q", got)
 	}
 	if ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"}); ok {

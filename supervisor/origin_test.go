@@ -102,7 +102,7 @@ func TestEveryInputHasASender(t *testing.T) {
 			expected.Channel = input.ChannelScreen
 		}
 		f := spoken(typ, a.AgentRef)
-		got := p.s.Senders().Origin(f)
+		got := p.s.Origin(f)
 		if got != expected {
 			t.Errorf("%s is from %+v, want %+v", kind, got, expected)
 		}
@@ -149,7 +149,7 @@ func TestOriginsAreNotOfText(t *testing.T) {
 		{event(one, 1), input.Origin{By: one, Gen: 1}}, // a late message; its session is not known
 		{input.PermissionWithdrawn{Request: "none"}, input.Origin{By: "supervisor"}},
 	} {
-		if got := p.s.Senders().Origin(c.f); got != c.want {
+		if got := p.s.Origin(c.f); got != c.want {
 			t.Errorf("%+v is from %+v, want %+v", c.f, got, c.want)
 		}
 	}

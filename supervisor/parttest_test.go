@@ -1,6 +1,6 @@
 package supervisor
 
-// This file builds the parts of a run for tests of packages that change several of them.
+// This file builds runs for tests of single concepts.
 
 import (
 	"time"
@@ -8,50 +8,40 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// PartsRun returns a run with an Arbiter that is ready.
-func PartsRun(o runconfig.Options) *ProcessContext {
+// readyRun returns a run with an Arbiter that is ready.
+func readyRun(o runconfig.Options) *step {
 	o.Run, o.Delimiter = "run", "d"
-	options, r, h, p := o.WithDefaults(), &Roster{}, &HandoffState{}, &input.PermissionState{}
-	c := &ProcessContext{
-		DeliveryContext: &DeliveryContext{
-			RulingStanding: RulingStanding{Options: &options, Task: &TaskState{}, Roster: r,
-				Conversation: &ConversationState{}, Handoff: h},
-			Rulings: &RulingState{}, Out: &effect.Collector{Now: time.Unix(1, 0)},
-			Senders: SenderRun{Roster: r, Handoff: h, Permission: p},
-		},
-		Lifecycle: &LifecycleState{}, Permission: p, Question: &QuestionState{}, Renewal: &RenewalState{},
-		Budget: &BudgetState{},
-	}
-	c.Lifecycle.Start(bridge.ClaudeInfo{})
-	r.Add(&Agent{
+	at := time.Unix(1, 0)
+	st := &step{State: State{Options: o.WithDefaults()}, at: at, out: effect.Collector{Now: at}}
+	st.Lifecycle.Start(bridge.ClaudeInfo{})
+	st.Add(&Agent{
 		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
 			Role: RoleArbiter, Name: "The Arbiter"},
 		AgentProcess: AgentProcess{Status: AgentReady},
 	})
-	return c
+	return st
 }
 
-// PartsOrchestrator adds the next Orchestrator to a run, at work, with a running turn. The caller may change the
+// addOrchestrator adds the next Orchestrator to a run, at work, with a running turn. The caller may change the
 // result.
-func PartsOrchestrator(c *ProcessContext) *Agent {
-	n := c.Roster.Spawned + 1
-	c.Roster.Spawned = n
-	c.Roster.Add(&Agent{
-		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(n), Generation: 1},
-			Role: RoleOrchestrator, Name: OrchestratorName(n)},
+func addOrchestrator(st *step) *Agent {
+	st.Spawned++
+	a := &Agent{
+		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(st.Spawned), Generation: 1},
+			Role: RoleOrchestrator, Name: OrchestratorName(st.Spawned)},
 		AgentProcess: AgentProcess{Status: AgentBusy},
 		AgentWork:    AgentWork{Standing: AgentWorking},
-	})
-	return c.Roster.Edit(OrchestratorID(n))
+	}
+	st.Add(a)
+	return a
 }
 
-// Did returns the effects of one kind so far.
-func Did[E effect.Effect](c *ProcessContext) (list []E) {
-	for _, e := range c.Out.Effects() {
+// did returns the effects of one kind so far.
+func did[E effect.Effect](st *step) (list []E) {
+	for _, e := range st.out.Effects() {
 		if e, ok := e.(E); ok {
 			list = append(list, e)
 		}
@@ -59,9 +49,9 @@ func Did[E effect.Effect](c *ProcessContext) (list []E) {
 	return list
 }
 
-// Emitted returns the bodies of the events of one kind so far.
-func Emitted[B contract.Body](c *ProcessContext) (list []B) {
-	for _, e := range Did[effect.Emit](c) {
+// emitted returns the bodies of the events of one kind so far.
+func emitted[B contract.Body](st *step) (list []B) {
+	for _, e := range did[effect.Emit](st) {
 		if b, ok := e.Event.Body.(B); ok {
 			list = append(list, b)
 		}

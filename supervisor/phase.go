@@ -69,11 +69,11 @@ func (st *step) act(a machine.Action, o occasion) bool {
 	case machine.Correct: // the correction names the fault, and is sent where the fault was found
 	case machine.FallBack: // the rules' ruling follows as a trigger of its own
 	case machine.SkipTheStep:
-		SkipPlanStep(st.processes(), st.Task.StepToSkip(&st.Roster, o.agent))
+		st.skipPlanStep(st.Task.StepToSkip(&st.Roster, o.agent))
 	case machine.CleanUp:
 		st.cleanUp()
 	case machine.StopAgents:
-		st.processes().ReleaseOrchestrators()
+		st.releaseOrchestrators()
 	case machine.EndComplete, machine.EndAtLimit, machine.EndFailed, machine.EndCancelled:
 		st.conclude(o)
 	default:
@@ -150,9 +150,9 @@ func (st *step) cleanUp() {
 func (st *step) giveTask(task string, images []contract.Image) {
 	st.Task.Text, st.Task.Images = task, images
 	st.fire(machine.StartTask, occasion{})
-	st.mail().Post(Mail{
+	st.post(Mail{
 		From: contract.Human, To: contract.Arbiter, Kind: KindTask, Text: task,
-		Attached: WithTask(st.processes()), Images: images,
+		Attached: st.attachedToTask(), Images: images,
 	})
 }
 

@@ -3,10 +3,7 @@ package supervisor
 // This part of the package applies changes of a run's plan, reminds agents of it, and records the results of
 // executions.
 //
-// [SetPlan], [SkipPlanStep], [AssignPlanStep] and [FollowPlan] change the plan, announce it, and remind agents of it
-// ([RemindOfPlan]). [SettlePlanStep] and [Stumbled] record how an execution ended.
-//
-// Package task keeps the plan and the executions. Package supervisor decides what follows from a failed execution.
+// The plan and the executions are in task.go.
 //
 // Events: plan. Effects: Configure, with what an agent reads after a compaction.
 
@@ -22,144 +19,144 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// SetPlan replaces the plan.
-func SetPlan(c *ProcessContext, steps []contract.Step) {
-	c.Task.Plan = steps
-	changedPlan(c)
+// setPlan replaces the plan.
+func (st *step) setPlan(steps []contract.Step) {
+	st.Task.Plan = steps
+	st.planChanged()
 }
 
-// changedPlan announces the plan, and updates the agents' reminders.
-func changedPlan(c *ProcessContext) {
-	announce(c)
-	for i := range c.Roster.Agents {
-		if a := c.Roster.Agents[i]; a.Status == AgentReady || a.Status == AgentBusy {
-			RemindOfPlan(c, a)
+// planChanged announces the plan, and updates the agents' reminders.
+func (st *step) planChanged() {
+	st.announcePlan()
+	for i := range st.Agents {
+		if a := st.Agents[i]; a.Status == AgentReady || a.Status == AgentBusy {
+			st.remindOfPlan(a)
 		}
 	}
 }
 
-func announce(c *ProcessContext) {
-	c.Out.Emit(contract.Supervisor, contract.Plan{Steps: c.Task.Plan, Tasks: c.Task.AgentTasks})
+func (st *step) announcePlan() {
+	st.emit(contract.Supervisor, contract.Plan{Steps: st.Task.Plan, Tasks: st.Task.AgentTasks})
 }
 
-// RemindOfPlan updates what an agent reads after a compaction.
-func RemindOfPlan(c *ProcessContext, a *Agent) {
-	c.Out.Do(effect.Configure{Params: bridge.ConfigureParams{AgentRef: a.AgentRef,
-		Reminder: c.Configuration().Reminder(a)}})
+// remindOfPlan updates what an agent reads after a compaction.
+func (st *step) remindOfPlan(a *Agent) {
+	st.do(effect.Configure{Params: bridge.ConfigureParams{AgentRef: a.AgentRef,
+		Reminder: st.reminder(a)}})
 }
 
-// SkipPlanStep marks a step as skipped, counted from 0, and notifies the agents that it concerns.
-func SkipPlanStep(c *ProcessContext, i int) {
-	c.Task.Skip(i)
-	changedPlan(c)
-	c.Notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1,
-		c.Task.Plan[i].Text))
-	if a, ok := c.Roster.Agent(c.Task.Plan[i].Agent); ok && a.Works() {
-		c.Post(Mail{From: contract.Human, To: a.ID, Kind: KindInstruction,
+// skipPlanStep marks a step as skipped, counted from 0, and notifies the agents that it concerns.
+func (st *step) skipPlanStep(i int) {
+	st.Task.Skip(i)
+	st.planChanged()
+	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1,
+		st.Task.Plan[i].Text))
+	if a, ok := st.Agent(st.Task.Plan[i].Agent); ok && a.Works() {
+		st.post(Mail{From: contract.Human, To: a.ID, Kind: KindInstruction,
 			Strength: contract.Steer,
 			Text: fmt.Sprintf("Leave step %d of the plan, %q: it is skipped. Undo nothing; go on with what follows it.",
-				i+1, c.Task.Plan[i].Text)})
+				i+1, st.Task.Plan[i].Text)})
 	}
 }
 
-// AssignPlanStep records which step of the plan the agent that a ruling chose works on.
-func AssignPlanStep(c *ProcessContext, v *verdict.Arbiter, open bool) {
+// assignPlanStep records which step of the plan the agent that a ruling chose works on.
+func (st *step) assignPlanStep(v *verdict.Arbiter, open bool) {
 	id := v.To
 	if v.Decision == verdict.SelectMode {
-		last, _ := c.Roster.Last()
+		last, _ := st.Last()
 		id = last.ID
 	}
-	if !c.Closed && c.Task.Assign(c.Roster.Edit(id), open) {
-		changedPlan(c)
+	if st.Ending == nil && st.Task.Assign(st.Edit(id), open) {
+		st.planChanged()
 	}
 }
 
-// FollowPlan handles an Orchestrator's own list of tasks: tasks that are also steps of the plan update the plan;
+// followPlan handles an Orchestrator's own list of tasks: tasks that are also steps of the plan update the plan;
 // the whole list is shown beside it.
-func FollowPlan(c *ProcessContext, id string, b bridge.Tasks) {
-	a, _ := c.Roster.Agent(id)
+func (st *step) followPlan(id string, b bridge.Tasks) {
+	a, _ := st.Agent(id)
 	if a.Role != RoleOrchestrator {
 		return
 	}
-	if c.Task.Follow(id, b.Items) {
-		changedPlan(c)
+	if st.Task.Follow(id, b.Items) {
+		st.planChanged()
 		return
 	}
-	announce(c)
+	st.announcePlan()
 }
 
-// SettlePlanStep records a completed execution once its document's checks have been run, and adopts the plan of a
+// settlePlanStep records a completed execution once its document's checks have been run, and adopts the plan of a
 // planner.
-func SettlePlanStep(c *ProcessContext, h Handover) {
-	finishWork(c, h)
-	a, _ := c.Roster.Agent(h.Agent.ID)
-	if steps := c.Task.PlanFrom(&a, h.Document, c.Options); len(steps) > 0 {
-		SetPlan(c, steps)
+func (st *step) settlePlanStep(h Handover) {
+	st.finishWork(h)
+	a, _ := st.Agent(h.Agent.ID)
+	if steps := st.Task.PlanFrom(&a, h.Document, &st.Options); len(steps) > 0 {
+		st.setPlan(steps)
 	}
 }
 
-func finishWork(c *ProcessContext, h Handover) {
-	a := c.Roster.Edit(h.Agent.ID)
+func (st *step) finishWork(h Handover) {
+	a := st.Edit(h.Agent.ID)
 	if a == nil || a.Work == nil || a.Work.Completed.IsZero() {
 		return
 	}
 	w := *a.Work
 	w.Document = decider.Handed(h.Document, h.Receipts)
 	a.Work = &w
-	if refuted := c.Task.Refuted(c.Roster, a, h, c.Out.Now); refuted != nil {
-		c.Task.Fail(c.Roster.Edit(a.ID), refuted, decider.StatusFailure, c.Out.Now)
+	if refuted := st.Task.Refuted(&st.Roster, a, h, st.at); refuted != nil {
+		st.Task.Fail(st.Edit(a.ID), refuted, decider.StatusFailure, st.at)
 		return
 	}
-	c.Task.Succeed(a, c.Out.Now)
-	if h.Kind == KindDone && c.Task.EndAssigned(a, contract.StepDone) {
-		changedPlan(c)
+	st.Task.Succeed(a, st.at)
+	if h.Kind == KindDone && st.Task.EndAssigned(a, contract.StepDone) {
+		st.planChanged()
 	}
 }
 
-// Stumbled records a failed execution if the Orchestrator's last tool call failed and it asks for help. It
+// stumbled records a failed execution if the Orchestrator's last tool call failed and it asks for help. It
 // reports whether that is so. If the Orchestrator itself asks, the Arbiter answers; the human is asked only if
 // it stopped without a verdict.
-func Stumbled(c *ProcessContext, id, said string) bool {
-	a := c.Roster.Edit(id)
+func (st *step) stumbled(id, said string) bool {
+	a := st.Edit(id)
 	if a.Work == nil || a.Work.Failed == nil {
 		return false
 	}
 	t := a.Work.Failed
-	f := c.Task.ToolFailure(c.Roster, a, c.Out.Now)
-	c.Task.CompleteWork(c.Roster.Edit(id), said, c.Out.Now)
-	c.Task.Fail(c.Roster.Edit(id), f, decider.StatusFailure, c.Out.Now)
+	f := st.Task.ToolFailure(&st.Roster, a, st.at)
+	st.Task.CompleteWork(st.Edit(id), said, st.at)
+	st.Task.Fail(st.Edit(id), f, decider.StatusFailure, st.at)
 	if a.Fallbacks == 0 {
 		return true
 	}
 	message := fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool,
 		words.Head(strings.TrimSpace(t.Message), 500))
-	c.Question.Recovery.Fail(c.Out, id, bridge.CatTool, message, QuestionChoices(f))
+	st.fail(id, bridge.CatTool, message, QuestionChoices(f))
 	return true
 }
 
-// WithTask is what the Arbiter reads with a task: the acceptance criteria, and the reports of earlier runs.
-func WithTask(c *ProcessContext) []ConversationAttached {
+// attachedToTask is what the Arbiter reads with a task: the acceptance criteria, and the reports of earlier runs.
+func (s *State) attachedToTask() []ConversationAttached {
 	var list []ConversationAttached
-	if criteria := c.Task.Acceptance.Text(); criteria != "" {
+	if criteria := s.Task.Acceptance.Text(); criteria != "" {
 		list = append(list, ConversationAttached{
 			Title: "acceptance criteria", From: contract.Supervisor, Kind: "document", Trusted: true,
 			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, " +
 				"and all passed.\n\n" + criteria,
 		})
 	}
-	if c.Options.Lessons != "" {
+	if s.Options.Lessons != "" {
 		list = append(list, ConversationAttached{
-			Title: "memory", From: contract.Supervisor, Kind: "document", Text: c.Options.Lessons,
+			Title: "memory", From: contract.Supervisor, Kind: "document", Text: s.Options.Lessons,
 		})
 	}
 	return list
 }
 
-// RecoveryPlan lists what a human can do about an agent's failure.
-func RecoveryPlan(c *ProcessContext, a *Agent, category bridge.Category, message string) []string {
+// recoveryOptions lists what a human can do about an agent's failure.
+func (st *step) recoveryOptions(a *Agent, category bridge.Category, message string) []string {
 	options := RecoveryOptions(category, RoleArbiter)
 	if a.Role == RoleArbiter || len(options) > 0 {
 		return RecoveryOptions(category, a.Role)
 	}
-	return QuestionChoices(c.Task.AgentFailure(c.Roster, a.ID, category, message, c.Out.Now))
+	return QuestionChoices(st.Task.AgentFailure(&st.Roster, a.ID, category, message, st.at))
 }

@@ -11,13 +11,13 @@ import (
 )
 
 // planned is a run whose Orchestrator works on the first of two steps.
-func planned(t *testing.T) *ProcessContext {
+func planned(t *testing.T) *step {
 	t.Helper()
-	c := PartsRun(runconfig.Options{})
-	a := PartsOrchestrator(c)
-	SetPlan(c, []contract.Step{{Text: "parse", Status: contract.StepPending}, {Text: "print", Status: contract.StepPending}})
-	c.Task.BeginWork(a, c.Out.Now)
-	AssignPlanStep(c, &verdict.Arbiter{Decision: verdict.AddressOrchestrator, To: a.ID}, true)
+	c := readyRun(runconfig.Options{})
+	a := addOrchestrator(c)
+	c.setPlan([]contract.Step{{Text: "parse", Status: contract.StepPending}, {Text: "print", Status: contract.StepPending}})
+	c.Task.BeginWork(a, c.at)
+	c.assignPlanStep(&verdict.Arbiter{Decision: verdict.AddressOrchestrator, To: a.ID}, true)
 	if c.Task.Plan[0].Agent != a.ID {
 		t.Fatalf("nobody works on the first step: %+v", c.Task.Plan)
 	}
@@ -26,19 +26,19 @@ func planned(t *testing.T) *ProcessContext {
 
 // TestSet: a new plan goes to the reminder of every agent with a process, and to frontends.
 func TestSet(t *testing.T) {
-	c := PartsRun(runconfig.Options{})
-	PartsOrchestrator(c).Status = AgentDown
-	SetPlan(c, []contract.Step{{Text: "parse"}})
-	reminded := Did[effect.Configure](c)
-	if len(Emitted[contract.Plan](c)) != 1 || len(reminded) != 1 || reminded[0].Params.ID != contract.Arbiter {
-		t.Errorf("reminded %+v, told %+v", reminded, Emitted[contract.Plan](c))
+	c := readyRun(runconfig.Options{})
+	addOrchestrator(c).Status = AgentDown
+	c.setPlan([]contract.Step{{Text: "parse"}})
+	reminded := did[effect.Configure](c)
+	if len(emitted[contract.Plan](c)) != 1 || len(reminded) != 1 || reminded[0].Params.ID != contract.Arbiter {
+		t.Errorf("reminded %+v, told %+v", reminded, emitted[contract.Plan](c))
 	}
 }
 
 // TestSkip: an agent whose step is skipped is notified, and so is the Arbiter.
 func TestSkip(t *testing.T) {
 	c := planned(t)
-	SkipPlanStep(c, 0)
+	c.skipPlanStep(0)
 	to := map[string]bool{}
 	for _, m := range c.Conversation.Mail {
 		to[m.To] = true
@@ -51,9 +51,9 @@ func TestSkip(t *testing.T) {
 // TestSettle: the step of an execution whose document is delivered is done.
 func TestSettle(t *testing.T) {
 	c := planned(t)
-	a := c.Roster.Edit("orch-1")
-	c.Task.CompleteWork(a, "it parses", c.Out.Now)
-	SettlePlanStep(c, Handover{Agent: a.AgentRef, Kind: KindDone, Document: &verdict.Document{}})
+	a := c.Edit("orch-1")
+	c.Task.CompleteWork(a, "it parses", c.at)
+	c.settlePlanStep(Handover{Agent: a.AgentRef, Kind: KindDone, Document: &verdict.Document{}})
 	if c.Task.Plan[0].Status != contract.StepDone {
 		t.Errorf("the step is %s", c.Task.Plan[0].Status)
 	}
@@ -63,17 +63,17 @@ func TestSettle(t *testing.T) {
 // verdict.
 func TestStumbled(t *testing.T) {
 	c := planned(t)
-	if Stumbled(c, "orch-1", "which way?") {
+	if c.stumbled("orch-1", "which way?") {
 		t.Error("a question is taken for a failure")
 	}
-	a := c.Roster.Edit("orch-1")
+	a := c.Edit("orch-1")
 	w := *a.Work
 	w.Failed = &bridge.FailedTool{Tool: "Bash", Message: "exit 1"}
 	a.Work, a.Fallbacks = &w, 1
-	if !Stumbled(c, "orch-1", "it fails") || c.Task.History.Len() != 1 || c.Task.Failures != 1 {
+	if !c.stumbled("orch-1", "it fails") || c.Task.History.Len() != 1 || c.Task.Failures != 1 {
 		t.Errorf("%d executions ended, %d failed", c.Task.History.Len(), c.Task.Failures)
 	}
-	if e := Emitted[contract.Error](c); len(e) != 1 || e[0].Category != bridge.CatTool {
+	if e := emitted[contract.Error](c); len(e) != 1 || e[0].Category != bridge.CatTool {
 		t.Errorf("the human is given %+v", e)
 	}
 }

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -13,52 +12,28 @@ import (
 )
 
 // one is a run with one Orchestrator in a status.
-func one(status AgentStatus) *ProcessContext {
-	r, options := &Roster{}, runconfig.Options{Run: "run", Delimiter: "d"}.WithDefaults()
-	r.Add(&Agent{
-		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
-			Role: RoleOrchestrator, Name: "Orchestrator I"},
-		AgentProcess: AgentProcess{Status: status},
-	})
-	c := &ProcessContext{
-		DeliveryContext: &DeliveryContext{
-			RulingStanding: RulingStanding{Options: &options, Task: &TaskState{}, Roster: r,
-				Conversation: &ConversationState{}, Handoff: &HandoffState{}},
-			Rulings: &RulingState{}, Out: &effect.Collector{Now: time.Unix(1, 0)},
-		},
-		Lifecycle: &LifecycleState{}, Permission: &input.PermissionState{}, Question: &QuestionState{},
-		Renewal: &RenewalState{}, Budget: &BudgetState{},
-	}
-	c.Lifecycle.Start(bridge.ClaudeInfo{})
+func one(status AgentStatus) *step {
+	c := readyRun(runconfig.Options{})
+	addOrchestrator(c).Status = status
 	return c
-}
-
-// did are the effects of one kind.
-func did[E effect.Effect](c *ProcessContext) (list []E) {
-	for _, e := range c.Out.Effects() {
-		if e, ok := e.(E); ok {
-			list = append(list, e)
-		}
-	}
-	return list
 }
 
 // TestRestart: the next process run of an agent has the next generation; none starts in a run that is halted or
 // ending.
 func TestRestart(t *testing.T) {
 	c := one(AgentDown)
-	c.Restart("orch-1")
+	c.restart("orch-1")
 	spawned := did[effect.Spawn](c)
 	if len(spawned) != 1 || spawned[0].Params.Generation != 2 || !spawned[0].Params.Config.Resume {
 		t.Errorf("spawned %+v", spawned)
 	}
-	for name, stop := range map[string]func(*ProcessContext){
-		"halted": func(c *ProcessContext) { c.Halted = true },
-		"ending": func(c *ProcessContext) { c.Closed = true },
+	for name, stop := range map[string]func(*step){
+		"halted": func(c *step) { c.Halted = true },
+		"ending": func(c *step) { c.Ending = &Ending{} },
 	} {
 		c := one(AgentDown)
 		stop(c)
-		c.Restart("orch-1")
+		c.restart("orch-1")
 		if s := did[effect.Spawn](c); len(s) != 0 {
 			t.Errorf("%s: spawned %+v", name, s)
 		}
@@ -68,8 +43,8 @@ func TestRestart(t *testing.T) {
 // TestRelaunch: a hanging process is killed at once, and the reason is kept for the next one.
 func TestRelaunch(t *testing.T) {
 	c := one(AgentBusy)
-	c.Relaunch("orch-1", runconfig.RestartHung, "it hangs")
-	a, _ := c.Roster.Agent("orch-1")
+	c.relaunch("orch-1", runconfig.RestartHung, "it hangs")
+	a, _ := c.Agent("orch-1")
 	killed := did[effect.Kill](c)
 	if a.Status != AgentRestarting || a.RestartCause != "it hangs" || len(killed) != 1 || !killed[0].Now {
 		t.Errorf("it is %s because %q, killed %+v", a.Status, a.RestartCause, killed)
@@ -82,8 +57,8 @@ func TestRelease(t *testing.T) {
 		AgentDown: AgentEnded, AgentReady: AgentStopping,
 	} {
 		c := one(status)
-		c.Release("orch-1", "enough", false)
-		a, _ := c.Roster.Agent("orch-1")
+		c.release("orch-1", "enough", false)
+		a, _ := c.Agent("orch-1")
 		done := slices.ContainsFunc(did[effect.Emit](c), func(e effect.Emit) bool {
 			_, is := e.Event.Body.(contract.Done)
 			return is
@@ -98,16 +73,14 @@ func TestRelease(t *testing.T) {
 // the run.
 func TestLost(t *testing.T) {
 	c := one(AgentEnded)
-	if why, park := c.Lost("orch-1", runconfig.RestartCrash, "it crashed"); park {
-		t.Errorf("it is parked: %s", why)
-	}
-	if a, _ := c.Roster.Agent("orch-1"); a.Status != AgentDown && a.Status != AgentStarting {
+	c.lost("orch-1", runconfig.RestartCrash, "it crashed")
+	if a, _ := c.Agent("orch-1"); a.Status != AgentDown && a.Status != AgentStarting {
 		t.Errorf("it is %s", a.Status)
 	}
 	c = one(AgentRestarting)
 	c.Halted = true
-	c.Lost("orch-1", ClassHalt, "the human stopped everything")
-	if a, _ := c.Roster.Agent("orch-1"); a.Status != AgentDown || len(c.Lifecycle.Restarts) != 0 {
+	c.lost("orch-1", ClassHalt, "the human stopped everything")
+	if a, _ := c.Agent("orch-1"); a.Status != AgentDown || len(c.Lifecycle.Restarts) != 0 {
 		t.Errorf("it is %s, counted are %+v", a.Status, c.Lifecycle.Restarts)
 	}
 }
@@ -115,25 +88,26 @@ func TestLost(t *testing.T) {
 // TestLoseProcesses: the processes of a host end with its bridge, and start again with the next one.
 func TestLoseProcesses(t *testing.T) {
 	c := one(AgentBusy)
-	c.LoseProcesses("elsewhere")
-	if a, _ := c.Roster.Agent("orch-1"); a.Status != AgentBusy {
+	c.loseProcesses("elsewhere")
+	if a, _ := c.Agent("orch-1"); a.Status != AgentBusy {
 		t.Errorf("with the bridge of another host it is %s", a.Status)
 	}
-	c.LoseProcesses(LifecycleHere)
-	if a, _ := c.Roster.Agent("orch-1"); a.Status != AgentDown {
+	c.loseProcesses(LifecycleHere)
+	if a, _ := c.Agent("orch-1"); a.Status != AgentDown {
 		t.Errorf("with its bridge it is %s", a.Status)
 	}
-	c.RestartWhere(func(a *Agent) bool { return a.Host == LifecycleHere })
+	c.restartWhere(func(a *Agent) bool { return a.Host == LifecycleHere })
 	if timers := did[effect.SetTimer](c); len(timers) != 1 || timers[0].Key != RestartPrefix+"orch-1/1" {
 		t.Errorf("timers %+v", timers)
 	}
 }
 
 // changedProcess is a run whose Orchestrator did not start, because the workspace has changed since it was trusted.
-func changedProcess(humanPresent bool) *ProcessContext {
+func changedProcess(humanPresent bool) *step {
 	c := one(AgentStarting)
+	c.HumanPresent = humanPresent
 	c.Options.Trusted, c.Options.TrustHash = true, "old"
-	c.Distrusted("orch-1", input.NotSpawned{Category: bridge.CatTrust, Message: "it changed", Trust: "new"}, humanPresent)
+	c.distrusted("orch-1", input.NotSpawned{Category: bridge.CatTrust, Message: "it changed", Trust: "new"})
 	return c
 }
 
@@ -145,7 +119,7 @@ func TestDistrusted(t *testing.T) {
 		!c.Lifecycle.AwaitsTrust("") {
 		t.Fatalf("asked %+v", q)
 	}
-	c.ChooseTrust("ref", ChooseTrust)
+	c.chooseTrust("ref", ChooseTrust)
 	if pinned := did[effect.PinTrust](c); len(pinned) != 1 || pinned[0].Hash != "new" || !c.Options.Trusted {
 		t.Errorf("pinned %+v, trusted %v", pinned, c.Options.Trusted)
 	}

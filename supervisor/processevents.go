@@ -18,23 +18,22 @@ func (st *step) spawned(f input.Spawned) {
 		return
 	}
 	if why := OtherSession(a, f.Result.SessionID); why != "" {
-		Disown(&st.out, a, why)
-		st.processes().Relaunch(a.ID, runconfig.RestartCrash, why)
+		st.disown(a, why)
+		st.relaunch(a.ID, runconfig.RestartCrash, why)
 		return
 	}
 	a.Status, a.Since = AgentReady, st.at
-	st.processes().Placed(a, f.Own)
+	st.placed(a, f.Own)
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
 	}
-	st.processes().Watch(a, st.Options.ProbeEvery())
-	st.mail().PutAsked(a.ID)
+	st.watch(a, st.Options.ProbeEvery())
+	st.passQuestionsOn(a.ID)
 	if len(st.Task.Plan) > 0 {
-		RemindOfPlan(st.processes(), a) // the plan may have changed since its start was begun
+		st.remindOfPlan(a) // the plan may have changed since its start was begun
 	}
 	if len(f.Result.NotTaken) > 0 {
-		st.out.Emit(
-			a.ID,
+		st.emit(a.ID,
 			contract.Notice{Text: "Claude asks in spite of a rule: " + strings.Join(f.Result.NotTaken, "; ") + "."},
 		)
 	}
@@ -52,12 +51,12 @@ func (st *step) rulesGiven(f input.RulesGiven) {
 		return
 	}
 	if f.Failed != "" {
-		st.out.Emit(f.Agent.ID, contract.Error{Category: bridge.CatInternal, RecoveryOptions: []string{},
+		st.emit(f.Agent.ID, contract.Error{Category: bridge.CatInternal, RecoveryOptions: []string{},
 			Message: "Claude did not take the changed permission rules: " + f.Failed +
 				". Arbiter still holds its deny and ask rules; end this agent with /kill to have them hold in a new process"})
 	}
 	if len(f.Unsupported) > 0 {
-		st.out.Emit(f.Agent.ID, contract.Notice{Text: "Claude asks in spite of a rule: " +
+		st.emit(f.Agent.ID, contract.Notice{Text: "Claude asks in spite of a rule: " +
 			strings.Join(f.Unsupported, "; ") + "."})
 	}
 }
@@ -76,7 +75,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	}
 	asked := a.Status == AgentStopping
 	if f.Category == bridge.CatTrust && !asked {
-		st.processes().Distrusted(a.ID, f, st.HumanPresent)
+		st.distrusted(a.ID, f)
 		return
 	}
 	message := f.Message
@@ -90,11 +89,11 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	a.Status, a.Since = AgentEnded, st.at
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: reason})
 	if asked {
-		st.mail().Drop(a.ID)
+		st.dropMail(a.ID)
 		return
 	}
 	if class != runconfig.CouldNotStart {
-		st.fell(a.ID, class, cause)
+		st.lost(a.ID, class, cause)
 		return
 	}
 	st.fail(a.ID, f.Category, message, RecoveryOptions(f.Category, RoleArbiter))
@@ -110,7 +109,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 func (st *step) ended(id string, d bridge.Done) {
 	a := st.Edit(id)
 	if why := OtherSession(a, d.SessionID); why != "" {
-		Disown(&st.out, a, why) // it has ended all the same: the pipe is its
+		st.disown(a, why) // it has ended all the same: the pipe is its
 	}
 	switch a.Status {
 	case AgentEnded, AgentDown, AgentParked:
@@ -118,7 +117,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	if a.Status == InHand {
 		if a.Takeover.HasProcess() {
-			st.attaching().TerminalEnded(a, d.Exit)
+			st.terminalEnded(a, d.Exit)
 		}
 		return
 	}
@@ -128,7 +127,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	a.Status, a.Since, a.CurrentTool = AgentEnded, st.at, ""
 	MarkCut(a)
-	st.account().ChargeLost(a)
+	st.chargeLost(a)
 	if asked {
 		a.Turn = nil
 	}
@@ -139,13 +138,13 @@ func (st *step) ended(id string, d bridge.Done) {
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
 	st.Permission.TurnOver(&st.out, id)
 	if asked {
-		st.mail().Drop(id)
+		st.dropMail(id)
 		return
 	}
 	if class == runconfig.RestartCrash {
 		st.Lifecycle.Crashes++
 	}
-	st.fell(id, class, cause)
+	st.lost(id, class, cause)
 }
 
 // reconcile settles what an earlier process left open, using the history of its session: no message is lost,
@@ -161,14 +160,14 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	left := Reconcile(turn, history)
 	ids := st.Conversation.PublicIDs(left.Over)
 	for _, wire := range left.Over {
-		st.mail().Delivered(wire)
+		st.delivered(wire)
 		st.Conversation.EndTurn(wire)
 	}
 	for _, wire := range slices.Backward(left.Open) { // each goes to the front of the queue
-		st.mail().Requeue(wire)
+		st.requeue(wire)
 	}
 	if lost && spoken {
-		st.processes().Recall(id)
+		st.recall(id)
 	}
 	back := returned != ""
 	st.Edit(id).ReturnNotice = returned // it still has to be sent
@@ -184,21 +183,21 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	case left.End == LifecycleTurnCutOff || left.End == TurnUnanswered && left.Ruled != nil:
 		st.Edit(id).InterruptedTurn = left.Over
 		if back {
-			st.mail().Notify(id, KindRetry, TakeoverTurnCutOff)
+			st.notify(id, KindRetry, TakeoverTurnCutOff)
 			break
 		}
-		st.mail().Notify(id, KindRetry, "Your process ended in the middle of your last turn, and was started "+
+		st.notify(id, KindRetry, "Your process ended in the middle of your last turn, and was started "+
 			"again. What you were doing last may or may not have happened: look before you do it again. "+
 			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
 	case left.End == TurnUnanswered && back:
-		st.mail().Notify(id, KindRetry, TakeoverTurnCutOff)
+		st.notify(id, KindRetry, TakeoverTurnCutOff)
 	case left.End == TurnUnanswered:
-		st.mail().Notify(id, KindRetry, "Your process ended before you could answer the last message. It "+
+		st.notify(id, KindRetry, "Your process ended before you could answer the last message. It "+
 			"stands in your history: take it up now.")
 	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
-		st.mail().Notify(id, KindRetry, brokenWay)
+		st.notify(id, KindRetry, brokenWay)
 	case back && st.Edit(id).Works() && !st.pendingFor(id):
-		st.mail().Notify(id, KindRetry, "Look what was said and changed while the human had your session, and "+
+		st.notify(id, KindRetry, "Look what was said and changed while the human had your session, and "+
 			"go on with your work.")
 	}
 }
@@ -210,3 +209,9 @@ const refusedByNobody = "If your history ends in calls that failed because a per
 	"user is said not to want: nobody refused them, " +
 	"your process had lost its supervisor. Make such a call again if it is still needed; whoever has to allow it is " +
 	"asked then. "
+
+// disown reports such a process.
+func (st *step) disown(a *Agent, why string) {
+	st.emit(a.ID, contract.Error{Category: bridge.CatProtocol, Message: a.Name + ": " + why,
+		RecoveryOptions: []string{}})
+}

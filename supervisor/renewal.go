@@ -5,15 +5,12 @@ package supervisor
 //
 // The Arbiter is asked for a document between two turns, and gives it with the decision HANDOFF; if it cannot, the
 // supervisor generates one. Meanwhile, messages to the Arbiter wait for its successor, which receives the document
-// with its first message ([Brief]). The package emits nothing: package supervisor asks, and ends the process.
+// with its first message ([State.RenewalBrief]).
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -134,33 +131,4 @@ func (s *RenewalState) Renew() {
 		s.ShortInRow = 0
 	}
 	s.Rulings = 0
-}
-
-// Legacy is what an Arbiter leaves for the next one.
-type Legacy struct {
-	Document string // its document, for a model
-	Task     *TaskState
-	Roster   *Roster
-	Question string // that the human has not answered; empty: none
-	Ledger   string // of decisions, for a model
-	Talk     *ConversationState
-}
-
-// Brief is what an Arbiter receives with the first message it reads.
-func Brief(l Legacy) string {
-	var b strings.Builder
-	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +
-		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is " +
-		"what it left, and the supervisor's record. " +
-		"Then comes the message that is yours to rule on.\n\n")
-	b.WriteString(l.Document)
-	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n",
-		cmp.Or(l.Task.Text, "(nothing)"), PlanText(l.Task.Plan), l.Roster.ForSuccessor())
-	if l.Question != "" {
-		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", l.Question)
-	}
-	b.WriteString("\n## The ledger of decisions\n\n" + l.Ledger)
-	b.WriteString("\n## What was said last\n")
-	b.WriteString(l.Talk.Recollect(contract.Arbiter, QuotedTalk, l.Roster.DisplayName))
-	return b.String()
 }

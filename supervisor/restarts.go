@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -10,22 +11,45 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// fell handles a process that ended unexpectedly: it is started again with its session, or its agent is parked.
-func (st *step) fell(id string, class runconfig.RestartClass, reason string) {
-	if class == AttachClass {
-		st.takeover(func(c *AttachContext) { c.Stopped(id) })
+// lost handles a process that ended unexpectedly: it is started again with its session, or its agent is parked.
+func (st *step) lost(id string, class runconfig.RestartClass, reason string) {
+	a := st.Edit(id)
+	switch class {
+	case AttachClass:
+		st.stoppedForTakeover(id)
+		return
+	case ClassHalt:
+		a.CurrentTool, a.Backoff = "", nil
+		fallthrough
+	case ClassRenewal:
+		a.Status, a.Since, a.Watch = AgentDown, st.at, AgentWatch{}
+		st.restart(id) // if it may start again already
 		return
 	}
-	if parked, park := st.processes().Lost(id, class, reason); park {
-		st.park(id, class, parked)
+	d := st.decideRestart(id, a.Generation, class, reason, time.Time{})
+	a.Since, a.CurrentTool, a.Watch, a.Backoff = st.at, "", AgentWatch{}, nil
+	if !d.Starts() {
+		st.park(id, class, d.Reason)
+		return
 	}
+	a.Status = AgentDown
+	if d.Action == runconfig.RestartFresh {
+		a.NewSession = true
+	}
+	st.emit(id, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: d.Reason})
+	if d.Delay <= 0 {
+		st.restart(id)
+		return
+	}
+	st.backOff(a, cmp.Or(Categories[class], bridge.CatCrash), d.Attempt, d.Delay)
+	st.do(effect.SetTimer{Key: RestartKey(a.AgentRef), After: d.Delay})
 }
 
 // unpark restarts a parked agent because a human asked for it.
 func (st *step) unpark(id string) {
 	a := st.Edit(id)
 	a.Status, a.Since, a.Dismissed = AgentDown, st.at, false
-	st.documents().CancelSuccession(id)
+	st.cancelSuccession(id)
 	if a.Role == RoleArbiter {
 		st.Rulings.LeaveFallback(&st.out)
 		if st.Conversation.Held && !st.Question.Undecided() { // the human who restarts it has given an answer
@@ -35,7 +59,7 @@ func (st *step) unpark(id string) {
 		a = st.Edit(id)
 	}
 	st.Lifecycle.Waking = st.Lifecycle.Waking || a.Role == RoleArbiter
-	st.processes().Restart(id)
+	st.restart(id)
 }
 
 // limited handles a usage limit of a plan: the run waits for it, and does not count it as a failure.
@@ -45,7 +69,7 @@ func (st *step) limited(id string, t bridge.Turn) {
 	if t.ResetsAt > 0 {
 		resets = time.Unix(t.ResetsAt, 0)
 	}
-	d := st.processes().Decide(id, a.Generation, runconfig.UsageLimit, "", resets)
+	d := st.decideRestart(id, a.Generation, runconfig.UsageLimit, "", resets)
 	if !d.Starts() {
 		st.fail(id, bridge.CatUsageLimit, a.Name+" "+d.Reason,
 			[]string{"resume later: arbiter --resume", "wait longer: --max-wait"})
@@ -60,7 +84,7 @@ func (st *step) apiFailed(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	if st.Options.MaxWait > 0 && (t.Category == bridge.CatOverloaded || t.Category == bridge.CatRateLimit) {
 		// Waiting helps here, and costs nothing.
-		if d := st.processes().Decide(id, a.Generation, runconfig.RestartOverload, "", time.Time{}); d.Starts() {
+		if d := st.decideRestart(id, a.Generation, runconfig.RestartOverload, "", time.Time{}); d.Starts() {
 			st.retryAfter(a, d, t)
 			return
 		}
@@ -89,7 +113,7 @@ func (st *step) retryAfter(a *Agent, d runconfig.RestartDecision, t bridge.Turn)
 		st.fire(machine.AgentError, occasion{agent: a.ID, recoverable: true})
 	}
 	if a.Status == AgentReady { // not after its process has ended
-		st.processes().BackOff(st.Edit(a.ID), t.Category, d.Attempt, d.Delay)
+		st.backOff(st.Edit(a.ID), t.Category, d.Attempt, d.Delay)
 	}
 	st.do(effect.SetTimer{Key: RetryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
 }

@@ -49,9 +49,9 @@ func (st *step) resumed(f input.Resumed) {
 	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, SameRules(&st.Options, &f.Options)
 	st.Options = f.Options
 	st.Lifecycle.Resume(f.Claude, st.at, st.Options.Lease, f.Fenced)
-	st.processes().KeepModes(modes)
+	st.keepModes(modes)
 	if !slices.Equal(accept, st.Options.Accept) { // else a criterion that the human dropped would come back
-		st.documents().CriteriaFromOptions()
+		st.criteriaFromOptions()
 	}
 	st.Rulings.NoteAgain(&st.out)
 	st.HumanPresent, st.Conversation.IDs.Salt = f.Options.HumanPresent, f.Salt
@@ -61,7 +61,7 @@ func (st *step) resumed(f input.Resumed) {
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
 		a.Stopped = false
-		st.account().ChargeLost(a)
+		st.chargeLost(a)
 	}
 	st.Handoff.WaitingQuestions, st.Lifecycle.TrustQuestion = nil, nil // the agents that asked have ended, too
 	st.Renewal.ShortInRow = 0                                          // the limits may be different now
@@ -75,7 +75,7 @@ func (st *step) resumed(f input.Resumed) {
 		st.emit(contract.Supervisor, contract.Notice{Text: "the run is still paused by a human: nothing is sent before " +
 			"it is continued (`/continue`; the command continue)"})
 	}
-	ReportDistrust(&st.out, f.Distrust)
+	st.reportDistrust(f.Distrust)
 	if completed && f.Word == "" && !f.Stay { // there is no bridge, and the run needs none
 		// The human who resumes the run may not have seen its result.
 		st.reportAgain()
@@ -95,7 +95,7 @@ func (st *step) resumed(f input.Resumed) {
 		was = st.resumePhase()
 	}
 	st.Rulings.DeciderRequest = nil
-	if completed || st.Rulings.AsksOther(&st.Options) {
+	if completed || st.asksOther() {
 		st.Rulings.ArbiterRequest = nil // else the Arbiter continues with the turn in which it got the request
 	}
 	st.Rulings.LeaveFallback(&st.out) // the Arbiter has another process, too
@@ -105,9 +105,9 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.Changes.Again(&st.out, st.Options.Workspace)
 	st.Changes.AgainReverts(&st.out)
-	st.processes().CallBack()
-	st.attaching().Reread(func(*Agent) bool { return true }, "arbiter had ended meanwhile")
-	st.processes().RestartAll()
+	st.callBack()
+	st.rereadTakeovers(func(*Agent) bool { return true }, "arbiter had ended meanwhile")
+	st.restartAll()
 	st.askAgain(f.Word != "", sameRules)
 	st.goOn()
 	if f.Word != "" {
@@ -131,12 +131,12 @@ func (st *step) reportAgain() {
 // Orchestrators have ended.
 func (st *step) prepareNextTask() {
 	st.Task.Text, st.Handoff.SuccessorQueue, st.Question.Open = "", nil, nil
-	st.documents().Forget()
+	st.forgetDocuments()
 	st.Handoff.ForgetProofs()
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
 			st.Edit(a.ID).Dismissed = true
-			st.mail().Drop(a.ID)
+			st.dropMail(a.ID)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (s *State) resumePhase() machine.State {
 // outOfBounds ends a resumed run again if its limit is still reached.
 func (st *step) outOfBounds() bool {
 	o := st.Options
-	l, spent := st.account().Reached()
+	l, spent := st.reachedLimit()
 	switch {
 	case spent && !st.HumanPresent: // else the human is asked
 		st.limitReached(ReachedText(l))
@@ -216,7 +216,7 @@ func (st *step) awake() {
 	if back != "" {
 		what = "The human gave back the session of " + back
 	}
-	st.mail().Notify(contract.Arbiter, KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
+	st.notify(contract.Arbiter, KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
 		". Rule how it goes on.")
 	st.pump()
 }

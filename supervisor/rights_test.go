@@ -281,12 +281,12 @@ func TestMessagesNeedTheRight(t *testing.T) {
 		{contract.Arbiter, contract.Arbiter, false}, {contract.Arbiter, contract.Human, true}, {contract.Human, one, true},
 		{contract.Supervisor, two, true}, {"somebody", one, false}, {"", one, false}, {contract.Human, "somebody", false}, {contract.Human, "", false},
 	} {
-		if got := p.s.Senders().MayWrite(c.from, c.to); got != c.may {
+		if got := p.s.mayWrite(c.from, c.to); got != c.may {
 			t.Errorf("%q to %q: %t", c.from, c.to, got)
 		}
 		st := &step{State: p.s, at: p.at}
 		n := len(st.Conversation.Mail)
-		st.mail().Post(Mail{From: c.from, To: c.to, Kind: KindInstruction, Text: "do it"})
+		st.post(Mail{From: c.from, To: c.to, Kind: KindInstruction, Text: "do it"})
 		if posted := len(st.Conversation.Mail) > n; c.to != contract.Human && posted != c.may {
 			t.Errorf("%q to %q: posted %t", c.from, c.to, len(st.Conversation.Mail) > n)
 		}

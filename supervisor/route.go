@@ -12,7 +12,7 @@ import (
 
 // checkRuling checks an Arbiter's verdict against the state: who is alive, who works.
 func (st *step) checkRuling(v verdict.Arbiter) error {
-	problem, unknownMode := st.ruleCheck().Check(v)
+	problem, unknownMode := st.rulingProblem(v)
 	if unknownMode {
 		st.fire(machine.SelectionFailed, occasion{mode: v.Mode})
 	}
@@ -58,7 +58,7 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 			Document: v.Handoff})
 	case verdict.AddressHuman:
 		if st.isReport(v) && (st.AnyWorks() || st.awaitsHuman()) {
-			st.mail().ToHuman(KindReport, v.Message)
+			st.tellHuman(KindReport, v.Message)
 			break
 		}
 		st.question(QuestionPart{Text: v.Message, Arbiter: true})
@@ -71,7 +71,7 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 	case verdict.SelectMode:
 		st.Question.Recovery.Overcome(&st.Roster, st.Question.Recovery.Agent)
 		if from == contract.Supervisor {
-			st.processes().ReleaseFinished()
+			st.releaseFinished()
 		}
 		problem := st.spawnOrchestrator(SpawningRequest{Brief: v.Message, Mode: v.Mode, By: from})
 		if problem == "" || st.Ending != nil {
@@ -79,7 +79,7 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 		}
 		// Each refusal costs a turn of the Arbiter: it must not continue like that without an end.
 		if st.exchange(); st.Ending == nil {
-			st.mail().Notify(contract.Arbiter, KindCorrection, problem+" Rule again.")
+			st.notify(contract.Arbiter, KindCorrection, problem+" Rule again.")
 		}
 	case verdict.Complete:
 		st.complete(v)
@@ -120,7 +120,7 @@ func (st *step) succession(v verdict.Arbiter) {
 // address sends a message of the Arbiter to an Orchestrator, which works from then on.
 func (st *step) address(from, to, text string, retry bool) {
 	if a, _ := st.Agent(to); retry && a.Watch.Hung {
-		st.processes().Relaunch(to, runconfig.RestartHung, "the Arbiter had it started again")
+		st.relaunch(to, runconfig.RestartHung, "the Arbiter had it started again")
 	}
 	st.Question.Recovery.Overcome(&st.Roster, to)
 	a := st.Edit(to)
@@ -134,7 +134,7 @@ func (st *step) address(from, to, text string, retry bool) {
 	a.Standing = AgentWorking
 	st.Task.BeginWork(st.Edit(to), st.at)
 	st.exchange()
-	st.mail().Post(Mail{From: from, To: to, Kind: kind, Text: text})
+	st.post(Mail{From: from, To: to, Kind: kind, Text: text})
 }
 
 // routeOrchestrator handles an Orchestrator's verdict.
@@ -145,7 +145,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		st.executing() // it had been done, and was asked for its status
 	}
 	if v.Kind != verdict.KindQuestion {
-		st.processes().ReleasePredecessor(id)
+		st.releasePredecessor(id)
 		a = st.Edit(id)
 	}
 	if st.askForHandOff(id, v) {
@@ -155,11 +155,11 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		a.UnansweredQuestions = 0
 	}
 	if !v.ExpectsResponse {
-		st.mail().Log(id, v.Kind, v.Message)
+		st.log(id, v.Kind, v.Message)
 		a.Standing = AgentWorking
 		st.exchange()
 		if !st.pendingFor(id) {
-			st.mail().Notify(id, KindContinue, "Your report is in the work log. Continue.")
+			st.notify(id, KindContinue, "Your report is in the work log. Continue.")
 		}
 		return
 	}
@@ -173,7 +173,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		a.Standing = HandedOff
 		st.fire(machine.AgentComplete, occasion{agent: id, output: v.Message})
 	case verdict.KindQuestion:
-		stumble = Stumbled(st.processes(), id, v.Message)
+		stumble = st.stumbled(id, v.Message)
 	}
 	a = st.Edit(id)
 	if st.pendingFor(id) {
@@ -188,6 +188,6 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 			Document: v.Handoff})
 	default:
 		st.exchange()
-		st.mail().Post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
+		st.post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
 	}
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // workingRuleCheck is a run with a task, and an Orchestrator that works on it.
-func workingRuleCheck() (RuleCheckRun, *Agent) {
-	c := PartsRun(runconfig.Options{})
+func workingRuleCheck() (*step, *Agent) {
+	c := readyRun(runconfig.Options{})
 	c.Task.Text, c.Task.Phase = "build it", machine.Executing
-	a := PartsOrchestrator(c)
-	return RuleCheckRun{RulingStanding: c.RulingStanding, Renewal: c.Renewal, Question: c.Question}, a
+	a := addOrchestrator(c)
+	return c, a
 }
 
 func TestRulingIsChecked(t *testing.T) {
@@ -38,7 +38,7 @@ func TestRulingIsChecked(t *testing.T) {
 		if c.change != nil {
 			c.change(a)
 		}
-		got, unknownMode := r.Check(verdict.Arbiter{Decision: c.decision, To: c.to})
+		got, unknownMode := r.rulingProblem(verdict.Arbiter{Decision: c.decision, To: c.to})
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || unknownMode {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -49,12 +49,12 @@ func TestRulingIsChecked(t *testing.T) {
 func TestUnknownMode(t *testing.T) {
 	r, _ := workingRuleCheck()
 	ruling := verdict.Arbiter{Decision: verdict.SelectMode, Mode: "nobody"}
-	if problem, unknown := r.Check(ruling); !unknown || !strings.Contains(problem, `no mode "nobody"`) {
+	if problem, unknown := r.rulingProblem(ruling); !unknown || !strings.Contains(problem, `no mode "nobody"`) {
 		t.Errorf("%q, unknown %v", problem, unknown)
 	}
 	r.Task.Text, r.Task.Phase = "", machine.Idle
-	r.Roster.Edit("orch-1").Status = AgentEnded
-	if problem, unknown := r.Check(ruling); unknown || !strings.Contains(problem, "There is no task") {
+	r.Edit("orch-1").Status = AgentEnded
+	if problem, unknown := r.rulingProblem(ruling); unknown || !strings.Contains(problem, "There is no task") {
 		t.Errorf("without a task: %q, unknown %v", problem, unknown)
 	}
 }

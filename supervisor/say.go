@@ -34,12 +34,12 @@ func (st *step) word(c contract.Say) {
 	}
 	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 	if to == contract.Arbiter { // the Arbiter has to know the task that the message is about
-		st.mail().MoveToWorkLog(func(m *Mail) bool {
-			return st.Rulings.Withholds(&st.Options, &st.Task, m) &&
+		st.moveToWorkLog(func(m *Mail) bool {
+			return st.withholds(m) &&
 				m.Kind == KindTask
 		})
 	}
-	if to == contract.Arbiter && st.Task.Text == "" && st.Rulings.AsksOther(&st.Options) {
+	if to == contract.Arbiter && st.Task.Text == "" && st.asksOther() {
 		st.Question.Open = nil
 		st.giveTask(c.Text, c.Kept) // it is for the decider, without a dialogue before it
 		return
@@ -70,9 +70,9 @@ func (st *step) word(c contract.Say) {
 		st.Task.Text, st.Task.Images = c.Text, c.Kept
 	}
 	if m.Kind == KindTask {
-		m.Attached = WithTask(st.processes())
+		m.Attached = st.attachedToTask()
 	}
-	st.mail().Post(m)
+	st.post(m)
 	if c.Strength == contract.Stop && a.Status == AgentBusy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
@@ -85,11 +85,11 @@ func (st *step) pump() {
 	if st.Paused || st.budgetHolds() {
 		return
 	}
-	room := st.account().Remaining() - st.busyCount()
+	room := st.turnsLeft() - st.busyCount()
 	for i := range st.Conversation.Mail {
 		m := &st.Conversation.Mail[i]
 		if m.Sent || st.Conversation.Held && BetweenAgents(m.From, m.Kind) ||
-			st.Rulings.Withholds(&st.Options, &st.Task, m) {
+			st.withholds(m) {
 			continue
 		}
 		a, ok := st.Agent(m.To)
@@ -99,9 +99,9 @@ func (st *step) pump() {
 		steer := m.Strength == contract.Steer && a.Status == AgentBusy
 		switch {
 		case steer:
-			st.mail().Send(i, true)
+			st.send(i, true)
 		case a.Status == AgentReady && room > 0:
-			st.mail().Send(i, false)
+			st.send(i, false)
 			room--
 		}
 	}

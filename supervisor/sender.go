@@ -2,7 +2,7 @@ package supervisor
 
 // This part of the package determines who sent an input or a message, and what a party may do.
 //
-// The sender follows from the pipe, never from the text. [SenderRun] looks it up in the state before the input.
+// The sender follows from the pipe, never from the text. It is looked up in the state before the input.
 
 import (
 	"cmp"
@@ -15,15 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// SenderRun is the state in which senders are looked up. It is only read.
-type SenderRun struct {
-	Roster     *Roster
-	Handoff    *HandoffState
-	Permission *input.PermissionState
-}
-
-func (s SenderRun) originOf(ref bridge.AgentRef) input.Origin {
-	a, ok := s.Roster.Agent(ref.ID)
+func (s *State) originOf(ref bridge.AgentRef) input.Origin {
+	a, ok := s.Agent(ref.ID)
 	switch {
 	case !ok:
 		return input.Origin{By: input.Unknown}
@@ -35,8 +28,8 @@ func (s SenderRun) originOf(ref bridge.AgentRef) input.Origin {
 
 // OnAnotherHost says why the bridge of a host must not report about an agent; empty: the agent runs on that
 // host, or on none.
-func (s SenderRun) OnAnotherHost(agent, host string) string {
-	a, ok := s.Roster.Agent(agent)
+func (s *State) OnAnotherHost(agent, host string) string {
+	a, ok := s.Agent(agent)
 	if !ok || a.Host == host {
 		return ""
 	}
@@ -44,12 +37,12 @@ func (s SenderRun) OnAnotherHost(agent, host string) string {
 		cmp.Or(host, runconfig.Here))
 }
 
-// Unknown says why an input is from an unknown agent, or from one that does not run on the host whose bridge
+// UnknownSender says why an input is from an unknown agent, or from one that does not run on the host whose bridge
 // sent it; empty: it is from an agent of the run, or from no agent. named says that the human should be
 // notified of it.
-func (s SenderRun) Unknown(f input.Body, host string) (why string, named bool) {
+func (s *State) UnknownSender(f input.Body, host string) (why string, named bool) {
 	ref, ok := input.SourceAgent(f)
-	if !ok || len(s.Roster.Agents) == 0 {
+	if !ok || len(s.Agents) == 0 {
 		return "", false
 	}
 	if p, asked := f.(input.PermissionAsked); asked && s.Handoff.IsCheck(p.Params.Request) {
@@ -58,9 +51,9 @@ func (s SenderRun) Unknown(f input.Body, host string) (why string, named bool) {
 	if why := s.OnAnotherHost(ref.ID, host); why != "" {
 		return why, true
 	}
-	a, known := s.Roster.Agent(ref.ID)
+	a, known := s.Agent(ref.ID)
 	switch {
-	case !known && s.Roster.WasForgotten(ref.ID):
+	case !known && s.WasForgotten(ref.ID):
 		return "it ended long ago", false
 	case !known:
 		return "this run has no such agent", true
@@ -72,7 +65,7 @@ func (s SenderRun) Unknown(f input.Body, host string) (why string, named bool) {
 
 // Origin determines who an input is from, by the state before it. What the loop requested from the bridge, and
 // what it observed itself, is from the supervisor.
-func (s SenderRun) Origin(f input.Body) input.Origin {
+func (s *State) Origin(f input.Body) input.Origin {
 	switch f := f.(type) {
 	case input.Began, input.Resumed:
 		return input.Origin{By: contract.Human, Channel: input.ChannelStart}
@@ -124,26 +117,26 @@ func SenderOf(a *Agent, subagent string) Party {
 	return RightsNobody
 }
 
-// named is the party that a message is from. For a human it does not matter which channel: the message itself
+// partyOf is the party that a message is from. For a human it does not matter which channel: the message itself
 // came by one.
-func (s SenderRun) named(id string) Party {
+func (s *State) partyOf(id string) Party {
 	switch id {
 	case contract.Human:
 		return HumanStdin
 	case contract.Supervisor:
 		return TheSupervisor
 	}
-	if a, ok := s.Roster.Agent(id); ok {
+	if a, ok := s.Agent(id); ok {
 		return SenderOf(&a, "")
 	}
 	return RightsNobody
 }
 
-// MayWrite reports whether one party may send a message to another.
-func (s SenderRun) MayWrite(from, to string) bool {
+// mayWrite reports whether one party may send a message to another.
+func (s *State) mayWrite(from, to string) bool {
 	what := ToHuman
 	if to != contract.Human {
-		switch s.named(to) {
+		switch s.partyOf(to) {
 		case TheArbiter:
 			what = ToArbiter
 		case AnOrchestrator:
@@ -152,7 +145,7 @@ func (s SenderRun) MayWrite(from, to string) bool {
 			return false
 		}
 	}
-	return May(s.named(from), what)
+	return May(s.partyOf(from), what)
 }
 
 // Approves reports whether an answer to a permission request came from a human.

@@ -9,16 +9,15 @@ import (
 )
 
 // run has an Arbiter and one Orchestrator in its second generation.
-func run() SenderRun {
+func run() *State {
 	agent := func(id string, role Role) *Agent {
 		return &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 2},
 			Role: role, SessionID: "s-" + id}}
 	}
-	return SenderRun{
-		Roster: &Roster{Spawned: 3, Agents: []*Agent{
+	return &State{
+		Roster: Roster{Spawned: 3, Agents: []*Agent{
 			agent(contract.Arbiter, RoleArbiter), agent("orch-3", RoleOrchestrator),
 		}},
-		Handoff: &HandoffState{}, Permission: &input.PermissionState{},
 	}
 }
 
@@ -60,7 +59,7 @@ func TestUnknown(t *testing.T) {
 		"never summoned":   {event("orch-4", 1), true, false},
 		"a generation off": {event("orch-3", 3), true, false},
 	} {
-		if why, named := run().Unknown(c.body, ""); (why == "") != c.known || named != c.named {
+		if why, named := run().UnknownSender(c.body, ""); (why == "") != c.known || named != c.named {
 			t.Errorf("%s: %q, %v", name, why, named)
 		}
 	}
@@ -75,7 +74,7 @@ func TestMayWrite(t *testing.T) {
 		{"orch-3", contract.Arbiter, true}, {"orch-3", "orch-3", false}, {contract.Human, "orch-3", true},
 		{contract.Arbiter, "orch-3", true}, {"orch-9", contract.Arbiter, false}, {contract.Human, "orch-9", false},
 	} {
-		if got := run().MayWrite(c.from, c.to); got != c.want {
+		if got := run().mayWrite(c.from, c.to); got != c.want {
 			t.Errorf("%s to %s: %v", c.from, c.to, got)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // spawnOrchestrator starts an Orchestrator. If it must not, it returns the reason; if the reason is a limit of the run,
 // the run is ending when it returns.
 func (st *step) spawnOrchestrator(in SpawningRequest) string {
-	plan, problem := CheckSpawning(st.processes(), in)
+	plan, problem := st.checkSpawning(in)
 	if problem != "" {
 		return problem
 	}
@@ -24,15 +24,15 @@ func (st *step) spawnOrchestrator(in SpawningRequest) string {
 		st.fire(machine.StartTask, occasion{})
 		st.Rulings.ArbiterRequest = kept
 	}
-	id := Spawn(st.processes(), plan)
+	id := st.spawn(plan)
 	on := machine.AgentSelected
 	if in.By == contract.Human {
 		on = machine.ForceAgent
 	}
 	st.fire(on, occasion{agent: id, mode: in.Mode})
 	st.Task.BeginWork(st.Edit(id), st.at)
-	st.processes().LimitWork(id)
-	ForgetSpawning(&st.Roster, &st.Handoff, &st.Changes)
+	st.limitWork(id)
+	st.forgetEnded()
 	return ""
 }
 

@@ -6,29 +6,27 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // TestPlace: a named host is used if it has a free slot; otherwise the host with the most free slots.
 func TestPlace(t *testing.T) {
-	c := PartsRun(runconfig.Options{
+	c := readyRun(runconfig.Options{
 		Hosts:     []runconfig.Host{{Name: "a", Slots: 1}, {Name: "b", Slots: 3}},
 		Pools:     []runconfig.Pool{{Name: "small", Hosts: []string{"a"}}},
 		Workspace: runconfig.Workspace{Base: "abc"},
 	})
-	hosts := Hosts{Options: c.Options, Roster: c.Roster, Lifecycle: c.Lifecycle}
 	for named, want := range map[string]string{"": "b", "a": "a", "small": "a", runconfig.Here: LifecycleHere} {
-		if got, problem := hosts.Place(named); got != want || problem != "" {
+		if got, problem := c.chooseHost(named); got != want || problem != "" {
 			t.Errorf("%q: placed on %q (%s), want %q", named, got, problem, want)
 		}
 	}
-	if _, problem := hosts.Place("c"); !strings.Contains(problem, "no host or pool") {
+	if _, problem := c.chooseHost("c"); !strings.Contains(problem, "no host or pool") {
 		t.Errorf("an unknown host: %q", problem)
 	}
-	PartsOrchestrator(c).Host = "a"
-	if _, problem := hosts.Place("a"); !strings.Contains(problem, "Full: a (1 slot)") {
+	addOrchestrator(c).Host = "a"
+	if _, problem := c.chooseHost("a"); !strings.Contains(problem, "Full: a (1 slot)") {
 		t.Errorf("a full host: %q", problem)
 	}
 }
@@ -41,28 +39,28 @@ func TestCheck(t *testing.T) {
 		"names no Orchestrator": {Brief: "do it", SuccessorOf: "orch-7"},
 		"no Git repository":     {Brief: "do it", Isolated: true},
 	} {
-		c := PartsRun(runconfig.Options{})
-		if _, problem := CheckSpawning(c, in); !strings.Contains(problem, want) {
+		c := readyRun(runconfig.Options{})
+		if _, problem := c.checkSpawning(in); !strings.Contains(problem, want) {
 			t.Errorf("%+v: %q, want %q", in, problem, want)
 		}
-		if n := len(c.Out.Effects()); n != 0 || c.Roster.Spawned != 0 {
-			t.Errorf("%+v: %d effects, %d summoned", in, n, c.Roster.Spawned)
+		if n := len(c.out.Effects()); n != 0 || c.Spawned != 0 {
+			t.Errorf("%+v: %d effects, %d summoned", in, n, c.Spawned)
 		}
 	}
 }
 
 // TestSpawn: an Orchestrator starts with its brief, and gets the documents that wait for a successor.
 func TestSpawn(t *testing.T) {
-	c := PartsRun(runconfig.Options{})
-	old := PartsOrchestrator(c)
+	c := readyRun(runconfig.Options{})
+	old := addOrchestrator(c)
 	old.Standing, old.Document = HandedOff, &verdict.Document{}
 	c.Handoff.SuccessorQueue = []string{old.ID}
-	plan, problem := CheckSpawning(c, SpawningRequest{Brief: "go on", By: contract.Arbiter})
+	plan, problem := c.checkSpawning(SpawningRequest{Brief: "go on", By: contract.Arbiter})
 	if problem != "" {
 		t.Fatal(problem)
 	}
-	id := Spawn(c, plan)
-	a, ok := c.Roster.Agent(id)
+	id := c.spawn(plan)
+	a, ok := c.Agent(id)
 	if !ok || id != "orch-2" || a.Predecessor != "orch-1" || a.Status != AgentStarting {
 		t.Errorf("summoned %s: %+v", id, a)
 	}
@@ -77,7 +75,7 @@ func TestSpawn(t *testing.T) {
 
 // TestSpawningForget: of ended agents, the last ones keep their records, and some more keep their names.
 func TestSpawningForget(t *testing.T) {
-	r := &Roster{}
+	r := &step{}
 	for i := range NamesKept + 2 {
 		r.Add(&Agent{
 			AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(i + 1)},
@@ -85,7 +83,7 @@ func TestSpawningForget(t *testing.T) {
 			AgentProcess: AgentProcess{Status: AgentEnded, Dismissed: true},
 		})
 	}
-	ForgetSpawning(r, &HandoffState{}, &input.ChangeState{})
+	r.forgetEnded()
 	records := 0
 	for _, a := range r.Agents {
 		if !a.Forgotten {

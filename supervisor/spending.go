@@ -22,11 +22,11 @@ func (st *step) keepReserve() {
 // stopped; one turn runs to its end. When a limit is reached and no turn runs any more, the human is asked, or
 // the run ends.
 func (st *step) keepCostLimits() {
-	st.account().StopTurns(&st.out)
-	l, spent := st.account().Reached()
+	st.stopTurns()
+	l, spent := st.reachedLimit()
 	switch {
 	case !spent:
-		st.account().GoOn(&st.out)
+		st.endLimitQuestion()
 	case st.anyBusy() || st.AnyTakenOver() || st.Rulings.DeciderRequest != nil || st.Handoff.IsDue():
 		// running turns finish
 	case !st.HumanPresent:
@@ -46,9 +46,6 @@ func (s *State) LimitOptions() []string {
 	return []string{ChooseRaise, ChooseFinish}
 }
 
-// LimitText asks what to do about the cost limits that are reached.
-func (s *State) LimitText() string { return s.account().Question() }
-
 // chooseAboutLimit takes the human's choice about a cost limit that is reached, and reports whether the option
 // was one of the choices.
 func (st *step) chooseAboutLimit(ref, option string) bool {
@@ -57,10 +54,10 @@ func (st *step) chooseAboutLimit(ref, option string) bool {
 	}
 	if option == ChooseFinish {
 		st.out.Accept(ref, "the run ends at its limit")
-		l, _ := st.account().Reached()
+		l, _ := st.reachedLimit()
 		st.limitReached(ReachedText(l))
 		return true
 	}
-	st.out.Accept(ref, "raised to "+st.costs().Raise())
+	st.out.Accept(ref, "raised to "+st.raiseLimits())
 	return true
 }

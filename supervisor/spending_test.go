@@ -91,7 +91,7 @@ func TestLimitIsShared(t *testing.T) {
 	for range 4 {
 		work(ids[3], 0.08)
 	}
-	if _, reached := p.s.Budget.Reached(p.s.account().Limits(), p.s.Spent()); !reached || p.s.Ending != nil {
+	if _, reached := p.s.reachedLimit(); !reached || p.s.Ending != nil {
 		t.Fatalf("at $%v a turn that runs does not finish: %+v", p.s.Spent(), p.s.Ending)
 	}
 	sends := len(effects[effect.Send](p))

@@ -308,7 +308,7 @@ func TestSpoofs(t *testing.T) {
 func checkSenders(t *testing.T, s spoof, st State, p *play) {
 	t.Helper()
 	for _, in := range p.in {
-		o := st.Senders().Origin(in.Body)
+		o := st.Origin(in.Body)
 		want := contract.Supervisor
 		if ref, ok := input.SourceAgent(in.Body); ok {
 			want = ref.ID

@@ -2,11 +2,8 @@ package supervisor
 
 import (
 	"slices"
-	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
@@ -60,72 +57,10 @@ func (s *State) pendingFor(id string) bool {
 // awaitsRuling reports whether a document is on its way to the Arbiter, or waits to be read by it.
 func (s *State) awaitsRuling() bool { return s.Conversation.DocumentWaits() || s.Handoff.IsDue() }
 
-// Configuration is the configuration that each agent's process starts with.
-func (s *State) Configuration() ConfigRun {
-	return ConfigRun{AgentDirs: s.Dirs(), Task: s.Task.Text, Plan: s.Task.Plan, Spent: s.Spent(),
-		Untrusted: s.Lifecycle.Untrusted()}
-}
-
-// Dirs returns where the agents work.
-func (s *State) Dirs() AgentDirs {
-	return s.Lifecycle.Dirs(&s.Options, &s.Roster)
-}
-
 // whoAnswers reports whether a human can answer a permission request, and how long it waits.
 func (s *State) whoAnswers() input.PermissionHuman {
 	return input.PermissionHuman{Present: s.HumanPresent, Wait: s.Options.PermissionWait}
 }
-
-// ExactInput adds to an answer to a permission request the exact action that was approved, so that the record
-// contains the action itself and not only a reference to it.
-func (s *State) ExactInput(f input.Body) input.Body { return ExactPermission(&s.Permission, f) }
-
-// RenewalBrief is the brief that a new Arbiter receives with its first message.
-func (s *State) RenewalBrief(h Handover) string {
-	return Brief(Legacy{
-		Document: DocumentText(h.Document, h.Receipts, h.Why), Task: &s.Task, Roster: &s.Roster,
-		Question: s.Question.Text(), Ledger: s.Rulings.LedgerText(), Talk: &s.Conversation,
-	})
-}
-
-// standing is the present standing of the run, as decisions use it.
-func (st *step) standing() RulingStanding { return st.standingAfter(st.elapsed()) }
-
-func (s *State) standingAfter(elapsed time.Duration) RulingStanding {
-	return RulingStanding{
-		Options: &s.Options, Task: &s.Task, Roster: &s.Roster, Conversation: &s.Conversation, Handoff: &s.Handoff,
-		Tokens:  BudgetTokens(s.Budget.Usage),
-		CostUSD: s.Budget.CostUSD, Elapsed: elapsed,
-	}
-}
-
-// Record is the present state of the task; the inputs of decisions are built from it.
-func (s *State) Record() decider.DecisionRecord {
-	return s.Rulings.Record(s.standingAfter(s.Budget.Runtime.Elapsed(s.Budget.Runtime.LastAt)))
-}
-
-// Senders determines who an input is from.
-func (s *State) Senders() SenderRun {
-	return SenderRun{Roster: &s.Roster, Handoff: &s.Handoff, Permission: &s.Permission}
-}
-
-// account returns the run's spending and its limit.
-func (s *State) account() Account {
-	return Account{Options: &s.Options, Roster: &s.Roster, Budget: &s.Budget}
-}
-
-// Spent returns what the run has cost, including running turns.
-func (s *State) Spent() float64 { return s.account().Spent() }
-
-// Used returns what the run has used, including running turns.
-func (s *State) Used() bridge.Usage { return s.account().Used() }
-
-// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns continue to their
-// end without new ones.
-func (s *State) NoNewSubagent() string { return s.account().NoNewSubagent() }
-
-// budgetHolds reports whether messages are held back because of a usage window's reserve or a cost limit.
-func (s *State) budgetHolds() bool { return s.account().Holds() }
 
 // anyBusy reports whether a turn runs.
 func (s *State) anyBusy() bool { return s.busyCount() > 0 }
@@ -138,49 +73,4 @@ func (s *State) busyCount() (n int) {
 		}
 	}
 	return n
-}
-
-// Contexts that packages of parts of the state need in a step.
-
-// mail returns the context that delivers messages in this step. Use it for one call only: it is not updated.
-func (st *step) mail() *DeliveryContext {
-	return &DeliveryContext{RulingStanding: st.standing(), Rulings: &st.Rulings, Out: &st.out, Senders: st.Senders(),
-		Closed: st.Ending != nil, QuestionOpen: st.Question.Open != nil}
-}
-
-// documents returns the context that processes documents in this step. Use it for one call only: it is not
-// updated.
-func (st *step) documents() *DocumentContext {
-	return &DocumentContext{ProcessContext: st.processes(), Changes: &st.Changes}
-}
-
-// files returns the context that tracks the files of the run in this step. Use it for one call only: it is not
-// updated.
-func (st *step) files() *FileChangeContext {
-	return &FileChangeContext{DeliveryContext: st.mail(), Changes: &st.Changes}
-}
-
-// ruleCheck returns the data that a ruling is checked against.
-func (st *step) ruleCheck() RuleCheckRun {
-	return RuleCheckRun{RulingStanding: st.standing(), Renewal: &st.Renewal, Question: &st.Question,
-		AwaitsHuman: st.awaitsHuman(), Pending: st.pendingFor(contract.Arbiter)}
-}
-
-// costs returns the context that charges agents and reports limits in this step. Use it for one call only: it
-// is not updated.
-func (st *step) costs() *CostContext { return &CostContext{Account: st.account(), Mail: st.mail()} }
-
-// processes returns the context that starts, stops and watches processes in this step. Use it for one call
-// only: it is not updated.
-func (st *step) processes() *ProcessContext {
-	return &ProcessContext{
-		DeliveryContext: st.mail(), Lifecycle: &st.Lifecycle, Permission: &st.Permission, Question: &st.Question,
-		Renewal: &st.Renewal, Budget: &st.Budget, Halted: st.Halted, Ordered: st.ordered, Channel: st.channel,
-	}
-}
-
-// attaching returns the context that gives sessions of agents to a human. Anything that may end a takeover goes
-// through [step.takeover].
-func (st *step) attaching() *AttachContext {
-	return &AttachContext{ProcessContext: st.processes()}
 }

@@ -2,17 +2,16 @@ package supervisor
 
 // This part of the package tracks how full the contexts of agents are, and gives the Arbiter a successor.
 //
-// [Measured] and [Compacted] handle the bridge's reports about a context. [Interrupt] stops a turn that continues
-// although its compaction was prevented. [Renew] ends the session of the Arbiter when its document is complete: a new
-// session follows under the same id, with a brief of what it must know.
-//
-// Package renewal keeps the progress of a renewal. Package supervisor decides when to give up an agent that cannot
-// continue.
+// measured and compacted handle the bridge's reports about a context. interruptBlocked stops a turn that continues
+// although its compaction was prevented. renew ends the session of the Arbiter when its document is complete: a new
+// session follows under the same id, with a brief of what it must know. The progress of a renewal is in renewal.go.
 //
 // Events: context_warning, handoff of the Arbiter. Effects: Interrupt, Kill, timers.
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -23,52 +22,52 @@ import (
 // compactionPatience is how long a turn may continue whose compaction was prevented.
 const compactionPatience = 5 * time.Minute
 
-// Measured records a reading of an agent's context. Each level is reported once, and again only after a
+// measured records a reading of an agent's context. Each level is reported once, and again only after a
 // compaction has brought the context below the first level.
-func Measured(c *ProcessContext, id string, reading bridge.Context) {
-	a := c.Roster.Edit(id)
+func (st *step) measured(id string, reading bridge.Context) {
+	a := st.Edit(id)
 	a.Context = reading
-	level := ContextLevel(reading, c.Options.ContextWarn, c.Options.ContextCritical)
+	level := ContextLevel(reading, st.Options.ContextWarn, st.Options.ContextCritical)
 	if level == a.WarnedLevel || level == AgentLevelWarn && a.WarnedLevel == LevelCritical {
 		return
 	}
 	a.WarnedLevel = level
 	if level != "" {
-		c.Out.Emit(id, contract.ContextWarning{Pct: reading.Pct, Level: level})
+		st.emit(id, contract.ContextWarning{Pct: reading.Pct, Level: level})
 	}
 }
 
-// Compacted handles a compaction that happened, or that was prevented at the last moment.
-func Compacted(c *ProcessContext, id string, b bridge.Compact) {
-	a := c.Roster.Edit(id)
+// compacted handles a compaction that happened, or that was prevented at the last moment.
+func (st *step) compacted(id string, b bridge.Compact) {
+	a := st.Edit(id)
 	if b.Blocked {
 		if a.CompactionBlocked {
 			return
 		}
 		a.CompactionBlocked = true
-		c.Out.Do(effect.SetTimer{Key: CompactionBlockedKey(a.AgentRef), After: compactionPatience})
-		c.Log(contract.Supervisor, KindNotice,
+		st.do(effect.SetTimer{Key: CompactionBlockedKey(a.AgentRef), After: compactionPatience})
+		st.log(contract.Supervisor, KindNotice,
 			fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name,
 				a.ID))
 		return
 	}
 	a.Compactions++
 	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
-	c.Out.StopTimer(CompactionBlockedKey(a.AgentRef))
+	st.out.StopTimer(CompactionBlockedKey(a.AgentRef))
 	if a.Role == RoleArbiter && a.Status != AgentBusy && a.Troubles == 0 {
-		c.CallOffRenewal() // an Arbiter that already answers gives its document all the same
+		st.callOffRenewal() // an Arbiter that already answers gives its document all the same
 	}
-	c.Log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d "+
+	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d "+
 		"tokens before). What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, b.Trigger,
 		b.PreTokens))
 }
 
-// Interrupt stops a turn that continues although its agent was told to hand off, so that the next turn can be
+// interruptBlocked stops a turn that continues although its agent was told to hand off, so that the next turn can be
 // used only for that.
-func Interrupt(c *ProcessContext, a *Agent) {
+func (st *step) interruptBlocked(a *Agent) {
 	if a.CompactionBlocked && a.Status == AgentBusy {
-		c.Roster.Edit(a.ID).Interrupting = true
-		c.Out.Do(effect.Interrupt{Agent: a.AgentRef})
+		st.Edit(a.ID).Interrupting = true
+		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 }
 
@@ -78,39 +77,58 @@ func Exhausts(t bridge.Turn) bool {
 		t.Category == bridge.CatCompaction)
 }
 
-// Unruled reports whether a turn of the Arbiter ended before it ruled on its messages, because its context is
-// exhausted or [Interrupt] stopped it. Its successor then rules on them.
-func Unruled(c *ProcessContext, a *Agent, t bridge.Turn) bool {
+// leavesUnruled reports whether a turn of the Arbiter ended before it ruled on its messages, because its context is
+// exhausted or interruptBlocked stopped it. Its successor then rules on them.
+func (s *State) leavesUnruled(a *Agent, t bridge.Turn) bool {
 	return a.Role == RoleArbiter && (Exhausts(t) ||
-		a.Interrupting && t.Outcome == bridge.TurnInterrupted && c.Renewal.Stage == RenewalNone)
+		a.Interrupting && t.Outcome == bridge.TurnInterrupted && s.Renewal.Stage == RenewalNone)
 }
 
-// Renew ends the Arbiter's process so that its successor can start: another session, under the same id, in the
+// renew ends the Arbiter's process so that its successor can start: another session, under the same id, in the
 // next generation. The successor reads the brief with its first message.
-func Renew(c *ProcessContext, h Handover, brief string) {
-	a := c.Roster.Edit(contract.Arbiter)
-	c.Out.Emit(a.ID, h.Event(a.ID, a.ID))
+func (st *step) renew(h Handover, brief string) {
+	a := st.Edit(contract.Arbiter)
+	st.emit(a.ID, h.Event(a.ID, a.ID))
 	a.HandoffBrief = brief
 	a.Document, a.Receipts, a.GeneratedWhy = h.Document, h.Receipts, h.Why // in case its successor's history is lost
 	a.NewSession, a.HasHistory = true, false
 	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0
-	c.Renewal.Renew()
-	forSuccessor(c)
+	st.Renewal.Renew()
+	st.prepareForSuccessor()
 	if a.Up() {
-		a.Status, a.Since = AgentRestarting, c.Out.Now
+		a.Status, a.Since = AgentRestarting, st.at
 		a.RestartClass, a.RestartCause = ClassRenewal, "its context was at its end"
-		c.Permission.TurnOver(c.Out, a.ID)
-		c.Out.Do(effect.Kill{Agent: a.AgentRef})
+		st.Permission.TurnOver(&st.out, a.ID)
+		st.do(effect.Kill{Agent: a.AgentRef})
 	}
 }
 
-// forSuccessor prepares what waits for the Arbiter for another session: messages about the old session are
+// prepareForSuccessor prepares what waits for the Arbiter for another session: messages about the old session are
 // dropped, and so is what the old session got from its predecessor.
-func forSuccessor(c *ProcessContext) {
-	unruled := c.Conversation.ForSuccessor()
-	c.TakeBack(func(m Mail) bool { return m.To == contract.Arbiter && m.OfSession() })
+func (st *step) prepareForSuccessor() {
+	unruled := st.Conversation.ForSuccessor()
+	st.takeBack(func(m Mail) bool { return m.To == contract.Arbiter && m.OfSession() })
 	if unruled {
-		c.Notify(contract.Arbiter, KindNotice, "The Arbiter before you ended before it had ruled on what "+
+		st.notify(contract.Arbiter, KindNotice, "The Arbiter before you ended before it had ruled on what "+
 			"was said to it last. Look what that was, and rule how it goes on.")
 	}
+}
+
+// RenewalBrief is the brief that a new Arbiter receives with the first message it reads.
+func (s *State) RenewalBrief(h Handover) string {
+	var b strings.Builder
+	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +
+		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is " +
+		"what it left, and the supervisor's record. " +
+		"Then comes the message that is yours to rule on.\n\n")
+	b.WriteString(DocumentText(h.Document, h.Receipts, h.Why))
+	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n",
+		cmp.Or(s.Task.Text, "(nothing)"), PlanText(s.Task.Plan), s.ForSuccessor())
+	if question := s.Question.Text(); question != "" {
+		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", question)
+	}
+	b.WriteString("\n## The ledger of decisions\n\n" + s.Rulings.LedgerText())
+	b.WriteString("\n## What was said last\n")
+	b.WriteString(s.Conversation.Recollect(contract.Arbiter, QuotedTalk, s.DisplayName))
+	return b.String()
 }

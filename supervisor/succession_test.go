@@ -13,15 +13,15 @@ import (
 
 // TestMeasured: each level is reported once, until a compaction.
 func TestMeasured(t *testing.T) {
-	c := PartsRun(runconfig.Options{ContextWarn: 70, ContextCritical: 85})
-	id := PartsOrchestrator(c).ID
+	c := readyRun(runconfig.Options{ContextWarn: 70, ContextCritical: 85})
+	id := addOrchestrator(c).ID
 	for _, pct := range []float64{50, 71, 72, 86, 75} {
-		Measured(c, id, bridge.Context{Pct: pct, Window: 1000})
+		c.measured(id, bridge.Context{Pct: pct, Window: 1000})
 	}
-	Compacted(c, id, bridge.Compact{Trigger: "auto"})
-	Measured(c, id, bridge.Context{Pct: 71, Window: 1000})
+	c.compacted(id, bridge.Compact{Trigger: "auto"})
+	c.measured(id, bridge.Context{Pct: 71, Window: 1000})
 	var levels []string
-	for _, w := range Emitted[contract.ContextWarning](c) {
+	for _, w := range emitted[contract.ContextWarning](c) {
 		levels = append(levels, w.Level)
 	}
 	if want := []string{AgentLevelWarn, LevelCritical, AgentLevelWarn}; !slices.Equal(levels, want) {
@@ -31,15 +31,15 @@ func TestMeasured(t *testing.T) {
 
 // TestInterrupt: a turn is stopped only if its compaction was prevented.
 func TestInterrupt(t *testing.T) {
-	c := PartsRun(runconfig.Options{})
-	a := PartsOrchestrator(c)
-	Interrupt(c, a)
-	if n := len(Did[effect.Interrupt](c)); n != 0 {
+	c := readyRun(runconfig.Options{})
+	a := addOrchestrator(c)
+	c.interruptBlocked(a)
+	if n := len(did[effect.Interrupt](c)); n != 0 {
 		t.Errorf("%d turns were stopped without a reason", n)
 	}
-	Compacted(c, a.ID, bridge.Compact{Blocked: true})
-	Interrupt(c, c.Roster.Edit(a.ID))
-	if n := len(Did[effect.Interrupt](c)); n != 1 || !c.Roster.Edit(a.ID).Interrupting {
+	c.compacted(a.ID, bridge.Compact{Blocked: true})
+	c.interruptBlocked(c.Edit(a.ID))
+	if n := len(did[effect.Interrupt](c)); n != 1 || !c.Edit(a.ID).Interrupting {
 		t.Errorf("%d turns were stopped", n)
 	}
 }
@@ -47,15 +47,15 @@ func TestInterrupt(t *testing.T) {
 // TestRenew: the Arbiter's process ends for its successor, which reads the document and the mail for a new
 // session.
 func TestRenew(t *testing.T) {
-	c := PartsRun(runconfig.Options{})
-	c.Notify(contract.Arbiter, KindCorrection, "Give your verdict again.")
-	a := c.Roster.Edit(contract.Arbiter)
+	c := readyRun(runconfig.Options{})
+	c.notify(contract.Arbiter, KindCorrection, "Give your verdict again.")
+	a := c.Edit(contract.Arbiter)
 	a.Corrections, a.HasHistory = 2, true
-	Renew(c, Handover{Agent: a.AgentRef, Kind: HandoffKindRenewal, Document: &verdict.Document{}},
+	c.renew(Handover{Agent: a.AgentRef, Kind: HandoffKindRenewal, Document: &verdict.Document{}},
 		"the parser is half done")
-	a = c.Roster.Edit(contract.Arbiter)
+	a = c.Edit(contract.Arbiter)
 	if !a.NewSession || a.HasHistory || a.Corrections != 0 || a.Status != AgentRestarting ||
-		a.RestartClass != ClassRenewal || len(Did[effect.Kill](c)) != 1 {
+		a.RestartClass != ClassRenewal || len(did[effect.Kill](c)) != 1 {
 		t.Errorf("the Arbiter is %+v", a)
 	}
 	if a.HandoffBrief != "the parser is half done" {

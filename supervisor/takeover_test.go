@@ -503,7 +503,7 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", TakeoverOpen)
 	st := &step{State: p.s, at: p.at}
-	st.processes().Release("orch-1", "succeeded by orch-2", false)
+	st.release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
 	if a := p.agent("orch-1"); a.Status != InHand || a.Takeover == nil || len(st.out.Effects()) > 0 {
 		t.Fatalf("%s %v", a.Status, st.out.Effects())
@@ -593,7 +593,7 @@ func TestAReleaseOutlastsTheBridge(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", TakeoverInspecting)
 	st := &step{State: p.s, at: p.at}
-	st.processes().Release("orch-1", "succeeded by orch-2", false)
+	st.release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
 	p.do(input.BridgeLost{Message: "gone"})
 	if a := p.agent("orch-1"); a.Status != AgentEnded || a.EndReason != "succeeded by orch-2" || a.Takeover != nil {

@@ -32,15 +32,15 @@ func (st *step) retry(ref string, a Agent) bool {
 	}
 	st.out.Accept(ref, "retry: "+a.ID)
 	st.Edit(a.ID).Standing = AgentWorking
-	st.mail().Post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry,
+	st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry,
 		Text: "Try again, another way if the first one failed."})
 	st.overrule()
-	st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is "+
+	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is "+
 		"at work.",
 		a.Name, a.ID))
 	// The human has decided, so the Arbiter does not have to.
-	st.mail().MoveToWorkLog(func(m *Mail) bool {
-		return m.From == a.ID && m.EndsExecution() && st.Rulings.Withholds(&st.Options, &st.Task, m)
+	st.moveToWorkLog(func(m *Mail) bool {
+		return m.From == a.ID && m.EndsExecution() && st.withholds(m)
 	})
 	st.Task.BeginWork(st.Edit(a.ID), st.at)
 	st.fire(machine.Retry, occasion{agent: a.ID})
@@ -55,20 +55,20 @@ func (st *step) reset(ref string) {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 	st.Question.Open, st.Handoff.SuccessorQueue, st.Task.Text, st.Task.Images = nil, nil, "", nil
-	st.documents().Forget()
+	st.forgetDocuments()
 	st.Handoff.ForgetProofs()
 	st.Rulings.Ledger = nil // the rulings were about another task
 	st.Task.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
-	SetPlan(st.processes(), []contract.Step{})
+	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	st.fire(machine.Reset, occasion{})
-	st.mail().TakeBack(func(m Mail) bool {
+	st.takeBack(func(m Mail) bool {
 		return m.To == contract.Arbiter && !m.Sent && (m.Kind == KindTask || st.IsOrchestrator(m.From))
 	})
 	if len(half) > 0 {
 		notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
 	}
-	st.mail().Notify(contract.Arbiter, KindNotice, notice)
+	st.notify(contract.Arbiter, KindNotice, notice)
 }
 
 // overrule drops the questions to the human or another decider: the human has ruled. It keeps a question that
@@ -81,8 +81,8 @@ func (st *step) overrule() {
 		return
 	}
 	st.Rulings.DeciderRequest = nil
-	st.mail().MoveToWorkLog(func(m *Mail) bool {
-		return st.Rulings.Withholds(&st.Options, &st.Task, m) && (m.Kind == KindTask || m.EndsExecution())
+	st.moveToWorkLog(func(m *Mail) bool {
+		return st.withholds(m) && (m.Kind == KindTask || m.EndsExecution())
 	})
 }
 
@@ -115,7 +115,7 @@ func (st *step) forceAgent(ref, mode string) {
 		},
 	})
 	st.emit(contract.Human, forced)
-	st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the "+
+	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the "+
 		"task "+
 		"as its brief.", last.Name, last.ID, mode))
 }
@@ -146,10 +146,10 @@ func (st *step) fallBackFrom(ref string, a Agent) bool {
 	st.out.Accept(ref, "another agent takes over")
 	st.overrule()
 	if a.Alive() {
-		st.processes().Release(a.ID, "another takes its place", false)
+		st.release(a.ID, "another takes its place", false)
 		st.fire(machine.AgentStopped, occasion{agent: a.ID, stopped: true})
 	}
-	st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human chose that another agent takes up "+
+	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human chose that another agent takes up "+
 		"what "+
 		"%s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
 	return true

@@ -11,7 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // toolCalled carries out a call and answers it at once.
@@ -27,7 +29,7 @@ func (st *step) toolCalled(f input.ToolCalled) {
 	}
 	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
 	if f.Params.Tool == "ask_predecessor" && May(SenderOf(&a, f.Params.Subagent), Tool(f.Params.Tool)) {
-		st.mail().AskPredecessor(f, a)
+		st.askPredecessor(f, a)
 		return
 	}
 	text, err := st.runTool(a, f.Params)
@@ -65,17 +67,13 @@ func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {
 			return "The acceptance criteria:\n" + st.Task.Acceptance.Text(), nil
 		})
 	case "status":
-		return ToolStatus{
-			Options: &st.Options, Roster: &st.Roster, Task: &st.Task, WorkLog: len(st.Conversation.WorkLog),
-			Exchanges: st.Conversation.Exchanges, Spent: st.Spent(), Unled: st.Rulings.FallbackReason != "",
-			Decider: st.Rulings.DeciderText(), HumanPresent: st.HumanPresent,
-		}.Text(), nil
+		return st.statusText(), nil
 	case "report_progress":
 		return ToolRun(p.Input, func(in ProgressInput) (string, error) {
 			if strings.TrimSpace(in.Message) == "" {
 				return "", fmt.Errorf("message is empty")
 			}
-			st.mail().Log(a.ID, verdict.KindProgress, in.Message)
+			st.log(a.ID, verdict.KindProgress, in.Message)
 			return "Noted in the work log. Go on.", nil
 		})
 	}
@@ -87,7 +85,7 @@ func (st *step) toolPlan(steps []contract.Step, problem error) (string, error) {
 	if problem != nil {
 		return "", problem
 	}
-	SetPlan(st.processes(), steps)
+	st.setPlan(steps)
 	return "The plan:\n" + PlanText(steps), nil
 }
 
@@ -96,7 +94,7 @@ func (st *step) toolSpawn(in SpawnInput) (string, error) {
 		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.",
 			a.ID, a.Name), nil
 	}
-	if st.ruleCheck().NothingWanted() {
+	if st.nothingWanted() {
 		return "", errors.New("there is no task: the human reset it; ask them what is wanted, with ADDRESS_HUMAN")
 	}
 	if problem := st.spawnOrchestrator(SpawningRequest{
@@ -115,8 +113,7 @@ func (st *step) toolSpawn(in SpawnInput) (string, error) {
 	}
 	text := "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word."
 	if a.Host != LifecycleHere {
-		hosts := Hosts{Options: &st.Options, Roster: &st.Roster, Lifecycle: &st.Lifecycle}
-		text += hosts.Text(a.Host)
+		text += st.hostText(a.Host)
 	}
 	if st.Options.Workspace.Enabled() && a.Isolation == "" && st.LivingCount() > 1 {
 		text += " It shares the directory with the others: with isolated an Orchestrator gets one of its own."
@@ -142,7 +139,7 @@ func (st *step) toolRelease(in ReleaseInput) (string, error) {
 	for _, id := range ids {
 		a, _ := st.Agent(id)
 		reason := cmp.Or(in.Reason, "released")
-		st.processes().Release(id, reason, false)
+		st.release(id, reason, false)
 		if a.Unfinished() {
 			st.handOver(Handover{Agent: a.AgentRef, Kind: KindReleased, Why: "it was released: " +
 				reason, Message: a.Name + " was released before its work was done."})
@@ -150,4 +147,67 @@ func (st *step) toolRelease(in ReleaseInput) (string, error) {
 		}
 	}
 	return answer, nil
+}
+
+// statusText is the answer of the tool `status`.
+func (s *State) statusText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "state: %s\n", s.Task.Phase)
+	list, others := s.Shown()
+	b.WriteString(OthersText(others))
+	for _, a := range append([]*Agent{s.Agents[0]}, list...) {
+		fmt.Fprintf(&b, "%s (%s)", a.ID, a.Name)
+		if a.Mode != "" {
+			fmt.Fprintf(&b, " as %s", a.Mode)
+		}
+		fmt.Fprintf(&b, ": process %s", a.Status)
+		if a.Role == RoleOrchestrator {
+			fmt.Fprintf(&b, ", %s", a.Standing)
+		}
+		if a.Context.Window > 0 {
+			fmt.Fprintf(&b, ", context %.1f%% of %d tokens", a.Context.Pct, a.Context.Window)
+			if a.Context.TurnsLeft > 0 {
+				fmt.Fprintf(&b, " (about %d turns left)", a.Context.TurnsLeft)
+			}
+		}
+		if a.Compactions > 0 {
+			fmt.Fprintf(&b, ", compacted %d times", a.Compactions)
+		}
+		if a.CurrentTool != "" {
+			fmt.Fprintf(&b, ", at %s", a.CurrentTool)
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "plan:\n%s", PlanText(s.Task.Plan))
+	fmt.Fprintf(&b, "\nwork log entries waiting: %d\n", len(s.Conversation.WorkLog))
+	fmt.Fprintf(&b, "orchestrators summoned: %d of %d; living %d of %d; exchanges without a human: %d of %d; cost: $%.4f",
+		s.Task.Iterations, s.Options.MaxIterations, s.LivingCount(), s.Options.MaxOrchestrators, s.Conversation.Exchanges,
+		s.Options.MaxExchanges, s.Spent())
+	if s.Options.MaxCostUSD > 0 {
+		fmt.Fprintf(&b, " of $%.4f", s.Options.MaxCostUSD)
+	}
+	b.WriteString("\n")
+	b.WriteString(s.taskText())
+	if !s.HumanPresent {
+		b.WriteString("no human is present\n")
+	}
+	return b.String()
+}
+
+// taskText is what `status` reports about the task as the machine sees it.
+func (s *State) taskText() string {
+	most := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf(" of %d", n)
+	}
+	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.Task.History.Len(),
+		s.Task.Failures, most(s.Options.MaxFailures), s.Task.TotalFailures,
+		most(s.Options.FailureLimit(s.Rulings.FallbackReason != "")), cmp.Or(s.Options.Decider, runconfig.DeciderSession))
+	text += s.Rulings.DeciderText()
+	if f := s.Task.LastError; f != nil {
+		text += fmt.Sprintf("\nlast error, of a %s: %s", f.Agent, words.Head(words.FirstLine(f.Message), 300))
+	}
+	return text + "\n"
 }

@@ -15,14 +15,14 @@ import (
 // turnEnded handles the end of an agent's turn: the costs, the limits, and then the outcome of the turn.
 func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.Edit(id)
-	st.costs().TurnEnded(a, t)
+	st.chargeTurn(a, t)
 	Worked(a, t)
 	switch {
 	case t.Outcome == bridge.TurnLost:
 		return // the process is gone; its `done` follows, and its transcript reports what it had seen
 	case t.Outcome == bridge.TurnFailed && t.Category == bridge.CatProtocol:
 		// The CLI did not report how the turn ended. The transcript contains it, and the next process reads it.
-		st.processes().Relaunch(id, runconfig.RestartCrash, t.Error)
+		st.relaunch(id, runconfig.RestartCrash, t.Error)
 		return
 	case a.Status == AgentRestarting && t.Outcome != bridge.TurnDone:
 		return // we ended the turn; the next process learns from its history what the agent had seen
@@ -32,10 +32,10 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	for _, m := range t.MessageIDs {
 		if slices.Contains(t.Unread, m) {
-			st.mail().Unread(id, m)
+			st.requeueUnread(id, m)
 			continue
 		}
-		st.mail().Delivered(m)
+		st.delivered(m)
 		read, ok := st.Conversation.InTurnAs(m)
 		if ok && Unreadable(a, t, read) {
 			st.setAside(read)
@@ -43,8 +43,8 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 			continue
 		}
 		st.interjected = st.interjected || ok && read.Kind == KindInterjection
-		if Unruled(st.processes(), a, t) {
-			st.mail().Requeue(m) // the successor rules on it
+		if st.leavesUnruled(a, t) {
+			st.requeue(m) // the successor rules on it
 			continue
 		}
 		if ok && MaybeUnanswered(a, t, read) {
@@ -63,20 +63,20 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	if a.Status == AgentBusy && len(a.Turn) == 0 {
 		a.Status, a.Since = AgentReady, st.at
 	}
-	st.mail().AwaitNextTurn(a)
+	st.awaitNextTurn(a)
 	st.Permission.TurnOver(&st.out, id)
-	st.costs().ReportLevels(id)
+	st.reportCostLevels(id)
 	if !a.Alive() {
 		return // it is being released; nothing reads its last message
 	}
 	switch t.Outcome {
 	case bridge.TurnDone:
 		a.Troubles, a.APIFailures = 0, 0
-		st.costs().CountTurn(id)
+		st.countTurn(id)
 		st.routeVerdict(id, t)
 	case bridge.TurnInterrupted:
 		if stopped {
-			st.costs().ResumeStopped(id)
+			st.resumeStopped(id)
 			return
 		}
 		st.interrupted(id)
@@ -149,7 +149,7 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	if errors.As(err, &p) {
 		text = p.Text
 	}
-	st.mail().Notify(id, KindCorrection, text)
+	st.notify(id, KindCorrection, text)
 }
 
 // interrupted handles a turn that was stopped before its verdict. The sender of the stop has usually left a
@@ -170,15 +170,15 @@ func (st *step) interrupted(id string) {
 		st.ask("The Arbiter was interrupted. Tell it how to go on, or end the run.")
 		return
 	case a.CompactionBlocked:
-		st.mail().Notify(id, KindRelief, "You were stopped, because your context is full and you went on. Hand "+
+		st.notify(id, KindRelief, "You were stopped, because your context is full and you went on. Hand "+
 			"off now.")
 		return
 	case a.ReachedLimit != "" && a.Standing == AgentWorking:
-		st.mail().Notify(id, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
+		st.notify(id, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
 		return
 	}
 	a.Standing = AgentWaiting
-	st.mail().Notify(contract.Arbiter, KindNotice,
+	st.notify(contract.Arbiter, KindNotice,
 		a.Name+" ("+id+") was interrupted and waits for your word.")
 }
 
@@ -198,7 +198,7 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 		st.exhausted(id, t)
 	case bridge.CatResume:
 		// The API refuses the session's history, and will refuse it each time.
-		st.processes().Relaunch(id, runconfig.InvalidResume, t.Error)
+		st.relaunch(id, runconfig.InvalidResume, t.Error)
 	default:
 		st.broken(id, t.Category, t.Error)
 	}
@@ -211,14 +211,14 @@ func (st *step) overspent(id string, t bridge.Turn) {
 		st.broken(id, t.Category, t.Error) // not a limit that the options set
 		return
 	}
-	st.processes().Relaunch(id, runconfig.RestartResource, "the limit of costs that its process was started with is spent")
-	st.mail().Notify(id, KindRetry, brokenWay)
+	st.relaunch(id, runconfig.RestartResource, "the limit of costs that its process was started with is spent")
+	st.notify(id, KindRetry, brokenWay)
 }
 
 // retryNow continues a turn that an API error cut off. The message is in the session's history already, so the
 // agent is only told to continue with it.
 func (st *step) retryNow(a *Agent) {
 	if a.Status == AgentReady && !st.pendingFor(a.ID) {
-		st.mail().Notify(a.ID, KindRetry, brokenWay)
+		st.notify(a.ID, KindRetry, brokenWay)
 	}
 }

@@ -49,7 +49,7 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 	var s supervisor.State
 	var encoder supervisor.LogEncoder
 	for i, f := range inputs {
-		in := input.Input{At: at.Add(time.Duration(i) * time.Second), Body: f, From: s.Senders().Origin(f)}
+		in := input.Input{At: at.Add(time.Duration(i) * time.Second), Body: f, From: s.Origin(f)}
 		raw, err := input.EncodeInput(in)
 		if err != nil {
 			t.Fatal(err)

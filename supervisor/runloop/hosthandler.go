@@ -85,5 +85,5 @@ func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 
 // onAnotherHost asks the present state whether an agent runs on another host.
 func (l *Loop) onAnotherHost(agent, host string) string {
-	return l.state.Load().Senders().OnAnotherHost(agent, host)
+	return l.state.Load().OnAnotherHost(agent, host)
 }

@@ -147,7 +147,7 @@ func (l *Loop) rulesFor(s *supervisor.State, c toolCall) policy.Rules {
 // bare is an agent's policy without rules.
 func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
 	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve}
-	p.CWD = cmp.Or(s.Dirs().Own(agent), p.CWD)
+	p.CWD = cmp.Or(s.OwnDir(agent), p.CWD)
 	if host := l.hostOf(agent); host != supervisor.LifecycleHere {
 		v := l.viewOf(host)
 		p.Home, p.FoldsCase, p.Resolve = v.home, v.foldsCase, v.resolve

@@ -72,7 +72,7 @@ func (l *Loop) applyInput(ctx context.Context, in input.Input) {
 		}
 	}
 	crashpoint.Here("loop.apply")
-	in.From = l.state.Load().Senders().Origin(in.Body) // as it was before the input
+	in.From = l.state.Load().Origin(in.Body) // as it was before the input
 	seq, unrecorded := l.record(ctx, in, effects)
 	if c, ok := in.Body.(input.Command); ok && unrecorded != nil {
 		l.reject(c, unrecorded.Error())

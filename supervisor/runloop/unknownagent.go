@@ -12,7 +12,7 @@ import (
 // A caller that waits for an answer is refused.
 func (l *Loop) unknown(in input.Input) bool {
 	f := in.Body
-	why, named := l.state.Load().Senders().Unknown(f, in.From.Host)
+	why, named := l.state.Load().UnknownSender(f, in.From.Host)
 	if why == "" {
 		return false
 	}

@@ -458,7 +458,7 @@ func (p hostPort) look(paths []string) ([]policy.Found, error) {
 // processed concurrently.
 func (b *Bridges) RemoveDirs(ctx context.Context, files *runstore.Files) (messages []string) {
 	s := b.run.Loop.Snapshot()
-	dirs, agents := s.Dirs(), map[string][]string{}
+	agents := map[string][]string{}
 	for _, a := range s.Agents {
 		if a.Host != supervisor.LifecycleHere && a.Own.Branch != "" {
 			agents[a.Host] = append(agents[a.Host], a.ID)
@@ -472,7 +472,7 @@ func (b *Bridges) RemoveDirs(ctx context.Context, files *runstore.Files) (messag
 		all.Go(func() {
 			for _, agent := range agents[host] {
 				text := ""
-				where := fmt.Sprintf("in %s on host %s", dirs.Of(agent), host)
+				where := fmt.Sprintf("in %s on host %s", s.DirOf(agent), host)
 				if reachable {
 					text = files.RemoveFar(ctx, agent, where)
 				} else {

@@ -115,7 +115,7 @@ func agentOf(s *supervisor.State, session string) (HookSocketAgent, bool) {
 			a.Status == supervisor.AgentStopping {
 			continue
 		}
-		c := s.Configuration().Hooks(a)
+		c := s.Hooks(a)
 		return HookSocketAgent{
 			AgentRef: a.AgentRef, Session: session, Window: a.Context.Window, Spent: c.Spent,
 			Policy: claude.HookPolicy(c),
