@@ -178,20 +178,20 @@ func (st *step) agentEvent(e bridge.Event) {
 	switch b := e.Body.(type) {
 	case bridge.Turn:
 		document := st.Handoff.DocumentSerial
-		st.turnEnded(e.ID, b)
+		st.turnEnded(st.Edit(e.ID), b)
 		st.snapshotAfterTurn(e.ID, b, document)
 	case bridge.Delivered:
 		st.delivered(b.MessageID)
 	case bridge.Done:
-		st.ended(e.ID, b)
+		st.ended(st.Edit(e.ID), b)
 	case bridge.Context:
 		st.relay(e)
-		st.measured(e.ID, b)
+		st.measured(st.Edit(e.ID), b)
 	case bridge.ContextWarning:
 		st.Edit(e.ID).NotifyingLevel = b.Level
 	case bridge.Compact:
 		st.relay(e)
-		st.compacted(e.ID, b)
+		st.compacted(st.Edit(e.ID), b)
 	case bridge.ToolUse:
 		if a.Role == RoleOrchestrator && a.Isolation == "" && policy.MayWrite(b.Tool) { // the Arbiter only reads
 			st.Changes.Acts(a.ID)
@@ -208,7 +208,7 @@ func (st *step) agentEvent(e bridge.Event) {
 		}
 		st.relay(e)
 	case bridge.Spent:
-		st.spends(e.ID, b)
+		st.spends(st.Edit(e.ID), b)
 	case bridge.Quota:
 		st.Budget.Quota(&st.out, b)
 	case bridge.Tasks:
@@ -279,9 +279,9 @@ func (st *step) timerFired(key string) {
 		}
 		fallthrough
 	case WatchPrefix, CompactionBlockedPrefix, RetryPrefix:
-		for i := range st.Agents {
-			if a := st.Agents[i]; RunOf(a.AgentRef) == of {
-				st.agentTimerFired(kind, a)
+		for _, a := range st.Agents {
+			if RunOf(a.AgentRef) == of {
+				st.agentTimerFired(kind, st.Edit(a.ID))
 				return
 			}
 		}
@@ -296,12 +296,12 @@ func (st *step) agentTimerFired(kind string, a *Agent) {
 			st.do(effect.Probe{Agent: a.AgentRef})
 		}
 	case RestartPrefix:
-		st.Edit(a.ID).Backoff = nil
+		a.Backoff = nil
 		st.restart(a.ID) // if its process is down
 	case CompactionBlockedPrefix:
 		st.interruptBlocked(a)
 	case RetryPrefix:
-		st.Edit(a.ID).Backoff = nil
+		a.Backoff = nil
 		st.retryNow(a)
 	}
 }

@@ -68,18 +68,17 @@ func (s *State) attachRefusal(a *Agent, id string) string {
 }
 
 // stoppedForTakeover continues when the supervised process has ended, as requested.
-func (st *step) stoppedForTakeover(id string) {
-	a := st.Edit(id)
+func (st *step) stoppedForTakeover(a *Agent) {
 	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch = AgentDown, st.at, "", nil, AgentWatch{}
 	switch {
 	case a.Takeover == nil:
-		st.restart(id)
+		st.restart(a.ID)
 	case a.Takeover.Why != "":
-		st.endTakeover(id, StateEnded, a.Takeover.Why)
+		st.endTakeover(a, StateEnded, a.Takeover.Why)
 	case st.Halted:
-		st.endTakeover(id, StateFailed, TakeoverHalted)
+		st.endTakeover(a, StateFailed, TakeoverHalted)
 	case a.NewSession || !a.HasHistory:
-		st.endTakeover(id, StateFailed, "its session ended: another follows")
+		st.endTakeover(a, StateFailed, "its session ended: another follows")
 	default:
 		a.Status = InHand
 		st.Handoff.DocumentSerial++
@@ -103,7 +102,7 @@ func (st *step) takeoverInspected(f input.Inspected) bool {
 		case TakeoverInspecting:
 			st.openTerminal(a, f)
 		case TakeoverReading:
-			st.reportTakeover(a.ID, f)
+			st.reportTakeover(a, f)
 		}
 		return true
 	}
@@ -132,9 +131,9 @@ func (st *step) terminalOpened(f input.PTYOpened) {
 	case a.Status != InHand || a.Takeover == nil || !a.Takeover.HasProcess():
 		return
 	case f.Failed != "" && a.Takeover.Why != "":
-		st.endTakeover(a.ID, StateEnded, a.Takeover.Why)
+		st.endTakeover(a, StateEnded, a.Takeover.Why)
 	case f.Failed != "":
-		st.endTakeover(a.ID, StateFailed, f.Failed)
+		st.endTakeover(a, StateFailed, f.Failed)
 	default:
 		if t, awaited := a.Takeover.Opened(); awaited {
 			a.SetTakeover(t)
@@ -168,30 +167,29 @@ func (st *step) closeTakeover(a *Agent, why string) {
 	switch next {
 	case TakeoverWait:
 	case TakeoverOver:
-		st.endTakeover(a.ID, StateEnded, t.Why)
+		st.endTakeover(a, StateEnded, t.Why)
 	case CloseTerminal:
 		st.do(effect.ClosePTY{Agent: a.AgentRef})
 	}
 }
 
 // endTakeover ends a takeover in which nothing was done, and starts the agent again.
-func (st *step) endTakeover(id, state, reason string) {
-	a := st.Edit(id)
+func (st *step) endTakeover(a *Agent, state, reason string) {
 	release := a.Takeover.Release
 	st.resumeLimit(a)
 	a.Takeover, a.Status, a.Since, a.Watch = nil, AgentDown, st.at, AgentWatch{}
-	st.emit(id, contract.Takeover{State: state, Reason: reason})
-	st.afterTakeover(id, release)
+	st.emit(a.ID, contract.Takeover{State: state, Reason: reason})
+	st.afterTakeover(a, release)
 }
 
 // afterTakeover continues after a takeover.
-func (st *step) afterTakeover(id, release string) {
+func (st *step) afterTakeover(a *Agent, release string) {
 	if release != "" {
-		st.release(id, release, false)
+		st.release(a.ID, release, false)
 	} else {
-		st.restart(id)
+		st.restart(a.ID)
 	}
-	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = true, id // the Arbiter may have waited for this session
+	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = true, a.ID // the Arbiter may have waited for this session
 	if t := st.Options.Timeout; t > 0 && st.Ending == nil && !st.AnyTakenOver() && st.elapsed() >= t {
 		st.timeIsOver() // the end of the run had waited for the session
 	}
@@ -216,13 +214,12 @@ func (st *step) inspectTakeover(a *Agent) {
 
 // reportTakeover ends a takeover: the Arbiter receives a digest of what was done, and the agent's process is
 // started again on its session.
-func (st *step) reportTakeover(id string, f input.Inspected) {
-	a := st.Edit(id)
+func (st *step) reportTakeover(a *Agent, f input.Inspected) {
 	t := *a.Takeover
-	d := t.Digest(a.Name, id, st.at, f.Result, f.Failed)
+	d := t.Digest(a.Name, a.ID, st.at, f.Result, f.Failed)
 	a.Takeover, a.Status, a.Since, a.Watch = nil, AgentDown, st.at, AgentWatch{}
 	a.ReturnNotice = strings.TrimPrefix(a.ReturnNotice+"\n"+d.Notice, "\n")
-	st.emit(id, contract.Takeover{
+	st.emit(a.ID, contract.Takeover{
 		State: StateEnded, Reason: t.Why, Words: d.Changes.Words, Files: d.Changes.Files, Digest: d.Text(),
 	})
 	st.resumeLimit(a)
@@ -237,12 +234,12 @@ func (st *step) reportTakeover(id string, f input.Inspected) {
 		m := Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice,
 			Text: d.Finding}
 		if d.Quotes != "" {
-			m.Attached = []ConversationAttached{{Title: "quoted from the session of " + id, From: id,
+			m.Attached = []ConversationAttached{{Title: "quoted from the session of " + a.ID, From: a.ID,
 				Kind: "transcript", Text: d.Quotes}}
 		}
 		st.post(m)
 	}
-	st.afterTakeover(id, t.Release)
+	st.afterTakeover(a, t.Release)
 }
 
 // haltTakeover closes a terminal at once, and returns how many processes that ends.
@@ -256,7 +253,7 @@ func (st *step) haltTakeover(a *Agent) int {
 		st.do(effect.Kill{Agent: a.AgentRef, Now: true})
 		return 1
 	case a.Takeover.Stage == TakeoverInspecting:
-		st.endTakeover(a.ID, StateFailed, TakeoverHalted)
+		st.endTakeover(a, StateFailed, TakeoverHalted)
 	}
 	return 0
 }
@@ -264,7 +261,7 @@ func (st *step) haltTakeover(a *Agent) int {
 // resumeLimit starts an agent's time limit anew after a takeover: a limit that ended meanwhile was ignored.
 func (st *step) resumeLimit(a *Agent) {
 	if a.Role == RoleOrchestrator && a.Alive() {
-		st.limitWork(a.ID)
+		st.limitWork(a)
 	}
 }
 

@@ -25,7 +25,7 @@ func handed(t *testing.T) (*step, *Agent) {
 	t.Helper()
 	c, a := workingAttach()
 	c.attach("r", a.ID)
-	c.stoppedForTakeover(a.ID)
+	c.stoppedForTakeover(a)
 	c.takeoverInspected(input.Inspected{Serial: a.Takeover.Serial,
 		Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 7}}})
 	c.terminalOpened(input.PTYOpened{Agent: a.AgentRef})

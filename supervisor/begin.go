@@ -25,7 +25,7 @@ func (st *step) began(f input.Began) {
 	if f.Options.Timeout > 0 {
 		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
-	st.addAgent(Agent{
+	st.addAgent(&Agent{
 		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
 			Role: RoleArbiter, Name: "The Arbiter"},
 	}, f.Options.Task)

@@ -146,7 +146,7 @@ func (st *step) parkHost(host string, c bridge.Category, reason string) {
 			continue
 		}
 		if a.Role == RoleOrchestrator && !st.HumanPresent && st.Ending == nil {
-			st.loseWithHost(a.ID, host, reason)
+			st.loseWithHost(a, host, reason)
 			continue
 		}
 		there = append(there, a.ID)
@@ -163,10 +163,9 @@ func (st *step) parkHost(host string, c bridge.Category, reason string) {
 }
 
 // loseWithHost gives up an agent whose host cannot be used.
-func (st *step) loseWithHost(id, host, reason string) {
-	a := st.Edit(id)
+func (st *step) loseWithHost(a *Agent, host, reason string) {
 	a.Status, a.Since = AgentEnded, st.at
-	st.reportLostAgent(id, "lived on host "+host+", which cannot be used: "+reason)
+	st.reportLostAgent(a.ID, "lived on host "+host+", which cannot be used: "+reason)
 }
 
 // reportSwept reports processes that a lost bridge had left and that were ended. Emits: notice.

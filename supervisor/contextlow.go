@@ -17,58 +17,55 @@ const maxDemands = 3
 // askForHandOff asks an Orchestrator for its document when its context is nearly full and it gave another
 // verdict. It reports whether it asked: for an agent that ignores the requests, the supervisor hands off in its
 // place.
-func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
-	a := st.Edit(id)
+func (st *step) askForHandOff(a *Agent, v verdict.Orchestrator) bool {
 	if !a.ContextLow() || v.Kind == verdict.KindHandoff || v.Kind == verdict.KindDone {
 		return false
 	}
 	if a.HandoffDemands >= maxDemands {
-		st.log(id, v.Kind, v.Message) // its last message
-		st.emit(id, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.HandoffDemands, "time") +
+		st.log(a.ID, v.Kind, v.Message) // its last message
+		st.emit(a.ID, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.HandoffDemands, "time") +
 			" and did not; the supervisor hands off instead"})
-		st.spent(id, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
+		st.spent(a, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
 		return true
 	}
 	if v.ExpectsResponse {
 		return false // the answer carries the demand
 	}
-	st.log(id, v.Kind, v.Message)
+	st.log(a.ID, v.Kind, v.Message)
 	st.exchange()
-	if !st.pendingFor(id) {
-		st.notify(id, KindRelief, "Your report is in the work log. Hand off now.")
+	if !st.pendingFor(a.ID) {
+		st.notify(a.ID, KindRelief, "Your report is in the work log. Hand off now.")
 	}
 	return true
 }
 
 // exhausted handles a turn that failed because the context is full, or fills up again as fast as it is
 // compacted: the agent can answer no more.
-func (st *step) exhausted(id string, t bridge.Turn) {
-	a := st.Edit(id)
+func (st *step) exhausted(a *Agent, t bridge.Turn) {
 	why := "its context is exhausted"
 	if t.Category == bridge.CatCompaction {
 		why = "its context fills as fast as it is compacted"
 	}
 	switch {
 	case a.Role == RoleArbiter:
-		st.emit(id, contract.Notice{Text: a.Name + " can no longer rule: " + why +
+		st.emit(a.ID, contract.Notice{Text: a.Name + " can no longer rule: " + why +
 			"; a successor replaces it, with the supervisor's record"})
 		st.renewByRecord(why)
 	default:
-		st.spent(id, t.Category, why)
+		st.spent(a, t.Category, why)
 	}
 }
 
 // spent parks an Orchestrator whose session can no longer be used. A record of its work goes to the Arbiter and
 // to its successor. If the Orchestrator is restarted all the same, it begins another session.
-func (st *step) spent(id string, c bridge.Category, why string) {
-	a := st.Edit(id)
+func (st *step) spent(a *Agent, c bridge.Category, why string) {
 	st.do(effect.Kill{Agent: a.AgentRef})
-	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(c)})
+	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(c)})
 	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = AgentParked, st.at, "", true, nil
 	st.failTakeover(a, why)
-	st.Permission.TurnOver(&st.out, id)
-	st.fail(id, c, a.Name+" is parked: "+why, RecoveryOptions(c, RoleOrchestrator))
-	st.reportLostAgent(id, "is parked: "+why)
+	st.Permission.TurnOver(&st.out, a.ID)
+	st.fail(a.ID, c, a.Name+" is parked: "+why, RecoveryOptions(c, RoleOrchestrator))
+	st.reportLostAgent(a.ID, "is parked: "+why)
 }
 
 // setAside handles a message that the Arbiter could not read: its successors could not read it either, and do

@@ -142,31 +142,29 @@ func (st *step) chargeTurn(a *Agent, t bridge.Turn) {
 }
 
 // spends records what a running turn has cost so far. All agents share the limit of the run.
-func (st *step) spends(id string, b bridge.Spent) {
-	a := st.Edit(id)
+func (st *step) spends(a *Agent, b bridge.Spent) {
 	if len(a.Turn) == 0 {
 		return // the end of its turn has reported it
 	}
 	st.observe(a, b.CostUSD)
 	a.Live = b
-	st.emit(id, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: st.Spent()})
-	st.reportCostLevels(id)
+	st.emit(a.ID, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: st.Spent()})
+	st.reportCostLevels(a)
 }
 
 // reportCostLevels reports when an agent, or all agents together, have reached a level of a limit. The Arbiter reads
 // it with its next message: so it knows before an agent stops, and does not spawn an Orchestrator that the run
 // cannot pay for.
-func (st *step) reportCostLevels(id string) {
-	a := st.Edit(id)
+func (st *step) reportCostLevels(a *Agent) {
 	limit := st.costLimitOf(a)
 	if level := BudgetLevel(a.Spent(), limit); level != a.Level {
 		if a.Level = level; level != "" {
-			st.emit(id, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: a.Spent(), LimitUSD: limit,
+			st.emit(a.ID, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: a.Spent(), LimitUSD: limit,
 				Level: level, Rehearsal: st.Options.Rehearsal})
 		}
 		if level == BudgetLevelWarn {
 			st.log(contract.Supervisor, KindNotice, fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f that it may "+
-				"cost. It is told to hand off when they are spent.", a.Name, id, a.Spent(), limit))
+				"cost. It is told to hand off when they are spent.", a.Name, a.ID, a.Spent(), limit))
 		}
 	}
 	st.reportSharedLevels()
@@ -184,8 +182,7 @@ func (st *step) reportSharedLevels() {
 }
 
 // countTurn counts a turn of an Orchestrator against the limits of its mode.
-func (st *step) countTurn(id string) {
-	a := st.Edit(id)
+func (st *step) countTurn(a *Agent) {
 	if a.Role != RoleOrchestrator {
 		return
 	}

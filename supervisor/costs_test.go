@@ -37,7 +37,7 @@ func TestChargeTurn(t *testing.T) {
 func TestLevelsOfAnAgent(t *testing.T) {
 	c := twoTurns(runconfig.Options{MaxCostPerAgent: 2.2})
 	for range 2 {
-		c.reportCostLevels("orch-2")
+		c.reportCostLevels(c.Edit("orch-2"))
 	}
 	var levels []string
 	for _, b := range emitted[contract.Budget](c) {
@@ -77,8 +77,8 @@ func TestStopTurns(t *testing.T) {
 func TestCountTurn(t *testing.T) {
 	c := twoTurns(runconfig.Options{MaxCostPerAgent: 1})
 	c.Edit("orch-1").CostUSD = 1
-	c.countTurn("orch-1")
-	c.countTurn("orch-2")
+	c.countTurn(c.Edit("orch-1"))
+	c.countTurn(c.Edit("orch-2"))
 	first, _ := c.Agent("orch-1")
 	second, _ := c.Agent("orch-2")
 	if first.ReachedLimit == "" || second.ReachedLimit != "" || first.Turns != 1 {

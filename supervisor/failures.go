@@ -13,9 +13,8 @@ import (
 
 // broken handles an agent that cannot continue. A failure of the Arbiter ends the run; about an Orchestrator,
 // the Arbiter decides.
-func (st *step) broken(id string, c bridge.Category, message string) {
-	a := st.Edit(id)
-	st.fail(id, c, message, st.recoveryOptions(a, c, message))
+func (st *step) broken(a *Agent, c bridge.Category, message string) {
+	st.fail(a.ID, c, message, st.recoveryOptions(a, c, message))
 	if a.Role == RoleArbiter && !IsEnvironmental(c) &&
 		st.enterFallback("it could not continue: "+message) {
 		return
@@ -24,13 +23,13 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 		st.giveUp(c, fmt.Sprintf("%s could not continue: %s", a.Name, message))
 		return
 	}
-	st.Edit(id).Standing = AgentWaiting
-	if st.agentFailed(id, c, message) {
+	a.Standing = AgentWaiting
+	if st.agentFailed(a.ID, c, message) {
 		return
 	}
 	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf(
 		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.",
-		a.Name, id, words.Cite(message), c))
+		a.Name, a.ID, words.Cite(message), c))
 }
 
 // agentFailed reports to the machine that an agent failed, and reports whether that ended the run.
@@ -41,17 +40,16 @@ func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
 
 // park stops restarting an agent until somebody decides: the Arbiter about an Orchestrator, a human about the
 // Arbiter.
-func (st *step) park(id string, class runconfig.RestartClass, reason string) {
-	a := st.Edit(id)
+func (st *step) park(a *Agent, class runconfig.RestartClass, reason string) {
 	a.Status, a.Since = AgentParked, st.at
 	category := cmp.Or(Categories[class], bridge.CatCrash)
 	options := RecoveryOptions(category, RoleOrchestrator)
 	if a.Role == RoleArbiter {
 		options = ParkedOptions()
 	}
-	st.fail(id, category, a.Name+" is "+reason, options)
+	st.fail(a.ID, category, a.Name+" is "+reason, options)
 	if a.Role != RoleArbiter {
-		st.reportLostAgent(id, "is "+reason)
+		st.reportLostAgent(a.ID, "is "+reason)
 		return
 	}
 	if st.enterFallback("it is " + reason) {

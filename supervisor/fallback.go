@@ -16,8 +16,7 @@ import (
 
 // fallback decides by rule when an agent gave no valid verdict three times. It never guesses what the agent
 // meant: it lets the dialogue continue, and says that it does.
-func (st *step) fallback(id string, cause error, t bridge.Turn) {
-	a := st.Edit(id)
+func (st *step) fallback(a *Agent, cause error, t bridge.Turn) {
 	a.Fallbacks++
 	said := strings.TrimSpace(t.Text)
 	if said == "" {
@@ -27,7 +26,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	switch {
 	case a.Role == RoleArbiter && st.Renewal.Stage == RenewalAsked:
 		a.Fallbacks = 0
-		st.emit(id, contract.Notice{Text: trouble + "; a successor replaces it, with the supervisor's record"})
+		st.emit(a.ID, contract.Notice{Text: trouble + "; a successor replaces it, with the supervisor's record"})
 		st.renewByRecord("it gave no valid document when it was asked for one")
 		return
 	case a.Fallbacks > maxFallbacks && a.Role == RoleArbiter:
@@ -35,7 +34,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 		return
 	case a.Fallbacks > maxFallbacks:
 		a.Fallbacks = 0
-		st.broken(id, bridge.CatVerdict, trouble)
+		st.broken(a, bridge.CatVerdict, trouble)
 		return
 	}
 	if a.Role == RoleOrchestrator {
@@ -43,9 +42,9 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	} else {
 		trouble += "; the rules decide"
 	}
-	st.fail(id, bridge.CatVerdict, trouble, []string{})
+	st.fail(a.ID, bridge.CatVerdict, trouble, []string{})
 	if a.Role == RoleOrchestrator {
-		st.routeOrchestrator(id, verdict.Orchestrator{
+		st.routeOrchestrator(a, verdict.Orchestrator{
 			ExpectsResponse: true, Kind: verdict.KindQuestion,
 			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, NothingText),
 		})
@@ -119,9 +118,9 @@ func (st *step) answerInFallback() bool {
 		return false // an agent that failed waits, too; a rule says how it continues
 	}
 	for i := range st.Agents {
-		if a := *st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting &&
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting &&
 			!st.isStumbling(a.ID) && !st.needsAnswer(a.ID) {
-			st.letContinue(&a)
+			st.letContinue(st.Edit(a.ID))
 			return true
 		}
 	}
@@ -130,7 +129,7 @@ func (st *step) answerInFallback() bool {
 
 // letContinue makes an Orchestrator that asked continue by its own judgement, a few times in a row.
 func (st *step) letContinue(a *Agent) {
-	if st.Edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
+	if a.UnansweredQuestions++; a.UnansweredQuestions > maxFallbacks {
 		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and the Arbiter does not answer",
 			st.recoveryOptions(a, bridge.CatVerdict, ""))
 		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and the Arbiter could not answer")

@@ -104,7 +104,7 @@ func (st *step) finishWork(h Handover) {
 	w.Document = decider.Handed(h.Document, h.Receipts)
 	a.Work = &w
 	if refuted := st.Task.Refuted(&st.Roster, a, h, st.at); refuted != nil {
-		st.Task.Fail(st.Edit(a.ID), refuted, decider.StatusFailure, st.at)
+		st.Task.Fail(a, refuted, decider.StatusFailure, st.at)
 		return
 	}
 	st.Task.Succeed(a, st.at)
@@ -116,21 +116,20 @@ func (st *step) finishWork(h Handover) {
 // stumbled records a failed execution if the Orchestrator's last tool call failed and it asks for help. It
 // reports whether that is so. If the Orchestrator itself asks, the Arbiter answers; the human is asked only if
 // it stopped without a verdict.
-func (st *step) stumbled(id, said string) bool {
-	a := st.Edit(id)
+func (st *step) stumbled(a *Agent, said string) bool {
 	if a.Work == nil || a.Work.Failed == nil {
 		return false
 	}
 	t := a.Work.Failed
 	f := st.Task.ToolFailure(&st.Roster, a, st.at)
-	st.Task.CompleteWork(st.Edit(id), said, st.at)
-	st.Task.Fail(st.Edit(id), f, decider.StatusFailure, st.at)
+	st.Task.CompleteWork(a, said, st.at)
+	st.Task.Fail(a, f, decider.StatusFailure, st.at)
 	if a.Fallbacks == 0 {
 		return true
 	}
 	message := fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool,
 		words.Head(strings.TrimSpace(t.Message), 500))
-	st.fail(id, bridge.CatTool, message, QuestionChoices(f))
+	st.fail(a.ID, bridge.CatTool, message, QuestionChoices(f))
 	return true
 }
 

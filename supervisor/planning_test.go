@@ -63,14 +63,14 @@ func TestSettle(t *testing.T) {
 // verdict.
 func TestStumbled(t *testing.T) {
 	c := planned(t)
-	if c.stumbled("orch-1", "which way?") {
+	if c.stumbled(c.Edit("orch-1"), "which way?") {
 		t.Error("a question is taken for a failure")
 	}
 	a := c.Edit("orch-1")
 	w := *a.Work
 	w.Failed = &bridge.FailedTool{Tool: "Bash", Message: "exit 1"}
 	a.Work, a.Fallbacks = &w, 1
-	if !c.stumbled("orch-1", "it fails") || c.Task.History.Len() != 1 || c.Task.Failures != 1 {
+	if !c.stumbled(a, "it fails") || c.Task.History.Len() != 1 || c.Task.Failures != 1 {
 		t.Errorf("%d executions ended, %d failed", c.Task.History.Len(), c.Task.Failures)
 	}
 	if e := emitted[contract.Error](c); len(e) != 1 || e[0].Category != bridge.CatTool {

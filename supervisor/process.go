@@ -128,10 +128,10 @@ func (st *step) configured(f input.Configured) {
 }
 
 // addAgent adds an agent and starts its process.
-func (st *step) addAgent(a Agent, prompt string) {
+func (st *step) addAgent(a *Agent, prompt string) {
 	a.Status, a.Since = AgentStarting, st.at
 	a.SessionID = st.sessionID(a.ID, a.Generation)
-	st.Add(&a)
+	st.Add(a)
 	st.emit(a.ID, contract.Spawn{
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
 		Generation: a.Generation, SuccessorOf: a.Predecessor, Host: a.Host,
@@ -140,13 +140,12 @@ func (st *step) addAgent(a Agent, prompt string) {
 		st.emit(a.ID, contract.Workspace{Dir: st.Options.CWD, Base: w.Base, Isolation: runconfig.IsolationShared})
 	}
 	if st.Halted || !st.Lifecycle.MayStart(a.Host) { // it starts with the others
-		e := st.Edit(a.ID)
-		e.Status, e.NewSession = AgentDown, true
+		a.Status, a.NewSession = AgentDown, true
 		st.wantHost(a.Host)
 		return
 	}
 	st.do(effect.Spawn{
-		Params: bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.agentConfig(&a)}, Place: st.placeOf(a.ID),
+		Params: bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.agentConfig(a)}, Place: st.placeOf(a.ID),
 	})
 }
 
@@ -167,7 +166,6 @@ func (st *step) restart(id string) {
 	if a.NewSession {
 		a.SessionID = st.sessionID(a.ID, a.Generation)
 		st.emptied(a)
-		a = st.Edit(id)
 	}
 	config := st.agentConfig(a)
 	config.Resume = !a.NewSession
@@ -220,8 +218,7 @@ func (st *step) emptied(a *Agent) {
 }
 
 // recall tells an agent whose history is lost what the supervisor knows about it.
-func (st *step) recall(id string) {
-	a := st.Edit(id)
+func (st *step) recall(a *Agent) {
 	a.HasHistory = false
 	var b strings.Builder
 	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what " +
@@ -239,10 +236,10 @@ func (st *step) recall(id string) {
 			PlanText(st.Task.Plan))
 	}
 	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
-	b.WriteString(st.Conversation.Recollect(id, max(recallChars-b.Len(), QuotedTalk), st.DisplayName))
+	b.WriteString(st.Conversation.Recollect(a.ID, max(recallChars-b.Len(), QuotedTalk), st.DisplayName))
 	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message " +
 		"follows this one, say where you stand.")
-	st.notify(id, KindRetry, b.String())
+	st.notify(a.ID, KindRetry, b.String())
 }
 
 // callOffRenewal cancels a renewal that the Arbiter has been asked for: it takes back the request for a
@@ -273,7 +270,7 @@ func (st *step) callBack() {
 		}
 		a.Status, a.Since, a.ToolCall, a.Backoff = AgentDown, st.at, nil, nil
 		if a.Role == RoleOrchestrator && a.ReachedLimit == "" {
-			st.limitWork(a.ID) // timers ended with the process; each process has the full time
+			st.limitWork(a) // timers ended with the process; each process has the full time
 		}
 	}
 }
@@ -334,9 +331,8 @@ func (st *step) release(id, reason string, now bool) {
 		return
 	}
 	st.Question.Recovery.Overcome(&st.Roster, id)
-	st.Task.Abandon(st.Edit(id), st.at)
+	st.Task.Abandon(a, st.at)
 	st.Task.DropTasks(id)
-	a = st.Edit(id)
 	down := a.Status == AgentDown || a.Status == InHand && !a.Takeover.HasProcess()
 	st.dropTakeover(a, reason)
 	a.Status, a.Since, a.EndReason, a.Dismissed = AgentStopping, st.at, reason, true
@@ -358,10 +354,9 @@ func (st *step) release(id, reason string, now bool) {
 
 // releasePredecessor releases a predecessor once its successor has given its first verdict: until then the
 // predecessor can be asked questions.
-func (st *step) releasePredecessor(id string) {
-	a, _ := st.Agent(id)
+func (st *step) releasePredecessor(a *Agent) {
 	if old, ok := st.Agent(a.Predecessor); ok && old.Alive() && old.Standing == HandedOff {
-		st.release(old.ID, "succeeded by "+id, false)
+		st.release(old.ID, "succeeded by "+a.ID, false)
 	}
 }
 
@@ -472,17 +467,16 @@ const nobodyLooks = "no human is present to look at it"
 
 // distrusted keeps an agent down whose workspace has changed since it was trusted, until the human has checked
 // it. Without a human, the run continues without the workspace's settings.
-func (st *step) distrusted(id string, f input.NotSpawned) {
-	a := st.Edit(id)
+func (st *step) distrusted(a *Agent, f input.NotSpawned) {
 	a.Status, a.Since, a.CurrentTool, a.ToolCall = AgentDown, st.at, "", nil
 	a.Watch, a.Backoff = AgentWatch{}, nil
 	st.failTakeover(a, f.Message)
 	a.NewSession = a.NewSession || a.Generation == 1 // there is no session yet
-	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
+	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
 	asked := st.Lifecycle.TrustQuestion
 	switch {
 	case !st.trusts(a.Host) || f.Trust != "" && f.Trust == st.trusted(a.Host):
-		st.restart(id) // the decision came while it started
+		st.restart(a.ID) // the decision came while it started
 	case asked != nil && asked.Host == a.Host && asked.Hash == f.Trust:
 	case asked != nil && asked.Host != a.Host && a.Host != LifecycleHere: // asked when the other one is answered
 	case !st.HumanPresent:
@@ -606,8 +600,7 @@ func (st *step) restartUsageWaits(slept time.Duration) {
 }
 
 // limitWork sets the time limit of an Orchestrator's mode.
-func (st *step) limitWork(id string) {
-	a, _ := st.Agent(id)
+func (st *step) limitWork(a *Agent) {
 	if mode, ok := st.Options.ModeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
 		st.do(effect.SetTimer{Key: WorkLimitKey(a.AgentRef), After: mode.Limits.Timeout})
 	}

@@ -73,13 +73,13 @@ func TestRelease(t *testing.T) {
 // the run.
 func TestLost(t *testing.T) {
 	c := one(AgentEnded)
-	c.lost("orch-1", runconfig.RestartCrash, "it crashed")
+	c.lost(c.Edit("orch-1"), runconfig.RestartCrash, "it crashed")
 	if a, _ := c.Agent("orch-1"); a.Status != AgentDown && a.Status != AgentStarting {
 		t.Errorf("it is %s", a.Status)
 	}
 	c = one(AgentRestarting)
 	c.Halted = true
-	c.lost("orch-1", ClassHalt, "the human stopped everything")
+	c.lost(c.Edit("orch-1"), ClassHalt, "the human stopped everything")
 	if a, _ := c.Agent("orch-1"); a.Status != AgentDown || len(c.Lifecycle.Restarts) != 0 {
 		t.Errorf("it is %s, counted are %+v", a.Status, c.Lifecycle.Restarts)
 	}
@@ -107,7 +107,7 @@ func changedProcess(humanPresent bool) *step {
 	c := one(AgentStarting)
 	c.HumanPresent = humanPresent
 	c.Options.Trusted, c.Options.TrustHash = true, "old"
-	c.distrusted("orch-1", input.NotSpawned{Category: bridge.CatTrust, Message: "it changed", Trust: "new"})
+	c.distrusted(c.Edit("orch-1"), input.NotSpawned{Category: bridge.CatTrust, Message: "it changed", Trust: "new"})
 	return c
 }
 

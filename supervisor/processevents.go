@@ -41,7 +41,7 @@ func (st *step) spawned(f input.Spawned) {
 		st.do(input.GiveRules{Agent: a.AgentRef})
 	}
 	if a.Generation > 1 {
-		st.reconcile(a.ID, f.Result)
+		st.reconcile(a, f.Result)
 	}
 }
 
@@ -75,7 +75,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	}
 	asked := a.Status == AgentStopping
 	if f.Category == bridge.CatTrust && !asked {
-		st.distrusted(a.ID, f)
+		st.distrusted(a, f)
 		return
 	}
 	message := f.Message
@@ -93,7 +93,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		return
 	}
 	if class != runconfig.CouldNotStart {
-		st.lost(a.ID, class, cause)
+		st.lost(a, class, cause)
 		return
 	}
 	st.fail(a.ID, f.Category, message, RecoveryOptions(f.Category, RoleArbiter))
@@ -106,8 +106,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 }
 
 // ended handles the end of an agent's process.
-func (st *step) ended(id string, d bridge.Done) {
-	a := st.Edit(id)
+func (st *step) ended(a *Agent, d bridge.Done) {
 	if why := OtherSession(a, d.SessionID); why != "" {
 		st.disown(a, why) // it has ended all the same: the pipe is its
 	}
@@ -135,22 +134,21 @@ func (st *step) ended(id string, d bridge.Done) {
 	if !asked {
 		reason = string(class)
 	}
-	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
-	st.Permission.TurnOver(&st.out, id)
+	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: reason})
+	st.Permission.TurnOver(&st.out, a.ID)
 	if asked {
-		st.dropMail(id)
+		st.dropMail(a.ID)
 		return
 	}
 	if class == runconfig.RestartCrash {
 		st.Lifecycle.Crashes++
 	}
-	st.lost(id, class, cause)
+	st.lost(a, class, cause)
 }
 
 // reconcile settles what an earlier process left open, using the history of its session: no message is lost,
 // and none is delivered twice.
-func (st *step) reconcile(id string, r bridge.SpawnResult) {
-	a := st.Edit(id)
+func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 	turn, spoken, lost, returned := a.Turn, a.HasHistory, a.NewSession || a.HasHistory && !r.Resumed, a.ReturnNotice
 	a.Turn, a.NewSession = nil, false
 	history := r.Deliveries
@@ -167,37 +165,37 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		st.requeue(wire)
 	}
 	if lost && spoken {
-		st.recall(id)
+		st.recall(a)
 	}
 	back := returned != ""
-	st.Edit(id).ReturnNotice = returned // it still has to be sent
+	a.ReturnNotice = returned // it still has to be sent
 	switch {
 	case left.Ruled != nil:
-		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
-		st.routeVerdict(id, bridge.Turn{Verdict: left.Ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: left.Over})
+		st.emit(a.ID, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
+		st.routeVerdict(a, bridge.Turn{Verdict: left.Ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: left.Over})
 		if left.End == TurnFinished {
 			break
 		}
 		// Another message reached the agent after that verdict, and began another turn.
 		fallthrough
 	case left.End == LifecycleTurnCutOff || left.End == TurnUnanswered && left.Ruled != nil:
-		st.Edit(id).InterruptedTurn = left.Over
+		a.InterruptedTurn = left.Over
 		if back {
-			st.notify(id, KindRetry, TakeoverTurnCutOff)
+			st.notify(a.ID, KindRetry, TakeoverTurnCutOff)
 			break
 		}
-		st.notify(id, KindRetry, "Your process ended in the middle of your last turn, and was started "+
+		st.notify(a.ID, KindRetry, "Your process ended in the middle of your last turn, and was started "+
 			"again. What you were doing last may or may not have happened: look before you do it again. "+
 			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
 	case left.End == TurnUnanswered && back:
-		st.notify(id, KindRetry, TakeoverTurnCutOff)
+		st.notify(a.ID, KindRetry, TakeoverTurnCutOff)
 	case left.End == TurnUnanswered:
-		st.notify(id, KindRetry, "Your process ended before you could answer the last message. It "+
+		st.notify(a.ID, KindRetry, "Your process ended before you could answer the last message. It "+
 			"stands in your history: take it up now.")
-	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
-		st.notify(id, KindRetry, brokenWay)
-	case back && st.Edit(id).Works() && !st.pendingFor(id):
-		st.notify(id, KindRetry, "Look what was said and changed while the human had your session, and "+
+	case a.Troubles > 0 && !st.pendingFor(a.ID):
+		st.notify(a.ID, KindRetry, brokenWay)
+	case back && a.Works() && !st.pendingFor(a.ID):
+		st.notify(a.ID, KindRetry, "Look what was said and changed while the human had your session, and "+
 			"go on with your work.")
 	}
 }

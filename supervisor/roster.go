@@ -101,7 +101,8 @@ func (r *Roster) Last() (Agent, bool) {
 	return Agent{}, false
 }
 
-// Edit returns a writable agent, or nil.
+// Edit returns a writable agent, or nil. Within a step it copies the agent once: the pointer stays valid until the
+// roster is frozen, and every later call returns the same one.
 func (r *Roster) Edit(id string) *Agent {
 	i := slices.IndexFunc(r.Agents, func(a *Agent) bool { return a.ID == id })
 	if i < 0 {

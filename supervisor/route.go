@@ -132,34 +132,32 @@ func (st *step) address(from, to, text string, retry bool) {
 		kind = KindAnswer
 	}
 	a.Standing = AgentWorking
-	st.Task.BeginWork(st.Edit(to), st.at)
+	st.Task.BeginWork(a, st.at)
 	st.exchange()
 	st.post(Mail{From: from, To: to, Kind: kind, Text: text})
 }
 
 // routeOrchestrator handles an Orchestrator's verdict.
-func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
-	a := st.Edit(id)
+func (st *step) routeOrchestrator(a *Agent, v verdict.Orchestrator) {
 	a.Standing = AgentWaiting
 	if st.Task.Phase == machine.Idle || st.Task.Phase == machine.Selecting || st.Task.Phase == machine.Evaluating {
 		st.executing() // it had been done, and was asked for its status
 	}
 	if v.Kind != verdict.KindQuestion {
-		st.releasePredecessor(id)
-		a = st.Edit(id)
+		st.releasePredecessor(a)
 	}
-	if st.askForHandOff(id, v) {
+	if st.askForHandOff(a, v) {
 		return
 	}
 	if v.Kind != verdict.KindQuestion && v.Kind != verdict.KindIntroduction {
 		a.UnansweredQuestions = 0
 	}
 	if !v.ExpectsResponse {
-		st.log(id, v.Kind, v.Message)
+		st.log(a.ID, v.Kind, v.Message)
 		a.Standing = AgentWorking
 		st.exchange()
-		if !st.pendingFor(id) {
-			st.notify(id, KindContinue, "Your report is in the work log. Continue.")
+		if !st.pendingFor(a.ID) {
+			st.notify(a.ID, KindContinue, "Your report is in the work log. Continue.")
 		}
 		return
 	}
@@ -168,15 +166,14 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	switch v.Kind {
 	case verdict.KindDone:
 		a.Standing = AgentFinished
-		st.fire(machine.AgentComplete, occasion{agent: id, output: v.Message})
+		st.fire(machine.AgentComplete, occasion{agent: a.ID, output: v.Message})
 	case verdict.KindHandoff:
 		a.Standing = HandedOff
-		st.fire(machine.AgentComplete, occasion{agent: id, output: v.Message})
+		st.fire(machine.AgentComplete, occasion{agent: a.ID, output: v.Message})
 	case verdict.KindQuestion:
-		stumble = st.stumbled(id, v.Message)
+		stumble = st.stumbled(a, v.Message)
 	}
-	a = st.Edit(id)
-	if st.pendingFor(id) {
+	if st.pendingFor(a.ID) {
 		a.Standing = AgentWorking // it got another message meanwhile, and reads that first
 	}
 	switch v.Kind {
@@ -188,6 +185,6 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 			Document: v.Handoff})
 	default:
 		st.exchange()
-		st.post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
+		st.post(Mail{From: a.ID, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
 	}
 }

@@ -50,10 +50,10 @@ func (st *step) word(c contract.Say) {
 	case to != contract.Arbiter:
 		m.Kind = KindInstruction
 		st.Question.Recovery.Overcome(&st.Roster, to)
-		e := st.Edit(to)
-		e.Standing = AgentWorking
+		worker := st.Edit(to)
+		worker.Standing = AgentWorking
 		st.executing()
-		st.Task.BeginWork(st.Edit(to), st.at)
+		st.Task.BeginWork(worker, st.at)
 	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers a question about what the human wants
 		m.Kind = KindTask
 		st.Task.Text, st.Task.Images, st.Question.Open = c.Text, c.Kept, nil

@@ -24,14 +24,14 @@ func (st *step) spawnOrchestrator(in SpawningRequest) string {
 		st.fire(machine.StartTask, occasion{})
 		st.Rulings.ArbiterRequest = kept
 	}
-	id := st.spawn(plan)
+	a := st.spawn(plan)
 	on := machine.AgentSelected
 	if in.By == contract.Human {
 		on = machine.ForceAgent
 	}
-	st.fire(on, occasion{agent: id, mode: in.Mode})
-	st.Task.BeginWork(st.Edit(id), st.at)
-	st.limitWork(id)
+	st.fire(on, occasion{agent: a.ID, mode: in.Mode})
+	st.Task.BeginWork(a, st.at)
+	st.limitWork(a)
 	st.forgetEnded()
 	return ""
 }

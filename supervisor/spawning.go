@@ -81,10 +81,10 @@ func (s *State) predecessor(id string) (old Agent, problem string) {
 	return old, ""
 }
 
-// spawn starts an Orchestrator, and posts its brief with the document of its predecessor. It returns its id.
-func (st *step) spawn(p SpawningPlan) string {
+// spawn starts an Orchestrator, and posts its brief with the document of its predecessor. It returns it.
+func (st *step) spawn(p SpawningPlan) *Agent {
 	st.Spawned++
-	a := Agent{
+	a := &Agent{
 		AgentIdentity: AgentIdentity{
 			AgentRef: bridge.AgentRef{ID: OrchestratorID(st.Spawned), Generation: 1},
 			Role:     RoleOrchestrator, Name: OrchestratorName(st.Spawned), Mode: p.Mode,
@@ -117,7 +117,7 @@ func (st *step) spawn(p SpawningPlan) string {
 	}
 	st.post(Mail{From: p.By, To: a.ID, Kind: KindBrief,
 		Text: text + movedText(&p.old, p.Host) + warnOfOthers, Attached: attached, Images: images})
-	return a.ID
+	return a
 }
 
 // forgetEnded drops the records of Orchestrators that ended long before the last ones, and finally the Orchestrators

@@ -59,13 +59,13 @@ func TestSpawn(t *testing.T) {
 	if problem != "" {
 		t.Fatal(problem)
 	}
-	id := c.spawn(plan)
-	a, ok := c.Agent(id)
-	if !ok || id != "orch-2" || a.Predecessor != "orch-1" || a.Status != AgentStarting {
-		t.Errorf("summoned %s: %+v", id, a)
+	a := c.spawn(plan)
+	_, ok := c.Agent(a.ID)
+	if !ok || a.ID != "orch-2" || a.Predecessor != "orch-1" || a.Status != AgentStarting {
+		t.Errorf("summoned %s: %+v", a.ID, a)
 	}
 	mail := c.Conversation.Mail
-	if len(mail) != 1 || mail[0].To != id || mail[0].Kind != KindBrief || len(mail[0].Attached) == 0 {
+	if len(mail) != 1 || mail[0].To != a.ID || mail[0].Kind != KindBrief || len(mail[0].Attached) == 0 {
 		t.Errorf("it gets %+v", mail)
 	}
 	if len(c.Handoff.SuccessorQueue) != 0 {

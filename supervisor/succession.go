@@ -24,8 +24,7 @@ const compactionPatience = 5 * time.Minute
 
 // measured records a reading of an agent's context. Each level is reported once, and again only after a
 // compaction has brought the context below the first level.
-func (st *step) measured(id string, reading bridge.Context) {
-	a := st.Edit(id)
+func (st *step) measured(a *Agent, reading bridge.Context) {
 	a.Context = reading
 	level := ContextLevel(reading, st.Options.ContextWarn, st.Options.ContextCritical)
 	if level == a.WarnedLevel || level == AgentLevelWarn && a.WarnedLevel == LevelCritical {
@@ -33,13 +32,12 @@ func (st *step) measured(id string, reading bridge.Context) {
 	}
 	a.WarnedLevel = level
 	if level != "" {
-		st.emit(id, contract.ContextWarning{Pct: reading.Pct, Level: level})
+		st.emit(a.ID, contract.ContextWarning{Pct: reading.Pct, Level: level})
 	}
 }
 
 // compacted handles a compaction that happened, or that was prevented at the last moment.
-func (st *step) compacted(id string, b bridge.Compact) {
-	a := st.Edit(id)
+func (st *step) compacted(a *Agent, b bridge.Compact) {
 	if b.Blocked {
 		if a.CompactionBlocked {
 			return
@@ -66,7 +64,7 @@ func (st *step) compacted(id string, b bridge.Compact) {
 // used only for that.
 func (st *step) interruptBlocked(a *Agent) {
 	if a.CompactionBlocked && a.Status == AgentBusy {
-		st.Edit(a.ID).Interrupting = true
+		a.Interrupting = true
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 }

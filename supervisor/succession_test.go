@@ -14,12 +14,12 @@ import (
 // TestMeasured: each level is reported once, until a compaction.
 func TestMeasured(t *testing.T) {
 	c := readyRun(runconfig.Options{ContextWarn: 70, ContextCritical: 85})
-	id := addOrchestrator(c).ID
+	a := addOrchestrator(c)
 	for _, pct := range []float64{50, 71, 72, 86, 75} {
-		c.measured(id, bridge.Context{Pct: pct, Window: 1000})
+		c.measured(a, bridge.Context{Pct: pct, Window: 1000})
 	}
-	c.compacted(id, bridge.Compact{Trigger: "auto"})
-	c.measured(id, bridge.Context{Pct: 71, Window: 1000})
+	c.compacted(a, bridge.Compact{Trigger: "auto"})
+	c.measured(a, bridge.Context{Pct: 71, Window: 1000})
 	var levels []string
 	for _, w := range emitted[contract.ContextWarning](c) {
 		levels = append(levels, w.Level)
@@ -37,9 +37,9 @@ func TestInterrupt(t *testing.T) {
 	if n := len(did[effect.Interrupt](c)); n != 0 {
 		t.Errorf("%d turns were stopped without a reason", n)
 	}
-	c.compacted(a.ID, bridge.Compact{Blocked: true})
-	c.interruptBlocked(c.Edit(a.ID))
-	if n := len(did[effect.Interrupt](c)); n != 1 || !c.Edit(a.ID).Interrupting {
+	c.compacted(a, bridge.Compact{Blocked: true})
+	c.interruptBlocked(a)
+	if n := len(did[effect.Interrupt](c)); n != 1 || !a.Interrupting {
 		t.Errorf("%d turns were stopped", n)
 	}
 }
@@ -53,7 +53,6 @@ func TestRenew(t *testing.T) {
 	a.Corrections, a.HasHistory = 2, true
 	c.renew(Handover{Agent: a.AgentRef, Kind: HandoffKindRenewal, Document: &verdict.Document{}},
 		"the parser is half done")
-	a = c.Edit(contract.Arbiter)
 	if !a.NewSession || a.HasHistory || a.Corrections != 0 || a.Status != AgentRestarting ||
 		a.RestartClass != ClassRenewal || len(did[effect.Kill](c)) != 1 {
 		t.Errorf("the Arbiter is %+v", a)

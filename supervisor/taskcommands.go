@@ -21,7 +21,7 @@ func (st *step) retry(ref string, a Agent) bool {
 	switch {
 	case a.Status == AgentParked:
 		st.out.Accept(ref, "started again: "+a.ID)
-		st.unpark(a.ID)
+		st.unpark(st.Edit(a.ID))
 		return true
 	case a.ID == "" || !a.Alive():
 		st.out.Reject(ref, "there is no living Orchestrator to try again: summon one with force_agent, or send a message")

@@ -13,8 +13,7 @@ import (
 )
 
 // turnEnded handles the end of an agent's turn: the costs, the limits, and then the outcome of the turn.
-func (st *step) turnEnded(id string, t bridge.Turn) {
-	a := st.Edit(id)
+func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 	st.chargeTurn(a, t)
 	Worked(a, t)
 	switch {
@@ -22,24 +21,23 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		return // the process is gone; its `done` follows, and its transcript reports what it had seen
 	case t.Outcome == bridge.TurnFailed && t.Category == bridge.CatProtocol:
 		// The CLI did not report how the turn ended. The transcript contains it, and the next process reads it.
-		st.relaunch(id, runconfig.RestartCrash, t.Error)
+		st.relaunch(a.ID, runconfig.RestartCrash, t.Error)
 		return
 	case a.Status == AgentRestarting && t.Outcome != bridge.TurnDone:
 		return // we ended the turn; the next process learns from its history what the agent had seen
 	}
 	if ModelAnswered(t) {
-		st.Conversation.ForgetRefused(id)
+		st.Conversation.ForgetRefused(a.ID)
 	}
 	for _, m := range t.MessageIDs {
 		if slices.Contains(t.Unread, m) {
-			st.requeueUnread(id, m)
+			st.requeueUnread(a.ID, m)
 			continue
 		}
 		st.delivered(m)
 		read, ok := st.Conversation.InTurnAs(m)
 		if ok && Unreadable(a, t, read) {
 			st.setAside(read)
-			a = st.Edit(id)
 			continue
 		}
 		st.interjected = st.interjected || ok && read.Kind == KindInterjection
@@ -53,7 +51,6 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		}
 		st.Conversation.EndTurn(m)
 	}
-	a = st.Edit(id)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
 	stopped := a.Stopped
 	a.CurrentTool, a.ToolCall, a.InterruptedTurn, a.Interrupting, a.Stopped = "", nil, nil, false, false
@@ -64,30 +61,29 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		a.Status, a.Since = AgentReady, st.at
 	}
 	st.awaitNextTurn(a)
-	st.Permission.TurnOver(&st.out, id)
-	st.reportCostLevels(id)
+	st.Permission.TurnOver(&st.out, a.ID)
+	st.reportCostLevels(a)
 	if !a.Alive() {
 		return // it is being released; nothing reads its last message
 	}
 	switch t.Outcome {
 	case bridge.TurnDone:
 		a.Troubles, a.APIFailures = 0, 0
-		st.countTurn(id)
-		st.routeVerdict(id, t)
+		st.countTurn(a)
+		st.routeVerdict(a, t)
 	case bridge.TurnInterrupted:
 		if stopped {
-			st.resumeStopped(id)
+			st.resumeStopped(a.ID)
 			return
 		}
-		st.interrupted(id)
+		st.interrupted(a)
 	case bridge.TurnFailed:
-		st.turnFailed(id, t)
+		st.turnFailed(a, t)
 	}
 }
 
 // routeVerdict routes the verdict that a turn ended with, or asks for it again.
-func (st *step) routeVerdict(id string, t bridge.Turn) {
-	a := st.Edit(id)
+func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 	if a.Role == RoleArbiter {
 		v, err := verdict.ParseArbiter(t.Verdict)
 		if t.Oversize > 0 {
@@ -100,7 +96,7 @@ func (st *step) routeVerdict(id string, t bridge.Turn) {
 			err = st.checkRuling(v)
 		}
 		if err != nil {
-			st.correct(id, err, t)
+			st.correct(a, err, t)
 			return
 		}
 		a.Corrections, a.Fallbacks, st.Renewal.GeneratedInRow = 0, 0, 0
@@ -118,11 +114,11 @@ func (st *step) routeVerdict(id string, t bridge.Turn) {
 		err = MayRule(a, OfWord, v.Kind)
 	}
 	if err != nil {
-		st.correct(id, err, t)
+		st.correct(a, err, t)
 		return
 	}
 	a.Corrections, a.Fallbacks = 0, 0
-	st.routeOrchestrator(id, v)
+	st.routeOrchestrator(a, v)
 }
 
 // oversizeVerdict is the correction for an agent whose verdict was too large to be passed on.
@@ -133,15 +129,14 @@ func oversizeVerdict(size int) error {
 }
 
 // correct asks for the verdict again, twice at most; then the fallback decides.
-func (st *step) correct(id string, err error, t bridge.Turn) {
-	if st.pendingFor(id) {
+func (st *step) correct(a *Agent, err error, t bridge.Turn) {
+	if st.pendingFor(a.ID) {
 		return // a newer message waits for this agent; its verdict will follow that
 	}
-	a := st.Edit(id)
 	a.Corrections++
 	if a.Corrections > maxCorrections {
 		a.Corrections = 0
-		st.fallback(id, err, t)
+		st.fallback(a, err, t)
 		return
 	}
 	text := err.Error()
@@ -149,20 +144,19 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	if errors.As(err, &p) {
 		text = p.Text
 	}
-	st.notify(id, KindCorrection, text)
+	st.notify(a.ID, KindCorrection, text)
 }
 
 // interrupted handles a turn that was stopped before its verdict. The sender of the stop has usually left a
 // message, which pump sends now; without one the dialogue must not stall silently.
-func (st *step) interrupted(id string) {
-	if st.pendingFor(id) {
+func (st *step) interrupted(a *Agent) {
+	if st.pendingFor(a.ID) {
 		return
 	}
-	a := st.Edit(id)
 	switch {
 	case a.Role == RoleArbiter && st.Renewal.Stage == RenewalAsked:
 		st.Renewal.Stage = RenewalNone
-		if !a.ContextLow() && st.Question.Open == nil && !st.pendingFor(id) {
+		if !a.ContextLow() && st.Question.Open == nil && !st.pendingFor(a.ID) {
 			st.ask("The Arbiter was interrupted. Tell it how to go on, or end the run.")
 		}
 		return // if necessary, it is asked again at once
@@ -170,49 +164,49 @@ func (st *step) interrupted(id string) {
 		st.ask("The Arbiter was interrupted. Tell it how to go on, or end the run.")
 		return
 	case a.CompactionBlocked:
-		st.notify(id, KindRelief, "You were stopped, because your context is full and you went on. Hand "+
+		st.notify(a.ID, KindRelief, "You were stopped, because your context is full and you went on. Hand "+
 			"off now.")
 		return
 	case a.ReachedLimit != "" && a.Standing == AgentWorking:
-		st.notify(id, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
+		st.notify(a.ID, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
 		return
 	}
 	a.Standing = AgentWaiting
 	st.notify(contract.Arbiter, KindNotice,
-		a.Name+" ("+id+") was interrupted and waits for your word.")
+		a.Name+" ("+a.ID+") was interrupted and waits for your word.")
 }
 
 // turnFailed handles API errors and refusals.
-func (st *step) turnFailed(id string, t bridge.Turn) {
+func (st *step) turnFailed(a *Agent, t bridge.Turn) {
 	switch t.Category {
 	case bridge.CatVerdict:
-		st.correct(id, &verdict.Problem{Text: "Your verdict did not match its schema. Call StructuredOutput once " +
+		st.correct(a, &verdict.Problem{Text: "Your verdict did not match its schema. Call StructuredOutput once " +
 			"more, with every required field."}, t)
 	case bridge.CatBudget:
-		st.overspent(id, t)
+		st.overspent(a, t)
 	case bridge.CatUsageLimit:
-		st.limited(id, t)
+		st.limited(a, t)
 	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout:
-		st.apiFailed(id, t)
+		st.apiFailed(a, t)
 	case bridge.CatPromptTooLong, bridge.CatCompaction:
-		st.exhausted(id, t)
+		st.exhausted(a, t)
 	case bridge.CatResume:
 		// The API refuses the session's history, and will refuse it each time.
-		st.relaunch(id, runconfig.InvalidResume, t.Error)
+		st.relaunch(a.ID, runconfig.InvalidResume, t.Error)
 	default:
-		st.broken(id, t.Category, t.Error)
+		st.broken(a, t.Category, t.Error)
 	}
 }
 
 // overspent handles a process that its CLI has stopped at the cost limit it was started with. The process
 // answers nothing more, so another one replaces it.
-func (st *step) overspent(id string, t bridge.Turn) {
+func (st *step) overspent(a *Agent, t bridge.Turn) {
 	if st.Options.MaxCostUSD <= 0 {
-		st.broken(id, t.Category, t.Error) // not a limit that the options set
+		st.broken(a, t.Category, t.Error) // not a limit that the options set
 		return
 	}
-	st.relaunch(id, runconfig.RestartResource, "the limit of costs that its process was started with is spent")
-	st.notify(id, KindRetry, brokenWay)
+	st.relaunch(a.ID, runconfig.RestartResource, "the limit of costs that its process was started with is spent")
+	st.notify(a.ID, KindRetry, brokenWay)
 }
 
 // retryNow continues a turn that an API error cut off. The message is in the session's history already, so the
