@@ -124,8 +124,8 @@ func (s *State) reminder(a *Agent) string {
 	m := decider.ReminderPrompt{
 		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == RoleArbiter,
 		Plan:  words.Head(PlanText(s.Task.Plan), reminderPlan),
-		Brief: words.Head(cmp.Or(a.Brief, "(nothing)"), reminderBrief),
-		Task:  words.Head(cmp.Or(s.Task.Text, "(nothing)"), reminderBrief), Roll: words.Head(s.LivingText(), 500),
+		Brief: words.Head(cmp.Or(a.Brief, noText), reminderBrief),
+		Task:  words.Head(cmp.Or(s.Task.Text, noText), reminderBrief), Roll: words.Head(s.LivingText(), 500),
 	}
 	return m.Text()
 }

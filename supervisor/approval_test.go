@@ -12,50 +12,50 @@ import (
 
 // askedPermission is a run whose Orchestrator requests permission to run a command.
 func askedPermission(change func(*step)) *step {
-	c := readyRun(runconfig.Options{})
-	a := addOrchestrator(c)
-	c.channel, c.HumanPresent = input.ChannelStdin, true
+	st := readyRun(runconfig.Options{})
+	a := addOrchestrator(st)
+	st.channel, st.HumanPresent = input.ChannelStdin, true
 	if change != nil {
-		change(c)
+		change(st)
 	}
-	c.permissionAsked(input.PermissionAsked{Behavior: bridge.Ask, Action: "0123456789abcdef", Params: bridge.PermissionParams{
+	st.permissionAsked(input.PermissionAsked{Behavior: bridge.Ask, Action: "0123456789abcdef", Params: bridge.PermissionParams{
 		AgentRef: a.AgentRef, Request: "q1", Tool: "Bash", Input: []byte(`{"command":"git push"}`)}})
-	return c
+	return st
 }
 
 // TestAsked: the human is asked, unless everything is halted or the agent is ending.
 func TestAsked(t *testing.T) {
-	if c := askedPermission(nil); len(c.Permission.Open) != 1 {
-		t.Errorf("nobody is asked: %+v", c.Permission)
+	if st := askedPermission(nil); len(st.Permission.Open) != 1 {
+		t.Errorf("nobody is asked: %+v", st.Permission)
 	}
 	for name, change := range map[string]func(*step){
-		"halted": func(c *step) { c.Halted = true },
-		"ending": func(c *step) { c.release("orch-1", "enough", false) },
+		"halted": func(st *step) { st.Halted = true },
+		"ending": func(st *step) { st.release("orch-1", "enough", false) },
 	} {
-		if c := askedPermission(change); len(c.Permission.Open) != 0 {
-			t.Errorf("%s: the human is asked %+v", name, c.Permission.Open)
+		if st := askedPermission(change); len(st.Permission.Open) != 0 {
+			t.Errorf("%s: the human is asked %+v", name, st.Permission.Open)
 		}
 	}
 }
 
 // TestAnswer: a denial with a rule applies from then on, and only the human's own channels can answer.
 func TestAnswer(t *testing.T) {
-	c := askedPermission(nil)
-	no := contract.Permit{Request: c.Permission.Open[0].ID, Behavior: bridge.Deny, Rule: "Bash(git push)",
+	st := askedPermission(nil)
+	no := contract.Permit{Request: st.Permission.Open[0].ID, Behavior: bridge.Deny, Rule: "Bash(git push)",
 		Scope: contract.ScopeRun}
-	c.channel = "elsewhere"
-	c.answerPermission("r1", no)
-	if len(c.Permission.Open) != 1 || len(emitted[contract.Rejected](c)) != 1 {
+	st.channel = "elsewhere"
+	st.answerPermission("r1", no)
+	if len(st.Permission.Open) != 1 || len(emitted[contract.Rejected](st)) != 1 {
 		t.Error("an answer by another channel is taken")
 	}
-	c.channel = input.ChannelStdin
-	answer := c.ExactInput(input.Command{Command: contract.Command{Body: no}})
+	st.channel = input.ChannelStdin
+	answer := st.ExactInput(input.Command{Command: contract.Command{Body: no}})
 	exact := answer.(input.Command).Command.Body.(contract.Permit)
 	if exact.Action == "" {
 		t.Error("the answer does not name the action that it is about")
 	}
-	c.answerPermission("r2", exact)
-	if len(c.Permission.Open) != 0 || !slices.Contains(c.Options.Deny, no.Rule) {
-		t.Errorf("open are %+v, denied is %v", c.Permission.Open, c.Options.Deny)
+	st.answerPermission("r2", exact)
+	if len(st.Permission.Open) != 0 || !slices.Contains(st.Options.Deny, no.Rule) {
+		t.Errorf("open are %+v, denied is %v", st.Permission.Open, st.Options.Deny)
 	}
 }

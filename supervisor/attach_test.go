@@ -14,31 +14,31 @@ import (
 
 // workingAttach is a run with an Orchestrator that has answered.
 func workingAttach() (*step, *Agent) {
-	c := readyRun(runconfig.Options{})
-	a := addOrchestrator(c)
+	st := readyRun(runconfig.Options{})
+	a := addOrchestrator(st)
 	a.HasHistory, a.SessionID = true, "s"
-	return c, a
+	return st, a
 }
 
 // handed is such a run in which the human has the Orchestrator's session in a terminal.
 func handed(t *testing.T) (*step, *Agent) {
 	t.Helper()
-	c, a := workingAttach()
-	c.attach("r", a.ID)
-	c.stoppedForTakeover(a)
-	c.takeoverInspected(input.Inspected{Serial: a.Takeover.Serial,
+	st, a := workingAttach()
+	st.attach("r", a.ID)
+	st.stoppedForTakeover(a)
+	st.takeoverInspected(input.Inspected{Serial: a.Takeover.Serial,
 		Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 7}}})
-	c.terminalOpened(input.PTYOpened{Agent: a.AgentRef})
+	st.terminalOpened(input.PTYOpened{Agent: a.AgentRef})
 	if a.Status != InHand || a.Takeover.Stage != TakeoverOpen {
 		t.Fatalf("it is %s: %+v", a.Status, a.Takeover)
 	}
-	return c, a
+	return st, a
 }
 
 // states are those of the takeover events so far.
-func states(c *step) string {
+func states(st *step) string {
 	var list []string
-	for _, e := range emitted[contract.Takeover](c) {
+	for _, e := range emitted[contract.Takeover](st) {
 		list = append(list, e.State)
 	}
 	return strings.Join(list, " ")
@@ -47,22 +47,22 @@ func states(c *step) string {
 // TestHandedAndBack: a session goes to the human and comes back, and the agent's process is started again on
 // it.
 func TestHandedAndBack(t *testing.T) {
-	c, a := handed(t)
-	if ptys := did[effect.OpenPTY](c); len(ptys) != 1 || ptys[0].Params.AgentRef != a.AgentRef {
+	st, a := handed(t)
+	if ptys := did[effect.OpenPTY](st); len(ptys) != 1 || ptys[0].Params.AgentRef != a.AgentRef {
 		t.Errorf("opened %+v", ptys)
 	}
-	c.detach("r", a.ID)
-	if closed := did[effect.ClosePTY](c); len(closed) != 1 {
+	st.detach("r", a.ID)
+	if closed := did[effect.ClosePTY](st); len(closed) != 1 {
 		t.Errorf("closed %+v", closed)
 	}
-	c.terminalEnded(a, bridge.Exit{})
-	c.takeoverInspected(input.Inspected{Serial: a.Takeover.Serial, Result: bridge.InspectResult{
+	st.terminalEnded(a, bridge.Exit{})
+	st.takeoverInspected(input.Inspected{Serial: a.Takeover.Serial, Result: bridge.InspectResult{
 		Changes: &bridge.Changes{Words: 1, Typed: []string{"use the other loom"}}}})
 	if a.Takeover != nil || a.Status != AgentStarting || !strings.Contains(a.ReturnNotice, "1 message") {
 		t.Errorf("it is %s: %+v, told %q", a.Status, a.Takeover, a.ReturnNotice)
 	}
-	if got := states(c); got != "began open ended" || c.Lifecycle.ReturnedAgent != a.ID {
-		t.Errorf("states %q, returned %q", got, c.Lifecycle.ReturnedAgent)
+	if got := states(st); got != "began open ended" || st.Lifecycle.ReturnedAgent != a.ID {
+		t.Errorf("states %q, returned %q", got, st.Lifecycle.ReturnedAgent)
 	}
 }
 
@@ -72,16 +72,16 @@ func TestRefusals(t *testing.T) {
 		"no living agent":      func(_ *step, a *Agent) { a.Status = AgentEnded },
 		"taken over already":   func(_ *step, a *Agent) { a.SetTakeover(BeginTakeover(time.Time{}, "stdin")) },
 		"is parked":            func(_ *step, a *Agent) { a.Status = AgentParked },
-		"everything is halted": func(c *step, _ *Agent) { c.Halted = true },
-		"there is no bridge":   func(c *step, a *Agent) { c.Lifecycle.Lost(&c.out, a.Host, "", time.Time{}) },
+		"everything is halted": func(st *step, _ *Agent) { st.Halted = true },
+		"there is no bridge":   func(st *step, a *Agent) { st.Lifecycle.Lost(&st.out, a.Host, "", time.Time{}) },
 		"try again when":       func(_ *step, a *Agent) { a.Status = AgentStarting },
 		"has said nothing":     func(_ *step, a *Agent) { a.HasHistory = false },
 	} {
-		c, a := workingAttach()
-		change(c, a)
+		st, a := workingAttach()
+		change(st, a)
 		before := *a
-		c.attach("r", a.ID)
-		rejected := emitted[contract.Rejected](c)
+		st.attach("r", a.ID)
+		rejected := emitted[contract.Rejected](st)
 		if len(rejected) != 1 || !strings.Contains(rejected[0].Message, want) {
 			t.Errorf("want %q: %+v", want, rejected)
 		}
@@ -93,15 +93,15 @@ func TestRefusals(t *testing.T) {
 
 // TestALostTerminal: what was done in a terminal that was lost with its bridge is read with the next bridge.
 func TestALostTerminal(t *testing.T) {
-	c, a := handed(t)
-	c.loseTerminals("elsewhere")
+	st, a := handed(t)
+	st.loseTerminals("elsewhere")
 	if a.Takeover.Stage != TakeoverOpen {
 		t.Errorf("with the bridge of another host: %s", a.Takeover.Stage)
 	}
-	c.loseTerminals(LifecycleHere)
-	surveys := len(did[effect.Inspect](c))
-	c.rereadTakeovers(func(*Agent) bool { return true }, "the bridge was lost")
-	if n := len(did[effect.Inspect](c)); n != surveys+1 || a.Takeover.Stage != TakeoverReading ||
+	st.loseTerminals(LifecycleHere)
+	surveys := len(did[effect.Inspect](st))
+	st.rereadTakeovers(func(*Agent) bool { return true }, "the bridge was lost")
+	if n := len(did[effect.Inspect](st)); n != surveys+1 || a.Takeover.Stage != TakeoverReading ||
 		a.Takeover.Why != BridgeLost {
 		t.Errorf("%d surveys more, %+v", n-surveys, a.Takeover)
 	}
@@ -109,11 +109,11 @@ func TestALostTerminal(t *testing.T) {
 
 // TestAttachHalt: a halt ends a terminal at once.
 func TestAttachHalt(t *testing.T) {
-	c, a := handed(t)
-	if n := c.haltTakeover(a); n != 1 {
+	st, a := handed(t)
+	if n := st.haltTakeover(a); n != 1 {
 		t.Errorf("ended %d processes", n)
 	}
-	kills := did[effect.Kill](c)
+	kills := did[effect.Kill](st)
 	if last := kills[len(kills)-1]; !last.Now || last.Agent != a.AgentRef || a.Takeover.Why != TakeoverHalted {
 		t.Errorf("killed %+v, %+v", kills, a.Takeover)
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // sends are the messages that were written, by their wire IDs.
-func sends(c *step) (wires []string) {
-	for _, s := range did[effect.Send](c) {
+func sends(st *step) (wires []string) {
+	for _, s := range did[effect.Send](st) {
 		wires = append(wires, s.Params.MessageID)
 	}
 	return wires
@@ -19,44 +19,44 @@ func sends(c *step) (wires []string) {
 
 // TestClosed: a run that is ending queues no message.
 func TestClosed(t *testing.T) {
-	c := readyRun(runconfig.Options{})
-	c.Ending = &Ending{}
-	c.notify(contract.Arbiter, KindNotice, "too late")
-	if len(c.Conversation.Mail) != 0 || len(c.out.Effects()) != 0 {
-		t.Errorf("queued %v, did %v", c.Conversation.Mail, c.out.Effects())
+	st := readyRun(runconfig.Options{})
+	st.Ending = &Ending{}
+	st.notify(contract.Arbiter, KindNotice, "too late")
+	if len(st.Conversation.Mail) != 0 || len(st.out.Effects()) != 0 {
+		t.Errorf("queued %v, did %v", st.Conversation.Mail, st.out.Effects())
 	}
 }
 
 // TestProofOverdue: a message without proof is written once more under its ID, and then its agent is restarted.
 func TestProofOverdue(t *testing.T) {
-	c := readyRun(runconfig.Options{})
-	c.notify(contract.Arbiter, KindNotice, "a word")
-	c.send(0, false)
-	wire := c.Conversation.Mail[0].Wire
-	a := c.Edit(contract.Arbiter)
-	if c.proofOverdue(wire); a.Status == AgentRestarting {
+	st := readyRun(runconfig.Options{})
+	st.notify(contract.Arbiter, KindNotice, "a word")
+	st.send(0, false)
+	wire := st.Conversation.Mail[0].Wire
+	a := st.Edit(contract.Arbiter)
+	if st.proofOverdue(wire); a.Status == AgentRestarting {
 		t.Errorf("%s is started again: %s", a.ID, a.RestartCause)
 	}
-	if w := sends(c); len(w) != 2 || w[0] != wire || w[1] != wire {
+	if w := sends(st); len(w) != 2 || w[0] != wire || w[1] != wire {
 		t.Errorf("written as %v, want %s twice", w, wire)
 	}
-	if c.proofOverdue(wire); a.Status != AgentRestarting || a.RestartCause == "" {
+	if st.proofOverdue(wire); a.Status != AgentRestarting || a.RestartCause == "" {
 		t.Errorf("after that it is %s: %q", a.Status, a.RestartCause)
 	}
 }
 
 // TestDelivered: a message with proof leaves the queue, and its timer is stopped.
 func TestDelivered(t *testing.T) {
-	c := readyRun(runconfig.Options{})
-	c.notify(contract.Arbiter, KindNotice, "a word")
-	c.send(0, false)
-	wire := c.Conversation.Mail[0].Wire
-	c.delivered(wire)
-	if len(c.Conversation.Mail) != 0 {
-		t.Errorf("still queued: %v", c.Conversation.Mail)
+	st := readyRun(runconfig.Options{})
+	st.notify(contract.Arbiter, KindNotice, "a word")
+	st.send(0, false)
+	wire := st.Conversation.Mail[0].Wire
+	st.delivered(wire)
+	if len(st.Conversation.Mail) != 0 {
+		t.Errorf("still queued: %v", st.Conversation.Mail)
 	}
 	var stopped, told bool
-	for _, e := range c.out.Effects() {
+	for _, e := range st.out.Effects() {
 		switch e := e.(type) {
 		case effect.SetTimer:
 			stopped = stopped || e.Key == DeliveryTimerKey(wire) && e.After == 0
@@ -73,12 +73,12 @@ func TestDelivered(t *testing.T) {
 // TestSendFailed: a message that could not be written is queued again, and after a few times its agent is
 // restarted.
 func TestSendFailed(t *testing.T) {
-	c := readyRun(runconfig.Options{})
-	c.notify(contract.Arbiter, KindNotice, "a word")
-	a := c.Edit(contract.Arbiter)
+	st := readyRun(runconfig.Options{})
+	st.notify(contract.Arbiter, KindNotice, "a word")
+	a := st.Edit(contract.Arbiter)
 	for n := 1; n <= maxSends; n++ {
-		c.send(0, false)
-		c.notSent(input.NotSent{Agent: a.AgentRef, MessageID: c.Conversation.Mail[0].Wire})
+		st.send(0, false)
+		st.notSent(input.NotSent{Agent: a.AgentRef, MessageID: st.Conversation.Mail[0].Wire})
 		if (a.RestartCause != "") != (n == maxSends) {
 			t.Errorf("after %d failures: %q", n, a.RestartCause)
 		}

@@ -124,6 +124,6 @@ func (st *step) stopForLostArbiter(trouble, said string) {
 	}
 	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
 	st.Conversation.Held = true
-	st.ask("The Arbiter can no longer rule. Its last message: " + cmp.Or(said, NothingText) +
+	st.ask("The Arbiter can no longer rule. Its last message: " + cmp.Or(said, noText) +
 		"\nWrite a message, and it is asked again.")
 }

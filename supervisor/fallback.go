@@ -46,7 +46,7 @@ func (st *step) fallback(a *Agent, cause error, t bridge.Turn) {
 	if a.Role == RoleOrchestrator {
 		st.routeOrchestrator(a, verdict.Orchestrator{
 			ExpectsResponse: true, Kind: verdict.KindQuestion,
-			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, NothingText),
+			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, noText),
 		})
 		return
 	}
@@ -96,7 +96,7 @@ func (st *step) fallbackArbiter(said string) {
 		st.succession(v)
 		return
 	}
-	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, NothingText)},
+	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, noText)},
 		decider.ByFallback)
 }
 

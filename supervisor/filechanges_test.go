@@ -12,22 +12,22 @@ import (
 
 // workingFileChange is a run in a repository, with two Orchestrators at work.
 func workingFileChange() *step {
-	c := readyRun(runconfig.Options{Workspace: runconfig.Workspace{Base: "abc"}})
-	addOrchestrator(c)
-	addOrchestrator(c)
-	return c
+	st := readyRun(runconfig.Options{Workspace: runconfig.Workspace{Base: "abc"}})
+	addOrchestrator(st)
+	addOrchestrator(st)
+	return st
 }
 
 // TestSnapshotAfterTurn: a snapshot is requested after a turn of an Orchestrator that used tools, and after no other.
 func TestSnapshotAfterTurn(t *testing.T) {
-	c := workingFileChange()
-	c.snapshotAfterTurn(contract.Arbiter, bridge.Turn{Tools: 3}, 0)
-	c.snapshotAfterTurn("orch-1", bridge.Turn{}, 0)
-	if asked := did[input.ChangeRecord](c); len(asked) != 0 {
+	st := workingFileChange()
+	st.snapshotAfterTurn(contract.Arbiter, bridge.Turn{Tools: 3}, 0)
+	st.snapshotAfterTurn("orch-1", bridge.Turn{}, 0)
+	if asked := did[input.ChangeRecord](st); len(asked) != 0 {
 		t.Errorf("recorded without a reason: %+v", asked)
 	}
-	c.snapshotAfterTurn("orch-1", bridge.Turn{Tools: 1}, 0)
-	if asked := did[input.ChangeRecord](c); len(asked) != 1 {
+	st.snapshotAfterTurn("orch-1", bridge.Turn{Tools: 1}, 0)
+	if asked := did[input.ChangeRecord](st); len(asked) != 1 {
 		t.Errorf("asked for %+v", asked)
 	}
 }
@@ -35,9 +35,9 @@ func TestSnapshotAfterTurn(t *testing.T) {
 // TestTellOverlaps: working agents are notified of files that others changed, too, and the Arbiter reads it
 // later.
 func TestTellOverlaps(t *testing.T) {
-	c := workingFileChange()
-	c.reportOverlaps([]contract.Overlap{{Path: "a.go", Agents: []string{"orch-1", "orch-2"}}})
-	mail, log := c.Conversation.Mail, c.Conversation.WorkLog
+	st := workingFileChange()
+	st.reportOverlaps([]contract.Overlap{{Path: "a.go", Agents: []string{"orch-1", "orch-2"}}})
+	mail, log := st.Conversation.Mail, st.Conversation.WorkLog
 	if len(mail) != 2 || len(log) != 1 || !strings.Contains(log[0].Text, "a.go (orch-1, orch-2)") {
 		t.Errorf("mail %+v, log %+v", mail, log)
 	}
@@ -45,17 +45,17 @@ func TestTellOverlaps(t *testing.T) {
 
 // TestRevert: the command is answered when the change is reverted, and working agents are notified.
 func TestRevert(t *testing.T) {
-	c := workingFileChange()
-	c.revert("r1", contract.Revert{Path: "a.go"})
-	if n := len(emitted[contract.Accepted](c)); n != 0 {
+	st := workingFileChange()
+	st.revert("r1", contract.Revert{Path: "a.go"})
+	if n := len(emitted[contract.Accepted](st)); n != 0 {
 		t.Fatalf("%d commands were accepted before anything was done", n)
 	}
-	asked := did[input.Revert](c)
+	asked := did[input.Revert](st)
 	if len(asked) != 1 {
 		t.Fatalf("asked for %+v", asked)
 	}
-	c.reverted(input.Reverted{Serial: asked[0].Serial})
-	if n, mail := len(emitted[contract.Accepted](c)), c.Conversation.Mail; n != 1 || len(mail) != 2 {
+	st.reverted(input.Reverted{Serial: asked[0].Serial})
+	if n, mail := len(emitted[contract.Accepted](st)), st.Conversation.Mail; n != 1 || len(mail) != 2 {
 		t.Errorf("%d commands accepted, mail %+v", n, mail)
 	}
 }

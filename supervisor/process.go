@@ -225,14 +225,14 @@ func (st *step) recall(a *Agent) {
 		"went before.\n")
 	if a.Role == RoleArbiter {
 		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n",
-			cmp.Or(st.Task.Text, NothingText), PlanText(st.Task.Plan), st.LivingText())
+			cmp.Or(st.Task.Text, noText), PlanText(st.Task.Plan), st.LivingText())
 		if a.Document != nil {
 			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s",
 				DocumentText(a.Document, a.Receipts, a.GeneratedWhy))
 		}
 		b.WriteString("\n## The ledger of decisions\n\n" + st.Rulings.LedgerText())
 	} else {
-		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", cmp.Or(a.Brief, NothingText),
+		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", cmp.Or(a.Brief, noText),
 			PlanText(st.Task.Plan))
 	}
 	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
@@ -309,9 +309,6 @@ const recallChars = 60_000
 
 // startGap spreads the starts of Orchestrators when several come back at once.
 const startGap = 250 * time.Millisecond
-
-// NothingText stands for an empty text in what a model reads.
-const NothingText = "(nothing)"
 
 // relaunch ends an agent's process in order to start another in its place.
 func (st *step) relaunch(id string, class runconfig.RestartClass, reason string) {

@@ -13,28 +13,28 @@ import (
 
 // one is a run with one Orchestrator in a status.
 func one(status AgentStatus) *step {
-	c := readyRun(runconfig.Options{})
-	addOrchestrator(c).Status = status
-	return c
+	st := readyRun(runconfig.Options{})
+	addOrchestrator(st).Status = status
+	return st
 }
 
 // TestRestart: the next process run of an agent has the next generation; none starts in a run that is halted or
 // ending.
 func TestRestart(t *testing.T) {
-	c := one(AgentDown)
-	c.restart("orch-1")
-	spawned := did[effect.Spawn](c)
+	st := one(AgentDown)
+	st.restart("orch-1")
+	spawned := did[effect.Spawn](st)
 	if len(spawned) != 1 || spawned[0].Params.Generation != 2 || !spawned[0].Params.Config.Resume {
 		t.Errorf("spawned %+v", spawned)
 	}
 	for name, stop := range map[string]func(*step){
-		"halted": func(c *step) { c.Halted = true },
-		"ending": func(c *step) { c.Ending = &Ending{} },
+		"halted": func(st *step) { st.Halted = true },
+		"ending": func(st *step) { st.Ending = &Ending{} },
 	} {
-		c := one(AgentDown)
-		stop(c)
-		c.restart("orch-1")
-		if s := did[effect.Spawn](c); len(s) != 0 {
+		st := one(AgentDown)
+		stop(st)
+		st.restart("orch-1")
+		if s := did[effect.Spawn](st); len(s) != 0 {
 			t.Errorf("%s: spawned %+v", name, s)
 		}
 	}
@@ -42,10 +42,10 @@ func TestRestart(t *testing.T) {
 
 // TestRelaunch: a hanging process is killed at once, and the reason is kept for the next one.
 func TestRelaunch(t *testing.T) {
-	c := one(AgentBusy)
-	c.relaunch("orch-1", runconfig.RestartHung, "it hangs")
-	a, _ := c.Agent("orch-1")
-	killed := did[effect.Kill](c)
+	st := one(AgentBusy)
+	st.relaunch("orch-1", runconfig.RestartHung, "it hangs")
+	a, _ := st.Agent("orch-1")
+	killed := did[effect.Kill](st)
 	if a.Status != AgentRestarting || a.RestartCause != "it hangs" || len(killed) != 1 || !killed[0].Now {
 		t.Errorf("it is %s because %q, killed %+v", a.Status, a.RestartCause, killed)
 	}
@@ -56,15 +56,15 @@ func TestRelease(t *testing.T) {
 	for status, want := range map[AgentStatus]AgentStatus{
 		AgentDown: AgentEnded, AgentReady: AgentStopping,
 	} {
-		c := one(status)
-		c.release("orch-1", "enough", false)
-		a, _ := c.Agent("orch-1")
-		done := slices.ContainsFunc(did[effect.Emit](c), func(e effect.Emit) bool {
+		st := one(status)
+		st.release("orch-1", "enough", false)
+		a, _ := st.Agent("orch-1")
+		done := slices.ContainsFunc(did[effect.Emit](st), func(e effect.Emit) bool {
 			_, is := e.Event.Body.(contract.Done)
 			return is
 		})
-		if a.Status != want || !a.Dismissed || done != (want == AgentEnded) || len(did[effect.Kill](c)) == 1 == done {
-			t.Errorf("%s: it is %s, done %v, killed %v", status, a.Status, done, did[effect.Kill](c))
+		if a.Status != want || !a.Dismissed || done != (want == AgentEnded) || len(did[effect.Kill](st)) == 1 == done {
+			t.Errorf("%s: it is %s, done %v, killed %v", status, a.Status, done, did[effect.Kill](st))
 		}
 	}
 }
@@ -72,66 +72,66 @@ func TestRelease(t *testing.T) {
 // TestLost: a process that failed is started again; one that was halted stays down until the human continues
 // the run.
 func TestLost(t *testing.T) {
-	c := one(AgentEnded)
-	c.lost(c.Edit("orch-1"), runconfig.RestartCrash, "it crashed")
-	if a, _ := c.Agent("orch-1"); a.Status != AgentDown && a.Status != AgentStarting {
+	st := one(AgentEnded)
+	st.lost(st.Edit("orch-1"), runconfig.RestartCrash, "it crashed")
+	if a, _ := st.Agent("orch-1"); a.Status != AgentDown && a.Status != AgentStarting {
 		t.Errorf("it is %s", a.Status)
 	}
-	c = one(AgentRestarting)
-	c.Halted = true
-	c.lost(c.Edit("orch-1"), ClassHalt, "the human stopped everything")
-	if a, _ := c.Agent("orch-1"); a.Status != AgentDown || len(c.Lifecycle.Restarts) != 0 {
-		t.Errorf("it is %s, counted are %+v", a.Status, c.Lifecycle.Restarts)
+	st = one(AgentRestarting)
+	st.Halted = true
+	st.lost(st.Edit("orch-1"), ClassHalt, "the human stopped everything")
+	if a, _ := st.Agent("orch-1"); a.Status != AgentDown || len(st.Lifecycle.Restarts) != 0 {
+		t.Errorf("it is %s, counted are %+v", a.Status, st.Lifecycle.Restarts)
 	}
 }
 
 // TestLoseProcesses: the processes of a host end with its bridge, and start again with the next one.
 func TestLoseProcesses(t *testing.T) {
-	c := one(AgentBusy)
-	c.loseProcesses("elsewhere")
-	if a, _ := c.Agent("orch-1"); a.Status != AgentBusy {
+	st := one(AgentBusy)
+	st.loseProcesses("elsewhere")
+	if a, _ := st.Agent("orch-1"); a.Status != AgentBusy {
 		t.Errorf("with the bridge of another host it is %s", a.Status)
 	}
-	c.loseProcesses(LifecycleHere)
-	if a, _ := c.Agent("orch-1"); a.Status != AgentDown {
+	st.loseProcesses(LifecycleHere)
+	if a, _ := st.Agent("orch-1"); a.Status != AgentDown {
 		t.Errorf("with its bridge it is %s", a.Status)
 	}
-	c.restartWhere(func(a *Agent) bool { return a.Host == LifecycleHere })
-	if timers := did[effect.SetTimer](c); len(timers) != 1 || timers[0].Key != RestartPrefix+"orch-1/1" {
+	st.restartWhere(func(a *Agent) bool { return a.Host == LifecycleHere })
+	if timers := did[effect.SetTimer](st); len(timers) != 1 || timers[0].Key != RestartPrefix+"orch-1/1" {
 		t.Errorf("timers %+v", timers)
 	}
 }
 
 // changedProcess is a run whose Orchestrator did not start, because the workspace has changed since it was trusted.
 func changedProcess(humanPresent bool) *step {
-	c := one(AgentStarting)
-	c.HumanPresent = humanPresent
-	c.Options.Trusted, c.Options.TrustHash = true, "old"
-	c.distrusted(c.Edit("orch-1"), input.NotSpawned{Category: bridge.CatTrust, Message: "it changed", Trust: "new"})
-	return c
+	st := one(AgentStarting)
+	st.HumanPresent = humanPresent
+	st.Options.Trusted, st.Options.TrustHash = true, "old"
+	st.distrusted(st.Edit("orch-1"), input.NotSpawned{Category: bridge.CatTrust, Message: "it changed", Trust: "new"})
+	return st
 }
 
 // TestDistrusted: no agent starts before the human has looked at the changes; what the human then trusts is
 // recorded.
 func TestDistrusted(t *testing.T) {
-	c := changedProcess(true)
-	if q := c.Lifecycle.TrustQuestion; !slices.Contains(q.Choices(), ChooseTrust) ||
-		!c.Lifecycle.AwaitsTrust("") {
+	st := changedProcess(true)
+	if q := st.Lifecycle.TrustQuestion; !slices.Contains(q.Choices(), ChooseTrust) ||
+		!st.Lifecycle.AwaitsTrust("") {
 		t.Fatalf("asked %+v", q)
 	}
-	c.chooseTrust("ref", ChooseTrust)
-	if pinned := did[effect.PinTrust](c); len(pinned) != 1 || pinned[0].Hash != "new" || !c.Options.Trusted {
-		t.Errorf("pinned %+v, trusted %v", pinned, c.Options.Trusted)
+	st.chooseTrust("ref", ChooseTrust)
+	if pinned := did[effect.PinTrust](st); len(pinned) != 1 || pinned[0].Hash != "new" || !st.Options.Trusted {
+		t.Errorf("pinned %+v, trusted %v", pinned, st.Options.Trusted)
 	}
-	if c.Lifecycle.AwaitsTrust("") {
+	if st.Lifecycle.AwaitsTrust("") {
 		t.Error("it still waits for an answer")
 	}
 }
 
 // TestDistrustedAlone: without a human, the run continues without the workspace's settings.
 func TestDistrustedAlone(t *testing.T) {
-	c := changedProcess(false)
-	if c.Options.Trusted || c.Options.TrustHash != "" || c.Lifecycle.TrustQuestion != nil {
-		t.Errorf("trusted %v (%q), asked %+v", c.Options.Trusted, c.Options.TrustHash, c.Lifecycle.TrustQuestion)
+	st := changedProcess(false)
+	if st.Options.Trusted || st.Options.TrustHash != "" || st.Lifecycle.TrustQuestion != nil {
+		t.Errorf("trusted %v (%q), asked %+v", st.Options.Trusted, st.Options.TrustHash, st.Lifecycle.TrustQuestion)
 	}
 }

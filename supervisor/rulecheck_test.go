@@ -11,10 +11,10 @@ import (
 
 // workingRuleCheck is a run with a task, and an Orchestrator that works on it.
 func workingRuleCheck() (*step, *Agent) {
-	c := readyRun(runconfig.Options{})
-	c.Task.Text, c.Task.Phase = "build it", machine.Executing
-	a := addOrchestrator(c)
-	return c, a
+	st := readyRun(runconfig.Options{})
+	st.Task.Text, st.Task.Phase = "build it", machine.Executing
+	a := addOrchestrator(st)
+	return st, a
 }
 
 func TestRulingIsChecked(t *testing.T) {
@@ -34,11 +34,11 @@ func TestRulingIsChecked(t *testing.T) {
 		"complete":             {decision: verdict.Complete, change: idle},
 		"a needless hand-off":  {decision: verdict.Handoff, want: "only when the supervisor asks"},
 	} {
-		r, a := workingRuleCheck()
+		st, a := workingRuleCheck()
 		if c.change != nil {
 			c.change(a)
 		}
-		got, unknownMode := r.rulingProblem(verdict.Arbiter{Decision: c.decision, To: c.to})
+		got, unknownMode := st.rulingProblem(verdict.Arbiter{Decision: c.decision, To: c.to})
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || unknownMode {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -47,14 +47,14 @@ func TestRulingIsChecked(t *testing.T) {
 
 // TestUnknownMode: an unknown mode is reported separately, and after other problems.
 func TestUnknownMode(t *testing.T) {
-	r, _ := workingRuleCheck()
+	st, _ := workingRuleCheck()
 	ruling := verdict.Arbiter{Decision: verdict.SelectMode, Mode: "nobody"}
-	if problem, unknown := r.rulingProblem(ruling); !unknown || !strings.Contains(problem, `no mode "nobody"`) {
+	if problem, unknown := st.rulingProblem(ruling); !unknown || !strings.Contains(problem, `no mode "nobody"`) {
 		t.Errorf("%q, unknown %v", problem, unknown)
 	}
-	r.Task.Text, r.Task.Phase = "", machine.Idle
-	r.Edit("orch-1").Status = AgentEnded
-	if problem, unknown := r.rulingProblem(ruling); unknown || !strings.Contains(problem, "There is no task") {
+	st.Task.Text, st.Task.Phase = "", machine.Idle
+	st.Edit("orch-1").Status = AgentEnded
+	if problem, unknown := st.rulingProblem(ruling); unknown || !strings.Contains(problem, "There is no task") {
 		t.Errorf("without a task: %q, unknown %v", problem, unknown)
 	}
 }

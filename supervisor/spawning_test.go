@@ -12,21 +12,21 @@ import (
 
 // TestPlace: a named host is used if it has a free slot; otherwise the host with the most free slots.
 func TestPlace(t *testing.T) {
-	c := readyRun(runconfig.Options{
+	st := readyRun(runconfig.Options{
 		Hosts:     []runconfig.Host{{Name: "a", Slots: 1}, {Name: "b", Slots: 3}},
 		Pools:     []runconfig.Pool{{Name: "small", Hosts: []string{"a"}}},
 		Workspace: runconfig.Workspace{Base: "abc"},
 	})
 	for named, want := range map[string]string{"": "b", "a": "a", "small": "a", runconfig.Here: LifecycleHere} {
-		if got, problem := c.chooseHost(named); got != want || problem != "" {
+		if got, problem := st.chooseHost(named); got != want || problem != "" {
 			t.Errorf("%q: placed on %q (%s), want %q", named, got, problem, want)
 		}
 	}
-	if _, problem := c.chooseHost("c"); !strings.Contains(problem, "no host or pool") {
+	if _, problem := st.chooseHost("c"); !strings.Contains(problem, "no host or pool") {
 		t.Errorf("an unknown host: %q", problem)
 	}
-	addOrchestrator(c).Host = "a"
-	if _, problem := c.chooseHost("a"); !strings.Contains(problem, "Full: a (1 slot)") {
+	addOrchestrator(st).Host = "a"
+	if _, problem := st.chooseHost("a"); !strings.Contains(problem, "Full: a (1 slot)") {
 		t.Errorf("a full host: %q", problem)
 	}
 }
@@ -39,37 +39,37 @@ func TestCheck(t *testing.T) {
 		"names no Orchestrator": {Brief: "do it", SuccessorOf: "orch-7"},
 		"no Git repository":     {Brief: "do it", Isolated: true},
 	} {
-		c := readyRun(runconfig.Options{})
-		if _, problem := c.checkSpawning(in); !strings.Contains(problem, want) {
+		st := readyRun(runconfig.Options{})
+		if _, problem := st.checkSpawning(in); !strings.Contains(problem, want) {
 			t.Errorf("%+v: %q, want %q", in, problem, want)
 		}
-		if n := len(c.out.Effects()); n != 0 || c.Spawned != 0 {
-			t.Errorf("%+v: %d effects, %d summoned", in, n, c.Spawned)
+		if n := len(st.out.Effects()); n != 0 || st.Spawned != 0 {
+			t.Errorf("%+v: %d effects, %d summoned", in, n, st.Spawned)
 		}
 	}
 }
 
 // TestSpawn: an Orchestrator starts with its brief, and gets the documents that wait for a successor.
 func TestSpawn(t *testing.T) {
-	c := readyRun(runconfig.Options{})
-	old := addOrchestrator(c)
+	st := readyRun(runconfig.Options{})
+	old := addOrchestrator(st)
 	old.Standing, old.Document = HandedOff, &verdict.Document{}
-	c.Handoff.SuccessorQueue = []string{old.ID}
-	plan, problem := c.checkSpawning(SpawningRequest{Brief: "go on", By: contract.Arbiter})
+	st.Handoff.SuccessorQueue = []string{old.ID}
+	plan, problem := st.checkSpawning(SpawningRequest{Brief: "go on", By: contract.Arbiter})
 	if problem != "" {
 		t.Fatal(problem)
 	}
-	a := c.spawn(plan)
-	_, ok := c.Agent(a.ID)
+	a := st.spawn(plan)
+	_, ok := st.Agent(a.ID)
 	if !ok || a.ID != "orch-2" || a.Predecessor != "orch-1" || a.Status != AgentStarting {
 		t.Errorf("summoned %s: %+v", a.ID, a)
 	}
-	mail := c.Conversation.Mail
+	mail := st.Conversation.Mail
 	if len(mail) != 1 || mail[0].To != a.ID || mail[0].Kind != KindBrief || len(mail[0].Attached) == 0 {
 		t.Errorf("it gets %+v", mail)
 	}
-	if len(c.Handoff.SuccessorQueue) != 0 {
-		t.Errorf("%v still wait for a successor", c.Handoff.SuccessorQueue)
+	if len(st.Handoff.SuccessorQueue) != 0 {
+		t.Errorf("%v still wait for a successor", st.Handoff.SuccessorQueue)
 	}
 }
 

@@ -121,7 +121,7 @@ func (s *State) RenewalBrief(h Handover) string {
 		"Then comes the message that is yours to rule on.\n\n")
 	b.WriteString(DocumentText(h.Document, h.Receipts, h.Why))
 	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n",
-		cmp.Or(s.Task.Text, "(nothing)"), PlanText(s.Task.Plan), s.ForSuccessor())
+		cmp.Or(s.Task.Text, noText), PlanText(s.Task.Plan), s.ForSuccessor())
 	if question := s.Question.Text(); question != "" {
 		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", question)
 	}

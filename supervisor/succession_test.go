@@ -13,15 +13,15 @@ import (
 
 // TestMeasured: each level is reported once, until a compaction.
 func TestMeasured(t *testing.T) {
-	c := readyRun(runconfig.Options{ContextWarn: 70, ContextCritical: 85})
-	a := addOrchestrator(c)
+	st := readyRun(runconfig.Options{ContextWarn: 70, ContextCritical: 85})
+	a := addOrchestrator(st)
 	for _, pct := range []float64{50, 71, 72, 86, 75} {
-		c.measured(a, bridge.Context{Pct: pct, Window: 1000})
+		st.measured(a, bridge.Context{Pct: pct, Window: 1000})
 	}
-	c.compacted(a, bridge.Compact{Trigger: "auto"})
-	c.measured(a, bridge.Context{Pct: 71, Window: 1000})
+	st.compacted(a, bridge.Compact{Trigger: "auto"})
+	st.measured(a, bridge.Context{Pct: 71, Window: 1000})
 	var levels []string
-	for _, w := range emitted[contract.ContextWarning](c) {
+	for _, w := range emitted[contract.ContextWarning](st) {
 		levels = append(levels, w.Level)
 	}
 	if want := []string{AgentLevelWarn, LevelCritical, AgentLevelWarn}; !slices.Equal(levels, want) {
@@ -31,15 +31,15 @@ func TestMeasured(t *testing.T) {
 
 // TestInterrupt: a turn is stopped only if its compaction was prevented.
 func TestInterrupt(t *testing.T) {
-	c := readyRun(runconfig.Options{})
-	a := addOrchestrator(c)
-	c.interruptBlocked(a)
-	if n := len(did[effect.Interrupt](c)); n != 0 {
+	st := readyRun(runconfig.Options{})
+	a := addOrchestrator(st)
+	st.interruptBlocked(a)
+	if n := len(did[effect.Interrupt](st)); n != 0 {
 		t.Errorf("%d turns were stopped without a reason", n)
 	}
-	c.compacted(a, bridge.Compact{Blocked: true})
-	c.interruptBlocked(a)
-	if n := len(did[effect.Interrupt](c)); n != 1 || !a.Interrupting {
+	st.compacted(a, bridge.Compact{Blocked: true})
+	st.interruptBlocked(a)
+	if n := len(did[effect.Interrupt](st)); n != 1 || !a.Interrupting {
 		t.Errorf("%d turns were stopped", n)
 	}
 }
@@ -47,20 +47,20 @@ func TestInterrupt(t *testing.T) {
 // TestRenew: the Arbiter's process ends for its successor, which reads the document and the mail for a new
 // session.
 func TestRenew(t *testing.T) {
-	c := readyRun(runconfig.Options{})
-	c.notify(contract.Arbiter, KindCorrection, "Give your verdict again.")
-	a := c.Edit(contract.Arbiter)
+	st := readyRun(runconfig.Options{})
+	st.notify(contract.Arbiter, KindCorrection, "Give your verdict again.")
+	a := st.Edit(contract.Arbiter)
 	a.Corrections, a.HasHistory = 2, true
-	c.renew(Handover{Agent: a.AgentRef, Kind: HandoffKindRenewal, Document: &verdict.Document{}},
+	st.renew(Handover{Agent: a.AgentRef, Kind: HandoffKindRenewal, Document: &verdict.Document{}},
 		"the parser is half done")
 	if !a.NewSession || a.HasHistory || a.Corrections != 0 || a.Status != AgentRestarting ||
-		a.RestartClass != ClassRenewal || len(did[effect.Kill](c)) != 1 {
+		a.RestartClass != ClassRenewal || len(did[effect.Kill](st)) != 1 {
 		t.Errorf("the Arbiter is %+v", a)
 	}
 	if a.HandoffBrief != "the parser is half done" {
 		t.Errorf("its successor reads %q", a.HandoffBrief)
 	}
-	for _, m := range c.Conversation.Mail {
+	for _, m := range st.Conversation.Mail {
 		if m.Kind == KindCorrection {
 			t.Errorf("its successor is corrected: %+v", m)
 		}
