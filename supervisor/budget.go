@@ -3,7 +3,7 @@ package supervisor
 // This part of the package keeps what a run has used and what it may use: its costs and their limits, the
 // usage windows of the account's plan, and its running time.
 //
-// [BudgetState] is a value with pure methods, which add effects to a collector. Package supervisor decides who is
+// [BudgetState] is a value with pure methods, which add effects to a collector. The step decides who is
 // notified, which turns are stopped, and when a run ends.
 
 import (

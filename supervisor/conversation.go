@@ -8,7 +8,7 @@ package supervisor
 // is sent with the next message to the Arbiter. [ConversationLedger] counts messages by their delivery status:
 // delivered, returned, or waiting.
 //
-// Package supervisor decides who may write to whom and when a message is sent, and sets the timers. This package emits
+// The step decides who may write to whom and when a message is sent, and sets the timers. This part emits
 // nothing.
 
 import (

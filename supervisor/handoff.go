@@ -6,9 +6,9 @@ package supervisor
 // [HandoffState.Documents] while its checks run, in the order of its author's documents, and then goes to the Arbiter.
 // The document of an Orchestrator that hands off also waits in the successor queue for the next Orchestrator.
 // The receipts of all checks of a task are kept as proofs: the checks run again before the task is complete,
-// and [HandoffState.TellBroken] reports which of them no longer hold.
+// and [HandoffState.NoLongerHold] lists which of them no longer hold.
 //
-// The package emits nothing: package supervisor requests checks, sets the timers, and decides whom to notify.
+// This part emits nothing: the step requests checks, sets the timers, and decides whom to notify.
 
 import (
 	"fmt"

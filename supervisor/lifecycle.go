@@ -8,7 +8,7 @@ package supervisor
 //
 // Pure functions judge the processes of agents: what a failure means and what a person can do about it, whether a
 // process shows activity and keeps its limits, how full its context is, and which work of an ended process is
-// unfinished. They map observations to findings. Package supervisor acts on a finding: it restarts, parks,
+// unfinished. They map observations to findings. The step acts on a finding: it restarts, parks,
 // interrupts or notifies.
 //
 // Events: restart of a bridge. Effects: OpenBridge, DropBridge.

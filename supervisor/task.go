@@ -6,7 +6,7 @@ package supervisor
 // or end. While it runs it is kept with the agent (Work), and afterwards in [TaskState.History], which
 // deciders see. The counters of failures and iterations belong to one task: [TaskState.Begin] resets them.
 //
-// Callers pass agents as pointers that they may write to. The package emits nothing: package supervisor reports
+// Callers pass agents as pointers that they may write to. This part emits nothing: the step reports
 // plans and failures, and moves the task machine (package machine).
 
 import (

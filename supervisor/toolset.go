@@ -2,7 +2,7 @@ package supervisor
 
 // This part of the package defines the tools that the agents of a run call: their names, schemas and inputs.
 //
-// Package supervisor carries out calls, and package rights decides who may make them.
+// tools.go carries out calls, and rights.go decides who may make them.
 
 import (
 	"cmp"
