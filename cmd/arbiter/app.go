@@ -87,6 +87,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // runLine runs a command, or prints its help. Help wins over mistakes on the line.
 func (e env) runLine(app *cli.App, line *command.Line) error {
 	switch {
+	case !line.Help && line.Swallowed != nil:
+		return command.Usagef("%s needs a value, and %s is a flag; if it is meant as the value, write %[1]s=%[2]s",
+			line.Swallowed[0], line.Swallowed[1])
 	case !line.Help:
 		return app.RunContext(context.Background(), line.Ordered())
 	case line.HelpWord && len(line.Args) > 0:

@@ -68,8 +68,8 @@ max_tokens, temperature, effort and timeout ([deciders](deciders.md#providers)):
 decider: {kind: hybrid, provider: openai, base_url: "http://127.0.0.1:11434/v1", model: "qwen3:8b"}
 ` + "```" + `
 
-Arbiter refuses an unknown key or a wrong value with the file and the line. ` + "`arbiter schema config`" + `
-prints a JSON Schema of the file, for editors.
+Arbiter refuses an unknown key or a wrong value with the file and the line, and a variable whose name begins like
+these and is none of them. ` + "`arbiter schema config`" + ` prints a JSON Schema of the file, for editors.
 
 A run keeps the settings that it started with. With ` + "`--resume`" + `, a flag or a variable changes a setting.
 `

@@ -193,17 +193,19 @@ func wrap(text string, width int) []string {
 // Line is a command line, which may be incomplete. The library's parser stops at the first argument and at the first
 // mistake; Line knows the whole line.
 type Line struct {
-	Command  *cli.Command      // the innermost that is named
-	Given    map[string]string // flags with their values
-	Args     []string
-	Flag     *Flag  // the last flag, if its value is missing
-	Word     string // what was typed of the word to complete; for --flag=WORD, the part after =
-	Help     bool   // help is asked for, by --help or -h …
-	HelpWord bool   // … or by the word help
-	plain    bool   // the line has --
-	words    []string
-	rest     []string // the arguments, and --
-	levels   []level  // the program, and the commands
+	Command *cli.Command      // the innermost that is named
+	Given   map[string]string // flags with their values
+	Args    []string
+	Flag    *Flag // the last flag, if its value is missing
+	// Swallowed are the words of the first flag whose value is a flag, too: the value was forgotten.
+	Swallowed []string
+	Word      string // what was typed of the word to complete; for --flag=WORD, the part after =
+	Help      bool   // help is asked for, by --help or -h …
+	HelpWord  bool   // … or by the word help
+	plain     bool   // the line has --
+	words     []string
+	rest      []string // the arguments, and --
+	levels    []level  // the program, and the commands
 }
 
 // level is a command on the line, with the flags between its name and the next command.
@@ -248,6 +250,10 @@ func (l *Line) take(words []string) int {
 		l.Flag = f
 	default:
 		n, l.Given[name] = 2, words[1]
+		if other, _, _ := strings.Cut(strings.TrimLeft(words[1], "-"), "="); IsFlag(words[1]) && l.flag(other) != nil &&
+			l.Swallowed == nil {
+			l.Swallowed = words[:2]
+		}
 	}
 	l.Help = l.Help || name == "help" || name == "h"
 	last := &l.levels[len(l.levels)-1]

@@ -3,22 +3,12 @@ package host
 import (
 	"net/url"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // proxies includes the lower case names, which take precedence.
 var proxies = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
-
-// internal matches arbiter's internal variables, which are not settings.
-var internal = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`^ARBITER_(RUN|AGENT|PIDNS|LOCK_FD|REQUIRE_CLAUDE|TOOL_SHELL|(STANDIN|CRASH|HOOK)_.*)$`)
-})
 
 func checkEnvironment(s Surroundings) []Finding {
 	l := list{area: AreaEnvironment}
@@ -36,10 +26,8 @@ func checkEnvironment(s Surroundings) []Finding {
 		l.add("CLAUDE_CONFIG_DIR", DoctorWarn, words.Quote(dir)+" is another directory in each workspace",
 			`export CLAUDE_CONFIG_DIR="$HOME/.claude"`)
 	}
-	for _, name := range s.Names {
-		if strings.HasPrefix(name, "ARBITER_") && !slices.Contains(s.Variables, name) && !internal().MatchString(name) {
-			l.add(name, DoctorWarn, "no setting has this name", "unset "+words.Quote(name))
-		}
+	for _, name := range s.Unknown {
+		l.add(name, DoctorWarn, "no setting has this name: no run starts", "unset "+words.Quote(name))
 	}
 	if s.UID == 0 {
 		l.add("root", DoctorNote, "agents run as root; --permissions allow-all needs --sandbox on", "")

@@ -4,13 +4,11 @@ import "time"
 
 // Surroundings has the observations about this machine, as plain data.
 type Surroundings struct {
-	OS  string // as in runtime.GOOS
-	UID int
-	// Getenv and Names are the environment.
+	OS     string // as in runtime.GOOS
+	UID    int
 	Getenv func(string) string
-	Names  []string
-	// Variables are the names of arbiter's own variables.
-	Variables []string
+	// Unknown are the variables of the environment that look like settings, and are none.
+	Unknown []string
 
 	Claude    DoctorClaude
 	Login     DoctorLogin

@@ -21,7 +21,7 @@ func healthy() Surroundings {
 	}
 	return Surroundings{
 		OS: "linux", UID: 1000, Getenv: environmentDoctor("HOME=/home/u", "TERM=xterm-256color", "LANG=C.UTF-8"),
-		Variables: []string{"ARBITER_MODEL"}, Claude: DoctorClaude{Path: "/usr/bin/claude", Version: "2.1.329"},
+		Claude:   DoctorClaude{Path: "/usr/bin/claude", Version: "2.1.329"},
 		Login:    DoctorLogin{Asked: true, Known: true, In: true, Method: "claude.ai", Email: "a@b.example"},
 		Terminal: DoctorTerminal{Stdin: true, Stdout: true, Width: 120, Height: 40, UTF8: true},
 		State:    place("/home/u/.local/state/arbiter"), Config: place("/home/u/.config/arbiter"),
@@ -106,7 +106,7 @@ func TestFindings(t *testing.T) {
 			"not kept out", "unset"},
 		"config dir": {envDoctor("CLAUDE_CONFIG_DIR=here"), AreaEnvironment, "CLAUDE_CONFIG_DIR", DoctorWarn, "another",
 			"export"},
-		"a slip": {func(s *Surroundings) { s.Names = []string{"ARBITER_MODEL", "ARBITER_RUN", "ARBITER_MODLE"} },
+		"a slip": {func(s *Surroundings) { s.Unknown = []string{"ARBITER_MODLE"} },
 			AreaEnvironment, "ARBITER_MODLE", DoctorWarn, "no setting", "unset"},
 		"root": {func(s *Surroundings) {
 			s.UID, s.State.Owner = 0, 0

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -47,6 +48,9 @@ type Choices struct {
 
 // ReadSettings checks everything that can be checked before a run starts.
 func ReadSettings(c *cli.Context) (Choices, error) {
+	if err := CheckVariables(os.Environ()); err != nil {
+		return Choices{}, err
+	}
 	s, err := ReadChoices(c)
 	if err != nil {
 		return s, err

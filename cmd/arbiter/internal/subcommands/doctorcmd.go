@@ -133,14 +133,7 @@ func (l *inspection) around(ctx context.Context) host.Surroundings {
 		OS: runtime.GOOS, UID: os.Geteuid(), Getenv: os.Getenv, Limits: host.LookAtLimits(),
 		Terminal: terminalHere(ctx), Temp: host.LookAt(os.TempDir()),
 	}
-	for _, entry := range os.Environ() {
-		name, _, _ := strings.Cut(entry, "=")
-		s.Names = append(s.Names, name)
-	}
-	slices.Sort(s.Names)
-	for _, x := range settings.Table {
-		s.Variables = append(s.Variables, settings.EnvName(x)...)
-	}
+	s.Unknown = settings.UnknownVariables(os.Environ())
 	s.State = l.stateHere() // before it is created
 	s.Settings = l.settings()
 	if dir, err := os.UserConfigDir(); err == nil {
