@@ -27,6 +27,7 @@ const (
 	CatVerdict        Category = "verdict"         // no valid structured output
 	CatCompaction     Category = "compaction"      // a compaction loop: the context fills again at once
 	CatTool           Category = "tool"            // a tool failed, and the agent stopped there
+	CatHook           Category = "hook"            // a hook of the user's settings refuses the message
 	CatTrust          Category = "trust"           // the workspace has changed since it was trusted
 	CatSandbox        Category = "sandbox"         // the sandbox does not hold, or is not available
 	CatHost           Category = "host"            // another host, or the program there, cannot be used

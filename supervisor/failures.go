@@ -52,7 +52,9 @@ func (st *step) park(a *Agent, class runconfig.RestartClass, reason string) {
 		st.reportLostAgent(a.ID, "is "+reason)
 		return
 	}
-	if st.enterFallback("it is " + reason) {
+	// What keeps the Arbiter from reading must be put right by a human: while one is there, the rules do not go on.
+	forHuman := st.HumanPresent && (class == runconfig.InvalidResume || class == runconfig.HookRefused)
+	if !forHuman && st.enterFallback("it is "+reason) {
 		return
 	}
 	if !st.HumanPresent {

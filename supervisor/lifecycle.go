@@ -365,6 +365,7 @@ var Categories = map[runconfig.RestartClass]bridge.Category{
 	runconfig.UsageLimit:      bridge.CatUsageLimit,
 	runconfig.RestartAuth:     bridge.CatAuth,
 	runconfig.InvalidResume:   bridge.CatResume,
+	runconfig.HookRefused:     bridge.CatHook,
 	runconfig.UserStop:        bridge.CatCrash, // never parks an agent
 }
 

@@ -579,7 +579,7 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 		if p.s.Ending != nil {
 			t.Fatalf("ended: %+v", p.s.Ending)
 		}
-		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
+		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatTool, Error: "refused"})
 	}
 	id := p.working()
 	for range 3 {
@@ -808,7 +808,7 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 	p := begin(t, nil)
 	p.spawn("work")
 	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
-	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatTool, Error: "refused"})
 	for len(p.s.Handoff.Documents) > 0 {
 		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
 	}

@@ -29,7 +29,11 @@ func TestHowRunsEnd(t *testing.T) {
 		}, "failed", contract.ExitEnvironment},
 		{"bad request", untasked, func(p *play) {
 			p.say("Build it")
-			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "400"})
+			p.do(input.InputEnded{})
+			p.afresh("arbiter", bridge.CatInvalidRequest)
+			p.refusedFor("arbiter", bridge.CatInvalidRequest)
+			p.refusedFor("arbiter", bridge.CatInvalidRequest)
+			p.ended("arbiter")
 		}, "failed", contract.ExitFailed},
 		{"the Arbiter's process dies, and dies", untasked, func(p *play) {
 			p.say("Build it")

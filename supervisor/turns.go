@@ -68,7 +68,8 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 	}
 	switch t.Outcome {
 	case bridge.TurnDone:
-		a.Troubles, a.APIFailures = 0, 0
+		a.Troubles, a.APIFailures, a.Refused = 0, 0, ""
+		st.Lifecycle.Restarts = st.Lifecycle.Restarts.Answered(a.ID)
 		st.countTurn(a)
 		st.routeVerdict(a, t)
 	case bridge.TurnInterrupted:
@@ -190,12 +191,29 @@ func (st *step) turnFailed(a *Agent, t bridge.Turn) {
 		st.apiFailed(a, t)
 	case bridge.CatPromptTooLong, bridge.CatCompaction:
 		st.exhausted(a, t)
+	case bridge.CatHook:
+		st.relaunch(a.ID, runconfig.HookRefused, t.Error)
+	case bridge.CatInvalidRequest, bridge.CatRefusal:
+		st.requestRefused(a, t)
 	case bridge.CatResume:
 		// The API refuses the session's history, and will refuse it each time.
 		st.relaunch(a.ID, runconfig.InvalidResume, t.Error)
 	default:
 		st.broken(a, t.Category, t.Error)
 	}
+}
+
+// requestRefused handles a request that the API refuses, or the model declines, for what it contains. Each request of a
+// session contains the session's whole history: if the session is refused once more, another begins, with the
+// supervisor's record.
+func (st *step) requestRefused(a *Agent, t bridge.Turn) {
+	if a.Refused == a.SessionID {
+		st.relaunch(a.ID, runconfig.InvalidResume, t.Error)
+		return
+	}
+	a.Refused = a.SessionID
+	st.emit(a.ID, contract.Notice{Text: a.Name + ": the request was refused, and is tried once more: " + words.Cite(t.Error)})
+	st.notify(a.ID, KindRetry, brokenWay)
 }
 
 // overspent handles a process that its CLI has stopped at the cost limit it was started with. The process

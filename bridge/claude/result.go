@@ -41,7 +41,11 @@ func (r *reader) result(f resultFrame) {
 	if f.Verdict == nil && o.outcome == bridge.TurnDone {
 		turn.Text = cut(f.Text, bridge.MaxTurnText)
 	}
-	if o.outcome == bridge.TurnInterrupted {
+	if o.outcome == bridge.TurnDone && refusedByHook(f) {
+		turn.Outcome, turn.Category, turn.Text = bridge.TurnFailed, bridge.CatHook, ""
+		turn.Error = cut(f.Text, bridge.MaxTurnText)
+	}
+	if turn.Outcome == bridge.TurnInterrupted || turn.Category == bridge.CatHook {
 		turn.Unread = r.unread(ids)
 	}
 	for _, id := range ids {
@@ -53,6 +57,14 @@ func (r *reader) result(f resultFrame) {
 	if o.outcome == bridge.TurnFailed {
 		a.gauge.failed()
 	}
+}
+
+// refusedByHook reports whether a UserPromptSubmit hook has kept the messages from the model: it exits with 2, says
+// block, or stops the session. The CLI (2.1.329) has reported them as started by then. It asks the API nothing, and ends
+// the turn as if all were well, with what the hook has said as its text. Only a session that is stopped keeps the
+// message in its history.
+func refusedByHook(f resultFrame) bool {
+	return f.NumTurns == 0 && f.Usage == (bridge.Usage{}) && f.Verdict == nil
 }
 
 // unasked records a result that does not end a message of Arbiter. Before the agent is ready, it is the

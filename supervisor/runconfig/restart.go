@@ -93,7 +93,7 @@ func DecideRestart(p RestartPolicy, h RestartHistory, e RestartExit, now time.Ti
 	switch e.Class {
 	case UserStop:
 		return RestartDecision{Action: RestartNone, Reason: e.Class.traits().words}
-	case CouldNotStart, RestartAuth:
+	case CouldNotStart, RestartAuth, HookRefused:
 		return park(e, 1, e.Class.traits().words)
 	case InvalidResume:
 		return p.invalidResume(h, e, now)
@@ -122,10 +122,14 @@ func (p RestartPolicy) failure(h RestartHistory, e RestartExit, now time.Time) R
 }
 
 // invalidResume begins a new session once. A new session has no history that could be refused, so a second time
-// means that our assumption about the cause is wrong.
+// before it has answered means that our assumption about the cause is wrong.
 func (p RestartPolicy) invalidResume(h RestartHistory, e RestartExit, now time.Time) RestartDecision {
-	n := 1 + len(h.row(p, e, func(c RestartClass) bool { return c == InvalidResume }))
-	if n > 1 {
+	row := h.row(p, e, func(c RestartClass) bool { return c == InvalidResume })
+	n := 1 + len(row)
+	switch {
+	case n >= p.Intensity:
+		return park(e, n, fmt.Sprintf("refused %d times in %s", n, terse(p.Window)))
+	case n > 1 && !row[0].Answered:
 		return park(e, n, "resume refused again")
 	}
 	return p.start(h, e, now, now, RestartDecision{
@@ -269,6 +273,8 @@ type RestartAttempt struct {
 	Class   RestartClass `json:"class"`
 	At      time.Time    `json:"at"`                // when the process ended
 	StartAt time.Time    `json:"start_at,omitzero"` // when the next one was due; zero if none was
+	// Answered is set once the session that was begun afresh has done a turn.
+	Answered bool `json:"answered,omitempty"`
 }
 
 // maxHistory bounds a history, whatever the exits are: 20 agents fill a quarter of it during a retention period
@@ -283,6 +289,18 @@ type RestartHistory []RestartAttempt
 func (h RestartHistory) Add(p RestartPolicy, a RestartAttempt, now time.Time) RestartHistory {
 	a.At, a.StartAt = a.At.Round(0), a.StartAt.Round(0)
 	return append(h, a).Trim(p, now)
+}
+
+// Answered returns the history with the note that an agent's session has done a turn.
+func (h RestartHistory) Answered(agent string) RestartHistory {
+	for i, a := range slices.Backward(h) {
+		if a.Agent == agent && a.Class == InvalidResume && !a.Answered {
+			h = slices.Clone(h)
+			h[i].Answered = true
+			break
+		}
+	}
+	return h
 }
 
 // Trim returns the history without attempts that no longer matter. Attempts after now, because the clock was
@@ -409,6 +427,7 @@ const (
 	UsageLimit      RestartClass = "usage_limit"    // the plan's
 	RestartAuth     RestartClass = "auth"           // not logged in, key refused
 	InvalidResume   RestartClass = "invalid_resume" // the session's history is refused or lost
+	HookRefused     RestartClass = "hook_refused"   // a hook of the user's settings refuses its messages
 	UserStop        RestartClass = "user_stop"      // requested: takes precedence over everything
 )
 
@@ -428,6 +447,7 @@ var classes = map[RestartClass]traits{
 	UsageLimit:      {words: "usage limit", limit: true},
 	RestartAuth:     {words: "not logged in"},
 	InvalidResume:   {words: "resume refused"},
+	HookRefused:     {words: "a hook of the settings refuses its messages"},
 	UserStop:        {words: "stopped on request"},
 }
 

@@ -100,6 +100,11 @@ func TestDecide(t *testing.T) {
 		{name: "invalid resume again after a crash", history: RestartHistory{was(InvalidResume, m, 0), was(RestartCrash,
 			30*s, s)},
 			exit: RestartExit{Class: InvalidResume}, action: RestartPark, attempt: 2},
+		{name: "invalid resume of a session that had answered",
+			history: RestartHistory{was(InvalidResume, m, 0)}.Answered("orch-1"),
+			exit:    RestartExit{Class: InvalidResume}, action: RestartFresh, attempt: 2},
+		{name: "hook", exit: RestartExit{Class: HookRefused, Reason: "no"}, action: RestartPark, attempt: 1,
+			reason: "parked: a hook of the settings refuses its messages: no"},
 		{name: "invalid resume after a long run", history: RestartHistory{was(InvalidResume, 6*m, 0)},
 			exit: RestartExit{Class: InvalidResume}, action: RestartFresh, attempt: 1},
 
@@ -281,7 +286,10 @@ func TestClockWentBack(t *testing.T) {
 	p := DefaultRestarts()
 	for _, back := range []time.Duration{time.Second, time.Hour, 300 * 24 * time.Hour, 200 * 365 * 24 * time.Hour} {
 		t.Run(back.String(), func(t *testing.T) {
-			h := RestartHistory{was(RestartCrash, 2*time.Second, time.Second), was(RestartCrash, time.Second, time.Second)}
+			h := RestartHistory{
+				was(RestartCrash, 2*time.Second, time.Second),
+				was(RestartCrash, time.Second, time.Second),
+			}
 			h = append(h, others(3, UsageLimit, time.Hour)...)
 			now := noon.Add(-back)
 			for _, c := range []RestartClass{RestartCrash, RestartOverload, UsageLimit, InvalidResume} {
