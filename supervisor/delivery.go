@@ -77,7 +77,7 @@ func (st *step) requeue(wire string) {
 func (st *step) requeueUnread(id, wire string) {
 	public := st.Conversation.PublicIDs([]string{wire})[0]
 	st.requeue(wire)
-	st.emit(id, contract.Notice{Text: "message " + public + " was interrupted before it was read; it is sent again"})
+	st.emit(id, contract.Notice{Text: "message " + public + " did not reach the model; it is sent again"})
 	st.Conversation.Overtake(public, saidEarlier)
 }
 

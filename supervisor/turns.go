@@ -212,7 +212,8 @@ func (st *step) requestRefused(a *Agent, t bridge.Turn) {
 		return
 	}
 	a.Refused = a.SessionID
-	st.emit(a.ID, contract.Notice{Text: a.Name + ": the request was refused, and is tried once more: " + words.Cite(t.Error)})
+	st.emit(a.ID, contract.Notice{Text: a.Name + ": the request was refused, and is tried once more: " +
+		words.Cite(t.Error)})
 	st.notify(a.ID, KindRetry, brokenWay)
 }
 

@@ -60,9 +60,9 @@ func (r *reader) result(f resultFrame) {
 }
 
 // refusedByHook reports whether a UserPromptSubmit hook has kept the messages from the model: it exits with 2, says
-// block, or stops the session. The CLI (2.1.329) has reported them as started by then. It asks the API nothing, and ends
-// the turn as if all were well, with what the hook has said as its text. Only a session that is stopped keeps the
-// message in its history.
+// block, or stops the session. The CLI (2.1.329) has reported them as started by then. It asks the API nothing, and
+// ends the turn as if all were well, with what the hook has said as its text. Only a session that is stopped keeps
+// the message in its history.
 func refusedByHook(f resultFrame) bool {
 	return f.NumTurns == 0 && f.Usage == (bridge.Usage{}) && f.Verdict == nil
 }

@@ -24,7 +24,8 @@ func UnknownVariables(environ []string) (unknown []string) {
 	known := variables()
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if value != "" && strings.HasPrefix(name, "ARBITER_") && !slices.Contains(known, name) && !notSettings().MatchString(name) {
+		ours := value != "" && strings.HasPrefix(name, "ARBITER_")
+		if ours && !slices.Contains(known, name) && !notSettings().MatchString(name) {
 			unknown = append(unknown, name)
 		}
 	}
