@@ -146,6 +146,10 @@ type Turn struct {
 	Models []ModelCost `json:"models,omitempty"`
 	// ResetsAt is when a usage limit ends (CatUsageLimit), in Unix seconds; 0: not reported.
 	ResetsAt int64 `json:"resets_at,omitempty"`
+	// Model and Window say which model refused a prompt as too long, and how many tokens it takes at most
+	// (CatPromptTooLong); 0: the refusal did not say.
+	Model  string `json:"model,omitempty"`
+	Window int    `json:"window,omitempty"`
 }
 
 // ModelCost is what calls of one model have cost.

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -42,6 +43,7 @@ func (st *step) askForHandOff(a *Agent, v verdict.Orchestrator) bool {
 // exhausted handles a turn that failed because the context is full, or fills up again as fast as it is
 // compacted: the agent can answer no more.
 func (st *step) exhausted(a *Agent, t bridge.Turn) {
+	st.learnWindow(t)
 	why := "its context is exhausted"
 	if t.Category == bridge.CatCompaction {
 		why = "its context fills as fast as it is compacted"
@@ -54,6 +56,24 @@ func (st *step) exhausted(a *Agent, t bridge.Turn) {
 	default:
 		st.spent(a, t.Category, why)
 	}
+}
+
+// learnWindow remembers how many tokens a model takes, once it has refused more: the CLI does not know the window of
+// each model behind a gateway. Agents that start from now on are renewed before they meet the same limit.
+func (st *step) learnWindow(t bridge.Turn) {
+	known := st.Options.ContextTokensFor[t.Model]
+	if t.Model == "" || t.Window == 0 || known > 0 && known <= t.Window {
+		return
+	}
+	windows := maps.Clone(st.Options.ContextTokensFor)
+	if windows == nil {
+		windows = map[string]int{}
+	}
+	windows[t.Model] = t.Window
+	st.Options.ContextTokensFor = windows
+	st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%s takes at most %d tokens, less than Claude Code "+
+		"assumes. Agents that start from now on hand off before that, as with --context-tokens-for %[1]s=%[2]d.",
+		t.Model, t.Window)})
 }
 
 // spent parks an Orchestrator whose session can no longer be used. A record of its work goes to the Arbiter and

@@ -118,3 +118,28 @@ func TestAHookThatRefusesTheMessage(t *testing.T) {
 		})
 	}
 }
+
+// TestTheWindowOfAModelIsLearned: a model behind a gateway takes less than the CLI assumes. The next agent of that model
+// knows; one of another model is not concerned.
+func TestTheWindowOfAModelIsLearned(t *testing.T) {
+	p, id, _ := openTurn(t, RoleOrchestrator)
+	before := p.s
+	tooLong := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong,
+		Error: "140000 tokens > 131072 maximum", Model: "far-model", Window: 131_072}
+	p.turn(id, tooLong)
+	p.contains("the notice", last[contract.Notice](p).Text, "far-model takes at most 131072 tokens")
+	next := p.spawn("go on")
+	caps := p.spawns(next)[0].Config.ContextCaps
+	if caps["far-model"] != 131_072 || len(caps) != 1 {
+		t.Errorf("the next agent's limits are %v", caps)
+	}
+	if len(before.Options.ContextTokensFor) != 0 {
+		t.Error("the state before has changed")
+	}
+	tooLong.Window = 200_000 // larger than what is known
+	p.turn(next, tooLong)
+	if got := p.s.Options.ContextTokensFor["far-model"]; got != 131_072 {
+		t.Errorf("%d tokens", got)
+	}
+	p.folds()
+}

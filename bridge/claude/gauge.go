@@ -178,6 +178,13 @@ func (g *gauge) pct() float64 {
 	return transcript.Percent(g.tokens(), g.window.Effective())
 }
 
+// modelName returns the name of the model; empty: it is not known.
+func (g *gauge) modelName() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.model
+}
+
 // reach returns the effective window.
 func (g *gauge) reach() int {
 	g.mu.Lock()

@@ -149,6 +149,22 @@ func failureText(f resultFrame) string {
 	return f.Subtype
 }
 
+// promptLimit matches what the API says of a prompt that is too long, "140000 tokens > 131072 maximum", and what the
+// CLI (2.1.329) makes of it, "the request is ~140000 tokens (limit 131072)".
+var promptLimit = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`tokens(?: >| \(limit) (\d{4,9})\b`)
+})
+
+// longestPrompt reads from a refusal how many tokens a prompt may have; 0: it does not say.
+func longestPrompt(text string) int {
+	m := promptLimit().FindStringSubmatch(text)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1]) // the pattern allows only digits
+	return n
+}
+
 var (
 	resetEpoch = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`limit reached\|(\d{9,13})\b`)

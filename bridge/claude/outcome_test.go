@@ -137,3 +137,28 @@ func TestCosts(t *testing.T) {
 		t.Errorf("a total that fell: %v", got)
 	}
 }
+
+func TestLongestPrompt(t *testing.T) {
+	for text, want := range map[string]int{
+		"prompt is too long: 140000 tokens > 131072 maximum":                                     131072,
+		"Prompt is too long · the request is ~140000 tokens (limit 131072) but this is only ~24": 131072,
+		"Prompt is too long":                       0,
+		"tokens > 99999999999999999999999 maximum": 0,
+		"413 request too large: 33554432 bytes":    0,
+	} {
+		if got := longestPrompt(text); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestTheWindowIsLearned: a refusal names the limit of a model whose window the CLI does not know.
+func TestTheWindowIsLearned(t *testing.T) {
+	onlyTheCLI(t, "words its own refusal")
+	s, _ := live(t, reply{status: 400, kind: "invalid_request_error",
+		message: "prompt is too long: 140000 tokens > 131072 maximum"})
+	s.launch()
+	if turn := s.turn("go"); turn.Category != bridge.CatPromptTooLong || turn.Window != 131_072 || turn.Model == "" {
+		t.Errorf("turn: %+v", turn)
+	}
+}

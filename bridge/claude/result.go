@@ -35,6 +35,9 @@ func (r *reader) result(f resultFrame) {
 		NumTurns: f.NumTurns, DurationMS: f.DurationMS, Outcome: o.outcome,
 		Category: o.category, Error: cut(o.message, bridge.MaxTurnText), Reason: f.TerminalReason, ResetsAt: o.resetsAt,
 	}
+	if o.category == bridge.CatPromptTooLong {
+		turn.Model, turn.Window = a.gauge.modelName(), longestPrompt(f.Text)
+	}
 	if n := len(f.Verdict); n > bridge.MaxVerdict {
 		turn.Verdict, turn.Oversize = nil, n
 	}
