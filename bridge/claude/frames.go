@@ -47,6 +47,7 @@ type (
 		TotalCost                           float64
 		ModelUsage, SinceLast               map[string]modelUsage
 		NumTurns                            int
+		NoTurn                              bool // num_turns is stated as 0: the model was asked nothing
 		DurationMS                          int64
 		SessionID                           string
 	}
@@ -302,6 +303,7 @@ func decodeResult(r *fieldReader) frame {
 		DurationMS: int64(r.number("duration_ms")), SessionID: r.str("session_id"),
 	}
 	f.Verdict, f.Origin = r.raw("structured_output"), r.raw("origin")
+	f.NoTurn = len(r.obj["num_turns"]) > 0 && f.NumTurns == 0
 	if usage := r.usage("usage"); usage != nil {
 		f.Usage = *usage
 	}

@@ -67,7 +67,7 @@ func (r *reader) result(f resultFrame) {
 // ends the turn as if all were well, with what the hook has said as its text. Only a session that is stopped keeps
 // the message in its history.
 func refusedByHook(f resultFrame) bool {
-	return f.NumTurns == 0 && f.Usage == (bridge.Usage{}) && f.Verdict == nil
+	return f.NoTurn && f.Usage == (bridge.Usage{}) && f.Verdict == nil
 }
 
 // unasked records a result that does not end a message of Arbiter. Before the agent is ready, it is the
