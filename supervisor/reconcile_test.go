@@ -319,7 +319,7 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	if p.agent(id).Status != AgentParked || len(p.spawns(id)) != n {
 		t.Errorf("the second time it is %s, %d starts more", p.agent(id).Status, len(p.spawns(id))-n)
 	}
-	if e := last[contract.Error](p); e.Category != bridge.CatResume || !strings.Contains(e.Message, "parked: resume refused again") {
+	if e := last[contract.Error](p); e.Category != bridge.CatResume || !strings.Contains(e.Message, "parked: session refused again") {
 		t.Errorf("error %+v", e)
 	}
 	p.folds()

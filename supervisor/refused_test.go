@@ -65,8 +65,8 @@ func TestARefusedRequestBeginsAfreshOnce(t *testing.T) {
 	}
 }
 
-// TestASessionThatAnsweredIsBegunAfreshAgain: a fresh session that has done a turn is as good as any other. Only too many
-// in a short time are parked.
+// TestASessionThatAnsweredIsBegunAfreshAgain: a fresh session that has done a turn is as good as any other. Only too
+// many in a short time park the agent.
 func TestASessionThatAnsweredIsBegunAfreshAgain(t *testing.T) {
 	p, id, _ := openTurn(t, RoleOrchestrator)
 	most := runconfig.DefaultRestarts().Intensity
@@ -119,8 +119,8 @@ func TestAHookThatRefusesTheMessage(t *testing.T) {
 	}
 }
 
-// TestTheWindowOfAModelIsLearned: a model behind a gateway takes less than the CLI assumes. The next agent of that model
-// knows; one of another model is not concerned.
+// TestTheWindowOfAModelIsLearned: a model behind a gateway takes less than the CLI assumes. The next agent of that
+// model starts with this limit; an agent of another model does not.
 func TestTheWindowOfAModelIsLearned(t *testing.T) {
 	p, id, _ := openTurn(t, RoleOrchestrator)
 	before := p.s

@@ -552,7 +552,7 @@ type AgentTurn struct {
 	ToolCall            *RunningTool // the current tool call
 	Delivered           int          `json:",omitempty"` // messages and reports that it has proven to have read
 	UnansweredQuestions int          // questions in a row without a ruling
-	Refused             string       `json:",omitempty"` // the session of which the API refused a request, until a turn is done
+	Refused             string       `json:",omitempty"` // session whose last request the API refused
 }
 
 // RunningTool is a tool call that runs.

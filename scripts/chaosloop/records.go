@@ -278,15 +278,15 @@ func carrier(after []contract.Line, h contract.Handoff) (delivery, bool) {
 	return delivery{}, false
 }
 
-// receivedBy returns those of an agent's sessions that received a message: by itself, or, once another decider
-// has ruled on it, as an entry of the work log that a later message carries.
+// receivedBy returns those of an agent's sessions that received a message: as a message of its own, or, once another
+// decider has ruled on it, as an entry of the work log that a later message carries.
 func receivedBy(requests []rehearsal.Request, m delivery, sessions []string) []string {
 	var had []string
-	itself := "| id: " + m.MessageID
+	own := "| id: " + m.MessageID
 	entry := fmt.Sprintf("| work log | from: %s | kind: %s | at: %s |", m.From, m.Kind, m.at.UTC().Format(time.RFC3339))
 	for _, q := range requests {
 		if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) &&
-			(strings.Contains(q.Incoming, itself) || strings.Contains(q.Incoming, entry)) {
+			(strings.Contains(q.Incoming, own) || strings.Contains(q.Incoming, entry)) {
 			had = append(had, q.Session)
 		}
 	}

@@ -21,7 +21,7 @@ package runconfig
 //   - A delay is never negative. After a failure it is at most Cap plus the wait for the agent's place in the
 //     queue, for a limit at most MaxWait, even if the clock was set back and the history is in the future.
 //
-// The package is a leaf: no state, no goroutines, no clock, no imports from this module.
+// The functions here have no state, no goroutines and no clock.
 
 import (
 	"crypto/sha256"
@@ -130,7 +130,7 @@ func (p RestartPolicy) invalidResume(h RestartHistory, e RestartExit, now time.T
 	case n >= p.Intensity:
 		return park(e, n, fmt.Sprintf("refused %d times in %s", n, terse(p.Window)))
 	case n > 1 && !row[0].Answered:
-		return park(e, n, "resume refused again")
+		return park(e, n, "session refused again")
 	}
 	return p.start(h, e, now, now, RestartDecision{
 		Action: RestartFresh, Attempt: n, Reason: e.what() + ", begun afresh",
@@ -446,7 +446,7 @@ var classes = map[RestartClass]traits{
 	RestartOverload: {words: "the API is overloaded", limit: true},
 	UsageLimit:      {words: "usage limit", limit: true},
 	RestartAuth:     {words: "not logged in"},
-	InvalidResume:   {words: "resume refused"},
+	InvalidResume:   {words: "session refused"},
 	HookRefused:     {words: "a hook of the settings refuses its messages"},
 	UserStop:        {words: "stopped on request"},
 }

@@ -96,7 +96,7 @@ func TestDecide(t *testing.T) {
 			reason: "begun afresh"},
 		{name: "invalid resume again", history: RestartHistory{was(InvalidResume, m, 0)},
 			exit:   RestartExit{Class: InvalidResume},
-			action: RestartPark, attempt: 2, reason: "parked: resume refused again"},
+			action: RestartPark, attempt: 2, reason: "parked: session refused again"},
 		{name: "invalid resume again after a crash", history: RestartHistory{was(InvalidResume, m, 0), was(RestartCrash,
 			30*s, s)},
 			exit: RestartExit{Class: InvalidResume}, action: RestartPark, attempt: 2},

@@ -11,11 +11,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// notSettings matches variables of ours that are no settings: marks of processes, what tests set, and what our scripts
-// and our templates for CI read.
+// notSettings matches Arbiter's variables that are not settings: marks of processes, and what tests, scripts and the
+// templates for CI read.
 var notSettings = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|TOOL_SHELL|REQUIRE_CLAUDE|CLAUDE_ARGS|LONG|CHAOS|` +
-		`TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
+	return regexp.MustCompile(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|TOOL_SHELL|REQUIRE_CLAUDE|CLAUDE_ARGS|` +
+		`LONG|CHAOS|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
 })
 
 // UnknownVariables returns the variables of an environment that look like settings, and are none. An empty variable

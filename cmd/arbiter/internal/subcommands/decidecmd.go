@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,6 +144,9 @@ type sideDecider struct {
 // openDecider makes the decider that the settings name. Errors are *command.Error.
 func (e decideEnv) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, error) {
 	named := c.IsSet("decider")
+	if err := settings.CheckVariables(os.Environ()); err != nil {
+		return nil, err
+	}
 	s, err := settings.ReadChoices(c)
 	if err != nil {
 		return nil, err
