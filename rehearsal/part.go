@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -15,11 +16,12 @@ type part struct {
 	pos       int    // the next step
 	times     int    // how many times it was played already
 	captured  map[string]string
-	given     []given // answers, oldest first
-	compacted bool    // the history was compacted since the last request
-	ending    bool    // its last tool call was denied because its session ends
-	bytes     int     // of the last request
-	context   int     // tokens the last answer claimed
+	given     []given         // answers, oldest first
+	compacted bool            // the history was compacted since the last request
+	completed json.RawMessage // its last COMPLETE
+	ending    bool            // its last tool call was denied because its session ends
+	bytes     int             // of the last request
+	context   int             // tokens the last answer claimed
 }
 
 // given is an answer of the script, kept to check whether it arrived.
@@ -73,6 +75,44 @@ func (p *part) sessionEnds(incoming string) bool {
 	reminded := p.ending && strings.Contains(incoming, requiredOutput)
 	p.ending = reminded || sessionEnding().MatchString(incoming)
 	return p.ending
+}
+
+// openPoints is in the notice with which arbiter sends a COMPLETE back once (supervisor's sendBackOpen).
+const openPoints = "COMPLETE did not take effect yet."
+
+// insists reports whether a script repeats its COMPLETE, which was sent back for open points: unless the next step
+// expects the notice.
+func (p *part) insists(incoming string) bool {
+	if !strings.Contains(incoming, openPoints) {
+		return false
+	}
+	if p.actor != nil && p.pos < len(p.actor.steps) && p.actor.steps[p.pos].expect != nil {
+		_, expected := p.actor.steps[p.pos].matches(incoming)
+		return !expected
+	}
+	return true
+}
+
+// complete repeats the last COMPLETE, or gives one where another decider decided it.
+func (p *part) complete(c *call) reply {
+	verdict := p.completed
+	if verdict == nil {
+		verdict = json.RawMessage(`{"decision":"COMPLETE","message":"It is done.","reason":"It is decided.","summary":"done"}`)
+	}
+	b := outBlock{kind: "tool_use", id: newID("toolu_"), name: structuredOutput, input: verdict}
+	r := reply{blocks: []outBlock{b}, usage: p.account(c)}
+	r.usage.Output = r.size()/bytesPerToken + 1
+	return r
+}
+
+// keepComplete keeps a COMPLETE of an answer.
+func (p *part) keepComplete(r reply) {
+	for _, b := range r.blocks {
+		var v struct{ Decision string }
+		if b.name == structuredOutput && json.Unmarshal(b.input, &v) == nil && v.Decision == "COMPLETE" {
+			p.completed = b.input
+		}
+	}
 }
 
 func (p *part) advance(st *step) {

@@ -55,6 +55,10 @@ func (s *stage) play(c *call) cue {
 		s.summedUp(c.session)
 	}
 	p := s.partFor(c, role)
+	if role == RoleArbiter && p.insists(c.incoming) {
+		q.reply = p.complete(c)
+		return q
+	}
 	if p.actor == nil {
 		text := c.asideAnswer()
 		if role != RoleSide {
@@ -98,6 +102,7 @@ func (s *stage) play(c *call) cue {
 		r = r.plain()
 	}
 	q.reply, q.part, q.before = r, p, before
+	p.keepComplete(r)
 	p.remember(before, r)
 	return q
 }

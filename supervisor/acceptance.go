@@ -441,8 +441,8 @@ func (s *AcceptanceState) Failing() []AcceptanceResult {
 // Answered resets the count of rejections: the human has answered after [AcceptanceExhausted].
 func (s *AcceptanceState) Answered() { s.Rejections = 0 }
 
-// AskHow returns, once for each list of criteria, a question for an Arbiter that completes although some
-// criteria have no command; empty: there are none, or it was asked already.
+// AskHow returns, once for each list of criteria, a demand to an Arbiter that completes although some criteria have
+// no command; empty: there are none, or it was asked already.
 func (s *AcceptanceState) AskHow() string {
 	var open []string
 	for i, c := range s.Criteria {
@@ -454,9 +454,8 @@ func (s *AcceptanceState) AskHow() string {
 		return ""
 	}
 	s.AskedHow = true
-	return "COMPLETE did not take effect yet: no command proves these acceptance criteria, and the human is shown " +
-		"them as " +
-		"unproven. Rule COMPLETE again and say in `summary` how each of them holds.\n" + strings.Join(open, "\n")
+	return "No command proves these acceptance criteria, and the human is shown them as unproven. Say in `summary` how " +
+		"each of them holds:\n" + strings.Join(open, "\n") + "\n"
 }
 
 // replace sets the criteria. If they differ, the current round ends.

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -51,6 +52,7 @@ func (st *step) notYet(c *Completing) string {
 func (st *step) sendBack() {
 	broken := st.Handoff.NoLongerHold()
 	st.Handoff.CompletionsSentBack++
+	st.Handoff.PointsTold = append(slices.Clip(st.Handoff.PointsTold), st.Handoff.failedKind())
 	what := fmt.Sprintf("COMPLETE did not take effect: of the checks of the task's documents, which the supervisor "+
 		"ran once more, %d no longer hold", len(broken))
 	list := "\n- " + strings.Join(broken, "\n- ")
@@ -67,6 +69,38 @@ func (st *step) sendBack() {
 	st.notify(contract.Arbiter, KindNotice, what+"."+list+"\nHave it put right, or, if such a check "+
 		"does not "+
 		"count any more, rule COMPLETE again and say in `summary` why.")
+}
+
+// sendBackOpen sends a COMPLETE back to the Arbiter because of open points that it was not told of yet, and reports
+// whether it did.
+func (st *step) sendBackOpen() bool {
+	_, spent := st.reachedLimit()
+	if st.Rulings.FallbackReason != "" || st.Renewal.Stage != RenewalNone || spent {
+		return false // there is no turn of the Arbiter that could settle them
+	}
+	told, news := st.Handoff.PointsTold, false
+	text := "COMPLETE did not take effect yet. The supervisor finds these points open:\n"
+	for _, p := range st.openPoints(false) {
+		text += "- " + p.text + "\n"
+		if !slices.Contains(told, p.kind) {
+			told, news = append(slices.Clip(told), p.kind), true
+		}
+	}
+	how := st.Task.Acceptance.AskHow()
+	if !news && how == "" {
+		return false
+	}
+	if !news {
+		text = "COMPLETE did not take effect yet.\n"
+	}
+	st.Handoff.PointsTold, st.Handoff.Completing = told, nil
+	text += how + "\nHave them settled, or rule COMPLETE again and say in `summary` why each is no obstacle: the human " +
+		"reads the points that are open at the end in the result."
+	if st.asksOther() {
+		st.Rulings.DeciderYielded = true
+	}
+	st.notify(contract.Arbiter, KindNotice, text)
+	return true
 }
 
 // decidedByOther reports whether the next decision is made by someone other than the Arbiter's session.
@@ -107,9 +141,9 @@ func (st *step) concludeRuling() {
 
 // concluded ends the run with COMPLETE.
 func (st *step) concluded(v verdict.Arbiter) {
-	if broken := st.Handoff.NoLongerHold(); len(broken) > 0 {
-		v.Summary = strings.TrimSuffix(v.Summary, ".") + ". No longer held at the end: " +
-			words.Head(strings.Join(broken, "; "), 2000)
+	open := st.openTexts()
+	if len(open) > 0 {
+		v.Summary = strings.TrimSuffix(v.Summary, ".") + ". Open at the end: " + strings.Join(open, ". ") + "."
 	}
 	if st.awaitsHuman() {
 		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not " +
@@ -117,5 +151,9 @@ func (st *step) concluded(v verdict.Arbiter) {
 	}
 	st.Task.Lessons = v.Lessons
 	st.tellHuman(KindComplete, v.Message)
-	st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Decision)
+	status, exit := contract.StatusComplete, contract.ExitComplete
+	if st.Handoff.lastFails() {
+		status, exit = contract.StatusIncomplete, contract.ExitFailed
+	}
+	st.endWith(Ending{Status: status, Summary: v.Summary, Exit: exit, Open: open}, machine.Decision)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // decides answers the open question to the decider.
@@ -101,7 +102,11 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 	if got := phases(p); !slices.Equal(got[:4], want) || got[len(got)-1] != "complete" {
 		t.Errorf("states %v", got)
 	}
-	for i, d := range told[contract.Decision](p) {
+	decisions := told[contract.Decision](p)
+	if last := decisions[len(decisions)-1]; last.Source != "session" || last.Decision != verdict.Complete {
+		t.Errorf("the Arbiter was not asked about the points that the rules leave open: %+v", last)
+	}
+	for i, d := range decisions[:len(decisions)-1] {
 		if d.Source != "rules" || d.Number != i+1 || d.Point == "" {
 			t.Errorf("decision %+v", d)
 		}
@@ -119,7 +124,7 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "all of it", "where the task stands")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	notes := effects[effect.Note](p)
-	if len(notes) != 2 {
+	if len(notes) != 3 { // COMPLETE went back to the Arbiter once
 		t.Fatalf("%d decisions are recorded", len(notes))
 	}
 	first, second := notes[0].Decision, notes[1].Decision

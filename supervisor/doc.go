@@ -39,6 +39,7 @@
 //	process, agentconfig          processes of agents, and their configuration
 //	costs                         costs of agents and their limits
 //	delivery                      messages to agents
+//	openpoints                    what speaks against the end of the task
 //	points, sender, standing      the point of decision that is due; who sent an input; questions about the whole state
 //	step, state                   the application of one input, and its timers; the state of a run
 //	toolset                       our own tools: names, schemas, inputs

@@ -208,7 +208,9 @@ func (st *step) recordDocument(h Handover) {
 	id, byAuthor := h.Agent.ID, h.Kind == KindDone || h.Kind == KindHandoff
 	if byAuthor {
 		a, _ := st.Agent(id)
-		st.Handoff.Prove(h, ModeOf(&a), st.filesOf(&h))
+		files := st.filesOf(&h)
+		st.Handoff.Prove(h, ModeOf(&a), files)
+		st.Handoff.listDocument(h, files)
 		st.Task.Acceptance.HandedOver()
 	}
 	if a := st.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another one since

@@ -12,15 +12,18 @@ import (
 // end ends the run: it closes what is open and stops the agents. When they have ended, `result` is emitted.
 // From now on takeEnding handles the inputs.
 func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigger) {
+	st.endWith(Ending{Status: status, Summary: summary, Exit: exit}, by)
+}
+
+func (st *step) endWith(e Ending, by machine.Trigger) {
 	if st.Ending != nil {
 		return
 	}
-	e := Ending{Status: status, Summary: summary, Exit: exit}
 	o := occasion{ending: &e}
 	if by == machine.Decision {
 		o.ruling.Decision = verdict.Complete
 	}
-	if status == contract.StatusCancelled {
+	if e.Status == contract.StatusCancelled {
 		e.InterruptedWork = st.Task.Interrupted(&st.Roster, st.at)
 	}
 	if !st.fire(by, o) {

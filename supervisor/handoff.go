@@ -145,6 +145,9 @@ const noText = "(nothing)"
 // MaxProofs is how many proofs are kept, the latest ones: each check runs again before the task is complete.
 const MaxProofs = 50
 
+// leftKept bounds what is kept of one thing that a document leaves open, in bytes.
+const leftKept = 200
+
 // MaxFiles is how many files of a document are kept with its checks.
 const MaxFiles = 50
 
@@ -193,7 +196,8 @@ func (p *Proof) count(r verdict.Receipt) {
 
 // ForgetProofs drops all proofs: another task begins.
 func (s *HandoffState) ForgetProofs() {
-	s.LastProof, s.EarlierProofs, s.Proofs, s.CompletionsSentBack, s.Completing = Proof{}, Proof{}, nil, 0, nil
+	s.EarlierProofs, s.Proofs, s.CompletionsSentBack, s.Completing = Proof{}, nil, 0, nil
+	s.LastDocument, s.FilesListed, s.PointsTold = LastDocument{}, nil, nil
 }
 
 // text describes a check that failed.
@@ -240,18 +244,6 @@ func (s *HandoffState) ChecksRun() *contract.Checks {
 		return nil
 	}
 	return &contract.Checks{Passed: sum.Passed, Failed: sum.Failed, Unproven: sum.Open}
-}
-
-// Doubt says, once for each document, why it should not be completed.
-func (s *HandoffState) Doubt() string {
-	p := s.LastProof
-	if p.Failed == 0 || p.Doubted {
-		return ""
-	}
-	s.LastProof.Doubted = true
-	return fmt.Sprintf("COMPLETE over the `done` of %s, though %d of its checks failed when the supervisor ran them. "+
-		"Send it back, or, if they are wrong, "+
-		"rule COMPLETE again and say in `summary` why they do not count.", p.Agent, p.Failed)
 }
 
 // Proof returns the record of a check.
@@ -302,6 +294,35 @@ func (s *HandoffState) ToRepeat() (checks []verdict.Check, authors []bridge.Agen
 	}
 	return checks, authors
 }
+
+// listDocument keeps what a document of the task leaves open, and which files it names.
+func (s *HandoffState) listDocument(h Handover, files []string) {
+	s.LastDocument = LastDocument{Agent: h.Agent.ID, Serial: h.Serial}
+	for _, left := range [][]string{h.Document.Remaining, h.Document.OpenQuestions} {
+		for _, text := range left[:min(len(left), MaxFiles)] {
+			s.LastDocument.Left = append(s.LastDocument.Left, words.Head(text, leftKept))
+		}
+	}
+	if h.Merged != nil && !h.Merged.Merged {
+		s.LastDocument.Unmerged = h.Merged.Why
+	}
+	s.FilesListed = slices.Clip(s.FilesListed)
+	for _, name := range files {
+		if len(s.FilesListed) < MaxFiles*MaxProofs && !slices.Contains(s.FilesListed, name) {
+			s.FilesListed = append(s.FilesListed, name)
+		}
+	}
+}
+
+// lastFails reports whether a check of the task's last document failed when it ran last.
+func (s *HandoffState) lastFails() bool {
+	return slices.ContainsFunc(s.Proofs, func(p Proved) bool {
+		return p.Author.ID == s.LastDocument.Agent && p.Receipt.Result == verdict.CheckFailed
+	})
+}
+
+// failedKind is the kind of the open point that checks failed: another document may fail others.
+func (s *HandoffState) failedKind() string { return fmt.Sprint("failed ", s.LastDocument.Serial) }
 
 // FailedChecks are the checks for which a COMPLETE was sent back, as deciders see them.
 func (s *HandoffState) FailedChecks() []decider.DecisionCheck {
@@ -533,20 +554,20 @@ type HandoffState struct {
 	SuccessorQueue      []string    // the Orchestrators whose documents wait for a successor, oldest first
 	Documents           []Handover  // documents that are being processed, oldest first
 	DocumentSerial      int         // of the last of them
-	LastProof           Proof       // of the last `done`
 	Proofs              []Proved    // the checks of the task's documents, oldest first
 	EarlierProofs       Proof       // of the checks before those
 	Completing          *Completing // a COMPLETE that waits for the checks to be repeated
 	CompletionsSentBack int         // how often one was sent back because of them
+	LastDocument        LastDocument
+	FilesListed         []string `json:",omitempty"` // by the documents of the task, below the top of the work tree
+	PointsTold          []string `json:",omitempty"` // kinds of open points that a COMPLETE was sent back for
 	Merges              input.IsolationState
 	WaitingQuestions    []HandoffAsked // questions to a predecessor that is being restarted
 }
 
 // Proof counts the results of checks.
 type Proof struct {
-	Agent                string
 	Passed, Failed, Open int
-	Doubted              bool // the Arbiter was told that it completes despite failed ones
 }
 
 // HandoffAsked is a side question that waits until the agent it is for is running again.
@@ -592,6 +613,14 @@ type Completing struct {
 	Ruling verdict.Arbiter
 	Asked  string // the open question to the human when it was decided; empty: none
 	Waits  bool   // the checks are repeated once the file changes of the last turns are recorded
+}
+
+// LastDocument is what the last document of the task leaves open.
+type LastDocument struct {
+	Agent    string
+	Serial   int
+	Left     []string `json:",omitempty"` // work and questions
+	Unmerged string   `json:",omitempty"` // why its work is not merged; empty: it is, or its author has no own directory
 }
 
 // Proved is a check of a document of the task, with its last result.

@@ -56,8 +56,6 @@ func (st *step) handedOver(h Handover) {
 	text, attached := ForArbiter(h)
 	switch h.Kind {
 	case KindDone:
-		passed, failed, open := h.Document.Tally(h.Receipts)
-		st.Handoff.LastProof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
 		st.emit(id, h.Event(id, contract.Arbiter))
 		st.exchange()
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text,
@@ -100,6 +98,9 @@ func (st *step) repeatRecorded() {
 	if c == nil || !c.Waits || st.Changes.Pending() {
 		return
 	}
+	if st.sendBackOpen() {
+		return
+	}
 	waited := *c
 	waited.Waits = false
 	st.Handoff.Completing = &waited
@@ -136,11 +137,6 @@ func (st *step) judge() {
 	criteria := &st.Task.Acceptance
 	if len(criteria.Criteria) == 0 {
 		st.concludeRuling()
-		return
-	}
-	if how := criteria.AskHow(); how != "" && st.Rulings.FallbackReason == "" && !st.asksOther() {
-		st.Handoff.Completing = nil
-		st.notify(contract.Arbiter, KindNotice, how)
 		return
 	}
 	if !st.Changes.Judge(&st.out, st.Options.Workspace) {

@@ -337,17 +337,21 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 // TestCompletingOverFailedChecks: the Arbiter is notified once, and the result reports it.
 func TestCompletingOverFailedChecks(t *testing.T) {
 	p := begin(t, nil)
+	p.careful = true
 	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make test", "make lint"))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: bridge.CheckResult{Exit: 2}})
 	p.do(input.Checked{Serial: p.check().Serial, Number: 2, Result: ok("ok")})
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
-	p.contains("the correction", p.lastSent("arbiter"), "though 1 of its checks failed")
+	p.contains("the notice", p.lastSent("arbiter"), "checks fail: orch-1: `make test`", "leaves open: the second half")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done; the first check is wrong"))
 	p.repeat(map[string]bool{"make test": true})
-	r, _ := p.finished()
+	r, exit := p.finished()
 	if r.Checks == nil || *r.Checks != (contract.Checks{Passed: 1, Failed: 1}) {
 		t.Errorf("result %+v", r.Checks)
+	}
+	if r.Status != contract.StatusIncomplete || exit != contract.ExitFailed || len(r.Open) != 2 {
+		t.Errorf("result %+v, exit %d", r, exit)
 	}
 }

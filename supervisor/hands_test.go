@@ -130,8 +130,8 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 		t.Fatalf("%+v", again)
 	}
 	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: again[0].Request, Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})
-	if p.s.Handoff.LastProof.Passed != 1 {
-		t.Errorf("%+v", p.s.Handoff.LastProof)
+	if run := p.s.Handoff.ChecksRun(); run == nil || run.Passed != 1 {
+		t.Errorf("%+v", run)
 	}
 	p.folds()
 }

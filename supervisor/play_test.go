@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,9 @@ type play struct {
 	in  []input.Input
 	out []effect.Effect
 	at  time.Time
+
+	careful   bool           // a COMPLETE that is sent back for open points stays sent back
+	completes map[string]any // the last COMPLETE
 
 	was  State  // s after the last step
 	text string // fingerprint of was
@@ -68,7 +72,22 @@ func (p *play) do(f input.Body) []effect.Effect {
 	p.s, p.was, p.text = s, s, after
 	p.out = append(p.out, out...)
 	checkInvariants(p.t, &p.s)
+	if !p.careful && sentBackOpen(out) {
+		v := p.completes
+		if v == nil { // another decider decided it
+			v = ruling("COMPLETE", "It is done.", "summary", "s")
+		}
+		out = append(out, p.verdict("arbiter", v)...)
+	}
 	return out
+}
+
+// sentBackOpen reports whether a COMPLETE goes back to the Arbiter for points that it was not told of yet.
+func sentBackOpen(out []effect.Effect) bool {
+	return slices.ContainsFunc(out, func(e effect.Effect) bool {
+		s, ok := e.(effect.Send)
+		return ok && s.Params.ID == contract.Arbiter && strings.Contains(s.Params.Content, "COMPLETE did not take effect yet")
+	})
 }
 
 func (p *play) agent(id string) Agent {
@@ -110,6 +129,9 @@ func (p *play) turn(id string, t bridge.Turn) []effect.Effect {
 // verdict ends the running turn with a verdict, given by its fields.
 func (p *play) verdict(id string, v map[string]any) []effect.Effect {
 	p.t.Helper()
+	if v["decision"] == verdict.Complete {
+		p.completes = v
+	}
 	raw, err := json.Marshal(v)
 	if err != nil {
 		p.t.Fatal(err)

@@ -190,7 +190,8 @@ func (st *step) showArbiter(m Mail) {
 	case t.Phase == machine.Selecting, t.Phase == machine.Error,
 		t.Phase == machine.Idle && m.From == contract.Human: // the task itself
 		st.Rulings.ArbiterRequest = st.rulingRequest(decider.PointSelect, "")
-	case t.Phase == machine.Evaluating && m.Kind == KindNotice && len(st.failedChecks()) > 0:
+	case t.Phase == machine.Evaluating && m.Kind == KindNotice &&
+		(len(st.failedChecks()) > 0 || len(st.Handoff.PointsTold) > 0):
 		st.Rulings.ArbiterRequest = st.rulingRequest(decider.PointEvaluate, t.LastWorked()) // its COMPLETE was sent back
 	default:
 		st.Rulings.ArbiterRequest = nil

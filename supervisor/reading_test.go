@@ -24,6 +24,7 @@ func (p *play) lastNote() input.Decided {
 // without a ruling, as it was sent.
 func TestWhatTheArbiterReadIsRecorded(t *testing.T) {
 	p := begin(t, nil)
+	p.careful = true
 	task := p.lastSent("arbiter")
 	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

@@ -51,7 +51,7 @@ func (st *step) finish() {
 		CostUSD: st.Spent(), Usage: st.Used(), Iterations: st.Task.Iterations,
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Lifecycle.Crashes,
 		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.Handoff.ChecksRun(),
-		Failing: st.Handoff.Failing(), InterruptedWork: st.Ending.InterruptedWork,
+		Failing: st.Handoff.Failing(), Open: st.Ending.Open, InterruptedWork: st.Ending.InterruptedWork,
 		Changes: st.Changes.Total, Acceptance: st.Task.AcceptanceEvents(),
 	})
 	st.do(effect.Finish{Exit: st.Ending.Exit})

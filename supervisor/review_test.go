@@ -467,6 +467,9 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 		t.Fatal("the answer about the first half ended the run")
 	}
 	p.answers(again, "COMPLETE", "")
+	for range 2 { // the Arbiter reads what came before, and then of the open points
+		p.verdict("arbiter", ruling("CONTINUE", ""))
+	}
 	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusComplete {
 		t.Fatalf("ending %+v", p.s.Ending)
 	}

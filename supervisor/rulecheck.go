@@ -92,10 +92,7 @@ func (st *step) completeProblem() string {
 	case st.Handoff.ReportIsDue():
 		return "COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE."
 	}
-	if problem := st.unansweredProblem(); problem != "" {
-		return problem
-	}
-	return st.Handoff.Doubt()
+	return st.unansweredProblem()
 }
 
 // unansweredProblem says why the Arbiter may not complete while its question to the human is open; empty: it may. If

@@ -39,6 +39,7 @@ type Ending struct {
 	Said    bool          // `result` was said
 	Records bool          // it waits for the last snapshot
 	Was     machine.State // the phase of the task then
+	Open    []string      `json:",omitempty"` // what was open when the task was completed
 	// InterruptedWork is the work that was interrupted when the run was stopped.
 	InterruptedWork []string
 	// Open questions and requests are asked again when the run is resumed.

@@ -133,6 +133,8 @@ func (s *session) ended(r contract.Result) {
 	switch r.Status {
 	case contract.StatusComplete:
 		s.d.flash("It is done.")
+	case contract.StatusIncomplete:
+		s.d.flash("It is done, but a check fails.")
 	case contract.StatusFailed:
 		s.d.flash("It failed: " + r.Summary)
 	case contract.StatusCancelled:

@@ -115,7 +115,7 @@ func runRows(runs []RunInfo) []view.PageRun {
 			tone = render.Good
 		case "failed", "damaged":
 			tone = render.Bad
-		case "interrupted", "needs_input", "limit", "cancelled":
+		case "incomplete", "interrupted", "needs_input", "limit", "cancelled":
 			tone = render.Warn
 		}
 		list = append(list, view.PageRun{

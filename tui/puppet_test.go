@@ -174,6 +174,9 @@ func (p *fakeRun) endTurn(id string, v map[string]any) {
 	}
 	p.does(id, bridge.Turn{Verdict: raw, MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnDone, CostUSD: 0.0125,
 		Usage: bridge.Usage{Input: 1200, Output: 340, CacheRead: 20_000}})
+	if v["decision"] == verdict.Complete && len(p.agent(id).Turn) > 0 { // it was sent back for open points: it insists
+		p.endTurn(id, v)
+	}
 }
 
 // call makes an agent call one of arbiter's own tools.

@@ -28,7 +28,7 @@ func TestLimitOfADayOverRuns(t *testing.T) {
 				return first.again(slices.Concat(first.cmd.Args[1:], limit)...)
 			}
 			second := with(2.2)
-			if r := second.finish(contract.ExitComplete); r.Summary != "spun" {
+			if r := second.finish(contract.ExitComplete); !sums(r, "spun") {
 				t.Errorf("the second: %+v", r)
 			}
 			list := collect[contract.Budget](second)

@@ -30,7 +30,7 @@ func TestAgentDies(t *testing.T) {
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.fault})
 			r := s.finish(contract.ExitComplete)
-			if r.Crashes != 1 || r.Summary != "spun" {
+			if r.Crashes != 1 || !sums(r, "spun") {
 				t.Errorf("result %+v", r)
 			}
 			s.restartedOnce("orch-1")
@@ -160,7 +160,7 @@ func TestProgramGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := s.finish(contract.ExitComplete)
-			if r.Summary != "without it" {
+			if !sums(r, "without it") {
 				t.Errorf("result %+v\n%s", r, s.dump())
 			}
 			e := collect[contract.Error](s)
@@ -220,7 +220,7 @@ echo tried`
 			awaitGone(t, s.run())
 			n := s.again("--json", "--resume")
 			n.awaitNotice("ended without a report")
-			if r := n.finish(contract.ExitComplete); r.Summary != "spun" || r.Crashes != 1 {
+			if r := n.finish(contract.ExitComplete); !sums(r, "spun") || r.Crashes != 1 {
 				t.Errorf("result %+v", r)
 			}
 		})
@@ -274,7 +274,7 @@ func TestGreedyAgents(t *testing.T) {
 			if n := s.awaitNotice("is being restarted"); !strings.Contains(n.Text, c.what) {
 				t.Errorf("notice %q", n.Text)
 			}
-			if r := s.finish(contract.ExitComplete); r.Crashes != 0 || r.Summary != "spun" {
+			if r := s.finish(contract.ExitComplete); r.Crashes != 0 || !sums(r, "spun") {
 				t.Errorf("result %+v\n%s", r, s.dump())
 			}
 			if list := s.reasons(); len(list) != 1 || !strings.Contains(list[0], "over its limits") {
@@ -309,7 +309,7 @@ func TestCrashLoopIsParked(t *testing.T) {
 	s.send(contract.Choose{Option: "retry"})
 	s.awaitNotice("The Arbiter rules again.")
 	s.letGo()
-	if r := s.finish(contract.ExitComplete); r.Crashes != 5 || r.Summary != "spun" {
+	if r := s.finish(contract.ExitComplete); r.Crashes != 5 || !sums(r, "spun") {
 		t.Errorf("result %+v", r)
 	}
 	if n := len(s.spawns(contract.Arbiter)); n != 6 {
@@ -328,7 +328,7 @@ func TestCrashLoopOfAnOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin("echo spun"), sick{"orch-1.*": "die-mid-turn"})
 	r := s.finish(contract.ExitComplete)
-	if r.Summary != "without it" || len(s.spawns("orch-1")) != 5 {
+	if !sums(r, "without it") || len(s.spawns("orch-1")) != 5 {
 		t.Errorf("%d spawns, result %+v\n%s", len(s.spawns("orch-1")), r, s.dump())
 	}
 	if r.Crashes != 5 {

@@ -31,7 +31,7 @@ func TestSilentAgent(t *testing.T) {
 		if list := s.reasons(); len(list) != 0 {
 			t.Errorf("restarted before anybody said so: %q", list)
 		}
-		if r := s.finish(contract.ExitComplete); r.Summary != "spun" || r.Crashes != 0 {
+		if r := s.finish(contract.ExitComplete); !sums(r, "spun") || r.Crashes != 0 {
 			t.Errorf("result %+v", r)
 		}
 		if sp := s.spawns("orch-1"); len(sp) != 2 || !sp[1].Resumed {
@@ -57,7 +57,7 @@ func TestSilentAgent(t *testing.T) {
 		await[contract.Turn](s, "the end of the turn", func(id string, b contract.Turn) bool {
 			return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
 		})
-		if r := s.finish(contract.ExitComplete); r.Summary != "spun" || len(s.spawns("orch-1")) != 1 {
+		if r := s.finish(contract.ExitComplete); !sums(r, "spun") || len(s.spawns("orch-1")) != 1 {
 			t.Errorf("result %+v", r)
 		}
 	})
@@ -88,7 +88,7 @@ func (s *script) awaitLooks(more int) {
 func TestOtherSessionIsNotRouted(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin("echo spun"), sick{"orch-1.1": "other-session"})
-	if r := s.finish(contract.ExitComplete); r.Summary != "spun" {
+	if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
 		t.Errorf("result %+v\n%s", r, s.dump())
 	}
 	// If it was ended before its session had a history, the session is not found, and a new one is begun.
@@ -129,7 +129,7 @@ func TestSwallowed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.ill}, "--watch-every", "1s")
-			if r := s.finish(contract.ExitComplete); r.Summary != "spun" || r.Crashes != 0 {
+			if r := s.finish(contract.ExitComplete); !sums(r, "spun") || r.Crashes != 0 {
 				t.Errorf("result %+v\n%s", r, s.dump())
 			}
 			if sp := s.spawns("orch-1"); len(sp) != c.spawns {
@@ -160,7 +160,7 @@ func TestNeverReady(t *testing.T) {
 	// 15 s: time for healthy processes, however busy the machine is.
 	s := perform(t, spin("echo spun"), sick{"orch-1.*": "silent-init"}, "--start-timeout", "15s")
 	r := s.finish(contract.ExitComplete)
-	if r.Summary != "without it" || len(s.spawns("orch-1")) != 1 {
+	if !sums(r, "without it") || len(s.spawns("orch-1")) != 1 {
 		t.Errorf("result %+v\n%s", r, s.dump())
 	}
 	s.oneError(bridge.CatStart)
@@ -177,7 +177,7 @@ func TestUsageLimit(t *testing.T) {
 	t.Run("waited for", func(t *testing.T) {
 		t.Parallel()
 		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:2"}, "--max-wait", "4s")
-		if r := s.finish(contract.ExitComplete); r.Crashes != 0 || r.Summary != "spun" {
+		if r := s.finish(contract.ExitComplete); r.Crashes != 0 || !sums(r, "spun") {
 			t.Errorf("result %+v\n%s", r, s.dump())
 		}
 		list := collect[contract.Retry](s)
@@ -196,7 +196,7 @@ func TestUsageLimit(t *testing.T) {
 		}
 		s.oneError(bridge.CatUsageLimit)
 		n := s.again("--json", "--resume")
-		if r := n.finish(contract.ExitComplete); r.Summary != "spun" {
+		if r := n.finish(contract.ExitComplete); !sums(r, "spun") {
 			t.Errorf("result %+v\n%s", r, n.dump())
 		}
 	})

@@ -41,7 +41,7 @@ func TestWorkflowByProviders(t *testing.T) {
 				if diff := cmp.Diff(taskMoves, moves(s)); diff != "" {
 					t.Errorf("states (-want +got):\n%s", diff)
 				}
-				if r.Summary != "The loom stands in loom.txt." || r.Iterations != 4 {
+				if !sums(r, "The loom stands in loom.txt.") || r.Iterations != 4 {
 					t.Errorf("result %+v", r)
 				}
 				model := map[string]string{decider.OpenAI: decider.OpenAIModel,

@@ -30,7 +30,7 @@ func TestQuietCommand(t *testing.T) {
 			if err := os.WriteFile(file, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if r := s.finish(contract.ExitComplete); r.Summary != "spun" || len(s.spawns("orch-1")) != 1 {
+			if r := s.finish(contract.ExitComplete); !sums(r, "spun") || len(s.spawns("orch-1")) != 1 {
 				t.Errorf("result %+v", r)
 			}
 		})

@@ -61,7 +61,7 @@ func TestQuotaOfALogin(t *testing.T) {
 			}
 			asked := len(model.Requests())
 			s.send(contract.Continue{})
-			if r := s.finish(contract.ExitComplete); r.Summary != "spun" {
+			if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
 				t.Errorf("result %+v", r)
 			}
 			if n := len(model.Requests()); n != asked+1 {

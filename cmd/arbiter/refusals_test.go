@@ -80,8 +80,8 @@ actors:
 			if len(sessions) != 2 || sessions[0] == sessions[1] {
 				t.Errorf("sessions %q\n%s", sessions, s.dump())
 			}
-			if n := len(model.Requests()); n != 3 {
-				t.Errorf("the model was asked %d times: twice on the refused session, once on the next", n)
+			if n := len(model.Requests()); n != 4 {
+				t.Errorf("the model was asked %d times: twice on the refused session, twice on the next, which insists", n)
 			}
 		})
 	}

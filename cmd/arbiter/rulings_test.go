@@ -33,7 +33,7 @@ var plays = []struct {
         verdict: {decision: COMPLETE, message: It is done., summary: pondered, reason: r}
 `,
 		check: func(t *testing.T, s *script, r contract.Result) {
-			if r.Summary != "pondered" || len(collect[contract.Error](s)) != 0 {
+			if !sums(r, "pondered") || len(collect[contract.Error](s)) != 0 {
 				t.Errorf("result %+v\n%s", r, s.dump())
 			}
 		},
@@ -51,7 +51,7 @@ var plays = []struct {
 `,
 		check: func(t *testing.T, s *script, r contract.Result) {
 			d := collect[contract.Decision](s)
-			if len(d) != 2 || d[0].Source != "fallback" || d[0].Mode != "planner" || r.Summary != "alone" {
+			if len(d) != 2 || d[0].Source != "fallback" || d[0].Mode != "planner" || !sums(r, "alone") {
 				t.Errorf("decisions %+v, result %+v", d, r)
 			}
 			s.oneError(bridge.CatVerdict)

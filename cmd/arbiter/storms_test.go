@@ -77,7 +77,7 @@ func TestStormsAreBounded(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(began.CWD, "go"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if r := s.finish(contract.ExitComplete); r.Summary != "spun" {
+			if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
 				t.Errorf("result %+v", r)
 			}
 			if n := len(collect[contract.SubagentStart](s)); n != 2 {

@@ -84,7 +84,8 @@ func (r *Report) Outputs() string {
 
 // exitOf are the exit codes of runs that came to an end. A run without a result has none.
 var exitOf = map[string]contract.Exit{
-	contract.StatusComplete: contract.ExitComplete, contract.StatusFailed: contract.ExitFailed,
+	contract.StatusComplete: contract.ExitComplete, contract.StatusIncomplete: contract.ExitFailed,
+	contract.StatusFailed:    contract.ExitFailed,
 	contract.StatusCancelled: contract.ExitFailed, contract.StatusNeedsInput: contract.ExitNeedsInput,
 	contract.StatusLimit: contract.ExitLimit,
 }

@@ -145,5 +145,5 @@ func (r *Report) Failed() bool {
 			return true
 		}
 	}
-	return r.Status == contract.StatusFailed || r.Status == contract.StatusLimit
+	return r.Status == contract.StatusFailed || r.Status == contract.StatusIncomplete || r.Status == contract.StatusLimit
 }

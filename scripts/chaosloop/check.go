@@ -85,7 +85,8 @@ func (r *round) beginAnew(l *processRun) bool {
 // checkEnd compares the exit code with the last line.
 func (r *round) checkEnd(l *processRun, code int) {
 	want := map[string][]int{
-		contract.StatusComplete: {0}, contract.StatusFailed: {1, 5, 70}, contract.StatusCancelled: {1, 130, 143},
+		contract.StatusComplete: {0}, contract.StatusIncomplete: {1}, contract.StatusFailed: {1, 5, 70},
+		contract.StatusCancelled:  {1, 130, 143},
 		contract.StatusNeedsInput: {3}, contract.StatusLimit: {4},
 	}[l.ended.Status]
 	// A kill may come between the last line and the exit.

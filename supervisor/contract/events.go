@@ -301,6 +301,7 @@ type (
 		Session         string       `json:"session"`
 		Rehearsal       bool         `json:"rehearsal,omitempty"`
 		Checks          *Checks      `json:"checks,omitempty" jsonschema:"The results of the checks of all documents of the task when they were last run."`
+		Open            []string     `json:"open,omitempty" jsonschema:"What the supervisor found open when the task was completed: the Arbiter was told, and completed all the same. The summary names it, too."`
 		Failing         []string     `json:"failing,omitempty" jsonschema:"The checks that failed: the document's author, the command and the reason. The summary also names each one that had passed before."`
 		InterruptedWork []string     `json:"half_done,omitempty" jsonschema:"Work that was in progress when the run was stopped."`
 		// Acceptance is nil if there are no criteria.
@@ -343,6 +344,7 @@ const (
 // Statuses of a result.
 const (
 	StatusComplete   = "complete"
+	StatusIncomplete = "incomplete" // completed over a check of the last document that fails
 	StatusFailed     = "failed"
 	StatusCancelled  = "cancelled"
 	StatusNeedsInput = "needs_input"

@@ -29,7 +29,7 @@ type ExitMeaning struct {
 func Exits() []ExitMeaning {
 	return []ExitMeaning{
 		{ExitComplete, "complete", "or you left the run running"},
-		{ExitFailed, "failed or cancelled", ""},
+		{ExitFailed, "failed or cancelled", "or complete over a check that fails"},
 		{ExitUsage, "usage or bad input", "or nothing to resume"},
 		{ExitNeedsInput, "needs input", "a question, and no human to answer it"},
 		{ExitLimit, "limit reached", "`--max-cost`, `--max-cost-per-day`, `--timeout`, `--max-iterations` or another"},

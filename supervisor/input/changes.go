@@ -39,7 +39,7 @@ type ChangeForeign struct {
 
 // LastChange returns the last change of the files for which fits returns true.
 func (s *ChangeState) LastChange(fits func(ChangeFile) bool) LastChange {
-	if s.Pending() || len(s.Files) >= changeMaxFiles { // there may be a later one
+	if s.Pending() || s.Truncated() { // there may be a later one
 		return LastChange{}
 	}
 	files := slices.DeleteFunc(slices.Clone(s.Files), func(f ChangeFile) bool { return f.Changed == 0 || !fits(f) })
@@ -492,6 +492,9 @@ func (s *ChangeState) Finish(out *effect.Collector, w runconfig.Workspace) bool 
 	s.queue(out, w, ChangeTurn{})
 	return true
 }
+
+// Truncated reports whether the run has changed more files than are kept.
+func (s *ChangeState) Truncated() bool { return len(s.Files) >= changeMaxFiles }
 
 // Pending reports whether changes of a turn are not attributed yet.
 func (s *ChangeState) Pending() bool {

@@ -48,7 +48,7 @@ func Decision(name func(string) string, d contract.Decision) string {
 	to := Called(name, d.To)
 	switch d.Decision {
 	case verdict.Complete:
-		return "It is done."
+		return "Let it be done." // it takes effect when nothing speaks against it
 	case verdict.SelectMode:
 		return "Another is summoned" + After(" – ", One(d.Mode, MaxName)) + "."
 	case verdict.Continue:
@@ -98,6 +98,8 @@ func Ending(status string) string {
 	switch status {
 	case contract.StatusComplete:
 		return "It is done."
+	case contract.StatusIncomplete:
+		return "It is done, but a check fails."
 	case contract.StatusFailed:
 		return "It has failed."
 	case contract.StatusCancelled:

@@ -170,6 +170,8 @@ func ending(status string) string {
 	switch status {
 	case "complete":
 		return "It is done."
+	case "incomplete":
+		return "It is done, but a check fails."
 	case "cancelled":
 		return "It was ended."
 	case "limit":
@@ -223,6 +225,8 @@ func TitleSequence(m NotifyMoment) string {
 		mark, words = "? ", "a word is awaited"
 	case m.Ended == "complete":
 		mark, words = "✓ ", "it is done"
+	case m.Ended == "incomplete":
+		mark, words = "✗ ", "a check fails"
 	case m.Ended == "cancelled":
 		mark, words = "– ", "it was ended"
 	case m.Ended == "limit":
