@@ -204,7 +204,9 @@ func (st *step) agentEvent(e bridge.Event) {
 		st.relay(e)
 	case bridge.ToolResult:
 		if a.ToolCall != nil && a.ToolCall.ToolUse == b.ToolUse {
-			st.Edit(e.ID).ToolCall = nil
+			a := st.Edit(e.ID)
+			st.toolEnded(a, b)
+			a.ToolCall = nil
 		}
 		st.relay(e)
 	case bridge.Spent:

@@ -41,6 +41,9 @@ func (st *step) merged(f input.Merged) {
 // snapshotTaken reports what a snapshot showed. Agents that changed the same files get a message if they work;
 // the Arbiter reads about the overlap in its work log.
 func (st *step) snapshotTaken(f input.SnapshotTaken) {
+	if len(f.Paths) > 0 && len(st.Changes.Queue) > 0 && st.Changes.Queue[0].Request == f.Serial {
+		st.moved(st.Changes.Queue[0].Agent)
+	}
 	o := st.Changes.Recorded(&st.out, st.Options.Workspace, input.ChangeRecorded(f))
 	if st.Ending != nil {
 		if o.Final {

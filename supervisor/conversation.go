@@ -707,8 +707,10 @@ type Mail struct {
 	Sent     bool   // written to the agent, not proven yet
 	Wire     string // the id it was sent under; another one after its process ended
 	Content  string // as it was sent: if sent again, it is the same
-	Resent   bool   // written twice under the same id
-	Reported bool   // the `delivered` event was emitted
+	// NotBefore is when it may be sent; zero: at once.
+	NotBefore time.Time `json:",omitzero"`
+	Resent    bool      // written twice under the same id
+	Reported  bool      // the `delivered` event was emitted
 	// the API refused the turn that contained it: no model has answered it yet
 	Refused      bool                   `json:",omitempty"`
 	Tries        int                    // sends that failed

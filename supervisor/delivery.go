@@ -244,6 +244,9 @@ func (st *step) post(m Mail) {
 			" may not write to " + m.To})
 		return
 	}
+	if m.To != contract.Arbiter { // it need not be told to continue any more
+		st.takeBack(func(x Mail) bool { return x.To == m.To && !x.Sent && !x.NotBefore.IsZero() })
+	}
 	m.ID, m.At = st.newID(), st.at
 	st.speak(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Whole(),
 		Images: m.Images})

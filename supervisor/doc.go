@@ -23,6 +23,7 @@
 //	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
 //	route                         validation of a verdict, and what follows from it
 //	restarts, halt                what restarts after a failure, and what stays stopped until a human decides
+//	rhythm                        work that repeats itself
 //	contextlow, failures, spawn   a full context, an agent that cannot continue, another Orchestrator
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human                         questions to the human

@@ -14,6 +14,7 @@ import (
 // continues its own session, and is told that its turn was cut off.
 func (st *step) halt(ref string) {
 	st.Halts++
+	st.allMoved()
 	if st.Halted {
 		st.out.Accept(ref, "halted already; continue starts the agents again")
 		return

@@ -101,11 +101,14 @@ func joined(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), " ")
 }
 
-func findings(text string) []ConversationAttached {
+func findings(text string) []ConversationAttached { return partOf("checks", text) }
+
+// partOf is a part of a message that the supervisor adds.
+func partOf(title, text string) []ConversationAttached {
 	if text == "" {
 		return nil
 	}
-	return []ConversationAttached{{Title: "checks", From: contract.Supervisor, Text: text, Trusted: true}}
+	return []ConversationAttached{{Title: title, From: contract.Supervisor, Text: text, Trusted: true}}
 }
 
 // Event is the event that a document is passed on.

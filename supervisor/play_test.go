@@ -27,7 +27,7 @@ type play struct {
 	out []effect.Effect
 	at  time.Time
 
-	careful   bool           // a COMPLETE that is sent back for open points stays sent back
+	careful   bool           // a COMPLETE that is sent back for open points stays sent back, and pauses last
 	completes map[string]any // the last COMPLETE
 
 	was  State  // s after the last step
@@ -78,6 +78,12 @@ func (p *play) do(f input.Body) []effect.Effect {
 			v = ruling("COMPLETE", "It is done.", "summary", "s")
 		}
 		out = append(out, p.verdict("arbiter", v)...)
+	}
+	for _, e := range out {
+		if timer, ok := e.(effect.SetTimer); ok && !p.careful && strings.HasPrefix(timer.Key, RhythmPrefix) {
+			p.at = p.at.Add(timer.After)
+			return append(out, p.do(input.Timer{Key: timer.Key})...)
+		}
 	}
 	return out
 }

@@ -236,6 +236,7 @@ type Agent struct {
 	AgentHandoff
 	AgentTakeover
 	AgentSpending
+	AgentRhythm
 }
 
 // AgentIdentity says who an agent is, and why it was spawned.
@@ -290,6 +291,13 @@ type AgentSpending struct {
 	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
 	Level   string       `json:",omitempty"` // of its cost limit that was reported last
 	Stopped bool         `json:",omitempty"` // its turn is being stopped, because little is left of a cost limit
+}
+
+// AgentRhythm counts what an agent repeats.
+type AgentRhythm struct {
+	Stalled int    `json:",omitempty"` // messages in a row of an Orchestrator during which no file changed
+	Failing string `json:",omitempty"` // the tool call that failed last, if nothing else ran since
+	Fails   int    `json:",omitempty"` // how often in a row it failed
 }
 
 // Engaged reports whether it is an Orchestrator that works, or has asked and waits.

@@ -1,8 +1,6 @@
 package supervisor
 
 import (
-	"strings"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -40,6 +38,8 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 	st.emit(contract.Arbiter, d)
 	st.Rulings.Enter(st.at, v, by.Source)
 	st.Renewal.Ruled(v)
+	st.triesAgain(v)
+	st.asksAgain(v)
 	if v.Decision != verdict.Complete {
 		if st.fire(machine.Decision, occasion{ruling: v}); st.Ending != nil {
 			return
@@ -84,16 +84,6 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 	case verdict.Complete:
 		st.complete(v)
 	}
-}
-
-// isReport reports whether a message of the Arbiter to the human expects no answer. If the Arbiter does not say
-// so, only an answer to a message that the human sent while agents worked is a report, and only if it asks
-// nothing.
-func (st *step) isReport(v verdict.Arbiter) bool {
-	if v.Report != nil {
-		return *v.Report
-	}
-	return st.interjected && !strings.ContainsAny(v.Message, "?？")
 }
 
 // succession makes sure that a hand-off gets a successor: the Arbiter had its turn, and if it only waits, the
@@ -152,13 +142,26 @@ func (st *step) routeOrchestrator(a *Agent, v verdict.Orchestrator) {
 	if v.Kind != verdict.KindQuestion && v.Kind != verdict.KindIntroduction {
 		a.UnansweredQuestions = 0
 	}
+	stalled := ""
+	if v.Kind == verdict.KindDone || v.Kind == verdict.KindHandoff {
+		a.Stalled = 0
+	} else {
+		stalled = st.stalls(a)
+	}
 	if !v.ExpectsResponse {
-		st.log(a.ID, v.Kind, v.Message)
-		a.Standing = AgentWorking
-		st.exchange()
-		if !st.pendingFor(a.ID) {
-			st.notify(a.ID, KindContinue, "Your report is in the work log. Continue.")
+		if stalled == "" {
+			st.log(a.ID, v.Kind, v.Message)
 		}
+		a.Standing = AgentWorking
+		if st.exchange(); st.pendingFor(a.ID) || st.Ending != nil {
+			return
+		}
+		if stalled == "" {
+			st.letGoOn(a)
+			return
+		}
+		a.Standing = AgentWaiting
+		st.post(Mail{From: a.ID, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Attached: partOf("rhythm", stalled)})
 		return
 	}
 	a.Standing = AgentWaiting
@@ -185,6 +188,7 @@ func (st *step) routeOrchestrator(a *Agent, v verdict.Orchestrator) {
 			Document: v.Handoff})
 	default:
 		st.exchange()
-		st.post(Mail{From: a.ID, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
+		st.post(Mail{From: a.ID, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble,
+			Attached: partOf("rhythm", stalled)})
 	}
 }

@@ -112,3 +112,13 @@ func (st *step) unansweredProblem() string {
 	return "The human has not answered what you asked: " + words.Head(st.Question.Text(), 2000) +
 		"\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
 }
+
+// isReport reports whether a message of the Arbiter to the human expects no answer. If the Arbiter does not say
+// so, only an answer to a message that the human sent while agents worked is a report, and only if it asks
+// nothing.
+func (st *step) isReport(v verdict.Arbiter) bool {
+	if v.Report != nil {
+		return *v.Report
+	}
+	return st.interjected && !strings.ContainsAny(v.Message, "?？")
+}

@@ -85,6 +85,7 @@ type RulingState struct {
 	DeciderRequests int             // requests to that decider so far
 	DeciderYielded  bool            // that decider leaves the decision to the Arbiter
 	Unrecorded      []input.Decided // decisions that are not recorded yet
+	QuestionsInRow  int             `json:",omitempty"` // to the human, without another ruling in between
 	FallbackReason  string          // why the rules decide in the Arbiter's place; empty: they do not
 	Ledger          []Ruling        // the ledger of decisions, oldest first
 }

@@ -33,6 +33,7 @@ func (st *step) word(c contract.Say) {
 		st.Rulings.LeaveFallback(&st.out)
 	}
 	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
+	st.allMoved()
 	if to == contract.Arbiter { // the Arbiter has to know the task that the message is about
 		st.moveToWorkLog(func(m *Mail) bool {
 			return st.withholds(m) &&
@@ -88,7 +89,7 @@ func (st *step) pump() {
 	room := st.turnsLeft() - st.busyCount()
 	for i := range st.Conversation.Mail {
 		m := &st.Conversation.Mail[i]
-		if m.Sent || st.Conversation.Held && BetweenAgents(m.From, m.Kind) ||
+		if m.Sent || m.NotBefore.After(st.at) || st.Conversation.Held && BetweenAgents(m.From, m.Kind) ||
 			st.withholds(m) {
 			continue
 		}

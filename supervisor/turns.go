@@ -16,6 +16,9 @@ import (
 func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 	st.chargeTurn(a, t)
 	Worked(a, t)
+	if len(t.Files) > 0 || t.Outcome == bridge.TurnInterrupted {
+		st.moved(a.ID)
+	}
 	switch {
 	case t.Outcome == bridge.TurnLost:
 		return // the process is gone; its `done` follows, and its transcript reports what it had seen

@@ -46,7 +46,7 @@ func (f *fakePort) ruled(p bridge.MessageParams, verdict any) {
 	}
 	f.event(p.AgentRef, bridge.Delivered{MessageID: p.MessageID, Proof: "lifecycle"})
 	f.event(p.AgentRef, bridge.Turn{MessageIDs: []string{p.MessageID}, Outcome: bridge.TurnDone, Verdict: raw,
-		CostUSD: 0.01})
+		CostUSD: 0.01, Files: []string{"/w/a.go"}})
 }
 
 func (f *fakePort) Spawn(_ context.Context, p bridge.SpawnParams) (bridge.SpawnResult, error) {

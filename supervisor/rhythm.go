@@ -1,0 +1,131 @@
+package supervisor
+
+// This file watches for work that repeats itself and costs money: reports and questions without a changed file, one
+// tool call that fails again and again, retries. A pause grows first; then the agent is told, then the Arbiter, then
+// the human. docs/troubleshooting.md has the numbers.
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+const (
+	// pauseAfter is how many messages in a row an Orchestrator may send without a changed file before the next
+	// "Continue." waits: firstPause, then twice as long each time, at most longestPause.
+	pauseAfter   = 2
+	firstPause   = 5 * time.Second
+	longestPause = 5 * time.Minute
+	// stalledForArbiter is the message in a row without a changed file from which on the Arbiter is told.
+	stalledForArbiter = 6
+	// stalledForHuman is the one at which a human is asked, again after as many more.
+	stalledForHuman = 12
+
+	// failsForAgent is how often in a row the same call of a tool fails before its agent is told; further failures
+	// are told to the Arbiter, and stop the turn.
+	failsForAgent   = 5
+	failsForArbiter = 10
+	failsStopped    = 20
+
+	// questionsInRow is the question to the human in a row with whose answer the Arbiter is reminded to ask less.
+	questionsInRow = 5
+)
+
+// RhythmPrefix begins the key of the timer after which an Orchestrator continues; the agent and its generation follow.
+const RhythmPrefix = "rhythm/"
+
+// moved records that an agent has changed a file, or was given something else to do.
+func (st *step) moved(id string) {
+	if a, ok := st.Agent(id); ok && a.Stalled > 0 {
+		st.Edit(id).Stalled = 0
+	}
+}
+
+// allMoved records that a human has said or stopped something.
+func (st *step) allMoved() {
+	for i := range st.Agents {
+		st.moved(st.Agents[i].ID)
+	}
+}
+
+// stalls counts a message of an Orchestrator that hands nothing over. It returns what the Arbiter is told about it;
+// empty: nothing yet.
+func (st *step) stalls(a *Agent) string {
+	if a.Stalled++; a.Stalled < stalledForArbiter {
+		return ""
+	}
+	text := fmt.Sprintf("This is message %d in a row in which %s (%s) has changed no file.", a.Stalled, a.Name, a.ID)
+	if a.Stalled%stalledForHuman == 0 && st.HumanPresent && st.Ending == nil {
+		st.Conversation.Held = true
+		st.ask(text + " Its last one is with the Arbiter. Write a message, and they continue.")
+	}
+	return text + " Judge whether the work advances: give it another way, release it, or ask the human."
+}
+
+// letGoOn has an Orchestrator continue after a report, later and later while no file changes.
+func (st *step) letGoOn(a *Agent) {
+	m := Mail{From: contract.Supervisor, To: a.ID, Kind: KindContinue, Text: "Your report is in the work log. Continue."}
+	if n := a.Stalled - pauseAfter; n > 0 {
+		pause := min(firstPause<<min(n-1, 10), longestPause)
+		m.NotBefore = st.at.Add(pause)
+		st.do(effect.SetTimer{Key: RhythmPrefix + RunOf(a.AgentRef), After: pause})
+		st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s has sent %s in a row without a changed file: it continues in %s.",
+			a.Name, words.Count(a.Stalled, "message"), pause)})
+	}
+	st.post(m)
+}
+
+// toolEnded counts a call of a tool that fails again and again without another in between.
+func (st *step) toolEnded(a *Agent, r bridge.ToolResult) {
+	call := a.ToolCall.Tool + " " + a.ToolCall.What
+	switch {
+	case !r.IsError:
+		a.Failing, a.Fails = "", 0
+		return
+	case a.Failing != call:
+		a.Failing, a.Fails = call, 0
+	}
+	a.Fails++
+	text := fmt.Sprintf("the same call failed %d times in a row: %s", a.Fails, words.Cite(words.FirstLine(call)))
+	switch {
+	case a.Fails == failsForAgent:
+		st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer, Text: "Stop: " + text +
+			". Do not repeat it. Find another way, or end the turn and say what you cannot do."})
+	case a.Fails == failsForArbiter && a.Role == RoleOrchestrator:
+		st.log(contract.Supervisor, KindNotice, a.Name+" ("+a.ID+"): "+text)
+		st.emit(a.ID, contract.Notice{Text: a.Name + ": " + text})
+	case a.Fails == failsStopped && a.Status == AgentBusy:
+		st.emit(a.ID, contract.Notice{Text: a.Name + ": " + text + "; its turn is stopped"})
+		st.do(effect.Interrupt{Agent: a.AgentRef})
+	}
+}
+
+// triesAgain counts a RETRY as a failure of an Orchestrator that has only asked since it changed a file: the limits of
+// failures count what is tried again.
+func (st *step) triesAgain(v verdict.Arbiter) {
+	a := st.Edit(v.To)
+	if v.Decision != verdict.Retry || a == nil || a.Stalled < 2 || a.Work == nil || !a.Work.Completed.IsZero() {
+		return
+	}
+	f := st.Task.AgentFailure(&st.Roster, a.ID, "", "it is tried again: "+v.Reason, st.at)
+	st.Task.Fail(a, f, decider.StatusFailure, st.at)
+}
+
+// asksAgain counts questions to the human in a row, and reminds the Arbiter to ask them at once.
+func (st *step) asksAgain(v verdict.Arbiter) {
+	switch {
+	case v.Decision == verdict.AddressHuman && !st.isReport(v):
+		if st.Rulings.QuestionsInRow++; st.Rulings.QuestionsInRow == questionsInRow {
+			st.log(contract.Supervisor, KindNotice, fmt.Sprintf("You have asked the human %d times in a row. Ask what is "+
+				"left at once, or decide it yourself and say what you assumed.", st.Rulings.QuestionsInRow))
+		}
+	case v.Decision != verdict.Continue || v.To != "":
+		st.Rulings.QuestionsInRow = 0
+	}
+}

@@ -1,0 +1,205 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// pauses answers reports of an Orchestrator until the Arbiter is told, and returns how long it waited before each
+// "Continue.".
+func (p *play) pauses(id string) (list []time.Duration) {
+	p.t.Helper()
+	for p.agent(id).Standing == AgentWorking {
+		out := p.verdict(id, report("progress", "still at it", false))
+		pause := timer(out, RhythmPrefix+RunOf(p.agent(id).AgentRef))
+		list = append(list, pause)
+		if pause > 0 {
+			if p.agent(id).Status != AgentReady {
+				p.t.Fatal("it continues before its pause is over")
+			}
+			p.at = p.at.Add(pause)
+			p.do(input.Timer{Key: RhythmPrefix + RunOf(p.agent(id).AgentRef)})
+		}
+	}
+	return list
+}
+
+// TestReportsWithoutAChangePause: reports during which no file changes are answered later and later; then the Arbiter
+// rules on them, and at last a human is asked.
+func TestReportsWithoutAChangePause(t *testing.T) {
+	p := begin(t, nil)
+	p.careful = true
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	got := p.pauses(id)
+	want := []time.Duration{0, 0, 5 * time.Second, 10 * time.Second, 20 * time.Second, 0}
+	if len(got) != len(want) {
+		t.Fatalf("pauses %v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("pauses %v, want %v", got, want)
+			break
+		}
+	}
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "still at it", "message 6 in a row", "changed no file")
+	for p.s.Question.Open == nil {
+		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", id))
+		p.verdict(id, report("question", "may I go on?", true))
+	}
+	if n := p.agent(id).Stalled; n != stalledForHuman || !p.s.Conversation.Held {
+		t.Errorf("a human is asked at message %d, held %v", n, p.s.Conversation.Held)
+	}
+	p.say("go on")
+	if p.agent(id).Stalled != 0 {
+		t.Error("what the human says is no news")
+	}
+	p.folds()
+}
+
+// TestAChangeEndsThePause: a file that a tool or a command changed, or a document, is progress.
+func TestAChangeEndsThePause(t *testing.T) {
+	for name, change := range map[string]func(*play, string){
+		"a tool": func(p *play, id string) {
+			raw, _ := json.Marshal(report("progress", "written", false))
+			p.turn(id, bridge.Turn{Verdict: raw, Files: []string{"/w/a.go"}, Tools: 1})
+		},
+		"a command": func(p *play, id string) {
+			raw, _ := json.Marshal(report("progress", "written", false))
+			p.turn(id, bridge.Turn{Verdict: raw, Tools: 1})
+			p.recorded("a.go")
+		},
+		"a document": func(p *play, id string) {
+			p.verdict(id, report("done", "all of it", true))
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "More.", "to", id))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, func(o *runconfig.Options) { o.Workspace = runconfig.Workspace{Root: "/w", Base: "b"} })
+			id := p.spawn("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			for range 4 {
+				p.verdict(id, report("progress", "still at it", false))
+			}
+			if change(p, id); p.agent(id).Stalled > 1 {
+				t.Errorf("%d messages in a row changed nothing", p.agent(id).Stalled)
+			}
+			p.folds()
+		})
+	}
+}
+
+// TestAMessageEndsThePause: who is given something else to do is not told to continue.
+func TestAMessageEndsThePause(t *testing.T) {
+	p := begin(t, nil)
+	p.careful = true
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for range 3 {
+		p.verdict(id, report("progress", "still at it", false))
+	}
+	p.say("stop that", "note", id)
+	p.contains("what it reads", p.lastSent(id), "stop that")
+	p.verdict(id, report("done", "stopped", true))
+	if p.s.pendingFor(id) {
+		t.Errorf("it is told to continue: %+v", p.s.Conversation.Mail)
+	}
+	p.folds()
+}
+
+// TestPauseEndsWithAResume: a pause does not outlive the process that counts it.
+func TestPauseEndsWithAResume(t *testing.T) {
+	p := begin(t, nil)
+	p.careful = true
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for range 3 {
+		p.verdict(id, report("progress", "still at it", false))
+	}
+	p.stopped()
+	p.resume("")
+	p.back(bridge.DeliverySeen)
+	if a := p.agent(id); a.Status != AgentBusy {
+		t.Errorf("%s is %s", id, a.Status)
+	}
+}
+
+// TestRetriesAreCounted: RETRY and question in turns end at the limit of failures; with changes in between they do
+// not.
+func TestRetriesAreCounted(t *testing.T) {
+	for _, changes := range []bool{false, true} {
+		p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 3 })
+		id := p.spawn("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		n := 0
+		for ; n < 10 && p.s.Ending == nil; n++ {
+			raw, _ := json.Marshal(report("question", "how?", true))
+			turn := bridge.Turn{Verdict: raw}
+			if changes {
+				turn.Files, turn.Tools = []string{"/w/a.go"}, 1
+			}
+			p.turn(id, turn)
+			p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
+		}
+		if want := map[bool]int{false: 4, true: 10}[changes]; n != want {
+			t.Errorf("with changes %v: %d retries, want %d; %+v", changes, n, want, p.s.Ending)
+		}
+	}
+}
+
+// TestTheSameCallFails: who makes the same failing call again and again is told, then the Arbiter, then its turn is
+// stopped. Another call in between begins anew.
+func TestTheSameCallFails(t *testing.T) {
+	call := func(p *play, id, command string, failed bool) []effect.Effect {
+		input, _ := json.Marshal(map[string]string{"command": command})
+		p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: input})
+		return p.happen(id, bridge.ToolResult{ToolUse: "t", IsError: failed, Text: "no"})
+	}
+	p := begin(t, nil)
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for n := 1; n <= failsStopped; n++ {
+		var sent, noted, stopped bool
+		for _, e := range call(p, id, "make test", true) {
+			switch e := e.(type) {
+			case effect.Send:
+				sent = strings.Contains(e.Params.Content, "failed 5 times in a row")
+			case effect.Interrupt:
+				stopped = true
+			case effect.Emit:
+				_, notice := e.Event.Body.(contract.Notice)
+				noted = noted || notice
+			}
+		}
+		if sent != (n == failsForAgent) || stopped != (n == failsStopped) || noted != (n == failsForArbiter || stopped) {
+			t.Errorf("failure %d: told %v, noted %v, stopped %v", n, sent, noted, stopped)
+		}
+	}
+	for _, between := range []bool{false, true} {
+		call(p, id, "make", between)
+		call(p, id, "make test", true)
+		if n := p.agent(id).Fails; n != 1 {
+			t.Errorf("after another call (failed: %v) it failed %d times in a row", between, n)
+		}
+	}
+}
+
+// TestQuestionsInARow: an Arbiter that asks the human one question after the other is reminded to ask all at once.
+func TestQuestionsInARow(t *testing.T) {
+	p := begin(t, nil)
+	for n := 1; n <= questionsInRow; n++ {
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And what of this?"))
+		p.say("This is so.")
+		if told := strings.Contains(p.lastSent("arbiter"), "5 times in a row"); told != (n == questionsInRow) {
+			t.Errorf("question %d: told %v", n, told)
+		}
+	}
+}
