@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // spawned handles the start of an agent's process.
@@ -167,6 +169,16 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 	if lost && spoken {
 		st.recall(a)
 	}
+	known := st.doneIn(a, turn)
+	if left.Ruled == nil || left.End != TurnFinished {
+		a.InterruptedTurn = turn // a call that is repeated spawns nobody twice
+	}
+	if known != "" && left.End == 0 && left.Ruled == nil {
+		defer func() { // with the message, which is sent again
+			st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer,
+				Text: "Your process ended, and the message before this one is sent once more." + known})
+		}()
+	}
 	back := returned != ""
 	a.ReturnNotice = returned // it still has to be sent
 	switch {
@@ -179,25 +191,42 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 		// Another message reached the agent after that verdict, and began another turn.
 		fallthrough
 	case left.End == LifecycleTurnCutOff || left.End == TurnUnanswered && left.Ruled != nil:
-		a.InterruptedTurn = left.Over
 		if back {
 			st.notify(a.ID, KindRetry, TakeoverTurnCutOff)
 			break
 		}
 		st.notify(a.ID, KindRetry, "Your process ended in the middle of your last turn, and was started "+
 			"again. What you were doing last may or may not have happened: look before you do it again. "+
-			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
+			refusedByNobody+known+" Then go on with the last message and end the turn with your verdict.")
 	case left.End == TurnUnanswered && back:
 		st.notify(a.ID, KindRetry, TakeoverTurnCutOff)
 	case left.End == TurnUnanswered:
 		st.notify(a.ID, KindRetry, "Your process ended before you could answer the last message. It "+
-			"stands in your history: take it up now.")
+			"stands in your history: take it up now."+known)
 	case a.Troubles > 0 && !st.pendingFor(a.ID):
 		st.notify(a.ID, KindRetry, brokenWay)
 	case back && a.Works() && !st.pendingFor(a.ID):
 		st.notify(a.ID, KindRetry, "Look what was said and changed while the human had your session, and "+
 			"go on with your work.")
 	}
+}
+
+// doneIn says what the supervisor knows to have happened in a turn that was cut off; empty: nothing.
+func (st *step) doneIn(a *Agent, turn []string) string {
+	var done []string
+	for _, o := range st.Agents {
+		if a.Role == RoleArbiter && o.SpawnedIn != "" && slices.Contains(turn, o.SpawnedIn) {
+			done = append(done, fmt.Sprintf("%s (%s) was summoned with the brief: %s", o.Name, o.ID,
+				words.Cite(words.FirstLine(o.Brief))))
+		}
+	}
+	if c := a.ToolCall; c != nil && c.Cut {
+		done = append(done, "the call "+words.Cite(c.Tool+" "+words.FirstLine(c.What))+" was begun, and its result is not known")
+	}
+	if done == nil {
+		return ""
+	}
+	return " The supervisor knows of that turn: " + strings.Join(done, "; ") + ". Do not do that again unseen."
 }
 
 // refusedByNobody corrects what the CLI tells a model when the pipe to us breaks before its process ends: that

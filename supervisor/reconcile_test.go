@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -364,4 +365,41 @@ func TestSpawnIsNotDoubled(t *testing.T) {
 	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`); p.s.Spawned != 4 {
 		t.Error("another turn is another spawn")
 	}
+}
+
+// TestACrashNoteSaysWhatIsKnown: an Arbiter whose process ends after it has summoned an Orchestrator reads of it, and
+// the same call again summons nobody, whatever the session's history says.
+func TestACrashNoteSaysWhatIsKnown(t *testing.T) {
+	for _, fate := range []string{bridge.DeliveryAbsent, bridge.DeliverySeen, bridge.DeliveryBegun} {
+		t.Run(fate, func(t *testing.T) {
+			p := begin(t, nil)
+			p.proven("arbiter")
+			id := p.spawn("weave the header")
+			n := len(p.sends("arbiter"))
+			p.dies("arbiter")
+			p.comes("arbiter", p.remembers("arbiter", fate))
+			var read strings.Builder
+			for _, s := range p.sends("arbiter")[n:] {
+				read.WriteString(s.Content)
+			}
+			p.contains("what the Arbiter reads", read.String(), "Orchestrator I (orch-1) was summoned", "weave the header",
+				"Do not do that again")
+			if again := p.spawnAgain("weave the header"); again != id || p.s.Spawned != 1 {
+				t.Errorf("%s was summoned, %d in all", again, p.s.Spawned)
+			}
+			p.folds()
+		})
+	}
+}
+
+// spawnAgain repeats a call, and returns the agent that it names.
+func (p *play) spawnAgain(brief string) string {
+	p.t.Helper()
+	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"`+brief+`"}`)
+	var named struct{ ID string }
+	line, _, _ := strings.Cut(a.Text, "\n")
+	if err := json.Unmarshal([]byte(line), &named); err != nil {
+		p.t.Fatalf("%s: %v", a.Text, err)
+	}
+	return named.ID
 }
