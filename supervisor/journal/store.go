@@ -160,7 +160,7 @@ func (s *Store) create(m Meta, o Options) (r *Run, err error) {
 		return nil, err
 	}
 	crash("journal.create.syncdir.after")
-	return start(h, m, o, &writer{seg: seg, highest: 1, keep: 1, crc: seedOf(m.Run), events: events}, 0, seg.end), nil
+	return start(h, m, o, &writer{seg: seg, highest: 1, keep: 1, crc: seedOf(m.Run), events: events}, 0), nil
 }
 
 // held is a run's directory with its lock taken.
@@ -210,12 +210,12 @@ func (e *eventFile) closeUnless(r **Run) {
 }
 
 // start starts the writer of a run that has the given number of inputs.
-func start(h held, m Meta, o Options, w *writer, inputs uint64, size int64) *Run {
+func start(h held, m Meta, o Options, w *writer, inputs uint64) *Run {
 	w.r = &Run{
 		id: m.Run, dir: h.dir, lock: h.lock, opts: o.withDefaults(),
 		wake: make(chan struct{}, 1), jobs: make(chan job), stop: make(chan struct{}), done: make(chan struct{}),
 		st: state{
-			meta: m, queue: make([]entry, 1), chain: w.events.chain, next: inputs + 1, durable: inputs, size: size,
+			meta: m, queue: make([]entry, 1), chain: w.events.chain, next: inputs + 1, durable: inputs, size: w.seg.end,
 			advanced: make(chan struct{}),
 		},
 	}

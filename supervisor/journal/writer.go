@@ -148,8 +148,7 @@ func (w *writer) step() error {
 	return nil
 }
 
-// snapshot begins a segment with a snapshot, and returns the size of all files; 0: it failed, and the previous
-// segment continues.
+// snapshot begins a segment with a snapshot, and returns its size; 0: it failed, and the previous segment continues.
 func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	if w.events.sync() != nil {
 		return 0 // it is tried again, and reported, when the next lines are due
@@ -174,11 +173,7 @@ func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	w.seg = seg
 	removeSegments(w.r.dir, w.keep)
 	w.keep = seg.number
-	size, err := filesBytes(w.r.dir)
-	if err != nil {
-		return 0
-	}
-	return size
+	return seg.end
 }
 
 // reportLate reports what keeps lines of the event log from being durable.
