@@ -33,6 +33,8 @@ type Meta struct {
 	Closed uint64 `json:"closed,omitempty"`
 	// Reopened: the run was opened since, and not closed normally yet. The journal maintains it.
 	Reopened bool `json:"reopened,omitempty"`
+	// Bytes is the size of all files of the run's directory then. The journal maintains it.
+	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // writeMeta replaces the whole description.

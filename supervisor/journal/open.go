@@ -144,6 +144,9 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 		Since: time.Now()}); err != nil {
 		return nil, rec, err
 	}
+	if h.live, err = s.mark(id); err != nil {
+		return nil, rec, err
+	}
 	return start(h, m, o, &writer{seg: seg, highest: seg.number, keep: seg.number, crc: sc.end.crc, events: events},
 		sc.end.seq), rec, nil
 }

@@ -12,9 +12,8 @@ import (
 
 // Run is the journal of one run, open for appending. Several goroutines may call its methods at once.
 type Run struct {
-	id   string
-	dir  directory
-	lock *Lock
+	id string
+	held
 	opts Options
 	wake chan struct{} // capacity 1: there is something to take
 	soon *time.Timer   // calls late; nil until the writer is started

@@ -343,6 +343,9 @@ func (w *writer) leave() (err error) {
 		return err
 	}
 	m.Closed, m.Reopened = w.r.Durable(), false
+	var all Info
+	err = errors.Join(err, all.files(w.r.dir))
+	m.Bytes = all.Bytes
 	return errors.Join(err, w.save(m))
 }
 
@@ -355,7 +358,7 @@ func (w *writer) finish(err error) {
 	}
 	w.r.end(err)
 	crash("journal.close.after")
-	err = errors.Join(w.seg.f.Close(), w.events.f.Close(), w.r.dir.Close(), w.r.lock.Close())
+	err = errors.Join(w.seg.f.Close(), w.events.f.Close(), w.r.close())
 	if err != nil {
 		w.r.end(err)
 	}

@@ -182,7 +182,7 @@ func offeredRuns(h *command.Line) (list []command.Entry) {
 	known, _ := store.List()
 	switch h.Command.Name {
 	case "halt", "attach", "hook", "status", "watch", "send", "allow", "deny", "choose", "stop":
-		known, _ = store.Live()
+		known, _ = store.Live("")
 	}
 	for _, info := range known {
 		run := command.ShortID(info.Run)
