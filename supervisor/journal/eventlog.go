@@ -409,6 +409,20 @@ func (l *EventLog) Backward(ctx context.Context, before LogPosition, each func(L
 	return err
 }
 
+// Recent returns where the last lines begin that are together longer than most bytes, or the beginning of a log that is
+// not longer.
+func (l *EventLog) Recent(ctx context.Context, most int64) (from LogPosition, err error) {
+	size, err := l.source.Size()
+	if err != nil || size <= most {
+		return from, err
+	}
+	err = l.Backward(ctx, from, func(e LogEntry) bool {
+		from = e.Position
+		return size-from.Offset <= most
+	})
+	return from, err
+}
+
 // backReader reads lines from the end to the beginning.
 type backReader struct {
 	source io.ReaderAt
