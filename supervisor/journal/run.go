@@ -252,7 +252,7 @@ func (r *Run) admit(k Kind, n int) error {
 	case k == Input && waiting > 2*r.opts.MaxPending:
 		return fmt.Errorf("%w: %d bytes wait for the disk", ErrFull, waiting-n)
 	case r.st.size+int64(n) > r.opts.MaxBytes:
-		return fmt.Errorf("%w: to resume the run would take reading more than %d MiB", ErrFull, r.opts.MaxBytes>>20)
+		return fmt.Errorf("%w: a resume would have to read more than %d MiB (--max-journal)", ErrFull, r.opts.MaxBytes>>20)
 	}
 	return nil
 }

@@ -241,8 +241,8 @@ func (l *Loop) reportFill() {
 	}
 	if l.outbox.filling = full; full {
 		l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
-			Text: fmt.Sprintf("the journal is nearly full: to resume this run would take reading %d MiB, and the limit is "+
-				"%d MiB. The run ends there; arbiter --resume with a higher --max-journal continues it", used>>20, limit>>20),
+			Text: fmt.Sprintf("the journal is nearly full: a resume would have to read %d MiB, and the limit is %d MiB. "+
+				"The run ends there; arbiter --resume with a higher --max-journal continues it", used>>20, limit>>20),
 		}})
 	}
 }
