@@ -135,7 +135,8 @@ func (s Choices) contradiction(c *cli.Context) string {
 	}{
 		{c.IsSet("session") && strings.TrimSpace(s.Session) == "",
 			"--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one"},
-		{s.Journal <= 0, fmt.Sprintf("--max-journal %d: must be at least 1", s.Journal>>20)},
+		// A snapshot comes after 4 MiB of inputs, and one input may have 16 MiB.
+		{s.Journal < 32<<20, fmt.Sprintf("--max-journal %d: must be at least 32", s.Journal>>20)},
 		{s.JSON && s.Plain, "--json and --plain exclude each other: use one of them"},
 		{s.Detach && (s.JSON || s.Plain), "--detach shows nothing: leave out --json and --plain; arbiter watch and " +
 			"arbiter attach show the run"},
