@@ -118,7 +118,7 @@ func (st *step) take(f input.Body) {
 	case input.Remembered:
 		st.remembered(f)
 	case input.JournalFull:
-		st.limitReached("the journal is full: " + f.Message)
+		st.limitReached("nothing more can be recorded: " + f.Message)
 	case input.OutputLost:
 		// The run could not be steered any more, and would continue to cost money.
 		st.end(contract.StatusCancelled, "the events can no longer be written: "+f.Message, contract.ExitFailed,

@@ -515,10 +515,12 @@ var audited = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// AuditLedger lists the messages of a run, and what happened to them according to the event log;
-// [Messages.Close] adds what the last state knows.
-func AuditLedger(ctx context.Context, log *journal.EventLog) (ledger Messages, h journal.LogHealth, err error) {
-	h, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
+// AuditLedger lists the messages of a run from a position of its event log on, and what happened to them according to
+// it; [Messages.Close] adds what the last state knows.
+func AuditLedger(ctx context.Context, log *journal.EventLog, from journal.LogPosition) (
+	ledger Messages, h journal.LogHealth, err error,
+) {
+	h, err = log.Each(ctx, from, func(e journal.LogEntry) error {
 		if e.Record != nil {
 			return ledgerRecord(&ledger, e)
 		}

@@ -77,7 +77,7 @@ func BenchmarkResumeMillion(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	big := journal.Options{NarrationBytes: 4 << 30, MaxBytes: 4 << 30}
+	big := journal.Options{MaxBytes: 4 << 30}
 	snapped := millionEvents(b, store, testRun, events, big, 4000)
 	whole := millionEvents(b, store, "whole", events, big, 0)
 	if err := errors.Join(snapped.Close(), whole.Close()); err != nil {
@@ -164,7 +164,7 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 		for _, x := range RecordEvents(nil, Replayed{Input: in, Effects: out}, nil) {
 			line, err := telling.Content(seq, in.At, x)
 			if err == nil {
-				err = run.AppendEvents(kind, line)
+				err = run.AppendEvents(line)
 			}
 			if err != nil {
 				b.Fatal(err)

@@ -114,7 +114,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 	tell := func(lines []journal.LogContent) {
 		t.Helper()
 		for _, x := range lines {
-			if err := run.AppendEvents(journal.Input, x); err != nil {
+			if err := run.AppendEvents(x); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -62,7 +62,7 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 		for _, x := range supervisor.LogItems(&s, supervisor.Replayed{Input: in, Effects: effects}, &after) {
 			line, err := encoder.Content(seq, in.At, x)
 			if err == nil {
-				err = run.AppendEvents(journal.Input, line)
+				err = run.AppendEvents(line)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -74,6 +74,7 @@ var wrongInvocations = []struct {
 		`separated by commas, or off`, usage},
 	{`--task`, `--task needs a value: TEXT`, usage},
 	{`--json --task=`, `--task is empty: give the text of the task`, usage},
+	{`--max-journal 31`, `--max-journal 31: must be at least 32`, usage},
 	{`--json --no-input`, `there is no task: with --no-input, give --task or a requirements file`, usage},
 	{`--json --timeout soon --task x`, `--timeout "soon": use a number with a unit, such as 90s, 15m or 2h`, usage},
 	{`--json --max-cost much --task x`, `--max-cost "much": use a number`, usage},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/term"
@@ -85,6 +86,12 @@ func liveHere(c settings.Choices) (run string, live bool) {
 		return "", false // beginning a run reports why
 	}
 	defer store.Close()
-	info, err := store.Latest(c.Place, func(i journal.Info) bool { return store.Player(i.Run) != 0 })
-	return info.Run, err == nil
+	list, err := store.Live("")
+	i := slices.IndexFunc(list, func(i journal.Info) bool {
+		return command.SameDir(i.CWD, c.Place) && store.Player(i.Run) != 0
+	})
+	if err != nil || i < 0 {
+		return "", false
+	}
+	return list[i].Run, true
 }

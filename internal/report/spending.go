@@ -28,7 +28,7 @@ func SpendingWays() []SpendingBy {
 	return []SpendingBy{SpendingDay, SpendingRun, SpendingAgent, SpendingModel}
 }
 
-// Row is the cost of one group. Of Day, Run, Agent and Model, those of the grouping are set.
+// Row is the cost of one group, which Day, Run, Agent and Model name: those of the grouping are set.
 type Row struct {
 	Day     string       `json:"day,omitempty"`
 	Run     string       `json:"run,omitempty"`
@@ -42,28 +42,11 @@ type Row struct {
 // SpendingUnknown stands for a model that was not reported.
 const SpendingUnknown = "unknown"
 
-// Sum adds up the costs of any number of runs.
-type Sum struct {
-	by   SpendingBy
-	zone *time.Location
-	rows map[key]*Row
-
-	run       string
-	rehearsal bool
-	live      map[string]contract.Cost // of running turns, by agent: it is charged if the turn is lost
-}
-
-type key struct{ day, run, agent, model string }
-
-// NewSpending returns an empty sum. Days are those of a time zone.
-func NewSpending(by SpendingBy, zone *time.Location) *Sum {
-	return &Sum{by: by, zone: zone, rows: map[key]*Row{}, live: map[string]contract.Cost{}}
-}
-
-// Begin begins the events of a run.
-func (s *Sum) Begin(run string) {
-	s.run, s.rehearsal = run, false
-	clear(s.live)
+// Spending is what one run has cost, from its events.
+type Spending struct {
+	Rows      []Row                    `json:"rows"`    // by day, agent and model, without the run
+	Running   map[string]contract.Cost `json:"running"` // of running turns, by agent: it is charged if the turn is lost
+	Rehearsal bool                     `json:"rehearsal,omitempty"`
 }
 
 // spendingWanted are the events that report costs, or that a running turn was lost.
@@ -71,8 +54,9 @@ var spendingWanted = map[string]bool{
 	"session": true, "spawn": true, "cost": true, "turn": true, "decision": true, "done": true, "result": true,
 }
 
-// Take adds an event, as its line in an event log. The simulated costs of a rehearsal do not count.
-func (s *Sum) Take(at time.Time, line []byte) error {
+// Take adds the next event, as its line in the run's event log. Days are those of the location of at. The simulated
+// costs of a rehearsal do not count.
+func (s *Spending) Take(at time.Time, line []byte) error {
 	if !spendingWanted[contract.EventNameOf(line)] {
 		return nil
 	}
@@ -82,16 +66,19 @@ func (s *Sum) Take(at time.Time, line []byte) error {
 	}
 	switch b := e.Body.(type) {
 	case contract.Session:
-		s.rehearsal = b.Rehearsal
+		s.Rehearsal = b.Rehearsal
 		s.lose(at) // of the previous process of the run
 	case contract.Result:
 		s.lose(at)
 	case contract.Spawn, contract.Done:
 		s.loseOf(at, e.ID)
 	case contract.Cost:
-		s.live[e.ID] = b
+		if s.Running == nil {
+			s.Running = map[string]contract.Cost{}
+		}
+		s.Running[e.ID] = b
 	case contract.Turn:
-		delete(s.live, e.ID)
+		delete(s.Running, e.ID)
 		s.turn(at, e.ID, b)
 	case contract.Decision:
 		if b.CostUSD > 0 {
@@ -105,7 +92,7 @@ func (s *Sum) Take(at time.Time, line []byte) error {
 const noise = 1e-4
 
 // turn adds the cost of a finished turn, by models if those are reported.
-func (s *Sum) turn(at time.Time, agent string, b contract.Turn) {
+func (s *Spending) turn(at time.Time, agent string, b contract.Turn) {
 	rest, turns := b.CostUSD, 1
 	for _, m := range b.Models {
 		s.charge(at, agent, m.Model, m.CostUSD, m.Usage, turns)
@@ -120,41 +107,33 @@ func (s *Sum) turn(at time.Time, agent string, b contract.Turn) {
 }
 
 // lose adds the costs of turns whose end was not reported.
-func (s *Sum) lose(at time.Time) {
-	for _, agent := range slices.Sorted(maps.Keys(s.live)) {
+func (s *Spending) lose(at time.Time) {
+	for _, agent := range slices.Sorted(maps.Keys(s.Running)) {
 		s.loseOf(at, agent)
 	}
 }
 
-func (s *Sum) loseOf(at time.Time, agent string) {
-	if c, ok := s.live[agent]; ok {
-		delete(s.live, agent)
+func (s *Spending) loseOf(at time.Time, agent string) {
+	if c, ok := s.Running[agent]; ok {
+		delete(s.Running, agent)
 		s.charge(at, agent, SpendingUnknown, c.CostUSD, c.Usage, 0)
 	}
 }
 
-func (s *Sum) charge(at time.Time, agent, model string, usd float64, used bridge.Usage, turns int) {
-	if s.rehearsal || usd == 0 && used == (bridge.Usage{}) {
+func (s *Spending) charge(at time.Time, agent, model string, usd float64, used bridge.Usage, turns int) {
+	if s.Rehearsal || usd == 0 && used == (bridge.Usage{}) {
 		return
 	}
-	var k key
-	switch s.by {
-	case SpendingDay:
-		k.day = at.In(s.zone).Format(time.DateOnly)
-	case SpendingRun:
-		k.run = s.run
-	case SpendingAgent:
-		k.run, k.agent = s.run, agent
-	case SpendingModel:
-		k.model = model
+	row := Row{Day: at.Format(time.DateOnly), Agent: agent, Model: model}
+	i := slices.IndexFunc(s.Rows, func(r Row) bool { return r.group() == row })
+	if i < 0 {
+		i, s.Rows = len(s.Rows), append(s.Rows, row)
 	}
-	row := s.rows[k]
-	if row == nil {
-		row = &Row{Day: k.day, Run: k.run, Agent: k.agent, Model: k.model}
-		s.rows[k] = row
-	}
-	row.add(Row{Turns: turns, CostUSD: usd, Usage: used})
+	s.Rows[i].add(Row{Turns: turns, CostUSD: usd, Usage: used})
 }
+
+// group returns a row with nothing but what names its group.
+func (r Row) group() Row { return Row{Day: r.Day, Run: r.Run, Agent: r.Agent, Model: r.Model} }
 
 func (r *Row) add(o Row) {
 	r.Turns += o.Turns
@@ -165,10 +144,28 @@ func (r *Row) add(o Row) {
 	r.Usage.CacheCreation += o.Usage.CacheCreation
 }
 
-// Rows returns the sums, days in their order, all others by cost, and their total.
-func (s *Sum) Rows() (rows []Row, total Row) {
+// GroupSpending adds up rows of any number of runs, days in their order, all others by cost, and their total.
+func GroupSpending(by SpendingBy, all []Row) (rows []Row, total Row) {
+	groups := map[Row]*Row{}
+	for _, r := range all {
+		var k Row
+		switch by {
+		case SpendingDay:
+			k.Day = r.Day
+		case SpendingRun:
+			k.Run = r.Run
+		case SpendingAgent:
+			k.Run, k.Agent = r.Run, r.Agent
+		case SpendingModel:
+			k.Model = r.Model
+		}
+		if groups[k] == nil {
+			groups[k] = new(k)
+		}
+		groups[k].add(r)
+	}
 	rows = []Row{}
-	for _, r := range s.rows {
+	for _, r := range groups {
 		rows = append(rows, *r)
 		total.add(*r)
 	}
@@ -179,12 +176,12 @@ func (s *Sum) Rows() (rows []Row, total Row) {
 	return rows, total
 }
 
-// Live returns what the running turns of the current run have cost so far, which is not in the rows yet.
-func (s *Sum) Live() (usd float64) {
-	if s.rehearsal {
+// Live returns what the running turns have cost so far, which is not in the rows yet.
+func (s *Spending) Live() (usd float64) {
+	if s.Rehearsal {
 		return 0
 	}
-	for _, c := range s.live {
+	for _, c := range s.Running {
 		usd += c.CostUSD
 	}
 	return usd

@@ -14,10 +14,17 @@ var evening = time.Date(2026, 3, 14, 23, 0, 0, 0, time.UTC)
 
 // play adds the events of two runs and a rehearsal: a turn before midnight and one after, one without
 // models, a turn that was lost with its process, and the cost of a decider.
-func play(t *testing.T, by SpendingBy) ([]Row, Row) {
+func play(t *testing.T) (all []Row) {
 	t.Helper()
-	s := NewSpending(by, time.UTC)
+	var s Spending
 	seq := uint64(0)
+	end := func(run string) {
+		for _, r := range s.Rows {
+			r.Run = run
+			all = append(all, r)
+		}
+		s = Spending{}
+	}
 	take := func(after time.Duration, id string, body contract.Body) {
 		t.Helper()
 		seq++
@@ -34,7 +41,6 @@ func play(t *testing.T, by SpendingBy) ([]Row, Row) {
 		return contract.Turn{CostUSD: usd, Usage: bridge.Usage{Output: 1}, Models: models, Outcome: "done",
 			MessageIDs: []string{}}
 	}
-	s.Begin("one")
 	take(0, "supervisor", contract.Session{Session: "one"})
 	take(0, "arbiter", contract.Cost{CostUSD: 0.4})
 	take(0, "arbiter", ended(0.5, contract.ModelCost{Model: "large", CostUSD: 0.4, Usage: bridge.Usage{Output: 4}},
@@ -43,17 +49,18 @@ func play(t *testing.T, by SpendingBy) ([]Row, Row) {
 	take(time.Hour, "orch-1", contract.Cost{CostUSD: 0.25, Usage: bridge.Usage{Output: 7}})
 	take(time.Hour, "orch-1", contract.Done{Reason: "crash"})
 	take(time.Hour, "arbiter", contract.Decision{CostUSD: 0.05})
-	s.Begin("two")
+	end("one")
 	take(2*time.Hour, "supervisor", contract.Session{Session: "two"})
 	take(2*time.Hour, "orch-1", contract.Cost{CostUSD: 3})
 	if usd := s.Live(); usd != 3 {
 		t.Errorf("the running turn has cost $%v", usd)
 	}
 	take(3*time.Hour, "supervisor", contract.Session{Session: "two", Resumed: true}) // it was killed
-	s.Begin("played")
+	end("two")
 	take(0, "supervisor", contract.Session{Session: "played", Rehearsal: true})
 	take(0, "arbiter", ended(100))
-	return s.Rows()
+	end("played")
+	return all
 }
 
 func TestSums(t *testing.T) {
@@ -70,7 +77,7 @@ func TestSums(t *testing.T) {
 			{Model: "large", Turns: 2, CostUSD: 1.15, Usage: output(4)},
 			{Model: "small", CostUSD: 0.1, Usage: output(2)}},
 	} {
-		rows, total := play(t, by)
+		rows, total := GroupSpending(by, play(t))
 		if diff := cmp.Diff(want, rows); diff != "" {
 			t.Errorf("by %s (-want +got):\n%s", by, diff)
 		}

@@ -168,7 +168,7 @@ func playProcessRun(dir string, say func(string, ...any)) error {
 // work.
 func tellAndSnapshot(r *Run) error {
 	upTo := r.Durable()
-	if err := r.AppendEvents(Input, linesOf(upTo)...); err != nil {
+	if err := r.AppendEvents(linesOf(upTo)...); err != nil {
 		return err
 	}
 	for made := false; !made; {

@@ -37,7 +37,7 @@ func (tl *teller) options() Options {
 		tl.m.promise(upTo)
 		tl.mu.Lock()
 		defer tl.mu.Unlock()
-		for tl.told < upTo && tl.r.AppendEvents(Input, linesOf(tl.told+1)...) == nil {
+		for tl.told < upTo && tl.r.AppendEvents(linesOf(tl.told+1)...) == nil {
 			tl.told++
 		}
 	}}

@@ -9,6 +9,7 @@
 //	<state>/runs/<run>/events.ndjson   the event log: all events that the frontends received (package eventlog)
 //	<state>/runs/<run>/damaged-1       copies of damage, for people
 //	<state>/runs/.import-<random>      a run that is being imported, invisible until then ([Store.Stage])
+//	<state>/live/<run>                 an empty file while the run is open, so that live runs are found at once
 //	<state>/dirs/<hash>.lock           one writer per working directory
 //	<state>/dirs/import.lock           one import at a time
 //

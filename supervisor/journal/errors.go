@@ -9,11 +9,11 @@ import (
 var (
 	// ErrClosed is returned by a run that was closed.
 	ErrClosed = errors.New("journal is closed")
-	// ErrFull is returned for a Fact that would exceed [Options.MaxBytes], or twice [Options.MaxPending] while
-	// the disk does not accept the pending data.
-	ErrFull = errors.New("journal is full")
-	// ErrDropped is returned for a Narration that was dropped because of [Options.NarrationBytes] or
-	// [Options.MaxPending]. It has no sequence number.
+	// ErrFull is returned for a record that would exceed [Options.MaxBytes], and for an input that would exceed
+	// twice [Options.MaxPending] while the disk does not accept the pending data.
+	ErrFull = errors.New("the journal is full")
+	// ErrDropped is returned for a Narration that was dropped because of [Options.MaxPending]. It has no sequence
+	// number.
 	ErrDropped = errors.New("narration dropped")
 	// ErrTooLarge is returned for a payload over [MaxPayload].
 	ErrTooLarge = errors.New("record is too large")

@@ -156,8 +156,8 @@ func statedSum(line []byte) (uint32, bool) {
 	return binary.BigEndian.Uint32(sum[:]), true
 }
 
-// ParseLine reads a line, without its line feed, that follows one with the sum prev. It does not set the entry's
-// position.
+// ParseLine reads a line, without its line feed, that follows one with the sum prev. The entry's content is part of
+// the line. ParseLine does not set the entry's position.
 func ParseLine(line []byte, prev uint32) (LogEntry, error) {
 	sum, ok := statedSum(line)
 	if !ok {
@@ -166,18 +166,33 @@ func ParseLine(line []byte, prev uint32) (LogEntry, error) {
 	if crc32.Update(prev, castagnoli(), line[sumEnd:]) != sum {
 		return LogEntry{}, errSum
 	}
-	var fields struct {
-		N      uint64          `json:"n"`
-		Input  uint64          `json:"input"`
-		At     int64           `json:"at"`
-		Line   json.RawMessage `json:"line"`
-		Record json.RawMessage `json:"record"`
-	}
-	if json.Unmarshal(line, &fields) != nil || (fields.Line == nil) == (fields.Record == nil) {
+	// The sum proves that Append has written it: it has the form that Append gives it, and holds a JSON object.
+	n, rest, numbered := cutNumber(line[sumEnd:], `,"n":`)
+	input, rest, caused := cutNumber(rest, `,"input":`)
+	at, rest, dated := cutNumber(rest, `,"at":`)
+	object, event := bytes.CutPrefix(rest, []byte(`,"line":`))
+	object, record := bytes.CutPrefix(object, []byte(`,"record":`))
+	last := len(object) - 1
+	if !numbered || !caused || !dated || event == record || last < 2 || object[0] != '{' || object[last-1] != '}' ||
+		object[last] != '}' {
 		return LogEntry{}, errForm
 	}
-	return LogEntry{N: fields.N, Size: len(line), Sum: sum, LogContent: LogContent{Input: fields.Input,
-		At: time.Unix(0, fields.At), Line: fields.Line, Record: fields.Record}}, nil
+	e := LogEntry{N: uint64(n), Size: len(line), Sum: sum}
+	e.Input, e.At = uint64(input), time.Unix(0, at)
+	if object = object[:last:last]; event {
+		e.Line = object
+	} else {
+		e.Record = object
+	}
+	return e, nil
+}
+
+// cutNumber cuts a member off the front of a line.
+func cutNumber(b []byte, member string) (n int64, rest []byte, ok bool) {
+	b, ok = bytes.CutPrefix(b, []byte(member))
+	end := max(bytes.IndexByte(b, ','), 0)
+	n, err := strconv.ParseInt(string(b[:end]), 10, 64)
+	return n, b[end:], ok && err == nil
 }
 
 // LogName is the name of the file in the directory of a run.
@@ -392,6 +407,20 @@ func (l *EventLog) Backward(ctx context.Context, before LogPosition, each func(L
 		return ctx.Err()
 	}
 	return err
+}
+
+// Recent returns where the last lines begin that are together longer than most bytes, or the beginning of a log that is
+// not longer.
+func (l *EventLog) Recent(ctx context.Context, most int64) (from LogPosition, err error) {
+	size, err := l.source.Size()
+	if err != nil || size <= most {
+		return from, err
+	}
+	err = l.Backward(ctx, from, func(e LogEntry) bool {
+		from = e.Position
+		return size-from.Offset <= most
+	})
+	return from, err
 }
 
 // backReader reads lines from the end to the beginning.

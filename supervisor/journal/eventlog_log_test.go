@@ -119,6 +119,28 @@ func TestOnlyWholeLinesAreWritten(t *testing.T) {
 	}
 }
 
+// TestTheEndOfALog: the last lines are found by their size, and can be read from there on.
+func TestTheEndOfALog(t *testing.T) {
+	raw, ends := written(t, 60)
+	for most, first := range map[int64]int{
+		0: 60, 1: 60, int64(len(raw) - ends[58]): 59, int64(len(raw) - ends[29]): 30, int64(len(raw)) - 1: 1,
+		int64(len(raw)): 1, 1 << 30: 1,
+	} {
+		from, err := logOf(raw).Recent(t.Context(), most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []uint64
+		h, err := logOf(raw).Each(t.Context(), from, func(e LogEntry) error {
+			list = append(list, e.N)
+			return nil
+		})
+		if err != nil || h.Damage != nil || !slices.Equal(list, numbers(uint64(first), 60)) {
+			t.Errorf("more than %d bytes: lines %d, want from %d on; %v, %+v", most, list, first, err, h)
+		}
+	}
+}
+
 func TestWalksAgree(t *testing.T) {
 	raw, _ := written(t, 60)
 	log := logOf(raw)

@@ -302,8 +302,8 @@ func TestPendingIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if narrated != 80 || inputs != 80 || r.Lost() != (Lost{Backlog: 920}) {
-			t.Errorf("%d narrations and %d inputs were taken, lost %+v", narrated, inputs, r.Lost())
+		if narrated != 80 || inputs != 80 || r.Lost() != 920 {
+			t.Errorf("%d narrations and %d inputs were taken, lost %d", narrated, inputs, r.Lost())
 		}
 		fail.set(nil)
 		syncRun(t, r)
@@ -316,18 +316,26 @@ func TestPendingIsBounded(t *testing.T) {
 	})
 }
 
+// TestSizeIsBounded: the limit counts what a resume reads, and a resume begins with a snapshot. So a run that reached
+// it can go on, and its event log has no limit.
 func TestSizeIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := freshStore(t, newMemFS())
-		o := Options{NarrationBytes: 5_000, MaxBytes: 10_000}
+		o := Options{MaxBytes: 10_000}
 		r, err := s.Create(Meta{Run: testRun}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fill := func(k Kind, refusal error) (taken int) {
+		fill := func() (taken int) {
+			t.Helper()
 			for range 1000 {
-				_, err := r.Append(k, payload(1))
-				if errors.Is(err, refusal) {
+				line := LogContent{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
+				if err := r.AppendEvents(line); err != nil {
+					t.Fatal(err)
+				}
+				kind := Kind(1 + taken%2)
+				_, err := r.Append(kind, payload(1))
+				if errors.Is(err, ErrFull) {
 					continue
 				}
 				if err != nil {
@@ -338,22 +346,24 @@ func TestSizeIsBounded(t *testing.T) {
 			}
 			return taken
 		}
-		if n := fill(Narration, ErrDropped); n != 37 {
-			t.Errorf("%d narrations were taken", n)
-		}
-		if n := fill(Input, ErrFull); n != 40 {
-			t.Errorf("%d inputs were taken", n)
+		first := fill()
+		if used, limit := r.Fill(); first != 77 || limit != o.MaxBytes || used > limit || used < limit-200 {
+			t.Errorf("%d inputs were taken, %d of %d bytes", first, used, limit)
 		}
 		if err := r.Finish(t.Context(), "limit"); err != nil { // this needs no record
 			t.Error(err)
 		}
 		closeRun(t, r)
-		r, _, err = s.Open(testRun, 0, o, resumeTest)
-		if err != nil {
+		if r, _, err = s.Open(testRun, 0, o, resumeTest); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Append(Input, payload(1)); !errors.Is(err, ErrFull) {
-			t.Errorf("the size is forgotten: %v", err)
+		again := fill()
+		if !r.Snapshot(func() ([]byte, error) { return []byte("the state"), nil }) {
+			t.Error("no snapshot was begun")
+		}
+		synctest.Wait()
+		if more := fill(); again < 70 || more < 70 {
+			t.Errorf("after a resume %d inputs were taken, after a snapshot %d", again, more)
 		}
 		closeRun(t, r)
 	})

@@ -13,33 +13,46 @@ import (
 type Info struct {
 	Meta
 	LastActive time.Time
-	Bytes      int64 // of all files of the run's directory
-	Live       bool  // some process holds its lock
-	PID        int   // of the process that took the lock, if the run is live
+	Live       bool // some process holds its lock
+	PID        int  // of the process that took the lock, if the run is live
 	// Unfinished: it has records and was not finished, so it can be resumed.
 	// Such a run is never pruned.
 	Unfinished bool
 	// Empty: it has no records. It may be a run that is just being created.
 	Empty bool
-	// Damaged: it cannot be opened, or its description is lost. Damage within the records is found only when
-	// they are read.
+	// Damaged: it cannot be opened, or its description is lost. Of a run that was closed, a list does not look at
+	// other files. Damage within the records is found only when they are read.
 	Damaged bool
 	Problem string // what is wrong, if anything
 }
 
-// List returns all runs, the most recently active first. A run that cannot be read is listed with what is
-// known.
+// List returns all runs, the most recently active first. Of a run that was closed it reads only the description. A
+// run that cannot be read is listed with what is known.
 func (s *Store) List() ([]Info, error) {
+	marked, err := s.live.Names()
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
 	names, err := s.runs.Names()
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
+	return s.infos(names, func(id string) (Info, error) {
+		if slices.Contains(marked, id) {
+			return s.info(id)
+		}
+		return s.described(id)
+	}), nil
+}
+
+// infos sorts what look says of runs.
+func (s *Store) infos(names []string, look func(string) (Info, error)) []Info {
 	var all []Info
 	for _, name := range names {
 		if validID(name) != nil {
 			continue
 		}
-		info, err := s.info(name)
+		info, err := look(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // removed meanwhile
 		}
@@ -57,7 +70,39 @@ func (s *Store) List() ([]Info, error) {
 		}
 		return strings.Compare(a.Run, b.Run)
 	})
-	return all, nil
+	return all
+}
+
+// described returns what the description of a run says of it, if the run was closed since and no process has it.
+func (s *Store) described(id string) (Info, error) {
+	dir, err := s.runs.Dir(id)
+	if err != nil {
+		return Info{}, err
+	}
+	defer dir.Close()
+	if m, at, err := readDescription(dir); err == nil && m.Run == id && m.Bytes > 0 && !m.Reopened {
+		return Info{Meta: m, LastActive: at, Empty: m.Closed == 0, Unfinished: m.Closed > 0 && !m.Finished}, nil
+	}
+	return s.info(id)
+}
+
+// readDescription reads the description of a run, and when it was written.
+func readDescription(dir directory) (m Meta, at time.Time, err error) {
+	f, err := dir.Open(metaName, openRead)
+	if err != nil {
+		return m, at, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return m, at, err
+	}
+	b, err := readSmallFile(f)
+	if err != nil {
+		return m, at, err
+	}
+	err = decodeSmall(b, metaName, metaVersion, &m)
+	return m, info.ModTime, err
 }
 
 func (s *Store) info(id string) (Info, error) {
@@ -71,7 +116,9 @@ func (s *Store) info(id string) (Info, error) {
 	if err == nil {
 		info.Meta = m
 	}
-	info.note(info.files(dir, id))
+	info.Bytes = 0
+	info.note(info.files(dir))
+	info.note(rescanner(dir, id, 0, nil).find())
 	info.note(err)
 	if !info.Empty || !errors.Is(lost, fs.ErrNotExist) {
 		info.note(lost) // else its creation was interrupted: nothing is lost
@@ -95,8 +142,8 @@ func (i *Info) note(err error) {
 	i.Problem += err.Error()
 }
 
-// files adds up the sizes of the files of a run and reads the segments' headers.
-func (i *Info) files(dir directory, id string) error {
+// files adds up the sizes of the files of a run.
+func (i *Info) files(dir directory) error {
 	names, err := dir.Names()
 	if err != nil {
 		return err
@@ -118,31 +165,21 @@ func (i *Info) files(dir directory, id string) error {
 		records = records || (segment && info.Size > headerSize)
 	}
 	i.Empty, i.Unfinished = !records, records && !i.Finished
-	if err := rescanner(dir, id, 0, nil).find(); err != nil {
-		i.note(err)
-	}
 	return nil
 }
 
-// Find returns the run whose id is prefix or, if there is only one, the run whose id begins with prefix.
-// Otherwise it returns ErrNotFound or *AmbiguousError.
+// Find returns the run whose id is prefix or, if there is only one, the run whose id begins with prefix. It opens no
+// other run. Otherwise it returns ErrNotFound or *AmbiguousError.
 func (s *Store) Find(prefix string) (Info, error) {
-	if prefix == "" {
-		return Info{}, fmt.Errorf("find run: %w", ErrNotFound)
-	}
-	all, err := s.List()
+	names, err := s.runs.Names()
 	if err != nil {
-		return Info{}, err
+		return Info{}, fmt.Errorf("find run %q: %w", prefix, err)
 	}
-	var found []Info
-	for _, info := range all {
-		if info.Run == prefix {
-			return info, nil
-		}
-		if strings.HasPrefix(info.Run, prefix) {
-			found = append(found, info)
-		}
+	if slices.Contains(names, prefix) {
+		names = []string{prefix}
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return prefix == "" || !strings.HasPrefix(name, prefix) })
+	found := s.infos(names, s.info)
 	switch len(found) {
 	case 0:
 		return Info{}, fmt.Errorf("find run %q: %w", prefix, ErrNotFound)

@@ -2,8 +2,11 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -117,6 +120,59 @@ func lookAtLock(dir directory) (*HeldError, error) {
 		return heldBy(f, dir.Path()+"/"+lockName), nil
 	}
 	return nil, err
+}
+
+// mark is an empty file that is named after a run which a process has open, so that the live runs are found without
+// opening any other. It proves nothing: a killed process leaves it.
+type mark struct {
+	in  directory
+	run string
+}
+
+func (s *Store) mark(run string) (mark, error) {
+	f, err := s.live.Open(run, openLock)
+	if err != nil {
+		return mark{}, err
+	}
+	live, err := s.root.Dir(liveName) // as long as the run, not the store, is open
+	return mark{live, run}, errors.Join(err, f.Close())
+}
+
+// remove comes before the lock is released.
+func (m mark) remove() error {
+	if m.in == nil {
+		return nil
+	}
+	return errors.Join(ignoreMissing(m.in.Unlink(m.run)), m.in.Close())
+}
+
+// unmark removes the mark that a killed process has left, unless a process opens the run now.
+func (s *Store) unmark(run string) {
+	dir, err := s.runs.Dir(run)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	if f, err := tryLock(dir, lockName); err == nil {
+		_ = s.live.Unlink(run) // if it stays, that costs a look at the run
+		f.Close()
+	}
+}
+
+// Live returns the live runs whose ids begin with prefix, the most recently active first. It opens no other run.
+func (s *Store) Live(prefix string) ([]Info, error) {
+	names, err := s.live.Names()
+	if err != nil {
+		return nil, fmt.Errorf("list live runs: %w", err)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) })
+	all := s.infos(names, s.info)
+	for _, info := range all {
+		if !info.Live && !info.Damaged {
+			s.unmark(info.Run)
+		}
+	}
+	return slices.DeleteFunc(all, func(i Info) bool { return !i.Live }), nil
 }
 
 // Player returns the process that runs a run of this store; 0 if there is none, or it is not known.

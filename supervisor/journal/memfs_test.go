@@ -19,6 +19,7 @@ type memFS struct {
 	nodes []*memNode // by id; the first is the root
 	log   []diskOp
 	boot  int // counts processes: handles of an ended one fail
+	read  int // bytes that were read
 
 	// fault is called before each call, without the lock. It may block.
 	fault func(call, name string) error
@@ -273,7 +274,9 @@ func (f *memFile) ReadAt(b []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return bytes.NewReader(n.data).ReadAt(b, off)
+	got, err := bytes.NewReader(n.data).ReadAt(b, off)
+	f.m.read += got
+	return got, err
 }
 
 func (f *memFile) WriteAt(b []byte, off int64) (int, error) {

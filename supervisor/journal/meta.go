@@ -22,7 +22,8 @@ type Meta struct {
 	Title     string    `json:"title,omitempty"`
 	Rehearsal bool      `json:"rehearsal,omitempty"`
 	Finished  bool      `json:"finished,omitempty"`
-	Status    string    `json:"status,omitempty"` // how it finished
+	Status    string    `json:"status,omitempty"`   // how it finished
+	CostUSD   float64   `json:"cost_usd,omitempty"` // when it ended
 	// Imported: the run came from elsewhere. CWD is where it continues, even if its records name another
 	// directory.
 	Imported bool `json:"imported,omitempty"`
@@ -33,6 +34,8 @@ type Meta struct {
 	Closed uint64 `json:"closed,omitempty"`
 	// Reopened: the run was opened since, and not closed normally yet. The journal maintains it.
 	Reopened bool `json:"reopened,omitempty"`
+	// Bytes is the size of all files of the run's directory then. The journal maintains it.
+	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // writeMeta replaces the whole description.

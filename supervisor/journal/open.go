@@ -144,12 +144,11 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 		Since: time.Now()}); err != nil {
 		return nil, rec, err
 	}
-	size, err := filesBytes(h.dir)
-	if err != nil {
+	if h.live, err = s.mark(id); err != nil {
 		return nil, rec, err
 	}
 	return start(h, m, o, &writer{seg: seg, highest: seg.number, keep: seg.number, crc: sc.end.crc, events: events},
-		sc.end.seq, size), rec, nil
+		sc.end.seq), rec, nil
 }
 
 // takeOver begins a segment with a snapshot of everything that was found.
@@ -220,26 +219,6 @@ func tidy(dir directory) error {
 func ownName(name string) bool {
 	_, segment := segmentNumber(name)
 	return segment || name == metaName
-}
-
-// filesBytes is the size of the segments and the event log on disk.
-func filesBytes(dir directory) (int64, error) {
-	names, err := dir.Names()
-	if err != nil {
-		return 0, err
-	}
-	var sum int64
-	for _, name := range names {
-		if _, ok := segmentNumber(name); !ok && name != LogName {
-			continue
-		}
-		info, err := statFile(dir, name)
-		if err != nil {
-			return 0, err
-		}
-		sum += info.Used
-	}
-	return sum, nil
 }
 
 func statFile(dir directory, name string) (fileInfo, error) {

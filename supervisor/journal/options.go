@@ -2,6 +2,9 @@ package journal
 
 import "time"
 
+// DefaultMaxBytes is the default of [Options.MaxBytes].
+const DefaultMaxBytes = 256 << 20
+
 // Options tune a run. The zero value gives the defaults.
 type Options struct {
 	// Committed is called when all records up to upTo are durable. It runs on the writer's goroutine, which
@@ -15,10 +18,8 @@ type Options struct {
 	// MaxPending bounds the bytes that wait for the disk: above it narration is dropped, above twice of it
 	// inputs are refused. Default: 64 MiB.
 	MaxPending int
-	// NarrationBytes is the size of the run's files, including the event log, above which narration is no
-	// longer written. Default: 192 MiB.
-	NarrationBytes int64
-	// MaxBytes is the size above which inputs are refused. Default: 256 MiB.
+	// MaxBytes bounds what a resume reads into memory: the last snapshot, and the inputs since. Above it inputs are
+	// refused. The event log does not count: no process has to hold it. Default: 256 MiB.
 	MaxBytes int64
 	// Retry is how long the writer waits before it repeats what failed. Default: 500 ms.
 	Retry time.Duration
@@ -34,8 +35,7 @@ func (o Options) withDefaults() Options {
 		o.Trouble = func(error) {}
 	}
 	o.MaxPending = orDefault(o.MaxPending, 64<<20)
-	o.NarrationBytes = orDefault(o.NarrationBytes, 192<<20)
-	o.MaxBytes = orDefault(o.MaxBytes, 256<<20)
+	o.MaxBytes = orDefault(o.MaxBytes, DefaultMaxBytes)
 	o.Retry = orDefault(o.Retry, 500*time.Millisecond)
 	o.CloseWait = orDefault(o.CloseWait, 5*time.Second)
 	return o

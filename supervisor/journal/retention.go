@@ -125,6 +125,7 @@ func (s *Store) remove(id string) error {
 	if err := s.runs.Rename(id, trash); err != nil {
 		return err
 	}
+	_ = s.live.Unlink(id) // a killed process has left it
 	crash("journal.remove.syncdir.before")
 	if err := s.runs.Sync(); err != nil {
 		return err

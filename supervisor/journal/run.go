@@ -12,9 +12,8 @@ import (
 
 // Run is the journal of one run, open for appending. Several goroutines may call its methods at once.
 type Run struct {
-	id   string
-	dir  directory
-	lock *Lock
+	id string
+	held
 	opts Options
 	wake chan struct{} // capacity 1: there is something to take
 	soon *time.Timer   // calls late; nil until the writer is started
@@ -36,8 +35,8 @@ type state struct {
 	takenLen int
 	next     uint64
 	durable  uint64
-	size     int64 // of the run's segments and its event log on disk
-	lost     Lost
+	size     int64 // of what a resume would read: the last snapshot, and the inputs since, also those in queue
+	lost     uint64
 	closed   bool
 	soon     bool // the timer is set
 	due      bool // the timer has fired since the first of the lines in the last entry was added
@@ -57,12 +56,6 @@ type entry struct {
 }
 
 func (e *entry) empty() bool { return len(e.frames) == 0 && len(e.lines) == 0 && e.encode == nil }
-
-// Lost counts narration that was dropped, by cause.
-type Lost struct {
-	Backlog uint64 // the disk was too slow
-	Size    uint64 // the run's files had reached NarrationBytes
-}
 
 // Dir is the directory of the run. Other packages may put files there; Remove deletes them, too.
 func (r *Run) Dir() string { return r.dir.Path() }
@@ -95,11 +88,18 @@ func (r *Run) Pending() (records, bytes int) {
 	return r.st.records + r.st.taken, r.waiting()
 }
 
-// Lost counts the narration dropped since the run was opened.
-func (r *Run) Lost() Lost {
+// Lost counts the narration dropped since the run was opened, because the disk was too slow.
+func (r *Run) Lost() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.st.lost
+}
+
+// Fill returns how many bytes a resume would have to read now, and at how many inputs are refused.
+func (r *Run) Fill() (used, limit int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.st.size, r.opts.MaxBytes
 }
 
 // waiting counts the bytes that wait for the disk. The caller holds the lock.
@@ -146,9 +146,11 @@ func (r *Run) append(k Kind, payload []byte, hint func()) (seq uint64, err error
 
 // add adds an input. The caller holds the lock, and wakes the writer.
 func (r *Run) add(k Kind, payload []byte) (seq uint64, err error) {
-	if err := r.admit(k, frameHead+len(payload)); err != nil {
+	n := frameHead + len(payload)
+	if err := r.admit(k, n); err != nil {
 		return 0, err
 	}
+	r.st.size += int64(n)
 	last := r.last()
 	last.frames = appendFrame(last.frames, r.st.next, k, payload)
 	last.records++
@@ -195,17 +197,13 @@ func (r *Run) late() {
 
 // AppendEvents adds lines to the event log: all lines that follow from one input, in one call, because recovery finds
 // missing lines by the number of lines of an input. The inputs must be durable, and in order. It only
-// buffers; the writer writes the lines SoonDelay later, together with all that came meanwhile. If the run's files
-// have reached NarrationBytes, narration is refused with ErrDropped; after Close everything is refused with
-// ErrClosed.
-func (r *Run) AppendEvents(k Kind, lines ...LogContent) error {
+// buffers; the writer writes the lines SoonDelay later, together with all that came meanwhile. After Close it fails
+// with ErrClosed.
+func (r *Run) AppendEvents(lines ...LogContent) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.st.closed:
+	if r.st.closed {
 		return ErrClosed
-	case k == Narration && r.st.size+int64(r.waiting()) > r.opts.NarrationBytes:
-		return fmt.Errorf("%w: the journal is larger than %d bytes", ErrDropped, r.opts.NarrationBytes)
 	}
 	last, chain := r.last(), r.st.chain
 	n, more := len(last.lines), 0
@@ -245,20 +243,16 @@ func (r *Run) Snapshot(encode func() ([]byte, error)) bool {
 // admit decides whether a frame of n bytes is accepted. The caller holds the lock.
 func (r *Run) admit(k Kind, n int) error {
 	waiting := r.waiting() + n
-	size := r.st.size + int64(waiting)
 	switch {
 	case r.st.closed:
 		return ErrClosed
 	case k == Narration && waiting > r.opts.MaxPending:
-		r.st.lost.Backlog++
+		r.st.lost++
 		return fmt.Errorf("%w: the disk does not keep up", ErrDropped)
-	case k == Narration && size > r.opts.NarrationBytes:
-		r.st.lost.Size++
-		return fmt.Errorf("%w: the journal is larger than %d bytes", ErrDropped, r.opts.NarrationBytes)
 	case k == Input && waiting > 2*r.opts.MaxPending:
 		return fmt.Errorf("%w: %d bytes wait for the disk", ErrFull, waiting-n)
-	case k == Input && size > r.opts.MaxBytes:
-		return fmt.Errorf("%w: it is larger than %d bytes", ErrFull, r.opts.MaxBytes)
+	case r.st.size+int64(n) > r.opts.MaxBytes:
+		return fmt.Errorf("%w: a resume would have to read more than %d MiB (--max-journal)", ErrFull, r.opts.MaxBytes>>20)
 	}
 	return nil
 }
@@ -384,7 +378,6 @@ func (r *Run) advance(seq uint64, n int) {
 	defer r.mu.Unlock()
 	r.st.durable = seq
 	r.st.taken, r.st.takenLen = 0, r.st.takenLen-n
-	r.st.size += int64(n)
 	close(r.st.advanced)
 	r.st.advanced = make(chan struct{})
 }
@@ -394,16 +387,19 @@ func (r *Run) eventsWritten(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.st.takenLen -= n
-	r.st.size += int64(n)
 }
 
-// snapped records that a snapshot is finished, and the size of all files if it succeeded.
+// snapped records that a snapshot is finished, and the size of its segment if it succeeded.
 func (r *Run) snapped(size int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.st.snapshots--
-	if size > 0 {
-		r.st.size = size
+	if size == 0 {
+		return
+	}
+	r.st.size = size
+	for i := range r.st.queue {
+		r.st.size += int64(len(r.st.queue[i].frames))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 )
 
 func TestWriteCloseOpen(t *testing.T) {
@@ -72,6 +73,52 @@ func TestReadTo(t *testing.T) {
 			t.Errorf("up to %d: %v, %+v, want %+v", upTo, err, rec, want)
 		}
 	}
+}
+
+// TestALongRunIsResumedLikeAShortOne: a resume reads as much of a run with a large event log as of one with a small
+// one, and all of both can be read.
+func TestALongRunIsResumedLikeAShortOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		short, long := resumedBytes(t, 2), resumedBytes(t, 200)
+		if long > short+1000 {
+			t.Errorf("to resume a long run %d bytes were read, and %d for a short one", long, short)
+		}
+	})
+}
+
+// resumedBytes writes a run with so many snapshots, and returns how many bytes its resume reads.
+func resumedBytes(t *testing.T, snapshots int) int {
+	t.Helper()
+	m, o, upTo := newMemFS(), Options{MaxBytes: 100_000}, uint64(0)
+	s := freshStore(t, m)
+	r, err := s.Create(Meta{Run: testRun}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range snapshots {
+		add(t, r, upTo+1, upTo+100)
+		syncRun(t, r)
+		for range 100 {
+			upTo++
+			if err := r.AppendEvents(linesOf(upTo)...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !r.Snapshot(func() ([]byte, error) { return snapshotAt(upTo, upTo), nil }) {
+			t.Fatal("no snapshot was begun")
+		}
+		synctest.Wait()
+	}
+	closeRun(t, r)
+	m.read = 0
+	r, rec := openRun(t, s, testRun, o)
+	read := m.read
+	if rec.Records != upTo || rec.Damage != nil {
+		t.Errorf("%d records: %+v", upTo, rec)
+	}
+	closeRun(t, r)
+	checkTold(t, s, upTo)
+	return read
 }
 
 // TestRefusedResumeChangesNothing: for example because of a state of another version. A torn end of the event

@@ -43,7 +43,7 @@ func addSoon(t *testing.T, r *Run, seq uint64) {
 func addLine(t *testing.T, r *Run) {
 	t.Helper()
 	line := LogContent{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
-	if err := r.AppendEvents(Input, line); err != nil {
+	if err := r.AppendEvents(line); err != nil {
 		t.Fatal(err)
 	}
 }

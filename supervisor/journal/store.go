@@ -14,6 +14,7 @@ import (
 const (
 	runsName  = "runs"
 	locksName = "dirs"
+	liveName  = "live"
 	// trashPrefix begins the name of a run that is being removed. A run's id
 	// cannot begin with a dot.
 	trashPrefix = ".removed-"
@@ -22,7 +23,7 @@ const (
 // Store is the state directory's collection of runs. Several goroutines and processes may call its methods at
 // once.
 type Store struct {
-	root, runs, locks directory
+	root, runs, locks, live directory
 }
 
 // OpenStore opens the state directory, and creates it if it is missing. It refuses a link or another user's
@@ -57,6 +58,9 @@ func openStore(root directory) (s *Store, err error) {
 	if s.locks, err = subdirectory(root, locksName); err != nil {
 		return s, err
 	}
+	if s.live, err = subdirectory(root, liveName); err != nil {
+		return s, err
+	}
 	return s, nil
 }
 
@@ -78,7 +82,7 @@ func subdirectory(in directory, name string) (directory, error) {
 // Close releases the store's directories. Open runs are not affected.
 func (s *Store) Close() error {
 	var errs []error
-	for _, d := range []directory{s.locks, s.runs, s.root} {
+	for _, d := range []directory{s.live, s.locks, s.runs, s.root} {
 		if d != nil {
 			errs = append(errs, d.Close())
 		}
@@ -160,13 +164,17 @@ func (s *Store) create(m Meta, o Options) (r *Run, err error) {
 		return nil, err
 	}
 	crash("journal.create.syncdir.after")
-	return start(h, m, o, &writer{seg: seg, highest: 1, keep: 1, crc: seedOf(m.Run), events: events}, 0, seg.end), nil
+	if h.live, err = s.mark(m.Run); err != nil {
+		return nil, err
+	}
+	return start(h, m, o, &writer{seg: seg, highest: 1, keep: 1, crc: seedOf(m.Run), events: events}, 0), nil
 }
 
 // held is a run's directory with its lock taken.
 type held struct {
 	dir  directory
 	lock *Lock
+	live mark // of a run that is open
 }
 
 func (s *Store) hold(id string, wait time.Duration) (held, error) {
@@ -188,7 +196,7 @@ func (s *Store) hold(id string, wait time.Duration) (held, error) {
 	return held{dir: dir, lock: lock}, nil
 }
 
-func (h held) close() error { return errors.Join(h.lock.Close(), h.dir.Close()) }
+func (h held) close() error { return errors.Join(h.live.remove(), h.lock.Close(), h.dir.Close()) }
 
 // closeUnless is deferred by functions that open a run; the opened run then owns h.
 func (h held) closeUnless(r **Run) {
@@ -210,12 +218,12 @@ func (e *eventFile) closeUnless(r **Run) {
 }
 
 // start starts the writer of a run that has the given number of inputs.
-func start(h held, m Meta, o Options, w *writer, inputs uint64, size int64) *Run {
+func start(h held, m Meta, o Options, w *writer, inputs uint64) *Run {
 	w.r = &Run{
-		id: m.Run, dir: h.dir, lock: h.lock, opts: o.withDefaults(),
+		id: m.Run, held: h, opts: o.withDefaults(),
 		wake: make(chan struct{}, 1), jobs: make(chan job), stop: make(chan struct{}), done: make(chan struct{}),
 		st: state{
-			meta: m, queue: make([]entry, 1), chain: w.events.chain, next: inputs + 1, durable: inputs, size: size,
+			meta: m, queue: make([]entry, 1), chain: w.events.chain, next: inputs + 1, durable: inputs, size: w.seg.end,
 			advanced: make(chan struct{}),
 		},
 	}

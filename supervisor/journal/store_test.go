@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -92,6 +93,99 @@ func TestListFindLatest(t *testing.T) {
 	if _, err := s.Latest(t.TempDir(), nil); !errors.Is(err, ErrNotFound) {
 		t.Errorf("latest of another directory: %v", err)
 	}
+}
+
+// TestWhatIsOpenedToFindRuns: one run is found without opening another, the live ones without opening those that are
+// over, and a list opens the description of each, and nothing else.
+func TestWhatIsOpenedToFindRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		s := freshStore(t, m)
+		var live *Run
+		for i := range 20 {
+			r, err := s.Create(Meta{Run: fmt.Sprintf("run-%02d", i), CWD: "/"}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(t, r, 1, 1)
+			syncRun(t, r)
+			if live = r; i < 19 {
+				closeRun(t, r)
+			}
+		}
+		opened := map[string]int{}
+		m.setFault(func(call, name string) error {
+			if call == "open" || call == "opendir" {
+				opened[name]++
+			}
+			return nil
+		})
+		calls := func() (all int) {
+			for _, n := range opened {
+				all += n
+			}
+			clear(opened)
+			return all
+		}
+		info, err := s.Find("run-07")
+		if err != nil || info.Run != "run-07" || opened["run-07"] != 1 || opened["run-08"] > 0 {
+			t.Errorf("find: %v, %v, opened %v", info.Run, err, opened)
+		}
+		one := calls()
+		list, err := s.Live("")
+		if n := calls(); err != nil || len(list) != 1 || list[0].Run != "run-19" || n > one+1 {
+			t.Errorf("live: %v, %v, %d files were opened, and %d to find one run", ids(list), err, n, one)
+		}
+		if list, err = s.Live("run-0"); err != nil || len(list) != 0 || calls() > 0 {
+			t.Errorf("live runs that are over: %v, %v", ids(list), err)
+		}
+		list, err = s.List()
+		if err != nil || len(list) != 20 || opened[metaName] > 19+2 || opened[segmentName(1)] > 2 {
+			t.Errorf("list: %d runs, %v, opened %v", len(list), err, opened)
+		}
+		for _, i := range list {
+			if i.Live != (i.Run == "run-19") || !i.Unfinished || i.Empty || i.Bytes == 0 {
+				t.Errorf("%+v", i)
+			}
+		}
+		closeRun(t, live)
+		clear(opened)
+		if list, err := s.Live(""); err != nil || len(list) != 0 || calls() > 0 {
+			t.Errorf("no run is live: %v, %v", ids(list), err)
+		}
+	})
+}
+
+// TestARunWhoseProcessWasKilled looks live until somebody looks, and can be live again.
+func TestARunWhoseProcessWasKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		s := freshStore(t, m)
+		r, err := s.Create(Meta{Run: testRun, CWD: "/"}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, r, 1, 3)
+		syncRun(t, r)
+		m.reboot()
+		r.Close()
+		s = freshStore(t, m)
+		for range 2 {
+			list, err := s.Live("")
+			all, allErr := s.List()
+			if err != nil || len(list) != 0 || allErr != nil || len(all) != 1 || all[0].Live || !all[0].Unfinished {
+				t.Errorf("live: %+v, %v; all: %+v, %v", list, err, all, allErr)
+			}
+			if names, err := s.live.Names(); err != nil || len(names) > 0 {
+				t.Errorf("its mark is left: %v, %v", names, err)
+			}
+		}
+		r, _ = openRun(t, s, testRun, Options{})
+		if list, err := s.Live(""); err != nil || len(list) != 1 || !list[0].Live {
+			t.Errorf("resumed: %+v, %v", list, err)
+		}
+		closeRun(t, r)
+	})
 }
 
 // TestUnreadableRun: a run that cannot be read does not hide the others.

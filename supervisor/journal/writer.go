@@ -148,8 +148,7 @@ func (w *writer) step() error {
 	return nil
 }
 
-// snapshot begins a segment with a snapshot, and returns the size of all files; 0: it failed, and the previous
-// segment continues.
+// snapshot begins a segment with a snapshot, and returns its size; 0: it failed, and the previous segment continues.
 func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	if w.events.sync() != nil {
 		return 0 // it is tried again, and reported, when the next lines are due
@@ -174,11 +173,7 @@ func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	w.seg = seg
 	removeSegments(w.r.dir, w.keep)
 	w.keep = seg.number
-	size, err := filesBytes(w.r.dir)
-	if err != nil {
-		return 0
-	}
-	return size
+	return seg.end
 }
 
 // reportLate reports what keeps lines of the event log from being durable.
@@ -348,6 +343,9 @@ func (w *writer) leave() (err error) {
 		return err
 	}
 	m.Closed, m.Reopened = w.r.Durable(), false
+	var all Info
+	err = errors.Join(err, all.files(w.r.dir))
+	m.Bytes = all.Bytes
 	return errors.Join(err, w.save(m))
 }
 
@@ -360,7 +358,7 @@ func (w *writer) finish(err error) {
 	}
 	w.r.end(err)
 	crash("journal.close.after")
-	err = errors.Join(w.seg.f.Close(), w.events.f.Close(), w.r.dir.Close(), w.r.lock.Close())
+	err = errors.Join(w.seg.f.Close(), w.events.f.Close(), w.r.close())
 	if err != nil {
 		w.r.end(err)
 	}

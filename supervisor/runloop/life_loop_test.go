@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +25,8 @@ type fakeJournal struct {
 	wait time.Duration // until a record is durable; negative: never by itself
 	fail func(k journal.Kind, payload []byte) error
 
-	forget bool // keep no records
+	forget bool         // keep no records
+	used   atomic.Int64 // what a resume would read
 
 	mu      sync.Mutex
 	seq     uint64
@@ -68,7 +70,7 @@ func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
 }
 
 // AppendEvents keeps the lines of the event log.
-func (j *fakeJournal) AppendEvents(_ journal.Kind, lines ...journal.LogContent) error {
+func (j *fakeJournal) AppendEvents(lines ...journal.LogContent) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.forget {
@@ -76,6 +78,9 @@ func (j *fakeJournal) AppendEvents(_ journal.Kind, lines ...journal.LogContent) 
 	}
 	return nil
 }
+
+// Fill is what used says, of 100 MiB.
+func (j *fakeJournal) Fill() (used, limit int64) { return j.used.Load(), 100 << 20 }
 
 // Snapshot takes a snapshot at once.
 func (j *fakeJournal) Snapshot(encode func() ([]byte, error)) bool {

@@ -3,6 +3,7 @@ package runloop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -25,7 +26,9 @@ type Journal interface {
 	// AppendSoon is Append for a record that may wait a moment to share a write with others.
 	AppendSoon(k journal.Kind, payload []byte) (uint64, error)
 	// AppendEvents buffers lines of the event log.
-	AppendEvents(k journal.Kind, lines ...journal.LogContent) error
+	AppendEvents(lines ...journal.LogContent) error
+	// Fill returns how many bytes a resume would have to read now, and its limit.
+	Fill() (used, limit int64)
 	// Snapshot replaces the inputs so far by the state after all that was appended. It reports whether encode
 	// will be called, by another goroutine.
 	Snapshot(encode func() ([]byte, error)) bool
@@ -59,6 +62,7 @@ type outbox struct {
 	closed   bool    // nothing is recorded any more
 	givenUp  bool    // and the loop no longer waits for the journal
 	dropped  bool    // reported once that narration is not kept any more
+	filling  bool    // reported that the journal is nearly full
 }
 
 type pendingInput struct {
@@ -138,13 +142,14 @@ func (l *Loop) record(ctx context.Context, in input.Input, effects []effect.Effe
 	case err == nil:
 		b.last, b.inputs, b.bytes = seq, b.inputs+1, b.bytes+len(payload)
 		crashpoint.Here("loop.append")
+		l.reportFill()
 		return seq, nil
 	case kind == journal.Narration && errors.Is(err, journal.ErrTooLarge):
 		l.report(in.At, contract.Event{ID: contract.Supervisor, Body: contract.Notice{
 			Text: "something that an agent did or said is too large for the journal and is not recorded: " + err.Error(),
 		}})
 		return 0, nil
-	case kind == journal.Narration && !errors.Is(err, journal.ErrClosed):
+	case errors.Is(err, journal.ErrDropped):
 		l.reportDropped()
 		return 0, nil
 	case commanded && errors.Is(err, journal.ErrTooLarge):
@@ -185,7 +190,6 @@ func (l *Loop) logEvents(u supervisor.Waiting) {
 	if b.journal == nil || b.givenUp || len(u.Items) == 0 {
 		return
 	}
-	kind := journal.Narration
 	lines := make([]journal.LogContent, 0, len(u.Items))
 	for _, x := range u.Items {
 		line, err := b.encoder.Content(u.Input, u.At, x)
@@ -194,14 +198,8 @@ func (l *Loop) logEvents(u supervisor.Waiting) {
 			continue
 		}
 		lines = append(lines, line)
-		if x.Record != nil || !contract.Narrates(x.Event.Body) {
-			kind = journal.Input
-		}
 	}
-	switch err := b.journal.AppendEvents(kind, lines...); {
-	case errors.Is(err, journal.ErrDropped):
-		l.reportDropped()
-	case err != nil && !errors.Is(err, journal.ErrClosed):
+	if err := b.journal.AppendEvents(lines...); err != nil && !errors.Is(err, journal.ErrClosed) {
 		l.log.Error("the event log does not take the events of an input", "input", u.Input, "err", err)
 	}
 }
@@ -228,9 +226,25 @@ func (l *Loop) reportDropped() {
 	}
 	l.outbox.dropped = true
 	l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
-		Text: "the journal is long, or the disk slow: what agents say and do during turns is no longer recorded; " +
-			"messages, decisions and turns are",
+		Text: "the disk is too slow: not all that agents say and do during turns is recorded; messages, decisions and " +
+			"turns are",
 	}})
+}
+
+// reportFill reports when what a resume would have to read exceeds 80 % of its limit: the state itself has become
+// large, or snapshots of it fail.
+func (l *Loop) reportFill() {
+	used, limit := l.outbox.journal.Fill()
+	full := used > limit/5*4
+	if full == l.outbox.filling {
+		return
+	}
+	if l.outbox.filling = full; full {
+		l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+			Text: fmt.Sprintf("the journal is nearly full: a resume would have to read %d MiB, and the limit is %d MiB. "+
+				"The run ends there; arbiter --resume with a higher --max-journal continues it", used>>20, limit>>20),
+		}})
+	}
 }
 
 // runDurableEffects carries out the effects of inputs that are on disk, in order.

@@ -284,6 +284,30 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 	}
 }
 
+// TestAJournalThatFillsUp: a person learns at 80 % that the limit is near, once each time that it comes near.
+func TestAJournalThatFillsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorded := &fakeJournal{}
+		n := live(t, recorded, silentPort(), nil)
+		for i, mib := range []int64{79, 81, 90, 20, 85} {
+			recorded.used.Store(mib << 20)
+			n.say(fmt.Sprint(i), "on")
+			time.Sleep(time.Second)
+		}
+		var near []string
+		for _, x := range hearing[contract.Notice](n) {
+			if strings.Contains(x.Text, "nearly full") {
+				near = append(near, x.Text)
+			}
+		}
+		if len(near) != 2 || !strings.Contains(near[0], "81 MiB") || !strings.Contains(near[1], "85 MiB") {
+			t.Errorf("notices %q", near)
+		}
+		n.loop.Put(input.Signal{Signal: "INT"})
+		n.over()
+	})
+}
+
 // TestInputsThatTheJournalRejects: dropped narration is not a failure, and a message that is too large is refused;
 // the run continues.
 func TestInputsThatTheJournalRejects(t *testing.T) {

@@ -43,18 +43,20 @@ func (h *ScreenHost) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 			return nil, ctx.Err()
 		}
 		info := h.runInfo(i)
-		info.CostUSD = costOf(ctx, store, i.Run)
+		if info.CostUSD == 0 {
+			info.CostUSD = costOf(ctx, store, i.Run)
+		}
 		infos = append(infos, info)
 	}
 	return infos, nil
 }
 
-// runInfo returns what a screen shows of a run, except its cost.
+// runInfo returns what a screen shows of a run, except its cost while no process has ended it.
 func (h *ScreenHost) runInfo(i journal.Info) tui.RunInfo {
 	line := runstore.LineOf(i)
 	return tui.RunInfo{
 		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
-		Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
+		CostUSD: i.CostUSD, Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
 		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
 	}
 }

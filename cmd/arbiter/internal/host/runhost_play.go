@@ -37,8 +37,8 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 		r.notice.add("%s", text)
 	}
 	if o := r.choices.Options; o.MaxCostPerDay > 0 && !o.Rehearsal {
-		defer WatchDayBudget(ctx, DayBudgetOptions{Store: r.storage.store, Run: o.Run, Put: loop.Put,
-			Log: r.diagnostics.log})()
+		defer WatchDayBudget(ctx, DayBudgetOptions{Store: r.storage.runs(), Run: o.Run,
+			Put: loop.Put, Log: r.diagnostics.log})()
 	}
 	var exit contract.Exit
 	switch {

@@ -133,7 +133,7 @@ func (r *hostedRun) resumeState() error {
 	if r.decider, err = r.openDecider(); err != nil {
 		return err
 	}
-	if err := r.storage.update(func(m *journal.Meta) { m.Finished, m.Status = false, "" }); err != nil {
+	if err := r.storage.update(func(m *journal.Meta) { m.Finished, m.Status, m.CostUSD = false, "", 0 }); err != nil {
 		return command.Environmentf("run %s: %v", run, err)
 	}
 	crashpoint.Here("resume.replayed")

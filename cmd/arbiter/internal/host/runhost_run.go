@@ -99,6 +99,7 @@ func (r *hostedRun) openStorage() (err error) {
 	r.storage, err = openStorage(r.choices.StateDir, journal.Options{
 		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
 		Trouble:   func(err error) { r.loop.Trouble(err) },
+		MaxBytes:  r.choices.Journal,
 	}, &r.notice)
 	return err
 }

@@ -51,9 +51,11 @@ func openStorage(root string, options journal.Options, notices *notice) (s stora
 
 // tidy removes what deleted or killed runs have left outside of the state directory.
 func (s *storage) tidy() error {
-	_, err := (runstore.Runs{Store: s.store, Root: s.root}).Tidy()
+	_, err := s.runs().Tidy()
 	return err
 }
+
+func (s *storage) runs() *runstore.Runs { return &runstore.Runs{Store: s.store, Root: s.root} }
 
 // lockPlace prevents a second run in a directory.
 func (s *storage) lockPlace(dir, run string) error {
@@ -109,19 +111,23 @@ func (s *storage) update(change func(*journal.Meta)) error {
 
 // finish records durably how the run has ended.
 func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
-	if state.Ending == nil || !state.Ending.Said {
-		return s.journal.Sync(ctx)
+	err := s.journal.Sync(ctx)
+	if err != nil || state.Ending == nil || !state.Ending.Said {
+		return err
 	}
-	switch status := state.Ending.Status; {
-	case !state.Reached():
-		return s.journal.Finish(ctx, runstore.NeverBegan)
-	case status == contract.StatusComplete:
-		return s.journal.Finish(ctx, status)
-	case state.Ending.Exit == contract.ExitInterrupted, state.Ending.Exit == contract.ExitTerminated:
-		return s.journal.Update(ctx, func(m *journal.Meta) { m.Status = runstore.Interrupted })
-	default: // it may be resumed, and is kept until it is removed explicitly
-		return s.journal.Update(ctx, func(m *journal.Meta) { m.Status = status })
-	}
+	return s.journal.Update(ctx, func(m *journal.Meta) {
+		m.CostUSD = state.Spent()
+		switch status := state.Ending.Status; {
+		case !state.Reached():
+			m.Finished, m.Status = true, runstore.NeverBegan
+		case status == contract.StatusComplete:
+			m.Finished, m.Status = true, status
+		case state.Ending.Exit == contract.ExitInterrupted, state.Ending.Exit == contract.ExitTerminated:
+			m.Status = runstore.Interrupted
+		default: // it may be resumed, and is kept until it is removed explicitly
+			m.Status = status
+		}
+	})
 }
 
 // discard removes the closed run.
@@ -132,12 +138,24 @@ func (s *storage) discard(run string) error {
 	return s.tidy()
 }
 
+// noteSpending notes what the run has cost, as far as its events are read in time.
+func (s *storage) noteSpending() {
+	if s.journal.Meta().Rehearsal {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
+	defer cancel()
+	// What is not noted, the next one who adds up the costs reads.
+	_, _ = s.runs().Spent(ctx, journal.Info{Meta: s.journal.Meta()}, nil)
+}
+
 // close closes the journal and releases the locks. log may be nil.
 func (s *storage) close(log *slog.Logger) {
 	if s.journal != nil {
 		if err := s.journal.Close(); err != nil && !errors.Is(err, journal.ErrClosed) && log != nil {
 			log.Warn("journal", "error", err)
 		}
+		s.noteSpending()
 	}
 	if s.workspace != nil {
 		_ = s.workspace.Close() // it was only locked

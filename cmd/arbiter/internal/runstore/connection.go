@@ -103,25 +103,24 @@ func NotConnected(info journal.Info, err error) error {
 	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
 }
 
-// Live lists the live runs, the most recently active first.
-func (r *Runs) Live() ([]journal.Info, error) {
-	all, err := r.List()
+// Live lists the live runs whose ids begin with prefix, the most recently active first.
+func (r *Runs) Live(prefix string) ([]journal.Info, error) {
+	live, err := r.Store.Live(prefix)
 	if err != nil {
 		return nil, command.StateDirProblem(err)
 	}
-	return slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Live }), nil
+	return live, nil
 }
 
 // FindLive finds a live run by its id or a prefix of it; without a name, the run of this directory.
 func FindLive(store *Runs, named string) (journal.Info, error) {
-	list, err := store.Live()
+	found, err := store.Live(named)
 	if err != nil {
 		return journal.Info{}, err
 	}
 	if named == "" {
-		return liveRunHere(list)
+		return liveRunHere(found)
 	}
-	found := slices.DeleteFunc(list, func(i journal.Info) bool { return !strings.HasPrefix(i.Run, named) })
 	switch len(found) {
 	case 1:
 		return found[0], nil

@@ -52,12 +52,12 @@ import (
 // ArchiveVersion is the version of the format.
 const ArchiveVersion = 1
 
-// Limits when reading. A journal has 256 MiB at most.
+// Limits when reading. Files go to the disk piece by piece: these only stop an archive that would fill it.
 const (
 	maxManifest = 8 << 20
 	maxFiles    = 20_000
-	maxFile     = 1 << 30
-	maxBytes    = 4 << 30
+	maxFile     = 16 << 30
+	maxBytes    = 64 << 30
 )
 
 const manifestName = "manifest.json"

@@ -39,9 +39,9 @@ func OverIn(store *journal.Store) func(run string) bool {
 		if err != nil || dir == "" || !journal.WorkspaceHeld(dir) {
 			return true
 		}
-		list, err := store.List()
-		return err == nil && slices.ContainsFunc(list, func(i journal.Info) bool { // a run of this store has it
-			return i.Live && cmp.Or(i.Workspace, i.CWD) == dir
+		live, err := store.Live("")
+		return err == nil && slices.ContainsFunc(live, func(i journal.Info) bool { // a run of this store has it
+			return cmp.Or(i.Workspace, i.CWD) == dir
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -213,6 +214,9 @@ var Table = slices.Concat(
 			"of memory (0: three quarters of the machine's memory)"},
 		Setting{Name: "max-output", Kind: kindInt, Value: runconfig.DefaultMaxOutput >> 20,
 			usage: "restart an agent whose tasks write more than `MIB` of output files (0: no limit)"},
+		Setting{Name: "max-journal", Kind: kindInt, Value: journal.DefaultMaxBytes >> 20,
+			usage: "end the run when a resume would have to read more than `MIB`: its state, and what happened since that " +
+				"was last saved. The record of all that happened has no limit but the disk"},
 	),
 	group("The screen",
 		Setting{Name: "theme", Kind: KindText, Value: render.Auto, usage: Choice(render.ThemeNames()...) +

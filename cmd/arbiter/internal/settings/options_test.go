@@ -18,6 +18,7 @@ func TestEverySettingIsInOneGroup(t *testing.T) {
 		"reduced-motion",
 		"no-mouse", "notify", "on-hangup",
 		"hosts", "resume-or-begin", "detach", "no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",
+		"max-journal",
 	}
 	for _, s := range Table {
 		if at, isOption := optionOf[s.Name], slices.Contains(start, s.Name); (at != nil) == isOption {

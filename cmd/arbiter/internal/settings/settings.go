@@ -42,6 +42,7 @@ type Choices struct {
 	Notice   string       // problems of agent files, and unused settings
 	Unused   string       // unused parts of the configuration, for Notice
 	Debug    bool
+	Journal  int64    // how many bytes a resume of the run may read
 	Images   []string // paths of image files that go with the task
 	Line     []string `json:"-"` // flags of the command line, for the page of settings
 }
@@ -100,7 +101,8 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 		Rehearse: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in"),
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
-		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
+		Journal: int64(c.Int("max-journal")) << 20,
+		Resume:  c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
 		OrBegin: c.Bool("resume-or-begin"), Share: c.Bool("share-workspace"), Line: line, Place: cwd, Given: given,
 	}
 	if s.Screen, err = readScreenSettings(c); err != nil {
@@ -133,6 +135,8 @@ func (s Choices) contradiction(c *cli.Context) string {
 	}{
 		{c.IsSet("session") && strings.TrimSpace(s.Session) == "",
 			"--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one"},
+		// A snapshot comes after 4 MiB of inputs, and one input may have 16 MiB.
+		{s.Journal < 32<<20, fmt.Sprintf("--max-journal %d: must be at least 32", s.Journal>>20)},
 		{s.JSON && s.Plain, "--json and --plain exclude each other: use one of them"},
 		{s.Detach && (s.JSON || s.Plain), "--detach shows nothing: leave out --json and --plain; arbiter watch and " +
 			"arbiter attach show the run"},

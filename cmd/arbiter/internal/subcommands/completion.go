@@ -179,10 +179,12 @@ func offeredRuns(h *command.Line) (list []command.Entry) {
 		return nil
 	}
 	defer store.Close()
-	known, _ := store.List()
+	var known []journal.Info
 	switch h.Command.Name {
 	case "halt", "attach", "hook", "status", "watch", "send", "allow", "deny", "choose", "stop":
-		known, _ = store.Live()
+		known, _ = store.Live("")
+	default:
+		known, _ = store.List()
 	}
 	for _, info := range known {
 		run := command.ShortID(info.Run)

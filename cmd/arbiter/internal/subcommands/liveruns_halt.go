@@ -62,7 +62,7 @@ func (e liveEnv) halt(c *cli.Context) error {
 	defer runstore.ReportStrays(e.Stderr, store.Store) // after the live runs
 	var list []journal.Info
 	if c.Bool("all") {
-		if list, err = store.Live(); err != nil {
+		if list, err = store.Live(""); err != nil {
 			return err
 		}
 		if len(list) == 0 {

@@ -79,7 +79,7 @@ func connectForRequest(c *cli.Context) (l *runstore.Connection, request string, 
 	}
 	run, request := c.Args().Get(0), c.Args().Get(1)
 	if c.NArg() == 1 {
-		live, err := store.Live()
+		live, err := store.Live("")
 		if err != nil {
 			store.Close()
 			return nil, "", err

@@ -39,7 +39,7 @@ func (e liveEnv) ps(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	list, err := store.Live()
+	list, err := store.Live("")
 	if err != nil {
 		return err
 	}

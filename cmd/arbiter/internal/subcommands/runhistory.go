@@ -715,6 +715,11 @@ func (a agentReport) condition() string {
 	return a.Status + " " + a.Standing
 }
 
+// shownBytes is how much of the end of an event log ShowSession reads for a person.
+const shownBytes = 4 << 20
+
+// ShowSession is `arbiter sessions show`. All but the messages comes from the last state, for which a snapshot and the
+// inputs since are read.
 func ShowSession(io command.Env, c *cli.Context) error {
 	e := historyEnv{io}
 	if c.NArg() != 1 {
@@ -734,7 +739,14 @@ func ShowSession(io command.Env, c *cli.Context) error {
 		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
 	defer log.Close()
-	ledger, health, err := supervisor.AuditLedger(c.Context, log)
+	var from journal.LogPosition
+	if !c.Bool("json") { // a person reads the last messages
+		from, err = log.Recent(c.Context, shownBytes)
+	}
+	if err != nil {
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
+	}
+	ledger, health, err := supervisor.AuditLedger(c.Context, log, from)
 	if err != nil {
 		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -765,11 +777,12 @@ func ShowSession(io command.Env, c *cli.Context) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(r)
 	}
-	e.printSession(r, store.Root)
+	e.printSession(r, store.Root, from.Offset > 0)
 	return nil
 }
 
-func (e historyEnv) printSession(r SessionReport, state string) {
+// printSession prints a report; more: there are messages before those of the report.
+func (e historyEnv) printSession(r SessionReport, state string, more bool) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}
@@ -793,6 +806,9 @@ func (e historyEnv) printSession(r SessionReport, state string) {
 	l := r.Ledger
 	line("messages", "%d posted, %d sent, %d seen, %d sent again, %d swallowed, %d requeued, %d returned", l.Posted,
 		l.Sent, l.Seen, l.Resent, l.Swallowed, l.Requeued, l.Returned)
+	if more {
+		line("", "… arbiter logs %s tells of those before", command.ShortID(r.Run))
+	}
 	for _, m := range r.Messages {
 		line("", "%s %-9s %s to %s, %s: %s", m.At.Local().Format(time.TimeOnly), m.Status, m.From, m.To, m.Kind,
 			sanitize.Line(m.Text, 80))

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"text/tabwriter"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -497,11 +496,11 @@ func (e workEnv) usage(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	sum, err := e.sumUp(c.Context, store, by)
+	all, err := e.spending(c.Context, store)
 	if err != nil {
 		return err
 	}
-	rows, total := sum.Rows()
+	rows, total := report.GroupSpending(by, all)
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(rows)
 	}
@@ -512,28 +511,17 @@ func (e workEnv) usage(c *cli.Context) error {
 	return writeUsage(e.Stdout, by, rows, total)
 }
 
-// sumUp reads the events of all runs. It reports and skips a run that cannot be read.
-func (e workEnv) sumUp(ctx context.Context, store *runstore.Runs, by report.SpendingBy) (*report.Sum, error) {
+// spending returns what all runs have cost. It reports a run that cannot be read completely.
+func (e workEnv) spending(ctx context.Context, store *runstore.Runs) (all []report.Row, err error) {
 	list, err := store.List()
 	if err != nil {
 		return nil, command.StateDirProblem(err)
 	}
-	sum := report.NewSpending(by, time.Local)
 	for _, info := range list {
-		if info.Empty {
+		if info.Empty || info.Rehearsal {
 			continue
 		}
-		sum.Begin(info.Run)
-		log, err := store.EventLog(info.Run)
-		if err == nil {
-			_, err = log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
-				if entry.Line == nil {
-					return nil
-				}
-				return sum.Take(entry.At, entry.Line)
-			})
-			log.Close()
-		}
+		s, err := store.Spent(ctx, info, nil)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -541,8 +529,12 @@ func (e workEnv) sumUp(ctx context.Context, store *runstore.Runs, by report.Spen
 			fmt.Fprintf(e.Stderr, "arbiter: run %s is not counted completely: %v\n", command.ShortID(info.Run),
 				sanitize.Line(err.Error(), 300))
 		}
+		for _, row := range s.Rows {
+			row.Run = info.Run
+			all = append(all, row)
+		}
 	}
-	return sum, nil
+	return all, nil
 }
 
 func writeUsage(to io.Writer, by report.SpendingBy, rows []report.Row, total report.Row) error {

@@ -1,0 +1,103 @@
+package runstore
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// TestSpendingIsReadOnce: what a run that is over has cost is noted, and only what its event log has had since is read:
+// also after a resume, and if a crash took lines that had been read.
+func TestSpendingIsReadOnce(t *testing.T) {
+	root := t.TempDir()
+	store, err := journal.OpenStore(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	r, id := &Runs{store, root}, "aaaa1111-spends"
+	run, err := store.Create(journal.Meta{Run: id, CWD: root}, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq := uint64(0)
+	spend := func(run *journal.Run, bodies ...contract.Body) {
+		t.Helper()
+		var lines []journal.LogContent
+		for _, body := range bodies {
+			seq++
+			line, err := contract.EncodeLine(nil, seq, time.Now(), contract.Event{ID: "orch-1", Body: body})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, journal.LogContent{At: time.Now(), Line: line})
+		}
+		if err := run.AppendEvents(lines...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn := contract.Turn{CostUSD: 1, Usage: bridge.Usage{Output: 1}, Outcome: "done", MessageIDs: []string{}}
+	spend(run, contract.Session{Session: id}, turn, turn, contract.Cost{CostUSD: 0.5, Usage: bridge.Usage{Output: 7}})
+	end := func(run *journal.Run) {
+		t.Helper()
+		if err := run.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(run)
+	expect := func(when string, rows, running float64) *Spent {
+		t.Helper()
+		s, err := r.Spent(t.Context(), journal.Info{Meta: journal.Meta{Run: id}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		usd := 0.0
+		for _, row := range s.Rows {
+			usd += row.CostUSD
+		}
+		if usd != rows || s.Live() != running {
+			t.Errorf("%s: $%v, and $%v of running turns, want %v and %v", when, usd, s.Live(), rows, running)
+		}
+		return s
+	}
+	first := expect("at first", 2, 0.5)
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel() // nothing is read
+	noted, _ := r.Spent(stopped, journal.Info{Meta: journal.Meta{Run: id}}, nil)
+	if diff := cmp.Diff(first, noted); diff != "" {
+		t.Errorf("what was noted (-want +got):\n%s", diff)
+	}
+	before, err := os.ReadFile(filepath.Join(r.Dir(id), journal.LogName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resume := func(bodies ...contract.Body) {
+		t.Helper()
+		run, _, err := store.Open(id, 0, journal.Options{}, func(*journal.Recovered) ([]byte, error) { return nil, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		spend(run, bodies...)
+		end(run)
+	}
+	resume(contract.Session{Session: id, Resumed: true}, turn)
+	expect("after a resume, the running turn is lost", 3.5, 0)
+	if err := os.WriteFile(filepath.Join(r.Dir(id), journal.LogName), before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect("after a crash that took lines", 2, 0.5)
+	resume(turn, turn, turn, turn)
+	expect("and another resume", 6, 0)
+	if err := os.WriteFile(filepath.Join(r.Dir(id), spendingName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect("without the note", 6, 0)
+}
