@@ -10,6 +10,7 @@ const (
 	CatClaudeMissing Category = "claude_missing"  // no such program, or not executable
 	CatUnsupported   Category = "unsupported"     // a CLI version that Arbiter does not support
 	CatAuth          Category = "auth"            // not logged in, or the key was refused (401, 403)
+	CatCredit        Category = "credit"          // the API account has no credit left (402)
 	CatStart         Category = "could_not_start" // the process ended or was silent before it was ready
 	// the session's history cannot be resumed; a new session can be started
 	CatResume         Category = "resume"

@@ -19,7 +19,7 @@ func (st *step) broken(a *Agent, c bridge.Category, message string) {
 		st.enterFallback("it could not continue: "+message) {
 		return
 	}
-	if a.Role == RoleArbiter || c == bridge.CatAuth {
+	if a.Role == RoleArbiter || AffectsAllAgents(c) {
 		st.giveUp(c, fmt.Sprintf("%s could not continue: %s", a.Name, message))
 		return
 	}

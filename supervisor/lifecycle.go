@@ -314,7 +314,8 @@ func processOf(host string) string {
 // AffectsAllAgents reports whether a failure of one agent affects every agent: neither another agent nor a
 // retry would help.
 func AffectsAllAgents(c bridge.Category) bool {
-	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
+	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth ||
+		c == bridge.CatCredit || c == bridge.CatSandbox
 }
 
 // ParksHost reports whether a failure to start the bridge of another host cannot be solved by a retry: a person
@@ -334,6 +335,9 @@ func RecoveryOptions(c bridge.Category, of Role) []string {
 	switch c {
 	case bridge.CatAuth:
 		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
+	case bridge.CatCredit:
+		return []string{"the API account has no credit left: add credit at https://platform.claude.com/settings/billing, " +
+			"or log in with another account, and go on with arbiter --resume"}
 	case bridge.CatClaudeMissing:
 		return []string{
 			"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH",

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,6 +148,9 @@ func TestFailures(t *testing.T) {
 	}
 	if got := ExitText(bridge.Exit{Signal: "KILL", Stderr: "oops"}); got != "signal: KILL; oops" {
 		t.Error(got)
+	}
+	if got := RecoveryOptions(bridge.CatCredit, RoleArbiter); len(got) != 1 || !strings.Contains(got[0], "add credit") {
+		t.Errorf("without credit: %q", got)
 	}
 	if got := RecoveryOptions(bridge.CatCrash, RoleOrchestrator); !slices.Equal(got,
 		[]string{"retry", "skip", "cancel"}) {

@@ -27,6 +27,13 @@ func TestHowRunsEnd(t *testing.T) {
 		{"not logged in", nil, func(p *play) {
 			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "Not logged in"})
 		}, "failed", contract.ExitEnvironment},
+		{"no credit left", nil, func(p *play) {
+			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCredit, Error: "low credit"})
+		}, "failed", contract.ExitEnvironment},
+		{"an Orchestrator has no credit left", nil, func(p *play) {
+			p.spawn("work")
+			p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCredit, Error: "low credit"})
+		}, "failed", contract.ExitEnvironment},
 		{"bad request", untasked, func(p *play) {
 			p.say("Build it")
 			p.do(input.InputEnded{})

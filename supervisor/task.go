@@ -89,7 +89,8 @@ func (s *TaskState) Refuted(r *Roster, a *Agent, h Handover, now time.Time) *dec
 // categoryFor is SPEC-0006's name for a category of the bridge.
 func categoryFor(c bridge.Category) decider.DecisionCategory {
 	switch c {
-	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatUsageLimit, bridge.CatAuth:
+	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatUsageLimit, bridge.CatAuth,
+		bridge.CatCredit:
 		return decider.ProviderError
 	case bridge.CatTimeout:
 		return decider.TimeoutError

@@ -92,9 +92,10 @@ func byReason(f resultFrame) bridge.Category {
 func byText(text string) bridge.Category {
 	low := strings.ToLower(text)
 	switch {
-	case strings.Contains(low, "not logged in"), strings.Contains(low, "run /login"),
-		strings.Contains(low, "credit balance is too low"):
+	case strings.Contains(low, "not logged in"), strings.Contains(low, "run /login"):
 		return bridge.CatAuth
+	case strings.Contains(low, "credit balance is too low"):
+		return bridge.CatCredit
 	case strings.Contains(low, "usage limit reached"),
 		strings.Contains(low, "limit") && strings.Contains(low, "resets"):
 		return bridge.CatUsageLimit
@@ -113,6 +114,8 @@ func byStatus(status int) bridge.Category {
 	switch {
 	case status == 401, status == 403:
 		return bridge.CatAuth
+	case status == 402:
+		return bridge.CatCredit
 	case status == 429:
 		return bridge.CatRateLimit
 	case status == 529:
@@ -127,8 +130,10 @@ func byStatus(status int) bridge.Category {
 
 func byKind(kind string) bridge.Category {
 	switch kind {
-	case "authentication_failed", "billing_error", "oauth_org_not_allowed":
+	case "authentication_failed", "oauth_org_not_allowed":
 		return bridge.CatAuth
+	case "billing_error":
+		return bridge.CatCredit
 	case "rate_limit":
 		return bridge.CatRateLimit
 	case "overloaded":

@@ -140,7 +140,8 @@ func (e *askError) Transient() bool {
 // Hopeless reports whether every other question would fail too, because the cause is the environment.
 func (e *askError) Hopeless() bool {
 	switch e.category {
-	case bridge.CatClaudeMissing, bridge.CatUnsupported, bridge.CatAuth, bridge.CatStart, bridge.CatUsageLimit:
+	case bridge.CatClaudeMissing, bridge.CatUnsupported, bridge.CatAuth, bridge.CatCredit, bridge.CatStart,
+		bridge.CatUsageLimit:
 		return true
 	}
 	return false

@@ -85,6 +85,7 @@ func TestAskerReportsTransientErrors(t *testing.T) {
 		{"no output", &bridge.RPCError{Category: bridge.CatVerdict}, false, false},
 		{"refusal", &bridge.RPCError{Category: bridge.CatRefusal}, false, false},
 		{"login", &bridge.RPCError{Category: bridge.CatAuth}, false, true},
+		{"no credit", &bridge.RPCError{Category: bridge.CatCredit}, false, true},
 		{"usage limit", &bridge.RPCError{Category: bridge.CatUsageLimit}, false, true},
 		{"no claude", &bridge.RPCError{Category: bridge.CatClaudeMissing}, false, true},
 		{"lost bridge", fmt.Errorf("query: %w", bridge.ErrClosed), true, false},
