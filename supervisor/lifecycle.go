@@ -349,7 +349,7 @@ func RecoveryOptions(c bridge.Category, of Role) []string {
 			"try without it: --stand-in",
 		}
 	case bridge.CatWorkspace:
-		return []string{"put right what Git complains about, or let all agents share one directory: --isolation shared"}
+		return []string{"put right what the error names, or let all agents share one directory: --isolation shared"}
 	case bridge.CatStart:
 		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
 	}

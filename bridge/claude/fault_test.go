@@ -105,7 +105,8 @@ func TestStartFailures(t *testing.T) {
 	}
 	s = prepare(t, fakeSpec(t, fakeGood), nil)
 	s.cfg.CWD = "/no/such/directory"
-	if rpc, ok := errors.AsType[*bridge.RPCError](s.try()); !ok || rpc.Category != bridge.CatStart {
+	if rpc, ok := errors.AsType[*bridge.RPCError](s.try()); !ok || rpc.Category != bridge.CatWorkspace ||
+		!strings.Contains(rpc.Message, "/no/such/directory does not exist any more") {
 		t.Errorf("missing directory: %v", rpc)
 	}
 }

@@ -106,6 +106,9 @@ func command(info bridge.ClaudeInfo, spec bridge.ClaudeSpec, args []string, dir 
 // start starts the process and the agent's goroutines.
 func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then history, p bridge.SpawnParams,
 	host bridge.Host) (*agent, error) {
+	if err := proctree.CheckDir(cmd); err != nil {
+		return nil, claudeError(bridge.CatWorkspace, "start the Claude CLI: %v", err)
+	}
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)

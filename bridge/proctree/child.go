@@ -45,6 +45,9 @@ func start(cmd *exec.Cmd, mark Mark, monitored bool) (*Child, error) {
 	if mark.Run != "" {
 		cmd.Env = append(cmd.Env, mark.Env()...)
 	}
+	if err := CheckDir(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
 	ownGroup(cmd)
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = waitDelay
@@ -186,6 +189,9 @@ func (r *registry) begin(cmd *exec.Cmd, monitored bool) error {
 // Keep starts a command that its caller waits for and ends, and prevents [Sweep] from treating it as an
 // orphan meanwhile. The caller calls ended when the command has been waited for.
 func Keep(cmd *exec.Cmd) (ended func(), err error) {
+	if err := CheckDir(cmd); err != nil {
+		return nil, err
+	}
 	children.mu.Lock()
 	defer children.mu.Unlock()
 	if err := cmd.Start(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -359,6 +360,15 @@ func TestStartRefuses(t *testing.T) {
 	cmd.Env = []string{}
 	if _, err := Start(cmd, Mark{}); err == nil {
 		t.Error("started nothing")
+	}
+	gone := exec.Command("/bin/true")
+	gone.Dir, gone.Env = filepath.Join(t.TempDir(), "gone"), []string{}
+	_, err := Start(gone, Mark{})
+	_, kept := Keep(gone)
+	for _, err := range []error{err, kept} {
+		if err == nil || !strings.Contains(err.Error(), gone.Dir+" does not exist any more") {
+			t.Errorf("in a directory that is gone: %v", err)
+		}
 	}
 }
 

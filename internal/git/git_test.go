@@ -91,6 +91,11 @@ func TestDo(t *testing.T) {
 	if !slices.Equal(steps, []string{"git add", "git fail"}) {
 		t.Errorf("steps %v", steps)
 	}
+	gone := r
+	gone.Dir = filepath.Join(r.Dir, "gone")
+	if _, err := gone.Text(ctx, "x"); err == nil || !strings.Contains(err.Error(), gone.Dir+" does not exist any more") {
+		t.Errorf("in a directory that is gone: %v", err)
+	}
 	r.Program = filepath.Join(r.Dir, "missing")
 	if _, err := r.Text(ctx, "x"); !errors.Is(err, os.ErrNotExist) || Exit(err) != -1 {
 		t.Errorf("%v", err)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 const (
@@ -119,6 +121,9 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 		}
 	}
 	cmd := r.Command(ctx, c)
+	if err := proctree.CheckDir(cmd); err != nil {
+		return nil, fmt.Errorf("git %s: %w", c.name(), err)
+	}
 	out := &bounded{max: c.Max}
 	if out.max == 0 {
 		out.max = DefaultMax
