@@ -28,6 +28,7 @@ type eventFile struct {
 	lines   []byte      // after durable
 	written int         // how many bytes of lines were written
 	failed  bool        // the last fsync
+	left    bool        // bytes after written may be what a failed write or fsync left
 	torn    int64       // bytes after written that do not count, until again is called
 }
 
@@ -53,7 +54,7 @@ func (e *eventFile) write(lines []byte, chain LogChain) error {
 	n, err := e.f.WriteAt(e.lines[e.written:], e.end())
 	if err != nil {
 		// The next try overwrites what was written; cutting it off frees the space.
-		_ = e.f.Truncate(e.end())
+		e.left = e.f.Truncate(e.end()) != nil
 		return err
 	}
 	e.written += n
@@ -70,7 +71,7 @@ func (e *eventFile) sync() error {
 	}
 	crash("journal.events.sync.before")
 	if err := e.f.Sync(); err != nil {
-		e.written, e.failed = 0, true
+		e.written, e.failed, e.left = 0, true, true
 		return err
 	}
 	e.failed = false
@@ -92,6 +93,10 @@ func (e *eventFile) alone() error {
 		return err
 	}
 	switch n := info.Size - e.end(); {
+	case n > 0 && e.left:
+		if err := e.f.Truncate(e.end()); err != nil {
+			return err
+		}
 	case n > 0:
 		err := fmt.Errorf("%w: %d bytes were added to %s", ErrForeignWrite, n, LogName)
 		return errors.Join(err, e.f.Truncate(e.end()))
@@ -100,6 +105,7 @@ func (e *eventFile) alone() error {
 		return errors.Join(fmt.Errorf("%w: %d bytes were cut off %s", ErrForeignWrite, -n, LogName),
 			e.f.Truncate(e.durable.Offset))
 	}
+	e.left = false
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,4 +160,61 @@ func TestEventsAreMadeAgain(t *testing.T) {
 		checkTold(t, s, 14)
 		closeRun(t, r)
 	})
+}
+
+// TestOwnFaultsAreNotForeign: what a failed write or fsync of this process leaves in the event log is not blamed on
+// another process: the error of the disk is told.
+func TestOwnFaultsAreNotForeign(t *testing.T) {
+	for name, c := range map[string]struct {
+		calls []string
+		err   error
+	}{
+		"fsync":                                  {[]string{"sync"}, syscall.EIO},
+		"fsync, and it cannot be cut back":       {[]string{"sync", "truncate"}, syscall.EIO},
+		"short write":                            {[]string{"write"}, &errPartial{7, syscall.ENOSPC}},
+		"short write, and it cannot be cut back": {[]string{"write", "truncate"}, &errPartial{7, syscall.ENOSPC}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemFS()
+				s := freshStore(t, m)
+				var tr troubles
+				tl := &teller{m: m}
+				o := tl.options()
+				o.Trouble = tr.options().Trouble
+				r, err := s.Create(Meta{Run: testRun}, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tl.begin(r)
+				addBatches(t, r, 4, 2)
+				time.Sleep(2 * eventSync)
+				var fail failing
+				fail.set(c.err)
+				m.setFault(func(call, name string) error {
+					if name != LogName {
+						return nil
+					}
+					return fail.on(c.calls...)(call, name)
+				})
+				addBatches(t, r, 8, 2)
+				time.Sleep(10 * eventSync)
+				if _, err := tr.last(); !errors.Is(err, c.err) {
+					t.Errorf("told is %v", tr.told)
+				}
+				fail.set(nil)
+				addBatches(t, r, 10, 2)
+				time.Sleep(10 * eventSync)
+				synctest.Wait()
+				if _, err := tr.last(); err != nil {
+					t.Errorf("it did not end: %v", err)
+				}
+				if slices.ContainsFunc(tr.told, func(err error) bool { return errors.Is(err, ErrForeignWrite) }) {
+					t.Errorf("told is %v", tr.told)
+				}
+				closeRun(t, r)
+				checkTold(t, s, 10)
+			})
+		})
+	}
 }
