@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/internal/git"
@@ -103,7 +104,9 @@ func (r *Repo) move(ctx context.Context, call git.Call, updates []Update) error 
 	for i, u := range updates {
 		names[i] = u.Ref
 	}
-	now, err := r.Commits(ctx, names...)
+	above := []string{"arbiter", "arbiter/" + r.Run} // git keeps no branch below the name of another
+	below := func(ref string) bool { return strings.HasPrefix(ref, r.Branch("")) }
+	now, err := r.Commits(ctx, append(names, "refs/heads/"+above[0], "refs/heads/"+above[1])...)
 	if err != nil {
 		return errors.Join(failed, err)
 	}
@@ -119,6 +122,12 @@ func (r *Repo) move(ctx context.Context, call git.Call, updates []Update) error 
 		return nil
 	case moved != "":
 		return fmt.Errorf("%s: %w", moved, ErrMoved)
+	}
+	for i, branch := range above {
+		if now[len(updates)+i].ID != "" && slices.ContainsFunc(names, below) {
+			return fmt.Errorf("the branch %s is in the way of the branches of this run, arbiter/%s/…: rename it: "+
+				"git branch -m %[1]s NEW-NAME", branch, r.Run)
+		}
 	}
 	return failed
 }

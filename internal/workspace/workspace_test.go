@@ -366,6 +366,19 @@ func TestSnapshotKilled(t *testing.T) {
 	}
 }
 
+// TestABranchIsInTheWay: git cannot keep a branch below the name of another. The error says which, and what to do.
+func TestABranchIsInTheWay(t *testing.T) {
+	for _, branch := range []string{"arbiter", "arbiter/" + gittest.RUN8} {
+		d := gittest.New(t, map[string]string{"a": "1\n"})
+		d.Git("branch", branch)
+		r := d.Open(nil)
+		err := r.Move(ctx, "t", workspace.Update{Ref: r.Branch(workspace.Main), New: d.Git("rev-parse", "HEAD")})
+		if err == nil || !strings.HasSuffix(err.Error(), "rename it: git branch -m "+branch+" NEW-NAME") {
+			t.Errorf("%s: %v", branch, err)
+		}
+	}
+}
+
 func TestMove(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n"})
 	one := d.Git("rev-parse", "HEAD")
