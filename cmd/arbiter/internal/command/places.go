@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 )
@@ -28,7 +29,8 @@ func Workspace(c *cli.Context) (string, error) {
 	return abs, nil
 }
 
-// CheckDir returns the absolute path of a directory that exists and can be read. Its errors do not name the path.
+// CheckDir returns the absolute path of a directory that exists and can be read, and whose path is UTF-8: events and
+// the bridge's protocol are JSON, which changes other bytes. Its errors do not name the path.
 func CheckDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -40,6 +42,9 @@ func CheckDir(dir string) (string, error) {
 	}
 	if !info.IsDir() {
 		return "", errors.New("not a directory")
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil && !utf8.ValidString(abs+real) {
+		return "", errors.New("its path is not UTF-8, in which a run is recorded: rename the directory")
 	}
 	f, err := os.Open(abs)
 	if err != nil {

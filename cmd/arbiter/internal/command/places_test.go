@@ -16,7 +16,16 @@ func TestCheckDir(t *testing.T) {
 	if err := os.Mkdir(locked, 0o000); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{dir: "", file: "not a directory", dir + "/nowhere": "no such file or directory"}
+	foreign, link := filepath.Join(dir, "caf\xe9"), filepath.Join(dir, "link")
+	if err := os.Mkdir(foreign, 0o700); err != nil {
+		t.Skip(err) // the file system refuses such names
+	}
+	if err := os.Symlink(foreign, link); err != nil {
+		t.Fatal(err)
+	}
+	const notUTF8 = "its path is not UTF-8, in which a run is recorded: rename the directory"
+	want := map[string]string{dir: "", file: "not a directory", dir + "/nowhere": "no such file or directory",
+		foreign: notUTF8, link: notUTF8}
 	if os.Geteuid() != 0 { // root reads every directory
 		want[locked] = "permission denied"
 	}
