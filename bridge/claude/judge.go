@@ -108,7 +108,13 @@ func (a *agent) inMode(mode string) bool {
 	}
 	a.notice("mode "+mode, fmt.Sprintf("the CLI went into permission mode %.40q, which nobody asked for; "+
 		"it is set back to %s", mode, *want))
-	a.calls.post(a.ctx, "set_permission_mode", map[string]any{"mode": *want}, func(controlResponse) {})
+	const set = "set_permission_mode"
+	a.calls.post(a.ctx, set, map[string]any{"mode": *want}, func(res controlResponse) {
+		if err := refusal(set, res); err != nil {
+			a.notice("mode refused", fmt.Sprintf("%v: every call of this agent is denied until it is in mode %s; if it stays, "+
+				"end the agent and summon another", err, *want))
+		}
+	})
 	return false
 }
 

@@ -125,6 +125,24 @@ func TestJudgeWhileTheModeChanges(t *testing.T) {
 	}
 }
 
+// TestAModeThatIsNotSetBack: the CLI refuses to leave a mode that nobody asked for. That is told, and once.
+func TestAModeThatIsNotSetBack(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, fakeSpec(t, fakeRefuses), nil)
+	s.cfg.Judged, s.cfg.PermissionMode = true, "default"
+	s.launch()
+	call, _ := split([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Read","permission_mode":"plan"}`))
+	for range 2 {
+		if answer := s.agent.(*agent).judge(t.Context(), call); answer.Specific == nil {
+			t.Error("a call in another mode passes")
+		}
+	}
+	await(s.host, 1, func(n bridge.Notice) bool {
+		return strings.Contains(n.Text, "the CLI refused set_permission_mode: not today") &&
+			strings.Contains(n.Text, "every call of this agent is denied")
+	})
+}
+
 func TestJudgeRegistration(t *testing.T) {
 	registered := func(cfg bridge.AgentConfig) map[string]any {
 		all, _ := launchPlan(cfg).init["hooks"].(map[string]any)
