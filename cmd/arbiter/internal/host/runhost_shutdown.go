@@ -17,6 +17,10 @@ type lastStep struct {
 	do     func(ctx context.Context) error
 }
 
+// leftBehind is the step that kills what is left of a run. It is tried twice: a busy machine may take longer than a
+// step has to end processes that are killed already.
+const leftBehind = "processes left behind"
+
 // shutdown runs the steps after the end of the loop, in this order. Before, the loop has made the bridge end every
 // agent: interrupt and 2 s for the end of the turn, end of input and 3 s, TERM and 2 s, KILL and a sweep. A second
 // signal shortens that to TERM and half a second. After a third signal nothing is waited for, and the bridge ends
@@ -27,7 +31,7 @@ func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 	run := r.choices.Options.Run
 	steps := []lastStep{
 		{"the bridge", 5 * time.Second, func(context.Context) error { return r.bridges.close() }},
-		{"processes left behind", 6 * time.Second, func(context.Context) error {
+		{leftBehind, 6 * time.Second, func(context.Context) error {
 			// A killed bridge could not sweep.
 			if n := proctree.Sweep(run, ""); n > 0 {
 				r.diagnostics.log.Warn("swept", "processes", n)
@@ -56,6 +60,14 @@ func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 }
 
 func (l lastStep) run() error {
+	err := l.once()
+	if err != nil && l.name == leftBehind {
+		err = l.once()
+	}
+	return err
+}
+
+func (l lastStep) once() error {
 	ctx, cancel := context.WithTimeout(context.Background(), l.within)
 	defer cancel()
 	done := make(chan error, 1)
