@@ -240,6 +240,8 @@ type Stderr struct {
 // line, an unanswered request. Each kind is reported once.
 type Notice struct {
 	Text string `json:"text"`
+	// Frame is the type and subtype of a frame that the driver does not know and ignores; empty for other notices.
+	Frame string `json:"frame,omitempty"`
 }
 
 // PTY is output of a terminal. `done` reports the end of its process.

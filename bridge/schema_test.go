@@ -162,7 +162,8 @@ var sampleEvents = []EventBody{
 	Tasks{[]Task{{"1", "look around", "in_progress"}}},
 	Spent{CostUSD: 0.5, Usage: Usage{1, 2, 3, 4}},
 	Quota{Window: "five_hour", UsedPct: 81, ResetsAt: 1795490545},
-	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"}, Notice{"an unknown frame"},
+	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"},
+	Notice{"an unknown frame", "brand_new/"},
 	PTY{[]byte("\x1b[2J")}, Done{"s", Exit{-1, "killed", true, 2, "last words"}}, Error{CatProtocol, "what"},
 }
 

@@ -104,7 +104,9 @@ func (a *agent) emit(body bridge.EventBody) {
 const maxNotices = 200
 
 // notice reports an oddity, once per kind.
-func (a *agent) notice(kind, text string) {
+func (a *agent) notice(kind, text string) { a.noticeOnce(kind, bridge.Notice{Text: text}) }
+
+func (a *agent) noticeOnce(kind string, n bridge.Notice) {
 	a.noticeMu.Lock()
 	fresh := !a.noticed[kind] && len(a.noticed) < maxNotices
 	if fresh {
@@ -112,7 +114,7 @@ func (a *agent) notice(kind, text string) {
 	}
 	a.noticeMu.Unlock()
 	if fresh {
-		a.emit(bridge.Notice{Text: text})
+		a.emit(n)
 	}
 }
 

@@ -31,8 +31,11 @@ out {"type":"control_cancel_request","request_id":"nobody"}
 	if turn.Outcome != bridge.TurnDone || turn.Text != "fine" {
 		t.Errorf("turn: %+v", turn)
 	}
-	var texts []string
+	var texts, frames []string
 	for _, n := range of[bridge.Notice](s.host) {
+		if n.Frame != "" {
+			frames = append(frames, n.Frame)
+		}
 		text, _, _ := strings.Cut(n.Text, ": ")
 		texts = append(texts, text)
 	}
@@ -42,6 +45,9 @@ out {"type":"control_cancel_request","request_id":"nobody"}
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Errorf("notices (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"brand_new/", "/"}, frames); diff != "" {
+		t.Errorf("unknown frames (-want +got):\n%s", diff)
 	}
 }
 

@@ -170,11 +170,11 @@ func (r *reader) handle(f frame) {
 
 func (r *reader) unknown(f Unknown) {
 	kind := f.Type + "/" + f.Subtype
-	text := fmt.Sprintf("unknown frame %.80q", kind)
+	n := bridge.Notice{Text: fmt.Sprintf("unknown frame %.80q", kind), Frame: cut(kind, 80)}
 	if f.Err != nil {
-		text = fmt.Sprintf("unreadable frame %.80q: %v", kind, f.Err)
+		n = bridge.Notice{Text: fmt.Sprintf("unreadable frame %.80q: %v", kind, f.Err)}
 	}
-	r.a.notice("frame "+kind, text)
+	r.a.noticeOnce("frame "+kind, n)
 	if f.Type == "control_request" && f.RequestID != "" { // the CLI waits for an answer to every request
 		r.a.asks.serve(r.a.ctx, f.RequestID, refuse(errors.New("unreadable control request")))
 	}

@@ -13,7 +13,7 @@ import (
 // The range of supported CLIs: scripts/drift runs the driver's tests against both of these and some
 // between, and testdata/drift.md is the result. An older CLI is refused: in 2.1.310 a tool ran although its
 // PreToolUse callback was answered with an error, and in 2.1.300 a resumed session's first turn seemed to
-// cost nothing. A newer CLI is used with a notice. They are variables only for scripts/drift, which makes
+// cost nothing. A newer CLI is used, and doctor says so. They are variables only for scripts/drift, which makes
 // the linker set oldest to try older CLIs.
 var (
 	oldest = "2.1.319"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -24,6 +25,10 @@ type hostHandler struct {
 // The loop ignores the output of a terminal: the client that shows it takes it before.
 func (h hostHandler) Event(e bridge.Event) {
 	if _, ok := e.Body.(bridge.PTY); ok {
+		return
+	}
+	if n, ok := e.Body.(bridge.Notice); ok && n.Frame != "" { // a person can do nothing about it: doctor counts them
+		h.l.log.Info("ignored an unknown frame", "agent", e.ID, "frame", sanitize.Line(n.Frame, 100))
 		return
 	}
 	h.l.subagents.Take(e)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -238,4 +239,21 @@ func (f *fakePort) alive() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.live)
+}
+
+// TestUnknownFramesAreNoNotices: a frame that the driver does not know is no event of a run; other notices are.
+func TestUnknownFramesAreNoNotices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := live(t, &fakeJournal{}, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		synctest.Wait()
+		ref := n.loop.Snapshot().Agents[0].AgentRef
+		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: "unknown frame", Frame: "system/new"}})
+		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: "something else"}})
+		synctest.Wait()
+		if got := hearing[contract.Notice](n); len(got) != 1 || got[0].Text != "something else" {
+			t.Errorf("notices %+v", got)
+		}
+		n.loop.Put(input.Signal{Signal: "TERM"})
+		n.over()
+	})
 }

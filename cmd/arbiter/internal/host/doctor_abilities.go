@@ -38,6 +38,7 @@ const (
 	canReportDelivery = "delivery status"
 	canLiteral        = "plain text"
 	canQuery          = "queries"
+	canKnow           = "frames"
 )
 
 // abilities in the order in which they are reported.
@@ -83,6 +84,7 @@ var abilities = []ability{
 		"--decider stateless and hybrid are not available",
 		DoctorWarn,
 	},
+	{canKnow, "it sends no frame that arbiter does not know", "arbiter ignores them", DoctorNote},
 }
 
 // Observed is the result of a trial: by ability, nil or why it was not seen. A missing ability was not tried.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
@@ -288,6 +289,8 @@ func TestAbilities(t *testing.T) {
 		}
 	}
 	seen[canRule], seen[canPing], seen[canAsk] = errors.New("there was none"), errors.New("no answer"), errLate
+	seen[canKnow] = newFrames([]bridge.Event{{Body: bridge.Notice{Text: "x", Frame: "system/new"}},
+		{Body: bridge.Notice{Text: "y"}}, {Body: bridge.Notice{Text: "x", Frame: "system/new"}}})
 	delete(seen, canResume)
 	states := map[string]Finding{}
 	for _, f := range Abilities(seen, "1.2.3") {
@@ -298,6 +301,7 @@ func TestAbilities(t *testing.T) {
 		canPing:   {State: DoctorWarn, Found: "no answer", Fix: "@1.2.3"},
 		canAsk:    {State: DoctorWarn, Found: "no time", Fix: "arbiter doctor"},
 		canResume: {State: DoctorNote, Found: "not tried"},
+		canKnow:   {State: DoctorNote, Found: "1 unknown: system/new", Fix: "@1.2.3"},
 		canStart:  {State: DoctorOK},
 	} {
 		if got := states[name]; got.State != want.State || !strings.Contains(got.Found, want.Found) ||

@@ -83,7 +83,24 @@ func (t *Trial) Run(ctx context.Context) Observed {
 		t.second(ctx, bridge.AgentRef{ID: "patient", Generation: 2})
 	}
 	beside.Wait()
+	t.Handler.mu.Lock()
+	defer t.Handler.mu.Unlock()
+	t.put(ctx, canKnow, newFrames(t.Handler.events))
 	return t.seen
+}
+
+// newFrames names the kinds of frames that the driver did not know.
+func newFrames(events []bridge.Event) error {
+	var kinds []string
+	for _, e := range events {
+		if n, ok := e.Body.(bridge.Notice); ok && n.Frame != "" && !slices.Contains(kinds, n.Frame) {
+			kinds = append(kinds, n.Frame)
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d unknown: %s", len(kinds), strings.Join(kinds, ", "))
 }
 
 // put stores the observation of an ability. A failure because the time was up counts as unknown.

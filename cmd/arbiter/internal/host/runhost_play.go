@@ -34,7 +34,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
 	}
 	if text := claude.Untested(info.Version); text != "" {
-		r.notice.add("%s", text)
+		r.diagnostics.log.Info(text) // doctor tells it: it is no news at each start
 	}
 	if o := r.choices.Options; o.MaxCostPerDay > 0 && !o.Rehearsal {
 		defer WatchDayBudget(ctx, DayBudgetOptions{Store: r.storage.runs(), Run: o.Run,
