@@ -53,6 +53,7 @@ func (st *step) take(f input.Body) {
 		}
 	case input.InputEnded:
 		st.inputEnded()
+		st.abandonParked()
 	case input.Signal:
 		st.signalled(f)
 	case input.AgentEvent:

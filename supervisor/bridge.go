@@ -2,12 +2,14 @@ package supervisor
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -36,24 +38,36 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	st.openBridge(f.Host, f.Message)
 }
 
-// openBridge starts another bridge after a delay. If the retries for this host are used up, the run ends;
-// another host is parked.
+// openBridge starts another bridge after a delay. Another host is tried again and again while a human is present,
+// who can end that; else it is parked after a while. If the retries for this host are used up, the run ends.
 func (st *step) openBridge(host, reason string) {
 	if host != LifecycleHere && !st.needsHost(host) {
 		st.Lifecycle.Leave(&st.out, host)
 		return
 	}
+	policy := st.Options.RestartPolicy()
+	if st.HumanPresent {
+		policy.HostHorizon = math.MaxInt64
+	}
 	seed := fmt.Sprintf("%s/bridge/%d", st.Options.Run, st.Lifecycle.Crashes)
-	d := st.Lifecycle.Retry(&st.out, host, st.Options.RestartPolicy(), seed, reason)
+	d := st.Lifecycle.Retry(&st.out, host, policy, seed, reason)
 	switch {
 	case d.Starts():
+		if host != LifecycleHere && d.Attempt == longLost {
+			st.waitsForHost(host, "is out of reach ("+words.Cite(reason)+"). The connection is tried again with growing "+
+				"pauses, and it goes on when the host is back. Wait")
+		}
 	case host != LifecycleHere:
-		st.parkHost(host, bridge.CatCrash, d.Reason)
+		st.parkHost(host, Categories[runconfig.HostUnreachable], d.Reason)
 	default:
 		st.fail(contract.Supervisor, bridge.CatCrash, "the bridge is "+d.Reason, []string{"arbiter --resume"})
 		st.giveUp(bridge.CatCrash, "the bridge is "+d.Reason)
 	}
 }
+
+// longLost is the failed attempt, counted from 1, after which the Arbiter learns that a host is lost: about a quarter
+// of a minute after the first. Shorter outages are over before an agent elsewhere could take over.
+const longLost = 5
 
 // bridgeBack handles a new bridge in place of a lost one. The agents are restarted behind it.
 func (st *step) bridgeBack(f input.BridgeBack) {
@@ -115,6 +129,7 @@ func (st *step) wantHostsOfWork() {
 
 // bridgeFailed handles a bridge that could not be started.
 func (st *step) bridgeFailed(f input.BridgeFailed) {
+	st.Lifecycle.NotOpened(f.Host)
 	switch {
 	case f.Host != LifecycleHere && ParksHost(f.Category):
 		st.parkHost(f.Host, f.Category, f.Message)
@@ -139,26 +154,49 @@ func (st *step) goOnThere(host string) {
 func (st *step) parkHost(host string, c bridge.Category, reason string) {
 	st.Lifecycle.Park(&st.out, host, reason)
 	st.fail(contract.Supervisor, c, "host "+host+" cannot be used: "+reason, []string{RetryOption(host)})
-	var there []string
-	for i := range st.Agents {
-		a := st.Edit(st.Agents[i].ID)
-		if a.Host != host || a.Status == AgentEnded || a.Status == AgentParked {
-			continue
-		}
-		if a.Role == RoleOrchestrator && !st.HumanPresent && st.Ending == nil {
-			st.loseWithHost(a, host, reason)
-			continue
-		}
-		there = append(there, a.ID)
-	}
-	if st.Ending != nil || len(there) == 0 {
+	if !st.HumanPresent {
+		st.abandonHost(host)
 		return
 	}
-	for _, id := range there {
-		st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). "+
-			"The "+
-			"human was told, and it goes on when they have mended that. Or release it, and summon a successor on another "+
-			"host.", id, host, reason))
+	st.waitsForHost(host, "cannot be used ("+words.Cite(reason)+"). The human was told, and it goes on when they have "+
+		"mended that. Wait")
+}
+
+// waitsForHost tells the Arbiter that agents wait for their host, and what is done about that.
+func (st *step) waitsForHost(host, why string) {
+	for _, a := range st.Agents {
+		if a.Host == host && a.Status != AgentEnded && a.Status != AgentParked {
+			st.notify(contract.Arbiter, KindNotice, fmt.Sprintf(
+				"%s waits: its host %s %s, or release it and summon a successor on another host.", a.ID, host, why))
+		}
+	}
+}
+
+// abandonHost gives up the agents on a parked host when no human is present who could have it tried again. If the run
+// has no other host, it ends.
+func (st *step) abandonHost(host string) {
+	reason := st.Lifecycle.Bridge(host).Reason
+	other := func(h runconfig.Host) bool { return !st.Lifecycle.Bridge(h.Name).Parked }
+	if !st.Options.HereToo && !slices.ContainsFunc(st.Options.Hosts, other) && st.needsHost(host) {
+		st.giveUp(bridge.CatHost, fmt.Sprintf("no host can be used, and no human is present to mend that: %s (%s). "+
+			"Mend it, check it with arbiter hosts check %[1]s, and resume the run", host, reason))
+		return
+	}
+	for i := range st.Agents {
+		a := st.Edit(st.Agents[i].ID)
+		if st.Ending == nil && a.Role == RoleOrchestrator && a.Host == host && a.Status != AgentEnded &&
+			a.Status != AgentParked {
+			st.loseWithHost(a, host, reason)
+		}
+	}
+}
+
+// abandonParked does that for all parked hosts, when the human is gone.
+func (st *step) abandonParked() {
+	for _, b := range st.Lifecycle.Bridges {
+		if b.Parked && st.Ending == nil {
+			st.abandonHost(b.Host)
+		}
 	}
 }
 

@@ -66,19 +66,18 @@ func (st *step) lostWithBridge(a *Agent) {
 	}
 }
 
-// retryHost handles the option to retry a parked host, and reports whether the option was one for a parked
-// host.
+// retryHost handles the option to retry a host that is parked or lost, and reports whether the option was one.
 func (st *step) retryHost(ref, option string) bool {
-	i := slices.IndexFunc(st.Lifecycle.Parked(), func(host string) bool { return RetryOption(host) == option })
+	hosts := st.Lifecycle.Retriable()
+	i := slices.IndexFunc(hosts, func(host string) bool { return RetryOption(host) == option })
 	if i < 0 {
 		return false
 	}
-	host := st.Lifecycle.Parked()[i]
-	st.out.Accept(ref, "host "+host+" is tried again")
+	st.out.Accept(ref, "host "+hosts[i]+" is tried again")
 	if slices.Contains(st.Question.Recovery.Options, option) {
 		st.Question.Recovery = QuestionRecovery{}
 	}
-	st.Lifecycle.Unpark(&st.out, host)
+	st.Lifecycle.RetryNow(&st.out, hosts[i])
 	return true
 }
 

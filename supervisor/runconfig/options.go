@@ -189,6 +189,6 @@ func (o Options) RestartPolicy() RestartPolicy {
 	p := DefaultRestarts()
 	p.WaitForLimits = o.MaxWait > 0
 	p.MaxWait = max(o.MaxWait, 0)
-	p.Horizon = min(p.Horizon, p.MaxWait)
+	p.Horizon, p.HostHorizon = min(p.Horizon, p.MaxWait), p.MaxWait
 	return p
 }
