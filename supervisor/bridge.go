@@ -71,7 +71,7 @@ const longLost = 5
 
 // bridgeBack handles a new bridge in place of a lost one. The agents are restarted behind it.
 func (st *step) bridgeBack(f input.BridgeBack) {
-	if !st.Lifecycle.Back(&st.out, f.Host, f.Claude, f.Dir) {
+	if !st.Lifecycle.Back(&st.out, f.Host, f.Claude, f.Dir, f.Cores) {
 		if st.Halted {
 			st.Lifecycle.Reopen(&st.out, f.Host)
 			return

@@ -41,6 +41,7 @@ type Bridge struct {
 	Unanswered   int  // probes in a row that it did not answer
 	UnansweredAt time.Time
 
+	Cores  int          `json:",omitempty"` // of another host: as many agents start at once; 0: no limit
 	Dir    string       `json:",omitempty"` // where agents on another host work, an absolute path there
 	Status BridgeStatus `json:",omitempty"` // of another host; empty: no agent was placed there yet
 	Reason string       `json:",omitempty"` // why it is not up
@@ -189,16 +190,18 @@ func (s *LifecycleState) Lost(c *effect.Collector, host, reason string, until ti
 	return true
 }
 
-// Back handles the start of another bridge on a host. It reports false if that bridge is lost already. Emits:
-// host.
-func (s *LifecycleState) Back(c *effect.Collector, host string, claude bridge.ClaudeInfo, dir string) bool {
+// Back handles the start of another bridge on a host, and what the bridge reported about it. It reports false if that
+// bridge is lost already. Emits: host.
+func (s *LifecycleState) Back(
+	c *effect.Collector, host string, claude bridge.ClaudeInfo, dir string, cores int,
+) bool {
 	b := s.edit(host)
 	b.Opening = false
 	if b.Gone {
 		b.Gone = false
 		return false
 	}
-	b.Up, b.Claude, b.Dir, b.Until, b.Unanswered = true, claude, dir, time.Time{}, 0
+	b.Up, b.Claude, b.Dir, b.Cores, b.Until, b.Unanswered = true, claude, dir, cores, time.Time{}, 0
 	b.report(c, StatusUp, "")
 	return true
 }

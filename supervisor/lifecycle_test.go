@@ -198,7 +198,7 @@ func (s *LifecycleState) lost(host string) (was bool) {
 }
 
 func (s *LifecycleState) back(host string, claude bridge.ClaudeInfo) (is bool) {
-	collect(0, func(c *effect.Collector) { is = s.Back(c, host, claude, "/d") })
+	collect(0, func(c *effect.Collector) { is = s.Back(c, host, claude, "/d", 0) })
 	return is
 }
 
@@ -328,12 +328,12 @@ func TestAHostIsOpenedForItsFirstAgent(t *testing.T) {
 		t.Errorf("for the second agent: %v", got)
 	}
 	got := statusesLifecycle(func(c *effect.Collector) {
-		s.Back(c, "box", bridge.ClaudeInfo{}, "/d")
+		s.Back(c, "box", bridge.ClaudeInfo{}, "/d", 0)
 		s.Want(c, "box")
 		s.Lost(c, "box", "reset", time.Time{})
 		s.Retry(c, "box", runconfig.DefaultRestarts(), "seed", "reset")
 		s.Due(c, "box")
-		s.Back(c, "box", bridge.ClaudeInfo{}, "/d")
+		s.Back(c, "box", bridge.ClaudeInfo{}, "/d", 0)
 	})
 	if diff := cmp.Diff([]string{"box up", "box lost", "box up"}, got); diff != "" {
 		t.Error(diff)

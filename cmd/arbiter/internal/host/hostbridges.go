@@ -310,7 +310,7 @@ func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input
 	port := Port{Client: client, Terminals: b.run.Terminals, Options: b.run.Options(),
 		Telemetry: b.run.Telemetry}
 	return runloop.Opened{
-		Port: hostPort{port, h, b}, Claude: init.Claude, Dir: h.info.Dir, Swept: h.info.Ended,
+		Port: hostPort{port, h, b}, Claude: init.Claude, Dir: h.info.Dir, Cores: h.info.Cores, Swept: h.info.Ended,
 	}, nil
 }
 
