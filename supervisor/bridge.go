@@ -27,10 +27,7 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	if !f.Halted {
 		st.Lifecycle.Crashes++
 	}
-	st.loseQuestions(f.Host)
-	st.loseTerminals(f.Host)
-	st.loseProcesses(f.Host)
-	st.loseChecksOn(f.Host)
+	st.loseWhatRan(f.Host)
 	if f.Halted {
 		st.Lifecycle.Reopen(&st.out, f.Host)
 		return
@@ -95,27 +92,6 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 	}
 }
 
-// needsHost reports whether another host is needed: by an agent, or for work of an agent that has ended.
-func (s *State) needsHost(host string) bool {
-	return s.Needs(host) || slices.Contains(s.hostsOfWork(), host)
-}
-
-// hostsOfWork returns the hosts whose work a snapshot, a merge or a document waits for.
-func (s *State) hostsOfWork() (hosts []string) {
-	for _, t := range s.Changes.Queue {
-		if t.Top != "" {
-			hosts = append(hosts, s.HostOf(t.Agent))
-		}
-	}
-	for _, p := range s.Handoff.Merges.Queue {
-		hosts = append(hosts, s.HostOf(p.Agent))
-	}
-	for _, h := range s.Handoff.Documents {
-		hosts = append(hosts, h.NextHost(&s.Roster))
-	}
-	return slices.DeleteFunc(hosts, func(host string) bool { return host == LifecycleHere })
-}
-
 // wantHostsOfWork opens the hosts whose work is awaited. Restarts of agents also open hosts, but the author may have
 // ended.
 func (st *step) wantHostsOfWork() {
@@ -150,60 +126,13 @@ func (st *step) goOnThere(host string) {
 	}
 }
 
-// parkHost parks a host until a human decides. Without a human, its agents are lost.
-func (st *step) parkHost(host string, c bridge.Category, reason string) {
-	st.Lifecycle.Park(&st.out, host, reason)
-	st.fail(contract.Supervisor, c, "host "+host+" cannot be used: "+reason, []string{RetryOption(host)})
-	if !st.HumanPresent {
-		st.abandonHost(host)
-		return
-	}
-	st.waitsForHost(host, "cannot be used ("+words.Cite(reason)+"). The human was told, and it goes on when they have "+
-		"mended that. Wait")
-}
-
-// waitsForHost tells the Arbiter that agents wait for their host, and what is done about that.
-func (st *step) waitsForHost(host, why string) {
-	for _, a := range st.Agents {
-		if a.Host == host && a.Status != AgentEnded && a.Status != AgentParked {
-			st.notify(contract.Arbiter, KindNotice, fmt.Sprintf(
-				"%s waits: its host %s %s, or release it and summon a successor on another host.", a.ID, host, why))
-		}
-	}
-}
-
-// abandonHost gives up the agents on a parked host when no human is present who could have it tried again. If the run
-// has no other host, it ends.
-func (st *step) abandonHost(host string) {
-	reason := st.Lifecycle.Bridge(host).Reason
-	other := func(h runconfig.Host) bool { return !st.Lifecycle.Bridge(h.Name).Parked }
-	if !st.Options.HereToo && !slices.ContainsFunc(st.Options.Hosts, other) && st.needsHost(host) {
-		st.giveUp(bridge.CatHost, fmt.Sprintf("no host can be used, and no human is present to mend that: %s (%s). "+
-			"Mend it, check it with arbiter hosts check %[1]s, and resume the run", host, reason))
-		return
-	}
-	for i := range st.Agents {
-		a := st.Edit(st.Agents[i].ID)
-		if st.Ending == nil && a.Role == RoleOrchestrator && a.Host == host && a.Status != AgentEnded &&
-			a.Status != AgentParked {
-			st.loseWithHost(a, host, reason)
-		}
-	}
-}
-
-// abandonParked does that for all parked hosts, when the human is gone.
+// abandonParked gives up what is on parked hosts, when the human is gone.
 func (st *step) abandonParked() {
 	for _, b := range st.Lifecycle.Bridges {
 		if b.Parked && st.Ending == nil {
 			st.abandonHost(b.Host)
 		}
 	}
-}
-
-// loseWithHost gives up an agent whose host cannot be used.
-func (st *step) loseWithHost(a *Agent, host, reason string) {
-	a.Status, a.Since = AgentEnded, st.at
-	st.reportLostAgent(a.ID, "lived on host "+host+", which cannot be used: "+reason)
 }
 
 // reportSwept reports processes that a lost bridge had left and that were ended. Emits: notice.

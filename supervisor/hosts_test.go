@@ -394,6 +394,49 @@ func TestNoHumanAndNoHost(t *testing.T) {
 	}
 }
 
+// TestAHostWhereNoAgentCanWork: what makes Claude unusable on another host, at a start or later, parks that host. It ends
+// neither the run nor work elsewhere, and the agents go on when the human has mended it.
+func TestAHostWhereNoAgentCanWork(t *testing.T) {
+	for name, fail := range map[string]func(p *play, id string){
+		"at a start": func(p *play, id string) {
+			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatClaudeMissing,
+				Message: "cannot find the Claude CLI"})
+		},
+		"in a turn": func(p *play, id string) {
+			p.spawned(id)
+			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "log in"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := spread(t, nil)
+			near, _ := p.spawnOn("here")
+			p.spawned(near)
+			id, _ := p.spawnOn("box")
+			p.hostUp("box")
+			p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+			fail(p, id)
+			b, other := p.s.Lifecycle.Bridge("box"), p.agent(near)
+			if p.s.Ending != nil || !b.Parked || !other.Up() || p.agent(id).Status != AgentDown {
+				t.Fatalf("ending %+v; %+v; %s is %s", p.s.Ending, b, id, p.agent(id).Status)
+			}
+			if drops := effects[effect.DropBridge](p); len(drops) != 1 || drops[0].Host != "box" {
+				t.Errorf("dropped %+v", drops)
+			}
+			p.do(input.BridgeLost{Host: "box", Message: "it was closed"})
+			if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
+				t.Fatal(why)
+			}
+			p.hostUp("box")
+			p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+			p.comes(id, bridge.SpawnResult{Resumed: true})
+			if a := p.agent(id); a.Status != AgentBusy {
+				t.Errorf("%s is %s", id, a.Status)
+			}
+			p.folds()
+		})
+	}
+}
+
 // TestASuccessorElsewhereHearsOfIt: the first message to a successor on another host names the host, and the
 // successor begins with the work that was brought back.
 func TestASuccessorElsewhereHearsOfIt(t *testing.T) {

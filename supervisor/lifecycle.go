@@ -182,7 +182,7 @@ func (s *LifecycleState) Lost(c *effect.Collector, host, reason string, until ti
 	b := s.edit(host)
 	b.Until = until
 	if !b.Up {
-		b.Gone = true
+		b.Gone = b.Opening
 		return false
 	}
 	b.Up = false

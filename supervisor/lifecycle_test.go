@@ -235,6 +235,7 @@ func TestABridgeThatIsLostBeforeItsStartWasTold(t *testing.T) {
 	var s LifecycleState
 	s.Start(bridge.ClaudeInfo{})
 	s.lost(LifecycleHere)
+	collect(0, func(c *effect.Collector) { s.Due(c, LifecycleHere) })
 	if s.lost(LifecycleHere) || s.back(LifecycleHere, bridge.ClaudeInfo{}) || s.IsUp(LifecycleHere) {
 		t.Errorf("%+v", s.Bridges)
 	}
