@@ -98,6 +98,11 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		st.lost(a, class, cause)
 		return
 	}
+	if a.Host != LifecycleHere && AffectsAllAgents(f.Category) { // on its host, and on no other
+		a.Status, a.NewSession = AgentDown, a.NewSession || a.Generation == 1
+		st.unfitHost(a.Host, f.Category, message)
+		return
+	}
 	st.fail(a.ID, f.Category, message, RecoveryOptions(f.Category, RoleArbiter))
 	if a.Role == RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 &&
 		AffectsAllAgents(f.Category) {
