@@ -226,7 +226,8 @@ func (st *step) doneIn(a *Agent, turn []string) string {
 		}
 	}
 	if c := a.ToolCall; c != nil && c.Cut {
-		done = append(done, "the call "+words.Cite(c.Tool+" "+words.FirstLine(c.What))+" was begun, and its result is not known")
+		done = append(done, "the call "+words.Cite(c.Tool+" "+words.FirstLine(c.What))+
+			" was begun, and its result is not known")
 	}
 	if done == nil {
 		return ""
