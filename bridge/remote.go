@@ -19,10 +19,12 @@ type RemoteInfo struct {
 	Hostname string `json:"hostname"`
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`
-	Home     string `json:"home"`  // absolute; symbolic links are not resolved
-	Dir      string `json:"dir"`   // absolute; agents' directories are below it
-	Cache    string `json:"cache"` // the Git directory of the repository to which base commits are pushed
-	LeaseMS  int64  `json:"lease_ms"`
+	// Cores is how many processors the bridge may use.
+	Cores   int    `json:"cores,omitempty"`
+	Home    string `json:"home"`  // absolute; symbolic links are not resolved
+	Dir     string `json:"dir"`   // absolute; agents' directories are below it
+	Cache   string `json:"cache"` // the Git directory of the repository to which base commits are pushed
+	LeaseMS int64  `json:"lease_ms"`
 	// Namespace is the kind of namespaces that the bridge runs in: pid, user+pid or none.
 	Namespace string `json:"namespace,omitempty"`
 	// Sandbox is the path of bubblewrap on the host; empty: there is no sandbox, and SandboxReason says why.

@@ -56,6 +56,9 @@ func (s *stage) play(c *call) cue {
 	}
 	p := s.partFor(c, role)
 	if role == RoleArbiter && p.insists(c.incoming) {
+		if p.actor != nil {
+			q.actor = p.actor.name
+		}
 		q.reply = p.complete(c)
 		return q
 	}

@@ -53,6 +53,7 @@ func (st *step) take(f input.Body) {
 		}
 	case input.InputEnded:
 		st.inputEnded()
+		st.abandonParked()
 	case input.Signal:
 		st.signalled(f)
 	case input.AgentEvent:
@@ -139,10 +140,13 @@ func beginsProcessRun(f input.Body) bool {
 	return false
 }
 
-// dispatch does what every change may require: it sends the messages that can be sent, and moves the machine to
-// the phase that follows from what the agents do.
+// dispatch does what every change may require: it starts the processes whose turn it is, sends the messages that can
+// be sent, and moves the machine to the phase that follows from what the agents do.
 func (st *step) dispatch() {
-	if st.Ending != nil || !st.Task.Phase.Live() {
+	if st.Ending != nil {
+		return
+	}
+	if st.startQueued(); !st.Task.Phase.Live() {
 		return
 	}
 	if st.endUncontinued(); st.Ending != nil {

@@ -2,12 +2,14 @@ package supervisor
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -25,10 +27,7 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	if !f.Halted {
 		st.Lifecycle.Crashes++
 	}
-	st.loseQuestions(f.Host)
-	st.loseTerminals(f.Host)
-	st.loseProcesses(f.Host)
-	st.loseChecksOn(f.Host)
+	st.loseWhatRan(f.Host)
 	if f.Halted {
 		st.Lifecycle.Reopen(&st.out, f.Host)
 		return
@@ -36,28 +35,40 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	st.openBridge(f.Host, f.Message)
 }
 
-// openBridge starts another bridge after a delay. If the retries for this host are used up, the run ends;
-// another host is parked.
+// openBridge starts another bridge after a delay. Another host is tried again and again while a human is present,
+// who can end that; else it is parked after a while. If the retries for this host are used up, the run ends.
 func (st *step) openBridge(host, reason string) {
 	if host != LifecycleHere && !st.needsHost(host) {
 		st.Lifecycle.Leave(&st.out, host)
 		return
 	}
+	policy := st.Options.RestartPolicy()
+	if st.HumanPresent {
+		policy.HostHorizon = math.MaxInt64
+	}
 	seed := fmt.Sprintf("%s/bridge/%d", st.Options.Run, st.Lifecycle.Crashes)
-	d := st.Lifecycle.Retry(&st.out, host, st.Options.RestartPolicy(), seed, reason)
+	d := st.Lifecycle.Retry(&st.out, host, policy, seed, reason)
 	switch {
 	case d.Starts():
+		if host != LifecycleHere && d.Attempt == longLost {
+			st.waitsForHost(host, "is out of reach ("+words.Cite(reason)+"). The connection is tried again with growing "+
+				"pauses, and it goes on when the host is back. Wait")
+		}
 	case host != LifecycleHere:
-		st.parkHost(host, bridge.CatCrash, d.Reason)
+		st.parkHost(host, Categories[runconfig.HostUnreachable], d.Reason)
 	default:
 		st.fail(contract.Supervisor, bridge.CatCrash, "the bridge is "+d.Reason, []string{"arbiter --resume"})
 		st.giveUp(bridge.CatCrash, "the bridge is "+d.Reason)
 	}
 }
 
+// longLost is the failed attempt, counted from 1, after which the Arbiter learns that a host is lost: about a quarter
+// of a minute after the first. Shorter outages are over before an agent elsewhere could take over.
+const longLost = 5
+
 // bridgeBack handles a new bridge in place of a lost one. The agents are restarted behind it.
 func (st *step) bridgeBack(f input.BridgeBack) {
-	if !st.Lifecycle.Back(&st.out, f.Host, f.Claude, f.Dir) {
+	if !st.Lifecycle.Back(&st.out, f.Host, f.Claude, f.Dir, f.Cores) {
 		if st.Halted {
 			st.Lifecycle.Reopen(&st.out, f.Host)
 			return
@@ -81,27 +92,6 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 	}
 }
 
-// needsHost reports whether another host is needed: by an agent, or for work of an agent that has ended.
-func (s *State) needsHost(host string) bool {
-	return s.Needs(host) || slices.Contains(s.hostsOfWork(), host)
-}
-
-// hostsOfWork returns the hosts whose work a snapshot, a merge or a document waits for.
-func (s *State) hostsOfWork() (hosts []string) {
-	for _, t := range s.Changes.Queue {
-		if t.Top != "" {
-			hosts = append(hosts, s.HostOf(t.Agent))
-		}
-	}
-	for _, p := range s.Handoff.Merges.Queue {
-		hosts = append(hosts, s.HostOf(p.Agent))
-	}
-	for _, h := range s.Handoff.Documents {
-		hosts = append(hosts, h.NextHost(&s.Roster))
-	}
-	return slices.DeleteFunc(hosts, func(host string) bool { return host == LifecycleHere })
-}
-
 // wantHostsOfWork opens the hosts whose work is awaited. Restarts of agents also open hosts, but the author may have
 // ended.
 func (st *step) wantHostsOfWork() {
@@ -115,6 +105,7 @@ func (st *step) wantHostsOfWork() {
 
 // bridgeFailed handles a bridge that could not be started.
 func (st *step) bridgeFailed(f input.BridgeFailed) {
+	st.Lifecycle.NotOpened(f.Host)
 	switch {
 	case f.Host != LifecycleHere && ParksHost(f.Category):
 		st.parkHost(f.Host, f.Category, f.Message)
@@ -135,37 +126,13 @@ func (st *step) goOnThere(host string) {
 	}
 }
 
-// parkHost parks a host until a human decides. Without a human, its agents are lost.
-func (st *step) parkHost(host string, c bridge.Category, reason string) {
-	st.Lifecycle.Park(&st.out, host, reason)
-	st.fail(contract.Supervisor, c, "host "+host+" cannot be used: "+reason, []string{RetryOption(host)})
-	var there []string
-	for i := range st.Agents {
-		a := st.Edit(st.Agents[i].ID)
-		if a.Host != host || a.Status == AgentEnded || a.Status == AgentParked {
-			continue
+// abandonParked gives up what is on parked hosts, when the human is gone.
+func (st *step) abandonParked() {
+	for _, b := range st.Lifecycle.Bridges {
+		if b.Parked && st.Ending == nil {
+			st.abandonHost(b.Host)
 		}
-		if a.Role == RoleOrchestrator && !st.HumanPresent && st.Ending == nil {
-			st.loseWithHost(a, host, reason)
-			continue
-		}
-		there = append(there, a.ID)
 	}
-	if st.Ending != nil || len(there) == 0 {
-		return
-	}
-	for _, id := range there {
-		st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). "+
-			"The "+
-			"human was told, and it goes on when they have mended that. Or release it, and summon a successor on another "+
-			"host.", id, host, reason))
-	}
-}
-
-// loseWithHost gives up an agent whose host cannot be used.
-func (st *step) loseWithHost(a *Agent, host, reason string) {
-	a.Status, a.Since = AgentEnded, st.at
-	st.reportLostAgent(a.ID, "lived on host "+host+", which cannot be used: "+reason)
 }
 
 // reportSwept reports processes that a lost bridge had left and that were ended. Emits: notice.

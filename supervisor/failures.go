@@ -3,9 +3,12 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -17,6 +20,11 @@ func (st *step) broken(a *Agent, c bridge.Category, message string) {
 	st.fail(a.ID, c, message, st.recoveryOptions(a, c, message))
 	if a.Role == RoleArbiter && !IsEnvironmental(c) &&
 		st.enterFallback("it could not continue: "+message) {
+		return
+	}
+	if a.Host != LifecycleHere && AffectsAllAgents(c) {
+		a.Troubles++ // it takes up its message again when its host is back
+		st.unfitHost(a.Host, c, message)
 		return
 	}
 	if a.Role == RoleArbiter || AffectsAllAgents(c) {
@@ -128,4 +136,89 @@ func (st *step) stopForLostArbiter(trouble, said string) {
 	st.Conversation.Held = true
 	st.ask("The Arbiter can no longer rule. Its last message: " + cmp.Or(said, noText) +
 		"\nWrite a message, and it is asked again.")
+}
+
+// unfitHost takes another host out of use on which no agent can work before a human has mended something, such as a
+// login. Its bridge is dropped, and its agents wait.
+func (st *step) unfitHost(host string, c bridge.Category, reason string) {
+	st.Lifecycle.Lost(&st.out, host, reason, time.Time{})
+	st.loseWhatRan(host)
+	st.do(effect.DropBridge{Host: host})
+	st.parkHost(host, c, reason)
+}
+
+// loseWhatRan records that everything ended that ran behind the bridge of a host.
+func (st *step) loseWhatRan(host string) {
+	st.loseQuestions(host)
+	st.loseTerminals(host)
+	st.loseProcesses(host)
+	st.loseChecksOn(host)
+}
+
+// parkHost parks a host until a human decides. Without a human, its agents are lost.
+func (st *step) parkHost(host string, c bridge.Category, reason string) {
+	st.Lifecycle.Park(&st.out, host, reason)
+	st.fail(contract.Supervisor, c, "host "+host+" cannot be used: "+reason, []string{RetryOption(host)})
+	if !st.HumanPresent {
+		st.abandonHost(host)
+		return
+	}
+	st.waitsForHost(host, "cannot be used ("+words.Cite(reason)+"). The human was told, and it goes on when they have "+
+		"mended that. Wait")
+}
+
+// waitsForHost tells the Arbiter that agents wait for their host, and what is done about that.
+func (st *step) waitsForHost(host, why string) {
+	for _, a := range st.Agents {
+		if a.Host == host && a.Status != AgentEnded && a.Status != AgentParked {
+			st.notify(contract.Arbiter, KindNotice, fmt.Sprintf(
+				"%s waits: its host %s %s, or release it and summon a successor on another host.", a.ID, host, why))
+		}
+	}
+}
+
+// abandonHost gives up the agents on a parked host when no human is present who could have it tried again. If the run
+// has no other host, it ends.
+func (st *step) abandonHost(host string) {
+	reason := st.Lifecycle.Bridge(host).Reason
+	other := func(h runconfig.Host) bool { return !st.Lifecycle.Bridge(h.Name).Parked }
+	if !st.Options.HereToo && !slices.ContainsFunc(st.Options.Hosts, other) && st.needsHost(host) {
+		st.giveUp(bridge.CatHost, fmt.Sprintf("no host can be used, and no human is present to mend that: %s (%s). "+
+			"Mend it, check it with arbiter hosts check %[1]s, and resume the run", host, reason))
+		return
+	}
+	for i := range st.Agents {
+		a := st.Edit(st.Agents[i].ID)
+		if st.Ending == nil && a.Role == RoleOrchestrator && a.Host == host && a.Status != AgentEnded &&
+			a.Status != AgentParked {
+			st.loseWithHost(a, host, reason)
+		}
+	}
+}
+
+// loseWithHost gives up an agent whose host cannot be used.
+func (st *step) loseWithHost(a *Agent, host, reason string) {
+	a.Status, a.Since = AgentEnded, st.at
+	st.reportLostAgent(a.ID, "lived on host "+host+", which cannot be used: "+reason)
+}
+
+// needsHost reports whether another host is needed: by an agent, or for work of an agent that has ended.
+func (s *State) needsHost(host string) bool {
+	return s.Needs(host) || slices.Contains(s.hostsOfWork(), host)
+}
+
+// hostsOfWork returns the hosts whose work a snapshot, a merge or a document waits for.
+func (s *State) hostsOfWork() (hosts []string) {
+	for _, t := range s.Changes.Queue {
+		if t.Top != "" {
+			hosts = append(hosts, s.HostOf(t.Agent))
+		}
+	}
+	for _, p := range s.Handoff.Merges.Queue {
+		hosts = append(hosts, s.HostOf(p.Agent))
+	}
+	for _, h := range s.Handoff.Documents {
+		hosts = append(hosts, h.NextHost(&s.Roster))
+	}
+	return slices.DeleteFunc(hosts, func(host string) bool { return host == LifecycleHere })
 }

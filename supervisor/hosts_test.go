@@ -217,19 +217,223 @@ func TestAParkedHostWithoutAHuman(t *testing.T) {
 	}
 }
 
-// TestAHostIsNeverTriedInATightLoop: failures are retried with growing pauses, and then the host is parked.
-func TestAHostIsNeverTriedInATightLoop(t *testing.T) {
-	p := spread(t, nil)
-	p.spawnOn("box")
-	for range 30 {
-		p.do(input.BridgeFailed{Host: "box", Category: bridge.CatInternal, Message: "connection refused"})
-		if p.s.Lifecycle.Bridge("box").Parked {
-			break
+// unreachable lets attempts to open a host fail for a while, each when its timer rings and a second after it began, and
+// returns their number.
+func (p *play) unreachable(host string, during time.Duration) (attempts int) {
+	p.t.Helper()
+	for end := p.at.Add(during); p.at.Before(end) && p.s.Ending == nil && !p.s.Lifecycle.Bridge(host).Parked; attempts++ {
+		p.do(input.BridgeFailed{Host: host, Category: bridge.CatCrash, Message: "Connection refused"})
+		if last, ok := p.out[len(p.out)-1].(effect.SetTimer); ok && last.Key == LifecycleTimerKey(host) {
+			p.at = p.at.Add(last.After)
 		}
-		p.do(input.Timer{Key: LifecycleTimerKey("box")})
+		p.do(input.Timer{Key: LifecycleTimerKey(host)})
 	}
-	if n := len(effects[effect.OpenBridge](p)); n > 5 || !p.s.Lifecycle.Bridge("box").Parked || p.s.Ending != nil {
-		t.Errorf("opened %d times, %+v", n, p.s.Lifecycle.Bridge("box"))
+	return attempts
+}
+
+// TestAHostComesBackAfterHours: while a human is present, a host that is out of reach is lost for as long as it takes. It
+// is tried with growing pauses, also after more than the failures in a row that park a local process.
+func TestAHostComesBackAfterHours(t *testing.T) {
+	p := spread(t, nil)
+	id := p.onHost("box")
+	p.do(input.BridgeLost{Host: "box", Message: "reset"})
+	p.do(input.Timer{Key: LifecycleTimerKey("box")})
+	p.out = nil
+	if n := p.unreachable("box", 8*time.Hour); n < 90 || n > 250 {
+		t.Errorf("tried %d times in 8 hours", n)
+	}
+	b := p.s.Lifecycle.Bridge("box")
+	if b.Parked || b.Status != StatusLost || b.Reason != "Connection refused" || p.s.Ending != nil {
+		t.Fatalf("%+v, ending %+v", b, p.s.Ending)
+	}
+	if n := len(told[contract.Host](p)); n != 1 { // another reason
+		t.Errorf("%d events tell of one outage", n)
+	}
+	for _, timer := range effects[effect.SetTimer](p) {
+		if timer.Key == LifecycleTimerKey("box") && timer.After > runconfig.DefaultRestarts().Cap {
+			t.Errorf("a pause of %s", timer.After)
+		}
+	}
+	if r := last[contract.Restart](p); !strings.HasPrefix(r.Reason, "host box out of reach (Connection refused)") {
+		t.Errorf("%+v", r)
+	}
+	p.hostUp("box")
+	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	if a := p.agent(id); a.Status != AgentStarting {
+		t.Errorf("%s is %s", id, a.Status)
+	}
+	// Failures before it was up for a while still count: it is not tried in a tight loop.
+	p.do(input.BridgeLost{Host: "box", Message: "reset"})
+	if r := last[contract.Restart](p); r.DelayMS < 60_000 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestALostHostIsToldOf: the Arbiter learns once that its agents wait for a host, and the human finds in the inbox why,
+// and can have it tried at once.
+func TestALostHostIsToldOf(t *testing.T) {
+	p := spread(t, nil)
+	id := p.onHost("box")
+	p.do(input.BridgeLost{Host: "box", Message: "reset"})
+	p.do(input.Timer{Key: LifecycleTimerKey("box")})
+	p.unreachable("box", 10*time.Minute)
+	p.turn("arbiter", bridge.Turn{Verdict: json.RawMessage(`{"decision":"CONTINUE","message":"Go on.","reason":"x"}`)})
+	heard := p.lastSent("arbiter")
+	p.contains("the Arbiter", heard, id+" waits", "out of reach (Connection refused)", "release it")
+	if strings.Count(heard, id+" waits") != 1 {
+		t.Errorf("told more than once:\n%s", heard)
+	}
+	// The last ring has begun an attempt, which cannot be hurried.
+	if ok, _ := p.command(contract.Choose{Option: "retry host box"}); ok {
+		t.Error("it is tried twice at once")
+	}
+	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatCrash, Message: "Connection refused"})
+	items := InboxOf(&p.s)
+	if len(items) != 1 || items[0].Host != "box" || !items[0].Optional || !slices.Equal(items[0].Choices,
+		[]string{"retry host box"}) || !strings.Contains(items[0].Text, "Connection refused") {
+		t.Errorf("%+v", items)
+	}
+	p.out = nil
+	if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
+		t.Error(why)
+	}
+	if n := len(effects[effect.OpenBridge](p)); n != 1 {
+		t.Errorf("opened %d times", n)
+	}
+	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied (publickey)"})
+	if items := InboxOf(&p.s); len(items) != 1 || items[0].Optional || !strings.Contains(items[0].Text, "Permission denied") {
+		t.Errorf("%+v", items)
+	}
+}
+
+// TestOtherHostsAreUsedMeanwhile: nothing new is placed on a host that is lost, or was given up a short time ago, while
+// another place is free.
+func TestOtherHostsAreUsedMeanwhile(t *testing.T) {
+	p := spread(t, func(o *runconfig.Options) { o.HereToo = true })
+	lost := p.onHost("gpu")
+	p.do(input.BridgeLost{Host: "gpu", Message: "reset"})
+	on := func(want string) {
+		t.Helper()
+		id, problem := p.spawnOn("")
+		if a := p.agent(id); problem != "" || a.Host != want {
+			t.Errorf("placed on %q: %s", a.Host, problem)
+		}
+	}
+	p.do(input.Timer{Key: LifecycleTimerKey("gpu")}) // it is being tried
+	on("box")
+	on(LifecycleHere)
+	p.do(input.BridgeFailed{Host: "gpu", Category: bridge.CatCrash, Message: "Connection refused"})
+	if ok, why := p.command(contract.Kill{ID: lost}); !ok {
+		t.Fatal(why)
+	}
+	p.do(input.Timer{Key: LifecycleTimerKey("gpu")})
+	p.do(input.BridgeFailed{Host: "gpu", Category: bridge.CatCrash, Message: "Connection refused"})
+	if b := p.s.Lifecycle.Bridge("gpu"); b.Status != StatusDown || b.Parked {
+		t.Fatalf("%+v", b)
+	}
+	on(LifecycleHere)
+	p.at = p.at.Add(time.Hour)
+	on("gpu")
+}
+
+// TestNoHumanAndNoHost: without a human, a host that only a human can mend ends the run with a result that says so, if
+// there is no other; a host that is out of reach does after the longest wait.
+func TestNoHumanAndNoHost(t *testing.T) {
+	alone := func(o *runconfig.Options) {
+		o.HumanPresent, o.Hosts, o.Pools = false, o.Hosts[:1], nil
+	}
+	for name, play := range map[string]func(t *testing.T) *play{
+		"refused": func(t *testing.T) *play {
+			p := spread(t, alone)
+			p.spawnOn("box")
+			p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied"})
+			return p
+		},
+		"out of reach for hours": func(t *testing.T) *play {
+			p := spread(t, alone)
+			p.spawnOn("box")
+			before := p.at
+			p.unreachable("box", 24*time.Hour)
+			if took := p.at.Sub(before); took < 6*time.Hour || took > 7*time.Hour {
+				t.Errorf("given up after %s", took)
+			}
+			return p
+		},
+		"the human leaves": func(t *testing.T) *play {
+			p := spread(t, func(o *runconfig.Options) { alone(o); o.HumanPresent = true })
+			p.spawnOn("box")
+			p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied"})
+			p.do(input.InputEnded{})
+			return p
+		},
+		"the last of two": func(t *testing.T) *play {
+			p := spread(t, func(o *runconfig.Options) { o.HumanPresent = false })
+			p.spawnOn("box")
+			p.spawnOn("gpu")
+			p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied"})
+			if a := p.agent("orch-1"); !a.Gone() || p.s.Ending != nil {
+				t.Errorf("%s, ending %+v", a.Status, p.s.Ending)
+			}
+			p.do(input.BridgeFailed{Host: "gpu", Category: bridge.CatHost, Message: "Permission denied"})
+			return p
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := play(t)
+			p.do(input.Stopped{})
+			p.do(input.Timer{Key: lastSnapshotKey})
+			ends := effects[effect.Finish](p)
+			if len(ends) != 1 || ends[0].Exit != contract.ExitEnvironment {
+				t.Fatalf("ends: %+v", ends)
+			}
+			if r := last[contract.Result](p); r.Status != contract.StatusFailed ||
+				!strings.Contains(r.Summary, "no host can be used, and no human is present") {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestAHostWhereNoAgentCanWork: what makes Claude unusable on another host, at a start or later, parks that host. It ends
+// neither the run nor work elsewhere, and the agents go on when the human has mended it.
+func TestAHostWhereNoAgentCanWork(t *testing.T) {
+	for name, fail := range map[string]func(p *play, id string){
+		"at a start": func(p *play, id string) {
+			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatClaudeMissing,
+				Message: "cannot find the Claude CLI"})
+		},
+		"in a turn": func(p *play, id string) {
+			p.spawned(id)
+			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "log in"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := spread(t, nil)
+			near, _ := p.spawnOn("here")
+			p.spawned(near)
+			id, _ := p.spawnOn("box")
+			p.hostUp("box")
+			p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+			fail(p, id)
+			b, other := p.s.Lifecycle.Bridge("box"), p.agent(near)
+			if p.s.Ending != nil || !b.Parked || !other.Up() || p.agent(id).Status != AgentDown {
+				t.Fatalf("ending %+v; %+v; %s is %s", p.s.Ending, b, id, p.agent(id).Status)
+			}
+			if drops := effects[effect.DropBridge](p); len(drops) != 1 || drops[0].Host != "box" {
+				t.Errorf("dropped %+v", drops)
+			}
+			p.do(input.BridgeLost{Host: "box", Message: "it was closed"})
+			if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
+				t.Fatal(why)
+			}
+			p.hostUp("box")
+			p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+			p.comes(id, bridge.SpawnResult{Resumed: true})
+			if a := p.agent(id); a.Status != AgentBusy {
+				t.Errorf("%s is %s", id, a.Status)
+			}
+			p.folds()
+		})
 	}
 }
 

@@ -35,8 +35,9 @@ type InboxItem struct {
 	// names.
 	ID    string    `json:"id"`
 	Kind  InboxKind `json:"kind"`
-	Agent string    `json:"agent"`          // the agent that asks or failed
-	Host  string    `json:"host,omitempty"` // that the agent runs on; empty: the one that Arbiter runs on
+	Agent string    `json:"agent"` // the agent that asks or failed
+	// Host is the host that the agent runs on, or that is out of use; empty: the one that Arbiter runs on.
+	Host  string    `json:"host,omitempty"`
 	Text  string    `json:"text"`
 	Since time.Time `json:"since"`
 	// Choices are the options for a choose command.
@@ -83,6 +84,9 @@ func InboxOf(s *State) []InboxItem {
 		list = append(list, choices(s)...)
 	}
 	for i := range list {
+		if list[i].Host != "" {
+			continue
+		}
 		if a, ok := s.Agent(list[i].Agent); ok {
 			list[i].Host = a.Host
 		}
@@ -125,6 +129,17 @@ func choices(s *State) []InboxItem {
 		list = append(list, InboxItem{
 			ID: "recovery-" + a.ID, Kind: InboxRecovery, Agent: a.ID, Since: a.Since, Choices: options, Optional: !parked,
 			Text: fmt.Sprintf("%s What can be done: %s.", failure(s, a), strings.Join(options, ", ")),
+		})
+	}
+	for _, host := range s.Lifecycle.Retriable() {
+		b, text := s.Lifecycle.Bridge(host), "Host %s cannot be used: %s. Mend that, and have it tried again: %s."
+		if !b.Parked {
+			text = "Host %s is out of reach: %s. It is tried again with growing pauses. To have it tried now: %s."
+		}
+		list = append(list, InboxItem{
+			ID: "host-" + host, Kind: InboxRecovery, Agent: contract.Supervisor, Host: host, Since: b.Since,
+			Choices: []string{RetryOption(host)}, Optional: !b.Parked,
+			Text: fmt.Sprintf(text, host, strings.TrimRight(b.Reason, "."), RetryOption(host)),
 		})
 	}
 	return list

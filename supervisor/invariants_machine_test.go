@@ -118,7 +118,8 @@ func checkWithheld(t *testing.T, s *State) {
 
 // randomOptions are options of a run with limits that are soon reached.
 func randomOptions(r *rand.Rand) runconfig.Options {
-	o := runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8, MaxIterations: 6, MaxOrchestrators: 3}
+	o := runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8, MaxIterations: 6, MaxOrchestrators: 3,
+		Cores: r.IntN(3)}
 	if r.IntN(2) == 0 {
 		o.Task = "t"
 	}

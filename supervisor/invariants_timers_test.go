@@ -69,7 +69,9 @@ func (l alarms) check(t *testing.T, s *State) {
 	for i := range s.Agents {
 		a := s.Agents[i]
 		switch {
-		case a.Status == AgentDown && s.Lifecycle.IsUp(a.Host) && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
+		case a.Waits() && !s.Halted && s.Lifecycle.MayStart(a.Host) && !s.startsFull(a.Host):
+			t.Fatalf("%s waits to start, and nothing starts before it", a.ID)
+		case a.Status == AgentDown && !a.Waits() && s.Lifecycle.IsUp(a.Host) && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
 			!l[RestartKey(a.AgentRef)]:
 			t.Fatalf("%s is down, and no timer brings it back", a.ID)
 		case a.Status == AgentReady && a.Backoff != nil && !l[RetryKey(a.AgentRef)],
@@ -138,7 +140,7 @@ func hostInput(r *rand.Rand, s *State) input.Body {
 		return input.BridgeFailed{Host: host, Message: "m",
 			Category: []bridge.Category{bridge.CatHost, bridge.CatInternal}[r.IntN(2)]}
 	}
-	return input.BridgeBack{Host: host, Dir: "/far"}
+	return input.BridgeBack{Host: host, Dir: "/far", Cores: r.IntN(3)}
 }
 
 // handsInput is an input caused by the human: takeovers, halts, trust, changed messages. Some come unexpectedly,

@@ -36,13 +36,16 @@ type Bridge struct {
 	Host         string `json:",omitempty"`
 	Claude       bridge.ClaudeInfo
 	Up           bool // a bridge is running
+	Opening      bool `json:",omitempty"` // a bridge is being started
 	Gone         bool // the bridge that is being started is lost already
 	Unanswered   int  // probes in a row that it did not answer
 	UnansweredAt time.Time
 
+	Cores  int          `json:",omitempty"` // of another host: as many agents start at once; 0: no limit
 	Dir    string       `json:",omitempty"` // where agents on another host work, an absolute path there
 	Status BridgeStatus `json:",omitempty"` // of another host; empty: no agent was placed there yet
 	Reason string       `json:",omitempty"` // why it is not up
+	Since  time.Time    `json:",omitzero"`  // of Status
 	// Until is when everything that an earlier bridge started on another host has ended. No bridge is started
 	// there before.
 	Until  time.Time `json:",omitzero"`
@@ -59,8 +62,9 @@ type BridgeStatus string
 const (
 	StatusUp BridgeStatus = contract.HostUp
 	// no bridge is being started: nothing needs the host, or it is parked
-	StatusDown    BridgeStatus = contract.HostDown
-	StatusLost    BridgeStatus = contract.HostLost    // its agents are down, and another bridge follows
+	StatusDown BridgeStatus = contract.HostDown
+	// its agents are down, and another bridge follows: that is tried with growing pauses, and while it is being tried, too
+	StatusLost    BridgeStatus = contract.HostLost
 	StatusWaiting BridgeStatus = contract.HostWaiting // a bridge is being started, which may take as long as a queue takes
 )
 
@@ -131,6 +135,9 @@ func (b *Bridge) report(c *effect.Collector, status BridgeStatus, reason string)
 	if b.Host == LifecycleHere || b.Status == status && b.Reason == reason {
 		return
 	}
+	if b.Status != status {
+		b.Since = c.Now
+	}
 	b.Status, b.Reason = status, reason
 	c.Emit(contract.Supervisor, contract.Host{Name: b.Host, Status: string(status), Reason: reason})
 }
@@ -153,14 +160,21 @@ func (s *LifecycleState) Want(c *effect.Collector, host string) {
 // stillRuns is the reason why a host is not opened at once.
 const stillRuns = "what ran there before may not have ended yet"
 
-// Due opens another bridge on a host unless there is one. Emits: host. Effects: OpenBridge.
+// Due opens another bridge on a host unless there is one, or one is being started. Emits: host. Effects: OpenBridge.
 func (s *LifecycleState) Due(c *effect.Collector, host string) {
-	if b := s.Bridge(host); b.Up || b.Parked {
+	if b := s.Bridge(host); b.Up || b.Parked || b.Opening {
 		return
 	}
-	s.edit(host).report(c, StatusWaiting, "it is being started")
+	b := s.edit(host)
+	b.Opening = true
+	if b.Status != StatusLost { // a lost host keeps the reason until it is back
+		b.report(c, StatusWaiting, "it is being started")
+	}
 	c.Do(effect.OpenBridge{Host: host})
 }
+
+// NotOpened records that the bridge that was being started on a host did not start.
+func (s *LifecycleState) NotOpened(host string) { s.edit(host).Opening = false }
 
 // Lost handles the end of the bridge on a host; until is [Bridge.Until]. It reports false if the start of that
 // bridge was not reported yet. Emits: host.
@@ -168,7 +182,7 @@ func (s *LifecycleState) Lost(c *effect.Collector, host, reason string, until ti
 	b := s.edit(host)
 	b.Until = until
 	if !b.Up {
-		b.Gone = true
+		b.Gone = b.Opening
 		return false
 	}
 	b.Up = false
@@ -176,15 +190,18 @@ func (s *LifecycleState) Lost(c *effect.Collector, host, reason string, until ti
 	return true
 }
 
-// Back handles the start of another bridge on a host. It reports false if that bridge is lost already. Emits:
-// host.
-func (s *LifecycleState) Back(c *effect.Collector, host string, claude bridge.ClaudeInfo, dir string) bool {
+// Back handles the start of another bridge on a host, and what the bridge reported about it. It reports false if that
+// bridge is lost already. Emits: host.
+func (s *LifecycleState) Back(
+	c *effect.Collector, host string, claude bridge.ClaudeInfo, dir string, cores int,
+) bool {
 	b := s.edit(host)
+	b.Opening = false
 	if b.Gone {
 		b.Gone = false
 		return false
 	}
-	b.Up, b.Claude, b.Dir, b.Until, b.Unanswered = true, claude, dir, time.Time{}, 0
+	b.Up, b.Claude, b.Dir, b.Cores, b.Until, b.Unanswered = true, claude, dir, cores, time.Time{}, 0
 	b.report(c, StatusUp, "")
 	return true
 }
@@ -198,7 +215,8 @@ func (s *LifecycleState) Reopen(c *effect.Collector, host string) {
 	c.Do(effect.SetTimer{Key: LifecycleTimerKey(host), After: after})
 }
 
-// Retry starts another bridge after one was lost or could not be started, if the restart policy allows it.
+// Retry starts another bridge after one was lost or could not be started, if the restart policy allows it. On another
+// host that does not count as a failure: it waits longer each time.
 // Emits: restart, host. Effects: SetTimer.
 func (s *LifecycleState) Retry(
 	c *effect.Collector,
@@ -206,18 +224,20 @@ func (s *LifecycleState) Retry(
 	p runconfig.RestartPolicy,
 	seed, reason string,
 ) runconfig.RestartDecision {
-	d := s.Decide(
-		p,
-		runconfig.RestartExit{Agent: processOf(host), Class: runconfig.RestartCrash, At: c.Now, Reason: reason, Seed: seed},
-	)
+	e := runconfig.RestartExit{Agent: processOf(host), Class: runconfig.RestartCrash, At: c.Now, Reason: reason,
+		Seed: seed}
+	of := "the bridge "
+	if host != LifecycleHere {
+		of, e.Class = "host "+host+" ", runconfig.HostUnreachable
+		e.Reason = words.Head(reason, maxReason)
+	}
+	d := s.Decide(p, e)
 	if !d.Starts() {
 		return d
 	}
 	d.Delay = max(d.Delay, s.Bridge(host).Until.Sub(c.Now), time.Millisecond)
-	of := "the bridge "
 	if host != LifecycleHere {
-		of = "host " + host + ": the bridge "
-		s.edit(host).report(c, StatusLost, words.Head(reason, maxReason))
+		s.edit(host).report(c, StatusLost, e.Reason)
 	}
 	c.Emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(),
 		Reason: of + d.Reason})
@@ -231,23 +251,26 @@ const maxReason = 1000
 // Park stops retries for another host until a human asks for one. Emits: host.
 func (s *LifecycleState) Park(c *effect.Collector, host, reason string) {
 	b := s.edit(host)
-	b.Up, b.Parked = false, true
+	b.Up, b.Opening, b.Parked = false, false, true
 	b.report(c, StatusDown, words.Head(reason, maxReason))
 	c.StopTimer(LifecycleTimerKey(host))
 }
 
-// RetryOption is the recovery option of a parked host.
+// RetryOption is the recovery option of a host that is parked or lost.
 func RetryOption(host string) string { return "retry host " + host }
 
-// Unpark retries a parked host. It reports false for one that is not parked. Emits: host. Effects: OpenBridge.
-func (s *LifecycleState) Unpark(c *effect.Collector, host string) bool {
-	if !s.Bridge(host).Parked {
+// RetryNow tries a host at once that is parked or waits for its next attempt. It reports false for any other. Emits:
+// host. Effects: OpenBridge, SetTimer.
+func (s *LifecycleState) RetryNow(c *effect.Collector, host string) bool {
+	if !slices.Contains(s.Retriable(), host) {
 		return false
 	}
-	s.edit(host).Parked = false
+	b := s.edit(host)
+	b.Parked, b.Status = false, StatusDown
 	s.Restarts = slices.DeleteFunc(slices.Clone(s.Restarts), func(a runconfig.RestartAttempt) bool {
 		return a.Agent == processOf(host) // failures before the human's repair do not count
 	})
+	c.StopTimer(LifecycleTimerKey(host))
 	s.Want(c, host)
 	return true
 }
@@ -258,15 +281,27 @@ func (s *LifecycleState) Leave(c *effect.Collector, host string) {
 	c.StopTimer(LifecycleTimerKey(host))
 }
 
-// Parked lists the hosts that are parked.
-func (s *LifecycleState) Parked() (hosts []string) {
+// Retriable lists the hosts that [RetryOption] tries at once: those that are parked, and those that are lost and not
+// being tried.
+func (s *LifecycleState) Retriable() (hosts []string) {
 	for _, b := range s.Bridges {
-		if b.Parked {
+		if b.Parked || b.Status == StatusLost && !b.Opening {
 			hosts = append(hosts, b.Host)
 		}
 	}
 	return hosts
 }
+
+// Missed reports whether a host is lost, or was given up a short time ago because nothing needed it any more.
+func (s *LifecycleState) Missed(host string, now time.Time) bool {
+	b := s.Bridge(host)
+	return !b.Up && (b.Status == StatusLost || slices.ContainsFunc(s.Restarts, func(a runconfig.RestartAttempt) bool {
+		return a.Agent == processOf(host) && now.Sub(a.At) < missedFor
+	}))
+}
+
+// missedFor is longer than the longest pause between two attempts.
+const missedFor = 10 * time.Minute
 
 // mute is how many probes in a row a bridge must leave unanswered to count as hung. A bridge answers a probe
 // within milliseconds, whatever its agents do, and every probe has waited for the answer.
@@ -327,7 +362,7 @@ func ParksHost(c bridge.Category) bool {
 // IsEnvironmental reports whether the cause of a failure that ended the run lies outside the run. An Arbiter
 // that cannot even start is such a failure; about an Orchestrator that cannot, the Arbiter decides.
 func IsEnvironmental(c bridge.Category) bool {
-	return AffectsAllAgents(c) || c == bridge.CatStart || c == bridge.CatWorkspace
+	return AffectsAllAgents(c) || c == bridge.CatStart || c == bridge.CatWorkspace || c == bridge.CatHost
 }
 
 // RecoveryOptions lists what a person can do about a failure, as the command `choose` accepts it.
@@ -371,6 +406,7 @@ var Categories = map[runconfig.RestartClass]bridge.Category{
 	runconfig.InvalidResume:   bridge.CatResume,
 	runconfig.HookRefused:     bridge.CatHook,
 	runconfig.UserStop:        bridge.CatCrash, // never parks an agent
+	runconfig.HostUnreachable: bridge.CatTimeout,
 }
 
 // StartClass classifies a failed start. If the cause can pass – a lack of processes, memory or descriptors, or

@@ -202,7 +202,7 @@ func (s *LifecycleState) lost(host string) (was bool) {
 }
 
 func (s *LifecycleState) back(host string, claude bridge.ClaudeInfo) (is bool) {
-	collect(0, func(c *effect.Collector) { is = s.Back(c, host, claude, "/d") })
+	collect(0, func(c *effect.Collector) { is = s.Back(c, host, claude, "/d", 0) })
 	return is
 }
 
@@ -239,6 +239,7 @@ func TestABridgeThatIsLostBeforeItsStartWasTold(t *testing.T) {
 	var s LifecycleState
 	s.Start(bridge.ClaudeInfo{})
 	s.lost(LifecycleHere)
+	collect(0, func(c *effect.Collector) { s.Due(c, LifecycleHere) })
 	if s.lost(LifecycleHere) || s.back(LifecycleHere, bridge.ClaudeInfo{}) || s.IsUp(LifecycleHere) {
 		t.Errorf("%+v", s.Bridges)
 	}
@@ -254,7 +255,7 @@ func TestRetriesEnd(t *testing.T) {
 	for ; n < 20; n++ {
 		starts := false
 		collect(time.Duration(n)*time.Second, func(c *effect.Collector) {
-			starts = s.Retry(c, "box", runconfig.DefaultRestarts(), "seed", "no").Starts()
+			starts = s.Retry(c, LifecycleHere, runconfig.DefaultRestarts(), "seed", "no").Starts()
 		})
 		if !starts {
 			break
@@ -264,8 +265,8 @@ func TestRetriesEnd(t *testing.T) {
 		t.Errorf("given up after %d retries", n)
 	}
 	collect(time.Minute, func(c *effect.Collector) {
-		if !s.Retry(c, LifecycleHere, runconfig.DefaultRestarts(), "seed", "no").Starts() {
-			t.Error("the bridge of this host is given up for that of another")
+		if !s.Retry(c, "box", runconfig.DefaultRestarts(), "seed", "no").Starts() {
+			t.Error("another host is given up for the bridge of this one")
 		}
 	})
 }
@@ -332,14 +333,14 @@ func TestAHostIsOpenedForItsFirstAgent(t *testing.T) {
 		t.Errorf("for the second agent: %v", got)
 	}
 	got := statusesLifecycle(func(c *effect.Collector) {
-		s.Back(c, "box", bridge.ClaudeInfo{}, "/d")
+		s.Back(c, "box", bridge.ClaudeInfo{}, "/d", 0)
 		s.Want(c, "box")
 		s.Lost(c, "box", "reset", time.Time{})
 		s.Retry(c, "box", runconfig.DefaultRestarts(), "seed", "reset")
 		s.Due(c, "box")
-		s.Back(c, "box", bridge.ClaudeInfo{}, "/d")
+		s.Back(c, "box", bridge.ClaudeInfo{}, "/d", 0)
 	})
-	if diff := cmp.Diff([]string{"box up", "box lost", "box waiting", "box up"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"box up", "box lost", "box up"}, got); diff != "" {
 		t.Error(diff)
 	}
 	if !s.IsUp(LifecycleHere) {
@@ -387,15 +388,15 @@ func TestAParkedHostWaitsForAHuman(t *testing.T) {
 	if got := collect(0, func(c *effect.Collector) { s.Want(c, "box"); s.Due(c, "box") }); len(got) != 0 {
 		t.Errorf("tried again: %v", got)
 	}
-	if got := s.Parked(); !cmp.Equal(got, []string{"box"}) || s.Bridge("box").Reason != "permission denied" {
+	if got := s.Retriable(); !cmp.Equal(got, []string{"box"}) || s.Bridge("box").Reason != "permission denied" {
 		t.Errorf("parked: %v, %+v", got, s.Bridge("box"))
 	}
 	got2 := collect(0, func(c *effect.Collector) {
-		if !s.Unpark(c, "box") || s.Unpark(c, "box") {
+		if !s.RetryNow(c, "box") || s.RetryNow(c, "box") {
 			t.Error("it is parked once")
 		}
 	})
-	if diff := cmp.Diff([]effect.Effect{effect.OpenBridge{Host: "box"}}, got2); diff != "" {
+	if diff := cmp.Diff([]effect.Effect{effect.SetTimer{Key: "restart/bridge/box"}, effect.OpenBridge{Host: "box"}}, got2); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -66,19 +66,18 @@ func (st *step) lostWithBridge(a *Agent) {
 	}
 }
 
-// retryHost handles the option to retry a parked host, and reports whether the option was one for a parked
-// host.
+// retryHost handles the option to retry a host that is parked or lost, and reports whether the option was one.
 func (st *step) retryHost(ref, option string) bool {
-	i := slices.IndexFunc(st.Lifecycle.Parked(), func(host string) bool { return RetryOption(host) == option })
+	hosts := st.Lifecycle.Retriable()
+	i := slices.IndexFunc(hosts, func(host string) bool { return RetryOption(host) == option })
 	if i < 0 {
 		return false
 	}
-	host := st.Lifecycle.Parked()[i]
-	st.out.Accept(ref, "host "+host+" is tried again")
+	st.out.Accept(ref, "host "+hosts[i]+" is tried again")
 	if slices.Contains(st.Question.Recovery.Options, option) {
 		st.Question.Recovery = QuestionRecovery{}
 	}
-	st.Lifecycle.Unpark(&st.out, host)
+	st.Lifecycle.RetryNow(&st.out, hosts[i])
 	return true
 }
 
@@ -139,8 +138,8 @@ func (st *step) addAgent(a *Agent, prompt string) {
 	if w := st.Options.Workspace; w.Enabled() && a.Role == RoleOrchestrator && a.Isolation == "" {
 		st.emit(a.ID, contract.Workspace{Dir: st.Options.CWD, Base: w.Base, Isolation: runconfig.IsolationShared})
 	}
-	if st.Halted || !st.Lifecycle.MayStart(a.Host) { // it starts with the others
-		a.Status, a.NewSession = AgentDown, true
+	if st.Halted || !st.Lifecycle.MayStart(a.Host) || st.mustQueue(a) { // it starts with the others
+		a.Status, a.NewSession, a.Start.First = AgentDown, true, true
 		st.wantHost(a.Host)
 		return
 	}
@@ -160,7 +159,13 @@ func (st *step) restart(id string) {
 		st.wantHost(a.Host) // it starts with the others
 		return
 	}
-	a.Generation++
+	if st.mustQueue(a) {
+		return
+	}
+	first := a.Start.First
+	if a.Start.First = false; !first {
+		a.Generation++
+	}
 	a.Status, a.Since, a.CurrentTool, a.EndReason = AgentStarting, st.at, "", ""
 	a.Watch, a.Backoff, a.NotifyingLevel, a.Interrupting = AgentWatch{}, nil, "", false
 	if a.NewSession {
@@ -169,15 +174,65 @@ func (st *step) restart(id string) {
 	}
 	config := st.agentConfig(a)
 	config.Resume = !a.NewSession
-	st.emit(id, contract.Spawn{
-		Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
-		SuccessorOf: a.Predecessor, Resumed: !a.NewSession, Host: a.Host,
-	})
+	if !first { // it was announced when it was added
+		st.emit(id, contract.Spawn{
+			Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
+			SuccessorOf: a.Predecessor, Resumed: !a.NewSession, Host: a.Host,
+		})
+	}
 	p := bridge.SpawnParams{AgentRef: a.AgentRef, Config: config}
 	if !a.NewSession {
 		p.Pending = a.Turn
 	}
+	a.NewSession = a.NewSession && !first
 	st.do(effect.Spawn{Params: p, Place: st.placeOf(id)})
+}
+
+// mustQueue reports whether the start of an Orchestrator has to wait for others on its host: a start takes seconds of a
+// processor, and many at once would each exceed the time limit. It records since when the start waits.
+func (st *step) mustQueue(a *Agent) bool {
+	if a.Role == RoleArbiter || !st.startsFull(a.Host) {
+		a.Start.Queued = time.Time{}
+		return false
+	}
+	if a.Start.Queued.IsZero() {
+		a.Start.Queued = st.at
+	}
+	return true
+}
+
+// startsFull reports whether as many processes are starting on a host as it has processors.
+func (s *State) startsFull(host string) bool {
+	cores := s.Options.Cores
+	if host != LifecycleHere {
+		cores = s.Lifecycle.Bridge(host).Cores
+	}
+	for _, a := range s.Agents {
+		if a.Status == AgentStarting && a.Host == host {
+			cores--
+			if cores == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// startQueued starts the Orchestrators whose turn it is, in the order in which they began to wait.
+func (st *step) startQueued() {
+	for {
+		var next *Agent
+		for _, a := range st.Agents {
+			if a.Waits() && st.Lifecycle.MayStart(a.Host) && !st.Halted && !st.startsFull(a.Host) &&
+				(next == nil || a.Start.Queued.Before(next.Start.Queued)) {
+				next = a
+			}
+		}
+		if next == nil {
+			return
+		}
+		st.restart(next.ID)
+	}
 }
 
 // restartAll starts the agents whose process has ended: the Arbiter at once, the others one after the other.
@@ -268,7 +323,7 @@ func (st *step) callBack() {
 			a.Status, a.Takeover = AgentEnded, nil
 			continue
 		}
-		a.Status, a.Since, a.ToolCall, a.Backoff = AgentDown, st.at, nil, nil
+		a.Status, a.Since, a.ToolCall, a.Backoff, a.Start.Queued = AgentDown, st.at, nil, nil, time.Time{}
 		if a.Role == RoleOrchestrator && a.ReachedLimit == "" {
 			st.limitWork(a) // timers ended with the process; each process has the full time
 		}

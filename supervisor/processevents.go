@@ -98,6 +98,11 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		st.lost(a, class, cause)
 		return
 	}
+	if a.Host != LifecycleHere && AffectsAllAgents(f.Category) { // on its host, and on no other
+		a.Status, a.NewSession = AgentDown, a.NewSession || a.Generation == 1
+		st.unfitHost(a.Host, f.Category, message)
+		return
+	}
 	st.fail(a.ID, f.Category, message, RecoveryOptions(f.Category, RoleArbiter))
 	if a.Role == RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 &&
 		AffectsAllAgents(f.Category) {
@@ -221,7 +226,8 @@ func (st *step) doneIn(a *Agent, turn []string) string {
 		}
 	}
 	if c := a.ToolCall; c != nil && c.Cut {
-		done = append(done, "the call "+words.Cite(c.Tool+" "+words.FirstLine(c.What))+" was begun, and its result is not known")
+		done = append(done, "the call "+words.Cite(c.Tool+" "+words.FirstLine(c.What))+
+			" was begun, and its result is not known")
 	}
 	if done == nil {
 		return ""

@@ -268,6 +268,17 @@ func (a *Agent) Up() bool {
 	return a.Status == AgentStarting || a.Status == AgentReady || a.Status == AgentBusy
 }
 
+// Waits reports whether its start waits for the starts before it.
+func (a *Agent) Waits() bool { return a.Status == AgentDown && !a.Start.Queued.IsZero() }
+
+// StatusText is the status for people and models: "queued" for one that waits to start.
+func (a *Agent) StatusText() string {
+	if a.Waits() {
+		return "queued"
+	}
+	return string(a.Status)
+}
+
 // HasProcess reports whether it has a process, even one that is being ended.
 func (a *Agent) HasProcess() bool {
 	return a.Up() || a.Status == AgentStopping || a.Status == AgentRestarting ||
@@ -356,11 +367,18 @@ type AgentProcess struct {
 	Dismissed    bool                   // the agent itself has ended, not only the run: it is not started again
 	HasHistory   bool                   // its session has a history
 	NewSession   bool                   // its next process begins a new session
+	Start        AgentStart             `json:",omitzero"`
 	RestartClass runconfig.RestartClass // why it is Restarting
 	RestartCause string                 // the same in words
 	Watch        AgentWatch
 	Backoff      *AgentBackoff      `json:",omitempty"` // it waits for another attempt
 	Own          runconfig.Worktree `json:",omitzero"`  // its own directory
+}
+
+// AgentStart is what is known about a start that is still to come.
+type AgentStart struct {
+	First  bool      `json:",omitempty"` // no process of the agent was started yet
+	Queued time.Time `json:",omitzero"`  // since when it waits for the starts before it; zero: it does not
 }
 
 // AgentStatus is the state of an agent's process.

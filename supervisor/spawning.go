@@ -146,7 +146,8 @@ func (st *step) forgetEnded() {
 
 // chooseHost chooses the host of a new Orchestrator: the named host, or one of a named pool; empty: any host with a
 // free slot. The second result says why there is no place.
-func (s *State) chooseHost(named string) (host, problem string) {
+func (st *step) chooseHost(named string) (host, problem string) {
+	s := &st.State
 	if named == "" && len(s.Options.Hosts) == 0 || named == runconfig.Here {
 		return LifecycleHere, ""
 	}
@@ -169,10 +170,19 @@ func (s *State) chooseHost(named string) (host, problem string) {
 		return true
 	})
 	if len(hosts) > 0 {
-		// The first of the hosts with the most free slots; a host that was lost only if there is no other.
+		// The first of the hosts with the most free slots; a host that is lost only if there is no other.
+		missed := func(host runconfig.Host) int {
+			if s.Lifecycle.Missed(host.Name, st.at) {
+				return 1
+			}
+			return 0
+		}
 		best := slices.MinFunc(hosts, func(a, b runconfig.Host) int {
-			return cmp.Or(cmp.Compare(s.lostRank(a.Name), s.lostRank(b.Name)), cmp.Compare(free[b.Name], free[a.Name]))
+			return cmp.Or(cmp.Compare(missed(a), missed(b)), cmp.Compare(free[b.Name], free[a.Name]))
 		})
+		if named == "" && s.Options.HereToo && missed(best) > 0 {
+			return LifecycleHere, ""
+		}
 		if !s.Options.Workspace.Enabled() {
 			return "", "There is no Git repository with a commit here, so nothing can be brought to host " + best.Name +
 				" and back: name the host here."
@@ -207,14 +217,6 @@ func (s *State) candidateHosts(named string) (hosts []runconfig.Host, problem st
 		return nil, fmt.Sprintf("There is no host or pool %q in this run. There are: %s.", named, s.hostNames())
 	}
 	return hosts, ""
-}
-
-// lostRank is higher for a host whose bridge was lost.
-func (s *State) lostRank(host string) int {
-	if s.Lifecycle.Bridge(host).Status == StatusLost {
-		return 1
-	}
-	return 0
 }
 
 // livingOn counts the Orchestrators that hold a slot of a host.

@@ -1,11 +1,14 @@
 package supervisor
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -92,5 +95,97 @@ func TestSpawningForget(t *testing.T) {
 	}
 	if len(r.Agents) != NamesKept || records != RecordsKept || r.Agents[0].ID != "orch-3" {
 		t.Errorf("kept %d, %d with records, the first is %s", len(r.Agents), records, r.Agents[0].ID)
+	}
+}
+
+// TestStartsAreQueued: as many Orchestrators start at once as the machine has processors, the others in the order in
+// which they were spawned, each announced once. One that fails to start makes room, too.
+func TestStartsAreQueued(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Cores, o.MaxOrchestrators = 2, 20 })
+	for range 20 {
+		if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`); a.IsError {
+			t.Fatal(a.Text)
+		}
+	}
+	p.contains("status", p.call("arbiter", "status", "{}").Text, "orch-2 (Orchestrator II): process starting",
+		"orch-3 (Orchestrator III): process queued")
+	starting := func() (ids []string) {
+		for _, a := range p.s.Agents {
+			if a.Status == AgentStarting {
+				ids = append(ids, a.ID)
+			}
+		}
+		return ids
+	}
+	for n := 1; n <= 20; n++ {
+		var want []string
+		for i := n; i < min(n+2, 21); i++ {
+			want = append(want, OrchestratorID(i))
+		}
+		if got := starting(); !slices.Equal(got, want) {
+			t.Fatalf("%v are starting, want %v", got, want)
+		}
+		if n == 7 {
+			p.do(input.NotSpawned{Agent: p.agent(want[0]).AgentRef, Category: bridge.CatStart, Message: "no"})
+		} else {
+			p.spawned(want[0])
+		}
+	}
+	if got := starting(); len(got) > 0 {
+		t.Errorf("%v are starting", got)
+	}
+	if n := len(effects[effect.Spawn](p)); n != 21 {
+		t.Errorf("%d starts", n)
+	}
+	announced := map[string]int{}
+	for _, e := range p.out {
+		if em, ok := e.(effect.Emit); ok {
+			if _, ok := em.Event.Body.(contract.Spawn); ok {
+				announced[em.Event.ID]++
+			}
+		}
+	}
+	for id, n := range announced {
+		if n != 1 {
+			t.Errorf("%s was announced %d times", id, n)
+		}
+	}
+	p.folds()
+}
+
+// TestStartsAreQueuedOnEachHost: by the processors of the host, also when it comes back with many agents, and not for
+// the Arbiter.
+func TestStartsAreQueuedOnEachHost(t *testing.T) {
+	p := spread(t, func(o *runconfig.Options) { o.Hosts[1].Slots, o.Cores = 3, 1 })
+	p.spawnOn("gpu")
+	p.spawnOn("gpu")
+	p.spawnOn("gpu")
+	p.spawnOn("here")
+	p.do(input.BridgeBack{Host: "gpu", Dir: "/far", Cores: 2})
+	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
+		p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	}
+	if a := p.agent("orch-3"); !a.Waits() || p.agent("orch-2").Status != AgentStarting ||
+		p.agent("orch-4").Status != AgentStarting {
+		t.Errorf("%s, %s, %s", p.agent("orch-2").Status, a.Status, p.agent("orch-4").Status)
+	}
+	p.do(input.BridgeLost{Host: "gpu", Message: "reset"})
+	p.do(input.Timer{Key: LifecycleTimerKey("gpu")})
+	p.do(input.BridgeBack{Host: "gpu", Dir: "/far", Cores: 1})
+	for _, id := range []string{"orch-1", "orch-2"} {
+		p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	}
+	started := 0
+	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
+		if p.agent(id).Status == AgentStarting {
+			started++
+		}
+	}
+	if started != 1 {
+		t.Errorf("%d start at once", started)
+	}
+	p.crash("arbiter", 1)
+	if a := p.agent("arbiter"); !a.Up() {
+		t.Errorf("the Arbiter is %s", a.Status)
 	}
 }

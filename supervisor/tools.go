@@ -160,7 +160,7 @@ func (s *State) statusText() string {
 		if a.Mode != "" {
 			fmt.Fprintf(&b, " as %s", a.Mode)
 		}
-		fmt.Fprintf(&b, ": process %s", a.Status)
+		fmt.Fprintf(&b, ": process %s", a.StatusText())
 		if a.Role == RoleOrchestrator {
 			fmt.Fprintf(&b, ", %s", a.Standing)
 		}

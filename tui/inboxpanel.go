@@ -259,7 +259,7 @@ func (b *inboxPanel) permission(item *view.InboxItem) {
 // splitWays separates the options that the run accepts from what a person can do outside of it.
 func splitWays(options []string) (ways []view.InboxWay, outside []string) {
 	for _, o := range options {
-		if label := wayWords[o]; label != "" {
+		if label := wayLabel(o); label != "" {
 			ways = append(ways, view.InboxWay{Option: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
 		} else {
 			outside = append(outside, o)

@@ -203,3 +203,18 @@ func TestTrustInThePanel(t *testing.T) {
 		s.expectTook(contract.Choose{Option: "without"})
 	})
 }
+
+// TestHostsInThePanel: a host that cannot be used is listed with the reason, and the user can have it tried again.
+func TestHostsInThePanel(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.startWork()
+		s.present(func(st *supervisor.State) {
+			st.Lifecycle.Bridges = append(st.Lifecycle.Bridges, supervisor.Bridge{Host: "box", Parked: true,
+				Status: supervisor.StatusDown, Reason: "Permission denied", Since: time.Now()})
+		})
+		s.Press("Esc", "w")
+		s.Expect("Host box needs you", "Permission denied", "1 Try host box again")
+		s.Press("1")
+		s.expectTook(contract.Choose{Option: "retry host box"})
+	})
+}

@@ -6,7 +6,9 @@ import (
 	"unicode"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -25,11 +27,19 @@ type recovery struct {
 	problem problem
 }
 
-// wayWords are the labels of options; an option that is not among them is for a person, outside of the run.
+// wayWords are the labels of options.
 var wayWords = map[string]string{
 	"retry": "Try again", "skip": "Skip the step", "fallback": "Go on with another agent", "abort": "Give the task up",
 	"cancel": "End the run", "trust": "Trust the workspace, as it is now", "without": "Go on without its settings",
 	"raise": "Raise the limit, and go on", "finish": "End the run at its limit",
+}
+
+// wayLabel is the label of an option; empty: it is for a person, outside of the run.
+func wayLabel(option string) string {
+	if host, ok := strings.CutPrefix(option, supervisor.RetryOption("")); ok {
+		return "Try host " + eventtext.One(host, eventtext.MaxName) + " again"
+	}
+	return wayWords[option]
 }
 
 // showProblem records an error's recovery options.
@@ -50,7 +60,7 @@ func (rec *recovery) ways() (choices, outside []string) {
 		return nil, nil
 	}
 	for _, o := range rec.d.session.state.Question.Recovery.Options {
-		if wayWords[o] != "" {
+		if wayLabel(o) != "" {
 			choices = append(choices, o)
 		} else {
 			outside = append(outside, o)
@@ -103,7 +113,7 @@ func (rec *recovery) askWay() {
 	var used []rune
 	for _, o := range choices {
 		key := rune(0)
-		for _, r := range wayWords[o] + o {
+		for _, r := range wayLabel(o) + o {
 			if r = unicode.ToLower(r); unicode.IsLetter(r) && r != 'j' && r != 'k' && r != 'h' && r != 'l' &&
 				!slices.Contains(used, r) {
 				key = r
@@ -111,7 +121,7 @@ func (rec *recovery) askWay() {
 			}
 		}
 		used = append(used, key)
-		data.Choices = append(data.Choices, view.PageChoice{Value: o, Key: key, Label: wayWords[o],
+		data.Choices = append(data.Choices, view.PageChoice{Value: o, Key: key, Label: wayLabel(o),
 			Irreversible: o == "cancel" || o == "abort"})
 	}
 	if len(choices) == 0 {
@@ -162,7 +172,7 @@ func (rec *recovery) wayCandidates() []view.Candidate {
 	}
 	var list []view.Candidate
 	for _, o := range rec.d.session.state.Question.Recovery.Options {
-		list = append(list, view.Candidate{Text: view.SlashWord(o), Note: wayWords[o]})
+		list = append(list, view.Candidate{Text: view.SlashWord(o), Note: wayLabel(o)})
 	}
 	return list
 }

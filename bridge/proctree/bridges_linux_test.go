@@ -37,10 +37,15 @@ func TestBridgesOfOneRun(t *testing.T) {
 // TestKeep: a process that another owner waits for, such as the ssh of a host, is not an orphan for a
 // sweep.
 func TestKeep(t *testing.T) {
+	t.Run("kept", func(t *testing.T) { testKeep(t, Keep) })
+	t.Run("tied", func(t *testing.T) { testKeep(t, Tie) })
+}
+
+func testKeep(t *testing.T, begin func(*exec.Cmd) (func(), error)) {
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.Env, cmd.Stdout = []string{}, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	ended, err := Keep(cmd)
+	ended, err := begin(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +62,7 @@ func TestKeep(t *testing.T) {
 	if children.has(cmd.Process.Pid) {
 		t.Error("it is kept after its end")
 	}
-	if _, err := Keep(exec.Command("/no/such/program")); err == nil {
+	if _, err := begin(exec.Command("/no/such/program")); err == nil {
 		t.Error("no error for a program that is not there")
 	}
 }

@@ -206,6 +206,19 @@ func Keep(cmd *exec.Cmd) (ended func(), err error) {
 	}, nil
 }
 
+// Tie does what [Keep] does, for a command that must not outlive this process: when this process is killed, the kernel
+// sends the command a TERM (Linux).
+func Tie(cmd *exec.Cmd) (ended func(), err error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if err := children.start(cmd, false); err != nil {
+		return nil, err
+	}
+	pid := cmd.Process.Pid
+	return func() { children.forget(pid) }, nil
+}
+
 func (r *registry) forget(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

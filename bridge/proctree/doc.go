@@ -15,7 +15,7 @@
 //   - the kernel's signal to children when their parent ends (Linux, PR_SET_PDEATHSIG): even if the
 //     subreaper and all processes above it are killed, the kernel sends its children a TERM. They
 //     are started on one thread that exists as long as they do, since the end of that thread is
-//     what sends the signal;
+//     what sends the signal. [Tie] does the same for a command that its caller waits for;
 //   - a PID namespace around the subreaper, where the system allows one ([Isolate],
 //     [EnterNamespace]): when the subreaper ends, the kernel kills all others at once.
 //

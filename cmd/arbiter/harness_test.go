@@ -32,6 +32,7 @@ type player struct {
 	name string
 	args []string
 	real bool
+	env  []string // further variables of arbiter
 }
 
 // players returns the stand-in and, if it is installed, the real CLI: every acceptance test runs with both, so

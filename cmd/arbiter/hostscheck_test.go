@@ -88,6 +88,12 @@ func TestCheckHost(t *testing.T) {
 		"a refused login": {func() { ssh.Configure("IdentityFile /dev/null", "User nobody") }, "bridge",
 			"host box: ", "try it in a terminal", 1},
 		"nobody listens": {func() { ssh.Configure("Port 1") }, "bridge", "check that its server runs", "ssh -F", 1},
+		"no claude": {func() {
+			if err := os.Rename(filepath.Join(ssh.Bin, "claude"), filepath.Join(ssh.Bin, "away")); err != nil {
+				t.Fatal(err)
+			}
+		}, "bridge", `host box: cannot find the Claude CLI "claude": executable file not found in $PATH; run on the host: ` +
+			"npm install -g @anthropic-ai/claude-code", "ssh -F", 1},
 		"no arbiter": {func() {
 			if err := os.Remove(filepath.Join(ssh.Bin, "arbiter")); err != nil {
 				t.Fatal(err)
@@ -99,7 +105,8 @@ func TestCheckHost(t *testing.T) {
 			ssh.Configure()
 			c.change()
 			_, found := s.checked(c.exit, generous, "box")
-			if f := found[c.name]; !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) {
+			if f := found[c.name]; !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) ||
+				strings.Contains(f.Found, "this machine") {
 				t.Errorf("%+v", found)
 			}
 			write(t, known, filepath.Dir(ssh.Known), filepath.Base(ssh.Known))
@@ -109,6 +116,10 @@ func TestCheckHost(t *testing.T) {
 					t.Fatal(err)
 				}
 				hosttest.ShareProgram(t, ssh.Bin, "arbiter", self)
+			} else if what == "no claude" {
+				if err := os.Rename(filepath.Join(ssh.Bin, "away"), filepath.Join(ssh.Bin, "claude")); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 	}
@@ -117,7 +128,7 @@ func TestCheckHost(t *testing.T) {
 		ssh.Relay.Hole()
 		defer ssh.Relay.Restore()
 		_, found := s.checked(1, "--wait=1s", "box")
-		if f := found["bridge"]; !strings.Contains(f.Found, "no answer in time") || !strings.Contains(f.Fix, "--wait") {
+		if f := found["bridge"]; !strings.Contains(f.Found, "no answer within 1s") || !strings.Contains(f.Fix, "--wait") {
 			t.Errorf("%+v", found)
 		}
 	})

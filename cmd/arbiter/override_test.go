@@ -448,10 +448,10 @@ func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script
 	if !p.real {
 		claude = standInProgram(t)
 	}
-	return start(t, []string{
+	return start(t, append([]string{
 		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-	}, append([]string{"--json", "--claude", claude, "--cwd", work}, args...)...), model
+	}, p.env...), append([]string{"--json", "--claude", claude, "--cwd", work}, args...)...), model
 }
 
 // TestAModeIsHeldToItsTools: the CLI and arbiter's permission rules restrict an agent and its subagents to the

@@ -1,6 +1,15 @@
 package hosts
 
-import "strings"
+import (
+	"errors"
+	"io/fs"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+)
 
 // Failure is why a host could not be reached, as far as the output of its command shows.
 type Failure struct {
@@ -27,24 +36,15 @@ var failures = []struct {
 		"passphrase, unlock it with ssh-add", true}},
 	{"Too many authentication failures", Failure{"name the key to use: IdentityFile and IdentitiesOnly in your ssh " +
 		"configuration", true}},
-	{"arbiter: command not found", Failure{installThere, true}},
-	{"arbiter: not found", Failure{installThere, true}},
-	{"arbiter: No such file", Failure{installThere, true}},
-	{"execve(): arbiter", Failure{installThere, true}},
-	{`exec: "arbiter"`, Failure{installThere, true}},
-	{"`arbiter'", Failure{installThere, true}},
 	{"unknown flag --remote", Failure{"arbiter on the host is older: install the version that runs here", true}},
-	{"executable file not found in $PATH", Failure{"the first word of its command is not installed on this machine",
-		true}},
-	{"fork/exec", Failure{"the first word of its command cannot be run on this machine", true}},
 	{"Invalid node name", Failure{"Slurm has no such node: sinfo lists them", true}},
 	{"invalid partition", Failure{"Slurm has no such partition: sinfo lists them", true}},
 	{"Could not establish a configuration source", Failure{"Slurm is not configured on this machine: set SLURM_CONF, " +
 		"or put env SLURM_CONF=FILE before srun", true}},
 	{"image not known", Failure{"pull or build the image first", true}},
 	{"no such image", Failure{"pull or build the image first", true}},
-	{"(NotFound)", Failure{"Kubernetes has no such pod: kubectl get pods lists them", true}},
-	{"container not found", Failure{"the pod has no such container, or it has ended: see kubectl describe pod", true}},
+	{"(NotFound)", Failure{"Kubernetes has no such pod: kubectl get pods lists them", false}}, // one may follow it
+	{"container not found", Failure{"the pod has no such container, or it has ended: see kubectl describe pod", false}},
 	{"must be logged in to the server", Failure{"log in to the cluster", true}},
 	{"(Forbidden)", Failure{"your cluster account is not allowed to do this", true}},
 	{"Could not resolve hostname", Failure{"check the host's name and your network", false}},
@@ -56,12 +56,32 @@ var failures = []struct {
 
 const installThere = "install arbiter on the host, on the PATH of commands that run without a login shell"
 
-// Explain interprets the output of a host's command that failed.
-func Explain(text string) Failure {
+// noArbiter is what shells, env, srun, podman and docker say about a program that is missing on the host.
+var noArbiter = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\barbiter\b.*(not found|no such file)|not found: arbiter\b|unknown command: arbiter\b`)
+})
+
+// Explain interprets the error of a host's command that did not start, or failed with output on stderr.
+func Explain(err error) Failure {
+	var start *fs.PathError
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return Failure{"the first word of its command is not installed on this machine", true}
+	case errors.As(err, &start) && start.Op == "fork/exec":
+		short := []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE} // this machine lacks something
+		if slices.ContainsFunc(short, func(e error) bool { return errors.Is(err, e) }) {
+			return Failure{}
+		}
+		return Failure{"the first word of its command cannot be run on this machine", true}
+	}
+	text := err.Error()
 	for _, f := range failures {
 		if strings.Contains(text, f.words) {
 			return f.Failure
 		}
+	}
+	if noArbiter().MatchString(text) {
+		return Failure{installThere, true}
 	}
 	return Failure{}
 }

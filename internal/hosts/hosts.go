@@ -3,6 +3,7 @@ package hosts
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,7 +31,27 @@ type Host struct {
 	Slots   int      // Orchestrators at once, at least 1
 	End     []string // ends all that Command started there; exit code 0 means that it has ended. Empty: none
 	PassEnv []string // names of variables that agents there get from here
+
+	Connect time.Duration // how long the bridge's first answer may take; 0: [Host.ConnectLimit] chooses
 }
+
+// ConnectLimit is how long the bridge's first answer may take: after that, the connection hangs. A command that waits
+// in a queue, as srun does, may wait for a day.
+func (h Host) ConnectLimit() time.Duration {
+	queues := func(word string) bool { return path.Base(word) == "srun" }
+	switch {
+	case h.Connect > 0:
+		return h.Connect
+	case slices.ContainsFunc(h.Command, queues):
+		return queueLimit
+	}
+	return connectLimit
+}
+
+const (
+	connectLimit = 2 * time.Minute
+	queueLimit   = 24 * time.Hour
+)
 
 // Pool is a name for several hosts.
 type Pool struct {

@@ -1,8 +1,16 @@
 package hosts
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -17,6 +25,7 @@ hosts:
     command: [srun, -Q, -n1, -w, n1]
     dir: ~/arbiter work
     slots: 8
+    connect: 1m30s
   n2: {command: [srun, -w, n2], dir: /scratch/me, end: [scancel, --name, arbiter], pass_env: [ANTHROPIC_API_KEY]}
 `
 
@@ -30,7 +39,8 @@ func TestRead(t *testing.T) {
 	want := Config{
 		Hosts: []Host{
 			{Name: "box", Command: []string{"ssh", "-o", "BatchMode yes", "box"}, Slots: DefaultSlots},
-			{Name: "n1", Command: []string{"srun", "-Q", "-n1", "-w", "n1"}, Dir: "~/arbiter", Slots: 8},
+			{Name: "n1", Command: []string{"srun", "-Q", "-n1", "-w", "n1"}, Dir: "~/arbiter", Slots: 8,
+				Connect: 90 * time.Second},
 			{Name: "n2", Command: []string{"srun", "-w", "n2"}, Dir: "/scratch/me", Slots: DefaultSlots,
 				End: []string{"scancel", "--name", "arbiter"}, PassEnv: []string{"ANTHROPIC_API_KEY"}},
 		},
@@ -42,6 +52,20 @@ func TestRead(t *testing.T) {
 	for _, src := range []string{"", "model: x\n", "hosts:\npools:\n"} {
 		if c, err := Read("f.yaml", []byte(src)); err != nil || c.Hosts != nil || c.Pools != nil {
 			t.Errorf("%q: %v, %v", src, c, err)
+		}
+	}
+}
+
+// TestConnectLimit: a host that waits in a queue has more time, unless the configuration says how much.
+func TestConnectLimit(t *testing.T) {
+	for command, want := range map[string]time.Duration{"ssh box": 2 * time.Minute, "srun -n1": 24 * time.Hour,
+		"env SLURM_CONF=/s /usr/bin/srun -n1": 24 * time.Hour} {
+		h := Host{Command: strings.Fields(command)}
+		if got := h.ConnectLimit(); got != want {
+			t.Errorf("%s: %s", command, got)
+		}
+		if h.Connect = time.Second; h.ConnectLimit() != time.Second {
+			t.Errorf("%s: %s", command, h.ConnectLimit())
 		}
 	}
 }
@@ -63,8 +87,9 @@ func TestInvalidHostsFiles(t *testing.T) {
 		"hosts: {box: {command: [-x]}}":                          `"-x" is not a program`,
 		"hosts: {box: {command: [ssh, \"a\\nb\"]}}":              "control character",
 		"hosts: {box: {command: [ssh, 7]}}":                      "hosts.box.command[1]: want a text, found a number",
+		"hosts: {box: {command: [ssh], connect: soon}}":          "hosts.box.connect: want a duration",
 		"hosts: {box: {command: [ssh], slots: 0}}":               "hosts.box.slots: want a whole number from 1",
-		"hosts: {box: {command: [ssh], port: 1}}":                `unknown field "port"; a host takes command, dir, slots, end and pass_env`,
+		"hosts: {box: {command: [ssh], port: 1}}":                `unknown field "port"; a host takes command, dir, slots, end, connect and pass_env`,
 		"hosts: {box: {command: [ssh], dir: work}}":              "neither an absolute path nor one below ~/",
 		"hosts: {box: {command: [ssh], dir: ~/}}":                "name a directory of its own",
 		"hosts: {box: {command: [ssh], dir: /a/../b}}":           "without '..'",
@@ -163,18 +188,50 @@ func TestSSHConfig(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	for text, want := range map[string]Failure{
-		"exit status 255: me@box: Permission denied (publickey).":   {Permanent: true, Fix: "ssh-add"},
-		"exit status 127: bash: line 1: arbiter: command not found": {Permanent: true, Fix: "install arbiter on the host"},
-		"exit status 255: Host key verification failed.":            {Permanent: true, Fix: "compare the fingerprint"},
-		"ssh: connect to host box port 22: Connection refused":      {Fix: "check that its server runs"},
-		"slurmstepd: error: execve(): arbiter: No such file":        {Permanent: true, Fix: "install arbiter on the host"},
-		`Error from server (NotFound): pods "x" not found`:          {Permanent: true, Fix: "kubectl get pods"},
-		`exec: "sshh": executable file not found in $PATH`:          {Permanent: true, Fix: "not installed on this machine"},
-		"srun: fatal: Could not establish a configuration source":   {Permanent: true, Fix: "SLURM_CONF"},
-		"the bridge ended: exit status 255":                         {},
+		"exit status 255: me@box: Permission denied (publickey).": {Permanent: true, Fix: "ssh-add"},
+		"exit status 255: Host key verification failed.":          {Permanent: true, Fix: "compare the fingerprint"},
+		"ssh: connect to host box port 22: Connection refused":    {Fix: "check that its server runs"},
+		`Error from server (NotFound): pods "x" not found`:        {Fix: "kubectl get pods"},
+		"srun: fatal: Could not establish a configuration source": {Permanent: true, Fix: "SLURM_CONF"},
+		"the bridge ended: exit status 255":                       {},
+		"arbiter: 3 agents were found":                            {},
 	} {
-		if got := Explain(text); got.Permanent != want.Permanent || !strings.Contains(got.Fix, want.Fix) {
+		if got := Explain(errors.New(text)); got.Permanent != want.Permanent || !strings.Contains(got.Fix, want.Fix) ||
+			want.Fix == "" && got.Fix != "" {
 			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	for _, text := range []string{
+		"exit status 127: bash: line 1: arbiter: command not found", "sh: 1: arbiter: not found",
+		"zsh:1: command not found: arbiter", "arbiter: Command not found.", "fish: Unknown command: arbiter",
+		"env: 'arbiter': No such file or directory", "env: ‘arbiter’: No such file or directory",
+		"slurmstepd: error: execve(): arbiter: No such file or directory",
+		`OCI runtime exec failed: exec failed: exec: "arbiter": executable file not found in $PATH: unknown`,
+		"Error: crun: executable file `arbiter` not found in $PATH: No such file or directory",
+	} {
+		if got := Explain(errors.New(text)); !got.Permanent || !strings.Contains(got.Fix, "install arbiter on the host") {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
+
+// TestExplainStart: a program that this machine does not have is for a human; a lack of processes or memory passes.
+func TestExplainStart(t *testing.T) {
+	notExecutable := filepath.Join(t.TempDir(), "ssh")
+	if err := os.WriteFile(notExecutable, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		err  error
+		want Failure
+	}{
+		{exec.Command("sshh").Run(), Failure{Permanent: true, Fix: "not installed on this machine"}},
+		{exec.Command(notExecutable).Run(), Failure{Permanent: true, Fix: "cannot be run on this machine"}},
+		{&fs.PathError{Op: "fork/exec", Path: "/ssh", Err: syscall.EAGAIN}, Failure{}},
+	} {
+		got := Explain(fmt.Errorf("start bridge: %w", c.err))
+		if got.Permanent != c.want.Permanent || !strings.Contains(got.Fix, c.want.Fix) || c.want.Fix == "" && got.Fix != "" {
+			t.Errorf("%v: %+v", c.err, got)
 		}
 	}
 }

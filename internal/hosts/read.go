@@ -63,10 +63,12 @@ func readHost(v yamldoc.Field) Host {
 			h.Slots = f.Integer(1)
 		case "end":
 			h.End = command(f.Value)
+		case "connect":
+			h.Connect = f.Duration()
 		case "pass_env":
 			h.PassEnv = variables(f.Value)
 		default:
-			f.Errorf("unknown field %q; a host takes command, dir, slots, end and pass_env", f.Key)
+			f.Errorf("unknown field %q; a host takes command, dir, slots, end, connect and pass_env", f.Key)
 		}
 	}
 	if v.Kind() == yamldoc.Mapping && h.Command == nil {

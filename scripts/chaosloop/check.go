@@ -35,7 +35,8 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	if l.ended != nil {
 		r.checkEnd(l, code)
 	}
-	if l.ended != nil && l.ended.Status == contract.StatusComplete {
+	// An Arbiter that is told that all is there completes, although the document of a predecessor has a check that fails.
+	if l.ended != nil && (l.ended.Status == contract.StatusComplete || l.ended.Status == contract.StatusIncomplete) {
 		switch {
 		case r.jobDone():
 		case r.flipped: // the damage may lose a spawn that the Arbiter's session remembers

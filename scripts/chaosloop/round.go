@@ -57,6 +57,8 @@ type round struct {
 	kills       int
 	processRuns int
 	questions   int
+	sentBack    bool // a COMPLETE was sent back for open points
+	closeAgain  bool // closing is said again
 	problems    []string
 	sawAgents   bool
 	flipped     bool            // a bit of the journal was flipped on purpose
@@ -272,6 +274,7 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		l.connect()
 		if b.Resumed {
 			l.send("go on", contract.Continue{}) // it may have been paused when its process was killed
+			r.closeAgain = r.sentBack            // the Arbiter may not have got to ruling once more
 			r.close(l)
 		}
 	case contract.Question:
@@ -289,6 +292,7 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 			r.close(l)
 		}
 	case contract.Message:
+		r.sentBack = r.sentBack || strings.HasPrefix(b.Text, "COMPLETE did not take effect")
 		if b.To == contract.Arbiter && b.From != contract.Human {
 			r.close(l)
 		}
@@ -317,10 +321,11 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 // unread when the job ends.
 const closing = "all is woven"
 
-// close sends closing, unless it was sent by this process or accepted before.
+// close sends closing, unless it was sent by this process or accepted before. It is sent again if the COMPLETE that
+// followed it went back to the Arbiter before a process was killed.
 func (r *round) close(l *processRun) {
 	for _, s := range r.sent {
-		if s.text == closing && (s.accepted && !s.flipped || s.by == l) {
+		if s.text == closing && (s.accepted && !s.flipped && !r.closeAgain || s.by == l) {
 			return
 		}
 	}

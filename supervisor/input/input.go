@@ -161,6 +161,7 @@ type (
 		Host   string `json:",omitempty"`
 		Claude bridge.ClaudeInfo
 		Dir    string `json:",omitempty"` // on another host: where the run's agents work, an absolute path there
+		Cores  int    `json:",omitempty"` // of another host
 		Swept  int    // processes that the lost one had left behind
 	}
 	BridgeFailed struct {

@@ -97,6 +97,8 @@ type Options struct {
 	Pools   []Pool        `json:",omitempty"`
 	Lease   time.Duration `json:",omitempty"` // how long a host's bridge continues without contact
 
+	Cores int `json:",omitempty"` // of this machine: as many agents start at once; 0: no limit
+
 	HumanPresent bool // a human can answer (until the input ends)
 	Partial      bool // stream text as it arrives
 
@@ -189,6 +191,6 @@ func (o Options) RestartPolicy() RestartPolicy {
 	p := DefaultRestarts()
 	p.WaitForLimits = o.MaxWait > 0
 	p.MaxWait = max(o.MaxWait, 0)
-	p.Horizon = min(p.Horizon, p.MaxWait)
+	p.Horizon, p.HostHorizon = min(p.Horizon, p.MaxWait), p.MaxWait
 	return p
 }

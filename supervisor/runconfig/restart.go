@@ -17,7 +17,8 @@ package runconfig
 //     run in between.
 //   - Starts of different agents keep a distance: Stagger after limits, because many sessions that start at the
 //     moment of a reset are refused again; otherwise CrashStagger.
-//   - Waiting for the API (overload, a usage limit) does not count as a failure of the agent.
+//   - Waiting for the API (overload, a usage limit) does not count as a failure of the agent, and waiting for
+//     another host does not count as a failure of its bridge.
 //   - A delay is never negative. After a failure it is at most Cap plus the wait for the agent's place in the
 //     queue, for a limit at most MaxWait, even if the clock was set back and the history is in the future.
 //
@@ -98,7 +99,9 @@ func DecideRestart(p RestartPolicy, h RestartHistory, e RestartExit, now time.Ti
 	case InvalidResume:
 		return p.invalidResume(h, e, now)
 	case RestartOverload:
-		return p.overload(h, e, now)
+		return p.passing(h, e, now, p.OverloadBase, p.Horizon)
+	case HostUnreachable:
+		return p.passing(h, e, now, p.Base, p.HostHorizon)
 	case UsageLimit:
 		return p.usageLimit(h, e, now)
 	}
@@ -137,15 +140,17 @@ func (p RestartPolicy) invalidResume(h RestartHistory, e RestartExit, now time.T
 	})
 }
 
-// overload waits at least half of the back-off: the horizon must not be used up by quick calls to an API that
-// asks for fewer.
-func (p RestartPolicy) overload(h RestartHistory, e RestartExit, now time.Time) RestartDecision {
-	row := h.row(p, e, func(c RestartClass) bool { return c == RestartOverload })
+// passing waits for what passes by itself, for as long as horizon. It waits at least half of the back-off: the horizon
+// must not be used up by quick attempts at what needs fewer.
+func (p RestartPolicy) passing(
+	h RestartHistory, e RestartExit, now time.Time, base, horizon time.Duration,
+) RestartDecision {
+	row := h.row(p, e, func(c RestartClass) bool { return c == e.Class })
 	n := 1 + len(row)
-	if n > 1 && e.At.Sub(row[len(row)-1].At) >= p.Horizon {
-		return park(e, n, "still overloaded after "+terse(p.Horizon))
+	if n > 1 && e.At.Sub(row[len(row)-1].At) >= horizon {
+		return park(e, n, fmt.Sprintf("%s, still after %s", e.Class.traits().words, terse(horizon)))
 	}
-	delay := scale(p.backoff(p.OverloadBase, p.Cap, n), (1+e.jitter(n))/2)
+	delay := scale(p.backoff(base, p.Cap, n), (1+e.jitter(n))/2)
 	return p.start(h, e, now, now.Add(delay), RestartDecision{Action: RestartWait, Attempt: n, Reason: e.what()})
 }
 
@@ -429,6 +434,8 @@ const (
 	InvalidResume   RestartClass = "invalid_resume" // the session's history is refused or lost
 	HookRefused     RestartClass = "hook_refused"   // a hook of the user's settings refuses its messages
 	UserStop        RestartClass = "user_stop"      // requested: takes precedence over everything
+	// HostUnreachable: a bridge on another host was lost, or did not start
+	HostUnreachable RestartClass = "host_unreachable"
 )
 
 // traits are the properties of a class, besides what [DecideRestart] does about it.
@@ -449,6 +456,7 @@ var classes = map[RestartClass]traits{
 	InvalidResume:   {words: "session refused"},
 	HookRefused:     {words: "a hook of the settings refuses its messages"},
 	UserStop:        {words: "stopped on request"},
+	HostUnreachable: {words: "out of reach"},
 }
 
 func (c RestartClass) traits() traits {
@@ -484,6 +492,9 @@ type RestartPolicy struct {
 	// OverloadBase is the back-off after the first overload. An agent is parked if the API is still overloaded
 	// Horizon after that.
 	OverloadBase, Horizon time.Duration
+	// HostHorizon is how long another host is tried: it is parked if it is still out of reach that long after the
+	// first failure in a row.
+	HostHorizon time.Duration
 
 	// WaitForLimits reports whether usage limits are waited for at all.
 	WaitForLimits bool
@@ -503,8 +514,8 @@ func DefaultRestarts() RestartPolicy {
 		Intensity: 5, Window: time.Minute,
 		Healthy: 5 * time.Minute, Streak: 20,
 		Stagger: 5 * time.Second, CrashStagger: 500 * time.Millisecond,
-		OverloadBase: 10 * time.Second, Horizon: 10 * time.Minute,
-		WaitForLimits: true, MaxWait: 6 * time.Hour, LimitBase: 5 * time.Minute,
+		OverloadBase: 10 * time.Second, Horizon: 10 * time.Minute, HostHorizon: DefaultMaxWait,
+		WaitForLimits: true, MaxWait: DefaultMaxWait, LimitBase: 5 * time.Minute,
 		ResetJitter: 15 * time.Second, ResetGrace: 5 * time.Second,
 	}
 }

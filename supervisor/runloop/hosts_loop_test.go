@@ -67,7 +67,7 @@ func onTwoHosts(t *testing.T) (*liveRun, *fakePort) {
 func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, far := onTwoHosts(t)
-		if !slices.Equal(far.starts(), []string{"orch-1#2"}) || !slices.Equal(n.port.starts(), []string{"arbiter#1"}) {
+		if !slices.Equal(far.starts(), []string{"orch-1#1"}) || !slices.Equal(n.port.starts(), []string{"arbiter#1"}) {
 			t.Errorf("there: %v, here: %v", far.starts(), n.port.starts())
 		}
 		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != supervisor.AgentBusy {

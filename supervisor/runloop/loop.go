@@ -41,6 +41,7 @@ type Opened struct {
 	Port   Port
 	Claude bridge.ClaudeInfo
 	Dir    string // on another host: where agents work, an absolute path there
+	Cores  int    // of another host
 	Swept  int    // processes that the previous bridge had left behind
 }
 

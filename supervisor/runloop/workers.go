@@ -306,7 +306,7 @@ func (l *Loop) openBridge(ctx context.Context, host string) {
 	if files, ok := o.Port.(FileSystem); ok {
 		l.views.Store(host, files)
 	}
-	l.Put(input.BridgeBack{Host: host, Claude: o.Claude, Dir: o.Dir, Swept: o.Swept})
+	l.Put(input.BridgeBack{Host: host, Claude: o.Claude, Dir: o.Dir, Cores: o.Cores, Swept: o.Swept})
 }
 
 // lane runs the short requests to one agent in order: a message and the interrupt that follows it must not

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // Asks describes who wants what from the human. name is the name of the item's agent.
@@ -17,7 +18,12 @@ func Asks(i supervisor.InboxItem, name string) string {
 	case supervisor.InboxLimit:
 		return "The limit of costs is spent"
 	case supervisor.InboxRecovery:
-		if i.Optional {
+		switch {
+		case i.Agent == contract.Supervisor && i.Host != "" && i.Optional:
+			return "Host " + One(i.Host, MaxName) + " is lost"
+		case i.Agent == contract.Supervisor && i.Host != "":
+			return "Host " + One(i.Host, MaxName) + " needs you"
+		case i.Optional:
 			return name + " has failed"
 		}
 		return name + " is parked"

@@ -588,14 +588,14 @@ func state(s string) string {
 	return strings.ReplaceAll(s, "_", " ")
 }
 
-// hosts lists the hosts of a run: the state of each, the agents on it, and what to do about a parked one.
+// hosts lists the hosts of a run: the state of each, the agents on it, and what to do about one that is parked or lost.
 func hosts(s *supervisor.State) string {
 	if s == nil || len(s.Options.Hosts) == 0 {
 		return "All agents live on this machine. `arbiter --hosts` lets Orchestrators live on others."
 	}
 	var b strings.Builder
 	b.WriteString("| host | | Orchestrators | slots |\n|---|---|---|--:|\n")
-	parked := ""
+	again := ""
 	for _, h := range s.Options.Hosts {
 		known := bridgeOf(s, h.Name)
 		var agents []string
@@ -606,11 +606,14 @@ func hosts(s *supervisor.State) string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", SlashWord(h.Name), hostStatus(known), strings.Join(agents, ", "), h.Slots)
 		if known.Parked {
-			parked += fmt.Sprintf("\n%[1]s is not tried again before you say so: `/choose retry host %[1]s`", SlashWord(h.Name))
+			again += fmt.Sprintf("\n%[1]s is not tried again before you say so: `/choose retry host %[1]s`", SlashWord(h.Name))
+		} else if known.Status == supervisor.StatusLost {
+			again += fmt.Sprintf("\n%[1]s is tried again with growing pauses; at once with `/choose retry host %[1]s`",
+				SlashWord(h.Name))
 		}
 	}
-	if parked != "" {
-		b.WriteString(parked + "\n")
+	if again != "" {
+		b.WriteString(again + "\n")
 	}
 	return b.String()
 }

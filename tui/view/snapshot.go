@@ -80,6 +80,8 @@ func agentRow(
 		text, tone = "needs your trust", render.Alert
 	case a.Status == supervisor.AgentDown && !s.Lifecycle.IsUp(a.Host) && a.Host != supervisor.LifecycleHere:
 		text, tone = hostWaits(s.Lifecycle.Bridge(a.Host))
+	case a.Waits():
+		text, tone, since = "waits for other starts", render.Dim, a.Start.Queued
 	}
 	stall := a.Waiting()
 	if a.Takeover != nil || s.Halted || s.Lifecycle.AwaitsTrust(a.Host) || s.Ending != nil {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -311,7 +310,7 @@ func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input
 	port := Port{Client: client, Terminals: b.run.Terminals, Options: b.run.Options(),
 		Telemetry: b.run.Telemetry}
 	return runloop.Opened{
-		Port: hostPort{port, h, b}, Claude: init.Claude, Dir: h.info.Dir, Swept: h.info.Ended,
+		Port: hostPort{port, h, b}, Claude: init.Claude, Dir: h.info.Dir, Cores: h.info.Cores, Swept: h.info.Ended,
 	}, nil
 }
 
@@ -620,7 +619,8 @@ func (w hostWork) reach(
 		return nil, remote.Link{}, 0, err
 	}
 	url, err := h.host.GitURL(h.info.Cache)
-	return h, remote.Link{Repo: repo, URL: url, Env: os.Environ()}, n, err
+	o := Opening{Host: h.host, Run: w.b.run.Options().Run} // its mark: a later process of the run finds a link that hangs
+	return h, remote.Link{Repo: repo, URL: url, Env: o.env()}, n, err
 }
 
 // Prepare implements [runstore.FarFiles].

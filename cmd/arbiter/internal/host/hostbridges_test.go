@@ -40,7 +40,7 @@ func (l *remoteLoop) Handler(string) bridge.Handler { return nil }
 func lost(host string, until time.Time, parked bool) *supervisor.State {
 	s, c := &supervisor.State{}, &effect.Collector{}
 	s.Lifecycle.Start(bridge.ClaudeInfo{})
-	s.Lifecycle.Back(c, host, bridge.ClaudeInfo{}, "/srv")
+	s.Lifecycle.Back(c, host, bridge.ClaudeInfo{}, "/srv", 0)
 	s.Lifecycle.Lost(c, host, "the link broke", until)
 	if parked {
 		s.Lifecycle.Park(c, host, "gone")
@@ -113,7 +113,7 @@ func TestHostsAreFencedBeforeARunContinues(t *testing.T) {
 	left.Start(bridge.ClaudeInfo{})
 	c := &effect.Collector{}
 	for _, name := range []string{"pod", "node", "box", "old"} {
-		left.Back(c, name, bridge.ClaudeInfo{}, "/srv")
+		left.Back(c, name, bridge.ClaudeInfo{}, "/srv", 0)
 	}
 	left.Leave(c, "old") // no agent was there any more
 	log := slog.New(slog.DiscardHandler)

@@ -61,6 +61,7 @@ func (e linkEnv) checkHost(c *cli.Context) error {
 	defer stop()
 	ctx, cancel := context.WithTimeout(interrupted, c.Duration("wait"))
 	defer cancel()
+	host.Connect = c.Duration("wait")
 	r := LookAtHosts(ctx, Opening{Host: host, Run: uuid.NewString(), Version: command.Version(), Lease: checkLease,
 		Handler: NoHandler{}})
 	if interrupted.Err() != nil {
@@ -489,9 +490,9 @@ type LinkFailure struct {
 
 func (f *LinkFailure) Error() string { return f.Message }
 
-// Open starts the host's command with a bridge, and waits for its first answer. keep gets the client as soon as
-// there is one. The caller must close that client, also after a failure and when ctx ends. The error is a
-// [*Failure].
+// Open starts the host's command with a bridge, and waits for its first answer, for as long as
+// [hosts.Host.ConnectLimit] says. keep gets the client as soon as there is one. The caller must close that client, also
+// after a failure and when ctx ends. The error is a [*LinkFailure].
 func (o Opening) Open(
 	ctx context.Context, keep func(*bridge.Client),
 ) (*bridge.Client, bridge.InitializeResult, error) {
@@ -506,7 +507,7 @@ func (o Opening) Open(
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = o.env()
-	client, err := bridge.StartProcess(context.WithoutCancel(ctx), cmd, o.Handler, o.Log, proctree.Keep)
+	client, err := bridge.StartProcess(context.WithoutCancel(ctx), cmd, o.Handler, o.Log, proctree.Tie)
 	if err != nil {
 		return nil, none, o.failed(err)
 	}
@@ -514,6 +515,8 @@ func (o Opening) Open(
 		o.started(cmd.Process)
 	}
 	keep(client)
+	ctx, cancel := context.WithTimeout(ctx, o.Host.ConnectLimit())
+	defer cancel()
 	init, err := client.Initialize(ctx, bridge.InitializeParams{
 		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + o.Version, Run: o.Run, Bridge: o.Host.Name,
 		Claude: bridge.ClaudeSpec{Path: cmp.Or(o.Claude.Path, "claude")},
@@ -566,16 +569,19 @@ func passedEnv(names []string) map[string]string {
 // failed explains why a host is not available, and what to do.
 func (o Opening) failed(err error) *LinkFailure {
 	f := &LinkFailure{Category: bridge.CatCrash, Message: err.Error()}
-	known := hosts.Explain(err.Error())
+	var known hosts.Failure
 	var rpc *bridge.RPCError
+	if !errors.As(err, &rpc) { // what the bridge there says of its machine is not about this one
+		known = hosts.Explain(err)
+	}
 	var violation *bridge.ViolationError
 	switch {
-	case errors.As(err, &rpc) && rpc.Category != "":
+	case rpc != nil && rpc.Category != "":
 		f.Category, f.Message = rpc.Category, rpc.Message
 	case errors.As(err, &violation), known.Permanent:
 		f.Category = bridge.CatHost
 	case errors.Is(err, context.DeadlineExceeded):
-		f.Category, f.Message = bridge.CatTimeout, "no answer in time"
+		f.Category, f.Message = bridge.CatTimeout, "no answer within "+o.Host.ConnectLimit().String()
 	}
 	f.Message = fmt.Sprintf("host %s: %s", o.Host.Name, f.Message)
 	if known.Fix != "" {

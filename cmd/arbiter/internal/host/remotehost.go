@@ -84,9 +84,9 @@ func (m *RemoteMachine) Begin(ctx context.Context, of bridge.Owner, p bridge.Rem
 	if err := m.makeCache(ctx); err != nil {
 		return none, hostError("the repository for base commits cannot be made: %v", err)
 	}
-	info := bridge.RemoteInfo{OS: runtime.GOOS, Arch: runtime.GOARCH, Home: filepath.Clean(home), Dir: m.dir,
-		Cache: filepath.Join(m.cache, ".git"), Namespace: m.Namespace, SandboxHide: m.Hide, Ended: m.Ended,
-		FoldsCase: caseFolds}
+	info := bridge.RemoteInfo{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.GOMAXPROCS(0),
+		Home: filepath.Clean(home), Dir: m.dir, Cache: filepath.Join(m.cache, ".git"), Namespace: m.Namespace,
+		SandboxHide: m.Hide, Ended: m.Ended, FoldsCase: caseFolds}
 	info.Hostname, _ = os.Hostname() // for people
 	if info.Sandbox, err = sandbox.Find(); err != nil {
 		info.Sandbox, info.SandboxReason = "", err.Error()

@@ -194,7 +194,7 @@ func (s *service) Status() control.Status {
 	}
 	for _, a := range st.Agents {
 		status.Agents = append(status.Agents, control.AgentStatus{
-			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: string(a.Status), Since: a.Since.UTC(), Session: a.SessionID,
+			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.StatusText(), Since: a.Since.UTC(), Session: a.SessionID,
 			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host,
 			Attached: s.run.Opener.Terminals.Holder(a.ID),
 		})

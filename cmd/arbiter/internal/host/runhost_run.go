@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/google/uuid"
@@ -191,6 +192,7 @@ func (r *hostedRun) options() runconfig.Options {
 // recorded returns the run's options in the form for the journal, without secrets.
 func (r *hostedRun) recorded() runconfig.Options {
 	o := r.options()
+	o.Cores = runtime.GOMAXPROCS(0)
 	if o.Env != nil {
 		o.Env = settings.WithoutSecrets(o.Env)
 	}

@@ -521,8 +521,13 @@ func (f *Files) beginning(ctx context.Context, p runconfig.Place) (string, error
 	if f.Workspace.Isolated() {
 		return f.main(), nil
 	}
-	now, err := f.repo.Again(ctx, workspace.End) // with the others' uncommitted work
-	return now.Commit.ID, err
+	for range attempts {
+		now, err := f.repo.Again(ctx, workspace.End) // with the others' uncommitted work
+		if !errors.Is(err, workspace.ErrMoved) {     // by another start, or a snapshot after a turn
+			return now.Commit.ID, err
+		}
+	}
+	return "", errors.New("other processes change the same files all the time: end them")
 }
 
 // continueFrom records which part of a predecessor's work the shared files have. The rest is merged with the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -146,6 +147,31 @@ func (p filesProject) place(agent, kind, after string) gittest.Dir {
 		p.Errorf("%s commits as somebody else than the user: %v", agent, env)
 	}
 	return gittest.Dir{TB: p.TB, Path: p.files.Workspace.Dir(agent)}
+}
+
+// TestPlacesAtOnce: a directory is created although another start, or a snapshot, records the shared files meanwhile.
+func TestPlacesAtOnce(t *testing.T) {
+	d, work := gittest.New(t, map[string]string{"other": "1\n"}), filepath.Join(gittest.Temp(t), "work")
+	var meanwhile func()
+	f, err := BeginFiles(ctx, gittest.Options(d.Path, func(step string) {
+		if do := meanwhile; do != nil && step == "git commit-tree" {
+			meanwhile = nil
+			do()
+		}
+	}), work, runconfig.IsolationShared)
+	d.Must(err)
+	other, err := ResumeFiles(ctx, gittest.Options(d.Path, nil), work, runconfig.IsolationShared)
+	d.Must(err)
+	d.Write("other", "2\n")
+	meanwhile = func() {
+		d.Write("other", "3\n")
+		_, err := other.repo.Again(ctx, workspace.End)
+		d.Must(err)
+	}
+	filesProject{d, f}.place("orch-1", runconfig.IsolationWorktree, "")
+	if meanwhile != nil {
+		t.Error("nothing was recorded meanwhile")
+	}
 }
 
 func (p filesProject) merge(agent string) input.IsolationMerged {

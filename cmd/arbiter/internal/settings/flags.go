@@ -205,7 +205,8 @@ var Table = slices.Concat(
 		Setting{Name: "start-timeout", Kind: KindDuration, Value: bridge.DefaultStartTimeout,
 			usage: "time limit for an agent's process to become ready"},
 		Setting{Name: "max-wait", Kind: KindDuration, Value: runconfig.DefaultMaxWait,
-			usage: "how long to wait for a usage limit or an overload to end (0: do not wait)"},
+			usage: "how long to wait for a usage limit or an overload to end, and without a human for a host that is out " +
+				"of reach (0: do not wait)"},
 		Setting{Name: "watch-every", Kind: KindDuration, Value: runconfig.DefaultWatchEvery,
 			usage: "how often to check each agent's activity, memory and output files"},
 		Setting{Name: "quiet-after", Kind: KindDuration, Value: runconfig.DefaultQuietAfter,

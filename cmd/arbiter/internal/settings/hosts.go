@@ -107,6 +107,8 @@ func hostSchemas(props map[string]any) {
 					"description": "how many Orchestrators may run there at once"},
 				"end": describe(words, "a command that ends everything that was started there, at once; exit code 0 "+
 					"means that it has ended"),
+				"connect": describe(text, "how long connecting may take, such as 90s (default: 2m; a day if the command runs "+
+					"srun, which waits in a queue)"),
 				"pass_env": map[string]any{"type": "array", "items": text,
 					"description": "names of environment variables that agents there get from here"},
 			},
