@@ -118,8 +118,8 @@ var wrongInvocations = []struct {
 	{`--json --config twice.yaml --task x`, `twice.yaml:2: max-cost: given twice: line 1 has it, too`, usage},
 	{`--json --config list.yaml --task x`, `list.yaml:3: hosts: want a mapping of names to hosts, found a list`, usage},
 	{`--json --config host.yaml --task x`, `host.yaml:3: hosts.gpu.comand: unknown field "comand"; a host takes ` +
-		`command, dir, slots, end and pass_env; host.yaml:3: hosts.gpu: command is missing: name the words that start a program ` +
-		`there, such as [ssh, box]`, usage},
+		`command, dir, slots, end, connect and pass_env; host.yaml:3: hosts.gpu: command is missing: name the words ` +
+		`that start a program there, such as [ssh, box]`, usage},
 	{`--json --config choice.yaml --task x`, `choice.yaml:1: sandbox "perhaps": use off, auto or on`, usage},
 	{`--json --config limit.yaml --task x`, `limit.yaml:2: max-cost -3: must not be negative`, usage},
 	{`--json --config task.yaml --task x`,
