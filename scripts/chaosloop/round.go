@@ -293,6 +293,9 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		}
 	case contract.Message:
 		r.sentBack = r.sentBack || strings.HasPrefix(b.Text, "COMPLETE did not take effect")
+		if r.sentBack && (b.Kind == "retry" || strings.Contains(b.Text, "none is at work")) {
+			r.closeAgain = true // its process ended, or it forgot
+		}
 		if b.To == contract.Arbiter && b.From != contract.Human {
 			r.close(l)
 		}
@@ -325,11 +328,12 @@ const closing = "all is woven"
 // followed it went back to the Arbiter before a process was killed.
 func (r *round) close(l *processRun) {
 	for _, s := range r.sent {
-		if s.text == closing && (s.accepted && !s.flipped && !r.closeAgain || s.by == l) {
+		if s.text == closing && !r.closeAgain && (s.accepted && !s.flipped || s.by == l) {
 			return
 		}
 	}
 	if r.jobDone() {
+		r.closeAgain = false
 		l.sendMessage(closing)
 	}
 }
