@@ -97,7 +97,8 @@ func (p *part) insists(incoming string) bool {
 func (p *part) complete(c *call) reply {
 	verdict := p.completed
 	if verdict == nil {
-		verdict = json.RawMessage(`{"decision":"COMPLETE","message":"It is done.","reason":"It is decided.","summary":"done"}`)
+		verdict = json.RawMessage(`{"decision":"COMPLETE","message":"It is done.","reason":"It is decided.",` +
+			`"summary":"done"}`)
 	}
 	b := outBlock{kind: "tool_use", id: newID("toolu_"), name: structuredOutput, input: verdict}
 	r := reply{blocks: []outBlock{b}, usage: p.account(c)}

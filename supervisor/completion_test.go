@@ -215,7 +215,8 @@ func TestAModelIsAskedAgainOverAFailedCheck(t *testing.T) {
 	}
 	p.answers(p.asked(), "COMPLETE", "")
 	p.repeat(map[string]bool{"make it": true})
-	if r, exit := p.finished(); r.Status != contract.StatusIncomplete || exit != contract.ExitFailed || len(r.Failing) != 1 {
+	r, exit := p.finished()
+	if r.Status != contract.StatusIncomplete || exit != contract.ExitFailed || len(r.Failing) != 1 {
 		t.Errorf("%+v, exit %d", r, exit)
 	}
 	p.folds()

@@ -244,7 +244,7 @@ func (st *step) post(m Mail) {
 			" may not write to " + m.To})
 		return
 	}
-	if m.To != contract.Arbiter { // it need not be told to continue any more
+	if m.To != contract.Arbiter { // it goes on with this message
 		st.takeBack(func(x Mail) bool { return x.To == m.To && !x.Sent && !x.NotBefore.IsZero() })
 	}
 	m.ID, m.At = st.newID(), st.at

@@ -19,7 +19,7 @@ import (
 // document before it.
 func (st *step) snapshotAfterTurn(id string, t bridge.Turn, document int) {
 	a, _ := st.Agent(id)
-	if a.Role != RoleOrchestrator || a.Isolation != "" && a.Own.Branch == "" || t.Tools == 0 && len(t.Files) == 0 {
+	if a.Role != RoleOrchestrator || !hasSnapshots(&a) || t.Tools == 0 && len(t.Files) == 0 {
 		return
 	}
 	keep := ""

@@ -347,11 +347,12 @@ func (p *Proved) LastChange(c *input.ChangeState) input.LastChange {
 		if len(p.Files) == 0 {
 			return slices.Contains(f.Known, p.Author.ID)
 		}
-		return slices.ContainsFunc(p.Files, func(name string) bool {
-			return name == f.Path || strings.HasPrefix(f.Path, name+"/") // a directory
-		})
+		return slices.ContainsFunc(p.Files, func(name string) bool { return covers(name, f.Path) })
 	})
 }
+
+// covers reports whether a name in a document is a file, or a directory above it.
+func covers(name, file string) bool { return name == file || strings.HasPrefix(file, name+"/") }
 
 // LastChangeText says who changed the files of a check last; empty: not known.
 func (p *Proved) LastChangeText(s *input.ChangeState) string {

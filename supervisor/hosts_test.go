@@ -231,8 +231,8 @@ func (p *play) unreachable(host string, during time.Duration) (attempts int) {
 	return attempts
 }
 
-// TestAHostComesBackAfterHours: while a human is present, a host that is out of reach is lost for as long as it takes. It
-// is tried with growing pauses, also after more than the failures in a row that park a local process.
+// TestAHostComesBackAfterHours: while a human is present, a host that is out of reach is lost for as long as it takes.
+// It is tried with growing pauses, also after more than the failures in a row that park a local process.
 func TestAHostComesBackAfterHours(t *testing.T) {
 	p := spread(t, nil)
 	id := p.onHost("box")
@@ -301,7 +301,8 @@ func TestALostHostIsToldOf(t *testing.T) {
 		t.Errorf("opened %d times", n)
 	}
 	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied (publickey)"})
-	if items := InboxOf(&p.s); len(items) != 1 || items[0].Optional || !strings.Contains(items[0].Text, "Permission denied") {
+	if items := InboxOf(&p.s); len(items) != 1 || items[0].Optional ||
+		!strings.Contains(items[0].Text, "Permission denied") {
 		t.Errorf("%+v", items)
 	}
 }
@@ -394,8 +395,8 @@ func TestNoHumanAndNoHost(t *testing.T) {
 	}
 }
 
-// TestAHostWhereNoAgentCanWork: what makes Claude unusable on another host, at a start or later, parks that host. It ends
-// neither the run nor work elsewhere, and the agents go on when the human has mended it.
+// TestAHostWhereNoAgentCanWork: what makes Claude unusable on another host, at a start or later, parks that host.
+// It ends neither the run nor work elsewhere, and the agents go on when the human has mended it.
 func TestAHostWhereNoAgentCanWork(t *testing.T) {
 	for name, fail := range map[string]func(p *play, id string){
 		"at a start": func(p *play, id string) {

@@ -25,7 +25,9 @@ func checkRenewing(t *testing.T, s *State) {
 		if s.turnsLeft() <= s.busyCount() {
 			break // little is left of a cost limit
 		}
-		if to, _ := s.Agent(m.To); !m.Sent && m.NotBefore.IsZero() && !s.withholds(&m) && to.Status == AgentReady && !(m.To == a.ID && s.Renewal.Withholds(m.Kind)) {
+		to, _ := s.Agent(m.To)
+		held := m.Sent || !m.NotBefore.IsZero() || s.withholds(&m) || m.To == a.ID && s.Renewal.Withholds(m.Kind)
+		if !held && to.Status == AgentReady {
 			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
 		}
 	}

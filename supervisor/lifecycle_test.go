@@ -396,7 +396,8 @@ func TestAParkedHostWaitsForAHuman(t *testing.T) {
 			t.Error("it is parked once")
 		}
 	})
-	if diff := cmp.Diff([]effect.Effect{effect.SetTimer{Key: "restart/bridge/box"}, effect.OpenBridge{Host: "box"}}, got2); diff != "" {
+	want := []effect.Effect{effect.SetTimer{Key: "restart/bridge/box"}, effect.OpenBridge{Host: "box"}}
+	if diff := cmp.Diff(want, got2); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -24,7 +24,7 @@ const (
 	pointText = 200
 )
 
-// openPoint is one thing that speaks against the end of a task. The Arbiter is told of each kind once.
+// openPoint is one thing that speaks against the end of a task. The Arbiter reads of each kind once.
 type openPoint struct{ kind, text string }
 
 // openPoints lists what speaks against the end of the task. repeated: the checks of all documents have run once more;
@@ -90,9 +90,6 @@ func (s *State) worked() bool {
 	return s.Task.History.Len() > 0 ||
 		slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.Role == RoleOrchestrator && a.Work != nil })
 }
-
-// covers reports whether a name in a document is a file, or a directory above it.
-func covers(name, file string) bool { return name == file || strings.HasPrefix(file, name+"/") }
 
 // namedText names the first of some things.
 func namedText(things []string) string {

@@ -34,10 +34,12 @@ func TestOpenPoints(t *testing.T) {
 		change func(*State)
 		want   string
 	}{
-		"settled":      {func(*State) {}, ""},
-		"nobody":       {func(s *State) { s.Task.History = decider.DecisionHistory{} }, "no Orchestrator has worked on the task"},
-		"at work":      {func(s *State) { s.Task.History, s.Agents = decider.DecisionHistory{}, atWork() }, ""},
-		"nothing":      {func(s *State) { s.Changes.Files, s.Handoff.FilesListed = nil, nil }, "no file has changed since the run began"},
+		"settled": {func(*State) {}, ""},
+		"nobody": {func(s *State) { s.Task.History = decider.DecisionHistory{} },
+			"no Orchestrator has worked on the task"},
+		"at work": {func(s *State) { s.Task.History, s.Agents = decider.DecisionHistory{}, atWork() }, ""},
+		"nothing": {func(s *State) { s.Changes.Files, s.Handoff.FilesListed = nil, nil },
+			"no file has changed since the run began"},
 		"only its own": {func(s *State) { s.Changes.Files[0].Changed = 0 }, "no file has changed since the run began"},
 		"no Git": {func(s *State) {
 			s.Options.Workspace = runconfig.Workspace{}

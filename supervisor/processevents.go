@@ -178,11 +178,9 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 	if left.Ruled == nil || left.End != TurnFinished {
 		a.InterruptedTurn = turn // a call that is repeated spawns nobody twice
 	}
-	if known != "" && left.End == 0 && left.Ruled == nil {
-		defer func() { // with the message, which is sent again
-			st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer,
-				Text: "Your process ended, and the message before this one is sent once more." + known})
-		}()
+	if known != "" && left.Over == nil && left.Open != nil { // it reads this with the message that is sent again
+		st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer,
+			Text: "Your process ended, and the message before this one is sent once more. " + known})
 	}
 	back := returned != ""
 	a.ReturnNotice = returned // it still has to be sent
@@ -202,12 +200,12 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 		}
 		st.notify(a.ID, KindRetry, "Your process ended in the middle of your last turn, and was started "+
 			"again. What you were doing last may or may not have happened: look before you do it again. "+
-			refusedByNobody+known+" Then go on with the last message and end the turn with your verdict.")
+			refusedByNobody+known+"Then go on with the last message and end the turn with your verdict.")
 	case left.End == TurnUnanswered && back:
 		st.notify(a.ID, KindRetry, TakeoverTurnCutOff)
 	case left.End == TurnUnanswered:
-		st.notify(a.ID, KindRetry, "Your process ended before you could answer the last message. It "+
-			"stands in your history: take it up now."+known)
+		st.notify(a.ID, KindRetry, "Your process ended before you could answer the last message. "+known+
+			"That message stands in your history: take it up now.")
 	case a.Troubles > 0 && !st.pendingFor(a.ID):
 		st.notify(a.ID, KindRetry, brokenWay)
 	case back && a.Works() && !st.pendingFor(a.ID):
@@ -216,7 +214,8 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 	}
 }
 
-// doneIn says what the supervisor knows to have happened in a turn that was cut off; empty: nothing.
+// doneIn says what the supervisor knows to have happened in a turn that was cut off, with a space after it; empty:
+// nothing.
 func (st *step) doneIn(a *Agent, turn []string) string {
 	var done []string
 	for _, o := range st.Agents {
@@ -232,7 +231,8 @@ func (st *step) doneIn(a *Agent, turn []string) string {
 	if done == nil {
 		return ""
 	}
-	return " The supervisor knows of that turn: " + strings.Join(done, "; ") + ". Do not do that again unseen."
+	return "The supervisor knows what happened in that turn: " + strings.Join(done, "; ") + ". Do not do that again " +
+		"before you have looked at it. "
 }
 
 // refusedByNobody corrects what the CLI tells a model when the pipe to us breaks before its process ends: that

@@ -373,7 +373,8 @@ func TestACompletedRun(t *testing.T) {
 		if len(effects[effect.Spawn](p)) != 0 {
 			t.Error("agents were started for nothing")
 		}
-		if r, exit := p.finished(); r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "built.") || exit != contract.ExitComplete {
+		r, exit := p.finished()
+		if r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "built.") || exit != contract.ExitComplete {
 			t.Errorf("%+v, exit %d", r, exit)
 		}
 		p.folds()

@@ -1,8 +1,8 @@
 package supervisor
 
 // This file watches for work that repeats itself and costs money: reports and questions without a changed file, one
-// tool call that fails again and again, retries. A pause grows first; then the agent is told, then the Arbiter, then
-// the human. docs/troubleshooting.md has the numbers.
+// tool call that fails again and again, retries. A pause grows first; then the supervisor tells the agent, then the
+// Arbiter, then the human. docs/troubleshooting.md has the numbers.
 
 import (
 	"fmt"
@@ -22,13 +22,13 @@ const (
 	pauseAfter   = 2
 	firstPause   = 5 * time.Second
 	longestPause = 5 * time.Minute
-	// stalledForArbiter is the message in a row without a changed file from which on the Arbiter is told.
+	// stalledForArbiter is the message in a row without a changed file from which on the Arbiter decides.
 	stalledForArbiter = 6
-	// stalledForHuman is the one at which a human is asked, again after as many more.
+	// stalledForHuman is the one at which the run asks a human, again after as many more.
 	stalledForHuman = 12
 
-	// failsForAgent is how often in a row the same call of a tool fails before its agent is told; further failures
-	// are told to the Arbiter, and stop the turn.
+	// failsForAgent is how often in a row the same call of a tool fails before its agent gets a message; the Arbiter
+	// gets one after failsForArbiter, and failsStopped stop the turn.
 	failsForAgent   = 5
 	failsForArbiter = 10
 	failsStopped    = 20
@@ -54,13 +54,13 @@ func (st *step) allMoved() {
 	}
 }
 
-// stalls counts a message of an Orchestrator that hands nothing over. It returns what the Arbiter is told about it;
+// stalls counts a message of an Orchestrator that hands nothing over. It returns what the Arbiter reads about it;
 // empty: nothing yet.
 func (st *step) stalls(a *Agent) string {
 	if a.Stalled++; a.Stalled < stalledForArbiter {
 		return ""
 	}
-	text := fmt.Sprintf("This is message %d in a row in which %s (%s) has changed no file.", a.Stalled, a.Name, a.ID)
+	text := fmt.Sprintf("This is message %d in a row of %s (%s) without a changed file.", a.Stalled, a.Name, a.ID)
 	if a.Stalled%stalledForHuman == 0 && st.HumanPresent && st.Ending == nil {
 		st.Conversation.Held = true
 		st.ask(text + " Its last one is with the Arbiter. Write a message, and they continue.")

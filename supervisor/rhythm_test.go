@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// pauses answers reports of an Orchestrator until the Arbiter is told, and returns how long it waited before each
+// pauses answers reports of an Orchestrator until it waits for the Arbiter, and returns how long it waited before each
 // "Continue.".
 func (p *play) pauses(id string) (list []time.Duration) {
 	p.t.Helper()
@@ -50,7 +50,8 @@ func TestReportsWithoutAChangePause(t *testing.T) {
 			break
 		}
 	}
-	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "still at it", "message 6 in a row", "changed no file")
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "still at it", "message 6 in a row",
+		"without a changed file")
 	for p.s.Question.Open == nil {
 		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", id))
 		p.verdict(id, report("question", "may I go on?", true))
@@ -67,29 +68,37 @@ func TestReportsWithoutAChangePause(t *testing.T) {
 
 // TestAChangeEndsThePause: a file that a tool or a command changed, or a document, is progress.
 func TestAChangeEndsThePause(t *testing.T) {
-	for name, change := range map[string]func(*play, string){
-		"a tool": func(p *play, id string) {
+	withGit := runconfig.Workspace{Root: "/w", Base: "b"}
+	for name, c := range map[string]struct {
+		workspace runconfig.Workspace
+		change    func(*play, string)
+	}{
+		"a tool without Git": {runconfig.Workspace{}, func(p *play, id string) { // what it changed is not known
+			raw, _ := json.Marshal(report("progress", "looked", false))
+			p.turn(id, bridge.Turn{Verdict: raw, Tools: 1})
+		}},
+		"a tool": {withGit, func(p *play, id string) {
 			raw, _ := json.Marshal(report("progress", "written", false))
 			p.turn(id, bridge.Turn{Verdict: raw, Files: []string{"/w/a.go"}, Tools: 1})
-		},
-		"a command": func(p *play, id string) {
+		}},
+		"a command": {withGit, func(p *play, id string) {
 			raw, _ := json.Marshal(report("progress", "written", false))
 			p.turn(id, bridge.Turn{Verdict: raw, Tools: 1})
 			p.recorded("a.go")
-		},
-		"a document": func(p *play, id string) {
+		}},
+		"a document": {withGit, func(p *play, id string) {
 			p.verdict(id, report("done", "all of it", true))
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "More.", "to", id))
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, func(o *runconfig.Options) { o.Workspace = runconfig.Workspace{Root: "/w", Base: "b"} })
+			p := begin(t, func(o *runconfig.Options) { o.Workspace = c.workspace })
 			id := p.spawn("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			for range 4 {
 				p.verdict(id, report("progress", "still at it", false))
 			}
-			if change(p, id); p.agent(id).Stalled > 1 {
+			if c.change(p, id); p.agent(id).Stalled > 1 {
 				t.Errorf("%d messages in a row changed nothing", p.agent(id).Stalled)
 			}
 			p.folds()
@@ -97,33 +106,34 @@ func TestAChangeEndsThePause(t *testing.T) {
 	}
 }
 
-// TestAMessageEndsThePause: who is given something else to do is not told to continue.
-func TestAMessageEndsThePause(t *testing.T) {
-	p := begin(t, nil)
+// pausing is a run whose Orchestrator waits before it continues.
+func pausing(t *testing.T) (p *play, id string) {
+	t.Helper()
+	p = begin(t, nil)
 	p.careful = true
-	id := p.spawn("work")
+	id = p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for range 3 {
 		p.verdict(id, report("progress", "still at it", false))
 	}
+	return p, id
+}
+
+// TestAMessageEndsThePause: an Orchestrator that gets another message need not continue.
+func TestAMessageEndsThePause(t *testing.T) {
+	p, id := pausing(t)
 	p.say("stop that", "note", id)
 	p.contains("what it reads", p.lastSent(id), "stop that")
 	p.verdict(id, report("done", "stopped", true))
 	if p.s.pendingFor(id) {
-		t.Errorf("it is told to continue: %+v", p.s.Conversation.Mail)
+		t.Errorf("another message waits for it: %+v", p.s.Conversation.Mail)
 	}
 	p.folds()
 }
 
 // TestPauseEndsWithAResume: a pause does not outlive the process that counts it.
 func TestPauseEndsWithAResume(t *testing.T) {
-	p := begin(t, nil)
-	p.careful = true
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	for range 3 {
-		p.verdict(id, report("progress", "still at it", false))
-	}
+	p, id := pausing(t)
 	p.stopped()
 	p.resume("")
 	p.back(bridge.DeliverySeen)
@@ -155,8 +165,8 @@ func TestRetriesAreCounted(t *testing.T) {
 	}
 }
 
-// TestTheSameCallFails: who makes the same failing call again and again is told, then the Arbiter, then its turn is
-// stopped. Another call in between begins anew.
+// TestTheSameCallFails: an agent that repeats a failing call gets a message, then the Arbiter gets one, then the turn
+// stops. Another call in between starts the count again.
 func TestTheSameCallFails(t *testing.T) {
 	call := func(p *play, id, command string, failed bool) []effect.Effect {
 		input, _ := json.Marshal(map[string]string{"command": command})

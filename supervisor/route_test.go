@@ -64,7 +64,8 @@ func TestWholeDialogue(t *testing.T) {
 	}
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "served on 8080"))
 	r, exit := p.finished()
-	if r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "served on 8080.") || exit != contract.ExitComplete || r.Iterations != 2 {
+	if r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "served on 8080.") ||
+		exit != contract.ExitComplete || r.Iterations != 2 {
 		t.Errorf("result %+v, exit %d", r, exit)
 	}
 	var moves []string

@@ -62,6 +62,14 @@ func (s *State) whoAnswers() input.PermissionHuman {
 	return input.PermissionHuman{Present: s.HumanPresent, Wait: s.Options.PermissionWait}
 }
 
+// hasSnapshots reports whether the files of an agent are recorded: they are shared, or on a branch of its own.
+func hasSnapshots(a *Agent) bool { return a.Isolation == "" || a.Own.Branch != "" }
+
+// seesChanges reports whether the supervisor learns which files an agent's commands change.
+func (s *State) seesChanges(a *Agent) bool {
+	return s.Options.Workspace.Enabled() && !s.Changes.Failed && hasSnapshots(a)
+}
+
 // anyBusy reports whether a turn runs.
 func (s *State) anyBusy() bool { return s.busyCount() > 0 }
 

@@ -16,7 +16,7 @@ import (
 func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 	st.chargeTurn(a, t)
 	Worked(a, t)
-	if len(t.Files) > 0 || t.Outcome == bridge.TurnInterrupted {
+	if len(t.Files) > 0 || t.Outcome == bridge.TurnInterrupted || t.Tools > 0 && !st.seesChanges(a) {
 		st.moved(a.ID)
 	}
 	switch {

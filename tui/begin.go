@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // begun is the start of a run in progress, and the outcome of the last one.
@@ -131,10 +132,8 @@ func (s *session) first(e contract.Error) bool {
 // ended handles the result of a run: its text stays visible, and a further message continues the run.
 func (s *session) ended(r contract.Result) {
 	switch r.Status {
-	case contract.StatusComplete:
-		s.d.flash("It is done.")
-	case contract.StatusIncomplete:
-		s.d.flash("It is done, but a check fails.")
+	case contract.StatusComplete, contract.StatusIncomplete:
+		s.d.flash(eventtext.Ending(r.Status))
 	case contract.StatusFailed:
 		s.d.flash("It failed: " + r.Summary)
 	case contract.StatusCancelled:

@@ -125,7 +125,7 @@ func TestJudgeWhileTheModeChanges(t *testing.T) {
 	}
 }
 
-// TestAModeThatIsNotSetBack: the CLI refuses to leave a mode that nobody asked for. That is told, and once.
+// TestAModeThatIsNotSetBack: the CLI refuses to leave a mode that nobody asked for. A notice says so, once.
 func TestAModeThatIsNotSetBack(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, fakeSpec(t, fakeRefuses), nil)

@@ -24,7 +24,7 @@ func onOneHost(t *testing.T, command, fields string, args ...string) *script {
 	return s
 }
 
-// TestAConnectionThatHangs: a host that takes the connection and says nothing is told of after the limit, and its
+// TestAConnectionThatHangs: a host that takes the connection and says nothing is reported after the limit, and its
 // command is ended. A human who has mended it has it tried at once, and the run goes on there.
 func TestAConnectionThatHangs(t *testing.T) {
 	ssh := hosttest.NewSSH(t)

@@ -35,7 +35,7 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	if l.ended != nil {
 		r.checkEnd(l, code)
 	}
-	// An Arbiter that is told that all is there completes, although the document of a predecessor has a check that fails.
+	// The Arbiter completes when the human says that all is there, even if a check of the last document fails.
 	if l.ended != nil && (l.ended.Status == contract.StatusComplete || l.ended.Status == contract.StatusIncomplete) {
 		switch {
 		case r.jobDone():

@@ -163,7 +163,7 @@ func TestEventsAreMadeAgain(t *testing.T) {
 }
 
 // TestOwnFaultsAreNotForeign: what a failed write or fsync of this process leaves in the event log is not blamed on
-// another process: the error of the disk is told.
+// another process: the error of the disk is returned.
 func TestOwnFaultsAreNotForeign(t *testing.T) {
 	for name, c := range map[string]struct {
 		calls []string

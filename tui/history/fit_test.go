@@ -119,8 +119,8 @@ func TestFieldsAreKnown(t *testing.T) {
 	oneLine := map[string]bool{}
 	for _, name := range strings.Fields(`Session CWD ClaudeVersion Claude Scenario Permissions Version Log From To Trigger Name Mode
 		SessionID SuccessorOf MessageID Kind Tool ToolUse Subagent Description Type Status LastTool Outcome MessageIDs Source Level
-		Result SHA256 Files Proofs Decision Agent Request Behavior By Rule Ref Category RecoveryOptions Point Warnings InterruptedWork
-		Open Failing Action Sandbox Scope State Suggestions Meanings Old Tree Dir Path Head Agents Branch Base Isolation Question
+		Result SHA256 Files Proofs Decision Agent Request Behavior By Rule Ref Category RecoveryOptions Point Warnings
+		InterruptedWork Open Failing Action Sandbox Scope State Suggestions Meanings Old Tree Dir Path Head Agents Branch Base Isolation Question
 		Doing Window ResetsAt Model Options Host MediaType`) {
 		oneLine[name] = true
 	}

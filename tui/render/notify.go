@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // NotifyProtocol is the notification protocol of a terminal.
@@ -147,7 +148,7 @@ func (s *NotifyState) Look(o NotifyOptions, m NotifyMoment) (NotifyCall, bool) {
 		}
 		return NotifyCall{"A word is awaited", body}, true
 	case over && o.Finished:
-		return NotifyCall{ending(m.Ended), "The run has ended: " + m.Ended + "."}, true
+		return NotifyCall{eventtext.Ending(m.Ended), "The run has ended: " + m.Ended + "."}, true
 	}
 	return NotifyCall{}, false
 }
@@ -164,20 +165,6 @@ func (s *NotifyState) began(list []NotifyWait) []NotifyWait {
 	}
 	s.awaited = now
 	return fresh
-}
-
-func ending(status string) string {
-	switch status {
-	case "complete":
-		return "It is done."
-	case "incomplete":
-		return "It is done, but a check fails."
-	case "cancelled":
-		return "It was ended."
-	case "limit":
-		return "A limit is reached."
-	}
-	return "It has failed."
 }
 
 // bytes returns what to write to the terminal for an alert.

@@ -112,10 +112,11 @@ func TestOncePerTransition(t *testing.T) {
 		"the end of the next run": {all,
 			[]step{{NotifyMoment{Ended: "complete"}, done}, {calm, ""}, {NotifyMoment{Ended: "failed"}, "It has failed."}}},
 		"the end takes the question": {all,
-			[]step{{human, word}, {NotifyMoment{Awaited: []NotifyWait{why}, Ended: "cancelled"}, "It was ended."}}},
+			[]step{{human, word},
+				{NotifyMoment{Awaited: []NotifyWait{why}, Ended: "cancelled"}, "It is ended before its time."}}},
 		"an end that needs a word": {NotifyOptions{Bell: true},
 			[]step{{calm, ""}, {NotifyMoment{Ended: "needs_input"}, word}, {NotifyMoment{Ended: "needs_input"}, ""}}},
-		"a limit":               {all, []step{{NotifyMoment{Ended: "limit"}, "A limit is reached."}}},
+		"a limit":               {all, []step{{NotifyMoment{Ended: "limit"}, "The limit is reached."}}},
 		"ends are switched off": {NotifyOptions{Bell: true}, []step{{human, word}, {NotifyMoment{Ended: "complete"}, ""}}},
 		"all is switched off":   {NotifyOptions{Finished: true}, []step{{human, ""}, {NotifyMoment{Ended: "complete"}, ""}}},
 	} {
