@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -78,7 +79,7 @@ func (st *step) reportLostAgent(id, why string) {
 	a := *st.Edit(id)
 	st.Edit(id).Dismissed = true
 	st.Task.DropTasks(id)
-	why = words.Cite(why)
+	why = strings.TrimSuffix(words.Cite(why), ".")
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.dropMail(id) {
 		if m.Kind != KindContinue && m.Kind != KindCorrection {

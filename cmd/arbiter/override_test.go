@@ -599,7 +599,7 @@ actors:
         use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
       - {expect: "Released: ", verdict: &end {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
       - {expect: It is spun, delay: PONDER-evaluating, verdict: *end}
-      - {expect: "from:? (?P<who>orch-\\d+)|Orchestrator I \\(orch-1\\) failed", delay: PONDER-error_handling, verdict: {decision: RETRY, to: orch-1, message: Again., reason: r}}
+      - {expect: "from:? (?P<who>orch-\\d+)|Orchestrator I \\(orch-1\\) (failed|is gone)", delay: PONDER-error_handling, verdict: {decision: RETRY, to: orch-1, message: Again., reason: r}}
       - {expect: human reset, verdict: {decision: ADDRESS_HUMAN, message: What is wanted?, reason: r}}
       - {expect: "kind: task|nothing is under way", delay: PONDER-selecting, verdict: {decision: SELECT_MODE, mode: developer, message: Spin it., reason: r}}
       - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
