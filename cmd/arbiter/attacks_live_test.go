@@ -26,8 +26,8 @@ import (
 // TestAttacks plays the attacks on the permission rules with the real CLI: alone, where nobody answers its questions,
 // and under Arbiter, where a human denies every request, each with the same rules. What is done under Arbiter the CLI
 // alone does, too; where a deny or ask rule is about an attack, it is not done at all, and it is denied or asked about.
-// By default it plays one group of each row of someRows in one mode, every third group by a subagent, and of a group of
-// checks only as many as one run executes. With ARBITER_LONG=1 it plays each group of each row in all its modes.
+// By default it plays a few attacks of one group of each row of someRows in one mode, every third group by a subagent.
+// With ARBITER_LONG=1 it plays each group of each row in all its modes.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	claude := realClaude(t)
@@ -46,6 +46,10 @@ func TestAttacks(t *testing.T) {
 			modes = modes[i%len(modes) : i%len(modes)+1]
 		}
 		g.Attacks = slices.DeleteFunc(g.Attacks, func(a corpus.Attack) bool { return !a.Possible() })
+		if every := (len(g.Attacks) + fewAttacks - 1) / fewAttacks; !all && every > 1 {
+			n := 0
+			g.Attacks = slices.DeleteFunc(g.Attacks, func(corpus.Attack) bool { n++; return n%every != 0 })
+		}
 		for _, mode := range modes {
 			for n, g := range shares(g) {
 				if n > 0 && !all {
@@ -75,7 +79,7 @@ func TestGeneratedAttacks(t *testing.T) {
 	if claude == "" {
 		t.Skip("no claude: run scripts/setup")
 	}
-	groups, size, seed := 2, 20, uint64(7)
+	groups, size, seed := 2, 8, uint64(7)
 	if testkit.AtNight() {
 		groups, size, seed = 200, 100, rand.Uint64()
 	}
@@ -109,6 +113,9 @@ func TestGeneratedAttacks(t *testing.T) {
 // directory, tools other than Bash, and a subagent. The attacks of the other rows differ only in the input of
 // the policy.
 var someRows = []int{1, 3, 5, 7, 8, 10, 11, 12, 13}
+
+// fewAttacks is how many of a group are played for each change, spread over the group.
+const fewAttacks = 6
 
 // staysPut reports whether a subagent can try a group: a subagent's cd does not last beyond one command, and a
 // subagent does not hand off.
