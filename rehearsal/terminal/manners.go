@@ -25,7 +25,7 @@ var FullScreen = OutputRules{
 		"m", "H", "A", "B", "C", "D", "G", "d", "J", "K", "X", "P", "L", "M", "r", // draw
 		" q",       // shape of the cursor
 		"?h", "?l", // modes
-		">m", ">u", "<u", // keyboard
+		">m", ">u", "=u", "<u", // keyboard
 		"t", ">t", // save and restore the title
 	},
 	Modes: []int{

@@ -19,6 +19,10 @@ type noFlush struct {
 	tcell.Tty
 	line func() (*os.File, error) // the terminal; the caller closes it
 	was  *unix.Termios            // its original settings, while they are changed
+
+	// answers reports whether the terminal may still answer what it was asked. The answer would be typed into the shell;
+	// what has arrived by the end is then discarded. nil: it was asked nothing.
+	answers func() bool
 }
 
 func keep(tty tcell.Tty) *noFlush {
@@ -42,6 +46,9 @@ func (k *noFlush) Stop() error {
 		return err
 	}
 	time.Sleep(readBy)
+	if k.answers != nil && k.answers() {
+		k.on(discardInput)
+	}
 	k.set(func(now *unix.Termios) { now.Lflag &^= unix.NOFLSH })
 	k.was = nil
 	return err
@@ -50,15 +57,21 @@ func (k *noFlush) Stop() error {
 // set changes the settings. If they cannot be read, nothing is changed: the terminal is then left without
 // this protection, as by other programs.
 func (k *noFlush) set(change func(*unix.Termios)) {
+	k.on(func(fd int) {
+		now, err := unix.IoctlGetTermios(fd, getTermios)
+		if err != nil {
+			return
+		}
+		change(now)
+		_ = unix.IoctlSetTermios(fd, setTermios, now)
+	})
+}
+
+func (k *noFlush) on(do func(fd int)) {
 	f, err := k.line()
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	now, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)
-	if err != nil {
-		return
-	}
-	change(now)
-	_ = unix.IoctlSetTermios(int(f.Fd()), setTermios, now)
+	do(int(f.Fd()))
 }

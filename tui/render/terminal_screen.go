@@ -24,13 +24,12 @@ type Screen struct {
 	// OnSend, if set, is called with each sequence that is passed to Send.
 	OnSend func(sequence string)
 
-	base       tcell.Screen // tcell's own, below the wrappers
-	failed     error
-	pastes     *guard // nil for a screen that is not the terminal's own, as are
-	background *backgroundReader
-	tty        *checkedTTY
-	title      string
-	closed     bool
+	base   tcell.Screen // tcell's own, below the wrappers
+	failed error
+	input  *inputTTY // nil for a screen that is not the terminal's own, as is
+	tty    *checkedTTY
+	title  string
+	closed bool
 
 	mu   sync.Mutex // guards the following fields
 	lost error      // why nothing is drawn any more
@@ -57,36 +56,54 @@ func OpenTerminal() (*Screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := OnTerminal(keep(tty), &own)
+	kept := keep(tty)
+	t, err := OnTerminal(kept, &own)
 	if err != nil {
 		_ = tty.Close()
+		return nil, err
 	}
-	return t, err
+	kept.answers = t.input.keys.listens
+	return t, nil
 }
 
 // OnTerminal returns the screen of a terminal of that kind.
 func OnTerminal(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
-	e := &backgroundReader{Tty: tty}
-	g := newGuard(e)
-	checked := &checkedTTY{Tty: g}
+	input := newInput(tty)
+	checked := &checkedTTY{Tty: input}
 	s, err := tcell.NewTerminfoScreenFromTtyTerminfo(checked, kind)
 	if err != nil {
 		return nil, err
 	}
+	input.charset = s.CharacterSet
 	for r, plain := range plainer {
 		s.RegisterRuneFallback(r, plain)
 	}
 	changes := &pasteScreen{Screen: newChangesScreen(s)}
-	return &Screen{Screen: changes, base: s, pastes: g, background: e, tty: checked}, nil
+	return &Screen{Screen: changes, base: s, input: input, tty: checked}, nil
 }
 
 // AskBackground requests the terminal's background color, if that is safe; onColor is called on another
 // goroutine, if at all.
 func (t *Screen) AskBackground(onColor func(RGB)) {
-	if t.background != nil && asksBackground(os.Getenv("TERM"), os.Getenv("TMUX") != "") {
-		t.background.onColor = onColor
-		t.background.ask()
+	if t.input != nil && asksBackground(os.Getenv("TERM"), os.Getenv("TMUX") != "") {
+		t.input.keys.listen(onColor)
+		_, _ = t.input.Write([]byte(askBackground)) // the loss of the terminal is detected elsewhere
 	}
+}
+
+// askBackground requests a terminal's background color (OSC 11). Terminals that do not support it do not
+// answer.
+const askBackground = "\x1b]11;?\x1b\\"
+
+// asksBackground reports whether the request may be sent: some terminals would print it, or pass it on to
+// another terminal.
+func asksBackground(term string, tmux bool) bool {
+	for _, prefix := range []string{"linux", "vt", "dumb", "ansi", "cons"} {
+		if strings.HasPrefix(term, prefix) {
+			return false
+		}
+	}
+	return term != "" && (tmux || !strings.HasPrefix(term, "screen"))
 }
 
 // plainer maps typographic characters to replacements for character sets that lack them.
@@ -97,8 +114,18 @@ var plainer = map[rune]string{
 
 // Init implements tcell.Screen. tview drops its error: see Failed.
 func (t *Screen) Init() error {
-	t.failed = t.Screen.Init()
+	if t.failed = t.Screen.Init(); t.failed == nil {
+		t.reportKeys()
+	}
 	return t.failed
+}
+
+// reportKeys has a terminal with the kitty keyboard protocol name the key of a Latin layout, too. The library ends that
+// when it leaves the terminal.
+func (t *Screen) reportKeys() {
+	if tty, ok := t.Tty(); ok {
+		_, _ = tty.Write([]byte("\x1b[=4;2u")) // the loss of the terminal is detected elsewhere
+	}
 }
 
 // Failed returns the error of Init.
@@ -119,14 +146,14 @@ func (t *Screen) ForgetTitle() { t.title = "" }
 // Paste returns the oldest paste that was not taken yet. It returns false if the screen does not separate
 // pastes, or has none.
 func (t *Screen) Paste() (Paste, bool) {
-	if t.pastes == nil {
+	if t.input == nil {
 		return Paste{}, false
 	}
-	return t.pastes.take()
+	return t.input.keys.take()
 }
 
 // KeepsPastes reports whether pastes are read by Paste, and not from the screen's events.
-func (t *Screen) KeepsPastes() bool { return t.pastes != nil }
+func (t *Screen) KeepsPastes() bool { return t.input != nil }
 
 // Send writes a sequence made by package notify, between two paints.
 func (t *Screen) Send(sequence string) {
@@ -165,7 +192,11 @@ func (t *Screen) Suspend() error {
 // Resume implements tcell.Screen. tview drops its error, and draws.
 func (t *Screen) Resume() error {
 	if t.Gone() == nil {
-		t.lose(t.Screen.Resume())
+		if err := t.Screen.Resume(); err != nil {
+			t.lose(err)
+		} else {
+			t.reportKeys()
+		}
 	}
 	return t.Gone()
 }

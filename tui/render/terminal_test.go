@@ -2,34 +2,34 @@ package render
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/tui/keys"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/google/go-cmp/cmp"
 )
 
-// mouth is a terminal that sends one piece after the other.
-type mouth struct {
-	tcell.Tty
-	pieces []string
-	asked  string
-}
+// later is when input arrives for which nothing before it waits any more.
+const later = 2 * time.Second
 
-func (m *mouth) Write(p []byte) (int, error) { m.asked += string(p); return len(p), nil }
-
-func (m *mouth) Read(p []byte) (int, error) {
-	if len(m.pieces) == 0 {
-		return 0, nil
+// decode feeds pieces of input that arrive one after the other, and gives up what stays incomplete.
+func decode(d *decoder, pieces ...string) string {
+	at, out := time.Unix(0, 0), ""
+	for _, p := range pieces {
+		out += string(d.feed([]byte(p), at))
 	}
-	n := copy(p, m.pieces[0])
-	m.pieces = m.pieces[1:]
-	return n, nil
+	return out + string(d.expire())
 }
 
-// TestBackgroundIsRead: the answer is removed from the input, in whatever pieces it arrives, and
-// everything else passes; after the answer nothing is held back any more.
+// TestBackgroundIsRead: the answer is removed from the input, in whatever pieces it arrives, and everything else that is
+// typed passes. It is taken once.
 func TestBackgroundIsRead(t *testing.T) {
 	white := RGB{R: 255, G: 255, B: 255}
 	for _, tt := range []struct {
@@ -41,32 +41,24 @@ func TestBackgroundIsRead(t *testing.T) {
 		{[]string{"\x1b]11;rgb:ff/ff/ff\a"}, "", true},
 		{[]string{"x\x1b]1", "1;rgb:ffff/ff", "ff/ffff\x1b", "\\y"}, "xy", true},
 		{[]string{"\x1b", "[A"}, "\x1b[A", false},
-		{[]string{"\x1b]52;c;aGk=\a"}, "\x1b]52;c;aGk=\a", false},
+		{[]string{"\x1b]52;c;aGk=\a"}, "", false},
 		{[]string{"\x1b]11;nonsense\x1b\\k"}, "k", false},
-		{[]string{"\x1b]11;" + string(make([]byte, 100))}, "\x1b]11;" + string(make([]byte, 100)), false},
+		{[]string{"\x1b]11;" + strings.Repeat("x", 10_000) + "\x1b\\"}, "", false},
 		{[]string{"plain"}, "plain", false},
-		{[]string{"\x1b]11;rgb:ffff/ffff/ffff\x1b\\", "\x1b]11;x"}, "\x1b]11;x", true},
+		{[]string{"\x1b]11;rgb:ffff/ffff/ffff\x1b\\", "\x1b]11;x"}, "", true},
+		{[]string{"\x1b]11;rgb:ff/ff/ff\a\x1b]11;rgb:ff/ff/ff\a"}, "", true},
 	} {
-		m := &mouth{pieces: append([]string(nil), tt.pieces...)}
 		var got []RGB
-		e := &backgroundReader{Tty: m, onColor: func(c RGB) { got = append(got, c) }}
-		e.ask()
-		if m.asked != askBackground {
-			t.Errorf("asked %q", m.asked)
-		}
-		passes, buf := "", make([]byte, 256)
-		for range len(tt.pieces) + 1 {
-			n, err := e.Read(buf)
-			if err != nil {
-				t.Fatal(err)
-			}
-			passes += string(buf[:n])
-		}
-		if passes != tt.passes {
+		d := &decoder{}
+		d.listen(func(c RGB) { got = append(got, c) })
+		if passes := decode(d, tt.pieces...); passes != tt.passes && len(tt.pieces[0]) < 100 {
 			t.Errorf("%q: %q passes, want %q", tt.pieces, passes, tt.passes)
 		}
 		if tt.onColor != (len(got) == 1) || tt.onColor && got[0] != white {
 			t.Errorf("%q: heard %v", tt.pieces, got)
+		}
+		if d.listens() == tt.onColor {
+			t.Errorf("%q: listens %v", tt.pieces, d.listens())
 		}
 	}
 	for term, want := range map[string]bool{"xterm-256color": true, "linux": false, "": false, "vt220": false,
@@ -77,6 +69,171 @@ func TestBackgroundIsRead(t *testing.T) {
 	}
 	if !asksBackground("screen-256color", true) {
 		t.Error("tmux is not asked")
+	}
+}
+
+// TestKeysAreDecoded: what tcell would misread is passed on as the key that it is, or not at all.
+func TestKeysAreDecoded(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   []string // pieces; "" is a pause
+		want string
+	}{
+		"characters":               {[]string{"aé世🧵\t\r\x7f"}, "aé世🧵\t\r\x7f"},
+		"half a character":         {[]string{"\xe4\xb8", "\x96"}, "世"},
+		"half a character alone":   {[]string{"\xe4\xb8", "", "a"}, "a"},
+		"no UTF-8":                 {[]string{"\x9b\xffa\xe4\xb8b\xc0\x80\xe9\x1b[A"}, "ab\x1b[A"},
+		"Esc":                      {[]string{"\x1b", "", "a"}, "\x1b[27ua"},
+		"Esc, at once a key":       {[]string{"\x1ba"}, "\x1ba"},
+		"Esc twice":                {[]string{"\x1b\x1b"}, "\x1b[27u\x1b[27u"},
+		"Alt with an arrow":        {[]string{"\x1b\x1b[A"}, "\x1b\x1b[A"},
+		"Alt+[":                    {[]string{"\x1b[", "", "a"}, "\x1b[91;3ua"},
+		"Alt+]":                    {[]string{"\x1b]", "", "a"}, "\x1b[93;3ua"},
+		"Alt+_":                    {[]string{"\x1b_", "", "a"}, "\x1b[95;3ua"},
+		"Alt+^":                    {[]string{"\x1b^", "", "a"}, "\x1b[94;3ua"},
+		"Alt+Shift+X":              {[]string{"\x1bX", "", "a"}, "\x1b[88;3ua"},
+		"Alt+Shift+P":              {[]string{"\x1bP", "", "a"}, "\x1b[80;3ua"},
+		"Alt+Shift+O":              {[]string{"\x1bO", "", "a"}, "\x1b[79;3ua"},
+		"Alt+Shift+N":              {[]string{"\x1bNa"}, "\x1b[78;3ua"},
+		"a reply without its end":  {[]string{"\x1b]0;words", "", "a"}, "a"},
+		"a reply ended by a key":   {[]string{"\x1b]0;words\x1b[A"}, "\x1b[A"},
+		"a reply and Ctrl+C":       {[]string{"\x1b]0;words\x03"}, "\x03"},
+		"a reply of a device":      {[]string{"\x1bP1$r0m\x1b\\a\x1b[?62;c\x1b[?2026;2$y"}, "a"},
+		"half a key and Ctrl+C":    {[]string{"\x1b[1;\x03"}, "\x03"},
+		"an F key of Linux":        {[]string{"\x1b[[A"}, "\x1b[[A"},
+		"half an F key of Linux":   {[]string{"\x1b[[\x1c"}, "\x1c"},
+		"a mouse":                  {[]string{"\x1b[<0;3;4M\x1b[<0;3;4m"}, "\x1b[<0;3;4M\x1b[<0;3;4m"},
+		"steps of the wheel":       {[]string{strings.Repeat("\x1b[<64;3;4M", 1000)}, strings.Repeat("\x1b[<64;3;4M", 6)},
+		"pages":                    {[]string{strings.Repeat("\x1b[5~", 100) + "\x1bOP"}, strings.Repeat("\x1b[5~", 6) + "\x1bOP"},
+		"the wheel to and fro":     {[]string{strings.Repeat("\x1b[<64;3;4M\x1b[<65;3;4M", 9)}, strings.Repeat("\x1b[<64;3;4M\x1b[<65;3;4M", 9)},
+		"Ctrl, Russian, kitty":     {[]string{"\x1b[1089::99;5u"}, "\x1b[99;5u"},
+		"Ctrl, Russian, old kitty": {[]string{"\x1b[1089;5u"}, "\x1b[99;5u"},
+		"Ctrl, Russian, xterm":     {[]string{"\x1b[27;5;1057~"}, "\x1b[99;5u"},
+		"Ctrl, Greek":              {[]string{"\x1b[968;5u"}, "\x1b[99;5u"},
+		"Ctrl, Hebrew":             {[]string{"\x1b[1489;5u"}, "\x1b[99;5u"},
+		"Shift, Russian":           {[]string{"\x1b[1089:1057:99;2u"}, "\x1b[1089;2u"},
+		"CapsLock":                 {[]string{"\x1b[99;69u"}, "\x1b[99;5u"},
+		"a key released":           {[]string{"\x1b[99;5:3u\x1b[1;5:3A"}, ""},
+		"a key repeated":           {[]string{"\x1b[99;5:2u\x1b[1;5:2A"}, "\x1b[99;5u\x1b[1;5A"},
+		"media keys":               {[]string{"\x1b[57428u\x1b[57440;2u\x1b[57441u"}, ""},
+		"Windows":                  {[]string{"\x1b[65;30;97;1;0;1_\x1b[65;30;97;0;0;1_"}, "\x1b[65;30;97;1;0;1_"},
+		"bytes as Windows' keys":   {[]string{"\x1b[0;0;27;1;0;1_\x1b[0;0;91;1;0;1_\x1b[0;0;65;1;0;1_"}, "\x1b[A"},
+		"one line at once":         {[]string{"some words\r"}, "some words\r"},
+		"lines at once":            {[]string{"some words\r!ls\r", "more", "", "a"}, pasted + "a"},
+		"a stray end of a paste":   {[]string{"\x1b[201~a"}, "a"},
+	} {
+		d, out, at := &decoder{}, "", time.Unix(0, 0)
+		for _, p := range c.in {
+			if p == "" {
+				at = at.Add(later)
+				continue
+			}
+			out += string(d.feed([]byte(p), at))
+		}
+		if out += string(d.expire()); out != c.want {
+			t.Errorf("%s: %q, want %q", name, out, c.want)
+		}
+	}
+}
+
+// TestOtherCharacterSets: bytes that are no UTF-8 pass if the terminal does not use it.
+func TestOtherCharacterSets(t *testing.T) {
+	if got := decode(&decoder{bytes: true}, "\xe9t\xe9", "\x1b[A\xff"); got != "\xe9t\xe9\x1b[A\xff" {
+		t.Errorf("%q is passed on", got)
+	}
+}
+
+// halts are how terminals report Ctrl+\, the key that halts a run.
+var halts = []string{"\x1c", "\x1b[92;5u", "\x1b[27;5;92~", "\x1b[220;43;28;1;8;1_"}
+
+// terminalOf is a terminal that sends bytes to tcell, through the decoder.
+type terminalOf struct {
+	tcell.Tty
+	send  chan []byte
+	drain chan struct{}
+}
+
+func (t *terminalOf) Start() error                { return nil }
+func (t *terminalOf) Stop() error                 { return nil }
+func (t *terminalOf) Close() error                { return nil }
+func (t *terminalOf) Drain() error                { close(t.drain); return nil }
+func (t *terminalOf) NotifyResize(func())         {}
+func (t *terminalOf) Write(p []byte) (int, error) { return len(p), nil }
+func (t *terminalOf) WindowSize() (tcell.WindowSize, error) {
+	return tcell.WindowSize{Width: 80, Height: 24}, nil
+}
+
+func (t *terminalOf) Read(p []byte) (int, error) {
+	select {
+	case b := <-t.send:
+		return copy(p, b), nil
+	case <-t.drain:
+		return 0, io.EOF
+	}
+}
+
+// TestTheHaltingKeyIsReceived: whatever a terminal has sent before, Ctrl+\ arrives, two seconds later at most.
+func TestTheHaltingKeyIsReceived(t *testing.T) {
+	pieces := []string{"\x1b", "[", "]", "O", "P", "X", "_", "^", "N", "200~", "201~", "<", ";", ":", "1", "27", "5", "u", "M",
+		"~", "\\", "\a", "\r", "\n", "a", "\xe4", "\xb8", "\x9b", "\x18", "52;c;", "11;", "\x1b[0;0;27;1;0;1_", "\x1b[[", "é"}
+	n := 300
+	if testkit.AtNight() {
+		n = 100_000
+	}
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for i := range n {
+		var before []string
+		for range r.IntN(6) {
+			var b strings.Builder
+			for range 1 + r.IntN(8) {
+				b.WriteString(pieces[r.IntN(len(pieces))])
+			}
+			before = append(before, b.String())
+		}
+		key := halts[i%len(halts)]
+		synctest.Test(t, func(t *testing.T) {
+			tty := &terminalOf{send: make(chan []byte), drain: make(chan struct{})}
+			kind, err := tcell.LookupTerminfo("xterm-256color")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := OnTerminal(tty, kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Init(); err != nil {
+				t.Fatal(err)
+			}
+			s.EnablePaste()
+			received := make(chan time.Time, 1)
+			go func() {
+				for {
+					switch e := s.PollEvent().(type) {
+					case nil:
+						return
+					case *tcell.EventKey:
+						if keys.Name(e) == `Ctrl+\` {
+							select {
+							case received <- time.Now():
+							default:
+							}
+						}
+					}
+				}
+			}()
+			for _, b := range before {
+				tty.send <- []byte(b)
+				time.Sleep(time.Duration(r.IntN(80)) * time.Millisecond) // of the test's own clock
+			}
+			tty.send <- []byte(key)
+			select {
+			case <-received:
+			case <-time.After(2 * time.Second):
+				t.Errorf("seed %d: Ctrl+\\ as %q is lost after %q", seed, key, before)
+			}
+			s.Fini()
+			synctest.Wait()
+		})
 	}
 }
 
@@ -196,22 +353,9 @@ func TestChangesLookTheSame(t *testing.T) {
 	}
 }
 
-// pieces is a terminal that sends bytes in pieces of any size.
-type pieces struct {
-	tcell.Tty
-	in   string
-	next func(left int) int
-}
-
-func (p *pieces) Read(b []byte) (int, error) {
-	n := copy(b[:min(p.next(len(p.in)), len(b))], p.in)
-	p.in = p.in[n:]
-	return n, nil
-}
-
-// TestGuardOfPastes: whatever a paste contains and however it arrives, the screen's library sees none of
+// TestPastesAreTakenOut: whatever a paste contains and however it arrives, the screen's library sees none of
 // it, and everything that was typed before and after it.
-func TestGuardOfPastes(t *testing.T) {
+func TestPastesAreTakenOut(t *testing.T) {
 	inside := []string{
 		"", "a", "words\rand words\r\n\tmore\n", "\x1b[201;1~/quit\r", "\x1b[0201~", "\x1b[201", "\x1b[20\x1b[200~",
 		"\x1b]0;never ended", "\x1b_", "\x1bP\x1bX\x1b^", "\x1b[<0;3;3M\x03\x04\x1a\x07", "\u009b201~", "\x9b201~",
@@ -220,51 +364,69 @@ func TestGuardOfPastes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, most := range []int{1, 2, 7, 4096} {
 		for _, text := range inside {
-			g := newGuard(&pieces{
-				in:   "k\x1b[A" + "\x1b[200~" + text + "\x1b[201~" + "\x1b[200~again\x1b[201~" + "\x1bOP\r",
-				next: func(left int) int { return min(1+r.IntN(most), left) },
-			})
-			var keys strings.Builder
-			for buf := make([]byte, 5); len(g.Tty.(*pieces).in) > 0 || len(g.rest) > 0; {
-				n, err := g.Read(buf)
-				if err != nil {
-					t.Fatal(err)
-				}
-				keys.Write(buf[:n])
+			in := "k\x1b[A" + "\x1b[200~" + text + "\x1b[201~" + "\x1b[200~again\x1b[201~" + "\x1bOP\r"
+			var pieces []string
+			for len(in) > 0 {
+				n := min(1+r.IntN(most), len(in))
+				pieces, in = append(pieces, in[:n]), in[n:]
 			}
-			mark := "\x1b[200~" + pastedMark + "\x1b[201~"
-			if diff := cmp.Diff("k\x1b[A"+mark+mark+"\x1bOP\r", keys.String()); diff != "" {
+			d := &decoder{}
+			if diff := cmp.Diff("k\x1b[A"+pasted+pasted+"\x1bOP\r", decode(d, pieces...)); diff != "" {
 				t.Fatalf("%q: what is read differs (-want +got):\n%s", text, diff)
 			}
 			for _, want := range []string{text, "again"} {
-				if p, ok := g.take(); !ok || p.Text != want || p.Size != len(want) {
+				if p, ok := d.take(); !ok || p.Text != want || p.Size != len(want) {
 					t.Fatalf("pasted %q, taken %+v", want, p)
 				}
 			}
-			if p, ok := g.take(); ok {
+			if p, ok := d.take(); ok {
 				t.Fatalf("%q: there is another paste: %+v", text, p)
 			}
 		}
 	}
 }
 
-// TestGuardIsBounded: the size of a paste that is too large to keep is reported, and the next one is
+// TestAPasteWithoutAnEnd ends when nothing more arrives; the key that halts, pressed meanwhile, is no part of it.
+func TestAPasteWithoutAnEnd(t *testing.T) {
+	for _, halt := range append([]string{""}, halts[:3]...) {
+		d := &decoder{}
+		want := pasted
+		if halt != "" {
+			want += "\x1c"
+		}
+		if got := decode(d, "\x1b[200~some ", "words", halt); got != want {
+			t.Errorf("%q is read, want %q", got, want)
+		}
+		if p, ok := d.take(); !ok || p.Text != "some words" || p.Size != len("some words") {
+			t.Errorf("%+v is pasted", p)
+		}
+	}
+	d := &decoder{}
+	if got := decode(d, "first\r!rm\r", "last"); got != pasted {
+		t.Errorf("%q is read of several lines", got)
+	}
+	if p, ok := d.take(); !ok || p.Text != "first\r!rm\rlast" {
+		t.Errorf("%+v is pasted of several lines", p)
+	}
+}
+
+// TestPastesAreBounded: the size of a paste that is too large to keep is reported, and the next one is
 // complete.
-func TestGuardIsBounded(t *testing.T) {
-	g := &guard{}
+func TestPastesAreBounded(t *testing.T) {
+	d, at := &decoder{}, time.Unix(0, 0)
 	chunk := []byte(strings.Repeat("0123456789abcdef", 1<<16))
-	g.filter([]byte("\x1b[200~"))
+	d.feed([]byte("\x1b[200~"), at)
 	for range 200 {
-		if rest := g.filter(chunk); len(rest) > 0 {
+		if rest := d.feed(chunk, at); len(rest) > 0 {
 			t.Fatalf("%d bytes of it are handed on", len(rest))
 		}
 	}
-	if g.text.Len() > maxPaste+len(pasteEnds) {
-		t.Fatalf("%d bytes are kept", g.text.Len())
+	if d.text.Len() > maxPaste+len(pasteEnds) {
+		t.Fatalf("%d bytes are kept", d.text.Len())
 	}
-	g.filter([]byte("\x1b[201~\x1b[200~next\x1b[201~"))
+	d.feed([]byte("\x1b[201~\x1b[200~next\x1b[201~"), at)
 	for _, want := range []Paste{{Size: 200 << 20}, {Text: "next", Size: 4}} {
-		if got, _ := g.take(); got != want {
+		if got, _ := d.take(); got != want {
 			t.Errorf("taken %.80s, want %.80s", fmt.Sprint(got), fmt.Sprint(want))
 		}
 	}
