@@ -737,6 +737,9 @@ func (k hostKind) configuration(t *testing.T, claude string) string {
 func TestOrchestratorsOnHosts(t *testing.T) {
 	for _, k := range hostKinds() {
 		t.Run(k.name, func(t *testing.T) {
+			if k.name != "ssh" {
+				testkit.Long(t) // the ways to start a bridge have tests of their own
+			}
 			for _, p := range players(t) {
 				t.Run(p.name, func(t *testing.T) {
 					p.long(t) // TestScenariosOnAHost covers the real CLI on a host
@@ -813,7 +816,7 @@ func TestScenariosOnAHost(t *testing.T) {
 	} {
 		for _, p := range players(t) {
 			t.Run(play.scenario+"/"+p.name, func(t *testing.T) {
-				if !p.real {
+				if !p.real || play.scenario != "parallel" {
 					testkit.Long(t) // TestOrchestratorsOnHosts covers more with the stand-in
 				}
 				source, err := rehearsal.BuiltinSource(play.scenario)

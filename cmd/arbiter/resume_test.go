@@ -115,7 +115,7 @@ func TestResume(t *testing.T) {
 	for _, p := range players(t) {
 		for _, way := range ways {
 			t.Run(p.name+"/"+way.name, func(t *testing.T) {
-				if way.name != "kill arbiter and bridge" && way.name != "end of input" {
+				if way.name != "kill arbiter and bridge" {
 					p.long(t)
 				}
 				t.Parallel()

@@ -200,6 +200,48 @@ func TestRepeatedSignals(t *testing.T) {
 	}
 }
 
+// busyPane is a screen of a run whose Orchestrator runs a command that does not end.
+func (h *testHome) busyPane() *pane {
+	h.t.Helper()
+	onlyLinux(h.t)
+	p := h.play(scenarioFile(h.t, spin("exec sleep 1000")), "--task", "Weave")
+	p.await("THE WEAVING", "Orchestrator I", "weaves", "Bash")
+	return p
+}
+
+// TestFatalSignal: a signal that ends the program at once leaves the terminal as it was, and the run goes on.
+func TestFatalSignal(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGABRT, syscall.SIGSEGV} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			h := newTestHome(t, players(t)[0])
+			p := h.busyPane()
+			if err := p.Process().Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			h.left(p, contract.Exit(128+int(sig)))
+			runs := h.runs()
+			if len(runs) != 1 || len(survivors(runs[0])) == 0 {
+				t.Fatalf("runs %v, and nothing of them goes on", runs)
+			}
+		})
+	}
+}
+
+// TestTheHaltingKey: whatever half a key or reply a terminal has sent, Ctrl+\ halts.
+func TestTheHaltingKey(t *testing.T) {
+	for name, before := range map[string]string{"Alt+]": "\x1b]", "half a paste": "\x1b[200~", "half a reply": "\x1bP1;2",
+		"no character": "\x9b"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newTestHome(t, players(t)[0])
+			p := h.busyPane()
+			p.Type(before + "\x1c")
+			p.await("Everything is halted.")
+		})
+	}
+}
+
 // faultVariable names a file: once it exists, the screen of the test's arbiter panics, or hangs forever if the
 // file contains "hang".
 const (

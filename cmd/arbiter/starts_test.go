@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -21,6 +22,9 @@ import (
 func TestStartsWaitForProcessors(t *testing.T) {
 	for _, where := range []string{"here", "a host"} {
 		t.Run(where, func(t *testing.T) {
+			if where != "here" {
+				testkit.Long(t)
+			}
 			dir := gittest.Temp(t)
 			bin, gate := filepath.Join(dir, "bin"), filepath.Join(dir, "gate")
 			for _, d := range []string{"bin", "home"} {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -136,6 +137,9 @@ func TestTrustOfHooks(t *testing.T) {
 func TestTrustInTheRun(t *testing.T) {
 	for _, choice := range []string{"trust", "without"} {
 		t.Run(choice, func(t *testing.T) {
+			if choice == "without" {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			l := newLoom(t)
 			s := l.begin("--trust")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -13,6 +14,10 @@ import (
 
 // signalNames has the names of the signals that end a run.
 var signalNames = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}
+
+// fatal are signals that end a program at once.
+var fatal = []os.Signal{syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGSEGV, syscall.SIGSYS,
+	syscall.SIGTRAP, syscall.SIGXCPU, syscall.SIGXFSZ}
 
 // HandleSignals passes INT, TERM and HUP to heed, by name and count. The first asks for an orderly end, the second
 // for a fast one; the third exits the process at once, after calling last if that is not nil. A signal for which
@@ -29,6 +34,9 @@ func HandleSignals(heed func(name string, n int) bool, halt, last func()) (stop 
 	if halt != nil {
 		signal.Notify(ch, syscall.SIGQUIT)
 	}
+	if last != nil {
+		signal.Notify(ch, fatal...)
+	}
 	quit := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -40,6 +48,10 @@ func HandleSignals(heed func(name string, n int) bool, halt, last func()) (stop 
 				if sig == syscall.SIGQUIT {
 					halt()
 					continue
+				}
+				if slices.Contains(fatal, sig) {
+					last()
+					os.Exit(128 + int(sig.(syscall.Signal)))
 				}
 				name := signalNames[sig]
 				if n > 2 {

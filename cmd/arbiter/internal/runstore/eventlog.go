@@ -5,10 +5,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/urfave/cli/v2"
 )
 
 // OpenEventLog opens the event log of a run. The caller closes it.
