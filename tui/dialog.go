@@ -127,10 +127,10 @@ type dialogs struct {
 	trustAsked bool    // the user was asked whether the workspace is trusted
 }
 
-// asking returns the visible dialog, or nil: a page that was opened over a dialog hides it, and returns to
+// asking returns the visible dialog, or nil: a page or a list that was opened over a dialog hides it, and returns to
 // it.
 func (ds *dialogs) asking() *dialog {
-	if ds.open == nil || len(ds.d.screens) > ds.open.depth {
+	if ds.open == nil || len(ds.d.screens) > ds.open.depth || ds.d.picker.open() {
 		return nil
 	}
 	return ds.open

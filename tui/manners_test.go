@@ -109,7 +109,7 @@ func TestPermission(t *testing.T) {
 		ask(s, "two")
 		s.ExpectNot("A hand asks leave")
 		s.Expect("Alt+p")
-		s.Press("Alt+p", "a")
+		s.Press("Alt+p", "a", "1")
 		if got := last(s); got != (contract.Permit{Request: "two", Behavior: "allow", Scope: "run"}) {
 			t.Errorf("answered %+v", got)
 		}

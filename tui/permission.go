@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -91,10 +93,9 @@ func (q *permissions) judge(p *input.PermissionRequest, own bool) {
 			q.refuse(asked.ID)
 			return
 		case forRun:
-			if c.Scope = contract.ScopeRun; len(asked.Suggestions) > 0 {
-				q.widen(g, asked, c)
-				return
-			}
+			c.Scope = contract.ScopeRun
+			q.widen(g, asked, c)
+			return
 		case always:
 			c.Scope = contract.ScopeAlways
 			q.widen(g, asked, c)
@@ -193,7 +194,11 @@ func (q *permissions) permitData(p *input.PermissionRequest) view.AskData {
 			head = append(head, render.Line{{Text: "why    ", Role: render.Dim}, {Text: reason, Role: render.Base}})
 		}
 	}
-	where := sanitize.Line(q.d.session.state.Options.CWD, 300)
+	state := q.d.session.state
+	where := sanitize.Line(cmp.Or(state.OwnDir(p.Params.ID), state.Options.CWD), 300)
+	if a, _ := state.Agent(p.Params.ID); a.Host != "" {
+		where = eventtext.OnHost(where, a.Host)
+	}
 	if q.d.session.state.Options.Sandbox == nil {
 		where += "  (no sandbox)"
 	}

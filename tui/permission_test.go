@@ -86,11 +86,16 @@ func TestPermissionIsWidened(t *testing.T) {
 			}
 		})
 	}
-	// In a dialog that opened by itself the first letters of a word give no lasting permission.
-	for _, word := range []string{"what is that", "a loom is needed", "wait 1 2 3"} {
+	// In a dialog that opened by itself the first letters of a word give no lasting permission, whether or not there are
+	// rules to choose from.
+	for i, word := range []string{"what is that", "a loom is needed", "wait 1 2 3", "any form", "any form"} {
 		play(t, 90, 30, nil, func(s *scene) {
 			s.startWork()
-			s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
+			var rules []string
+			if i%2 == 0 {
+				rules = []string{"Bash(go test *)"}
+			}
+			s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, rules...) })
 			s.Advance(2 * time.Second)
 			s.Type(word)
 			s.ExpectNot("A hand asks leave", "Always allow here")
@@ -99,6 +104,23 @@ func TestPermissionIsWidened(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestListsCoverADialog: a list that is opened over a dialog gets the keys, and the dialog returns after it.
+func TestListsCoverADialog(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.startWork()
+		s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
+		s.Advance(2 * time.Second)
+		s.Expect("A hand asks leave")
+		s.Press("Ctrl+P")
+		s.ExpectNot("A hand asks leave")
+		s.Press("Esc")
+		s.Expect("A hand asks leave")
+		if got := s.permit(); got != (contract.Permit{}) {
+			t.Errorf("answered %+v", got)
+		}
+	})
 }
 
 // TestLongActionIsRead: an action that is not completely visible cannot be allowed for longer than once
@@ -117,7 +139,7 @@ func TestLongActionIsRead(t *testing.T) {
 		s.Press("Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space")
 		s.Expect("rm -rf hidden")
 		s.ExpectNot("There is more of it")
-		s.Press("a")
+		s.Press("a", "1")
 		s.expectPermit(contract.Permit{Request: "one", Behavior: "allow", Scope: "run"})
 	})
 }
