@@ -49,13 +49,14 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 			}
 
 			one := s.asks("touch one")
-			s.runs(contract.ExitComplete, one.Request, "allow")
+			s.runs(contract.ExitUsage, "allow it with its id: arbiter allow "+one.Request, "allow")
+			s.runs(contract.ExitComplete, one.Request, "allow", one.Request)
 			if d := s.decided(one); d.Behavior != "allow" || d.Scope != "once" {
 				t.Errorf("once: %+v", d)
 			}
 			two := s.asks("touch two")
 			s.runs(contract.ExitUsage, "no permission request \""+one.Request, "deny", one.Request)
-			s.runs(contract.ExitUsage, "does not cover", "allow", "--for", "run", "--rule", "Bash(make *)")
+			s.runs(contract.ExitUsage, "does not cover", "allow", two.Request, "--for", "run", "--rule", "Bash(make *)")
 			answer := besideJSON[struct {
 				Run     string
 				Answers []subcommands.PermitAnswer

@@ -67,7 +67,7 @@ func TestNotifications(t *testing.T) {
 			if m := next(); m["event"] != "waits" || m["kind"] != "permission" || m["agent"] != "orch-1" {
 				t.Errorf("of the request it tells %v", m)
 			}
-			h.output("allow")
+			h.output("allow", "all")
 			if m := next(); m["event"] != "ended" || m["status"] != "complete" {
 				t.Errorf("of the end it tells %v", m)
 			}

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -81,4 +83,19 @@ func SpeaksUTF8(getenv func(string) string) bool {
 		}
 	}
 	return false
+}
+
+// Confirm asks a question on the terminal, to be answered with y or n. It returns false for asked if stdin is no terminal.
+func (e Env) Confirm(question string) (yes, asked bool) {
+	in, ok := e.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return false, false
+	}
+	fmt.Fprint(e.Stderr, question+" [y/N] ")
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && answer == "" {
+		fmt.Fprintln(e.Stderr)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", true
 }

@@ -24,16 +24,17 @@ func AllowCommand(io command.Env) *cli.Command {
 	return &cli.Command{
 		Name: bridge.Allow, Usage: "allow what an agent of a live run asks for", ArgsUsage: PermitArgs,
 		Description: strings.TrimSpace(`
-arbiter status shows the open permission requests. REQUEST is an id or its beginning. It may be left
-out if only one is open; all answers every request that is open now. Without RUN it is the live run
-of this directory. --for run and --for always allow the same action again, or what --rule says.
+arbiter status shows the open permission requests. REQUEST is an id or its beginning; all answers
+every request that is open now. Without RUN it is the live run of this directory. On a terminal,
+REQUEST may be left out if only one is open: it is shown, and you are asked, as with all. --for run
+and --for always allow the same action again, or what --rule says.
 
-  arbiter allow
+  arbiter allow perm-4be1
   arbiter allow perm-4be1 --for run --rule 'Bash(go test *)'
   arbiter allow all
 
-Exit codes: 0 answered; 1 the connection was lost: it may be answered, or not; 2 bad usage, no such
-live run or request, or refused; 5 arbiter does not answer.`),
+Exit codes: 0 answered; 1 you said no, or the connection was lost: it may be answered, or not; 2 bad
+usage, no such live run or request, or refused; 5 arbiter does not answer.`),
 		Flags: permitFlags("`once|run|always`: this once, for the whole run, or in later runs of the workspace, too",
 			"with --for run or always: the permission `RULE` to allow; it must cover the request"),
 		Action: func(c *cli.Context) error { return e.permit(c, bridge.Allow) },

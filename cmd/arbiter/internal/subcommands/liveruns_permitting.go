@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
@@ -42,9 +43,15 @@ func (e liveEnv) permit(c *cli.Context, behavior string) error {
 	if err != nil {
 		return err
 	}
+	if behavior == bridge.Allow && (request == "" || request == AllRequests) && len(list) > 0 {
+		if err := e.showFirst(c, list, request == ""); err != nil {
+			return err
+		}
+	}
 	answers := []PermitAnswer{}
 	var failed error
-	for _, r := range list {
+	for _, i := range list {
+		r := *i.Request
 		a, err := answerRequest(l, c, behavior, r)
 		if err != nil {
 			return err
@@ -68,6 +75,25 @@ func (e liveEnv) permit(c *cli.Context, behavior string) error {
 		return failed
 	}
 	return err
+}
+
+// showFirst shows requests that the command does not name, and asks whether they are allowed: what was not seen is not
+// allowed. Without a terminal that needs the id of a single request, or the word all.
+func (e liveEnv) showFirst(c *cli.Context, list []supervisor.InboxItem, only bool) error {
+	texts := ""
+	for _, i := range list {
+		texts += sanitize.Line(i.ID, 80) + ":\n" + indent(itemText(i)) + "\n"
+	}
+	fmt.Fprint(e.Stderr, texts)
+	yes, asked := e.Confirm("Allow this?")
+	switch {
+	case !asked && only:
+		return command.Usagef("cannot ask: stdin is not a terminal; allow it with its id: arbiter allow %s",
+			sanitize.Line(list[0].ID, 80))
+	case asked && !yes:
+		return &command.Error{Code: contract.ExitFailed, Text: "nothing was allowed"}
+	}
+	return nil
 }
 
 // connectForRequest connects to the run that the arguments name. A single argument is a RUN if a live run has that
@@ -94,23 +120,23 @@ func connectForRequest(c *cli.Context) (l *runstore.Connection, request string, 
 
 // openRequests returns the open permission requests that named selects: by id or a prefix of it, all of them, or
 // the only one.
-func openRequests(l *runstore.Connection, named string) ([]contract.PermissionRequest, error) {
+func openRequests(l *runstore.Connection, named string) ([]supervisor.InboxItem, error) {
 	items, err := inboxOf(l.First)
 	if err != nil {
 		return nil, command.Environmentf("%v", err)
 	}
-	var open, found []contract.PermissionRequest
+	var open, found []supervisor.InboxItem
 	var ids []string
 	for _, i := range items {
 		if i.Kind != supervisor.InboxPermission {
 			continue
 		}
-		open, ids = append(open, *i.Request), append(ids, sanitize.Line(i.ID, 80))
+		open, ids = append(open, i), append(ids, sanitize.Line(i.ID, 80))
 		if i.ID == named {
 			return open[len(open)-1:], nil
 		}
 		if strings.HasPrefix(i.ID, named) || strings.HasPrefix(i.ID, "perm-"+named) {
-			found = append(found, *i.Request)
+			found = append(found, i)
 		}
 	}
 	run := command.ShortID(l.Info.Run)

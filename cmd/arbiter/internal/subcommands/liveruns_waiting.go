@@ -40,16 +40,23 @@ func inboxOf(st control.Status) ([]supervisor.InboxItem, error) {
 
 // waitingText describes an item in full, and how to answer it. state is the flag that names the state directory.
 func waitingText(i supervisor.InboxItem, run, state string) string {
-	text, answer := sanitize.Text(i.Text), "arbiter send "+run+state+" TEXT"
+	answer := "arbiter send " + run + state + " TEXT"
 	switch {
 	case i.Request != nil:
-		e := contract.Event{ID: i.Agent, Body: *i.Request}
-		text, _ = eventtext.Text(history.Entry{Event: e}, nil)
 		answer = "arbiter allow " + run + " " + sanitize.Line(i.ID, 80) + state + ", or deny"
 	case len(i.Choices) > 0:
 		answer = "arbiter choose " + run + state + " " + sanitize.Line(strings.Join(i.Choices, "|"), 200)
 	}
-	return strings.TrimRight(text, "\n") + "\nAnswer with: " + answer
+	return itemText(i) + "\nAnswer with: " + answer
+}
+
+// itemText is what waits, in words.
+func itemText(i supervisor.InboxItem) string {
+	text := sanitize.Text(i.Text)
+	if i.Request != nil {
+		text, _ = eventtext.Text(history.Entry{Event: contract.Event{ID: i.Agent, Body: *i.Request}}, nil)
+	}
+	return strings.TrimRight(text, "\n")
 }
 
 func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }

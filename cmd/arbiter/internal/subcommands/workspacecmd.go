@@ -4,7 +4,6 @@ package subcommands
 // grants, memory and agent files.
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -951,17 +950,11 @@ func trustLines(t settings.TrustState) []string {
 
 // confirmTrust asks for confirmation on the terminal.
 func (e workspaceEnv) confirmTrust() error {
-	in, ok := e.Stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
+	yes, asked := e.Confirm("Load all of this, and let it run?")
+	if !asked {
 		return command.Usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
 	}
-	fmt.Fprint(e.Stdout, "Load all of this, and let it run? [y/N] ")
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && answer == "" {
-		fmt.Fprintln(e.Stdout)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
+	if yes {
 		return nil
 	}
 	return &command.Error{Code: contract.ExitFailed, Text: "not trusted"}
