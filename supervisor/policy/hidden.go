@@ -146,7 +146,7 @@ func (s *script) interpreted(name string, words []word, letters string) {
 				if code.unknown() {
 					s.hide("only the shell knows what " + name + " runs")
 				} else if !strings.HasPrefix(code.text, "-") {
-					s.lex(code.text, 1)
+					s.read(code.text, true)
 				}
 			}
 			return
