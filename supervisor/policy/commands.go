@@ -22,7 +22,6 @@ type script struct {
 type unit struct {
 	name  string
 	words []word
-	own   int // how many words are not those of another unit
 	doubt bool
 	later []word // what it may run
 	files []word // of redirections
@@ -125,8 +124,7 @@ func (s *script) add(words []word, c command, depth int) {
 	}
 	later := tokens(words[min(runsFrom(name, words), len(words)):])
 	s.units = append(s.units, unit{name: name, words: words, doubt: c.doubt, later: later, files: c.files})
-	at := len(s.units) - 1
-	s.units[at].own = s.inner(name, words, depth)
+	s.inner(name, words, depth)
 	s.checkHidden(name, words)
 }
 
@@ -139,8 +137,8 @@ func (s *script) inDoubt(read func()) {
 	}
 }
 
-// inner adds the commands that a command runs. It returns how many words belong to the command itself.
-func (s *script) inner(name string, words []word, depth int) int {
+// inner adds the commands that a command runs.
+func (s *script) inner(name string, words []word, depth int) {
 	behind := func(i int) {
 		list := slices.Clone(words[i:])
 		for i, w := range list {
@@ -153,18 +151,11 @@ func (s *script) inner(name string, words []word, depth int) int {
 		}
 		s.add(list, command{doubt: true}, depth+1)
 	}
-	if finders.has(name) {
-		own := len(words)
-		for i, w := range words[:len(words)-1] {
-			if execs.has(w.text) {
-				behind(i + 1)
-				own = min(own, i)
-			}
-		}
-		return own
-	}
-	for i := runsFrom(name, words); i+1 < len(words) && !wrappers.has(name); i++ {
-		if _, ok := interpreter(baseName(words[i].text)); ok && strings.HasPrefix(words[i+1].text, "-") {
+	for i := 1; i < len(words) && !wrappers.has(name); i++ {
+		_, ok := interpreter(baseName(words[i-1].text))
+		if ok && i > runsFrom(name, words) && strings.HasPrefix(words[i].text, "-") {
+			behind(i - 1)
+		} else if finders.has(name) && execs.has(words[i-1].text) {
 			behind(i)
 		}
 	}
@@ -190,10 +181,9 @@ func (s *script) inner(name string, words []word, depth int) int {
 			if remote.has(name) && i+1 < len(words) {
 				behind(i + 1)
 			}
-			return i
+			return
 		}
 	}
-	return len(words)
 }
 
 // runsFrom returns the first word from which a program may run its words.
@@ -334,14 +324,9 @@ func joined(words []word) string {
 func baseName(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
 
 // isAssignment reports whether a word sets a variable for the command after it.
-func isAssignment(word string) bool {
-	name, _, ok := strings.Cut(word, "=")
-	name, _, _ = strings.Cut(strings.TrimSuffix(name, "+"), "[")
-	name = strings.TrimSuffix(name, string(hole))
-	return ok && name != "" && !strings.ContainsFunc(name, func(c rune) bool {
-		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
-	})
-}
+func isAssignment(word string) bool { return assignment.MatchString(word) }
+
+var assignment = expr(`^\w+(\[.*?\])?\x00?\+?=`)
 
 // wildcard matches text against a pattern in which * is any text. " *" at the end also matches nothing, as in
 // Claude Code: "ls *" also matches "ls".

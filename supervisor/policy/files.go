@@ -101,11 +101,11 @@ func (f *files) goes(u unit) {
 
 // words adds the names among the words of a command.
 func (f *files) words(u unit) {
-	own := u.words[min(1, u.own):u.own]
+	own := u.words[1:]
 	has := func(is *expression) bool {
 		return slices.ContainsFunc(own, func(w word) bool { return is.MatchString(w.text) })
 	}
-	if u.own == 0 || namesOnly.has(u.name) {
+	if namesOnly.has(u.name) || wrappers.has(u.name) {
 		return
 	}
 	if (u.name == "sed" || strings.HasSuffix(u.name, "awk")) && has(programFiles) {
