@@ -32,6 +32,22 @@ func (p *play) recorded(paths ...string) {
 	p.do(input.SnapshotTaken{Serial: lastEffect[input.ChangeRecord](p).Serial, Commit: "c", Paths: paths})
 }
 
+// TestWhatAgentsPlantedIsSaid: the last snapshot finds what git would run, and a notice says so before the result.
+func TestWhatAgentsPlantedIsSaid(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" })
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	p.do(input.Stopped{})
+	request := lastEffect[input.ChangeRecord](p)
+	if !request.Final {
+		t.Fatalf("the last snapshot was not requested: %+v", request)
+	}
+	p.do(input.SnapshotTaken{Serial: request.Serial, Commit: "c", Planted: "git would run evil"})
+	if n := last[contract.Notice](p); n.Text != "git would run evil" {
+		t.Errorf("the last notice is %q", n.Text)
+	}
+	last[contract.Result](p)
+}
+
 // TestABrokenCheckNamesWhoChangedItsFiles: the message to the Arbiter, the event and the result name the agent that
 // changed the files of a broken check last, and no agent if the last one is unknown.
 func TestABrokenCheckNamesWhoChangedItsFiles(t *testing.T) {

@@ -15,6 +15,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
@@ -86,6 +89,14 @@ func TestBreakOuts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	vsock, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
+	machines := err == nil
+	unix.Close(vsock)
+	var parameters [120]byte
+	at := uintptr(unsafe.Pointer(&parameters))
+	ring, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, at, 0)
+	rings := errno == 0
+	unix.Close(int(ring))
 	for _, c := range []struct {
 		name, script, want string // what the output has; "" for a failure
 		outside            bool   // it works outside
@@ -114,6 +125,9 @@ func TestBreakOuts(t *testing.T) {
 		{"a name server", "getent hosts example.com", "", false},
 		{"a datagram", "echo x > /dev/udp/8.8.8.8/53", "", false},
 		{"a network of the first process", "nsenter --net=/proc/1/ns/net true", "", false},
+		{"the machine of a virtual machine", "python3 -c 'import socket; socket.socket(40)'", "", machines},
+		{"a ring, past a filter", "python3 -c 'import ctypes as c; exit(c.CDLL(None).syscall(425, 1, bytes(120)) < 0)'", "",
+			rings},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := w.online(t, Gate{}, c.script)

@@ -58,6 +58,7 @@ func Start(cmd *exec.Cmd, mark proctree.Mark, cfg *bridge.SandboxConfig, gate *G
 
 // startTied starts a wrapped command that the kernel kills when this process ends.
 func startTied(cmd *exec.Cmd, mark proctree.Mark) (*proctree.Child, error) {
+	defer cmd.ExtraFiles[len(cmd.ExtraFiles)-1].Close() // see [Wrap]
 	cmd.Args = slices.Insert(cmd.Args, 1, "--die-with-parent")
 	return proctree.StartMonitored(cmd, mark)
 }

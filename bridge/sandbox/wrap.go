@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -19,7 +20,8 @@ var dropped = []string{"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADD
 // Wrap changes cmd to run inside a sandbox: its path, arguments and environment become those of bubblewrap,
 // and it gets a session of its own, so that it has no terminal to type into. A nil cfg leaves cmd
 // unchanged. The caller sets Dir and Env before. It starts cmd itself, or has [Start] do both. The only network
-// inside is a loopback interface, unless cfg says otherwise. Errors say what cannot be confined.
+// inside is a loopback interface, unless cfg says otherwise. The last of cmd.ExtraFiles is the filter of system calls:
+// who starts cmd closes it then. Errors say what cannot be confined.
 func Wrap(cmd *exec.Cmd, cfg *bridge.SandboxConfig) error {
 	if cfg == nil {
 		return nil
@@ -49,6 +51,12 @@ func wrap(cmd *exec.Cmd, cfg bridge.SandboxConfig, first []string) error {
 	if cfg.Isolated() {
 		args = append(args, "--unshare-net")
 	}
+	filter, err := filterFile()
+	if err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	args = append(args, "--seccomp", strconv.Itoa(3+len(cmd.ExtraFiles)))
+	cmd.ExtraFiles = append(cmd.ExtraFiles, filter)
 	args = append(args, m.args()...)
 	args = append(args, "--chdir", cwd, "--")
 	args = append(append(args, first...), cmd.Path)

@@ -402,18 +402,27 @@ func (s *script) finish(want contract.Exit) contract.Result {
 
 // childNamed finds the child of a process that was started with an argument.
 func childNamed(parent int, arg string) (pid int, ok bool) {
+	for _, pid := range childrenOf(parent) {
+		cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if slices.Contains(strings.Split(string(cmdline), "\x00"), arg) {
+			return pid, true
+		}
+	}
+	return 0, false
+}
+
+// childrenOf returns the child processes of a process.
+func childrenOf(parent int) (pids []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	for _, list := range lists {
 		raw, _ := os.ReadFile(list)
 		for _, word := range strings.Fields(string(raw)) {
-			cmdline, _ := os.ReadFile("/proc/" + word + "/cmdline")
-			if slices.Contains(strings.Split(string(cmdline), "\x00"), arg) {
-				pid, err := strconv.Atoi(word)
-				return pid, err == nil
+			if pid, err := strconv.Atoi(word); err == nil {
+				pids = append(pids, pid)
 			}
 		}
 	}
-	return 0, false
+	return pids
 }
 
 // dump returns stderr and the last events, for a failure message.

@@ -184,3 +184,51 @@ func TestPlantedByAnAgent(t *testing.T) {
 		t.Errorf("after undo, a is %q", got)
 	}
 }
+
+const planting = `
+name: planting
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Plant}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: It is planted
+        verdict: {decision: COMPLETE, message: It is done., summary: It is planted., reason: r}
+    otherwise:
+      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
+  - name: planter
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: "git init -q --bare evil", description: Plant}}]
+      - verdict:
+          expects_response: true
+          kind: done
+          message: It is planted.
+          handoff: {accomplished: [evil], remaining: [], key_context: evil}
+    otherwise:
+      - {verdict: {expects_response: false, kind: report, message: Waiting.}}
+`
+
+// TestPlantedIsSaidInEveryFace: what an agent left that git would run is an event of the run, which the screen and
+// every other face shows, and which stays in its log. The export of the run warns of it, too.
+func TestPlantedIsSaidInEveryFace(t *testing.T) {
+	t.Parallel()
+	repo := gittest.New(t, map[string]string{"a": "1\n"})
+	s, _ := hiredIn(t, player{name: "stand-in", args: []string{""}}, planting, repo.Path, "--no-input", "--allow", "Bash(*)",
+		"--task", "Plant")
+	said := func(l contract.Line) bool {
+		n, ok := l.Body.(contract.Notice)
+		return ok && strings.Contains(n.Text, "evil (a bare repository)")
+	}
+	s.see("a notice about the repository", said)
+	s.finish(contract.ExitComplete)
+	out, _ := s.output(0, "logs", s.run())
+	if !strings.Contains(out, "evil (a bare repository)") {
+		t.Errorf("the log does not have it: %s", out)
+	}
+	_, warned := s.output(0, "sessions", "export", s.run(), "--output", filepath.Join(t.TempDir(), "run.tar.gz"))
+	if !strings.Contains(warned, "evil (a bare repository)") {
+		t.Errorf("the export does not warn: %s", warned)
+	}
+}

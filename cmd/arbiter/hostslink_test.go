@@ -370,7 +370,7 @@ type linkStep struct {
 
 var linkSteps = []linkStep{
 	{"initialize", false, `"method":"initialize"`},
-	{"push", false, "git receive-pack"},
+	{"push", false, " receive-pack "},
 	{"prepare", false, `"method":"work_prepare"`},
 	{"spawn", false, `"method":"spawn"`},
 	{"first message", false, `"method":"message"`},
@@ -380,7 +380,7 @@ var linkSteps = []linkStep{
 	{"end of a turn", true, `"event":"turn"`},
 	{"check", false, `"method":"check"`},
 	{"commit", false, `"method":"work_commit"`},
-	{"fetch", false, "git upload-pack"},
+	{"fetch", false, " upload-pack "},
 }
 
 // linkFault is a way in which a link breaks.
@@ -566,8 +566,8 @@ exec far-link '%s' "$@"
 	h.sound(s, model)
 	words := textOf(t, said)
 	for _, want := range []string{
-		"exec -i worker -c main -- arbiter bridge --remote\n", "exec -i worker -c main -- git receive-pack /",
-		"exec -i worker -c main -- git upload-pack /", "delete pod worker --grace-period=0 --force --wait\n",
+		"exec -i worker -c main -- arbiter bridge --remote\n", "exec -i worker -c main -- git --no-pager ",
+		" receive-pack /", " upload-pack /", "delete pod worker --grace-period=0 --force --wait\n",
 	} {
 		if !strings.Contains(words, want) {
 			t.Errorf("kubectl was never called with %q:\n%s", want, words)

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -39,7 +40,7 @@ func TestWorkOnAHost(t *testing.T) {
 		return client, init.Remote
 	}
 	client, there := open()
-	url, err := theHost.GitURL(there.Cache)
+	url, err := theHost.GitURL(there.Cache, git.Serving()...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,23 @@ var writing = []string{
 	"core.filesRefLockTimeout=2000", "core.packedRefsTimeout=5000",
 }
 
+// serving are further options of a git that serves a repository: it changes no work tree, and fetches nothing itself.
+var serving = []string{
+	"receive.denyCurrentBranch=refuse", "receive.autogc=false", "protocol.ext.allow=never", "protocol.file.allow=never",
+	"protocol.git.allow=never", "protocol.ssh.allow=never", "protocol.http.allow=never", "protocol.https.allow=never",
+	"protocol.ftp.allow=never", "protocol.ftps.allow=never",
+}
+
+// Serving returns the options before receive-pack and upload-pack on a host where agents may have written into the
+// repository. They keep git from running what its configuration names, as in every other call.
+func Serving() []string {
+	args := flags()
+	for _, option := range slices.Concat(writing, serving) {
+		args = append(args, "-c", option)
+	}
+	return args
+}
+
 // Variables of the user that say where git's configuration is, and who commits.
 var userVariables = []string{
 	"XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "EMAIL",

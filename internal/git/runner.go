@@ -54,11 +54,12 @@ type Runner struct {
 	// At is the work tree whose repository git uses, through a [View]; each call checks that it still leads there. Nil:
 	// there is none yet, or the environment names one that only this program writes.
 	At      *Place
-	Views   string                // parent of views; os.TempDir() if empty
-	Env     []string              // the whole environment, made by [Environ]
-	Program string                // "git" if empty
-	Confine func(*exec.Cmd) error // may be nil; puts a command into a sandbox before it starts
-	Step    func(name string)     // may be nil; called after each call that changes something
+	Views   string   // parent of views; os.TempDir() if empty
+	Env     []string // the whole environment, made by [Environ]
+	Program string   // "git" if empty
+	// Confine may be nil. It puts a command into a sandbox before it starts; files that it adds are closed afterwards.
+	Confine func(*exec.Cmd) error
+	Step    func(name string) // may be nil; called after each call that changes something
 	// Begin starts a command; if it is nil, cmd.Start does. ended is called when the command has been
 	// waited for. A process that reaps orphans needs it to distinguish its children from orphans.
 	Begin func(*exec.Cmd) (ended func(), err error)
@@ -130,9 +131,13 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 	}
 	stderr := &bounded{max: maxStderr, drop: true}
 	cmd.Stdout, cmd.Stderr = out, stderr
+	held := len(cmd.ExtraFiles)
 	if r.Confine != nil {
 		if err := r.Confine(cmd); err != nil {
 			return nil, fmt.Errorf("git %s: %w", c.name(), err)
+		}
+		for _, f := range cmd.ExtraFiles[held:] {
+			defer f.Close()
 		}
 	}
 	err = r.run(cmd)

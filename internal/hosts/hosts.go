@@ -219,19 +219,20 @@ func (h Host) Argv(words ...string) ([]string, error) {
 }
 
 // GitURL returns the address of a repository on the host, for Git's transport ext, which must be allowed for the call.
-// path is absolute and made of safe characters.
-func (h Host) GitURL(path string) (string, error) {
-	if err := CheckWords(path); err != nil {
+// path is absolute and made of safe characters. options are those of the git that serves it there, such as
+// git.Serving().
+func (h Host) GitURL(path string, options ...string) (string, error) {
+	if err := CheckWords(append([]string{path}, options...)...); err != nil {
 		return "", err
 	}
 	if !strings.HasPrefix(path, "/") {
 		return "", fmt.Errorf("%q is not an absolute path", path)
 	}
 	words := []string{}
-	for _, word := range h.safeCommand() {
+	for _, word := range slices.Concat(h.safeCommand(), []string{"git"}, options) {
 		words = append(words, escapeExt.Replace(word))
 	}
-	return "ext::" + strings.Join(append(words, "git", "%s", escapeExt.Replace(path)), " "), nil
+	return "ext::" + strings.Join(append(words, "%s", escapeExt.Replace(path)), " "), nil
 }
 
 // safeCommand returns the host's command. For OpenSSH it adds options that forward no key agent and never

@@ -68,7 +68,7 @@ func record(arbiter, claude, out, scenario string) error {
 		return err
 	}
 	cmd := exec.Command(arbiter, "--json", "--no-input", "--scenario", scenario, "--claude", wrapper, "--task", "Weave",
-		"--state-dir", dir)
+		"--state-dir", dir, "--sandbox", "off") // a sandbox hides the recorder, which is in a temporary directory
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return err

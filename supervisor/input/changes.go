@@ -104,6 +104,9 @@ func (s *ChangeState) Recorded(out *effect.Collector, w runconfig.Workspace, r C
 	}
 	o := ChangeOutcome{Final: turn.last(), Judge: turn.Judge, Tree: r.Tree}
 	s.reportLeft(out, r.Left)
+	if r.Planted != "" {
+		out.Emit(contract.Supervisor, contract.Notice{Text: r.Planted})
+	}
 	switch {
 	case r.Failed != "":
 		if !s.Failed {
@@ -438,6 +441,9 @@ type ChangeRecorded struct {
 	Total  *contract.ResultChanges `json:",omitempty"` // since Base
 	Left   []string                `json:",omitempty"` // files that it lacks, as git reports them; MaxLeft at most
 	Failed string                  `json:",omitempty"` // why there is no snapshot
+
+	// Planted warns, after the last snapshot, of what git would run or use and agents may have left.
+	Planted string `json:",omitempty"`
 }
 
 // Acts records that an agent uses a tool that may write files.

@@ -22,7 +22,6 @@ type script struct {
 type unit struct {
 	name  string
 	words []word
-	own   int // how many words are not those of another unit
 	doubt bool
 	later []word // what it may run
 	files []word // of redirections
@@ -34,12 +33,7 @@ func readLine(text string, vars map[string]string) *script {
 		s.hide("it is too long")
 		text = text[:maxLine]
 	}
-	if l := s.lex(text, 0); s.tricky { // read it without quotes, too, so that nothing hides a command completely
-		for _, c := range slices.Backward(l.cut) {
-			text = text[:c[0]] + text[c[1]:]
-		}
-		s.inDoubt(func() { s.lex(unquote.Replace(text), 1) })
-	}
+	s.read(text, false)
 	for i := 0; i < len(s.commands); i++ { // more are found on the way
 		s.add(s.commands[i].words, s.commands[i], 0)
 	}
@@ -57,9 +51,6 @@ func (s *script) hide(why string) {
 	}
 }
 
-var unquote = strings.NewReplacer(`'`, "", `"`, "", "\\\n", "", `\`, "", "$", "", "`", "\n", "(", "\n", ")", "\n",
-	"{", "\n", "}", "\n", "<", " ", ">", " ", "#", "\n")
-
 // variable returns the value of a variable, if it is known and the line cannot have changed it.
 func (s *script) variable(name string) string {
 	value := s.vars[name]
@@ -71,14 +62,14 @@ func (s *script) variable(name string) string {
 
 var (
 	// keywords may stand before a command.
-	keywords = names("if then elif else fi while until do done ! time coproc esac")
+	keywords = names("if then elif else fi while until do done ! coproc esac in")
 
 	goers   = names("cd pushd popd")
 	finders = names("find bfs fd fdfind gfind")
 	execs   = names("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
 
 	// wrappers run a command among their arguments; the remote ones after an operand.
-	wrappers = names("sudo doas su runuser pkexec env xargs nohup timeout nice ionice chrt taskset setsid " +
+	wrappers = names("time sudo doas su runuser pkexec env xargs nohup timeout nice ionice chrt taskset setsid " +
 		"stdbuf unbuffer command builtin exec watch parallel ssh script strace ltrace perf valgrind unshare " +
 		"nsenter chroot setpriv prlimit flock busybox toybox systemd-run tmux screen trap noglob fakeroot " +
 		"start-stop-daemon entr npx bunx uvx hyperfine man")
@@ -93,31 +84,19 @@ var (
 		"mix rustup nx turbo")
 )
 
-// precedes reports whether a word may stand before a command.
-func (w word) precedes() bool { return keywords.has(w.text) || isAssignment(w.text) }
-
-// name is the name of the program that a command runs; "" if it has only words that may stand before one.
-func (c *command) name() string {
-	if i := slices.IndexFunc(c.words, func(w word) bool { return !w.precedes() }); i >= 0 {
-		return baseName(c.words[i].text)
-	}
-	return ""
-}
-
 // add adds a command, and those that it runs.
 func (s *script) add(words []word, c command, depth int) {
 	if depth > maxDepth || len(s.units) > maxCommands {
-		s.hide("it is too long or nested too deeply")
+		s.hide(errDeep.Error())
 		return
 	}
 	for _, w := range words {
 		if at := strings.IndexByte(w.text, '['); at >= 0 && strings.ContainsAny(w.text[at:], "$`") {
-			s.inDoubt(func() { (&lexer{out: s, depth: 1}).substitutions(w.text[at:]) }) // a subscript is evaluated
+			s.expanded(w.text[at:]) // a subscript is evaluated
 		}
 	}
-	for timed := false; len(words) > 0 && (words[0].precedes() || timed && strings.HasPrefix(words[0].text, "-")); {
+	for len(words) > 0 && (keywords.has(words[0].text) || isAssignment(words[0].text)) {
 		s.assign(words[0].text)
-		timed = words[0].text == "time"
 		words = words[1:]
 	}
 	for _, f := range c.files {
@@ -145,8 +124,7 @@ func (s *script) add(words []word, c command, depth int) {
 	}
 	later := tokens(words[min(runsFrom(name, words), len(words)):])
 	s.units = append(s.units, unit{name: name, words: words, doubt: c.doubt, later: later, files: c.files})
-	at := len(s.units) - 1
-	s.units[at].own = s.inner(name, words, depth)
+	s.inner(name, words, depth)
 	s.checkHidden(name, words)
 }
 
@@ -159,8 +137,8 @@ func (s *script) inDoubt(read func()) {
 	}
 }
 
-// inner adds the commands that a command runs. It returns how many words belong to the command itself.
-func (s *script) inner(name string, words []word, depth int) int {
+// inner adds the commands that a command runs.
+func (s *script) inner(name string, words []word, depth int) {
 	behind := func(i int) {
 		list := slices.Clone(words[i:])
 		for i, w := range list {
@@ -173,18 +151,11 @@ func (s *script) inner(name string, words []word, depth int) int {
 		}
 		s.add(list, command{doubt: true}, depth+1)
 	}
-	if finders.has(name) {
-		own := len(words)
-		for i, w := range words[:len(words)-1] {
-			if execs.has(w.text) {
-				behind(i + 1)
-				own = min(own, i)
-			}
-		}
-		return own
-	}
-	for i := runsFrom(name, words); i+1 < len(words) && !wrappers.has(name); i++ {
-		if _, ok := interpreter(baseName(words[i].text)); ok && strings.HasPrefix(words[i+1].text, "-") {
+	for i := 1; i < len(words) && !wrappers.has(name); i++ {
+		_, ok := interpreter(baseName(words[i-1].text))
+		if ok && i > runsFrom(name, words) && strings.HasPrefix(words[i].text, "-") {
+			behind(i - 1)
+		} else if finders.has(name) && execs.has(words[i-1].text) {
 			behind(i)
 		}
 	}
@@ -194,7 +165,7 @@ func (s *script) inner(name string, words []word, depth int) int {
 		if blank := strings.ContainsAny(w.text, " \t\n"); blank && w.unknown() {
 			s.hide("only the shell knows what " + name + " runs")
 		} else if blank {
-			s.inDoubt(func() { s.lex(strings.TrimLeft(w.text, "-SPc"), 1) })
+			s.inDoubt(func() { s.read(strings.TrimLeft(w.text, "-SPc"), true) })
 		}
 		switch {
 		case strings.HasPrefix(w.text, "-"):
@@ -210,10 +181,9 @@ func (s *script) inner(name string, words []word, depth int) int {
 			if remote.has(name) && i+1 < len(words) {
 				behind(i + 1)
 			}
-			return i
+			return
 		}
 	}
-	return len(words)
 }
 
 // runsFrom returns the first word from which a program may run its words.
@@ -354,14 +324,9 @@ func joined(words []word) string {
 func baseName(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
 
 // isAssignment reports whether a word sets a variable for the command after it.
-func isAssignment(word string) bool {
-	name, _, ok := strings.Cut(word, "=")
-	name, _, _ = strings.Cut(strings.TrimSuffix(name, "+"), "[")
-	name = strings.TrimSuffix(name, string(hole))
-	return ok && name != "" && !strings.ContainsFunc(name, func(c rune) bool {
-		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
-	})
-}
+func isAssignment(word string) bool { return assignment.MatchString(word) }
+
+var assignment = expr(`^\w+(\[.*?\])?\x00?\+?=`)
 
 // wildcard matches text against a pattern in which * is any text. " *" at the end also matches nothing, as in
 // Claude Code: "ls *" also matches "ls".

@@ -11,7 +11,7 @@
 // Rules stop mistakes and honest agents. They judge the text of a request: a program that may run can do
 // anything, and only a sandbox stops it. SECURITY.md lists the guarantees.
 //
-// lexer.go splits a command line into commands, roughly as bash does. commands.go compares them with rules about
+// line.go splits a command line into commands, roughly as bash does. commands.go compares them with rules about
 // commands, hidden.go says what hides something, files.go compares what they name with rules about files.
 //
 // A [Policy] is a stateless value. The only I/O of a decision is to resolve symbolic links.

@@ -10,26 +10,14 @@ import (
 // error says that nothing is known about any of them.
 type Lookup func(paths []string) ([]Found, error)
 
-// Elsewhere checks requests against the rules on another file system: CWD, Home and FoldsCase are that host's,
-// and Resolve is not used. What a decision has to know about paths is requested in as few requests as possible,
-// and again for each decision. If look fails, Decide asks.
-func Elsewhere(p Policy, look Lookup) Rules { return &elsewhere{policy: p, look: look} }
-
-type elsewhere struct {
-	policy Policy
-	look   Lookup
-}
-
 // maxLookups bounds the requests of one decision. Each result may lead to further paths, such as a link in a rule.
 const maxLookups = 8
 
 var errUnknown = errors.New("not looked at yet")
 
-// Decide implements [Rules]. It asks the policy again until it knows all paths that it needs.
-func (e *elsewhere) Decide(r Request) Decision {
-	known := map[string]Found{}
-	var missing []string
-	p := e.policy
+// elsewhere decides by p.Look: it decides again until all paths that it needs are known.
+func (p Policy) elsewhere(r Request) Decision {
+	known, missing := map[string]Found{}, []string{}
 	p.Resolve = func(path string) (string, error) {
 		found, ok := known[path]
 		if !ok {
@@ -40,13 +28,13 @@ func (e *elsewhere) Decide(r Request) Decision {
 	}
 	err := errors.New("they lead from one to the next without end")
 	for range maxLookups {
-		d := p.Decide(r)
+		d := p.decide(r)
 		if len(missing) == 0 {
 			return d
 		}
 		slices.Sort(missing)
 		paths := slices.Compact(missing)
-		found, failed := e.look(paths)
+		found, failed := p.Look(paths)
 		if failed != nil || len(found) != len(paths) {
 			err = fmt.Errorf("%d paths of %d were checked (%v)", len(found), len(paths), failed)
 			break

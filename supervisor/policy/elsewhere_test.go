@@ -74,7 +74,8 @@ func TestElsewhere(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(near, "src"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	rules := Elsewhere(p, there.look)
+	rules := p
+	rules.Look = there.look
 	for what, tc := range map[string]struct {
 		r    Request
 		want string
@@ -103,7 +104,8 @@ func TestElsewhereAsksLittle(t *testing.T) {
 		Deny: rulesOf(t, "Read(~/.ssh/**)", "Read(~/.aws/**)", "Read(//etc/shadow)", "Read(.env)", "Edit(.git/**)"),
 		Ask:  rulesOf(t, "Bash(git push *)", "Edit(go.mod)")}
 	there := &another{}
-	rules := Elsewhere(p, there.look)
+	rules := p
+	rules.Look = there.look
 	for _, r := range []Request{
 		asking("Edit", map[string]string{"file_path": "src/a.go"}),
 		asking("Bash", map[string]string{"command": "go test ./... && cat src/a.go"}),
@@ -123,7 +125,8 @@ func TestElsewhereAsksLittle(t *testing.T) {
 // TestElsewhereInDoubt: it asks when the host does not answer.
 func TestElsewhereInDoubt(t *testing.T) {
 	p := Policy{CWD: "/srv/w", Home: "/home/far", Deny: rulesOf(t, "Read(~/.ssh/**)", "Edit(~/.ssh/**)")}
-	rules := Elsewhere(p, (&another{err: errors.New("the bridge is gone")}).look)
+	rules := p
+	rules.Look = (&another{err: errors.New("the bridge is gone")}).look
 	for _, r := range []Request{
 		asking("Edit", map[string]string{"file_path": "src/a.go"}),
 		asking("Read", map[string]string{"file_path": "src/a.go"}),
@@ -150,7 +153,8 @@ func TestElsewhereAgrees(t *testing.T) {
 	}
 	p := Policy{CWD: dir, Home: "/root", Deny: rulesOf(t, "Read(//etc/shadow)", "Edit(.git/**)"),
 		Ask: rulesOf(t, "Bash(rm *)")}
-	there := Elsewhere(p, here)
+	there := p
+	there.Look = here
 	for _, r := range []Request{
 		asking("Read", map[string]string{"file_path": "etc/shadow"}),
 		asking("Read", map[string]string{"file_path": "etc/passwd"}),

@@ -101,12 +101,20 @@ func (f *files) goes(u unit) {
 
 // words adds the names among the words of a command.
 func (f *files) words(u unit) {
-	own := u.words[min(1, u.own):u.own]
+	own := u.words[1:]
 	has := func(is *expression) bool {
 		return slices.ContainsFunc(own, func(w word) bool { return is.MatchString(w.text) })
 	}
-	if u.own == 0 || namesOnly.has(u.name) {
+	if namesOnly.has(u.name) {
 		return
+	}
+	if wrappers.has(u.name) { // only values of its options are its own
+		own = nil
+		for i, w := range u.words[1:] {
+			if i > 0 && strings.HasPrefix(u.words[i].text, "-") {
+				own = append(own, w)
+			}
+		}
 	}
 	if (u.name == "sed" || strings.HasSuffix(u.name, "awk")) && has(programFiles) {
 		f.add(fileName{word: word{text: string(hole)}, writes: true, listed: true})

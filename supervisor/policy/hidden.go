@@ -123,36 +123,30 @@ var (
 // interpreted checks the words of an interpreter for code in an option, on the standard input, or in a file that
 // the line writes. An operand behind an option may be the value of that option.
 func (s *script) interpreted(name string, words []word, letters string) {
-	file := ""
-	for i, w := range words[1:] {
-		option := strings.HasPrefix(w.text, "-")
-		switch {
+	option, file := false, ""
+	for _, w := range words[1:] {
+		switch code := !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, letters); {
 		case tells.MatchString(w.text), w.text == "-v" && len(words) == 2, w.text == "-m" && letters == "c":
 			return // it tells about itself, or runs a module
-		case devices.MatchString(w.text), w.unknown() && (!option || w.text[1] == hole):
-			s.hide("only the shell knows what " + name + " runs")
-			return
-		case !option && (i == 0 || words[i].text == "--" || !strings.HasPrefix(words[i].text, "-")):
-			s.ran = append(s.ran, baseName(w.text))
-			return
-		case !option && !strings.HasPrefix(w.text, "+"):
-			file = w.text
-		case longCode.MatchString(w.text), !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, letters):
-			if !shells.has(name) || strings.HasPrefix(w.text, "--") || !strings.Contains(w.text, "c") {
-				s.hide(name + " gets code by an option")
+		case !strings.HasPrefix(w.text, "-") && !w.unknown() && !devices.MatchString(w.text):
+			file = baseName(w.text)
+			if s.ran = append(s.ran, file); !option {
 				return
 			}
-			for _, code := range words[i+2:] {
-				if code.unknown() {
-					s.hide("only the shell knows what " + name + " runs")
-				} else if !strings.HasPrefix(code.text, "-") {
-					s.lex(code.text, 1)
+			option = false
+		case w.unknown(), devices.MatchString(w.text), code, longCode.MatchString(w.text):
+			s.hide(name + " runs code that is not a file")
+			for _, code := range words[1:] {
+				if shells.has(name) && strings.Contains(code.text, " ") && !code.unknown() {
+					s.read(code.text, true)
 				}
 			}
 			return
+		default:
+			option = w.text != "--"
 		}
 	}
-	if s.ran = append(s.ran, baseName(file)); file == "" {
+	if file == "" {
 		s.hide(name + " runs what it reads")
 	}
 }

@@ -18,11 +18,7 @@ func followLinks(name string) (string, error) {
 	if !filepath.IsAbs(name) {
 		return "", fmt.Errorf("resolve %q: not absolute", name)
 	}
-	return followFrom("/", name)
-}
-
-// followFrom is followLinks for a path below a directory without links.
-func followFrom(at, name string) (string, error) {
+	at := "/"
 	rest := strings.Split(name, "/")
 	for links := 0; len(rest) > 0; {
 		seg := rest[0]

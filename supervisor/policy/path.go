@@ -98,22 +98,17 @@ type followed struct {
 	err  error
 }
 
-// follow follows the links of a path, each directory once in a decision.
+// follow follows the links of a path, once in a decision.
 func (q *query) follow(name string) (string, error) {
 	f, ok := q.followed[name]
-	switch {
-	case ok:
-		return f.path, f.err
-	case q.policy.Resolve != nil:
-		f.path, f.err = q.policy.Resolve(name)
-	case name == "/" || name != filepath.Clean(name):
-		f.path, f.err = followLinks(name)
-	default:
-		if f.path, f.err = q.follow(filepath.Dir(name)); f.err == nil {
-			f.path, f.err = followFrom(f.path, filepath.Base(name))
+	if !ok {
+		resolve := q.policy.Resolve
+		if resolve == nil {
+			resolve = followLinks
 		}
+		f.path, f.err = resolve(name)
+		q.followed[name] = f
 	}
-	q.followed[name] = f
 	return f.path, f.err
 }
 

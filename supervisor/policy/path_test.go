@@ -114,7 +114,7 @@ func TestFileRulesHoldForCommands(t *testing.T) {
 		{"Edit(secret/**)", []string{"rm secret/a", "tee secret/a", "echo x > secret/a", "echo x >secret/a",
 			"echo x >> 'secret/a'", "sed -i s/a/b/ secret/a", "sed -ni p secret/a", "cp a secret/", "mv secret/a b",
 			"dd of=secret/a", "touch secret/a", "sudo rm -rf secret", "(echo x) 2> secret/a", "echo x &> secret/a",
-			"sh -c 'rm secret/a'"},
+			"sh -c 'rm secret/a'", "strace -o secret/a ls"},
 			[]string{"cat secret/a", "sed -n p secret/a", "ls secret", "rm secrets/a", "echo 'x > secret/a'"},
 			[]string{"echo x > $F", "rm $F", "tee s*/a", "xargs rm", "rm -rf .", "chmod -R 0 /w"}},
 		{"Read(~/.ssh/**)", []string{"cat ~/.ssh/id", "cat /h/.ssh/id", "tar cf x ~/.ssh", "scp ~/.ssh/id h:"},

@@ -33,6 +33,9 @@ type Policy struct {
 	// Resolve follows every symbolic link of an absolute path; what does not exist stays as it is. Nil: this
 	// machine's file system.
 	Resolve func(path string) (string, error)
+	// Look takes the place of Resolve for the file system of another host: a decision asks it in as few requests as
+	// possible, and if it fails, the decision is to ask.
+	Look Lookup
 	// FoldsCase says that rules also match names in another case. On systems whose file systems usually ignore
 	// case they do so anyway.
 	FoldsCase bool
@@ -51,10 +54,6 @@ type Request struct {
 // the text of the rule; Reason is for a person and for the model.
 type Decision struct{ Behavior, By, Rule, Reason string }
 
-// Rules decide about requests: a [Policy] on this machine's file system, the result of [Elsewhere] on another
-// file system.
-type Rules interface{ Decide(r Request) Decision }
-
 // verdict reports whether a rule is about a request.
 type verdict int
 
@@ -67,6 +66,13 @@ const (
 // Decide returns what the rules say: Deny if a deny rule names the request; Ask if an ask rule names it, or if any
 // rule might be about it. It never returns Allow.
 func (p Policy) Decide(r Request) Decision {
+	if p.Look != nil {
+		return p.elsewhere(r)
+	}
+	return p.decide(r)
+}
+
+func (p Policy) decide(r Request) Decision {
 	q := p.newQuery(r)
 	var doubt Decision
 	for i, rule := range slices.Concat(p.Deny, p.Ask) {

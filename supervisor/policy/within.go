@@ -31,11 +31,10 @@ func (p Policy) Within(r Request, named []Rule) (rule string, ok bool) {
 				return "", false
 			}
 		}
-		words := slices.DeleteFunc(slices.Clone(c.words), func(w word) bool { return keywords.has(w.text) })
-		if len(words) == 0 || len(words) == 1 && words[0].text == "cat" {
-			continue // it only begins another command, or gives on what is written here
+		if len(c.words) == 0 || len(c.words) == 1 && c.words[0].text == "cat" {
+			continue // it begins another command, or gives on what is written here
 		}
-		i := slices.IndexFunc(named, func(r Rule) bool { return r.coversWords(words) })
+		i := slices.IndexFunc(named, func(r Rule) bool { return r.coversWords(c.words) })
 		if i < 0 {
 			return "", false
 		}

@@ -131,7 +131,7 @@ func (c toolCall) request() policy.Request {
 
 // rulesFor returns the present deny and ask rules for the caller: relative paths begin in its directory, or for a
 // check in the directory in which the check runs.
-func (l *Loop) rulesFor(s *supervisor.State, c toolCall) policy.Rules {
+func (l *Loop) rulesFor(s *supervisor.State, c toolCall) policy.Policy {
 	p := l.bare(s, c.agent)
 	dir := p.CWD
 	if c.check {
@@ -139,7 +139,7 @@ func (l *Loop) rulesFor(s *supervisor.State, c toolCall) policy.Rules {
 	}
 	p.Deny, p.Ask = parsed(s.Options.Deny), parsed(s.Options.Ask)
 	if host := l.hostOf(c.agent); host != supervisor.LifecycleHere && p.CWD == dir {
-		return policy.Elsewhere(p, l.viewOf(host).look)
+		p.Look = l.viewOf(host).look
 	}
 	return p
 }

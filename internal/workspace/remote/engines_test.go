@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -91,7 +92,7 @@ exec "$@"
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := slices.Concat(f.host.Command[1:], []string{"git", "receive-pack", f.Path})
+	want := slices.Concat(f.host.Command[1:], []string{"git"}, git.Serving(), []string{"receive-pack", f.Path})
 	if got := strings.Fields(string(raw)); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

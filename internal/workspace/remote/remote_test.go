@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -48,7 +49,7 @@ func link(t *testing.T, near gittest.Dir, f far) Link {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, err := f.host.GitURL(f.Path)
+	url, err := f.host.GitURL(f.Path, git.Serving()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,6 +260,79 @@ func TestConfigurationOfTheRepository(t *testing.T) {
 	}
 	if _, err := os.Stat(trap); err == nil {
 		t.Error("a command of the repository's configuration ran")
+	}
+}
+
+// TestPlantedOnTheHost: nothing that an agent wrote into the repository of its host runs when commits are sent there or
+// taken from there.
+func TestPlantedOnTheHost(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		plant func(f far, trap string)
+	}{
+		{"hooks", func(f far, trap string) { plantHooks(f, filepath.Join(f.Path, "hooks"), trap) }},
+		{"hooks elsewhere", func(f far, trap string) {
+			dir := gittest.Temp(t)
+			plantHooks(f, dir, trap)
+			f.Git("config", "core.hooksPath", dir)
+		}},
+		{"references of alternates", func(f far, trap string) {
+			other := newFar(t)
+			f.Must(os.MkdirAll(filepath.Join(f.Path, "objects", "info"), 0o755))
+			f.Must(os.WriteFile(filepath.Join(f.Path, "objects", "info", "alternates"),
+				[]byte(filepath.Join(other.Path, "objects")+"\n"), 0o644))
+			f.Git("config", "core.alternateRefsCommand", "touch "+trap+"; :")
+		}},
+		{"a work tree with a monitor and a filter", func(f far, trap string) {
+			tree := gittest.Temp(t)
+			f.Git("config", "core.bare", "false")
+			f.Git("config", "core.worktree", tree)
+			f.Git("config", "receive.denyCurrentBranch", "updateInstead")
+			f.Git("config", "core.fsmonitor", "touch "+trap+"; :")
+			f.Git("config", "filter.x.smudge", "touch "+trap+"; cat")
+			f.Must(os.MkdirAll(filepath.Join(f.Path, "info"), 0o755))
+			f.Must(os.WriteFile(filepath.Join(f.Path, "info", "attributes"), []byte("* filter=x\n"), 0o644))
+		}},
+		{"objects to fetch on demand", func(f far, trap string) {
+			f.Git("config", "core.repositoryFormatVersion", "1")
+			f.Git("config", "extensions.partialClone", "x")
+			f.Git("config", "remote.x.promisor", "true")
+			f.Git("config", "remote.x.url", "ext::touch "+trap)
+			f.Git("config", "protocol.ext.allow", "always")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			near := gittest.New(t, map[string]string{"a": "1"})
+			base := near.Git("rev-parse", "HEAD")
+			f := newFar(t, "env", "-i", "PATH="+os.Getenv("PATH"), "HOME="+gittest.Temp(t)) // as by ssh
+			l := link(t, near, f)
+			if _, err := l.Push(t.Context(), base); err != nil {
+				t.Fatal(err)
+			}
+			done := f.work(branch, base, "b", "2")
+			blob := f.Git("rev-parse", done+":b")
+			trap := filepath.Join(gittest.Temp(t), "ran")
+			c.plant(f, trap)
+			near.Write("a", "2")
+			next := near.Commit("next")
+			f.Must(os.WriteFile(filepath.Join(f.Path, "HEAD"), []byte("ref: "+l.Repo.Ref("pushed/"+next)+"\n"), 0o644))
+			_, _ = l.Push(t.Context(), next) // the host may refuse it
+			if strings.HasPrefix(c.name, "objects") {
+				f.Must(os.Remove(filepath.Join(f.Path, "objects", blob[:2], blob[2:])))
+			}
+			_, _ = l.Fetch(t.Context(), "refs/heads/"+branch)
+			if _, err := os.Stat(trap); err == nil {
+				t.Error("a command that was planted on the host ran")
+			}
+		})
+	}
+}
+
+func plantHooks(f far, dir, trap string) {
+	f.Must(os.MkdirAll(dir, 0o755))
+	for _, name := range []string{"pre-receive", "update", "post-receive", "post-update", "reference-transaction",
+		"proc-receive", "push-to-checkout", "pre-auto-gc"} {
+		f.Must(os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\ntouch "+trap+"\n"), 0o755))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
@@ -618,7 +619,7 @@ func (w hostWork) reach(
 	if err != nil {
 		return nil, remote.Link{}, 0, err
 	}
-	url, err := h.host.GitURL(h.info.Cache)
+	url, err := h.host.GitURL(h.info.Cache, git.Serving()...)
 	o := Opening{Host: h.host, Run: w.b.run.Options().Run} // its mark: a later process of the run finds a link that hangs
 	return h, remote.Link{Repo: repo, URL: url, Env: o.env()}, n, err
 }

@@ -233,9 +233,20 @@ func open(ctx context.Context, o workspace.Options, own, isolation string) (*Fil
 	}}, nil
 }
 
+// plantedTimeout bounds the search for what agents may have planted.
+const plantedTimeout = 10 * time.Second
+
 // Planted returns a warning about what git would run or use, and was not there when the run began; empty if there is
 // nothing.
-func (f *Files) Planted(ctx context.Context) (string, error) { return f.repo.Planted(ctx) }
+func (f *Files) Planted(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, plantedTimeout)
+	defer cancel()
+	text, err := f.repo.Planted(ctx)
+	if err != nil {
+		return fmt.Sprintf("it is not known whether agents have left something that git would run: %v", err)
+	}
+	return text
+}
 
 // main returns the run branch.
 func (f *Files) main() string { return f.repo.Branch(workspace.Main) }
@@ -595,7 +606,10 @@ func (f *Files) Record(ctx context.Context, e input.ChangeRecord) input.ChangeRe
 		return taken, err
 	})
 	if err != nil {
-		return input.ChangeRecorded{Serial: e.Serial, Failed: err.Error()}
+		taken = input.ChangeRecorded{Serial: e.Serial, Failed: err.Error()}
+	}
+	if e.Final {
+		taken.Planted = f.Planted(ctx)
 	}
 	return taken
 }

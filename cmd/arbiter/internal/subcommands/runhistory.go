@@ -187,7 +187,7 @@ func (e historyEnv) exportSession(c *cli.Context) error {
 	}
 	defer os.RemoveAll(temp)
 	bundle := filepath.Join(temp, runstore.ArchiveBundle)
-	if manifest.Base, err = packFiles(c.Context, store.Root, info, bundle); err != nil {
+	if manifest.Base, err = e.packFiles(c.Context, store.Root, info, bundle); err != nil {
 		return command.Environmentf("export run %s: its files: %v", command.ShortID(info.Run), err)
 	}
 	if manifest.Base != "" {
@@ -284,8 +284,12 @@ func imagesOf(dir string) ([]runstore.ArchiveSource, error) {
 
 // packFiles writes the files of a run to a Git bundle, and returns the commit that the bundle builds on. If the run
 // has recorded no files, base is empty and there is no bundle.
-func packFiles(ctx context.Context, stateDir string, info journal.Info, file string) (base string, err error) {
+func (e historyEnv) packFiles(ctx context.Context, stateDir string, info journal.Info, file string) (base string,
+	err error) {
 	repo, err := runstore.PastWork(ctx, stateDir, info)
+	if err == nil {
+		err = warnOf(ctx, e.Stderr, repo)
+	}
 	if err == nil {
 		base, err = workspaces.PackRun(ctx, repo, file)
 	}

@@ -585,16 +585,21 @@ func (e workEnv) openWork(c *cli.Context, name string) (*workspaces.Repo, journa
 	if err != nil {
 		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
 	}
-	planted, err := r.Planted(c.Context)
-	if err != nil {
+	if err := warnOf(c.Context, e.Stderr, r); err != nil {
 		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
 	}
+	return r, info, nil
+}
+
+// warnOf warns of what an agent may have planted in a repository, and of what Arbiter leaves out there.
+func warnOf(ctx context.Context, stderr io.Writer, r *workspaces.Repo) error {
+	planted, err := r.Planted(ctx)
 	for _, text := range []string{planted, r.Notice()} {
 		if text != "" {
-			fmt.Fprintf(e.Stderr, "arbiter: %s\n", sanitize.Line(text, maxWarning))
+			fmt.Fprintf(stderr, "arbiter: %s\n", sanitize.Line(text, maxWarning))
 		}
 	}
-	return r, info, nil
+	return err
 }
 
 // NamedOrLatest finds a run by its name; without a name, the last one in this directory.
