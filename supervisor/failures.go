@@ -79,6 +79,7 @@ func (st *step) reportLostAgent(id, why string) {
 	a := *st.Edit(id)
 	st.Edit(id).Dismissed = true
 	st.Task.DropTasks(id)
+	st.Permission.TurnOver(&st.out, id)
 	why = strings.TrimSuffix(words.Cite(why), ".")
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.dropMail(id) {
