@@ -106,7 +106,7 @@ func (st *step) setAside(m Mail) {
 		fmt.Sprintf("the %s of %s (message %s, %s) was too large to be read and %s", m.Kind, whose, m.ID, size, what),
 		[]string{"say it in fewer words, or " + contract.SmallerText})
 	if !cut {
-		st.Conversation.EndTurn(m.Wire)
+		st.Conversation.SetAside(m)
 		st.correctRecord(m.ID, "(set aside: the model refused it as too long)")
 		st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
 			"refused it as too long. It was set aside, and the human was told. "+
@@ -121,7 +121,7 @@ func (st *step) dropTask(m Mail) {
 	text := fmt.Sprintf("The task has %s, more than the model can read at once: %s.", words.Size(int64(len(m.Text))),
 		contract.SmallerText)
 	st.fail(contract.Arbiter, bridge.CatPromptTooLong, text, []string{contract.SmallerText})
-	st.Conversation.EndTurn(m.Wire)
+	st.Conversation.SetAside(m)
 	st.correctRecord(m.ID, "(set aside: the task was too large to be read)")
 	st.fire(machine.Reset, occasion{})
 	st.Task.Text, st.Question.Open = "", nil

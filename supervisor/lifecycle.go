@@ -611,6 +611,7 @@ type LostTurn struct {
 	End   TurnEnd
 	Over  []string               // messages that the session contains
 	Open  []string               // messages that it does not contain: they are sent again
+	Seen  []string               // those of Over that no model has answered
 	Ruled *bridge.DeliveryStatus // the last verdict of the turn; nil: none
 }
 
@@ -626,7 +627,7 @@ func Reconcile(turn []string, history []bridge.DeliveryStatus) LostTurn {
 		s := statuses[message]
 		switch s.Status {
 		case bridge.DeliverySeen:
-			t.End = max(t.End, TurnUnanswered)
+			t.End, t.Seen = max(t.End, TurnUnanswered), append(t.Seen, message)
 		case bridge.DeliveryBegun, bridge.DeliveryEnded:
 			t.End = max(t.End, LifecycleTurnCutOff)
 		case bridge.DeliveryRuled:

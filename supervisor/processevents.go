@@ -163,13 +163,16 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 		history = nil
 	}
 	left := Reconcile(turn, history)
-	ids := st.Conversation.PublicIDs(left.Over)
+	ids, seen := st.Conversation.PublicIDs(left.Over), st.Conversation.PublicIDs(left.Seen)
 	for _, wire := range left.Over {
 		st.delivered(wire)
 		st.Conversation.EndTurn(wire)
 	}
 	for _, wire := range slices.Backward(left.Open) { // each goes to the front of the queue
 		st.requeue(wire)
+	}
+	if left.Ruled != nil || left.End == LifecycleTurnCutOff {
+		st.answers(a.ID, seen...)
 	}
 	if lost && spoken {
 		st.recall(a)
@@ -186,6 +189,7 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 	a.ReturnNotice = returned // it still has to be sent
 	switch {
 	case left.Ruled != nil:
+		a.LastAnswered = left.Ruled.MessageID
 		st.emit(a.ID, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
 		st.routeVerdict(a, bridge.Turn{Verdict: left.Ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: left.Over})
 		if left.End == TurnFinished {
