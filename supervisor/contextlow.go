@@ -71,6 +71,7 @@ func (st *step) learnWindow(t bridge.Turn) {
 	}
 	windows[t.Model] = t.Window
 	st.Options.ContextTokensFor = windows
+	st.do(effect.KeepWindow{Model: t.Model, Tokens: t.Window})
 	st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%s takes at most %d tokens, less than Claude Code "+
 		"assumes. Agents that start from now on hand off before that, as with --context-tokens-for %[1]s=%[2]d.",
 		t.Model, t.Window)})
