@@ -62,7 +62,8 @@ func (st *step) park(a *Agent, class runconfig.RestartClass, reason string) {
 		return
 	}
 	// What keeps the Arbiter from reading must be put right by a human: while one is there, the rules do not go on.
-	forHuman := st.HumanPresent && (class == runconfig.InvalidResume || class == runconfig.HookRefused)
+	forHuman := st.HumanPresent && (class == runconfig.InvalidResume || class == runconfig.HookRefused ||
+		class == runconfig.CouldNotStart)
 	if !forHuman && st.enterFallback("it is "+reason) {
 		return
 	}

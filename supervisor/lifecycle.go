@@ -353,6 +353,12 @@ func AffectsAllAgents(c bridge.Category) bool {
 		c == bridge.CatCredit || c == bridge.CatSandbox
 }
 
+// OfProgram reports whether a failed start is about the program of the CLI: it is missing, too old, or ends before it
+// is ready.
+func OfProgram(c bridge.Category) bool {
+	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatStart
+}
+
 // ParksHost reports whether a failure to start the bridge of another host cannot be solved by a retry: a person
 // has to solve it.
 func ParksHost(c bridge.Category) bool {

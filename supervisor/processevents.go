@@ -103,9 +103,16 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		st.unfitHost(a.Host, f.Category, message)
 		return
 	}
-	st.fail(a.ID, f.Category, message, RecoveryOptions(f.Category, RoleArbiter))
+	mend := RecoveryOptions(f.Category, RoleArbiter)
+	// A program that worked, and was replaced by one that does not, is put right by the human while the run waits.
+	broken := OfProgram(f.Category) && st.HumanPresent && st.Agents[0].HasHistory
+	if broken && a.Role == RoleArbiter {
+		st.lost(a, class, message+" ("+strings.Join(mend, "; ")+")")
+		return
+	}
+	st.fail(a.ID, f.Category, message, mend)
 	if a.Role == RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 &&
-		AffectsAllAgents(f.Category) {
+		AffectsAllAgents(f.Category) && !broken {
 		st.giveUp(f.Category, a.Name+" could not start: "+message)
 		return
 	}

@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -309,6 +311,9 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		}
 	case contract.Error:
 		l.freeDisk()
+		if ev.ID == contract.Arbiter && slices.Equal(b.RecoveryOptions, supervisor.ParkedOptions()) {
+			l.send("retry", contract.Choose{Option: "retry"}) // a busy machine: it did not start in time
+		}
 	case contract.Result:
 		l.ended = &b
 	}
