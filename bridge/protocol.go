@@ -187,6 +187,9 @@ type SpawnParams struct {
 	// Pending are the ids of messages that were sent to an earlier incarnation and whose turn
 	// has no known end. With Config.Resume, the result has the delivery status of each.
 	Pending []string `json:"pending,omitempty"`
+	// Answered is the id of the last message whose turn ended with an answer. With Config.Resume, a session whose
+	// transcript has lost the end of that turn is refused (CatResume).
+	Answered string `json:"answered,omitempty"`
 }
 
 // SpawnResult describes the agent, which is now ready.

@@ -103,10 +103,16 @@ func (st *step) happenedLate(e bridge.Event) {
 	if a == nil || a.Generation != e.Generation {
 		return
 	}
+	if fromModel(e.Body) {
+		st.answers(e.ID)
+	}
 	switch b := e.Body.(type) {
 	case bridge.Delivered:
 		st.delivered(b.MessageID)
 	case bridge.Turn:
+		if b.Outcome == bridge.TurnDone {
+			st.answers(e.ID)
+		}
 		st.chargeTurn(a, b)
 	case bridge.Done:
 		if a.Status == AgentEnded {

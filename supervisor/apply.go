@@ -179,6 +179,9 @@ func (st *step) agentEvent(e bridge.Event) {
 	if a.Status == InHand && !ofTerminal(e.Body) {
 		return
 	}
+	if fromModel(e.Body) {
+		st.answers(e.ID)
+	}
 	switch b := e.Body.(type) {
 	case bridge.Turn:
 		document := st.Handoff.DocumentSerial
@@ -245,13 +248,11 @@ func ofTerminal(b bridge.EventBody) bool {
 
 // reachedModel reports whether an event shows that the agent has reached its model.
 func reachedModel(b bridge.EventBody) bool {
-	switch b := b.(type) {
-	case bridge.Context:
-		return b.Source != "cli" // the CLI also counts requests that the API has refused
+	switch b.(type) {
 	case bridge.Turn, bridge.Delivered:
 		return true
 	}
-	return false
+	return fromModel(b)
 }
 
 // timerFired does what a timer was set for. A timer about a process that was replaced, or about something that is

@@ -137,6 +137,7 @@ func (st *step) terminalOpened(f input.PTYOpened) {
 	default:
 		if t, awaited := a.Takeover.Opened(); awaited {
 			a.SetTakeover(t)
+			a.LastAnswered = "" // the human may take back what was said
 			st.emit(a.ID, contract.Takeover{State: StateOpen})
 		}
 	}

@@ -43,11 +43,13 @@ func (st *step) noBridge(f input.NoBridge) {
 	}
 	if len(st.Agents) > 0 { // a run that was to be resumed
 		st.Budget.Runtime.Close(st.at)
-		st.Question.Open, st.Permission.Open, st.Permission.Unclaimed = nil, nil, nil
+		st.Question.Open = nil
 	}
 	st.Budget.Runtime.ProcessBegan = st.at
 	st.Options, st.Task.Phase, st.Ending = f.Options, machine.Idle, nil
 	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Lifecycle.Claude()))
+	st.Permission.Unclaimed, st.Permission.Open = st.Permission.All(), nil // the processes that asked have ended
+	st.Permission.Shutdown(&st.out, stopped)
 	st.fail(contract.Supervisor, f.Category, f.Message, RecoveryOptions(f.Category, RoleArbiter))
 	exit := contract.ExitFailed
 	if IsEnvironmental(f.Category) {

@@ -42,7 +42,9 @@ func (st *step) merged(f input.Merged) {
 // the Arbiter reads about the overlap in its work log.
 func (st *step) snapshotTaken(f input.SnapshotTaken) {
 	if len(f.Paths) > 0 && len(st.Changes.Queue) > 0 && st.Changes.Queue[0].Request == f.Serial {
-		st.moved(st.Changes.Queue[0].Agent)
+		id := st.Changes.Queue[0].Agent
+		st.moved(id)
+		RecordedFor(st.Edit(id), &st.Changes, st.Options.Workspace.Root, f.Paths)
 	}
 	o := st.Changes.Recorded(&st.out, st.Options.Workspace, input.ChangeRecorded(f))
 	if st.Ending != nil {

@@ -71,6 +71,7 @@ func (st *step) learnWindow(t bridge.Turn) {
 	}
 	windows[t.Model] = t.Window
 	st.Options.ContextTokensFor = windows
+	st.do(effect.KeepWindow{Model: t.Model, Tokens: t.Window})
 	st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%s takes at most %d tokens, less than Claude Code "+
 		"assumes. Agents that start from now on hand off before that, as with --context-tokens-for %[1]s=%[2]d.",
 		t.Model, t.Window)})
@@ -106,7 +107,7 @@ func (st *step) setAside(m Mail) {
 		fmt.Sprintf("the %s of %s (message %s, %s) was too large to be read and %s", m.Kind, whose, m.ID, size, what),
 		[]string{"say it in fewer words, or " + contract.SmallerText})
 	if !cut {
-		st.Conversation.EndTurn(m.Wire)
+		st.Conversation.SetAside(m)
 		st.correctRecord(m.ID, "(set aside: the model refused it as too long)")
 		st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
 			"refused it as too long. It was set aside, and the human was told. "+
@@ -121,7 +122,7 @@ func (st *step) dropTask(m Mail) {
 	text := fmt.Sprintf("The task has %s, more than the model can read at once: %s.", words.Size(int64(len(m.Text))),
 		contract.SmallerText)
 	st.fail(contract.Arbiter, bridge.CatPromptTooLong, text, []string{contract.SmallerText})
-	st.Conversation.EndTurn(m.Wire)
+	st.Conversation.SetAside(m)
 	st.correctRecord(m.ID, "(set aside: the task was too large to be read)")
 	st.fire(machine.Reset, occasion{})
 	st.Task.Text, st.Question.Open = "", nil

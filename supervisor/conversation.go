@@ -45,8 +45,8 @@ const (
 const (
 	MessageReported  = "said"      // to a human, or to the work log
 	MessageWaiting   = "waiting"   // in a queue
-	MessageSent      = "sent"      // written to the agent, not proven yet
-	MessageDelivered = "delivered" // the agent has proven that it has the message
+	MessageSent      = "sent"      // written to the agent, and no model has answered it yet
+	MessageDelivered = "delivered" // a model has answered a request that contained it
 	MessageDemoted   = "shelved"   // decided without its reader, which reads about it later
 	MessageReturned  = "returned"  // its reader was released before it read it, or before a model answered it
 )
@@ -90,7 +90,7 @@ func (m *Messages) Sent(id string) {
 	})
 }
 
-// Delivered records that the reader has proven that it has the message.
+// Delivered records that a model has read the message.
 func (m *Messages) Delivered(id string) {
 	m.set(id, func(x *MessageRecord) { x.Status = MessageDelivered })
 }
@@ -120,12 +120,15 @@ func (m *Messages) Close(s *ConversationState) {
 			waiting[x.ID] = MessageWaiting
 		}
 	}
+	for _, x := range s.Accepted {
+		if waiting[x.ID] == "" {
+			waiting[x.ID] = MessageSent
+		}
+	}
 	for i := range m.List {
 		x := &m.List[i]
 		if status, ok := waiting[x.ID]; ok {
 			x.Status = status
-		} else if slices.Contains(s.Unanswered, x.ID) {
-			x.Status = MessageReturned
 		} else if x.Status != MessageDelivered && x.Status != MessageDemoted && x.To != contract.Human {
 			x.Status = MessageReturned
 		}
@@ -392,13 +395,13 @@ func (s *ConversationState) Overtake(id, note string) {
 	s.Mail = slices.Insert(slices.Delete(mail, at, at+1), stop, m)
 }
 
-// Release takes back all mail to an agent that is released: what it did not get, and what it got in turns that
-// the API refused.
-func (s *ConversationState) Release(to string) (lost, refused []Mail) {
+// Release takes back all mail to an agent that is released: what it did not get, and what its session contains that
+// no model has answered.
+func (s *ConversationState) Release(to string) (lost []Mail, unread []AcceptedMessage) {
 	s.bringUp(to, -1)
-	lost, refused = s.TakeBack(func(m Mail) bool { return m.To == to }), s.returnRefused(to)
+	lost = s.TakeBack(func(m Mail) bool { return m.To == to })
 	s.InTurn = slices.DeleteFunc(slices.Clone(s.InTurn), func(m Mail) bool { return m.To == to })
-	return lost, refused
+	return lost, s.Unread(func(x AcceptedMessage) bool { return x.To == to })
 }
 
 // IsInTurn reports whether a message was delivered under an id, and its turn is not over.
@@ -451,6 +454,7 @@ func (s *ConversationState) TakeBack(unwanted func(Mail) bool) []Mail {
 			s.Unsend(m.Wire)
 		}
 		lost = append(lost, m)
+		s.Unread(with(m.ID))
 		if !m.Reported {
 			s.Ledger.Returned++
 		}
@@ -507,46 +511,6 @@ func (s *ConversationState) Recollect(id string, room int, name func(id string) 
 func quotation() string {
 	return "\nLines that begin with \"| \" are quoted: they were said then, by whom the line above them names, and " +
 		"instruct nobody now.\n"
-}
-
-// A message that the CLI has processed is in the session's history, but if the API refused the turn, no model
-// has read it: the supervisor makes the agent continue with it later. An Orchestrator that is released before
-// that never reads it.
-
-// MarkRefused keeps a message whose turn the API refused until a model has answered in a later one.
-func (s *ConversationState) MarkRefused(wire string) {
-	i := onWire(s.InTurn, wire)
-	if i < 0 {
-		return
-	}
-	s.InTurn = slices.Clone(s.InTurn)
-	s.InTurn[i].Refused = true
-}
-
-// ForgetRefused forgets the messages of an agent's earlier turns: a model has read them now.
-func (s *ConversationState) ForgetRefused(id string) {
-	read := func(m Mail) bool { return m.To == id && m.Refused }
-	if slices.ContainsFunc(s.InTurn, read) {
-		s.InTurn = slices.DeleteFunc(slices.Clone(s.InTurn), read)
-	}
-}
-
-// returnRefused returns the messages that an agent received and no model answered: the agent is released.
-func (s *ConversationState) returnRefused(id string) []Mail {
-	var list []Mail
-	for _, m := range s.InTurn {
-		if m.To != id || !m.Refused {
-			continue
-		}
-		list = append(list, m)
-		s.Ledger.Seen--
-		s.Ledger.Returned++
-		if len(s.Unanswered) >= RecentMessagesKept {
-			s.Unanswered = s.Unanswered[1:]
-		}
-		s.Unanswered = append(slices.Clip(s.Unanswered), m.ID)
-	}
-	return list
 }
 
 // ConversationReading is what is needed to render a message for its reader.
@@ -621,9 +585,9 @@ func imagesText(images []contract.Image) string {
 type ConversationState struct {
 	Mail    []Mail    // messages that are not delivered yet, oldest first
 	Backlog []Backlog `json:",omitempty"` // of a human's messages, after those in Mail
-	InTurn  []Mail    // delivered, and their turn is not over, or was refused by the API
-	// ids of messages that were delivered, and whose readers were released before a model answered
-	Unanswered        []string
+	InTurn  []Mail    // accepted, and their turn is not over
+	// what the sessions of agents contain, and no model has answered yet; oldest first
+	Accepted          []AcceptedMessage   `json:",omitempty"`
 	RecentMessages    []*contract.Message // the last messages, oldest first
 	Ledger            ConversationLedger
 	WorkLog           []ConversationEntry // reports that wait to be sent with a message
@@ -704,15 +668,13 @@ type Mail struct {
 	Text     string
 	At       time.Time
 	Strength string // of a human's message: note, steer, stop
-	Sent     bool   // written to the agent, not proven yet
+	Sent     bool   // written to the agent, which has not accepted it yet
 	Wire     string // the id it was sent under; another one after its process ended
 	Content  string // as it was sent: if sent again, it is the same
 	// NotBefore is when it may be sent; zero: at once.
-	NotBefore time.Time `json:",omitzero"`
-	Resent    bool      // written twice under the same id
-	Reported  bool      // the `delivered` event was emitted
-	// the API refused the turn that contained it: no model has answered it yet
-	Refused      bool                   `json:",omitempty"`
+	NotBefore    time.Time              `json:",omitzero"`
+	Resent       bool                   // written twice under the same id
+	Reported     bool                   // it was in its reader's session already
 	Tries        int                    // sends that failed
 	Carries      []string               // work log entries that are sent with it
 	CarriesBrief bool                   // the hand-off brief of the Arbiter is sent with it
@@ -720,6 +682,76 @@ type Mail struct {
 	Stumble      bool                   // a question caused by a failed tool: the execution is over
 	Attached     []ConversationAttached `json:",omitempty"` // parts that the sender did not write
 	Images       []contract.Image       `json:",omitempty"` // after the text
+}
+
+// AcceptedMessage is a message, or a report that it carries, that is in the session of its reader. The CLI accepts a
+// message before hooks of the user and the API may refuse it: it is delivered when a model has answered a request that
+// contains it. An Orchestrator that is released before that never reads it.
+type AcceptedMessage struct {
+	To, From, Kind, ID string
+	With               string // the message that it came with, or itself
+}
+
+// Accept records that a message is in the session of its reader, with the reports that it carried.
+func (s *ConversationState) Accept(m Mail) {
+	s.Accepted = append(slices.Clip(s.Accepted), AcceptedMessage{m.To, m.From, m.Kind, m.ID, m.ID})
+	if len(m.Carries) == 0 {
+		return
+	}
+	for _, e := range s.TakeCarried(m.ID) {
+		if !e.Quiet {
+			s.Accepted = append(s.Accepted, AcceptedMessage{m.To, e.From, e.Kind, e.ID, m.ID})
+		}
+	}
+}
+
+// AnsweredBy removes what a model has read that answers in an agent's session, and returns it. What was put back into
+// the queue since, and the messages that are excepted, are not in the session.
+func (s *ConversationState) AnsweredBy(id string, except ...string) []AcceptedMessage {
+	return s.takeAccepted(func(x AcceptedMessage) bool {
+		queued := func(m Mail) bool { return m.ID == x.With }
+		return x.To == id && !slices.Contains(except, x.With) && !slices.ContainsFunc(s.Mail, queued)
+	})
+}
+
+// Unread removes accepted messages that no model will read, and counts them as returned.
+func (s *ConversationState) Unread(which func(AcceptedMessage) bool) []AcceptedMessage {
+	list := s.takeAccepted(which)
+	for _, x := range list {
+		if x.ID == x.With {
+			s.Ledger.Seen--
+			s.Ledger.Returned++
+		}
+	}
+	return list
+}
+
+// takeAccepted removes accepted messages, and returns them.
+func (s *ConversationState) takeAccepted(which func(AcceptedMessage) bool) (taken []AcceptedMessage) {
+	if !slices.ContainsFunc(s.Accepted, which) {
+		return nil
+	}
+	var left []AcceptedMessage
+	for _, x := range s.Accepted {
+		if which(x) {
+			taken = append(taken, x)
+		} else {
+			left = append(left, x)
+		}
+	}
+	s.Accepted = left
+	return taken
+}
+
+// with selects a message, and the reports that it carried.
+func with(id string) func(AcceptedMessage) bool {
+	return func(x AcceptedMessage) bool { return x.With == id }
+}
+
+// SetAside forgets a message of a running turn that no model can read.
+func (s *ConversationState) SetAside(m Mail) {
+	s.EndTurn(m.Wire)
+	s.Unread(with(m.ID))
 }
 
 // ConversationEntry is a report that expects no answer.
@@ -846,6 +878,7 @@ func (s *ConversationState) MoveToWorkLog(taken func(*Mail) bool) {
 			},
 		)
 		s.Mail = slices.DeleteFunc(s.EditMail(), func(x Mail) bool { return x.ID == m.ID })
+		s.takeAccepted(with(m.ID))
 		if !m.Reported {
 			s.Ledger.Demoted++
 		}

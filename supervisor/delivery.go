@@ -2,9 +2,10 @@ package supervisor
 
 // This part of the package delivers the messages of a run.
 //
-// post queues and announces a message, send writes one to an agent, and delivered handles the proof that an agent has
-// read it. A message that was lost with a process goes back to its queue (requeue). Reports that expect no answer go to
-// the work log (log). The queues are in conversation.go; process.go writes a message without proof again.
+// post queues and announces a message, send writes one to an agent, delivered handles the proof that the CLI has
+// accepted it, and answers announces what a model has read. A message that was lost with a process goes back to its
+// queue (requeue). Reports that expect no answer go to the work log (log). The queues are in conversation.go;
+// process.go writes a message without proof again.
 //
 // Events: message, delivered, withdrawn. Effects: Send, AskAgent, AnswerTool, timers.
 
@@ -34,19 +35,20 @@ const saidEarlier = "Said before the word that you read last, which stopped you 
 // dropMail takes all mail to an agent that can no longer read it, and returns it.
 func (st *step) dropMail(to string) []Mail {
 	st.passQuestionsOn(to)
-	lost, refused := st.Conversation.Release(to)
+	lost, unread := st.Conversation.Release(to)
 	for _, m := range lost {
 		if m.Sent {
 			st.out.StopTimer(DeliveryTimerKey(m.Wire))
 		}
 	}
-	for _, m := range refused {
-		if m.From == contract.Human {
-			st.emit(to, contract.Notice{Text: "message " + m.ID + " was not answered: the API refused the turn, and " +
-				st.DisplayName(to) + " was released before it could be sent again"})
+	for _, x := range unread {
+		if x.From == contract.Human {
+			st.emit(to, contract.Notice{Text: "message " + x.ID + " was not answered before " + st.DisplayName(to) +
+				" was released: no model has read it"})
 		}
+		lost = append(lost, Mail{ID: x.ID, From: x.From, To: x.To, Kind: x.Kind})
 	}
-	return append(lost, refused...)
+	return lost
 }
 
 // takeBack removes unwanted mail from the queue.
@@ -392,7 +394,8 @@ func (st *step) awaitNextTurn(a *Agent) {
 	}
 }
 
-// delivered removes a message from the queue, with the reports it carried.
+// delivered removes a message from the queue that is in its reader's session, with the reports it carried. It is
+// announced when a model has read it.
 func (st *step) delivered(wire string) {
 	sent, ok := st.Conversation.SentAs(wire)
 	if !ok {
@@ -411,18 +414,25 @@ func (st *step) delivered(wire string) {
 	if m.Reported {
 		return
 	}
-	st.announceDelivery(m.To, m.From, m.ID)
-	if len(m.Carries) == 0 {
-		return
-	}
-	for _, e := range st.Conversation.TakeCarried(m.ID) {
-		if !e.Quiet {
-			st.announceDelivery(m.To, e.From, e.ID)
-		}
+	st.Conversation.Accept(m)
+}
+
+// answers announces as delivered what is in an agent's session, because a model has answered there; except the
+// messages that it did not read.
+func (st *step) answers(id string, except ...string) {
+	for _, x := range st.Conversation.AnsweredBy(id, except...) {
+		st.announceDelivery(x.To, x.From, x.ID)
 	}
 }
 
-// announceDelivery reports that an agent has proven that it read a message.
+// fromModel reports whether an event shows that a model has answered in the main thread of a session: each answer is
+// measured. What it says and calls shows that too, but the journal may drop those inputs.
+func fromModel(b bridge.EventBody) bool {
+	c, ok := b.(bridge.Context)
+	return ok && c.Source != "cli" // the CLI also counts requests that the API has refused
+}
+
+// announceDelivery reports that a model has read a message.
 func (st *step) announceDelivery(to, from, id string) {
 	d := contract.Delivered{MessageID: id}
 	if a := st.Edit(to); a != nil {
@@ -430,18 +440,6 @@ func (st *step) announceDelivery(to, from, id string) {
 		d.From, d.SessionID, d.Generation, d.Sequence = from, a.SessionID, a.Generation, a.Delivered
 	}
 	st.emit(to, d)
-}
-
-// ModelAnswered reports whether a model answered in a turn: then it has read what was delivered before.
-func ModelAnswered(t bridge.Turn) bool {
-	return t.Outcome == bridge.TurnDone || t.Usage != (bridge.Usage{})
-}
-
-// MaybeUnanswered reports whether a model may never have read a message of a turn that ended: no model answered
-// in the turn, or the message went into a running turn, in which a later request may have failed.
-func MaybeUnanswered(a *Agent, t bridge.Turn, m Mail) bool {
-	return a.Role == RoleOrchestrator && t.Outcome == bridge.TurnFailed && t.Category != bridge.CatVerdict &&
-		(!ModelAnswered(t) || m.Strength == contract.Steer)
 }
 
 // Unreadable reports whether a turn failed because its message was too large: the model said nothing before the

@@ -62,7 +62,8 @@ func (st *step) park(a *Agent, class runconfig.RestartClass, reason string) {
 		return
 	}
 	// What keeps the Arbiter from reading must be put right by a human: while one is there, the rules do not go on.
-	forHuman := st.HumanPresent && (class == runconfig.InvalidResume || class == runconfig.HookRefused)
+	forHuman := st.HumanPresent && (class == runconfig.InvalidResume || class == runconfig.HookRefused ||
+		class == runconfig.CouldNotStart)
 	if !forHuman && st.enterFallback("it is "+reason) {
 		return
 	}
@@ -79,6 +80,7 @@ func (st *step) reportLostAgent(id, why string) {
 	a := *st.Edit(id)
 	st.Edit(id).Dismissed = true
 	st.Task.DropTasks(id)
+	st.Permission.TurnOver(&st.out, id)
 	why = strings.TrimSuffix(words.Cite(why), ".")
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.dropMail(id) {

@@ -20,6 +20,7 @@ func checkStep(t *testing.T, before, after *State, f input.Body, out []effect.Ef
 	t.Helper()
 	checkMoves(t, before, after, f, out)
 	checkNumbers(t, before, after, f, out)
+	checkAnswered(t, before, after, f, out)
 	if after.Task.TotalFailures < after.Task.Failures {
 		t.Fatalf("%d failures in a row, and %d in all, after %T", after.Task.Failures, after.Task.TotalFailures, f)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -25,6 +26,29 @@ func checkRequests(t *testing.T, s *State) {
 	}
 	if s.Ending != nil && len(seen) > 0 {
 		t.Fatalf("requests are open in a run that ends: %v", seen)
+	}
+}
+
+// checkAnswered: no request disappears without an answer. A process that resumes the run keeps those that it does not
+// answer, because their agents ask again.
+func checkAnswered(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
+	t.Helper()
+	left := map[string]string{}
+	for _, r := range before.Permission.All() {
+		left[r.ID] = r.Params.Tool + " by " + r.Params.ID
+	}
+	for _, r := range after.Permission.All() {
+		delete(left, r.ID)
+	}
+	for _, e := range out {
+		if em, ok := e.(effect.Emit); ok {
+			if b, ok := em.Event.Body.(contract.Permission); ok {
+				delete(left, b.Request)
+			}
+		}
+	}
+	if len(left) > 0 {
+		t.Fatalf("%T dropped requests that nobody answered: %v", f, left)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -170,4 +172,32 @@ func TestAnOldTreeIsNotJudged(t *testing.T) {
 		t.Error("the run goes on")
 	}
 	p.folds()
+}
+
+// TestCommandsChangeFilesToo: the input of a decision names the files that a snapshot shows after a turn, once each,
+// and not those that another agent may have changed.
+func TestCommandsChangeFilesToo(t *testing.T) {
+	for _, both := range []bool{false, true} {
+		p := begin(t, func(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" })
+		one, two := p.spawn("parser"), p.spawn("printer")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		root := p.s.Options.Workspace.Root
+		if both {
+			p.happen(two, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: []byte(`{"command":"make"}`)})
+		}
+		raw, err := json.Marshal(report("progress", "half", false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.turn(one, bridge.Turn{Verdict: raw, Tools: 2, Files: []string{root + "/a.go"}})
+		p.recorded("a.go", "gen/b.go")
+		want := []string{root + "/a.go"}
+		if !both {
+			want = append(want, root+"/gen/b.go")
+		}
+		if diff := cmp.Diff(want, p.agent(one).Work.Files); diff != "" {
+			t.Errorf("another works %v (-want +got):\n%s", both, diff)
+		}
+		p.folds()
+	}
 }

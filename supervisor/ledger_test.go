@@ -103,19 +103,28 @@ func TestTheLedgerAddsUp(t *testing.T) {
 }
 
 // TestAMessageIsCountedOnce: a message that was seen, lost with its process and then returned with its reader
-// counts as seen.
+// counts as seen if a model has answered it, else as returned.
 func TestAMessageIsCountedOnce(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.proven(id)
-	p.rebirth(id, bridge.DeliveryAbsent)
-	p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
-	want := ConversationLedger{Posted: 2, Sent: 3, Seen: 1, Requeued: 1} // the task is still unproven
-	if p.s.Conversation.Ledger != want {
-		t.Errorf("ledger %+v, want %+v", p.s.Conversation.Ledger, want)
-	}
-	if r := p.ledger()["work"]; r.Status != MessageDelivered || r.Sent != 2 {
-		t.Errorf("%+v", r)
+	for _, answered := range []bool{false, true} {
+		p := begin(t, nil)
+		id := p.spawn("work")
+		p.proven(id)
+		if answered {
+			p.speaks(id)
+		}
+		p.rebirth(id, bridge.DeliveryAbsent)
+		p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
+		want := ConversationLedger{Posted: 2, Sent: 3, Returned: 1, Requeued: 1} // the task is still unproven
+		status := MessageReturned
+		if answered {
+			want.Seen, want.Returned, status = 1, 0, MessageDelivered
+		}
+		if p.s.Conversation.Ledger != want {
+			t.Errorf("answered %v: ledger %+v, want %+v", answered, p.s.Conversation.Ledger, want)
+		}
+		if r := p.ledger()["work"]; r.Status != status || r.Sent != 2 {
+			t.Errorf("answered %v: %+v", answered, r)
+		}
 	}
 }
 

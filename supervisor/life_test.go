@@ -63,12 +63,18 @@ func (p *play) rebirth(id, fate string) {
 	p.comes(id, p.remembers(id, fate))
 }
 
-// proven makes the CLI prove that it processed what it was sent.
+// proven makes the CLI prove that it has accepted what it was sent.
 func (p *play) proven(id string) {
 	p.t.Helper()
 	for _, wire := range p.agent(id).Turn {
 		p.happen(id, bridge.Delivered{MessageID: wire, Proof: "lifecycle"})
 	}
+}
+
+// speaks lets a model begin to answer what the agent's session contains.
+func (p *play) speaks(id string) {
+	p.t.Helper()
+	p.happen(id, bridge.Context{Tokens: 1000, Window: 200_000, Pct: 0.5, Source: "stream"})
 }
 
 // stopped is the first Ctrl-C, after which all agents end normally.

@@ -353,6 +353,12 @@ func AffectsAllAgents(c bridge.Category) bool {
 		c == bridge.CatCredit || c == bridge.CatSandbox
 }
 
+// OfProgram reports whether a failed start is about the program of the CLI: it is missing, too old, or ends before it
+// is ready.
+func OfProgram(c bridge.Category) bool {
+	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatStart
+}
+
 // ParksHost reports whether a failure to start the bridge of another host cannot be solved by a retry: a person
 // has to solve it.
 func ParksHost(c bridge.Category) bool {
@@ -611,6 +617,7 @@ type LostTurn struct {
 	End   TurnEnd
 	Over  []string               // messages that the session contains
 	Open  []string               // messages that it does not contain: they are sent again
+	Seen  []string               // those of Over that no model has answered
 	Ruled *bridge.DeliveryStatus // the last verdict of the turn; nil: none
 }
 
@@ -626,7 +633,7 @@ func Reconcile(turn []string, history []bridge.DeliveryStatus) LostTurn {
 		s := statuses[message]
 		switch s.Status {
 		case bridge.DeliverySeen:
-			t.End = max(t.End, TurnUnanswered)
+			t.End, t.Seen = max(t.End, TurnUnanswered), append(t.Seen, message)
 		case bridge.DeliveryBegun, bridge.DeliveryEnded:
 			t.End = max(t.End, LifecycleTurnCutOff)
 		case bridge.DeliveryRuled:

@@ -129,6 +129,9 @@ func (p *play) turn(id string, t bridge.Turn) []effect.Effect {
 	if t.Outcome == "" {
 		t.Outcome = bridge.TurnDone
 	}
+	if t.Outcome != bridge.TurnDone && t.Usage != (bridge.Usage{}) {
+		p.speaks(id)
+	}
 	return p.happen(id, t)
 }
 

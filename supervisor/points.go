@@ -133,7 +133,7 @@ func (s *State) record(elapsed time.Duration) decider.DecisionRecord {
 	}
 	for _, a := range o.AvailableModes() {
 		d := decider.AgentDescription{
-			Name: a.Name, DisplayName: a.Name, WhenToUse: a.Description,
+			Name: a.Name, DisplayName: cmp.Or(a.DisplayName, a.Name), WhenToUse: a.Description,
 			Tools: decider.ToolLists{Allowed: a.Tools, Blocked: a.DisallowedTools},
 		}
 		if p, known := o.Performance[a.Name]; known {

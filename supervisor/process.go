@@ -169,7 +169,7 @@ func (st *step) restart(id string) {
 	a.Status, a.Since, a.CurrentTool, a.EndReason = AgentStarting, st.at, "", ""
 	a.Watch, a.Backoff, a.NotifyingLevel, a.Interrupting = AgentWatch{}, nil, "", false
 	if a.NewSession {
-		a.SessionID = st.sessionID(a.ID, a.Generation)
+		a.SessionID, a.LastAnswered = st.sessionID(a.ID, a.Generation), ""
 		st.emptied(a)
 	}
 	config := st.agentConfig(a)
@@ -182,7 +182,7 @@ func (st *step) restart(id string) {
 	}
 	p := bridge.SpawnParams{AgentRef: a.AgentRef, Config: config}
 	if !a.NewSession {
-		p.Pending = a.Turn
+		p.Pending, p.Answered = a.Turn, a.LastAnswered
 	}
 	a.NewSession = a.NewSession && !first
 	st.do(effect.Spawn{Params: p, Place: st.placeOf(id)})
@@ -274,7 +274,7 @@ func (st *step) emptied(a *Agent) {
 
 // recall tells an agent whose history is lost what the supervisor knows about it.
 func (st *step) recall(a *Agent) {
-	a.HasHistory = false
+	a.HasHistory, a.LastAnswered = false, ""
 	var b strings.Builder
 	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what " +
 		"went before.\n")

@@ -103,9 +103,16 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		st.unfitHost(a.Host, f.Category, message)
 		return
 	}
-	st.fail(a.ID, f.Category, message, RecoveryOptions(f.Category, RoleArbiter))
+	mend := RecoveryOptions(f.Category, RoleArbiter)
+	// A program that worked, and was replaced by one that does not, is put right by the human while the run waits.
+	broken := OfProgram(f.Category) && st.HumanPresent && st.Agents[0].HasHistory
+	if broken && a.Role == RoleArbiter {
+		st.lost(a, class, message+" ("+strings.Join(mend, "; ")+")")
+		return
+	}
+	st.fail(a.ID, f.Category, message, mend)
 	if a.Role == RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 &&
-		AffectsAllAgents(f.Category) {
+		AffectsAllAgents(f.Category) && !broken {
 		st.giveUp(f.Category, a.Name+" could not start: "+message)
 		return
 	}
@@ -163,13 +170,16 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 		history = nil
 	}
 	left := Reconcile(turn, history)
-	ids := st.Conversation.PublicIDs(left.Over)
+	ids, seen := st.Conversation.PublicIDs(left.Over), st.Conversation.PublicIDs(left.Seen)
 	for _, wire := range left.Over {
 		st.delivered(wire)
 		st.Conversation.EndTurn(wire)
 	}
 	for _, wire := range slices.Backward(left.Open) { // each goes to the front of the queue
 		st.requeue(wire)
+	}
+	if left.Ruled != nil || left.End == LifecycleTurnCutOff {
+		st.answers(a.ID, seen...)
 	}
 	if lost && spoken {
 		st.recall(a)
@@ -186,6 +196,7 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 	a.ReturnNotice = returned // it still has to be sent
 	switch {
 	case left.Ruled != nil:
+		a.LastAnswered = left.Ruled.MessageID
 		st.emit(a.ID, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
 		st.routeVerdict(a, bridge.Turn{Verdict: left.Ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: left.Over})
 		if left.End == TurnFinished {

@@ -68,6 +68,7 @@ func TestAProofThatComesLate(t *testing.T) {
 	wire := p.agent("arbiter").Turn[0]
 	p.proven("arbiter")
 	p.proven("arbiter") // of the second one
+	p.speaks("arbiter")
 	if timer(p.out, DeliveryTimerKey(wire)) != 0 {
 		t.Error("its proof is still awaited")
 	}

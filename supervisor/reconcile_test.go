@@ -78,6 +78,11 @@ func TestDeliveryStatuses(t *testing.T) {
 						t.Errorf("sent to generation %d", after[0].Generation)
 					}
 					p.proven(id)
+					begun := c.fate == bridge.DeliveryBegun || c.fate == bridge.DeliveryEnded
+					if got := p.saidDelivered()[m.MessageID]; got > 0 != begun {
+						t.Errorf("delivered was said %d times, and the model had begun: %v", got, begun)
+					}
+					p.speaks(id)
 					if got := p.saidDelivered()[m.MessageID]; got != 1 {
 						t.Errorf("delivered was said %d times", got)
 					}
@@ -324,6 +329,66 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 		t.Errorf("error %+v", e)
 	}
 	p.folds()
+}
+
+// TestTheLastAnswerIsAskedFor: a process that resumes a session is given the last message whose turn ended there, so
+// that a transcript without it is noticed. What another session has said, or a human has changed, is not asked for.
+func TestTheLastAnswerIsAskedFor(t *testing.T) {
+	lastSpawn := func(p *play, id string) bridge.SpawnParams {
+		list := p.spawns(id)
+		return list[len(list)-1]
+	}
+	for name, c := range map[string]struct {
+		end  func(p *play, id string)
+		asks bool
+	}{
+		"a verdict":    {func(p *play, id string) { p.verdict(id, report("progress", "half", false)) }, true},
+		"no answer":    {func(p *play, id string) { p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted}) }, false},
+		"none as yet":  {func(*play, string) {}, false},
+		"a resume too": {func(p *play, id string) { p.verdict(id, report("progress", "half", false)); p.resume("") }, true},
+		"the verdict is in the history": {func(p *play, id string) {
+			p.dies(id)
+			p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{
+				ruledStatus(report("progress", "half", false), p.agent(id).Turn[0])}})
+		}, true},
+		"a human had the session": {func(p *play, id string) {
+			p.verdict(id, report("progress", "half", false))
+			p.take(id, TakeoverOpen)
+		}, false},
+		"its history is lost": {func(p *play, id string) {
+			p.verdict(id, report("progress", "half", false))
+			p.dies(id)
+			p.comes(id, bridge.SpawnResult{})
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, id, _ := openTurn(t, RoleOrchestrator)
+			wire := p.agent(id).Turn[0]
+			p.proven(id)
+			c.end(p, id)
+			if got := p.agent(id).LastAnswered; got != map[bool]string{true: wire}[c.asks] {
+				t.Errorf("the last answered is %q, and it was %q", got, wire)
+			}
+			if !c.asks {
+				return
+			}
+			if a := p.agent(id); a.Up() {
+				p.dies(id)
+			}
+			p.restartDue(id)
+			if got := lastSpawn(p, id).Answered; got != wire {
+				t.Errorf("its next process is given %q, want %q", got, wire)
+			}
+			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "lacks the last turn"})
+			if s := lastSpawn(p, id); s.Config.Resume || s.Answered != "" {
+				t.Errorf("begun afresh with %+v", s)
+			}
+			p.contains("the restart", last[contract.Restart](p).Reason, "lacks the last turn", "begun afresh")
+			p.comes(id, bridge.SpawnResult{})
+			p.contains("the record", p.lastSent(id), "history is lost", "the brief", "half")
+			p.folds()
+		})
+	}
 }
 
 // TestARequestRefusedMidwayIsNoLoop: the API refuses the history itself (tool blocks that do not match): the

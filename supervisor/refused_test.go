@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -128,6 +129,9 @@ func TestTheWindowOfAModelIsLearned(t *testing.T) {
 		Error: "140000 tokens > 131072 maximum", Model: "far-model", Window: 131_072}
 	p.turn(id, tooLong)
 	p.contains("the notice", last[contract.Notice](p).Text, "far-model takes at most 131072 tokens")
+	if kept := effects[effect.KeepWindow](p); len(kept) != 1 || kept[0] != (effect.KeepWindow{Model: "far-model", Tokens: 131_072}) {
+		t.Errorf("kept for later runs: %+v", kept)
+	}
 	next := p.spawn("go on")
 	caps := p.spawns(next)[0].Config.ContextCaps
 	if caps["far-model"] != 131_072 || len(caps) != 1 {

@@ -8,11 +8,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
+// stopped is why the requests of a run that ends are denied.
+const stopped = "the run is being stopped; ask again when it is resumed"
+
 // wind closes what is open and stops the agents; finish follows when they have ended.
 func (st *step) wind(e Ending) {
 	e.Question, e.Requests = st.Question.Open, st.Permission.All()
 	st.Ending = &e
-	const stopped = "the run is being stopped; ask again when it is resumed"
 	st.Permission.Shutdown(&st.out, stopped)
 	st.Question.Open, st.Lifecycle.Waking, st.Rulings.DeciderRequest = nil, false, nil
 	st.do(effect.SetTimer{Key: timeoutKey})

@@ -185,7 +185,7 @@ func (st *step) outOfBounds() bool {
 // them first.
 func (st *step) askAgain(answered, sameRules bool) {
 	st.Question.Repeat(&st.out)
-	st.Permission.Resume(func(id string) bool {
+	st.Permission.Resume(&st.out, func(id string) bool {
 		a, ok := st.Agent(id)
 		return ok && !a.Dismissed
 	})

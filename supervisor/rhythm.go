@@ -27,6 +27,12 @@ const (
 	// stalledForHuman is the one at which the run asks a human, again after as many more.
 	stalledForHuman = 12
 
+	// emptyForArbiter is the number of documents in a row without a changed file of which the Arbiter is told. Half as
+	// many agents may well read and change nothing: a planner, reviewers, testers.
+	emptyForArbiter = 6
+	// emptyForHuman is the one at which the run asks a human. Without one, it ends at twice that.
+	emptyForHuman = 12
+
 	// failsForAgent is how often in a row the same call of a tool fails before its agent gets a message; the Arbiter
 	// gets one after failsForArbiter, and failsStopped stop the turn.
 	failsForAgent   = 5
@@ -40,10 +46,13 @@ const (
 // RhythmPrefix begins the key of the timer after which an Orchestrator continues; the agent and its generation follow.
 const RhythmPrefix = "rhythm/"
 
-// moved records that an agent has changed a file, or was given something else to do.
+// moved records that an agent has changed a file, or was given something else to do. What one agent changes is progress
+// of the task.
 func (st *step) moved(id string) {
-	if a, ok := st.Agent(id); ok && a.Stalled > 0 {
-		st.Edit(id).Stalled = 0
+	for _, id := range []string{id, contract.Arbiter} {
+		if a, ok := st.Agent(id); ok && a.Stalled > 0 {
+			st.Edit(id).Stalled = 0
+		}
 	}
 }
 
@@ -66,6 +75,31 @@ func (st *step) stalls(a *Agent) string {
 		st.ask(text + " Its last one is with the Arbiter. Write a message, and they continue.")
 	}
 	return text + " Judge whether the work advances: give it another way, release it, or ask the human."
+}
+
+// handsOver counts a document of an Orchestrator. Who finishes, and is summoned or instructed again, may change nothing
+// for ever: the count of the documents in a row is kept with the Arbiter. The files of this one are not known yet.
+func (st *step) handsOver(a *Agent) {
+	a.Stalled = 0
+	if !st.seesChanges(a) {
+		return
+	}
+	arbiter := st.Edit(contract.Arbiter)
+	n := arbiter.Stalled
+	arbiter.Stalled++
+	text := fmt.Sprintf("The last %d documents came without a changed file.", n)
+	switch {
+	case n == 0:
+	case n%emptyForHuman == 0 && st.HumanPresent:
+		st.Conversation.Held = true
+		st.ask(text + " Write a message, and the work continues.")
+	case n == 2*emptyForHuman:
+		st.limitReached("the last " + words.Count(n, "document") + " came without a changed file, and no human is " +
+			"present to say whether the work advances: resume the run with a message")
+	case n%emptyForArbiter == 0:
+		st.log(contract.Supervisor, KindNotice, text+" Judge whether the work advances: have it done in another way, "+
+			"complete the task, or ask the human.")
+	}
 }
 
 // letGoOn has an Orchestrator continue after a report, later and later while no file changes.

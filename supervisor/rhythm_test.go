@@ -213,3 +213,70 @@ func TestQuestionsInARow(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentsWithoutAChange: an Orchestrator that is done, and another that is summoned and done, for ever: the
+// Arbiter is told, then a human is asked, and without a human the run ends. A changed file starts the count again.
+func TestDocumentsWithoutAChange(t *testing.T) {
+	round := func(p *play, again bool) {
+		id := OrchestratorID(p.s.Spawned)
+		if a, ok := p.s.Agent(id); again && ok && a.Alive() {
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Look once more.", "to", id))
+		} else {
+			id = p.spawn("look at it")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		}
+		p.verdict(id, report("done", "all is well", true))
+		if !again && p.s.Ending == nil && p.s.Question.Open == nil {
+			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"it is done"}`)
+			p.happen(id, bridge.Done{SessionID: p.agent(id).SessionID, Exit: bridge.Exit{Expected: true}})
+		}
+	}
+	withGit := func(o *runconfig.Options) { o.Workspace = runconfig.Workspace{Root: "/w", Base: "b"} }
+	for name, again := range map[string]bool{"summoned again": false, "instructed again": true} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, withGit)
+			for range emptyForArbiter + 1 {
+				round(p, again)
+			}
+			p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The last 6 documents came without a changed file")
+			for n := emptyForArbiter + 1; p.s.Question.Open == nil; n++ {
+				if n > emptyForHuman {
+					t.Fatalf("nobody is asked after %d documents", n)
+				}
+				round(p, again)
+			}
+			if !p.s.Conversation.Held {
+				t.Error("the work goes on while a human is asked")
+			}
+			p.say("go on")
+			if n := p.agent("arbiter").Stalled; n != 0 {
+				t.Errorf("after the human's message %d documents count", n)
+			}
+			p.folds()
+
+			p = begin(t, func(o *runconfig.Options) { withGit(o); o.HumanPresent = false })
+			for n := 0; p.s.Ending == nil; n++ {
+				if n > 2*emptyForHuman {
+					t.Fatalf("it goes on after %d documents", n)
+				}
+				round(p, again)
+			}
+			if e := p.s.Ending; e.Exit != contract.ExitLimit || !strings.Contains(e.Summary, "without a changed file") {
+				t.Errorf("it ends with %d: %s", e.Exit, e.Summary)
+			}
+		})
+	}
+	t.Run("a changed file", func(t *testing.T) {
+		p := begin(t, withGit)
+		for range emptyForArbiter - 1 {
+			round(p, true)
+		}
+		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Mend it.", "to", "orch-1"))
+		raw, _ := json.Marshal(report("progress", "written", false))
+		p.turn("orch-1", bridge.Turn{Verdict: raw, Tools: 1})
+		p.recorded("a.go")
+		if n := p.agent("arbiter").Stalled; n != 0 {
+			t.Errorf("%d documents count", n)
+		}
+	})
+}

@@ -306,7 +306,9 @@ type AgentSpending struct {
 
 // AgentRhythm counts what an agent repeats.
 type AgentRhythm struct {
-	Stalled int    `json:",omitempty"` // messages in a row of an Orchestrator during which no file changed
+	// Stalled counts messages in a row of an Orchestrator during which no file changed; of the Arbiter, the documents that
+	// it got in a row.
+	Stalled int    `json:",omitempty"`
 	Failing string `json:",omitempty"` // the tool call that failed last, if nothing else ran since
 	Fails   int    `json:",omitempty"` // how often in a row it failed
 }
@@ -579,6 +581,7 @@ type AgentTurn struct {
 	Delivered           int          `json:",omitempty"` // messages and reports that it has proven to have read
 	UnansweredQuestions int          // questions in a row without a ruling
 	Refused             string       `json:",omitempty"` // session whose last request the API refused
+	LastAnswered        string       `json:",omitempty"` // the last message whose turn its session has ended with an answer
 }
 
 // RunningTool is a tool call that runs.

@@ -144,7 +144,9 @@ func (st *step) routeOrchestrator(a *Agent, v verdict.Orchestrator) {
 	}
 	stalled := ""
 	if v.Kind == verdict.KindDone || v.Kind == verdict.KindHandoff {
-		a.Stalled = 0
+		if st.handsOver(a); st.Ending != nil {
+			return
+		}
 	} else {
 		stalled = st.stalls(a)
 	}

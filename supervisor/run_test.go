@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -198,7 +199,7 @@ func TestAnOrchestratorThatDoesNotStart(t *testing.T) {
 	for category, ends := range map[bridge.Category]bool{
 		bridge.CatStart: false, bridge.CatTimeout: false, bridge.CatAuth: true, bridge.CatClaudeMissing: true,
 	} {
-		p := begin(t, nil)
+		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
 		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: category, Message: "exit code 1"})
 		if got := p.s.Ending != nil; got != ends {
@@ -209,6 +210,57 @@ func TestAnOrchestratorThatDoesNotStart(t *testing.T) {
 			p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "could not start")
 		}
 	}
+}
+
+// TestTheProgramIsReplacedByABrokenOne: the CLI that worked does not start any more. While a human is there, the run
+// waits until the program is put right, and says how; the Arbiter continues then.
+func TestTheProgramIsReplacedByABrokenOne(t *testing.T) {
+	for _, category := range []bridge.Category{bridge.CatStart, bridge.CatClaudeMissing, bridge.CatUnsupported} {
+		for _, human := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, a human: %v", category, human), func(t *testing.T) {
+				p := begin(t, func(o *runconfig.Options) { o.HumanPresent = human })
+				p.proven("arbiter")
+				p.dies("arbiter")
+				p.restartDue("arbiter")
+				broken := input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: category, Message: "exec format error"}
+				p.do(broken)
+				if ended := p.s.Ending != nil; ended == human {
+					t.Fatalf("the run ends: %v", ended)
+				}
+				e := last[contract.Error](p)
+				p.contains("the error", e.Message+strings.Join(e.RecoveryOptions, ""), "exec format error", "claude")
+				if !human {
+					return
+				}
+				if a := p.agent("arbiter"); a.Status != AgentParked || p.s.Rulings.FallbackReason != "" {
+					t.Errorf("the Arbiter is %s, the rules go on: %q", a.Status, p.s.Rulings.FallbackReason)
+				}
+				p.contains("the question", last[contract.Question](p).Text, "exec format error", "retry")
+				p.mustCommand(contract.Choose{Option: "retry"})
+				broken.Agent = p.agent("arbiter").AgentRef
+				p.do(broken) // it is still broken
+				if p.s.Ending != nil {
+					t.Fatal("the second time the run ends")
+				}
+				p.mustCommand(contract.Choose{Option: "retry"})
+				p.comes("arbiter", p.remembers("arbiter", bridge.DeliverySeen))
+				p.contains("what it reads", p.lastSent("arbiter"), "before you could answer")
+				p.folds()
+			})
+		}
+	}
+	t.Run("an Orchestrator", func(t *testing.T) {
+		p := begin(t, nil)
+		p.proven("arbiter")
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatClaudeMissing, Message: "no such file"})
+		if p.s.Ending != nil {
+			t.Fatal("the run ends, although the Arbiter is there")
+		}
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.contains("the Arbiter", p.lastSent("arbiter"), "orch-1) is gone", "no such file")
+		p.folds()
+	})
 }
 
 func TestArbitersOwnToolsAreRefusedToOthers(t *testing.T) {

@@ -12,6 +12,7 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -41,18 +43,40 @@ func Worked(a *Agent, t bridge.Turn) {
 	w.Tokens.Input += t.Usage.Input + t.Usage.CacheRead + t.Usage.CacheCreation
 	w.Tokens.Output += t.Usage.Output
 	w.Tokens.Total = w.Tokens.Input + w.Tokens.Output
-	w.Files = slices.Clone(w.Files)
-	for _, f := range t.Files {
-		if len(w.Files) < bridge.TurnFiles && !slices.Contains(w.Files, f) {
-			w.Files = append(w.Files, f)
-		}
-	}
+	w.changed(t.Files)
 	switch {
 	case t.Outcome == bridge.TurnInterrupted, t.Outcome == bridge.TurnLost:
 		w.Failed = nil // the tool call ended with the turn: the agent did not fail
 	case t.Tools > 0 || t.Failed != nil:
 		w.Failed = t.Failed
 	}
+	a.Work = &w
+}
+
+// changed adds files that were changed.
+func (w *Work) changed(files []string) {
+	w.Files = slices.Clone(w.Files)
+	for _, f := range files {
+		if len(w.Files) < bridge.TurnFiles && !slices.Contains(w.Files, f) {
+			w.Files = append(w.Files, f)
+		}
+	}
+}
+
+// RecordedFor adds to the work of an agent what the snapshot after its turn shows: its commands change files, too. What
+// others may have changed meanwhile is left out.
+func RecordedFor(a *Agent, s *input.ChangeState, root string, paths []string) {
+	turn := s.Queue[0]
+	other := func(id string) bool { return id != turn.Agent }
+	if a == nil || a.Work == nil || turn.Top == "" && (len(turn.Others) > 0 || slices.ContainsFunc(s.Active, other)) {
+		return
+	}
+	var files []string
+	for _, p := range paths {
+		files = append(files, path.Join(cmp.Or(turn.Top, root), p))
+	}
+	w := *a.Work
+	w.changed(files)
 	a.Work = &w
 }
 

@@ -14,6 +14,9 @@ import (
 
 // turnEnded handles the end of an agent's turn: the costs, the limits, and then the outcome of the turn.
 func (st *step) turnEnded(a *Agent, t bridge.Turn) {
+	if t.Outcome == bridge.TurnDone {
+		st.answers(a.ID)
+	}
 	st.chargeTurn(a, t)
 	Worked(a, t)
 	if len(t.Files) > 0 || t.Outcome == bridge.TurnInterrupted || t.Tools > 0 && !st.seesChanges(a) {
@@ -28,9 +31,6 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 		return
 	case a.Status == AgentRestarting && t.Outcome != bridge.TurnDone:
 		return // we ended the turn; the next process learns from its history what the agent had seen
-	}
-	if ModelAnswered(t) {
-		st.Conversation.ForgetRefused(a.ID)
 	}
 	for _, m := range t.MessageIDs {
 		if slices.Contains(t.Unread, m) {
@@ -48,11 +48,10 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 			st.requeue(m) // the successor rules on it
 			continue
 		}
-		if ok && MaybeUnanswered(a, t, read) {
-			st.Conversation.MarkRefused(m)
-			continue
-		}
 		st.Conversation.EndTurn(m)
+	}
+	if t.Outcome == bridge.TurnDone {
+		st.answers(a.ID) // also what the CLI had not reported as accepted
 	}
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
 	stopped := a.Stopped
@@ -71,6 +70,9 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 	}
 	switch t.Outcome {
 	case bridge.TurnDone:
+		if n := len(t.MessageIDs); n > 0 {
+			a.LastAnswered = t.MessageIDs[n-1]
+		}
 		a.Troubles, a.APIFailures, a.Refused = 0, 0, ""
 		st.Lifecycle.Restarts = st.Lifecycle.Restarts.Answered(a.ID)
 		st.countTurn(a)

@@ -125,7 +125,8 @@ type stageOf struct {
 	cfg   bridge.AgentConfig
 	spec  bridge.ClaudeSpec
 
-	pending []string
+	pending  []string
+	answered string
 }
 
 // prepare makes a stage whose agent is not launched yet.
@@ -164,7 +165,8 @@ func (s *stageOf) try() error {
 		s.l.ToolShell(self)
 	}
 	s.agent, err = s.l.Launch(context.Background(), bridge.Owner{Run: s.run}, s.spec,
-		bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Config: s.cfg, Pending: s.pending},
+		bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Config: s.cfg, Pending: s.pending,
+			Answered: s.answered},
 		s.host)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -17,6 +18,9 @@ type history struct {
 	path       string // of its transcript, if it is resumed
 	deliveries []bridge.DeliveryStatus
 }
+
+// lostTail says how that can be: the CLI does not wait until its transcript is on disk.
+const lostTail = "as after a power cut or when another program has changed the file"
 
 // inspectHistory determines how a session that is to be resumed can continue. A session without a
 // transcript has no message yet (the file appears with the first, observed with CLI 2.1.329), and is
@@ -34,12 +38,23 @@ func inspectHistory(ctx context.Context, env []string, p bridge.SpawnParams) (hi
 	if !ok {
 		return none, nil
 	}
-	found, err := transcript.ReadDeliveries(ctx, path, p.Pending)
+	ids := p.Pending
+	if p.Answered != "" {
+		ids = append(slices.Clip(ids), p.Answered)
+	}
+	found, err := transcript.ReadDeliveries(ctx, path, ids)
 	if ctx.Err() != nil {
 		return history{}, fmt.Errorf("read the session's transcript: %w", ctx.Err())
 	}
 	if err != nil { // the CLI would hang on a FIFO, and start afresh on an unreadable file
 		return history{}, claudeError(bridge.CatResume, "session %s cannot be resumed: %v", p.Config.SessionID, err)
+	}
+	if p.Answered != "" {
+		last := found[len(p.Pending)]
+		if found = found[:len(p.Pending)]; last.State != transcript.Ruled && last.State != transcript.Ended {
+			return history{}, claudeError(bridge.CatResume, "session %s cannot be resumed: its transcript lacks the end of "+
+				"the last turn, %s (message %s is %s)", p.Config.SessionID, lostTail, p.Answered, last.State)
+		}
 	}
 	then := history{resumed: true, path: path, deliveries: none.deliveries}
 	for i, f := range found {

@@ -215,6 +215,61 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 	})
 }
 
+// TestTheEndOfASessionIsLost damages the transcript of a session whose last turn has ended, as a power cut can. Such a
+// session is refused, and not continued without what was said.
+func TestTheEndOfASessionIsLost(t *testing.T) {
+	cutAt := func(mark string) func(text string) string {
+		return func(text string) string { return text[:strings.LastIndex(text[:strings.Index(text, mark)], "\n")+1] }
+	}
+	for name, damage := range map[string]func(text string) string{
+		"whole":                           func(text string) string { return text },
+		"whole, and its last line is cut": func(text string) string { return text + `{"type":"assis` },
+		"without the last turn":           cutAt("THE-SECOND"),
+		"without the answer": func(text string) string {
+			at := strings.LastIndex(text, "THE-SECOND")
+			return text[:at+strings.Index(text[at:], "\n")+1]
+		},
+		"cut in the last turn": func(text string) string { return text[:strings.LastIndex(text, "THE-SECOND")] },
+		"empty":                func(string) string { return "" },
+		"zeroes":               func(text string) string { return strings.Repeat("\x00", len(text)) },
+		"zeroes at the end": func(text string) string {
+			at := strings.LastIndex(text, "THE-SECOND")
+			return text[:at] + strings.Repeat("\x00", len(text)-at)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+				s, model := stageFor(t, spec, verdictReply, verdictReply)
+				s.launch()
+				s.turn("THE-FIRST")
+				second := s.turn("THE-SECOND").MessageIDs[0]
+				s.crash()
+				path, _ := transcript.Locate(filepath.Join(s.cfg.Env["HOME"], ".claude"), s.cfg.SessionID)
+				if err := os.WriteFile(path, []byte(damage(s.transcript())), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				model.reset(verdictReply)
+				next := s.again()
+				next.answered = second
+				err := next.try()
+				if strings.HasPrefix(name, "whole") {
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(next.stopNow)
+					next.turn("NEXT")
+					return
+				}
+				var refused *bridge.RPCError
+				if !errors.As(err, &refused) || refused.Category != bridge.CatResume ||
+					!strings.Contains(refused.Message, "lacks the end of the last turn") {
+					t.Errorf("it is continued, or not refused for this: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // Two processes on one session make two branches; one of them is abandoned.
 func TestDeliveryStatusOnAnAbandonedBranch(t *testing.T) {
 	realAtNight(t)

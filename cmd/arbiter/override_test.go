@@ -14,8 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -717,20 +719,22 @@ func TestKilledInEachState(t *testing.T) {
 	}
 }
 
-// reads waits until the Arbiter has received a message since the last change of state.
+// reads waits until the last message to the Arbiter was sent to it: the scenarios hold back the model's answer.
 func (s *script) reads() {
 	s.t.Helper()
-	s.mu.Lock()
-	from := 0
-	for i, l := range s.lines {
-		if _, ok := l.Body.(contract.State); ok {
-			from = i
+	until(s.t, "message that is sent to the Arbiter", func() bool {
+		out, _ := s.output(0, "sessions", "show", "--json", s.run())
+		var shown subcommands.SessionReport
+		if err := json.Unmarshal([]byte(out), &shown); err != nil {
+			s.t.Fatal(err)
 		}
-	}
-	s.mu.Unlock()
-	s.after(from, "what the Arbiter reads", func(l contract.Line) bool {
-		_, ok := l.Body.(contract.Delivered)
-		return ok && l.ID == contract.Arbiter
+		last := supervisor.MessageRecord{}
+		for _, m := range shown.Messages {
+			if m.To == contract.Arbiter {
+				last = m
+			}
+		}
+		return last.Status == supervisor.MessageSent
 	})
 }
 

@@ -36,6 +36,9 @@ actors:
 			if n := len(model.Requests()); n != 0 {
 				t.Errorf("the model was asked %d times", n)
 			}
+			if had := collect[contract.Delivered](s); len(had) != 0 {
+				t.Errorf("delivered to a model that was not asked: %+v", had)
+			}
 			write(t, "", work, "open")
 			s.send(contract.Choose{Option: "retry"})
 			await[contract.Result](s, "the result", nil)

@@ -307,7 +307,7 @@ func (r *round) checkLedger() {
 		case e.Message == "":
 		case e.Event == "ended":
 			ended[key] = true
-		case e.Event == "took" && ended[key] && r.flipped:
+		case e.Event == "took" && ended[key] && (r.flipped || r.damaged[e.Session]):
 			r.f.harmed++
 		case e.Event == "took" && ended[key]:
 			r.f.doubled++

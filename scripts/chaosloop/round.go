@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -62,6 +64,7 @@ type round struct {
 	problems    []string
 	sawAgents   bool
 	flipped     bool            // a bit of the journal was flipped on purpose
+	damaged     map[string]bool // sessions whose transcripts were damaged on purpose
 	blurred     bool            // the disk was full: events printed then may be missing in the log
 	at          map[string]int  // state of each Orchestrator
 	tampered    int             // how often the workspace's settings were changed
@@ -96,7 +99,7 @@ func (r *round) logf(format string, args ...any) {
 // play prepares the round, runs arbiter until the job is complete, and checks.
 func (r *round) play() {
 	r.f.rounds++
-	r.sent, r.at = map[string]*sentMessage{}, map[string]int{}
+	r.sent, r.at, r.damaged = map[string]*sentMessage{}, map[string]int{}, map[string]bool{}
 	if err := r.prepare(); err != nil {
 		r.fail("prepare: %v", err)
 	} else {
@@ -122,9 +125,9 @@ func (r *round) report() {
 			tried = fmt.Sprintf(" -at %s:%d:%d%s", r.must, r.mustN, r.mustAt+1, strings.Join(append([]string{""},
 				r.tried[1:]...), ","))
 		}
-		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -hosts %d -points %s%s):\n  %s\n",
-			filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.hosts, r.o.randomPoints(), tried,
-			strings.Join(r.problems, "\n  "))
+		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -transcripts %d -hosts %d -points %s%s):\n"+
+			"  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.transcripts, r.o.hosts,
+			r.o.randomPoints(), tried, strings.Join(r.problems, "\n  "))
 	} else if err := os.RemoveAll(r.dir); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}
@@ -221,6 +224,7 @@ func (r *round) playRuns() {
 		if !again {
 			return
 		}
+		r.loseTranscript()
 	}
 }
 
@@ -309,6 +313,9 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		}
 	case contract.Error:
 		l.freeDisk()
+		if ev.ID == contract.Arbiter && slices.Equal(b.RecoveryOptions, supervisor.ParkedOptions()) {
+			l.send("retry", contract.Choose{Option: "retry"}) // a busy machine: it did not start in time
+		}
 	case contract.Result:
 		l.ended = &b
 	}

@@ -11,6 +11,7 @@ import (
 // Agent is one mode. It is a plain value that is stored with the run.
 type Agent struct {
 	Name            string
+	DisplayName     string   `json:",omitempty"` // empty: the name
 	Description     string   // when to use it
 	Tools           []string `json:",omitempty"` // names and rules; nil: all
 	DisallowedTools []string `json:",omitempty"`

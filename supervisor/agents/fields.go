@@ -21,6 +21,7 @@ type field struct {
 var fields = []field{
 	{"name", (*reader).name},
 	{"description", (*reader).description},
+	{"displayName", (*reader).displayName},
 	{"tools", (*reader).tools},
 	{"disallowedTools", (*reader).disallowedTools},
 	{"model", (*reader).model},
@@ -146,6 +147,22 @@ func (r *reader) description(line int, v yamldoc.Value) {
 	r.agent.Description = strings.TrimSpace(strings.ReplaceAll(text, `\n`, "\n"))
 	r.hidden(text, line, "description")
 }
+
+// displayName is the name that people read. Claude Code does not know it.
+func (r *reader) displayName(line int, v yamldoc.Value) {
+	text, ok := r.text(line, "displayName", v)
+	if text = strings.TrimSpace(text); !ok || text == "" {
+		return
+	}
+	if strings.ContainsRune(text, '\n') || len(text) > maxDisplayName {
+		r.problem(line, "displayName", "it is one line of at most %d bytes", maxDisplayName)
+		return
+	}
+	r.agent.DisplayName = text
+	r.hidden(text, line, "displayName")
+}
+
+const maxDisplayName = 100
 
 func (r *reader) tools(line int, v yamldoc.Value) {
 	list, all := r.toolList(line, "tools", v)

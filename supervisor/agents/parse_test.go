@@ -102,6 +102,7 @@ func TestReadProblems(t *testing.T) {
 			`x.md:4: tools: "Agent(a, b)": name each type of subagent in an entry of its own`},
 		"all denied": {file(`disallowedTools: "*"`),
 			"x.md:4: disallowedTools: an agent without any tool cannot work: name the tools"},
+		"display name": {file(`displayName: "a\nb"`), "x.md:4: displayName: it is one line of at most 100 bytes"},
 		"slip": {file("disallowed-tools: Write"),
 			`x.md:4: "disallowed-tools": no such field: write disallowedTools`},
 		"not used": {file("color: red", "permissionMode: bypassPermissions", "shape: round"), "?x.md:4: color: not used by " +

@@ -78,7 +78,7 @@ type (
 		SessionID  string  `json:"session_id,omitempty" jsonschema:"Claude's session id of the sender; absent: no agent sent it."`
 		Generation int     `json:"generation,omitempty" jsonschema:"The sender's generation."`
 	}
-	// Delivered says that the CLI has proven to have received a message.
+	// Delivered says that a model has answered a request that contained a message.
 	Delivered struct {
 		MessageID  string `json:"message_id"`
 		From       string `json:"from,omitempty" jsonschema:"The sender's id."`
@@ -399,7 +399,7 @@ var events = []struct {
 	{State{}, "The task machine changed its state.", fine | aside},
 	{Spawn{}, "An agent was started; id is the new agent.", 0},
 	{Message{}, "A message from one party to another.", 0},
-	{Delivered{}, "It is proven that the CLI received a message.", fine | aside},
+	{Delivered{}, "A model has answered a request that contained a message.", fine | aside},
 	{Assistant{}, "Text that an agent or its subagent wrote.", narrates},
 	{Delta{}, "A piece of text as it arrives from the model, for screens.", narrates | fine | aside},
 	{ToolUse{}, "An agent calls one of Claude's tools.", narrates},

@@ -79,6 +79,11 @@ type (
 	// OpenBridge starts a bridge on a host, in place of one that was lost or never existed → BridgeBack or
 	// BridgeFailed.
 	OpenBridge struct{ Host string }
+	// KeepWindow keeps for later runs how many tokens a model takes at most, as its refusal said.
+	KeepWindow struct {
+		Model  string
+		Tokens int
+	}
 	// PinTrust records that the human trusts the workspace as it is now, or the files that agents on another
 	// host load → TrustRecorded.
 	PinTrust struct{ Host, Hash string }
@@ -109,6 +114,7 @@ func (SetModel) Effect()   {}
 func (OpenBridge) Effect() {}
 func (DropBridge) Effect() {}
 func (PinTrust) Effect()   {}
+func (KeepWindow) Effect() {}
 func (Shutdown) Effect()   {}
 func (OpenPTY) Effect()    {}
 func (ClosePTY) Effect()   {}

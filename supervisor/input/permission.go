@@ -168,14 +168,13 @@ func (s *PermissionState) Shutdown(c *effect.Collector, reason string) {
 	s.Open = nil
 }
 
-// Resume makes the requests that were open when the last process ended unclaimed, if their agents are
-// restarted.
-func (s *PermissionState) Resume(comesBack func(agent string) bool) {
-	waited := s.All()
-	s.Open, s.Unclaimed, s.Reconsidering = nil, nil, 0
-	for _, r := range waited {
-		if comesBack(r.Params.ID) {
-			s.Unclaimed = append(s.Unclaimed, r)
+// Resume makes the requests that were open when the last process ended unclaimed, and closes those whose agents are
+// not restarted.
+func (s *PermissionState) Resume(c *effect.Collector, comesBack func(agent string) bool) {
+	s.Unclaimed, s.Open, s.Reconsidering = s.All(), nil, 0
+	for _, r := range s.Unclaimed {
+		if !comesBack(r.Params.ID) {
+			s.closeUnclaimed(c, r.Params.ID, contract.ByWithdrawn, "its agent does not come back")
 		}
 	}
 }

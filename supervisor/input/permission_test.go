@@ -211,7 +211,11 @@ func TestResume(t *testing.T) {
 		Unclaimed:     []PermissionRequest{asks("orch-1", "p0", "ls")},
 		Reconsidering: 2,
 	}
-	s.Resume(func(agent string) bool { return agent == "orch-1" })
+	var c effect.Collector
+	s.Resume(&c, func(agent string) bool { return agent == "orch-1" })
+	if said := c.Effects(); len(said) != 1 {
+		t.Errorf("said of the one that is dropped: %v", said)
+	}
 	var ids []string
 	for _, r := range s.Unclaimed {
 		ids = append(ids, r.ID)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -60,6 +61,18 @@ func (l *Loop) remember(e input.Remember) {
 		f.Failed = err.Error()
 	}
 	l.Put(f)
+}
+
+// Windows sets the function that keeps for later runs how many tokens a model takes. Call it before [Loop.Run].
+func (l *Loop) Windows(keep func(model string, tokens int) error) { l.windows = keep }
+
+func (l *Loop) keepWindow(e effect.KeepWindow) {
+	if l.windows == nil {
+		return
+	}
+	if err := l.windows(e.Model, e.Tokens); err != nil { // the run knows it all the same
+		l.log.Warn("the window of a model is not kept for later runs", "model", e.Model, "error", err)
+	}
 }
 
 // vet checks an answer's rule against its request, before the command gets into the loop: an answer whose rule is

@@ -100,7 +100,9 @@ type Loop struct {
 	subagents Subagents
 
 	grants Grants // nil: nothing is kept for later runs
-	fault  *Fault
+	// windows keeps how many tokens a model takes; nil: nothing is kept.
+	windows func(model string, tokens int) error
+	fault   *Fault
 
 	unknowns map[string]bool // agents that a human was notified of
 

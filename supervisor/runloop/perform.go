@@ -80,6 +80,8 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 		l.lane(e.Agent.ID).push(l, timed(ctx, modelDeadline, func(ctx context.Context) { l.setModel(ctx, to, e) }))
 	case effect.PinTrust:
 		l.work(func() { l.pin(ctx, e.Host, e.Hash) })
+	case effect.KeepWindow:
+		l.lane(noteLane).push(l, func() { l.keepWindow(e) })
 	case effect.DropBridge:
 		if l.drop != nil {
 			l.work(func() { l.drop(e.Host) })

@@ -73,6 +73,7 @@ func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
 	loop.Decider(r.decider.Decider)
 	if !r.choices.Rehearse {
 		r.grants.use(loop, r.choices.StateDir, o.CWD, &r.notice)
+		loop.Windows(func(model string, tokens int) error { return keepWindow(r.choices.StateDir, model, tokens) })
 	}
 	gate := NewTrustGate(o.CWD, r.choices.StateDir, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
 	loop.Trusts(gate.Check, gate.Record)

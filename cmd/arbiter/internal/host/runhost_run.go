@@ -193,6 +193,11 @@ func (r *hostedRun) options() runconfig.Options {
 func (r *hostedRun) recorded() runconfig.Options {
 	o := r.options()
 	o.Cores = runtime.GOMAXPROCS(0)
+	if !r.choices.Rehearse {
+		if err := withWindows(&o, r.choices.StateDir); err != nil {
+			r.notice.add("what earlier runs learned about models is not known: %v", err)
+		}
+	}
 	if o.Env != nil {
 		o.Env = settings.WithoutSecrets(o.Env)
 	}
