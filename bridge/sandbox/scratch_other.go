@@ -18,4 +18,6 @@ func StartScratch(*exec.Cmd, proctree.Mark, bridge.SandboxConfig) (*proctree.Chi
 
 func enterScratch(*os.File, []string) error { return errors.New("scratch copies are for Linux alone") }
 
-func filterFile() (*os.File, error) { return nil, errors.New("system calls are filtered on Linux alone") }
+func filterFile() (*os.File, error) {
+	return nil, errors.New("system calls are filtered on Linux alone")
+}
