@@ -25,8 +25,8 @@
 // The network inside is a loopback interface of its own: no service and no abstract socket of this computer can be
 // reached, and no address elsewhere. With a [Gate], a proxy outside connects to listed hosts ([egress]); an entry
 // program ([Enter]) makes its listeners inside before the process begins, and hands them out. A process can send
-// anything to a host that it may reach, the API included. Only sockets that a network namespace confines can be made, and
-// no io_uring, which would make others (seccomp_linux.go).
+// anything to a host that it may reach, the API included. Only sockets that a network namespace confines can be
+// made, and no io_uring, which would make others (seccomp_linux.go).
 //
 // The CLI's tools can read the credentials that the CLI reads: it is one process tree of one user.
 //
@@ -57,8 +57,8 @@
 // temporary directories share, and gone at the end. Copies are the workspace with its .git, what the configuration
 // lets agents write to, and the caches of tools (scratchplan.go). A repository outside of these, as of a linked
 // worktree, is read-only. There is no network except a loopback interface of its own, and no process outside is
-// seen. The CLI's configuration is hidden, and so is each unix socket that has a name at the start. As for agents, the rest of the home directory
-// can be read.
+// seen. The CLI's configuration is hidden, and so is each unix socket that has a name at the start. As for agents,
+// the rest of the home directory can be read.
 //
 // Limits: a named pipe outside of the copies, and a unix socket that is bound during the check or in another
 // network namespace, can be written to if the user may. What agents change during the check may be seen by it. A

@@ -215,8 +215,8 @@ actors:
 func TestPlantedIsSaidInEveryFace(t *testing.T) {
 	t.Parallel()
 	repo := gittest.New(t, map[string]string{"a": "1\n"})
-	s, _ := hiredIn(t, player{name: "stand-in", args: []string{""}}, planting, repo.Path, "--no-input", "--allow", "Bash(*)",
-		"--task", "Plant")
+	s, _ := hiredIn(t, player{name: "stand-in", args: []string{""}}, planting, repo.Path, "--no-input",
+		"--allow", "Bash(*)", "--task", "Plant")
 	said := func(l contract.Line) bool {
 		n, ok := l.Body.(contract.Notice)
 		return ok && strings.Contains(n.Text, "evil (a bare repository)")
