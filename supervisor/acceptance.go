@@ -195,7 +195,7 @@ func (s *AcceptanceState) Judge() (AcceptanceOutcome, bool) {
 	o := AcceptanceOutcome{Verdict: AcceptanceRejected, Evidence: s.evidence(failed)}
 	what := fmt.Sprintf("%d of %d acceptance criteria failed on the final tree", len(failed), len(s.Results))
 	if s.Rejections < MaxRejections {
-		o.Text = fmt.Sprintf("COMPLETE did not take effect: %s. Have it put right and rule COMPLETE again. "+
+		o.Text = fmt.Sprintf("COMPLETE did not take effect: %s. Have it fixed and use COMPLETE again. "+
 			"This was rejection %d; after %d the human is asked, and without a human the run fails.", what,
 			s.Rejections, MaxRejections)
 		return o, true

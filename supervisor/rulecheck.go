@@ -64,7 +64,7 @@ func (s *State) addresseeProblem(v verdict.Arbiter) string {
 func (s *State) taskProblem(v verdict.Arbiter) string {
 	if s.nothingWanted() && (v.Decision == verdict.SelectMode || v.Decision == verdict.Complete ||
 		v.Decision == verdict.Continue && !s.pendingFor(contract.Arbiter)) {
-		return "There is no task: the human reset it. Ask them what is wanted, with ADDRESS_HUMAN."
+		return "There is no task: the human reset it. Ask the human what they want, with ADDRESS_HUMAN."
 	}
 	return ""
 }
@@ -75,7 +75,7 @@ func (s *State) waitProblem(v verdict.Arbiter) string {
 	if v.To == "" && !s.AnyWorks() && len(s.Handoff.SuccessorQueue) == 0 && !s.Handoff.IsDue() &&
 		!s.pendingFor(contract.Arbiter) && !s.AnyTakenOver() && !s.awaitsHuman() {
 		return fmt.Sprintf("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, "+
-			"summon one, speak to the human, or COMPLETE.", s.LivingText())
+			"summon one, or speak to the human. Use COMPLETE only if all that was asked for is proven.", s.LivingText())
 	}
 	return ""
 }
@@ -110,7 +110,7 @@ func (st *step) unansweredProblem() string {
 	}
 	st.Question.Recall()
 	return "The human has not answered what you asked: " + words.Head(st.Question.Text(), 2000) +
-		"\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
+		"\nWait for the answer with CONTINUE. Use COMPLETE once more only if it does not matter any more."
 }
 
 // isReport reports whether a message of the Arbiter to the human expects no answer. If the Arbiter does not say

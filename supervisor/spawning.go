@@ -116,7 +116,8 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 		images = nil
 	}
 	st.post(Mail{From: p.By, To: a.ID, Kind: KindBrief,
-		Text: text + movedText(&p.old, p.Host) + warnOfOthers, Attached: attached, Images: images})
+		Text: text + movedText(&p.old, p.Host) + warnOfOthers, Attached: append(attached, st.attachedToBrief(p.By)...),
+		Images: images})
 	return a
 }
 
@@ -199,7 +200,7 @@ func (st *step) chooseHost(named string) (host, problem string) {
 	if len(parked) > 0 {
 		problem += " Cannot be used before the human has seen to it: " + strings.Join(parked, ", ") + "."
 	}
-	return "", problem + " Release an Orchestrator there, or name another host: " + s.hostNames() + "."
+	return "", problem + " Release an Orchestrator there, or name another host: " + s.Options.HostNames() + "."
 }
 
 // candidateHosts are the hosts that a name can mean.
@@ -214,7 +215,7 @@ func (s *State) candidateHosts(named string) (hosts []runconfig.Host, problem st
 		}
 	}
 	if len(hosts) == 0 {
-		return nil, fmt.Sprintf("There is no host or pool %q in this run. There are: %s.", named, s.hostNames())
+		return nil, fmt.Sprintf("There is no host or pool %q in this run. There are: %s.", named, s.Options.HostNames())
 	}
 	return hosts, ""
 }
@@ -227,18 +228,6 @@ func (s *State) livingOn(host string) (n int) {
 		}
 	}
 	return n
-}
-
-// hostNames lists the hosts and pools that an Orchestrator can be spawned on.
-func (s *State) hostNames() string {
-	names := []string{runconfig.Here}
-	for _, x := range s.Options.Hosts {
-		names = append(names, x.Name)
-	}
-	for _, p := range s.Options.Pools {
-		names = append(names, p.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // hostText says to the Arbiter where a new Orchestrator runs, and what it waits for.

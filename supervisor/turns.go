@@ -127,8 +127,8 @@ func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 
 // oversizeVerdict is the correction for an agent whose verdict was too large to be passed on.
 func oversizeVerdict(size int) error {
-	return &verdict.Problem{Text: fmt.Sprintf("Your verdict had %s, and at most %s are taken. Say the same in fewer "+
-		"words; what is long belongs into files, which you name.",
+	return &verdict.Problem{Text: fmt.Sprintf("Your verdict had %s, and at most %s are taken. Give it again in fewer "+
+		"words. Write what is long into files, and name them.",
 		words.Size(int64(size)), words.Size(bridge.MaxVerdict))}
 }
 
@@ -169,15 +169,16 @@ func (st *step) interrupted(a *Agent) {
 		return
 	case a.CompactionBlocked:
 		st.notify(a.ID, KindRelief, "You were stopped, because your context is full and you went on. Hand "+
-			"off now.")
+			"off now, with kind handoff and its document.")
 		return
 	case a.ReachedLimit != "" && a.Standing == AgentWorking:
-		st.notify(a.ID, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
+		st.notify(a.ID, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now, with kind handoff and "+
+			"its document.")
 		return
 	}
 	a.Standing = AgentWaiting
 	st.notify(contract.Arbiter, KindNotice,
-		a.Name+" ("+a.ID+") was interrupted and waits for your word.")
+		a.Name+" ("+a.ID+") was interrupted and waits for your message.")
 }
 
 // turnFailed handles API errors and refusals.

@@ -15,7 +15,7 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 		CWD:              "/w",
 		Delimiter:        "k3y",
 		MaxOrchestrators: 4,
-		Modes:            []PromptMode{{"tester", "Use after."}},
+		Modes:            []PromptMode{{Name: "tester", Description: "Use after."}},
 	}.Text()
 	orch := OrchestratorPrompt{ID: "orch-2", Name: "Orchestrator II", CWD: "/w", Delimiter: "k3y", Mode: "tester",
 		ModePrompt: "Believe nothing."}.Text()
