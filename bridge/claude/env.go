@@ -16,7 +16,15 @@ var (
 		"DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1",
 	}
-	envDefaults = []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+	// envDefaults are set unless the user sets them. The last three keep texts out of each request that contradict the
+	// prompt of an Orchestrator: tokens that are left where there is no such limit, a memory of the CLI's own, and that
+	// nothing may be committed. TestLiveInstructions has the list of what they remove.
+	envDefaults = []string{
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"CLAUDE_CODE_TOTAL_TOKENS_REMINDER=countdown",
+		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
+		"CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1",
+	}
 )
 
 // toolShell returns the path of the shell for the Bash tool. By default the CLI uses the user's zsh where
