@@ -54,7 +54,7 @@ var settingsInPrompts = map[string]string{
 	"Delimiter": "O: {delimiter}", "CWD": "A: /w", "Task": "A: `task`", "Lessons": "A: \"memory\"", "Memory": "A: `lessons`",
 	"Accept": "A: human's criteria", "MaxOrchestrators": "A: At most 4 may live", "MaxFailures": "A: three failures",
 	"MaxCostUSD": "A: limit", "MaxCostPerAgent": "O: `relief`", "Timeout": "A: limit", "ContextWarn": "O: 70 %",
-	"ContextCritical": "O: 85 %", "CheckTimeout": "O: each in seconds", "Modes": "A: # Modes", "Decider": "A: decision",
+	"ContextCritical": "O: 85 %", "CheckTimeout": "O: It takes seconds", "Modes": "A: # Modes", "Decider": "A: decision",
 	"Hosts": "A: loom", "Pools": "A: loom", "HereToo": "A: here", "HumanPresent": "A: no human is present",
 	"Workspace": "O: worktree", "Permissions": "A: permission requests", "Deny": "O: denied",
 	"MaxIterations": "A: limits", "MaxTotalFailures": "A: limits", "MaxExchanges": "A: limits",
@@ -105,14 +105,18 @@ func TestPromptsNameEveryFeature(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[verdict.Document](), reflect.TypeFor[verdict.Orchestrator]()} {
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			if name != "steps" { // of the planner's mode
+			switch name {
+			case "steps": // of the planner's mode
+			case "checks", "claims":
+				named("field of the verdict", readsOrch+"`proofs`")
+			default:
 				named("field of the verdict", readsOrch+name)
 			}
 		}
 	}
 	for _, in := range []reflect.Type{reflect.TypeFor[SpawnInput](), reflect.TypeFor[verdict.Arbiter]()} {
 		for i := range in.NumField() {
-			if name, _, _ := strings.Cut(in.Field(i).Tag.Get("json"), ","); name != "prompt" && name != "successor_of" {
+			if name, _, _ := strings.Cut(in.Field(i).Tag.Get("json"), ","); name != "prompt" {
 				named("field", readsArbiter+name)
 			}
 		}

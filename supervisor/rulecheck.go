@@ -43,6 +43,19 @@ func (s *State) nothingWanted() bool {
 	return s.Task.Phase == machine.Idle && s.Task.Text == "" && !s.AnyWorks()
 }
 
+// idOf is the id of the Orchestrator that a ruling names: by its id, its name or its number. A name that fits none is
+// returned as it is.
+func (s *State) idOf(to string) string {
+	name := strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(strings.ToLower(to), "-", " "), "orchestrator "))
+	for _, a := range s.Agents {
+		if number := strings.TrimPrefix(a.ID, "orch-"); a.Role == RoleOrchestrator && (strings.EqualFold(a.ID, to) ||
+			name == number || name == "orch "+number || name == strings.ToLower(strings.TrimPrefix(a.Name, "Orchestrator "))) {
+			return a.ID
+		}
+	}
+	return to
+}
+
 // addresseeProblem says what is wrong with the Orchestrator that a ruling is for.
 func (s *State) addresseeProblem(v verdict.Arbiter) string {
 	if v.To == "" || v.Decision != verdict.AddressOrchestrator && v.Decision != verdict.Continue &&
@@ -52,7 +65,7 @@ func (s *State) addresseeProblem(v verdict.Arbiter) string {
 	a, ok := s.Agent(v.To)
 	switch {
 	case !ok || a.Role != RoleOrchestrator:
-		return fmt.Sprintf("There is no Orchestrator %q. Alive: %s.", v.To, s.LivingText())
+		return fmt.Sprintf("There is no Orchestrator %q. Alive: %s. Put an id such as orch-1 into `to`.", v.To, s.LivingText())
 	case !a.Alive():
 		return fmt.Sprintf("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name,
 			a.ID, s.LivingText())

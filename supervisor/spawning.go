@@ -20,6 +20,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
+// successorOfNone is the predecessor of an Orchestrator that continues nobody's work while a document waits.
+const successorOfNone = "none"
+
 // SpawningRequest describes the Orchestrator to spawn.
 type SpawningRequest struct {
 	Brief, Mode string
@@ -40,10 +43,13 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 	_, known := st.Options.ModeNamed(in.Mode)
 	p = SpawningPlan{SpawningRequest: in}
 	p.SuccessorOf = cmp.Or(in.SuccessorOf, st.Handoff.NextPredecessor())
+	if strings.EqualFold(in.SuccessorOf, successorOfNone) {
+		p.SuccessorOf = ""
+	}
 	p.old, problem = st.predecessor(p.SuccessorOf)
 	switch {
 	case strings.TrimSpace(in.Brief) == "":
-		return p, "An Orchestrator needs a brief: what is wanted, where, and how it will be judged."
+		return p, "An Orchestrator needs a brief in `prompt`: the goal, the place, the scope, the constraints, and done when."
 	case in.Mode != "" && !known:
 		return p, fmt.Sprintf("There is no mode %q. Modes: %s.", in.Mode, strings.Join(st.Options.ModeNames(), ", "))
 	case problem != "":

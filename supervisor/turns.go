@@ -1,9 +1,11 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -89,7 +91,8 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 // routeVerdict routes the verdict that a turn ended with, or asks for it again.
 func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 	if a.Role == RoleArbiter {
-		v, err := verdict.ParseArbiter(t.Verdict)
+		v, err := verdict.ParseArbiter(verdictOf(t))
+		v.To = st.idOf(v.To)
 		if t.Oversize > 0 {
 			err = oversizeVerdict(t.Oversize)
 		}
@@ -110,7 +113,7 @@ func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 		st.routeArbiter(v)
 		return
 	}
-	v, err := verdict.ParseOrchestrator(t.Verdict)
+	v, err := verdict.ParseOrchestrator(verdictOf(t))
 	if t.Oversize > 0 {
 		err = oversizeVerdict(t.Oversize)
 	}
@@ -123,6 +126,14 @@ func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 	}
 	a.Corrections, a.Fallbacks = 0, 0
 	st.routeOrchestrator(a, v)
+}
+
+// verdictOf is the verdict that a turn ended with. Some models write it as text instead of calling the tool.
+func verdictOf(t bridge.Turn) json.RawMessage {
+	if t.Verdict == nil {
+		return verdict.FromText(t.Text)
+	}
+	return t.Verdict
 }
 
 // oversizeVerdict is the correction for an agent whose verdict was too large to be passed on.
@@ -185,8 +196,7 @@ func (st *step) interrupted(a *Agent) {
 func (st *step) turnFailed(a *Agent, t bridge.Turn) {
 	switch t.Category {
 	case bridge.CatVerdict:
-		st.correct(a, &verdict.Problem{Text: "Your verdict did not match its schema. Call StructuredOutput once " +
-			"more, with every required field."}, t)
+		st.correct(a, &verdict.Problem{Text: refusedText(t.Error)}, t)
 	case bridge.CatBudget:
 		st.overspent(a, t)
 	case bridge.CatUsageLimit:
@@ -205,6 +215,15 @@ func (st *step) turnFailed(a *Agent, t bridge.Turn) {
 	default:
 		st.broken(a, t.Category, t.Error)
 	}
+}
+
+// refusedText is the correction of a verdict that the CLI has refused, with the reason that it gave.
+func refusedText(reason string) string {
+	if _, after, found := strings.Cut(reason, "error: "); found {
+		reason = after
+	}
+	return "Your verdict was refused: " + words.Head(words.FirstLine(reason), 500) +
+		". Call StructuredOutput once more with that corrected, and with the rest as it was."
 }
 
 // requestRefused handles a request that the API refuses, or the model declines, for what it contains. Each request of a

@@ -10,11 +10,13 @@ import (
 
 var (
 	// envForced sets what the driver needs of the CLI: subagents block, the CLI does not update itself
-	// during a run, and it reports its state.
+	// during a run, it reports its state, and a verdict that does not fit its schema ends the turn at once, with the
+	// reason: the supervisor counts the corrections (by itself the CLI asks five times a turn).
 	envForced = []string{
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
 		"DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1",
+		"MAX_STRUCTURED_OUTPUT_RETRIES=1",
 	}
 	// envDefaults are set unless the user sets them. The last three keep texts out of each request that contradict the
 	// prompt of an Orchestrator: tokens that are left where there is no such limit, a memory of the CLI's own, and that

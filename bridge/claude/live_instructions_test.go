@@ -125,3 +125,22 @@ func request(t *testing.T, model *api) (r requestTexts) {
 	r.Messages = strings.ReplaceAll(string(body.Messages), `\n`, "\n")
 	return r
 }
+
+// TestLiveRefusedVerdict: a verdict that does not fit its schema costs one request and ends the turn with the reason; a
+// text instead of a verdict costs two, and is passed on.
+func TestLiveRefusedVerdict(t *testing.T) {
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		model := startAPI(t, reply{tools: []call{{verdictTool, map[string]any{"message": 1}}}},
+			reply{text: "{\"message\":\"m\"}"}, reply{text: "{\"message\":\"m\"}"})
+		s := prepare(t, spec, model.env())
+		s.cfg.JSONSchema = json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`)
+		s.launch()
+		if turn := s.turn("go"); turn.Category != bridge.CatVerdict || len(model.all()) != 1 ||
+			!strings.Contains(turn.Error, "error: Output does not match required schema: /message: must be string") {
+			t.Errorf("%d requests, %+v", len(model.all()), turn)
+		}
+		if turn := s.turn("on"); turn.Text != `{"message":"m"}` || len(model.all()) != 3 {
+			t.Errorf("%d requests, %+v", len(model.all()), turn)
+		}
+	})
+}

@@ -31,8 +31,7 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 		{"an Orchestrator's", orch, []string{
 			"k3y", "orch-2", "Orchestrator II", "report_progress", "update_plan", "ask_predecessor", "Agent tool",
 			"expects_response", "introduction", "question", "progress", "handoff", "done", "Believe nothing.",
-			"accomplished", "remaining", "key_context", "decisions", "constraints", "checks", "open_questions",
-			"claims",
+			"accomplished", "remaining", "key_context", "decisions", "constraints", "proofs", "open_questions",
 		}},
 	} {
 		for _, w := range c.words {
