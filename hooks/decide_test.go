@@ -185,7 +185,7 @@ func TestCompactionIsHeldBack(t *testing.T) {
 			t.Errorf("answer %+v", a)
 		}
 		reported := s.expect(tool, LevelReported{Level: LevelCritical, Pct: 86, Again: true})
-		if !strings.Contains(reported.Context, "held back") {
+		if !strings.Contains(reported.Context, "blocked") {
 			t.Errorf("the last moment is not named: %q", reported.Context)
 		}
 	}

@@ -107,7 +107,7 @@ func TestWarnings(t *testing.T) {
 		level Level
 		want  string
 	}{
-		{RoleOrchestrator, LevelWarn, "Finish the thread at hand"},
+		{RoleOrchestrator, LevelWarn, "Finish and commit the step"},
 		{RoleOrchestrator, LevelCritical, "kind `handoff`"},
 		{RoleArbiter, LevelWarn, "will ask you for HANDOFF"},
 		{RoleArbiter, LevelCritical, "End this turn now"},
@@ -118,7 +118,7 @@ func TestWarnings(t *testing.T) {
 		if want := MarkContext + " " + string(tt.level) + ": 86 % full, 1,172,000 of 1,200,000 tokens."; first != want {
 			t.Errorf("first line %q, want %q", first, want)
 		}
-		if !strings.Contains(rest, tt.want) || strings.Contains(text, "held back") {
+		if !strings.Contains(rest, tt.want) || strings.Contains(text, "blocked") {
 			t.Errorf("%s %s: %q", tt.role, tt.level, rest)
 		}
 	}

@@ -14,7 +14,7 @@ const (
 	MarkReminder = "[arbiter: rules]"
 )
 
-const blockReason = MarkContext + " Compaction held back: the work is handed over instead."
+const blockReason = MarkContext + " Compaction was blocked. The work is handed over instead."
 
 // warningText says how full the context is and what to do.
 func warningText(p Policy, l Level, r Reading, pressing bool) string {
@@ -27,8 +27,8 @@ func warningText(p Policy, l Level, r Reading, pressing bool) string {
 		fmt.Fprintf(&b, "%s: full.", l)
 	}
 	if pressing {
-		b.WriteString("\nA compaction was held back, so that nothing is lost. It cannot be held back for long: this " +
-			"is the last moment.")
+		b.WriteString("\nA compaction was blocked, so that no detail is lost. It cannot be blocked for long: end this " +
+			"turn now.")
 	}
 	b.WriteString("\n" + advice(p.Role, l))
 	return b.String()
@@ -38,14 +38,14 @@ func warningText(p Policy, l Level, r Reading, pressing bool) string {
 func advice(role string, l Level) string {
 	switch {
 	case role == RoleArbiter && l == LevelCritical:
-		return "End this turn now, with the decision you have. The supervisor then asks you for HANDOFF."
+		return "End this turn now with the decision that you have. The supervisor then asks you for HANDOFF."
 	case role == RoleArbiter:
-		return "End this turn soon and read nothing large. The supervisor will ask you for HANDOFF between turns."
+		return "End this turn soon, and read nothing large. The supervisor will ask you for HANDOFF between two turns."
 	case l == LevelCritical:
-		return "Stop: begin nothing new. Commit what stands, then end this turn with kind `handoff` and its " +
-			"document: what is done, what remains, what a successor must know, and checks that show it."
+		return "Start nothing new. Commit what works, then end this turn with kind `handoff` and its document: what " +
+			"is done, what remains, what a successor must know, and checks that prove it."
 	}
-	return "Finish the thread at hand and commit it. Begin nothing large; a successor will."
+	return "Finish and commit the step at hand. Start nothing large: a successor can do it."
 }
 
 // reminderText returns what a session reads again after a compaction.

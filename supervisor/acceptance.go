@@ -6,7 +6,7 @@ package supervisor
 // A criterion is a text, and usually a command whose exit code 0 proves it. Humans set criteria with --accept, the
 // configuration, the command set_acceptance or /accept; the Arbiter sets them with its tool. The Arbiter may add
 // criteria, and change or drop its own. It can neither drop a criterion that a human set nor change its text or
-// command: [AcceptanceState.ArbiterSets] refuses the whole call.
+// command: [AcceptanceState.ArbiterSets] sets the Arbiter's own alone.
 //
 // # A round
 //
@@ -40,7 +40,6 @@ package supervisor
 // State are independent.
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -195,7 +194,7 @@ func (s *AcceptanceState) Judge() (AcceptanceOutcome, bool) {
 	o := AcceptanceOutcome{Verdict: AcceptanceRejected, Evidence: s.evidence(failed)}
 	what := fmt.Sprintf("%d of %d acceptance criteria failed on the final tree", len(failed), len(s.Results))
 	if s.Rejections < MaxRejections {
-		o.Text = fmt.Sprintf("COMPLETE did not take effect: %s. Have it put right and rule COMPLETE again. "+
+		o.Text = fmt.Sprintf("COMPLETE did not take effect: %s. Have it fixed and use COMPLETE again. "+
 			"This was rejection %d; after %d the human is asked, and without a human the run fails.", what,
 			s.Rejections, MaxRejections)
 		return o, true
@@ -391,26 +390,16 @@ func (s *AcceptanceState) HumanDrops(number int) error {
 	return nil
 }
 
-// ArbiterSets makes the list the criteria of the run, if it contains each criterion of the human with its text
-// and command unchanged. The error is the answer to the tool's call.
+// ArbiterSets sets the Arbiter's criteria, after those of the human, which stay as they are: one of the list that repeats
+// the text of one of them, with whatever command, adds nothing. The error is the answer to the tool's call.
 func (s *AcceptanceState) ArbiterSets(list []AcceptanceGiven) error {
 	given, err := read(list, AcceptanceArbiter, FromTool)
 	if err != nil {
 		return err
 	}
-	var problems []string
 	criteria := s.ofHuman()
-	for _, c := range criteria {
-		if !slices.ContainsFunc(given, c.same) {
-			problems = append(problems, c.weakened(given))
-		}
-	}
-	if problems != nil {
-		return errors.New("nothing was changed: only the human can drop or change a criterion that the human set. " +
-			strings.Join(problems, ". ") + ". Repeat each criterion of the human as it is, and add yours after them")
-	}
 	for _, g := range given {
-		if !slices.ContainsFunc(criteria, g.same) {
+		if !slices.ContainsFunc(criteria, func(c Criterion) bool { return c.Text == g.Text }) {
 			criteria = append(criteria, g)
 		}
 	}
@@ -491,23 +480,6 @@ func (s *AcceptanceState) count() string {
 
 // same reports whether two criteria demand the same. Who set them does not matter.
 func (c Criterion) same(o Criterion) bool { return c.Text == o.Text && c.Command == o.Command }
-
-// weakened says how a list changes a criterion that it does not contain unchanged.
-func (c Criterion) weakened(given []Criterion) string {
-	name := fmt.Sprintf("The criterion %q", c.Text)
-	if c.Command != "" && c.Command != c.Text {
-		name += fmt.Sprintf(" with the command %q", c.Command)
-	}
-	for _, g := range given {
-		switch {
-		case g.Text == c.Text:
-			return name + " has another command in your list"
-		case g.Command == c.Command && c.Command != "":
-			return name + " has another text in your list"
-		}
-	}
-	return name + " is not in your list"
-}
 
 // read checks a list of criteria and drops repeated ones.
 func read(list []AcceptanceGiven, by AcceptanceBy, origin AcceptanceOrigin) ([]Criterion, error) {

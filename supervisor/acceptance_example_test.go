@@ -14,7 +14,7 @@ func Example() {
 		fmt.Println(err)
 	}
 	err := s.ArbiterSets([]supervisor.AcceptanceGiven{{Text: "make test", Command: "true"}})
-	fmt.Println(err != nil)
+	fmt.Println(err, len(s.Criteria))
 
 	for _, run := range s.Begin("4b825dc") {
 		s.Finish(run, supervisor.AcceptanceFinding{Exit: 2, SHA256: "e3b0c442", Output: "FAIL: TestLogin\n", Tree: "4b825dc"})
@@ -26,7 +26,7 @@ func Example() {
 		fmt.Println(e.Status, e.By, e.Text, e.ExitCode)
 	}
 	// Output:
-	// true
+	// <nil> 2
 	// true rejected
 	// ## Criterion 1, set by the human: make test
 	//

@@ -81,13 +81,19 @@ func (s *State) configureArbiter(c *bridge.AgentConfig) {
 		MaxOrchestrators: s.Options.MaxOrchestrators, Rehearsal: s.Options.Rehearsal,
 	}
 	p.Decider = map[string]string{
-		runconfig.DeciderStateless: "a model that knows nothing but the state of the task",
-		runconfig.DeciderRules:     "deterministic rules",
-		runconfig.DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but " +
-			"the state of the task",
+		runconfig.DeciderStateless: "A model that knows only the state of the task",
+		runconfig.DeciderRules:     "A set of fixed rules",
+		runconfig.DeciderHybrid:    "A set of fixed rules, and in unclear cases a model that knows only the state of the task,",
 	}[s.Options.Decider]
 	for _, m := range s.Options.AvailableModes() {
-		p.Modes = append(p.Modes, decider.PromptMode{Name: m.Name, Description: m.Description})
+		line := decider.PromptMode{Name: m.Name, Description: m.Description, Effort: m.Effort}
+		if m.Model != "inherit" {
+			line.Model = m.Model
+		}
+		p.Modes = append(p.Modes, line)
+	}
+	if len(s.Options.Hosts) > 0 {
+		p.Hosts = s.Options.HostNames()
 	}
 	c.SystemPrompt = p.Text()
 }
@@ -115,17 +121,19 @@ func (s *State) configureOrchestrator(c *bridge.AgentConfig, a *Agent) {
 // Parts of a reminder, in bytes: if a hook adds more than 10,000 characters in total, the CLI writes them to a
 // file, and shows the model only the beginning (observed with CLI 2.1.329).
 const (
-	reminderBrief = 5_000
-	reminderPlan  = 2_500
+	reminderBrief    = 4_500
+	reminderPlan     = 2_000
+	reminderCriteria = 1_500
 )
 
 // reminder is what an agent reads again after a compaction.
 func (s *State) reminder(a *Agent) string {
 	m := decider.ReminderPrompt{
 		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == RoleArbiter,
-		Plan:  words.Head(PlanText(s.Task.Plan), reminderPlan),
-		Brief: words.Head(cmp.Or(a.Brief, noText), reminderBrief),
-		Task:  words.Head(cmp.Or(s.Task.Text, noText), reminderBrief), Roll: words.Head(s.LivingText(), 500),
+		Plan:     words.Head(PlanText(s.Task.Plan), reminderPlan),
+		Criteria: words.Head(s.Task.Acceptance.Text(), reminderCriteria),
+		Brief:    words.Head(cmp.Or(a.Brief, noText), reminderBrief),
+		Task:     words.Head(cmp.Or(s.Task.Text, noText), reminderBrief), Roll: words.Head(s.LivingText(), 500),
 	}
 	return m.Text()
 }

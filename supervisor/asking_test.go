@@ -38,7 +38,7 @@ func (p *play) stillAsks(asks string) {
 	if q := p.s.Question.Open; q == nil || !strings.Contains(q.Text, reserved) {
 		p.t.Fatalf("open is %+v", q)
 	}
-	if a := p.agent(asks); a.Standing != AgentWaiting || strings.Contains(p.sentTo(asks), "best judgement") {
+	if a := p.agent(asks); a.Standing != AgentWaiting || strings.Contains(p.sentTo(asks), "Decide yourself") {
 		p.t.Errorf("%s is %s, and was told:\n%s", asks, a.Standing, p.sentTo(asks))
 	}
 }

@@ -24,7 +24,7 @@ func (st *step) overtaken(c *Completing) bool {
 	st.Handoff.Completing = nil
 	text := "COMPLETE did not take effect: " + why + "."
 	st.emit(contract.Supervisor, contract.Notice{Text: text})
-	st.log(contract.Supervisor, KindNotice, text+" Rule again.")
+	st.log(contract.Supervisor, KindNotice, text+" Decide again.")
 	return true
 }
 
@@ -66,9 +66,8 @@ func (st *step) sendBack() {
 		st.log(contract.Supervisor, KindNotice, what+"."+list)
 		return
 	}
-	st.notify(contract.Arbiter, KindNotice, what+"."+list+"\nHave it put right, or, if such a check "+
-		"does not "+
-		"count any more, rule COMPLETE again and say in `summary` why.")
+	st.notify(contract.Arbiter, KindNotice, what+"."+list+"\nHave them fixed. If such a check does not "+
+		"count any more, use COMPLETE again and say in `summary` why.")
 }
 
 // sendBackOpen sends a COMPLETE back to the Arbiter because of open points that it was not told of yet, and reports
@@ -94,8 +93,8 @@ func (st *step) sendBackOpen() bool {
 		text = "COMPLETE did not take effect yet.\n"
 	}
 	st.Handoff.PointsTold, st.Handoff.Completing = told, nil
-	text += how + "\nHave them settled, or rule COMPLETE again and say in `summary` why each is no obstacle: the human " +
-		"reads the points that are open at the end in the result."
+	text += how + "\nHave them settled, or use COMPLETE again and say in `summary` why each does not matter. The human reads in " +
+		"the result which points are open at the end."
 	if st.asksOther() {
 		st.Rulings.DeciderYielded = true
 	}

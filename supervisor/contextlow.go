@@ -35,7 +35,7 @@ func (st *step) askForHandOff(a *Agent, v verdict.Orchestrator) bool {
 	st.log(a.ID, v.Kind, v.Message)
 	st.exchange()
 	if !st.pendingFor(a.ID) {
-		st.notify(a.ID, KindRelief, "Your report is in the work log. Hand off now.")
+		st.notify(a.ID, KindRelief, "Your report is in the work log. Hand off now, with kind handoff and its document.")
 	}
 	return true
 }
@@ -111,7 +111,7 @@ func (st *step) setAside(m Mail) {
 		st.correctRecord(m.ID, "(set aside: the model refused it as too long)")
 		st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
 			"refused it as too long. It was set aside, and the human was told. "+
-			"Judge without it, or ask for it in fewer words.", m.Kind, whose))
+			"Decide without it, or ask for it in fewer words.", m.Kind, whose))
 		return
 	}
 	st.shorten(m)

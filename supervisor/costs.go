@@ -164,7 +164,7 @@ func (st *step) reportCostLevels(a *Agent) {
 		}
 		if level == BudgetLevelWarn {
 			st.log(contract.Supervisor, KindNotice, fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f that it may "+
-				"cost. It is told to hand off when they are spent.", a.Name, a.ID, a.Spent(), limit))
+				"cost. When that is spent, it is told to hand off.", a.Name, a.ID, a.Spent(), limit))
 		}
 	}
 	st.reportSharedLevels()
@@ -175,8 +175,8 @@ func (st *step) reportSharedLevels() {
 	for _, l := range st.Budget.ReportLevels(&st.out, st.limits(), st.Spent()) {
 		if len(st.Agents) > 0 {
 			st.log(contract.Supervisor, KindNotice, l.Text()+
-				" Bring the task to an end, or to a point where another run can go on: no further "+
-				"Orchestrator starts, and at 100 % nothing more is sent.")
+				" Finish the task, or bring it to a point where another run can go on: no further "+
+				"Orchestrator starts, and at 100 % no message is sent any more.")
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (st *step) workTimeOver(id string) {
 // resumeStopped makes an agent resume a turn that was stopped because little was left of a limit.
 func (st *step) resumeStopped(id string) {
 	st.notify(id, KindRetry, "Your turn was stopped, because too little was left of the limit of costs "+
-		"for several turns at once. Take up the last message again where you left it.")
+		"for several turns at once. Go on with the last message where you stopped.")
 }
 
 // raiseLimits raises the cost limits that are reached, and names them.

@@ -303,7 +303,7 @@ func TestTheArbiterIsDown(t *testing.T) {
 		t.Errorf("%s is a %s, and the human is asked %+v", planner, p.agent(planner).Mode, p.s.Question.Open)
 	}
 	p.verdict(planner, report("question", "May I?", true))
-	p.contains("the planner", p.lastSent(planner), "best judgement")
+	p.contains("the planner", p.lastSent(planner), "Decide yourself")
 	p.verdict(planner, report("done", "a plan", true))
 	developer := p.working()
 	if p.agent(developer).Mode != "developer" || p.agent(planner).Status == AgentReady {

@@ -327,7 +327,7 @@ func (s *State) generateHandoff(a *Agent, why string, seen bridge.InspectResult)
 			d.OpenQuestions = append(d.OpenQuestions, "it asked, and perhaps had its answer: "+m.Text)
 		}
 	}
-	d.Remaining = append(d.Remaining, "all of its brief that the files and the repository do not show to be done")
+	d.Remaining = append(d.Remaining, "everything in its brief that the files and the repository do not show to be done")
 	d.Files = append(d.Files, seen.Files...)
 	if n := len(d.Files); n > recordFiles {
 		d.Files = d.Files[n-recordFiles:]
@@ -340,8 +340,8 @@ func (s *State) generateHandoff(a *Agent, why string, seen bridge.InspectResult)
 // workContext is further information about an agent's work.
 func (s *State) workContext(a *Agent, why string, seen bridge.InspectResult) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s) could not hand off itself: %s. The supervisor drew this record up from what it saw. It "+
-		"is nobody's word: look before you build on it.\n", a.Name, a.ID, why)
+	fmt.Fprintf(&b, "%s (%s) could not hand off: %s. The supervisor wrote this record from what it saw. "+
+		"Nobody has confirmed it: check the files before you build on it.\n", a.Name, a.ID, why)
 	if a.Document != nil && a.Document.KeyContext != "" && a.GeneratedWhy == "" {
 		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
 	}
@@ -350,7 +350,7 @@ func (s *State) workContext(a *Agent, why string, seen bridge.InspectResult) str
 		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(received, recordReceived))
 	}
 	if len(seen.Texts) > 0 {
-		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n",
+		fmt.Fprintf(&b, "\nThe last texts that it wrote, addressed to nobody:\n%s\n",
 			words.Tail(strings.Join(seen.Texts, "\n---\n"), maxLastTexts))
 	}
 	if len(seen.Commands) > 0 {

@@ -37,7 +37,7 @@ func (st *step) broken(a *Agent, c bridge.Category, message string) {
 		return
 	}
 	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf(
-		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.",
+		"%s (%s) failed: %s (%s). It is alive. Have it try again with RETRY, summon another, or end the task.",
 		a.Name, a.ID, words.Cite(message), c))
 }
 
@@ -95,7 +95,7 @@ func (st *step) reportLostAgent(id, why string) {
 	if st.agentFailed(id, bridge.CatCrash, why) {
 		return
 	}
-	text += " Its files remain. Summon another, or judge the task anew."
+	text += " Its files remain. Summon another, or decide anew how the task goes on."
 	if a.Unfinished() {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: KindGone, Why: "it " + why, Message: text})
 		return

@@ -46,7 +46,7 @@ func (st *step) fallback(a *Agent, cause error, t bridge.Turn) {
 	if a.Role == RoleOrchestrator {
 		st.routeOrchestrator(a, verdict.Orchestrator{
 			ExpectsResponse: true, Kind: verdict.KindQuestion,
-			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, noText),
+			Message: "(It gave no valid verdict. Its last text was:)\n\n" + cmp.Or(said, noText),
 		})
 		return
 	}
@@ -100,8 +100,8 @@ func (st *step) fallbackArbiter(said string) {
 		decider.ByFallback)
 }
 
-const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again " +
-	"only if you cannot."
+const ownJudgement = "The Arbiter gives no answer. Decide yourself, within your brief, and go on. Ask again only if you cannot go " +
+	"on."
 
 // answerInFallback answers what waits for the Arbiter apart from the points of decision, and reports whether it
 // did something.

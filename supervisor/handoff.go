@@ -28,28 +28,25 @@ import (
 func DocumentText(d *verdict.Document, receipts []verdict.Receipt, generatedBecause string) string {
 	text := d.Proven(receipts)
 	if generatedBecause != "" {
-		return "# Record, drawn up by the supervisor\n\n" + text
-	}
-	if len(d.Checks) > 0 {
-		passed, failed, open := d.Tally(receipts)
-		text += fmt.Sprintf("\nThe supervisor ran the checks itself: %d passed, %d failed, %d prove nothing.\n",
-			passed, failed, open)
+		return "# Record, written by the supervisor\n\n" + text
 	}
 	return text
 }
 
 // successorText is a document as a successor receives it.
 func successorText(old *Agent) string {
-	text := "This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
+	text := "This is its author's claim. "
 	switch {
 	case old.GeneratedWhy != "":
-		text = "It could not hand off itself. "
+		text = "Its author could not hand off. "
 	case len(old.Receipts) > 0:
-		text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask " +
-			"it with ask_predecessor while it is there.\n\n"
+		text = "This is its author's claim; the supervisor added the results of the checks. "
 	}
-	text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, " +
-		"what was rejected, what is next (kind question). The Arbiter examines you, and then you begin.\n\n"
+	if old.GeneratedWhy == "" {
+		text += "Check what you build on, and ask its author with ask_predecessor while it is there.\n\n"
+	}
+	text += "Change nothing yet. First compare the document with the files. Then say how you understood it, with kind " +
+		"question: what holds, what was rejected, what comes next. Begin when the Arbiter has answered.\n\n"
 	return text + DocumentText(old.Document, old.Receipts, old.GeneratedWhy)
 }
 
@@ -70,8 +67,8 @@ func ForArbiter(h Handover) (string, []ConversationAttached) {
 	case h.Kind == KindDone || h.Kind == KindHandoff:
 		return strings.TrimSpace(h.Message + "\n\n" + document), findings(joined(tallyOf(h), mergeOf(h)))
 	}
-	return h.Message, []ConversationAttached{{Title: "record", From: contract.Supervisor, Kind: "document",
-		Text: strings.TrimSpace(document)}}
+	return h.Message, append([]ConversationAttached{{Title: "record", From: contract.Supervisor, Kind: "document",
+		Text: strings.TrimSpace(document)}}, findings(tallyOf(h))...)
 }
 
 // tallyOf is what the supervisor says about a document's checks.
@@ -80,8 +77,8 @@ func tallyOf(h Handover) string {
 		return ""
 	}
 	passed, failed, open := h.Document.Tally(h.Receipts)
-	return fmt.Sprintf("Of the %d checks of the document the supervisor found %d passed and %d failed; %d prove nothing. "+
-		"Whatever else the document says of checks is its author's word.", len(h.Document.Checks), passed, failed, open)
+	return fmt.Sprintf("The supervisor ran the %d checks of the document: %d passed, %d failed, %d unrun or unclear. The marks "+
+		"PASSED, FAILED, VERIFIED and REFUTED are its own; all else in the document is its author's claim.", len(h.Document.Checks), passed, failed, open)
 }
 
 // mergeOf is what the supervisor says about where the author's work is.
@@ -92,8 +89,8 @@ func mergeOf(h Handover) string {
 	case h.Merged.Merged:
 		return "The work is merged, and the checks ran on the merged files."
 	}
-	return "The work is NOT merged: " + h.Merged.Why + ". Have its author or a successor put that right and report done " +
-		"again, or go on without it."
+	return "The work is NOT merged: " + h.Merged.Why + ". Tell its author or a successor to fix that and to report done " +
+		"again, or go on without the work."
 }
 
 // joined joins the sentences that are not empty.
@@ -123,8 +120,8 @@ func (h *Handover) Event(from, to string) contract.Handoff {
 // added to every document.
 func ArbiterRecord(why string, plan []contract.Step, question string) *verdict.Document {
 	d := &verdict.Document{
-		KeyContext: "The Arbiter before you could not hand off itself: " + why +
-			". Nothing is known of its thoughts but what it said and ruled.",
+		KeyContext: "The Arbiter before you could not write a document: " + why +
+			". Only its messages and decisions are known.",
 	}
 	for i, step := range plan {
 		text := fmt.Sprintf("step %d of the plan: %s", i+1, step.Text)

@@ -67,15 +67,16 @@ func (st *step) handedOver(h Handover) {
 			Attached: attached})
 	case KindGone:
 		st.Handoff.QueueForSuccessor(h)
-		st.notifyWith(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.",
+		st.notifyWith(text+"\n\nThe next Orchestrator that you summon receives this record. Decide how the work goes on.",
 			attached)
 	case KindKilled:
-		st.notifyWith(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
+		st.notifyWith(text+"\n\nsuccessor_of "+id+" passes this record to the Orchestrator that you summon.", attached)
 	case KindReleased:
 		for _, a := range attached { // an entry of the work log is a complete report
 			text += "\n\n" + a.Text
 		}
-		st.log(contract.Supervisor, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
+		st.log(contract.Supervisor, KindNotice,
+			text+"\n\nsuccessor_of "+id+" passes this record to the Orchestrator that you summon.")
 	}
 }
 

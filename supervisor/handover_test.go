@@ -96,7 +96,7 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	if n := len(told[contract.Check](p)); n != 3 {
 		t.Errorf("%d check events", n)
 	}
-	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 prove nothing",
+	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 unrun or unclear",
 		"make test — expect: `ok` — PASSED", "make lint — expect: `ok` — FAILED", "UNRUN; not permitted",
 		"proved by make test — VERIFIED", "proved by make lint — REFUTED", "it is beautiful — UNVERIFIED (said to be verified)")
 	if len(p.s.Handoff.Documents) != 0 {
@@ -134,7 +134,7 @@ func TestChecksAreBounded(t *testing.T) {
 			c := p.check()
 			p.do(input.Checked{Serial: c.Serial, Number: c.Number, Result: ok("ok")})
 		}
-		p.contains("the Arbiter's message", p.lastSent("arbiter"), "10 passed, 0 failed, 4 prove nothing")
+		p.contains("the Arbiter's message", p.lastSent("arbiter"), "10 passed, 0 failed, 4 unrun or unclear")
 	})
 	t.Run("in time", func(t *testing.T) {
 		p := begin(t, nil)
@@ -150,7 +150,7 @@ func TestChecksAreBounded(t *testing.T) {
 		if len(p.s.Permission.Open) != 0 {
 			t.Error("its permission is still asked")
 		}
-		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time", "0 passed, 0 failed, 2 prove nothing")
+		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time", "0 passed, 0 failed, 2 unrun or unclear")
 		p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("ok, but late")})
 	})
 	t.Run("switched off", func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestChecksAreBounded(t *testing.T) {
 		if n := len(effects[effect.RunCheck](p)); n != 0 {
 			t.Errorf("%d checks", n)
 		}
-		p.contains("the Arbiter's message", p.lastSent("arbiter"), "0 passed, 0 failed, 1 prove nothing")
+		p.contains("the Arbiter's message", p.lastSent("arbiter"), "0 passed, 0 failed, 1 unrun or unclear")
 	})
 }
 
@@ -186,9 +186,9 @@ func TestChecksOverAResume(t *testing.T) {
 	}
 	p.back(bridge.DeliveryAbsent)
 	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("ok")})
-	p.contains("the Arbiter's message", p.lastSent("arbiter"), "2 passed, 0 failed, 0 prove nothing")
+	p.contains("the Arbiter's message", p.lastSent("arbiter"), "2 passed, 0 failed, 0 unrun or unclear")
 	two := p.spawn("go on")
-	p.contains("the brief", p.lastSent(two), "the second half", "proved by first — VERIFIED", "The Arbiter examines you")
+	p.contains("the brief", p.lastSent(two), "the second half", "proved by first — VERIFIED", "Begin when the Arbiter has answered")
 	if h := last[contract.Handoff](p); h.To != two || len(h.Receipts) != 2 {
 		t.Errorf("handoff %+v", h)
 	}
@@ -202,7 +202,7 @@ var traces = bridge.InspectResult{
 
 // TestRecords: an agent that cannot write its hand-off gets a generated one, which is marked.
 func TestRecords(t *testing.T) {
-	common := []string{"could not hand off itself", "It is nobody's word", "build the bridge", "I nearly have it.", "go test ./... (failed)", "git commit (unknown, by a subagent)",
+	common := []string{"could not hand off", "Nobody has confirmed it", "build the bridge", "I nearly have it.", "go test ./... (failed)", "git commit (unknown, by a subagent)",
 		"branch main at 0123456789ab", "0123456 half", " M a.go", "/w/a.go", "it reported: half of it stands — UNVERIFIED"}
 	for _, c := range []struct {
 		name   string
@@ -212,9 +212,9 @@ func TestRecords(t *testing.T) {
 		want   []string
 	}{
 		{"killed by the human", func(p *play, id string) { p.command(contract.Kill{ID: id}) },
-			func(p *play) string { return lastMail(p, "arbiter") }, false, []string{"was ended by the human", "successor_of orch-1 passes this record on"}},
+			func(p *play) string { return lastMail(p, "arbiter") }, false, []string{"was ended by the human", "successor_of orch-1 passes this record to"}},
 		{"its process cannot be revived", func(p *play, id string) { p.crash(id, 6) },
-			func(p *play) string { return lastMail(p, "arbiter") }, true, []string{"is gone", "The next Orchestrator you summon receives this record"}},
+			func(p *play) string { return lastMail(p, "arbiter") }, true, []string{"is gone", "The next Orchestrator that you summon receives this record"}},
 		{"its context is exhausted", func(p *play, id string) {
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Error: "Prompt is too long"})
 		}, func(p *play) string { return lastMail(p, "arbiter") }, true, []string{"its context is exhausted"}},
@@ -249,7 +249,7 @@ func TestRecords(t *testing.T) {
 			if h.From != one || h.To != "orch-2" || h.GeneratedBecause == "" {
 				t.Errorf("handoff %+v", h)
 			}
-			p.contains("the brief", lastMail(p, "orch-2"), "It could not hand off itself", "drawn up by the supervisor", "I nearly have it.")
+			p.contains("the brief", lastMail(p, "orch-2"), "Its author could not hand off", "written by the supervisor", "I nearly have it.")
 		})
 	}
 }

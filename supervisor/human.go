@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-const aloneText = "No human is present, and none will answer. Decide yourself, by your best judgement, and go on; if " +
-	"the task truly cannot go on without an answer, say so once more."
+const aloneText = "No human is present, and none will answer. Decide yourself, go on, and write into the summary what you " +
+	"assumed. If the task cannot go on without an answer, ask once more: the run then ends with your question."
 
 // ask puts a question of the supervisor to the human.
 func (st *step) ask(text string) { st.question(QuestionPart{Text: text}) }
@@ -137,8 +137,8 @@ func (st *step) exchange() {
 	case st.Conversation.ExchangeLimitHits == 0 && st.Conversation.Exchanges >= limit:
 		st.Conversation.ExchangeLimitHits = 1
 		st.notify(contract.Arbiter, KindNotice, words.Count(st.Conversation.Exchanges, "message")+
-			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it "+
-			"does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
+			" passed between you and the Orchestrators without a human. Judge whether the work advances. If it does "+
+			"not, use ADDRESS_HUMAN, or COMPLETE and say in `summary` what is missing.")
 	case st.Conversation.ExchangeLimitHits == 1 && st.Conversation.Exchanges >= limit+limit/2+1:
 		st.Conversation.ExchangeLimitHits = 2
 		if !st.HumanPresent {

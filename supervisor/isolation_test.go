@@ -43,7 +43,7 @@ func TestIsolatedWork(t *testing.T) {
 	if spawn.Place != want || spawn.Params.Config.CWD != "/own/orch-1/sub" {
 		t.Errorf("it starts in %s, %+v", spawn.Params.Config.CWD, spawn.Place)
 	}
-	p.contains("its prompt", spawn.Params.Config.AppendSystemPrompt, "/own/orch-1/sub", "The workspace is yours alone")
+	p.contains("its prompt", spawn.Params.Config.AppendSystemPrompt, "/own/orch-1/sub", "The workspace is a Git worktree of your own")
 	if len(told[contract.Workspace](p)) != 0 {
 		t.Error("the directory is reported before it exists")
 	}
@@ -76,7 +76,7 @@ func TestIsolatedWork(t *testing.T) {
 		t.Fatalf("on the merged files: %v, in %s", open, c.Params.CWD)
 	}
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: bridge.CheckResult{Exit: 1, Output: "broken"}})
-	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is merged", "0 passed and 1 failed")
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is merged", "0 passed, 1 failed")
 	if merges := told[contract.Merge](p); len(merges) != 1 || merges[0].Status != "merged" {
 		t.Errorf("told %+v", merges)
 	}

@@ -58,7 +58,7 @@ func TestUsageLimits(t *testing.T) {
 				t.Errorf("retry %+v, it waits %s", r, wait)
 			}
 			p.do(input.Timer{Key: RetryKey(p.agent("arbiter").AgentRef)})
-			p.contains("afterwards", p.lastSent("arbiter"), "Take up the last message again", "kind: retry")
+			p.contains("afterwards", p.lastSent("arbiter"), "Go on with the last message", "kind: retry")
 			p.folds()
 		})
 	}

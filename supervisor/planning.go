@@ -133,7 +133,18 @@ func (st *step) stumbled(a *Agent, said string) bool {
 	return true
 }
 
-// attachedToTask is what the Arbiter reads with a task: the acceptance criteria, and the reports of earlier runs.
+// attachedToBrief is what an Orchestrator reads with its brief about the whole task: the acceptance criteria, and the
+// plan unless the brief contains it.
+func (s *State) attachedToBrief(by string) []ConversationAttached {
+	list := partOf("acceptance criteria", s.Task.Acceptance.Text())
+	if by == contract.Arbiter && len(s.Task.Plan) > 0 {
+		list = append(list, partOf("plan", PlanText(s.Task.Plan))...)
+	}
+	return list
+}
+
+// attachedToTask is what the Arbiter reads with a task: the acceptance criteria, that nobody can be asked, and the
+// reports of earlier runs.
 func (s *State) attachedToTask() []ConversationAttached {
 	var list []ConversationAttached
 	if criteria := s.Task.Acceptance.Text(); criteria != "" {
@@ -142,6 +153,9 @@ func (s *State) attachedToTask() []ConversationAttached {
 			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, " +
 				"and all passed.\n\n" + criteria,
 		})
+	}
+	if !s.HumanPresent {
+		list = append(list, partOf("human", "No human is present, and none will answer: decide yourself.")...)
 	}
 	if s.Options.Lessons != "" {
 		list = append(list, ConversationAttached{

@@ -277,12 +277,15 @@ func (st *step) recall(a *Agent) {
 	a.HasHistory, a.LastAnswered = false, ""
 	var b strings.Builder
 	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what " +
-		"went before.\n")
+		"happened before.\n")
+	if criteria := st.Task.Acceptance.Text(); criteria != "" {
+		b.WriteString("\n## The acceptance criteria\n\n" + criteria)
+	}
 	if a.Role == RoleArbiter {
 		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n",
 			cmp.Or(st.Task.Text, noText), PlanText(st.Task.Plan), st.LivingText())
 		if a.Document != nil {
-			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s",
+			fmt.Fprintf(&b, "\n## The document of the Arbiter before you\n\n%s",
 				DocumentText(a.Document, a.Receipts, a.GeneratedWhy))
 		}
 		b.WriteString("\n## The ledger of decisions\n\n" + st.Rulings.LedgerText())
@@ -290,10 +293,10 @@ func (st *step) recall(a *Agent) {
 		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", cmp.Or(a.Brief, noText),
 			PlanText(st.Task.Plan))
 	}
-	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
+	b.WriteString("\n## The messages to you and from you that are kept\n")
 	b.WriteString(st.Conversation.Recollect(a.ID, max(recallChars-b.Len(), QuotedTalk), st.DisplayName))
-	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message " +
-		"follows this one, say where you stand.")
+	b.WriteString("\nFiles in the workspace are as you left them: check them before you build on anything. If no message " +
+		"follows this one, report how far you are.")
 	st.notify(a.ID, KindRetry, b.String())
 }
 
@@ -723,8 +726,8 @@ func (st *step) hung(a *Agent) {
 	}
 	w.Hung = true
 	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf(
-		"%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its process again, on "+
-			"the same history; release_orchestrator ends it; CONTINUE waits on.",
+		"%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its process again with "+
+			"the same history; release_orchestrator ends it; CONTINUE waits longer.",
 		a.Name, a.ID, a.ID))
 }
 

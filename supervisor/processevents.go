@@ -210,17 +210,17 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 			break
 		}
 		st.notify(a.ID, KindRetry, "Your process ended in the middle of your last turn, and was started "+
-			"again. What you were doing last may or may not have happened: look before you do it again. "+
+			"again. Your last action may or may not have happened: check before you repeat it. "+
 			refusedByNobody+known+"Then go on with the last message and end the turn with your verdict.")
 	case left.End == TurnUnanswered && back:
 		st.notify(a.ID, KindRetry, TakeoverTurnCutOff)
 	case left.End == TurnUnanswered:
 		st.notify(a.ID, KindRetry, "Your process ended before you could answer the last message. "+known+
-			"That message stands in your history: take it up now.")
+			"That message is in your history: answer it now.")
 	case a.Troubles > 0 && !st.pendingFor(a.ID):
 		st.notify(a.ID, KindRetry, brokenWay)
 	case back && a.Works() && !st.pendingFor(a.ID):
-		st.notify(a.ID, KindRetry, "Look what was said and changed while the human had your session, and "+
+		st.notify(a.ID, KindRetry, "Read what was said and changed while the human had your session, and "+
 			"go on with your work.")
 	}
 }

@@ -2,20 +2,27 @@ package supervisor
 
 import (
 	"encoding/json"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
 
-// enumOf are the values that a schema allows for a field.
-func enumOf(t *testing.T, schema, field string) []string {
+// enumOf are the values that a schema allows for a field: its description says what each of them is.
+func enumOf(t *testing.T, schema, field string) (names []string) {
 	t.Helper()
 	var s struct {
-		Properties map[string]struct{ Enum []string }
+		Properties map[string]struct{ Description string }
 	}
-	if err := json.Unmarshal([]byte(schema), &s); err != nil || len(s.Properties[field].Enum) == 0 {
-		t.Fatalf("the schema has no enum of %s: %v", field, err)
+	err := json.Unmarshal([]byte(schema), &s)
+	_, list, found := strings.Cut(s.Properties[field].Description, "One of:")
+	if err != nil || !found {
+		t.Fatalf("the schema does not list the values of %s: %v", field, err)
 	}
-	return s.Properties[field].Enum
+	for _, m := range regexp.MustCompile(` (\w+): `).FindAllStringSubmatch(list, -1) {
+		names = append(names, m[1])
+	}
+	return names
 }
 
 // lastAtOf is the time of the last input that counts, from a state as text.

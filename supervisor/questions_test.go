@@ -77,7 +77,7 @@ func TestAQuestionBlocksWhoNeedsTheAnswer(t *testing.T) {
 		t.Fatal("the Arbiter rules")
 	}
 	p.verdict(works, report("question", "Which port?", true))
-	if a := p.agent(works); a.Standing != AgentWorking || !strings.Contains(p.lastSent(works), "best judgement") {
+	if a := p.agent(works); a.Standing != AgentWorking || !strings.Contains(p.lastSent(works), "Decide yourself") {
 		t.Errorf("%s is %s", works, a.Standing)
 	}
 	p.stillAsks(asks)

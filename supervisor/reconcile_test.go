@@ -286,7 +286,7 @@ func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 		p.resume("")
 		p.comes("arbiter", p.remembers("arbiter", bridge.DeliveryBegun))
 		p.comes(id, bridge.SpawnResult{Resumed: false})
-		p.contains("the record", p.lastSent(id), "history is lost", "say where you stand")
+		p.contains("the record", p.lastSent(id), "history is lost", "report how far you are")
 		p.verdict(id, report(kind, "all of it, as I see", true))
 		want := machine.Evaluating
 		if kind == verdict.KindQuestion {

@@ -88,11 +88,12 @@ func FutileText(a *Agent) string {
 
 // DemandText asks the Arbiter for its document.
 func DemandText(a *Agent) string {
-	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Another "+
-		"takes your place, and knows nothing but what you leave. "+
-		"Rule HANDOFF now, with your document: the vision, what was decided and rejected and why, what the human "+
-		"said that still binds, where each Orchestrator stands, "+
-		"what you were about to do. Nothing else; what waits is ruled on by your successor.", a.Context.Pct,
+	return fmt.Sprintf("Your context is nearly full (%.0f%% of %d tokens). A successor "+
+		"takes your place. It gets the task, the plan, the acceptance criteria, the decisions and the last messages from the "+
+		"supervisor, and your document. "+
+		"Use HANDOFF now. Write into the document: the goal, what was decided and rejected and why, what the human "+
+		"said that still binds, how far each Orchestrator is, and what you were about to do. "+
+		"Start nothing else; your successor decides on the messages that wait.", a.Context.Pct,
 		a.Context.Window)
 }
 
@@ -100,9 +101,9 @@ func DemandText(a *Agent) string {
 func (s *RenewalState) Objection(v verdict.Arbiter) string {
 	switch {
 	case v.Decision == verdict.Handoff && s.Stage != RenewalAsked:
-		return "HANDOFF is given only when the supervisor asks you to be renewed, and it has not."
+		return "HANDOFF is taken only after a message of kind renewal, and you got none. Use another decision."
 	case v.Decision != verdict.Handoff && v.Decision != verdict.Complete && s.Stage == RenewalAsked:
-		return "Your context is at its end: nothing but HANDOFF, with your document, is taken now."
+		return "Your context is nearly full. Use HANDOFF with your document: no other decision is taken now."
 	}
 	return ""
 }

@@ -59,7 +59,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 		t.Error("the human's word went to the one who leaves")
 	}
 	p.verdict("arbiter", ruling("CONTINUE", "I go on."))
-	p.contains("the correction", p.lastSent("arbiter"), "nothing but HANDOFF")
+	p.contains("the correction", p.lastSent("arbiter"), "no other decision is taken now")
 
 	before := p.renewNow("the port is 8080")
 	a := p.agent("arbiter")
@@ -215,7 +215,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
 		p.spawned("arbiter")
 		p.verdict(one, report("question", "Which?", true))
-		p.contains("the first message", p.lastSent("arbiter"), "could not hand off itself", "no valid document", "drawn up by the supervisor", "Which?")
+		p.contains("the first message", p.lastSent("arbiter"), "could not write a document", "no valid document", "written by the supervisor", "Which?")
 	})
 	t.Run("its context is exhausted", func(t *testing.T) {
 		p := begin(t, nil)
@@ -245,7 +245,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 	t.Run("nobody asked", func(t *testing.T) {
 		p := begin(t, nil)
 		p.verdict("arbiter", handoffRuling("x"))
-		p.contains("the correction", p.lastSent("arbiter"), "only when the supervisor asks")
+		p.contains("the correction", p.lastSent("arbiter"), "only after a message of kind renewal")
 	})
 	t.Run("it is interrupted", func(t *testing.T) {
 		p := begin(t, nil)
@@ -269,10 +269,10 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	}
 	p.full(one, 86)
 	p.verdict(one, report("progress", "two thirds", false))
-	p.contains("the demand", p.lastSent(one), "kind: relief", "Hand off now.", "86% of 200000 tokens", "kind handoff")
+	p.contains("the demand", p.lastSent(one), "kind: relief", "Hand off now", "86% of 200000 tokens", "kind handoff")
 	p.verdict(one, report("question", "Which port?", true))
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
-	p.contains("the answer", p.lastSent(one), "kind: answer", "8080", "begin nothing")
+	p.contains("the answer", p.lastSent(one), "kind: answer", "8080", "start nothing")
 	p.verdict(one, report("progress", "I go on", false))
 	p.verdict(one, report("progress", "and on", false))
 	a := p.agent(one)
@@ -301,7 +301,7 @@ func TestCompactions(t *testing.T) {
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.contains("its message", p.lastSent(one), "kind: relief", "you went on", "kind handoff")
 	p.verdict(one, report("handoff", "here", true))
-	p.contains("the Arbiter", p.lastSent("arbiter"), "compaction was prevented", "the second half")
+	p.contains("the Arbiter", p.lastSent("arbiter"), "compaction was blocked", "the second half")
 
 	two := p.spawn("go on")
 	p.full(two, 90)
@@ -415,7 +415,7 @@ func TestStages(t *testing.T) {
 	}
 	if s.Objection(verdict.Arbiter{Decision: verdict.Continue}) == "" ||
 		s.Objection(verdict.Arbiter{Decision: verdict.Handoff}) != "" {
-		t.Error("nothing but HANDOFF is taken")
+		t.Error("no other decision is taken now is taken")
 	}
 	if s.Lapse(full(), mail(KindRenewal)); s.Stage != RenewalAsked {
 		t.Error("the demand waits")

@@ -222,7 +222,7 @@ func (st *step) awake() {
 		what = "The human gave back the session of " + back
 	}
 	st.notify(contract.Arbiter, KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
-		". Rule how it goes on.")
+		". Decide how the work goes on.")
 	st.pump()
 }
 

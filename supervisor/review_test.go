@@ -187,7 +187,7 @@ func TestSuccessorIsNotCorrectedForItsPredecessor(t *testing.T) {
 	if strings.Contains(first, "kind: correction") {
 		t.Errorf("it is corrected for another's word: %s", first)
 	}
-	p.contains("its first message", first, "inheritance", "Which port?", "kind: notice", "had ruled")
+	p.contains("its first message", first, "inheritance", "Which port?", "kind: notice", "had answered")
 }
 
 // TestInheritedOnce: the successor of an Arbiter that read only its inheritance gets one inheritance, not two.
@@ -198,7 +198,7 @@ func TestInheritedOnce(t *testing.T) {
 		p.succeeds()
 	}
 	first := p.lastSent("arbiter")
-	if n := strings.Count(first, "You take the place of the Arbiter before you"); n != 1 {
+	if n := strings.Count(first, "You are the successor of the Arbiter before you"); n != 1 {
 		t.Errorf("it inherits %d times", n)
 	}
 	p.contains("its first message", first, "kind: task", "Build it")
@@ -314,7 +314,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		open(p)
 		p.command(contract.Permit{Request: p.s.Permission.Open[0].ID, Behavior: bridge.Allow})
 		p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
-		p.contains("the Arbiter", lastMail(p, "arbiter"), "1 passed")
+		p.contains("the Arbiter", lastMail(p, "arbiter"), "PASSED")
 	})
 	t.Run("asked after it was started again", func(t *testing.T) {
 		p := begin(t, nil)

@@ -343,13 +343,13 @@ func (a *Agent) Spent() float64 { return a.CostUSD + a.Live.CostUSD }
 // HandoffDemand is the end of every message to an Orchestrator whose context is nearly full.
 func (a *Agent) HandoffDemand() string {
 	if a.ReachedLimit != "" && a.WarnedLevel != LevelCritical && !a.CompactionBlocked {
-		return fmt.Sprintf("You have reached a limit: %s. Whatever this message asks: begin nothing. "+
+		return fmt.Sprintf("You have reached a limit: %s. Whatever this message asks: start nothing new. "+
 			"Commit what is finished, then end this turn with kind handoff and the document. "+
-			"What is not in it is lost; what this message told you belongs into it.", a.ReachedLimit)
+			"What is not in it is lost, so write into it what this message told you, too.", a.ReachedLimit)
 	}
-	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Whatever this message asks: begin nothing. "+
-		"Commit what is finished, then end this turn with kind handoff and the document. What is not in it is lost; "+
-		"what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
+	return fmt.Sprintf("Your context is nearly full (%.0f%% of %d tokens). Whatever this message asks: start nothing "+
+		"new. Commit what is finished, then end this turn with kind handoff and the document. What is not in it is lost, "+
+		"so write into it what this message told you, too.", a.Context.Pct, a.Context.Window)
 }
 
 // SetTakeover sets the next value of a takeover. The old value is shared with the old state.

@@ -79,7 +79,7 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 		}
 		// Each refusal costs a turn of the Arbiter: it must not continue like that without an end.
 		if st.exchange(); st.Ending == nil {
-			st.notify(contract.Arbiter, KindCorrection, problem+" Rule again.")
+			st.notify(contract.Arbiter, KindCorrection, problem+" Decide again.")
 		}
 	case verdict.Complete:
 		st.complete(v)
@@ -99,7 +99,7 @@ func (st *step) succession(v verdict.Arbiter) {
 	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " +
 		st.Handoff.NextPredecessor() + "; the supervisor summons one"})
 	next := SpawningRequest{
-		Brief:       "Take up the work that is handed to you below, where it was left.",
+		Brief:       "Continue the work that is handed over to you below, where its author stopped.",
 		SuccessorOf: st.Handoff.NextPredecessor(), By: contract.Supervisor,
 	}
 	if problem := st.spawnOrchestrator(next); problem != "" && st.Ending == nil {

@@ -198,7 +198,7 @@ func TestArbiterSilentWhileOneWaits(t *testing.T) {
 	for range 3 {
 		p.turn("arbiter", bridge.Turn{Text: "hm"})
 	}
-	p.contains("the one who waited", p.lastSent(id), "best judgement")
+	p.contains("the one who waited", p.lastSent(id), "Decide yourself")
 	if d := last[contract.Decision](p); d.Source != "fallback" || d.To != id {
 		t.Errorf("decision %+v", d)
 	}

@@ -43,6 +43,19 @@ func (s *State) nothingWanted() bool {
 	return s.Task.Phase == machine.Idle && s.Task.Text == "" && !s.AnyWorks()
 }
 
+// idOf is the id of the Orchestrator that a ruling names: by its id, its name or its number. A name that fits none is
+// returned as it is.
+func (s *State) idOf(to string) string {
+	name := strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(strings.ToLower(to), "-", " "), "orchestrator "))
+	for _, a := range s.Agents {
+		if number := strings.TrimPrefix(a.ID, "orch-"); a.Role == RoleOrchestrator && (strings.EqualFold(a.ID, to) ||
+			name == number || name == "orch "+number || name == strings.ToLower(strings.TrimPrefix(a.Name, "Orchestrator "))) {
+			return a.ID
+		}
+	}
+	return to
+}
+
 // addresseeProblem says what is wrong with the Orchestrator that a ruling is for.
 func (s *State) addresseeProblem(v verdict.Arbiter) string {
 	if v.To == "" || v.Decision != verdict.AddressOrchestrator && v.Decision != verdict.Continue &&
@@ -52,7 +65,7 @@ func (s *State) addresseeProblem(v verdict.Arbiter) string {
 	a, ok := s.Agent(v.To)
 	switch {
 	case !ok || a.Role != RoleOrchestrator:
-		return fmt.Sprintf("There is no Orchestrator %q. Alive: %s.", v.To, s.LivingText())
+		return fmt.Sprintf("There is no Orchestrator %q. Alive: %s. Put an id such as orch-1 into `to`.", v.To, s.LivingText())
 	case !a.Alive():
 		return fmt.Sprintf("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name,
 			a.ID, s.LivingText())
@@ -64,7 +77,7 @@ func (s *State) addresseeProblem(v verdict.Arbiter) string {
 func (s *State) taskProblem(v verdict.Arbiter) string {
 	if s.nothingWanted() && (v.Decision == verdict.SelectMode || v.Decision == verdict.Complete ||
 		v.Decision == verdict.Continue && !s.pendingFor(contract.Arbiter)) {
-		return "There is no task: the human reset it. Ask them what is wanted, with ADDRESS_HUMAN."
+		return "There is no task: the human reset it. Ask the human what they want, with ADDRESS_HUMAN."
 	}
 	return ""
 }
@@ -75,7 +88,7 @@ func (s *State) waitProblem(v verdict.Arbiter) string {
 	if v.To == "" && !s.AnyWorks() && len(s.Handoff.SuccessorQueue) == 0 && !s.Handoff.IsDue() &&
 		!s.pendingFor(contract.Arbiter) && !s.AnyTakenOver() && !s.awaitsHuman() {
 		return fmt.Sprintf("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, "+
-			"summon one, speak to the human, or COMPLETE.", s.LivingText())
+			"summon one, or speak to the human. Use COMPLETE only if all that was asked for is proven.", s.LivingText())
 	}
 	return ""
 }
@@ -110,7 +123,7 @@ func (st *step) unansweredProblem() string {
 	}
 	st.Question.Recall()
 	return "The human has not answered what you asked: " + words.Head(st.Question.Text(), 2000) +
-		"\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
+		"\nWait for the answer with CONTINUE. Use COMPLETE once more only if it does not matter any more."
 }
 
 // isReport reports whether a message of the Arbiter to the human expects no answer. If the Arbiter does not say

@@ -32,7 +32,7 @@ func TestRulingIsChecked(t *testing.T) {
 		"waiting for nobody":   {decision: verdict.Continue, change: idle, want: "none is at work"},
 		"complete during work": {decision: verdict.Complete, want: "still work"},
 		"complete":             {decision: verdict.Complete, change: idle},
-		"a needless hand-off":  {decision: verdict.Handoff, want: "only when the supervisor asks"},
+		"a needless hand-off":  {decision: verdict.Handoff, want: "only after a message of kind renewal"},
 	} {
 		st, a := workingRuleCheck()
 		if c.change != nil {

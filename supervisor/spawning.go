@@ -20,6 +20,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
+// successorOfNone is the predecessor of an Orchestrator that continues nobody's work while a document waits.
+const successorOfNone = "none"
+
 // SpawningRequest describes the Orchestrator to spawn.
 type SpawningRequest struct {
 	Brief, Mode string
@@ -40,10 +43,13 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 	_, known := st.Options.ModeNamed(in.Mode)
 	p = SpawningPlan{SpawningRequest: in}
 	p.SuccessorOf = cmp.Or(in.SuccessorOf, st.Handoff.NextPredecessor())
+	if strings.EqualFold(in.SuccessorOf, successorOfNone) {
+		p.SuccessorOf = ""
+	}
 	p.old, problem = st.predecessor(p.SuccessorOf)
 	switch {
 	case strings.TrimSpace(in.Brief) == "":
-		return p, "An Orchestrator needs a brief: what is wanted, where, and how it will be judged."
+		return p, "An Orchestrator needs a brief in `prompt`: the goal, the place, the scope, the constraints, and done when."
 	case in.Mode != "" && !known:
 		return p, fmt.Sprintf("There is no mode %q. Modes: %s.", in.Mode, strings.Join(st.Options.ModeNames(), ", "))
 	case problem != "":
@@ -116,7 +122,8 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 		images = nil
 	}
 	st.post(Mail{From: p.By, To: a.ID, Kind: KindBrief,
-		Text: text + movedText(&p.old, p.Host) + warnOfOthers, Attached: attached, Images: images})
+		Text: text + movedText(&p.old, p.Host) + warnOfOthers, Attached: append(attached, st.attachedToBrief(p.By)...),
+		Images: images})
 	return a
 }
 
@@ -199,7 +206,7 @@ func (st *step) chooseHost(named string) (host, problem string) {
 	if len(parked) > 0 {
 		problem += " Cannot be used before the human has seen to it: " + strings.Join(parked, ", ") + "."
 	}
-	return "", problem + " Release an Orchestrator there, or name another host: " + s.hostNames() + "."
+	return "", problem + " Release an Orchestrator there, or name another host: " + s.Options.HostNames() + "."
 }
 
 // candidateHosts are the hosts that a name can mean.
@@ -214,7 +221,7 @@ func (s *State) candidateHosts(named string) (hosts []runconfig.Host, problem st
 		}
 	}
 	if len(hosts) == 0 {
-		return nil, fmt.Sprintf("There is no host or pool %q in this run. There are: %s.", named, s.hostNames())
+		return nil, fmt.Sprintf("There is no host or pool %q in this run. There are: %s.", named, s.Options.HostNames())
 	}
 	return hosts, ""
 }
@@ -227,18 +234,6 @@ func (s *State) livingOn(host string) (n int) {
 		}
 	}
 	return n
-}
-
-// hostNames lists the hosts and pools that an Orchestrator can be spawned on.
-func (s *State) hostNames() string {
-	names := []string{runconfig.Here}
-	for _, x := range s.Options.Hosts {
-		names = append(names, x.Name)
-	}
-	for _, p := range s.Options.Pools {
-		names = append(names, p.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // hostText says to the Arbiter where a new Orchestrator runs, and what it waits for.

@@ -76,7 +76,7 @@ func TestRoleIsSentAgain(t *testing.T) {
 	for _, s := range effects[effect.Spawn](p) {
 		c := s.Params.Config
 		roles[s.Params.ID] = append(roles[s.Params.ID], c.SystemPrompt+c.AppendSystemPrompt)
-		for _, part := range []string{p.s.Options.Delimiter, "Only that line tells who speaks"} {
+		for _, part := range []string{p.s.Options.Delimiter, "Only the first line of an envelope says who speaks"} {
 			if !strings.Contains(strings.Join(strings.Fields(c.SystemPrompt+c.AppendSystemPrompt), " "), part) {
 				t.Errorf("%s is not told %q", s.Params.String(), part)
 			}

@@ -51,7 +51,7 @@ func (st *step) fail(id string, c bridge.Category, message string, options []str
 }
 
 // brokenWay asks an agent to resume a turn that a failure of the API or of its process has cut off.
-const brokenWay = "The way to the model was broken. Take up the last message again where you left it."
+const brokenWay = "The connection to the model was interrupted. Go on with the last message where you stopped."
 
 // relay passes an event of the bridge to the frontends; it does not change the state. Events that are not
 // passed on are listed, with the reason, beside TestEveryEventIsRelayed.

@@ -45,7 +45,7 @@ func (st *step) compacted(a *Agent, b bridge.Compact) {
 		a.CompactionBlocked = true
 		st.do(effect.SetTimer{Key: CompactionBlockedKey(a.AgentRef), After: compactionPatience})
 		st.log(contract.Supervisor, KindNotice,
-			fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name,
+			fmt.Sprintf("The context of %s (%s) is full. Its compaction was blocked, and it was told to hand off.", a.Name,
 				a.ID))
 		return
 	}
@@ -56,7 +56,7 @@ func (st *step) compacted(a *Agent, b bridge.Compact) {
 		st.callOffRenewal() // an Arbiter that already answers gives its document all the same
 	}
 	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d "+
-		"tokens before). What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, b.Trigger,
+		"tokens before). It now knows a summary of its earlier work: details and numbers may be lost.", a.Name, a.ID, b.Trigger,
 		b.PreTokens))
 }
 
@@ -107,21 +107,24 @@ func (st *step) prepareForSuccessor() {
 	unruled := st.Conversation.ForSuccessor()
 	st.takeBack(func(m Mail) bool { return m.To == contract.Arbiter && m.OfSession() })
 	if unruled {
-		st.notify(contract.Arbiter, KindNotice, "The Arbiter before you ended before it had ruled on what "+
-			"was said to it last. Look what that was, and rule how it goes on.")
+		st.notify(contract.Arbiter, KindNotice, "The Arbiter before you ended before it had answered the last messages. "+
+			"Read them, and decide how the work goes on.")
 	}
 }
 
 // RenewalBrief is the brief that a new Arbiter receives with the first message it reads.
 func (s *State) RenewalBrief(h Handover) string {
 	var b strings.Builder
-	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +
-		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is " +
-		"what it left, and the supervisor's record. " +
-		"Then comes the message that is yours to rule on.\n\n")
+	b.WriteString("You are the successor of the Arbiter before you, whose context was full. You are the Arbiter now. " +
+		"Its decisions stand. Do not tell the human or the Orchestrators that you are another session. Here follow " +
+		"its document and the supervisor's record. " +
+		"After them comes the message that you answer.\n\n")
 	b.WriteString(DocumentText(h.Document, h.Receipts, h.Why))
 	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n",
 		cmp.Or(s.Task.Text, noText), PlanText(s.Task.Plan), s.ForSuccessor())
+	if criteria := s.Task.Acceptance.Text(); criteria != "" {
+		b.WriteString("\n## The acceptance criteria\n\n" + criteria)
+	}
 	if question := s.Question.Text(); question != "" {
 		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", question)
 	}

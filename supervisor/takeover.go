@@ -296,6 +296,5 @@ const inHumanHands = "\n\nFor now the human has your session in a terminal and s
 
 // TakeoverTurnCutOff is sent to an agent whose turn a takeover has cut off.
 const TakeoverTurnCutOff = "Your last turn under the supervisor was cut off when the human took your session over. " +
-	"What you were doing then may or may not have happened, and the human may have done it, changed it or told you " +
-	"otherwise since: look before you do it again. Then go on from where things stand now, and end the turn with your " +
-	"verdict."
+	"Your last action may or may not have happened, and the human may have done it, changed it or told you something " +
+	"else since: check before you repeat it. Then go on from the present state, and end the turn with your verdict."

@@ -395,7 +395,7 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 		if a := p.agent("arbiter"); a.Status != AgentBusy {
 			t.Errorf("%s: the Arbiter is %s, and no agent is at work", name, a.Status)
 		}
-		p.contains(name, p.lastSent("arbiter"), "gave back", "Rule how it goes on.")
+		p.contains(name, p.lastSent("arbiter"), "gave back", "Decide how the work goes on.")
 	}
 	p := working(t)
 	p.verdict("orch-1", report("question", "which port?", true))

@@ -179,6 +179,9 @@ func (s *State) statusText() string {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "plan:\n%s", PlanText(s.Task.Plan))
+	if criteria := s.Task.Acceptance.Text(); criteria != "" {
+		b.WriteString("\nacceptance criteria:\n" + criteria)
+	}
 	fmt.Fprintf(&b, "\nwork log entries waiting: %d\n", len(s.Conversation.WorkLog))
 	fmt.Fprintf(&b, "orchestrators summoned: %d of %d; living %d of %d; exchanges without a human: %d of %d; cost: $%.4f",
 		s.Task.Iterations, s.Options.MaxIterations, s.LivingCount(), s.Options.MaxOrchestrators, s.Conversation.Exchanges,

@@ -7,6 +7,7 @@ package supervisor
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,34 +24,34 @@ import (
 // Inputs of Arbiter's own tools. The models see them as flat JSON Schemas.
 type (
 	SpawnInput struct {
-		Prompt      string `json:"prompt" jsonschema:"the whole brief: what is wanted, where, constraints, how it will be judged. The Orchestrator knows nothing else."`
-		Mode        string `json:"mode,omitempty" jsonschema:"a mode to summon it under; leave out for a general Orchestrator"`
-		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"id of the Orchestrator whose hand-off document it continues; by default the one whose document has waited longest"`
-		Isolated    bool   `json:"isolated,omitempty" jsonschema:"give it a directory of its own: a Git worktree, merged when it reports done"`
-		Host        string `json:"host,omitempty" jsonschema:"the host or pool it is to live on, such as here; by default the one with the most free slots. On another host it has a directory of its own."`
+		Prompt      string `json:"prompt" jsonschema:"the complete brief: goal and why; paths and what exists; scope and what to leave alone; constraints word for word; done when (commands and what they must show). The Orchestrator does not see what the human wrote, so repeat what concerns it."`
+		Mode        string `json:"mode,omitempty" jsonschema:"the role: instructions, tools, model and effort of that mode; leave out for general work"`
+		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"after a handoff: the id of the Orchestrator that handed off; its document is appended to the brief. If left out: the oldest document that has no successor yet. none: it continues nobody's work."`
+		Isolated    bool   `json:"isolated,omitempty" jsonschema:"true: a Git worktree and a branch of its own, merged when it reports done. Use it when another Orchestrator works at the same time. Needs a Git repository with a commit."`
+		Host        string `json:"host,omitempty" jsonschema:"only in a run with hosts: the host or pool where it lives, such as here; by default the one with the most free slots. On another host it has a directory of its own."`
 	}
 	ReleaseInput struct {
-		ID     string `json:"id" jsonschema:"id of the Orchestrator (orch-1), or all"`
-		Reason string `json:"reason" jsonschema:"why it is let go"`
+		ID     string `json:"id" jsonschema:"the id of the Orchestrator, such as orch-1, or all"`
+		Reason string `json:"reason" jsonschema:"why you need it no more"`
 	}
 	SetPlanInput struct {
 		Steps []PlanStep `json:"steps" jsonschema:"the steps in order"`
 	}
 	PlanStep struct {
-		Text   string `json:"text" jsonschema:"what is done in this step"`
+		Text   string `json:"text" jsonschema:"what is done in this step, and the command that proves it"`
 		Status string `json:"status,omitempty" jsonschema:"pending (default), active, done, failed or skipped"`
-		Mode   string `json:"mode,omitempty" jsonschema:"the mode it is meant for, if one is"`
+		Mode   string `json:"mode,omitempty" jsonschema:"the mode that the step is for, if any"`
 	}
 	StatusInput   struct{}
 	ProgressInput struct {
-		Message string `json:"message" jsonschema:"what was reached, in a sentence or two"`
+		Message string `json:"message" jsonschema:"what you found or reached, in one or two sentences"`
 	}
 	UpdatePlanInput struct {
 		Index  int    `json:"index" jsonschema:"number of the step, counted from 1"`
 		Status string `json:"status" jsonschema:"pending, active, done, failed or skipped"`
 	}
 	AskInput struct {
-		Question string `json:"question" jsonschema:"what your predecessor must know and the document does not say"`
+		Question string `json:"question" jsonschema:"one question that your predecessor can answer and its document does not"`
 	}
 )
 
@@ -72,29 +73,35 @@ func schemaOf[T any]() json.RawMessage {
 var ArbiterTools = sync.OnceValue(func() []bridge.ToolSpec {
 	return []bridge.ToolSpec{
 		{Name: "spawn_orchestrator", InputSchema: schemaOf[SpawnInput](),
-			Description: "Summon an Orchestrator. Returns its id and name at once; it begins by itself. You may call " +
-				"this several times in one turn: all of them live and work at once."},
+			Description: "Start an Orchestrator: a new Claude Code session that works on its own. Returns its id (orch-2) at " +
+				"once; it introduces itself in a later message. Call this several times in one turn only for work on different " +
+				"files. Then end the turn with CONTINUE. It costs as much as a whole session, and fails at the limits that " +
+				"status shows."},
 		{Name: "release_orchestrator", InputSchema: schemaOf[ReleaseInput](),
-			Description: "End an Orchestrator whose work is over, or all of them."},
+			Description: "End Orchestrators that you need no more. Work that was not reported stays in the files; their contexts " +
+				"are lost. Not needed before COMPLETE."},
 		{Name: "set_plan", InputSchema: schemaOf[SetPlanInput](),
-			Description: "Set the plan that the human sees. Replaces the earlier one."},
+			Description: "Replace the plan. The human and the Orchestrators see it; Orchestrators mark steps in it by number. Keep " +
+				"the status of steps that are done."},
 		{Name: "set_acceptance", InputSchema: schemaOf[AcceptanceInput](),
-			Description: "Set the acceptance criteria that COMPLETE is judged by: the supervisor runs their commands " +
-				"on the final files. You may add criteria, and change or drop your own; those of the human stay as they are."},
+			Description: "Set your acceptance criteria; they replace your earlier ones, and the human's always stay. Each says " +
+				"what must hold for the user, with a command that exits 0 only if it holds. COMPLETE takes effect when the " +
+				"supervisor has run all commands on the final files and all passed. Call this before work begins."},
 		{Name: "status", InputSchema: schemaOf[StatusInput](),
-			Description: "Who lives, who works, how full each context is, the plan, cost and limits."},
+			Description: "Who lives, who works, how full each context is, the plan, the acceptance criteria, cost and limits."},
 	}
 })
 
 var OrchestratorTools = sync.OnceValue(func() []bridge.ToolSpec {
 	return []bridge.ToolSpec{
 		{Name: "report_progress", InputSchema: schemaOf[ProgressInput](),
-			Description: "Note progress in the work log without ending your turn. The Arbiter reads it with your " +
-				"next question or hand-off."},
+			Description: "Note a finding in the work log without ending your turn. The Arbiter reads it later, with another " +
+				"message. Use it for what changes the plan, not for each step."},
 		{Name: "update_plan", InputSchema: schemaOf[UpdatePlanInput](),
-			Description: "Mark a step of the plan."},
+			Description: "Mark a step of the plan by its number. Returns the plan. Does not end your turn."},
 		{Name: "ask_predecessor", InputSchema: schemaOf[AskInput](), TimeoutMS: int(AskTimeout / time.Millisecond),
-			Description: "Ask the Orchestrator you succeed, while it is still there, what its document does not say."},
+			Description: "Ask your predecessor one question that its document does not answer. Waits up to three minutes. It is " +
+				"gone once you report anything but a question."},
 	}
 })
 
@@ -104,11 +111,11 @@ var toolStatuses = []string{contract.StepPending, contract.StepActive, contract.
 
 type (
 	AcceptanceInput struct {
-		Criteria []CriterionInput `json:"criteria" jsonschema:"all criteria in order; repeat each of the human's as it is"`
+		Criteria []CriterionInput `json:"criteria" jsonschema:"your criteria in order; leave out the human's"`
 	}
 	CriterionInput struct {
-		Text    string `json:"text" jsonschema:"what must hold"`
-		Command string `json:"command,omitempty" jsonschema:"a shell command that proves it by exit code 0"`
+		Text    string `json:"text" jsonschema:"what must hold, as the user meets it"`
+		Command string `json:"command,omitempty" jsonschema:"a shell command, run from the top of the workspace, that exits 0 only if it holds"`
 	}
 )
 
@@ -156,6 +163,9 @@ func (in SetPlanInput) Plan(o *runconfig.Options) ([]contract.Step, error) {
 
 // Marked returns a plan with the step that an agent marks. The error is for the model that marks it.
 func (in UpdatePlanInput) Marked(plan []contract.Step, agent string) ([]contract.Step, error) {
+	if len(plan) == 0 {
+		return nil, errors.New("there is no plan in this run: go on without marking steps")
+	}
 	if in.Index < 1 || in.Index > len(plan) {
 		return nil, fmt.Errorf("the plan has steps 1 to %d:\n%s", len(plan), PlanText(plan))
 	}

@@ -1,9 +1,11 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -91,7 +93,8 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 // routeVerdict routes the verdict that a turn ended with, or asks for it again.
 func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 	if a.Role == RoleArbiter {
-		v, err := verdict.ParseArbiter(t.Verdict)
+		v, err := verdict.ParseArbiter(verdictOf(t))
+		v.To = st.idOf(v.To)
 		if t.Oversize > 0 {
 			err = oversizeVerdict(t.Oversize)
 		}
@@ -112,7 +115,7 @@ func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 		st.routeArbiter(v)
 		return
 	}
-	v, err := verdict.ParseOrchestrator(t.Verdict)
+	v, err := verdict.ParseOrchestrator(verdictOf(t))
 	if t.Oversize > 0 {
 		err = oversizeVerdict(t.Oversize)
 	}
@@ -127,10 +130,18 @@ func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 	st.routeOrchestrator(a, v)
 }
 
+// verdictOf is the verdict that a turn ended with. Some models write it as text instead of calling the tool.
+func verdictOf(t bridge.Turn) json.RawMessage {
+	if t.Verdict == nil {
+		return verdict.FromText(t.Text)
+	}
+	return t.Verdict
+}
+
 // oversizeVerdict is the correction for an agent whose verdict was too large to be passed on.
 func oversizeVerdict(size int) error {
-	return &verdict.Problem{Text: fmt.Sprintf("Your verdict had %s, and at most %s are taken. Say the same in fewer "+
-		"words; what is long belongs into files, which you name.",
+	return &verdict.Problem{Text: fmt.Sprintf("Your verdict had %s, and at most %s are taken. Give it again in fewer "+
+		"words. Write what is long into files, and name them.",
 		words.Size(int64(size)), words.Size(bridge.MaxVerdict))}
 }
 
@@ -171,23 +182,23 @@ func (st *step) interrupted(a *Agent) {
 		return
 	case a.CompactionBlocked:
 		st.notify(a.ID, KindRelief, "You were stopped, because your context is full and you went on. Hand "+
-			"off now.")
+			"off now, with kind handoff and its document.")
 		return
 	case a.ReachedLimit != "" && a.Standing == AgentWorking:
-		st.notify(a.ID, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
+		st.notify(a.ID, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now, with kind handoff and "+
+			"its document.")
 		return
 	}
 	a.Standing = AgentWaiting
 	st.notify(contract.Arbiter, KindNotice,
-		a.Name+" ("+a.ID+") was interrupted and waits for your word.")
+		a.Name+" ("+a.ID+") was interrupted and waits for your message.")
 }
 
 // turnFailed handles API errors and refusals.
 func (st *step) turnFailed(a *Agent, t bridge.Turn) {
 	switch t.Category {
 	case bridge.CatVerdict:
-		st.correct(a, &verdict.Problem{Text: "Your verdict did not match its schema. Call StructuredOutput once " +
-			"more, with every required field."}, t)
+		st.correct(a, &verdict.Problem{Text: refusedText(t.Error)}, t)
 	case bridge.CatBudget:
 		st.overspent(a, t)
 	case bridge.CatUsageLimit:
@@ -206,6 +217,15 @@ func (st *step) turnFailed(a *Agent, t bridge.Turn) {
 	default:
 		st.broken(a, t.Category, t.Error)
 	}
+}
+
+// refusedText is the correction of a verdict that the CLI has refused, with the reason that it gave.
+func refusedText(reason string) string {
+	if _, after, found := strings.Cut(reason, "error: "); found {
+		reason = after
+	}
+	return "Your verdict was refused: " + words.Head(words.FirstLine(reason), 500) +
+		". Call StructuredOutput once more with that corrected, and with the rest as it was."
 }
 
 // requestRefused handles a request that the API refuses, or the model declines, for what it contains. Each request of a

@@ -80,7 +80,7 @@ func TestNoSignOfLife(t *testing.T) {
 	if told != 1 || len(effects[effect.Kill](p)) != 0 {
 		t.Fatalf("the Arbiter was told %d times, kills %v", told, effects[effect.Kill](p))
 	}
-	p.contains("the Arbiter", p.lastSent("arbiter"), "RETRY with to=orch-1", "release_orchestrator", "CONTINUE waits on")
+	p.contains("the Arbiter", p.lastSent("arbiter"), "RETRY with to=orch-1", "release_orchestrator", "CONTINUE waits longer")
 
 	p.verdict("arbiter", ruling("RETRY", "Try once more.", "to", id))
 	if k := effects[effect.Kill](p); len(k) != 1 || k[0].Agent.ID != id || !k[0].Now {

@@ -10,13 +10,23 @@ import (
 
 var (
 	// envForced sets what the driver needs of the CLI: subagents block, the CLI does not update itself
-	// during a run, and it reports its state.
+	// during a run, it reports its state, and a verdict that does not fit its schema ends the turn at once, with the
+	// reason: the supervisor counts the corrections (by itself the CLI asks five times a turn).
 	envForced = []string{
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
 		"DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1",
+		"MAX_STRUCTURED_OUTPUT_RETRIES=1",
 	}
-	envDefaults = []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+	// envDefaults are set unless the user sets them. The last three keep texts out of each request that contradict the
+	// prompt of an Orchestrator: tokens that are left where there is no such limit, a memory of the CLI's own, and that
+	// nothing may be committed. TestLiveInstructions has the list of what they remove.
+	envDefaults = []string{
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"CLAUDE_CODE_TOTAL_TOKENS_REMINDER=countdown",
+		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
+		"CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1",
+	}
 )
 
 // toolShell returns the path of the shell for the Bash tool. By default the CLI uses the user's zsh where

@@ -18,13 +18,15 @@ import (
 // which has the same effect (observed with CLI 2.1.329).
 const argLimit = 96 << 10
 
-// offForAll are tools that start turns on their own, talk to other sessions or need a terminal.
-// AskUserQuestion is not among them: it is denied when it is called, with a message that says where to ask
-// instead. The CLI ignores names that it does not know.
+// offForAll are tools that start turns on their own, talk to other sessions, need a person at the terminal, or leave
+// the directory of the agent. They cost tokens in each request, and a model that is not offered a tool does not try it.
+// A call of AskUserQuestion is denied all the same, with a message that says where to ask instead. The CLI ignores
+// names that it does not know.
 var offForAll = []string{
 	"EnterPlanMode", "ExitPlanMode",
 	"CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "RemoteTrigger",
 	"Workflow", "SendMessage", "ListAgents", "Monitor",
+	"AskUserQuestion", "EnterWorktree", "ExitWorktree", "ReportFindings", "TaskOutput", "TaskStop", "PushNotification",
 }
 
 // settings returns the value of `--settings`: in every session, messages of other sessions are refused, and no

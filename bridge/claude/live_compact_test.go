@@ -47,7 +47,7 @@ func TestLiveCompactionBlocked(t *testing.T) {
 			t.Errorf("held back, not failed: %+v", errs)
 		}
 		last := model.lastRequest()
-		if !strings.Contains(last, reportedCritical) || !strings.Contains(last, "A compaction was held back") {
+		if !strings.Contains(last, reportedCritical) || !strings.Contains(last, "A compaction was blocked") {
 			t.Error("the model was not told what it has to do")
 		}
 		if used := of[bridge.Context](s.host); used[len(used)-1].Tokens != 173_503 {

@@ -319,8 +319,8 @@ func TestLiveQuestionIsDenied(t *testing.T) {
 	}
 	s.launch()
 	s.turn("go")
-	if !strings.Contains(model.lastRequest(), "Put the question into your final answer") {
-		t.Error("the model was not told how to ask")
+	if !strings.Contains(model.lastRequest(), "No such tool available: AskUserQuestion") {
+		t.Error("the tool was not refused at once")
 	}
 }
 

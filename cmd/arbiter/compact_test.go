@@ -51,7 +51,7 @@ actors:
     steps:
       - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Bail out the boat.}}]
       - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: (?s)is parked. its context fills as fast as it is compacted.*drawn up by the supervisor.*echo bail
+      - expect: (?s)is parked. its context fills as fast as it is compacted.*written by the supervisor.*echo bail
         use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Mend the leak.}}]
       - verdict: {decision: CONTINUE, message: Patience., reason: r}
       - expect: (?s)kind. done
@@ -59,7 +59,7 @@ actors:
   - name: second
     match: {role: orchestrator, contains: Mend the leak}
     steps:
-      - expect: (?s)It could not hand off itself.*drawn up by the supervisor.*echo bail
+      - expect: (?s)Its author could not hand off.*written by the supervisor.*echo bail
         verdict: {kind: done, expects_response: true, message: Mended., handoff: {accomplished: [mended], remaining: [], key_context: k}}
   - name: first
     match: {role: orchestrator, contains: Bail out}

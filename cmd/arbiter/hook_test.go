@@ -477,7 +477,7 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 			t.Errorf("a summary was asked for: %.200s", r.Incoming)
 		}
 	}
-	if at, _ := m.first("A compaction was held back"); at != 3 {
+	if at, _ := m.first("A compaction was blocked"); at != 3 {
 		t.Errorf("told with request %d, want 3", at)
 	}
 	list := m.effects()

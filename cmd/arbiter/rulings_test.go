@@ -106,7 +106,7 @@ var plays = []struct {
     match: {role: side}
     steps: [{expect: (?s)What is the word, say: hail}]
   - name: second
-    match: {role: orchestrator, contains: Take up the work}
+    match: {role: orchestrator, contains: Continue the work}
     steps:
       - {use: [{tool: mcp__arbiter__ask_predecessor, input: {question: "What is the word?"}}]}
       - {expect: (?s)orch-1 answers.*(?P<word>hail), verdict: {kind: done, expects_response: true, message: "the word was {{.word}}", handoff: ` + emptyDocument + `}}

@@ -58,7 +58,7 @@ var fullRun = scene{
 		// the document.
 		resize(usual.Columns, 63),
 		press("Esc"), wait("NORMAL"), press("/"), write("backslashes"), press("Enter"),
-		wait("█ • Quotes and backslashes", "The Arbiter examines you"),
+		wait("█ • Quotes and backslashes", "Begin when the Arbiter has"),
 		press("N"),
 		wait("▾ Orchestrator I → Orchestrator III", "Claims"),
 		shoot("handoff",

@@ -31,8 +31,8 @@ var templates = sync.OnceValue(func() *template.Template {
 		"text/orchestrator.md", "text/reminder.md"))
 })
 
-// PromptMode is a line of the list of modes.
-type PromptMode struct{ Name, Description string }
+// PromptMode is a line of the list of modes. Model and Effort are empty where the mode names none.
+type PromptMode struct{ Name, Description, Model, Effort string }
 
 // ArbiterPrompt fills in the Arbiter's system prompt.
 type ArbiterPrompt struct {
@@ -40,6 +40,7 @@ type ArbiterPrompt struct {
 	Delimiter        string // marks the envelopes of this run
 	Modes            []PromptMode
 	MaxOrchestrators int
+	Hosts            string // names of hosts and pools; empty: there is one
 	Decider          string // who decides in its place, in words; empty: the Arbiter itself
 	Isolated         bool   // Orchestrators have their own directories, and CWD contains the merged files
 	Rehearsal        bool
@@ -65,6 +66,7 @@ type ReminderPrompt struct {
 	Roll      string // the living agents, for the Arbiter
 	Brief     string // an Orchestrator's
 	Plan      string
+	Criteria  string // of acceptance; empty: none
 }
 
 // Text renders the reminder.

@@ -15,7 +15,7 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 		CWD:              "/w",
 		Delimiter:        "k3y",
 		MaxOrchestrators: 4,
-		Modes:            []PromptMode{{"tester", "Use after."}},
+		Modes:            []PromptMode{{Name: "tester", Description: "Use after."}},
 	}.Text()
 	orch := OrchestratorPrompt{ID: "orch-2", Name: "Orchestrator II", CWD: "/w", Delimiter: "k3y", Mode: "tester",
 		ModePrompt: "Believe nothing."}.Text()
@@ -31,8 +31,7 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 		{"an Orchestrator's", orch, []string{
 			"k3y", "orch-2", "Orchestrator II", "report_progress", "update_plan", "ask_predecessor", "Agent tool",
 			"expects_response", "introduction", "question", "progress", "handoff", "done", "Believe nothing.",
-			"accomplished", "remaining", "key_context", "decisions", "constraints", "checks", "open_questions",
-			"claims",
+			"accomplished", "remaining", "key_context", "decisions", "constraints", "proofs", "open_questions",
 		}},
 	} {
 		for _, w := range c.words {

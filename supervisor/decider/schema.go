@@ -12,7 +12,7 @@ const schemaFormat = `{
   "decision": {"type": "string", "enum": ["%s"], "description": "What happens next."},
   "mode": {"type": "string", "description": "The name of the agent that works next, one of those listed; with SELECT_MODE."},
   "reason": {"type": "string", "description": "Why, in one or two sentences that name the facts."},
-  "message": {"type": "string", "description": "What the agent is told: its brief, or what to do otherwise."},
+  "message": {"type": "string", "description": "What the agent is told: its brief, or what to do differently."},
   "summary": {"type": "string", "description": "What was reached; with COMPLETE."}
  },
  "required": ["decision", "reason"],

@@ -12,14 +12,14 @@ func (s standing) brief(agent string) string {
 	if step := s.step(); step != nil {
 		text := fmt.Sprintf("Do step %d of the plan: %s", step.Index, clip(oneLine(step.Description), 300))
 		if step.Status == "failed" {
-			text += "\nIt has failed before: take another way."
+			text += "\nIt has failed before: do it in another way."
 		}
 		return text + "\nMark the step with update_plan when it is finished."
 	}
 	switch agent {
 	case planner:
-		return "Make a plan of the task: steps in order that can each be done and proved by one agent, with the " +
-			"agent that is to do each."
+		return "Make a plan of the task: steps in order, each of which one agent can do and prove, and for each step the " +
+			"agent that does it."
 	case tester:
 		return "Test what was done: run it and its tests, and report what fails."
 	case reviewer:

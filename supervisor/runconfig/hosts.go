@@ -1,6 +1,9 @@
 package runconfig
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Here is the name of the machine on which Arbiter itself runs.
 const Here = "here"
@@ -20,4 +23,16 @@ type Host struct {
 type Pool struct {
 	Name  string
 	Hosts []string
+}
+
+// HostNames lists the hosts and pools that an Orchestrator can be spawned on.
+func (o *Options) HostNames() string {
+	names := []string{Here}
+	for _, x := range o.Hosts {
+		names = append(names, x.Name)
+	}
+	for _, p := range o.Pools {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
 }

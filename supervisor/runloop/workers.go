@@ -119,7 +119,7 @@ func (l *Loop) askAgent(ctx context.Context, port Port, q effect.AskAgent) {
 		l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText("No answer: " + err.Error()), IsError: true})
 		return
 	}
-	text := q.Agent.ID + " answers (its word, to be checked):\n\n" + r.Answer
+	text := q.Agent.ID + " answers (its claim: check it):\n\n" + r.Answer
 	l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText(text)})
 }
 

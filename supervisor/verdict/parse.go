@@ -21,11 +21,11 @@ func ParseArbiter(raw json.RawMessage) (Arbiter, error) {
 	if p := decode(raw, &v); p != nil {
 		return Arbiter{}, p
 	}
+	v.Decision = strings.ToUpper(spelled.Replace(strings.TrimSpace(v.Decision)))
 	v.To, v.Mode, v.Summary = strings.TrimSpace(v.To), strings.TrimSpace(v.Mode), strings.TrimSpace(v.Summary)
 	var c corrections
 	c.oneOf("decision", v.Decision, decisions)
 	c.filled("message", v.Message)
-	c.filled("reason", v.Reason)
 	switch v.Decision {
 	case AddressOrchestrator, Retry:
 		if v.To == "" {
@@ -51,28 +51,17 @@ func ParseArbiter(raw json.RawMessage) (Arbiter, error) {
 
 // ParseOrchestrator reads an Orchestrator's verdict. Its error is always a *[Problem].
 func ParseOrchestrator(raw json.RawMessage) (Orchestrator, error) {
-	// A pointer distinguishes an absent expects_response from a false one.
-	var in struct {
-		ExpectsResponse *bool     `json:"expects_response"`
-		Message         string    `json:"message"`
-		Kind            string    `json:"kind"`
-		Handoff         *Document `json:"handoff"`
-	}
+	var in Orchestrator
 	if p := decode(raw, &in); p != nil {
 		return Orchestrator{}, p
 	}
+	in.Kind = strings.ToLower(strings.TrimSpace(in.Kind))
 	var c corrections
-	if in.ExpectsResponse == nil {
-		c.add("expects_response", "`expects_response` is missing: give true or false.")
-	}
 	c.filled("message", in.Message)
 	c.oneOf("kind", in.Kind, kinds)
 	switch in.Kind {
 	case KindQuestion, KindHandoff, KindDone:
-		if in.ExpectsResponse != nil && !*in.ExpectsResponse {
-			c.add("expects_response", "`expects_response` must be true with kind %s: the Arbiter has to answer it.",
-				in.Kind)
-		}
+		in.ExpectsResponse = true // whatever was said: the Arbiter has to answer it
 	}
 	if in.Kind == KindHandoff || in.Kind == KindDone {
 		c.document(in.Handoff, "kind "+in.Kind)
@@ -81,7 +70,27 @@ func ParseOrchestrator(raw json.RawMessage) (Orchestrator, error) {
 		return Orchestrator{}, p
 	}
 	in.Handoff.Normalize()
-	return Orchestrator{*in.ExpectsResponse, in.Message, in.Kind, in.Handoff}, nil
+	return in, nil
+}
+
+// spelled are spellings of a decision that mean the same.
+var spelled = strings.NewReplacer(" ", "_", "-", "_")
+
+// FromText returns the verdict that a turn without one has given as its text: one JSON object, with or without a fence
+// around it. Any other text is nil.
+func FromText(text string) json.RawMessage {
+	text = strings.TrimSpace(text)
+	if inner, fenced := strings.CutPrefix(text, "```"); fenced {
+		_, inner, _ = strings.Cut(inner, "\n")
+		if text, fenced = strings.CutSuffix(strings.TrimSpace(inner), "```"); !fenced {
+			return nil
+		}
+		text = strings.TrimSpace(text)
+	}
+	if !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
+		return nil
+	}
+	return json.RawMessage(text)
 }
 
 // corrections collects all that is wrong, so that one round of correction is enough.
@@ -99,7 +108,7 @@ func (c *corrections) add(field, format string, args ...any) {
 
 func (c *corrections) filled(field, value string) {
 	if strings.TrimSpace(value) == "" {
-		c.add(field, "`%s` is missing or empty.", field)
+		c.add(field, "`%s` is missing or empty: say it to the one who reads your verdict.", field)
 	}
 }
 
@@ -118,7 +127,7 @@ func (c *corrections) document(d *Document, when string) {
 	case d == nil:
 		c.add("handoff", "`handoff` is missing: %s needs the hand-off document.", when)
 	case d.Empty():
-		c.add("handoff", "`handoff` is empty: say what was accomplished, what remains and what a successor must know.")
+		c.add("handoff", "`handoff` is empty: write into it what was accomplished, what remains and what a successor must know.")
 	}
 }
 
@@ -126,15 +135,16 @@ func (c *corrections) problem() *Problem {
 	if len(c.texts) == 0 {
 		return nil
 	}
-	return &Problem{Field: c.field, Text: strings.Join(c.texts, " ")}
+	return &Problem{Field: c.field, Text: strings.Join(c.texts, " ") + " Give your verdict again, with the rest as it was."}
 }
 
-// decode is strict where encoding/json is not: it refuses unknown fields, fields
-// in another case, fields given twice, and anything after the object.
+// decode reads one object. Fields that the schema does not have are dropped: a model that adds one has still said what
+// it decides. decode is strict where encoding/json is not: a name in another case is no field of the schema, and it
+// refuses fields given twice and anything after the object.
 func decode(raw json.RawMessage, into any) *Problem {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
-		return &Problem{Text: "no verdict: end the turn by calling StructuredOutput."}
+		return &Problem{Text: "no verdict: end the turn by calling StructuredOutput. Nothing else that you write is read."}
 	}
 	if raw[0] != '{' {
 		return &Problem{Text: "the verdict must be one JSON object."}
@@ -142,9 +152,7 @@ func decode(raw json.RawMessage, into any) *Problem {
 	if p := checkKeys(raw); p != nil {
 		return p
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(into)
+	err := json.Unmarshal(known(raw), into)
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case err == nil:
@@ -173,8 +181,92 @@ func wanted(kind string) string {
 	}
 }
 
-// checkKeys checks the keys of all objects of raw. Every field of a verdict is lower-case ASCII, so any other
-// key could only match because encoding/json ignores case.
+// known returns a verdict that checkKeys has passed without the names that only match because encoding/json ignores
+// case (every field is lower-case ASCII), and with the proofs of its document as checks and claims. A verdict that is
+// the only member of another object, or a string in it, is taken out of it.
+func known(raw []byte) []byte {
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return raw
+	}
+	drop(v)
+	object := v.(map[string]any)
+	if inner := wrapped(object); inner != nil {
+		return known(inner)
+	}
+	if document, ok := object["handoff"].(map[string]any); ok {
+		unfold(document)
+	}
+	out, err := json.Marshal(object)
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+// drop removes the names that are none of the schema's.
+func drop(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			drop(item)
+		}
+	case map[string]any:
+		for name, value := range v {
+			if strings.ContainsFunc(name, func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' }) {
+				delete(v, name)
+			}
+			drop(value)
+		}
+	}
+}
+
+// wrapped is the object that is the only member of another one; nil: there is none.
+func wrapped(object map[string]any) json.RawMessage {
+	if len(object) != 1 {
+		return nil
+	}
+	for _, inner := range object {
+		switch inner := inner.(type) {
+		case string:
+			return FromText(inner)
+		case map[string]any:
+			raw, err := json.Marshal(inner)
+			if err == nil {
+				return raw
+			}
+		}
+	}
+	return nil
+}
+
+// unfold makes checks and claims of the proofs of a document: each claim is proved by the check of its own proof.
+func unfold(document map[string]any) {
+	proofs, _ := document["proofs"].([]any)
+	checks, _ := document["checks"].([]any)
+	claims, _ := document["claims"].([]any)
+	for _, p := range proofs {
+		proof, ok := p.(map[string]any)
+		if !ok {
+			continue
+		}
+		claim := map[string]any{"claim": proof["claim"]}
+		if command, ok := proof["command"].(string); ok && strings.TrimSpace(command) != "" {
+			checks = append(checks, map[string]any{"command": command, "expect": proof["expect"]})
+			claim["check"], claim["verified"] = len(checks), true
+		}
+		if proof["claim"] != nil {
+			claims = append(claims, claim)
+		}
+	}
+	if len(proofs) > 0 {
+		document["checks"], document["claims"] = checks, claims
+	}
+}
+
+// checkKeys checks the keys of all objects of raw: none is given twice.
 func checkKeys(raw []byte) *Problem {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -221,11 +313,6 @@ func checkKeys(raw []byte) *Problem {
 func checkKey(key string, seen map[string]bool) *Problem {
 	if seen[key] {
 		return &Problem{Field: key, Text: "`" + key + "` is given twice: give it once."}
-	}
-	for _, r := range key {
-		if (r < 'a' || r > 'z') && r != '_' {
-			return &Problem{Field: key, Text: "there is no field " + quote(key) + ": use the names of the schema."}
-		}
 	}
 	return nil
 }

@@ -20,40 +20,25 @@ const documentSchema = `{
      "rejected": {"type": "string", "description": "What was not."},
      "why": {"type": "string", "description": "The reason."}
     },
-    "required": ["choice", "rejected", "why"],
-    "additionalProperties": false
+    "required": ["choice", "rejected", "why"]
    }
   },
   "constraints": {"type": "array", "items": {"type": "string"}, "description": "Limits and requirements that still hold, word for word, with their numbers."},
   "files": {"type": "array", "items": {"type": "string"}, "description": "Paths created or changed."},
-  "checks": {
+  "proofs": {
    "type": "array",
-   "description": "Commands that prove the work. The supervisor runs them itself, with the permission rules and a time limit; keep them quick and free of side effects.",
+   "description": "Statements about the result, each with the command that proves it. The supervisor runs the commands itself, with the permission rules and a time limit; keep them quick and free of side effects. Each command must fail if its claim is false.",
    "items": {
     "type": "object",
     "properties": {
-     "command": {"type": "string", "description": "The command, runnable from the working directory."},
-     "expect": {"type": "string", "description": "What must come of it: exit N where the exit code is not 0, and in quotation marks or backquotes each text that the end of its output must hold."}
+     "claim": {"type": "string", "description": "The statement. Leave out what you did not see proven in this session."},
+     "command": {"type": "string", "description": "The command, runnable from the working directory. A claim without one stays unverified."},
+     "expect": {"type": "string", "description": "What must come of it: exit N where the exit code is not 0, and in quotation marks or backquotes each text that the end of its output must contain."}
     },
-    "required": ["command", "expect"],
-    "additionalProperties": false
+    "required": ["claim"]
    }
   },
   "open_questions": {"type": "array", "items": {"type": "string"}, "description": "What nobody has answered yet."},
-  "claims": {
-   "type": "array",
-   "description": "Statements about the result, each on its own.",
-   "items": {
-    "type": "object",
-    "properties": {
-     "claim": {"type": "string", "description": "The statement."},
-     "verified": {"type": "boolean", "description": "True only if you saw the proof yourself in this session."},
-     "check": {"type": "integer", "description": "Number of the check above that proves it, counted from 1. The supervisor runs it: a claim without one stays unverified."}
-    },
-    "required": ["claim", "verified"],
-    "additionalProperties": false
-   }
-  },
   "steps": {
    "type": "array",
    "description": "Only if you were asked for a plan: its steps, in order.",
@@ -63,13 +48,11 @@ const documentSchema = `{
      "text": {"type": "string", "description": "What is done in the step, and how its end is proven."},
      "mode": {"type": "string", "description": "The name of the agent that does it, one of those you were told of."}
     },
-    "required": ["text"],
-    "additionalProperties": false
+    "required": ["text"]
    }
   }
  },
- "required": ["accomplished", "remaining", "key_context"],
- "additionalProperties": false
+ "required": ["accomplished", "remaining", "key_context"]
 }`
 
 const arbiterSchema = `{
@@ -77,14 +60,13 @@ const arbiterSchema = `{
  "properties": {
   "decision": {
    "type": "string",
-   "enum": ["ADDRESS_HUMAN", "ADDRESS_ORCHESTRATOR", "SELECT_MODE", "CONTINUE", "RETRY", "COMPLETE", "HANDOFF"],
-   "description": "ADDRESS_HUMAN: message goes to the human. ADDRESS_ORCHESTRATOR: message goes to the Orchestrator named in to. SELECT_MODE: an Orchestrator is summoned under mode, message is its brief. CONTINUE: with to, message goes there and its work goes on; without to, you wait while somebody works. RETRY: the Orchestrator named in to tries again, message says what to change. COMPLETE: the task is done and you have checked it. HANDOFF: only when you are asked to hand off yourself."
+   "description": "One of: ADDRESS_HUMAN: message goes to the human. ADDRESS_ORCHESTRATOR: message goes to the Orchestrator named in to. SELECT_MODE: an Orchestrator is summoned under mode, message is its brief. CONTINUE: you wait while somebody works. RETRY: the Orchestrator named in to tries again, message says what to change. COMPLETE: the task is done and proven. HANDOFF: your document, only after a message of kind renewal."
   },
   "message": {"type": "string", "description": "What is said to the one addressed. Never empty."},
-  "reason": {"type": "string", "description": "Why this decision, in one or two sentences; it is recorded, not sent."},
-  "to": {"type": "string", "description": "The agent's id, such as orch-2. Needed for ADDRESS_ORCHESTRATOR and RETRY, optional for CONTINUE."},
+  "reason": {"type": "string", "description": "Why this decision, in one sentence; it is recorded, not sent."},
+  "to": {"type": "string", "description": "The Orchestrator's id, such as orch-2. Needed for ADDRESS_ORCHESTRATOR and RETRY. With CONTINUE, message goes there."},
   "mode": {"type": "string", "description": "The mode to summon under. Needed for SELECT_MODE."},
-  "summary": {"type": "string", "description": "What was achieved and how you verified it. Needed for COMPLETE."},
+  "summary": {"type": "string", "description": "With COMPLETE: what was reached, what proves it, what is open or was assumed."},
   "lessons": {
    "type": "array",
    "description": "With COMPLETE: what runs in this directory should know from now on, such as how its tests are run. Few, each true beyond this task; none is fine.",
@@ -94,31 +76,27 @@ const arbiterSchema = `{
      "text": {"type": "string", "description": "The lesson, in a sentence."},
      "evidence": {"type": "string", "description": "What showed it."}
     },
-    "required": ["text", "evidence"],
-    "additionalProperties": false
+    "required": ["text", "evidence"]
    }
   },
-  "report": {"type": "boolean", "description": "With ADDRESS_HUMAN: true if message needs no answer, false if it is a question, which stays open until the human answers. Without it, only what answers a word that the human threw in, and asks nothing, is a report."},
+  "report": {"type": "boolean", "description": "With ADDRESS_HUMAN: true if message needs no answer, false if it is a question, which stays open until the human answers. If it is left out, only an answer to an interjection that asks nothing is a report."},
   "handoff": ` + documentSchema + `
  },
- "required": ["decision", "message", "reason"],
- "additionalProperties": false
+ "required": ["decision", "message"]
 }`
 
 const orchestratorSchema = `{
  "type": "object",
  "properties": {
-  "expects_response": {"type": "boolean", "description": "True if you need the Arbiter's word before you go on. False sends message to the work log and you are told to continue."},
+  "expects_response": {"type": "boolean", "description": "Follows from kind: true for question, handoff and done, else false. With introduction, true lets you wait for the Arbiter's answer."},
   "message": {"type": "string", "description": "What you say to the Arbiter. Never empty."},
   "kind": {
    "type": "string",
-   "enum": ["introduction", "question", "progress", "handoff", "done"],
-   "description": "introduction: who you are and how you understood the brief. question: you need an answer. progress: a report. handoff: work is left and a successor has to take it up. done: the brief is fulfilled. question, handoff and done need expects_response true; handoff and done need the handoff document."
+   "description": "One of: introduction: how you understood the brief. question: you cannot go on without an answer. progress: a report. handoff: work is left for a successor. done: the brief is fulfilled. handoff and done need the document in handoff."
   },
   "handoff": ` + documentSchema + `
  },
- "required": ["expects_response", "message", "kind"],
- "additionalProperties": false
+ "required": ["message", "kind"]
 }`
 
 // ArbiterSchema is the JSON Schema of [Arbiter].

@@ -45,8 +45,8 @@ func checkFlat(t *testing.T, path string, schema map[string]any) {
 		}
 		return
 	}
-	if schema["additionalProperties"] != false {
-		t.Errorf("%s: additionalProperties is %v, want false", path, schema["additionalProperties"])
+	if schema["additionalProperties"] != nil { // the CLI would refuse a verdict that the parser takes
+		t.Errorf("%s: additionalProperties is %v, want none", path, schema["additionalProperties"])
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for name, p := range properties {
@@ -75,6 +75,13 @@ func checkStruct(t *testing.T, path string, typ reflect.Type, schema *jsonschema
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case typ == reflect.TypeFor[Document]() && name == "checks":
+			continue // the model gives both as proofs
+		case typ == reflect.TypeFor[Document]() && name == "claims":
+			fields = append(fields, "proofs")
+			continue
+		}
 		fields = append(fields, name)
 		sub := schema.Properties[name]
 		if sub == nil {
@@ -120,12 +127,14 @@ func TestEnumsMatchConstants(t *testing.T) {
 		{ArbiterSchema(), "decision", decisions},
 		{OrchestratorSchema(), "kind", kinds},
 	} {
-		var got []string
-		for _, v := range resolve(t, tt.schema).Schema().Properties[tt.field].Enum {
-			got = append(got, v.(string))
+		field := resolve(t, tt.schema).Schema().Properties[tt.field]
+		if field.Enum != nil { // the CLI would refuse other spellings, which the parser reads
+			t.Errorf("%s: enum %v", tt.field, field.Enum)
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-constants +schema):\n%s", tt.field, diff)
+		for _, name := range tt.want {
+			if !strings.Contains(field.Description, name+":") {
+				t.Errorf("%s: its description does not say what %s is", tt.field, name)
+			}
 		}
 	}
 }

@@ -1,0 +1,235 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// rawTurn is a turn that ended with a verdict, given as JSON.
+func rawTurn(raw string) bridge.Turn { return bridge.Turn{Verdict: json.RawMessage(raw)} }
+
+// refusedTurn is a turn whose verdict the CLI has refused, with the reason as the CLI (2.1.329) gives it.
+func refusedTurn(reason string) bridge.Turn {
+	return bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatVerdict, Error: "Failed to provide valid structured " +
+		"output after 1 attempts — last StructuredOutput error: Output does not match required schema: " + reason}
+}
+
+// mistake is a verdict that a model repeats until the harness acts. Requests are those to the API: one for each turn, and
+// another one where the CLI itself has asked for a missing verdict (TestLiveRefusedVerdict counts them with the real CLI).
+type mistake struct {
+	name     string
+	turn     bridge.Turn
+	requests int
+	reads    string // in the correction; empty: the verdict is accepted
+}
+
+var arbiterMistakes = []mistake{
+	{"A1 no reason", rawTurn(`{"decision":"CONTINUE","message":"m"}`), 1, ""},
+	{"A2 a decision of its own", rawTurn(`{"decision":"ADDRESS_USER","message":"m"}`), 3,
+		"`decision` is \"ADDRESS_USER\": give one of ADDRESS_HUMAN"},
+	{"A4 a text", bridge.Turn{Text: "I shall think."}, 6, "end the turn by calling StructuredOutput"},
+	{"A5 300 kB", bridge.Turn{Oversize: 300_000}, 3, "Give it again in fewer words"},
+	{"A6 COMPLETE while one works", rawTurn(`{"decision":"COMPLETE","message":"m","summary":"s"}`), 3,
+		"COMPLETE while Orchestrators still work (orch-1 working)"},
+	{"A8 to one that never was", rawTurn(`{"decision":"RETRY","message":"m","to":"orch-9"}`), 3,
+		"There is no Orchestrator \"orch-9\". Alive: orch-1 working."},
+	{"A9 to itself", rawTurn(`{"decision":"ADDRESS_ORCHESTRATOR","message":"m","to":"arbiter"}`), 3, "Put an id such as orch-1"},
+	{"A12 an empty message", rawTurn(`{"decision":"CONTINUE","message":" "}`), 3, "`message` is missing or empty"},
+	{"A13 fenced JSON", bridge.Turn{Text: "```json\n{\"decision\":\"CONTINUE\",\"message\":\"m\"}\n```"}, 2, ""},
+	{"A14 to a name", rawTurn(`{"decision":"ADDRESS_ORCHESTRATOR","message":"m","to":"Orchestrator I"}`), 1, ""},
+	{"A14 to a number", rawTurn(`{"decision":"ADDRESS_ORCHESTRATOR","message":"m","to":"i"}`), 1, ""},
+	{"A16 HANDOFF unasked", rawTurn(`{"decision":"HANDOFF","message":"m","handoff":{"key_context":"k"}}`), 3,
+		"only after a message of kind renewal"},
+	{"A17 an unknown mode", rawTurn(`{"decision":"SELECT_MODE","message":"m","mode":"coder"}`), 3,
+		"There is no mode \"coder\". Modes: "},
+	{"A18 a field of its own", rawTurn(`{"decision":"CONTINUE","message":"m","confidence":0.9}`), 1, ""},
+	{"A20 lower case", rawTurn(`{"decision":"continue","message":"m"}`), 1, ""},
+	{"A21 to nobody", rawTurn(`{"decision":"ADDRESS_ORCHESTRATOR","message":"m"}`), 3, "`to` is missing"},
+	{"A22 in one string, refused", refusedTurn("root: must have required property 'decision'"), 3,
+		"Your verdict was refused: Output does not match required schema: root: must have required property 'decision'"},
+}
+
+var orchestratorMistakes = []mistake{
+	{"O1 no document", rawTurn(`{"kind":"handoff","message":"m"}`), 3, "kind handoff needs the hand-off document"},
+	{"O2 done that expects nothing", rawTurn(`{"kind":"done","message":"m","expects_response":false,"handoff":{"key_context":"k"}}`),
+		1, ""},
+	{"O3 checks as texts", rawTurn(`{"kind":"done","message":"m","handoff":{"key_context":"k","checks":["make"]}}`), 3,
+		"`handoff.checks` is a JSON string: give an object"},
+	{"O3 proofs as texts, refused", refusedTurn("/handoff/proofs/0: must be object"), 3, "/handoff/proofs/0: must be object"},
+	{"O4 a text", bridge.Turn{Text: "all finished, I think"}, 6, "end the turn by calling StructuredOutput"},
+	{"O8 a kind of its own", rawTurn(`{"kind":"finished","message":"m"}`), 3, "`kind` is \"finished\": give one of introduction"},
+	{"O9 a claim of a check that is not there", rawTurn(
+		`{"kind":"done","message":"m","handoff":{"key_context":"k","claims":[{"claim":"c","check":7}]}}`), 1, ""},
+}
+
+// TestMistakes: a mistake that a model repeats costs three requests, or is none. Each correction says what was wrong and
+// what to send, and when the rules decide, an event tells the human.
+func TestMistakes(t *testing.T) {
+	play := func(t *testing.T, m mistake, role string) {
+		p := begin(t, nil)
+		one := p.spawn("work")
+		if role != contract.Arbiter {
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			role = one
+		}
+		requests, failed := 0, func() bool { return len(told[contract.Error](p)) > 0 }
+		for again := true; again; {
+			requests++
+			if m.turn.Text != "" {
+				requests++ // the CLI asked for it within the turn
+			}
+			p.turn(role, m.turn)
+			again = !failed() && p.agent(role).Status == AgentBusy && strings.Contains(p.lastSent(role), "kind: correction")
+			if again && (m.reads == "" || !strings.Contains(p.lastSent(role), m.reads)) {
+				t.Fatalf("the correction does not say %q:\n%s", m.reads, p.lastSent(role))
+			}
+		}
+		if requests != m.requests || failed() != (m.reads != "") {
+			t.Errorf("%d requests, want %d; the human is told: %v", requests, m.requests, failed())
+		}
+		if e := told[contract.Error](p); len(e) > 0 && e[0].Category != bridge.CatVerdict {
+			t.Errorf("error %+v", e[0])
+		}
+	}
+	for _, m := range arbiterMistakes {
+		t.Run(m.name, func(t *testing.T) { play(t, m, contract.Arbiter) })
+	}
+	for _, m := range orchestratorMistakes {
+		t.Run(m.name, func(t *testing.T) { play(t, m, "") })
+	}
+	t.Run("A19 waits for nobody", func(t *testing.T) {
+		p := begin(t, nil)
+		for range 3 {
+			p.turn("arbiter", rawTurn(`{"decision":"CONTINUE","message":"m"}`))
+		}
+		if d := last[contract.Decision](p); d.Source != "fallback" {
+			t.Errorf("decision %+v", d)
+		}
+	})
+	t.Run("tools", func(t *testing.T) {
+		p := begin(t, nil)
+		one := p.spawn("work")
+		for _, c := range []struct{ agent, tool, in, reads string }{
+			{"arbiter", "spawn_orchestrator", `{"prompt":" "}`, "An Orchestrator needs a brief in `prompt`: the goal"}, // A7
+			{"arbiter", "spawn_orchestrator", `{"prompt":"x","mode":"coder"}`, "There is no mode \"coder\". Modes: "},
+			{"arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"orch-9"}`, "names no Orchestrator"},
+			{one, "update_plan", `{"index":1,"status":"done"}`, "there is no plan in this run"}, // O10
+			{one, "ask_predecessor", `{"question":"?"}`, "You have no predecessor"},             // O11
+		} {
+			if a := p.call(c.agent, c.tool, c.in); !a.IsError || !strings.Contains(a.Text, c.reads) {
+				t.Errorf("%s %s: %+v, want %q", c.tool, c.in, a, c.reads)
+			}
+		}
+	})
+}
+
+// TestAnUnrelatedSummonsIsNoSuccessor: while a document waits, `none` starts an Orchestrator that continues nobody, and
+// the document goes to the next one.
+func TestAnUnrelatedSummonsIsNoSuccessor(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("handoff", "half of it", true))
+	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"write the README","successor_of":"none"}`); a.IsError {
+		t.Fatal(a.Text)
+	}
+	p.spawned("orch-2")
+	if a := p.agent("orch-2"); a.Predecessor != "" || strings.Contains(p.lastSent("orch-2"), "Handed over") {
+		t.Errorf("it succeeds %q:\n%s", a.Predecessor, p.lastSent("orch-2"))
+	}
+	if three := p.spawn("go on"); p.agent(three).Predecessor != one {
+		t.Errorf("the successor continues %q", p.agent(three).Predecessor)
+	}
+}
+
+// TestBriefsHaveCriteriaAndPlan: an Orchestrator reads what the task is judged by, and the steps that it marks.
+func TestBriefsHaveCriteriaAndPlan(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Accept, o.HumanPresent = []string{"make test"}, false })
+	p.contains("the task", p.lastSent("arbiter"), "No human is present", "make test")
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"weave the warp"}]}`)
+	p.call("arbiter", "set_acceptance", `{"criteria":[{"text":"it is red","command":"grep red cloth"}]}`)
+	one := p.spawn("work")
+	p.contains("the brief", p.lastSent(one), "acceptance criteria", "make test", "grep red cloth", "weave the warp")
+	status := p.call("arbiter", "status", `{}`).Text
+	p.contains("status", status, "make test", "grep red cloth", "weave the warp")
+	a := p.agent(one)
+	p.contains("after a compaction", p.s.reminder(&a), "grep red cloth", "weave the warp")
+	p.contains("a renewal", p.s.RenewalBrief(Handover{Document: &verdict.Document{}}), "make test", "grep red cloth")
+}
+
+// TestPersonas: each way to work badly is noticed, within a number of turns, and the human or the Arbiter learns of it.
+// Those that need files are in the tests of checks, changes and merges.
+func TestPersonas(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		turns int // at most, until it is noticed
+		play  func(t *testing.T, p *play) (noticed bool, turns int)
+	}{
+		{"completes without work", 2, func(t *testing.T, p *play) (bool, int) {
+			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "I made all files.")) // the play insists
+			p.contains("the Arbiter", p.lastSent("arbiter"), "no Orchestrator has worked on the task")
+			r, _ := p.finished()
+			return len(r.Open) > 0 && strings.Contains(r.Summary, "Open at the end"), 2
+		}},
+		{"lies about a check", 4, func(t *testing.T, p *play) (bool, int) {
+			one := p.spawn("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.verdict(one, proven("done", "make"))
+			c := p.check()
+			p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: bridge.CheckResult{Exit: 1}})
+			p.contains("the Arbiter", p.lastSent("arbiter"), "REFUTED", "0 passed, 1 failed")
+			return true, 2
+		}},
+		{"asks the human again and again", 6, func(t *testing.T, p *play) (bool, int) {
+			for n := range questionsInRow {
+				p.verdict("arbiter", ruling("ADDRESS_HUMAN", fmt.Sprintf("Question %d?", n)))
+				p.say("yes")
+			}
+			p.contains("the Arbiter", p.lastSent("arbiter"), "You have asked the human 5 times in a row")
+			return true, questionsInRow
+		}},
+		{"reports progress for ever", stalledForArbiter, func(t *testing.T, p *play) (bool, int) {
+			one, turns := p.spawn("work"), 0
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			for ; p.agent("arbiter").Status != AgentBusy && turns < 20; turns++ {
+				p.settles()
+				p.verdict(one, report("progress", "still at it", false))
+			}
+			p.contains("the Arbiter", p.lastSent("arbiter"), "without a changed file")
+			return true, turns
+		}},
+		{"is silent", 3, func(t *testing.T, p *play) (bool, int) {
+			one := p.spawn("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			for range 3 {
+				p.turn(one, bridge.Turn{})
+			}
+			p.contains("the Arbiter", p.lastSent("arbiter"), "It gave no valid verdict")
+			return len(told[contract.Error](p)) == 1, 3
+		}},
+		{"never hands off", maxDemands + 2, func(t *testing.T, p *play) (bool, int) {
+			one, turns := p.spawn("work"), 0
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.happen(one, bridge.Context{Tokens: 145_000, Window: 167_000, Pct: 87})
+			for ; p.agent(one).Status == AgentBusy && turns < 20; turns++ {
+				p.verdict(one, report("progress", "still at it", false))
+			}
+			return p.agent(one).Status == AgentParked, turns
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, nil)
+			if noticed, turns := c.play(t, p); !noticed || turns > c.turns {
+				t.Errorf("noticed %v after %d turns, want %d at most", noticed, turns, c.turns)
+			}
+		})
+	}
+}
