@@ -390,8 +390,8 @@ func (s *AcceptanceState) HumanDrops(number int) error {
 	return nil
 }
 
-// ArbiterSets sets the Arbiter's criteria, after those of the human, which stay as they are: one of the list that repeats
-// the text of one of them, with whatever command, adds nothing. The error is the answer to the tool's call.
+// ArbiterSets sets the Arbiter's criteria, after those of the human, which stay as they are: one of the list that
+// repeats the text of one of them, with whatever command, adds nothing. The error is the answer to the tool's call.
 func (s *AcceptanceState) ArbiterSets(list []AcceptanceGiven) error {
 	given, err := read(list, AcceptanceArbiter, FromTool)
 	if err != nil {

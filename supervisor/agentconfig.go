@@ -72,7 +72,8 @@ func (s *State) configureArbiter(c *bridge.AgentConfig) {
 	if s.Options.ArbiterModel != "" {
 		c.Model = s.Options.ArbiterModel
 	}
-	c.Tools = []string{"Read", "Grep", "Glob"}
+	// What it reads on the web needs permission, as with any agent.
+	c.Tools = []string{"Read", "Grep", "Glob", "WebSearch", "WebFetch"}
 	c.StrictMCP = true // the user's MCP servers may write; the Arbiter never does
 	c.JSONSchema = verdict.ArbiterSchema()
 	c.MCPTools = ArbiterTools()
@@ -83,7 +84,8 @@ func (s *State) configureArbiter(c *bridge.AgentConfig) {
 	p.Decider = map[string]string{
 		runconfig.DeciderStateless: "A model that knows only the state of the task",
 		runconfig.DeciderRules:     "A set of fixed rules",
-		runconfig.DeciderHybrid:    "A set of fixed rules, and in unclear cases a model that knows only the state of the task,",
+		runconfig.DeciderHybrid: "A set of fixed rules, and in unclear cases a model that knows only the state of the " +
+			"task,",
 	}[s.Options.Decider]
 	for _, m := range s.Options.AvailableModes() {
 		line := decider.PromptMode{Name: m.Name, Description: m.Description, Effort: m.Effort}

@@ -93,8 +93,8 @@ func (st *step) sendBackOpen() bool {
 		text = "COMPLETE did not take effect yet.\n"
 	}
 	st.Handoff.PointsTold, st.Handoff.Completing = told, nil
-	text += how + "\nHave them settled, or use COMPLETE again and say in `summary` why each does not matter. The human reads in " +
-		"the result which points are open at the end."
+	text += how + "\nHave them settled, or use COMPLETE again and say in `summary` why each does not matter. The human " +
+		"reads in the result which points are open at the end."
 	if st.asksOther() {
 		st.Rulings.DeciderYielded = true
 	}

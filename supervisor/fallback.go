@@ -100,8 +100,8 @@ func (st *step) fallbackArbiter(said string) {
 		decider.ByFallback)
 }
 
-const ownJudgement = "The Arbiter gives no answer. Decide yourself, within your brief, and go on. Ask again only if you cannot go " +
-	"on."
+const ownJudgement = "The Arbiter gives no answer. Decide yourself, within your brief, and go on. Ask again only if " +
+	"you cannot go on."
 
 // answerInFallback answers what waits for the Arbiter apart from the points of decision, and reports whether it
 // did something.

@@ -77,8 +77,9 @@ func tallyOf(h Handover) string {
 		return ""
 	}
 	passed, failed, open := h.Document.Tally(h.Receipts)
-	return fmt.Sprintf("The supervisor ran the %d checks of the document: %d passed, %d failed, %d unrun or unclear. The marks "+
-		"PASSED, FAILED, VERIFIED and REFUTED are its own; all else in the document is its author's claim.", len(h.Document.Checks), passed, failed, open)
+	return fmt.Sprintf("The supervisor ran the %d checks of the document: %d passed, %d failed, %d unrun or unclear. "+
+		"The marks PASSED, FAILED, VERIFIED and REFUTED are its own; all else in the document is its author's claim.",
+		len(h.Document.Checks), passed, failed, open)
 }
 
 // mergeOf is what the supervisor says about where the author's work is.

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-const aloneText = "No human is present, and none will answer. Decide yourself, go on, and write into the summary what you " +
-	"assumed. If the task cannot go on without an answer, ask once more: the run then ends with your question."
+const aloneText = "No human is present, and none will answer. Decide yourself, go on, and write into the summary " +
+	"what you assumed. If the task cannot go on without an answer, ask once more: the run then ends with your question."
 
 // ask puts a question of the supervisor to the human.
 func (st *step) ask(text string) { st.question(QuestionPart{Text: text}) }

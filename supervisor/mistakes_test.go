@@ -165,6 +165,13 @@ func TestBriefsHaveCriteriaAndPlan(t *testing.T) {
 	p.contains("a renewal", p.s.RenewalBrief(Handover{Document: &verdict.Document{}}), "make test", "grep red cloth")
 }
 
+// TestStatusNamesHosts: the Arbiter chooses a host by its free slots.
+func TestStatusNamesHosts(t *testing.T) {
+	p := spread(t, nil)
+	p.onHost("gpu")
+	p.contains("status", p.call("arbiter", "status", `{}`).Text, "host box: 1 of 1 slots free", "host gpu: 1 of 2 slots free")
+}
+
 // TestPersonas: each way to work badly is noticed, within a number of turns, and the human or the Arbiter learns of it.
 // Those that need files are in the tests of checks, changes and merges.
 func TestPersonas(t *testing.T) {

@@ -295,8 +295,8 @@ func (st *step) recall(a *Agent) {
 	}
 	b.WriteString("\n## The messages to you and from you that are kept\n")
 	b.WriteString(st.Conversation.Recollect(a.ID, max(recallChars-b.Len(), QuotedTalk), st.DisplayName))
-	b.WriteString("\nFiles in the workspace are as you left them: check them before you build on anything. If no message " +
-		"follows this one, report how far you are.")
+	b.WriteString("\nFiles in the workspace are as you left them: check them before you build on anything. If no " +
+		"message follows this one, report how far you are.")
 	st.notify(a.ID, KindRetry, b.String())
 }
 

@@ -89,8 +89,8 @@ func FutileText(a *Agent) string {
 // DemandText asks the Arbiter for its document.
 func DemandText(a *Agent) string {
 	return fmt.Sprintf("Your context is nearly full (%.0f%% of %d tokens). A successor "+
-		"takes your place. It gets the task, the plan, the acceptance criteria, the decisions and the last messages from the "+
-		"supervisor, and your document. "+
+		"takes your place. It gets the task, the plan, the acceptance criteria, the decisions and the last messages "+
+		"from the supervisor, and your document. "+
 		"Use HANDOFF now. Write into the document: the goal, what was decided and rejected and why, what the human "+
 		"said that still binds, how far each Orchestrator is, and what you were about to do. "+
 		"Start nothing else; your successor decides on the messages that wait.", a.Context.Pct,

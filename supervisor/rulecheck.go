@@ -48,8 +48,9 @@ func (s *State) nothingWanted() bool {
 func (s *State) idOf(to string) string {
 	name := strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(strings.ToLower(to), "-", " "), "orchestrator "))
 	for _, a := range s.Agents {
-		if number := strings.TrimPrefix(a.ID, "orch-"); a.Role == RoleOrchestrator && (strings.EqualFold(a.ID, to) ||
-			name == number || name == "orch "+number || name == strings.ToLower(strings.TrimPrefix(a.Name, "Orchestrator "))) {
+		number, roman := strings.TrimPrefix(a.ID, "orch-"), strings.TrimPrefix(a.Name, "Orchestrator ")
+		if a.Role == RoleOrchestrator && (strings.EqualFold(a.ID, to) || strings.EqualFold(roman, name) ||
+			name == number || name == "orch "+number) {
 			return a.ID
 		}
 	}
@@ -65,7 +66,8 @@ func (s *State) addresseeProblem(v verdict.Arbiter) string {
 	a, ok := s.Agent(v.To)
 	switch {
 	case !ok || a.Role != RoleOrchestrator:
-		return fmt.Sprintf("There is no Orchestrator %q. Alive: %s. Put an id such as orch-1 into `to`.", v.To, s.LivingText())
+		return fmt.Sprintf("There is no Orchestrator %q. Alive: %s. Put an id such as orch-1 into `to`.", v.To,
+			s.LivingText())
 	case !a.Alive():
 		return fmt.Sprintf("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name,
 			a.ID, s.LivingText())

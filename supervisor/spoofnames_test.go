@@ -84,7 +84,7 @@ func TestRoleIsSentAgain(t *testing.T) {
 		if c.Hooks == nil || !strings.Contains(c.Hooks.Reminder, p.s.Options.Delimiter) {
 			t.Errorf("%s has no reminder", s.Params.String())
 		}
-		if s.Params.ID == "arbiter" && (!slices.Equal(c.Tools, []string{"Read", "Grep", "Glob"}) || !c.StrictMCP) {
+		if s.Params.ID == "arbiter" && (!slices.Equal(c.Tools, []string{"Read", "Grep", "Glob", "WebSearch", "WebFetch"}) || !c.StrictMCP) {
 			t.Errorf("%s has tools %v", s.Params.String(), c.Tools)
 		}
 	}

@@ -56,8 +56,8 @@ func (st *step) compacted(a *Agent, b bridge.Compact) {
 		st.callOffRenewal() // an Arbiter that already answers gives its document all the same
 	}
 	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d "+
-		"tokens before). It now knows a summary of its earlier work: details and numbers may be lost.", a.Name, a.ID, b.Trigger,
-		b.PreTokens))
+		"tokens before). It now knows a summary of its earlier work: details and numbers may be lost.", a.Name, a.ID,
+		b.Trigger, b.PreTokens))
 }
 
 // interruptBlocked stops a turn that continues although its agent was told to hand off, so that the next turn can be

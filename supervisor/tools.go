@@ -190,6 +190,9 @@ func (s *State) statusText() string {
 		fmt.Fprintf(&b, " of $%.4f", s.Options.MaxCostUSD)
 	}
 	b.WriteString("\n")
+	for _, x := range s.Options.Hosts {
+		fmt.Fprintf(&b, "host %s: %d of %d slots free\n", x.Name, max(x.Slots-s.livingOn(x.Name), 0), x.Slots)
+	}
 	b.WriteString(s.taskText())
 	if !s.HumanPresent {
 		b.WriteString("no human is present\n")

@@ -78,14 +78,14 @@ var ArbiterTools = sync.OnceValue(func() []bridge.ToolSpec {
 				"files. Then end the turn with CONTINUE. It costs as much as a whole session, and fails at the limits that " +
 				"status shows."},
 		{Name: "release_orchestrator", InputSchema: schemaOf[ReleaseInput](),
-			Description: "End Orchestrators that you need no more. Work that was not reported stays in the files; their contexts " +
-				"are lost. Not needed before COMPLETE."},
+			Description: "End Orchestrators that you need no more. Work that was not reported stays in the files; their " +
+				"contexts are lost. Not needed before COMPLETE."},
 		{Name: "set_plan", InputSchema: schemaOf[SetPlanInput](),
-			Description: "Replace the plan. The human and the Orchestrators see it; Orchestrators mark steps in it by number. Keep " +
-				"the status of steps that are done."},
+			Description: "Replace the plan. The human and the Orchestrators see it; Orchestrators mark steps in it by " +
+				"number. Keep the status of steps that are done."},
 		{Name: "set_acceptance", InputSchema: schemaOf[AcceptanceInput](),
-			Description: "Set your acceptance criteria; they replace your earlier ones, and the human's always stay. Each says " +
-				"what must hold for the user, with a command that exits 0 only if it holds. COMPLETE takes effect when the " +
+			Description: "Set your acceptance criteria; they replace your earlier ones, and the human's always stay. Each " +
+				"says what must hold for the user, with a command that exits 0 only if it holds. COMPLETE takes effect when the " +
 				"supervisor has run all commands on the final files and all passed. Call this before work begins."},
 		{Name: "status", InputSchema: schemaOf[StatusInput](),
 			Description: "Who lives, who works, how full each context is, the plan, the acceptance criteria, cost and limits."},
@@ -100,8 +100,8 @@ var OrchestratorTools = sync.OnceValue(func() []bridge.ToolSpec {
 		{Name: "update_plan", InputSchema: schemaOf[UpdatePlanInput](),
 			Description: "Mark a step of the plan by its number. Returns the plan. Does not end your turn."},
 		{Name: "ask_predecessor", InputSchema: schemaOf[AskInput](), TimeoutMS: int(AskTimeout / time.Millisecond),
-			Description: "Ask your predecessor one question that its document does not answer. Waits up to three minutes. It is " +
-				"gone once you report anything but a question."},
+			Description: "Ask your predecessor one question that its document does not answer. Waits up to three minutes. " +
+				"It is gone once you report anything but a question."},
 	}
 })
 

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
-// contradictions are what requests of the CLI say, or would say, against the prompt of an Orchestrator. ours is what that
-// prompt says about it. Without ours, the environment or the list of tools has to keep it out of the request.
+// contradictions are what requests of the CLI say, or would say, against the prompt of an Orchestrator. ours is what
+// that prompt says about it. Without ours, the environment or the list of tools has to keep it out of the request.
 var contradictions = []struct{ theirs, ours string }{
 	{"hand off mid-task", "you hand off to a successor, also in the middle of a task"},
 	{"not limited by the context window", "Your conversation is limited"},
@@ -133,7 +133,7 @@ func TestLiveRefusedVerdict(t *testing.T) {
 		model := startAPI(t, reply{tools: []call{{verdictTool, map[string]any{"message": 1}}}},
 			reply{text: "{\"message\":\"m\"}"}, reply{text: "{\"message\":\"m\"}"})
 		s := prepare(t, spec, model.env())
-		s.cfg.JSONSchema = json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`)
+		s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 		s.launch()
 		if turn := s.turn("go"); turn.Category != bridge.CatVerdict || len(model.all()) != 1 ||
 			!strings.Contains(turn.Error, "error: Output does not match required schema: /message: must be string") {

@@ -141,7 +141,7 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 	}
 	for _, p := range calls {
 		want, answered := bridge.Deny, bridge.Deny
-		if p.Tool == "Read" {
+		if p.Tool == "Read" || p.Tool == "WebFetch" {
 			want, answered = bridge.Pass, bridge.Ask
 		}
 		if r, f := judgement(t, l, "arbiter", p); r.Behavior != want || want == bridge.Deny && f.By != contract.ByRole {

@@ -127,7 +127,8 @@ func (c *corrections) document(d *Document, when string) {
 	case d == nil:
 		c.add("handoff", "`handoff` is missing: %s needs the hand-off document.", when)
 	case d.Empty():
-		c.add("handoff", "`handoff` is empty: write into it what was accomplished, what remains and what a successor must know.")
+		c.add("handoff", "`handoff` is empty: write into it what was accomplished, what remains and what a successor must "+
+			"know.")
 	}
 }
 
@@ -135,7 +136,8 @@ func (c *corrections) problem() *Problem {
 	if len(c.texts) == 0 {
 		return nil
 	}
-	return &Problem{Field: c.field, Text: strings.Join(c.texts, " ") + " Give your verdict again, with the rest as it was."}
+	return &Problem{Field: c.field,
+		Text: strings.Join(c.texts, " ") + " Give your verdict again, with the rest as it was."}
 }
 
 // decode reads one object. Fields that the schema does not have are dropped: a model that adds one has still said what
