@@ -57,7 +57,7 @@ func newFakeRun(t *testing.T, host *fakeHost, task string, sink runloop.Sink) *f
 	return p
 }
 
-// do adds an input and simulates the effects: agents start at once and accept messages.
+// do adds an input and simulates the effects: agents start at once, accept messages, and begin to answer them.
 func (p *fakeRun) do(f input.Body) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,6 +88,7 @@ func (p *fakeRun) fold(f input.Body) {
 		case effect.Send:
 			p.fold(input.AgentEvent{Event: bridge.Event{AgentRef: e.Params.AgentRef,
 				Body: bridge.Delivered{MessageID: e.Params.MessageID, Proof: "lifecycle"}}})
+			p.answers(e.Params.AgentRef)
 		case effect.Shutdown:
 			p.fold(input.Stopped{})
 		case effect.Kill:
@@ -97,6 +98,25 @@ func (p *fakeRun) fold(f input.Body) {
 			p.over = true
 			close(p.done)
 			return
+		}
+	}
+}
+
+// answers lets a model begin to answer: of that the screen is told only what is delivered.
+func (p *fakeRun) answers(agent bridge.AgentRef) {
+	at, a := time.Now(), bridge.Context{}
+	if known, ok := p.state.Agent(agent.ID); ok {
+		a = known.Context
+	}
+	a.Source = "stream"
+	s, effects := supervisor.Apply(p.state, input.Input{At: at, Body: input.AgentEvent{Event: bridge.Event{AgentRef: agent,
+		Body: a}}})
+	p.state = s
+	for _, e := range effects {
+		if e, ok := e.(effect.Emit); ok {
+			if _, delivered := e.Event.Body.(contract.Delivered); delivered {
+				p.sink(at, e.Event)
+			}
 		}
 	}
 }
