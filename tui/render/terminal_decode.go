@@ -37,8 +37,8 @@ const mostAlike = 6
 
 // decoder reads the bytes of a terminal before tcell does, and passes on only what tcell reads well: characters, and
 // whole keys. tcell (v2.13.10) waits for ever for the end of a reply or a key that never ends ("ESC ]" is also Alt+]),
-// and takes every later key for its content. Here each has a time limit, a control character ends it, and so the key that
-// halts a run is always received.
+// and takes every later key for its content. Here each has a time limit, a control character ends it, and so the key
+// that halts a run is always received.
 //
 // A pasted text is taken out, too: tcell looks for keys in it. "ESC [ 201 ; 1 ~" would end it, and the text behind that
 // would count as typed. Here only the exact bytes end a paste, and nothing else in it has a meaning. It is faster, too.
@@ -518,8 +518,8 @@ func (d *decoder) keep(p []byte) {
 	d.text.WriteString(string(p))
 }
 
-// finish queues the pasted text, without so many bytes at its end. If the terminal did not end it, the last key in it may
-// have been pressed to halt.
+// finish queues the pasted text, without so many bytes at its end. If the terminal did not end it, the last key in it
+// may have been pressed to halt.
 func (d *decoder) finish(mark int) {
 	p := Paste{Size: d.text.Len() + d.lost - mark}
 	halts := false

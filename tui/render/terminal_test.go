@@ -28,8 +28,8 @@ func decode(d *decoder, pieces ...string) string {
 	return out + string(d.expire())
 }
 
-// TestBackgroundIsRead: the answer is removed from the input, in whatever pieces it arrives, and everything else that is
-// typed passes. It is taken once.
+// TestBackgroundIsRead: the answer is removed from the input, in whatever pieces it arrives, and everything else that
+// is typed passes. It is taken once.
 func TestBackgroundIsRead(t *testing.T) {
 	white := RGB{R: 255, G: 255, B: 255}
 	for _, tt := range []struct {
@@ -78,33 +78,35 @@ func TestKeysAreDecoded(t *testing.T) {
 		in   []string // pieces; "" is a pause
 		want string
 	}{
-		"characters":               {[]string{"aé世🧵\t\r\x7f"}, "aé世🧵\t\r\x7f"},
-		"half a character":         {[]string{"\xe4\xb8", "\x96"}, "世"},
-		"half a character alone":   {[]string{"\xe4\xb8", "", "a"}, "a"},
-		"no UTF-8":                 {[]string{"\x9b\xffa\xe4\xb8b\xc0\x80\xe9\x1b[A"}, "ab\x1b[A"},
-		"Esc":                      {[]string{"\x1b", "", "a"}, "\x1b[27ua"},
-		"Esc, at once a key":       {[]string{"\x1ba"}, "\x1ba"},
-		"Esc twice":                {[]string{"\x1b\x1b"}, "\x1b[27u\x1b[27u"},
-		"Alt with an arrow":        {[]string{"\x1b\x1b[A"}, "\x1b\x1b[A"},
-		"Alt+[":                    {[]string{"\x1b[", "", "a"}, "\x1b[91;3ua"},
-		"Alt+]":                    {[]string{"\x1b]", "", "a"}, "\x1b[93;3ua"},
-		"Alt+_":                    {[]string{"\x1b_", "", "a"}, "\x1b[95;3ua"},
-		"Alt+^":                    {[]string{"\x1b^", "", "a"}, "\x1b[94;3ua"},
-		"Alt+Shift+X":              {[]string{"\x1bX", "", "a"}, "\x1b[88;3ua"},
-		"Alt+Shift+P":              {[]string{"\x1bP", "", "a"}, "\x1b[80;3ua"},
-		"Alt+Shift+O":              {[]string{"\x1bO", "", "a"}, "\x1b[79;3ua"},
-		"Alt+Shift+N":              {[]string{"\x1bNa"}, "\x1b[78;3ua"},
-		"a reply without its end":  {[]string{"\x1b]0;words", "", "a"}, "a"},
-		"a reply ended by a key":   {[]string{"\x1b]0;words\x1b[A"}, "\x1b[A"},
-		"a reply and Ctrl+C":       {[]string{"\x1b]0;words\x03"}, "\x03"},
-		"a reply of a device":      {[]string{"\x1bP1$r0m\x1b\\a\x1b[?62;c\x1b[?2026;2$y"}, "a"},
-		"half a key and Ctrl+C":    {[]string{"\x1b[1;\x03"}, "\x03"},
-		"an F key of Linux":        {[]string{"\x1b[[A"}, "\x1b[[A"},
-		"half an F key of Linux":   {[]string{"\x1b[[\x1c"}, "\x1c"},
-		"a mouse":                  {[]string{"\x1b[<0;3;4M\x1b[<0;3;4m"}, "\x1b[<0;3;4M\x1b[<0;3;4m"},
-		"steps of the wheel":       {[]string{strings.Repeat("\x1b[<64;3;4M", 1000)}, strings.Repeat("\x1b[<64;3;4M", 6)},
-		"pages":                    {[]string{strings.Repeat("\x1b[5~", 100) + "\x1bOP"}, strings.Repeat("\x1b[5~", 6) + "\x1bOP"},
-		"the wheel to and fro":     {[]string{strings.Repeat("\x1b[<64;3;4M\x1b[<65;3;4M", 9)}, strings.Repeat("\x1b[<64;3;4M\x1b[<65;3;4M", 9)},
+		"characters":              {[]string{"aé世🧵\t\r\x7f"}, "aé世🧵\t\r\x7f"},
+		"half a character":        {[]string{"\xe4\xb8", "\x96"}, "世"},
+		"half a character alone":  {[]string{"\xe4\xb8", "", "a"}, "a"},
+		"no UTF-8":                {[]string{"\x9b\xffa\xe4\xb8b\xc0\x80\xe9\x1b[A"}, "ab\x1b[A"},
+		"Esc":                     {[]string{"\x1b", "", "a"}, "\x1b[27ua"},
+		"Esc, at once a key":      {[]string{"\x1ba"}, "\x1ba"},
+		"Esc twice":               {[]string{"\x1b\x1b"}, "\x1b[27u\x1b[27u"},
+		"Alt with an arrow":       {[]string{"\x1b\x1b[A"}, "\x1b\x1b[A"},
+		"Alt+[":                   {[]string{"\x1b[", "", "a"}, "\x1b[91;3ua"},
+		"Alt+]":                   {[]string{"\x1b]", "", "a"}, "\x1b[93;3ua"},
+		"Alt+_":                   {[]string{"\x1b_", "", "a"}, "\x1b[95;3ua"},
+		"Alt+^":                   {[]string{"\x1b^", "", "a"}, "\x1b[94;3ua"},
+		"Alt+Shift+X":             {[]string{"\x1bX", "", "a"}, "\x1b[88;3ua"},
+		"Alt+Shift+P":             {[]string{"\x1bP", "", "a"}, "\x1b[80;3ua"},
+		"Alt+Shift+O":             {[]string{"\x1bO", "", "a"}, "\x1b[79;3ua"},
+		"Alt+Shift+N":             {[]string{"\x1bNa"}, "\x1b[78;3ua"},
+		"a reply without its end": {[]string{"\x1b]0;words", "", "a"}, "a"},
+		"a reply ended by a key":  {[]string{"\x1b]0;words\x1b[A"}, "\x1b[A"},
+		"a reply and Ctrl+C":      {[]string{"\x1b]0;words\x03"}, "\x03"},
+		"a reply of a device":     {[]string{"\x1bP1$r0m\x1b\\a\x1b[?62;c\x1b[?2026;2$y"}, "a"},
+		"half a key and Ctrl+C":   {[]string{"\x1b[1;\x03"}, "\x03"},
+		"an F key of Linux":       {[]string{"\x1b[[A"}, "\x1b[[A"},
+		"half an F key of Linux":  {[]string{"\x1b[[\x1c"}, "\x1c"},
+		"a mouse":                 {[]string{"\x1b[<0;3;4M\x1b[<0;3;4m"}, "\x1b[<0;3;4M\x1b[<0;3;4m"},
+		"steps of the wheel":      {[]string{strings.Repeat("\x1b[<64;3;4M", 1000)}, strings.Repeat("\x1b[<64;3;4M", 6)},
+		"pages": {[]string{strings.Repeat("\x1b[5~", 100) + "\x1bOP"},
+			strings.Repeat("\x1b[5~", 6) + "\x1bOP"},
+		"the wheel to and fro": {[]string{strings.Repeat("\x1b[<64;3;4M\x1b[<65;3;4M", 9)},
+			strings.Repeat("\x1b[<64;3;4M\x1b[<65;3;4M", 9)},
 		"Ctrl, Russian, kitty":     {[]string{"\x1b[1089::99;5u"}, "\x1b[99;5u"},
 		"Ctrl, Russian, old kitty": {[]string{"\x1b[1089;5u"}, "\x1b[99;5u"},
 		"Ctrl, Russian, xterm":     {[]string{"\x1b[27;5;1057~"}, "\x1b[99;5u"},
@@ -173,8 +175,9 @@ func (t *terminalOf) Read(p []byte) (int, error) {
 
 // TestTheHaltingKeyIsReceived: whatever a terminal has sent before, Ctrl+\ arrives, two seconds later at most.
 func TestTheHaltingKeyIsReceived(t *testing.T) {
-	pieces := []string{"\x1b", "[", "]", "O", "P", "X", "_", "^", "N", "200~", "201~", "<", ";", ":", "1", "27", "5", "u", "M",
-		"~", "\\", "\a", "\r", "\n", "a", "\xe4", "\xb8", "\x9b", "\x18", "52;c;", "11;", "\x1b[0;0;27;1;0;1_", "\x1b[[", "é"}
+	pieces := []string{"\x1b", "[", "]", "O", "P", "X", "_", "^", "N", "200~", "201~", "<", ";", ":", "1", "27", "5", "u",
+		"M", "~", "\\", "\a", "\r", "\n", "a", "\xe4", "\xb8", "\x9b", "\x18", "52;c;", "11;", "\x1b[0;0;27;1;0;1_",
+		"\x1b[[", "é"}
 	n := 300
 	if testkit.AtNight() {
 		n = 100_000

@@ -85,7 +85,7 @@ func SpeaksUTF8(getenv func(string) string) bool {
 	return false
 }
 
-// Confirm asks a question on the terminal, to be answered with y or n. It returns false for asked if stdin is no terminal.
+// Confirm asks a question on the terminal, to be answered with y or n. If stdin is no terminal, asked is false.
 func (e Env) Confirm(question string) (yes, asked bool) {
 	in, ok := e.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {

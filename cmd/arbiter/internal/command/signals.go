@@ -16,8 +16,8 @@ import (
 var signalNames = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}
 
 // fatal are signals that end a program at once.
-var fatal = []os.Signal{syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGSEGV, syscall.SIGSYS,
-	syscall.SIGTRAP, syscall.SIGXCPU, syscall.SIGXFSZ}
+var fatal = []os.Signal{syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGSEGV,
+	syscall.SIGSYS, syscall.SIGTRAP, syscall.SIGXCPU, syscall.SIGXFSZ}
 
 // HandleSignals passes INT, TERM and HUP to heed, by name and count. The first asks for an orderly end, the second
 // for a fast one; the third exits the process at once, after calling last if that is not nil. A signal for which
