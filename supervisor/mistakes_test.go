@@ -19,11 +19,11 @@ func rawTurn(raw string) bridge.Turn { return bridge.Turn{Verdict: json.RawMessa
 // refusedTurn is a turn whose verdict the CLI has refused, with the reason as the CLI (2.1.329) gives it.
 func refusedTurn(reason string) bridge.Turn {
 	return bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatVerdict, Error: "Failed to provide valid structured " +
-		"output after 1 attempts — last StructuredOutput error: Output does not match required schema: " + reason}
+		"output after 2 attempts — last StructuredOutput error: Output does not match required schema: " + reason}
 }
 
 // mistake is a verdict that a model repeats until the harness acts. Requests are those to the API: one for each turn, and
-// another one where the CLI itself has asked for a missing verdict (TestLiveRefusedVerdict counts them with the real CLI).
+// another one where the CLI itself has asked again (TestLiveRefusedVerdict counts them with the real CLI).
 type mistake struct {
 	name     string
 	turn     bridge.Turn
@@ -53,7 +53,7 @@ var arbiterMistakes = []mistake{
 	{"A18 a field of its own", rawTurn(`{"decision":"CONTINUE","message":"m","confidence":0.9}`), 1, ""},
 	{"A20 lower case", rawTurn(`{"decision":"continue","message":"m"}`), 1, ""},
 	{"A21 to nobody", rawTurn(`{"decision":"ADDRESS_ORCHESTRATOR","message":"m"}`), 3, "`to` is missing"},
-	{"A22 in one string, refused", refusedTurn("root: must have required property 'decision'"), 3,
+	{"A22 in one string, refused", refusedTurn("root: must have required property 'decision'"), 6,
 		"Your verdict was refused: Output does not match required schema: root: must have required property 'decision'"},
 }
 
@@ -63,14 +63,14 @@ var orchestratorMistakes = []mistake{
 		1, ""},
 	{"O3 checks as texts", rawTurn(`{"kind":"done","message":"m","handoff":{"key_context":"k","checks":["make"]}}`), 3,
 		"`handoff.checks` is a JSON string: give an object"},
-	{"O3 proofs as texts, refused", refusedTurn("/handoff/proofs/0: must be object"), 3, "/handoff/proofs/0: must be object"},
+	{"O3 proofs as texts, refused", refusedTurn("/handoff/proofs/0: must be object"), 6, "/handoff/proofs/0: must be object"},
 	{"O4 a text", bridge.Turn{Text: "all finished, I think"}, 6, "end the turn by calling StructuredOutput"},
 	{"O8 a kind of its own", rawTurn(`{"kind":"finished","message":"m"}`), 3, "`kind` is \"finished\": give one of introduction"},
 	{"O9 a claim of a check that is not there", rawTurn(
 		`{"kind":"done","message":"m","handoff":{"key_context":"k","claims":[{"claim":"c","check":7}]}}`), 1, ""},
 }
 
-// TestMistakes: a mistake that a model repeats costs three requests, or is none. Each correction says what was wrong and
+// TestMistakes: a mistake that a model repeats costs three requests, or six where the CLI asks itself, or is none. Each correction says what was wrong and
 // what to send, and when the rules decide, an event tells the human.
 func TestMistakes(t *testing.T) {
 	play := func(t *testing.T, m mistake, role string) {
@@ -83,7 +83,7 @@ func TestMistakes(t *testing.T) {
 		requests, failed := 0, func() bool { return len(told[contract.Error](p)) > 0 }
 		for again := true; again; {
 			requests++
-			if m.turn.Text != "" {
+			if m.turn.Text != "" || m.turn.Category != "" {
 				requests++ // the CLI asked for it within the turn
 			}
 			p.turn(role, m.turn)

@@ -10,13 +10,15 @@ import (
 
 var (
 	// envForced sets what the driver needs of the CLI: subagents block, the CLI does not update itself
-	// during a run, it reports its state, and a verdict that does not fit its schema ends the turn at once, with the
-	// reason: the supervisor counts the corrections (by itself the CLI asks five times a turn).
+	// during a run, it reports its state, and a verdict that does not fit its schema is asked for once more, and then
+	// ends the turn with the reason: the supervisor corrects it (by itself the CLI asks five times a turn). With 1 it
+	// would refuse a good verdict that a model calls beside a tool that writes: it counts the call when the result of
+	// that tool is there, before its own.
 	envForced = []string{
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
 		"DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1",
-		"MAX_STRUCTURED_OUTPUT_RETRIES=1",
+		"MAX_STRUCTURED_OUTPUT_RETRIES=2",
 	}
 	// envDefaults are set unless the user sets them. The last three keep texts out of each request that contradict the
 	// prompt of an Orchestrator: tokens that are left where there is no such limit, a memory of the CLI's own, and that

@@ -126,20 +126,26 @@ func request(t *testing.T, model *api) (r requestTexts) {
 	return r
 }
 
-// TestLiveRefusedVerdict: a verdict that does not fit its schema costs one request and ends the turn with the reason; a
-// text instead of a verdict costs two, and is passed on.
+// TestLiveRefusedVerdict: a verdict that does not fit its schema costs two requests and ends the turn with the reason; so
+// does a text instead of a verdict, which is passed on. A verdict beside a call that writes is accepted.
 func TestLiveRefusedVerdict(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, reply{tools: []call{{verdictTool, map[string]any{"message": 1}}}},
-			reply{text: "{\"message\":\"m\"}"}, reply{text: "{\"message\":\"m\"}"})
+		wrong := reply{tools: []call{{verdictTool, map[string]any{"message": 1}}}}
+		model := startAPI(t, wrong, wrong, reply{text: "{\"message\":\"m\"}"}, reply{text: "{\"message\":\"m\"}"},
+			reply{tools: []call{{"Bash", map[string]any{"command": "printf x > made", "description": "Make it"}},
+				{verdictTool, map[string]any{"message": "both"}}}})
 		s := prepare(t, spec, model.env())
+		s.cfg.PermissionMode = "bypassPermissions"
 		s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 		s.launch()
-		if turn := s.turn("go"); turn.Category != bridge.CatVerdict || len(model.all()) != 1 ||
+		if turn := s.turn("go"); turn.Category != bridge.CatVerdict || len(model.all()) != 2 ||
 			!strings.Contains(turn.Error, "error: Output does not match required schema: /message: must be string") {
 			t.Errorf("%d requests, %+v", len(model.all()), turn)
 		}
-		if turn := s.turn("on"); turn.Text != `{"message":"m"}` || len(model.all()) != 3 {
+		if turn := s.turn("on"); turn.Text != `{"message":"m"}` || len(model.all()) != 4 {
+			t.Errorf("%d requests, %+v", len(model.all()), turn)
+		}
+		if turn := s.turn("both"); string(turn.Verdict) != `{"message":"both"}` || len(model.all()) != 5 {
 			t.Errorf("%d requests, %+v", len(model.all()), turn)
 		}
 	})
