@@ -126,8 +126,8 @@ func request(t *testing.T, model *api) (r requestTexts) {
 	return r
 }
 
-// TestLiveRefusedVerdict: a verdict that does not fit its schema costs two requests and ends the turn with the reason; so
-// does a text instead of a verdict, which is passed on. A verdict beside a call that writes is accepted.
+// TestLiveRefusedVerdict: a verdict that does not fit its schema costs two requests and ends the turn with the reason;
+// so does a text instead of a verdict, which is passed on. A verdict beside a call that writes is accepted.
 func TestLiveRefusedVerdict(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		wrong := reply{tools: []call{{verdictTool, map[string]any{"message": 1}}}}

@@ -236,7 +236,10 @@ func (d *decoder) afterEscape(b byte) {
 		d.send(key('\x1b', 0))
 		d.plain(b)
 	default:
-		d.send(string(d.seq))
+		if len(d.seq) > 2 {
+			d.send(key('\x1b', 0))
+		}
+		d.send("\x1b" + string([]byte{b}))
 		d.drop()
 	}
 }
@@ -328,19 +331,29 @@ func repeats(seq string) bool {
 
 // whole takes a sequence that is complete with its last byte.
 func (d *decoder) whole(final byte) {
-	seq := d.seq
+	// Two ESC mean Alt. tcell would keep Alt for a later key if it drops this one.
+	seq, alt := d.seq, d.seq[1] == '\x1b'
+	if alt {
+		seq = seq[1:]
+	}
 	if d.state == inSingle {
-		d.drop()
+		if d.drop(); alt {
+			seq = []byte("\x1b[1;3" + string([]byte{final}))
+		}
 		d.send(string(seq))
 		return
 	}
 	if final == '[' && len(seq) == 3 {
-		d.state = inLinuxF
+		d.state, d.seq = inLinuxF, seq
 		return
 	}
 	d.drop()
-	prefix := seq[:bytes.IndexByte(seq, '[')+1] // two ESC: Alt
-	p := string(seq[len(prefix) : len(seq)-1])
+	p := string(seq[2 : len(seq)-1])
+	if alt && final == '~' && isNumber(p) {
+		p += ";3"
+	} else if alt && p == "" {
+		p = "1;3"
+	}
 	switch {
 	case final == '~' && p == "200":
 		d.state = inPaste
@@ -362,7 +375,12 @@ func (d *decoder) whole(final byte) {
 			return
 		}
 	}
-	d.send(string(prefix) + p + string(final))
+	d.send("\x1b[" + p + string([]byte{final}))
+}
+
+func isNumber(p string) bool {
+	_, err := strconv.ParseUint(p, 10, 16)
+	return err == nil
 }
 
 // withoutParts drops the parts of parameters: "1;5:1". It returns false if they say that the key was released.
