@@ -122,7 +122,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // happens adds an event to the log, and notifies the clients of the run.
-func (w *world) happens(b contract.Body) {
+func (w *world) happens(b contract.Body) (at time.Time) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,6 +148,7 @@ func (w *world) happens(b contract.Body) {
 		w.t.Fatal(err)
 	}
 	w.notify()
+	return now
 }
 
 // notify wakes the waiters. The caller holds mu.
@@ -165,9 +166,8 @@ func (w *world) message(text string) {
 // waits adds an item to the inbox.
 func (w *world) waits(i control.InboxItem) {
 	w.t.Helper()
-	w.happens(contract.Question{Text: i.Text})
+	i.Since = w.happens(contract.Question{Text: i.Text}) // a run notes the time of the event, too
 	w.do(func() {
-		i.Since = time.Now()
 		w.status.Inbox = append(w.status.Inbox, i)
 	})
 }
