@@ -337,7 +337,7 @@ func (d *decoder) whole(final byte) {
 		seq = seq[1:]
 	}
 	if d.state == inSingle {
-		if d.drop(); alt {
+		if d.drop(); alt && strings.IndexByte("ABCDFHPQRS", final) >= 0 {
 			seq = []byte("\x1b[1;3" + string([]byte{final}))
 		}
 		d.send(string(seq))
@@ -349,6 +349,9 @@ func (d *decoder) whole(final byte) {
 	}
 	d.drop()
 	p := string(seq[2 : len(seq)-1])
+	if final == '[' {
+		return // tcell would take the next key for the end of an F key
+	}
 	if alt && final == '~' && isNumber(p) {
 		p += ";3"
 	} else if alt && p == "" {
@@ -543,9 +546,10 @@ func (d *decoder) finish(mark int) {
 	halts := false
 	if d.lost == 0 {
 		p.Text = d.text.String()[:p.Size]
-		for _, k := range []string{"\x1c", key('\\', ctrlKey), "\x1b[27;5;92~"} {
-			if text, ok := strings.CutSuffix(p.Text, k); ok && mark == 0 {
-				p, halts = Paste{text, len(text)}, true
+		if at := lastKey(p.Text); mark == 0 && at >= 0 {
+			halt := string((&decoder{}).feed([]byte(p.Text[at:]), d.last))
+			if halts = halt == "\x1c" || halt == key('\\', ctrlKey); halts {
+				p = Paste{p.Text[:at], at}
 			}
 		}
 	}
@@ -558,6 +562,14 @@ func (d *decoder) finish(mark int) {
 	if halts {
 		d.plain('\x1c')
 	}
+}
+
+// lastKey returns where the last key of a text begins; -1: it ends with a character.
+func lastKey(text string) int {
+	if strings.HasSuffix(text, "\x1c") {
+		return len(text) - 1
+	}
+	return strings.LastIndex(text, "\x1b[")
 }
 
 // take returns the oldest paste that was not taken yet.

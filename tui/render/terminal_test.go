@@ -180,11 +180,10 @@ func TestTheHaltingKeyIsReceived(t *testing.T) {
 	pieces := []string{"\x1b", "[", "]", "O", "P", "X", "_", "^", "N", "200~", "201~", "<", ";", ":", "1", "27", "5", "u",
 		"M", "~", "\\", "\a", "\r", "\n", "a", "\xe4", "\xb8", "\x9b", "\x18", "52;c;", "11;", "\x1b[0;0;27;1;0;1_",
 		"\x1b[[", "é"}
-	n := 300
+	n, seed := 300, uint64(7)
 	if testkit.AtNight() {
-		n = 100_000
+		n, seed = 100_000, rand.Uint64()
 	}
-	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	for i := range n {
 		var before []string
@@ -393,7 +392,7 @@ func TestPastesAreTakenOut(t *testing.T) {
 
 // TestAPasteWithoutAnEnd ends when nothing more arrives; the key that halts, pressed meanwhile, is no part of it.
 func TestAPasteWithoutAnEnd(t *testing.T) {
-	for _, halt := range append([]string{""}, halts[:3]...) {
+	for _, halt := range append([]string{""}, halts...) {
 		d := &decoder{}
 		want := pasted
 		if halt != "" {
