@@ -107,7 +107,7 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 		if p.s.Ending != nil {
 			t.Fatalf("complete over a check that fails: %+v", p.s.Ending)
 		}
-		p.contains("what the Arbiter is told", p.lastSent("arbiter"), "COMPLETE did not take effect", "orch-1: `make parser`", "exit code 2", "use COMPLETE again", "make parser: exit code 2")
+		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "orch-1: `make parser`", "exit code 2", "use COMPLETE again", "make parser: exit code 2")
 		if strings.Contains(p.lastSent("arbiter"), "make printer") {
 			t.Errorf("its message lists criteria that are met:\n%s", p.lastSent("arbiter"))
 		}

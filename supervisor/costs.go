@@ -164,7 +164,7 @@ func (st *step) reportCostLevels(a *Agent) {
 		}
 		if level == BudgetLevelWarn {
 			st.log(contract.Supervisor, KindNotice, fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f that it may "+
-				"cost. When that is spent, it is told to hand off.", a.Name, a.ID, a.Spent(), limit))
+				"cost. When that is spent, it has to hand off.", a.Name, a.ID, a.Spent(), limit))
 		}
 	}
 	st.reportSharedLevels()

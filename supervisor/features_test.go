@@ -51,7 +51,8 @@ var eventsInPrompts = map[string]string{
 
 // settingsInPrompts says the same for each setting of a run.
 var settingsInPrompts = map[string]string{
-	"Delimiter": "O: {delimiter}", "CWD": "A: /w", "Task": "A: `task`", "Lessons": "A: \"memory\"", "Memory": "A: `lessons`",
+	"Delimiter": "O: {delimiter}", "CWD": "A: /w", "Task": "A: `task`", "Lessons": "A: \"memory\"",
+	"Memory": "A: `lessons`",
 	"Accept": "A: human's criteria", "MaxOrchestrators": "A: At most 4 may live", "MaxFailures": "A: three failures",
 	"MaxCostUSD": "A: limit", "MaxCostPerAgent": "O: `relief`", "Timeout": "A: limit", "ContextWarn": "O: 70 %",
 	"ContextCritical": "O: 85 %", "CheckTimeout": "O: It takes seconds", "Modes": "A: # Modes", "Decider": "A: decision",

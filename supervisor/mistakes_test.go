@@ -18,12 +18,13 @@ func rawTurn(raw string) bridge.Turn { return bridge.Turn{Verdict: json.RawMessa
 
 // refusedTurn is a turn whose verdict the CLI has refused, with the reason as the CLI (2.1.329) gives it.
 func refusedTurn(reason string) bridge.Turn {
-	return bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatVerdict, Error: "Failed to provide valid structured " +
-		"output after 2 attempts — last StructuredOutput error: Output does not match required schema: " + reason}
+	return bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatVerdict,
+		Error: "Failed to provide valid structured output after 2 attempts — last StructuredOutput error: Output does " +
+			"not match required schema: " + reason}
 }
 
-// mistake is a verdict that a model repeats until the harness acts. Requests are those to the API: one for each turn, and
-// another one where the CLI itself has asked again (TestLiveRefusedVerdict counts them with the real CLI).
+// mistake is a verdict that a model repeats until the supervisor acts. Requests are those to the API: one for each turn,
+// and another one where the CLI itself has asked again (TestLiveRefusedVerdict counts them with the real CLI).
 type mistake struct {
 	name     string
 	turn     bridge.Turn
@@ -41,7 +42,8 @@ var arbiterMistakes = []mistake{
 		"COMPLETE while Orchestrators still work (orch-1 working)"},
 	{"A8 to one that never was", rawTurn(`{"decision":"RETRY","message":"m","to":"orch-9"}`), 3,
 		"There is no Orchestrator \"orch-9\". Alive: orch-1 working."},
-	{"A9 to itself", rawTurn(`{"decision":"ADDRESS_ORCHESTRATOR","message":"m","to":"arbiter"}`), 3, "Put an id such as orch-1"},
+	{"A9 to itself", rawTurn(`{"decision":"ADDRESS_ORCHESTRATOR","message":"m","to":"arbiter"}`), 3,
+		"Put an id such as orch-1"},
 	{"A12 an empty message", rawTurn(`{"decision":"CONTINUE","message":" "}`), 3, "`message` is missing or empty"},
 	{"A13 fenced JSON", bridge.Turn{Text: "```json\n{\"decision\":\"CONTINUE\",\"message\":\"m\"}\n```"}, 2, ""},
 	{"A14 to a name", rawTurn(`{"decision":"ADDRESS_ORCHESTRATOR","message":"m","to":"Orchestrator I"}`), 1, ""},
@@ -59,19 +61,22 @@ var arbiterMistakes = []mistake{
 
 var orchestratorMistakes = []mistake{
 	{"O1 no document", rawTurn(`{"kind":"handoff","message":"m"}`), 3, "kind handoff needs the hand-off document"},
-	{"O2 done that expects nothing", rawTurn(`{"kind":"done","message":"m","expects_response":false,"handoff":{"key_context":"k"}}`),
+	{"O2 done that expects nothing",
+		rawTurn(`{"kind":"done","message":"m","expects_response":false,"handoff":{"key_context":"k"}}`),
 		1, ""},
 	{"O3 checks as texts", rawTurn(`{"kind":"done","message":"m","handoff":{"key_context":"k","checks":["make"]}}`), 3,
 		"`handoff.checks` is a JSON string: give an object"},
-	{"O3 proofs as texts, refused", refusedTurn("/handoff/proofs/0: must be object"), 6, "/handoff/proofs/0: must be object"},
+	{"O3 proofs as texts, refused", refusedTurn("/handoff/proofs/0: must be object"), 6,
+		"/handoff/proofs/0: must be object"},
 	{"O4 a text", bridge.Turn{Text: "all finished, I think"}, 6, "end the turn by calling StructuredOutput"},
-	{"O8 a kind of its own", rawTurn(`{"kind":"finished","message":"m"}`), 3, "`kind` is \"finished\": give one of introduction"},
+	{"O8 a kind of its own", rawTurn(`{"kind":"finished","message":"m"}`), 3,
+		"`kind` is \"finished\": give one of introduction"},
 	{"O9 a claim of a check that is not there", rawTurn(
 		`{"kind":"done","message":"m","handoff":{"key_context":"k","claims":[{"claim":"c","check":7}]}}`), 1, ""},
 }
 
-// TestMistakes: a mistake that a model repeats costs three requests, or six where the CLI asks itself, or is none. Each correction says what was wrong and
-// what to send, and when the rules decide, an event tells the human.
+// TestMistakes: a mistake that a model repeats costs three requests, or six where the CLI asks itself, or is none. Each
+// correction says what was wrong and what to send, and when the rules decide, an event tells the human.
 func TestMistakes(t *testing.T) {
 	play := func(t *testing.T, m mistake, role string) {
 		p := begin(t, nil)
@@ -93,7 +98,7 @@ func TestMistakes(t *testing.T) {
 			}
 		}
 		if requests != m.requests || failed() != (m.reads != "") {
-			t.Errorf("%d requests, want %d; the human is told: %v", requests, m.requests, failed())
+			t.Errorf("%d requests, want %d; the human reads of it: %v", requests, m.requests, failed())
 		}
 		if e := told[contract.Error](p); len(e) > 0 && e[0].Category != bridge.CatVerdict {
 			t.Errorf("error %+v", e[0])
@@ -169,7 +174,8 @@ func TestBriefsHaveCriteriaAndPlan(t *testing.T) {
 func TestStatusNamesHosts(t *testing.T) {
 	p := spread(t, nil)
 	p.onHost("gpu")
-	p.contains("status", p.call("arbiter", "status", `{}`).Text, "host box: 1 of 1 slots free", "host gpu: 1 of 2 slots free")
+	p.contains("status", p.call("arbiter", "status", `{}`).Text, "host box: 1 of 1 slots free",
+		"host gpu: 1 of 2 slots free")
 }
 
 // TestPersonas: each way to work badly is noticed, within a number of turns, and the human or the Arbiter learns of it.

@@ -17,8 +17,9 @@ func TestDeliveredMeansRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, then func(p *play, id string) // before and after the model has read it
 	}{
-		"an answer that is measured":         {nil, (*play).speaks},
-		"an answer of which only the end is": {nil, func(p *play, id string) { p.verdict(id, report("progress", "half", false)) }},
+		"an answer that is measured": {nil, (*play).speaks},
+		"an answer of which only the end is": {nil,
+			func(p *play, id string) { p.verdict(id, report("progress", "half", false)) }},
 		"what the journal may drop is not enough": {func(p *play, id string) {
 			p.happen(id, bridge.Delta{Text: "I"})
 			p.happen(id, bridge.Assistant{Text: "I look"})

@@ -27,8 +27,8 @@ const (
 	// stalledForHuman is the one at which the run asks a human, again after as many more.
 	stalledForHuman = 12
 
-	// emptyForArbiter is the number of documents in a row without a changed file of which the Arbiter is told. Half as
-	// many agents may well read and change nothing: a planner, reviewers, testers.
+	// emptyForArbiter is the number of documents in a row without a changed file after which the Arbiter reads a
+	// notice. Half as many agents may well read and change nothing: a planner, reviewers, testers.
 	emptyForArbiter = 6
 	// emptyForHuman is the one at which the run asks a human. Without one, it ends at twice that.
 	emptyForHuman = 12

@@ -215,7 +215,7 @@ func TestQuestionsInARow(t *testing.T) {
 }
 
 // TestDocumentsWithoutAChange: an Orchestrator that is done, and another that is summoned and done, for ever: the
-// Arbiter is told, then a human is asked, and without a human the run ends. A changed file starts the count again.
+// Arbiter reads of it, then a human is asked, and without a human the run ends. A changed file starts the count again.
 func TestDocumentsWithoutAChange(t *testing.T) {
 	round := func(p *play, again bool) {
 		id := OrchestratorID(p.s.Spawned)

@@ -86,7 +86,7 @@ func TestPermissionIsWidened(t *testing.T) {
 			}
 		})
 	}
-	// In a dialog that opened by itself the first letters of a word give no lasting permission, whether or not there are
+	// In a dialog that an event opened the first letters of a word give no lasting permission, whether or not there are
 	// rules to choose from.
 	for i, word := range []string{"what is that", "a loom is needed", "wait 1 2 3", "any form", "any form"} {
 		play(t, 90, 30, nil, func(s *scene) {

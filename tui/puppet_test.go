@@ -102,7 +102,7 @@ func (p *fakeRun) fold(f input.Body) {
 	}
 }
 
-// answers lets a model begin to answer: of that the screen is told only what is delivered.
+// answers lets a model begin to answer: the screen receives only the event that the message is delivered.
 func (p *fakeRun) answers(agent bridge.AgentRef) {
 	at, a := time.Now(), bridge.Context{}
 	if known, ok := p.state.Agent(agent.ID); ok {

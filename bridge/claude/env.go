@@ -11,7 +11,7 @@ import (
 var (
 	// envForced sets what the driver needs of the CLI: subagents block, the CLI does not update itself
 	// during a run, it reports its state, and a verdict that does not fit its schema is asked for once more, and then
-	// ends the turn with the reason: the supervisor corrects it (by itself the CLI asks five times a turn). With 1 it
+	// ends the turn with the reason: the supervisor corrects it (the default is five times a turn). With 1 it
 	// would refuse a good verdict that a model calls beside a tool that writes: it counts the call when the result of
 	// that tool is there, before its own.
 	envForced = []string{

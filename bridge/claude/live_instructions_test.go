@@ -135,7 +135,7 @@ func TestLiveRefusedVerdict(t *testing.T) {
 			reply{tools: []call{{"Bash", map[string]any{"command": "printf x > made", "description": "Make it"}},
 				{verdictTool, map[string]any{"message": "both"}}}})
 		s := prepare(t, spec, model.env())
-		s.cfg.PermissionMode = "bypassPermissions"
+		s.cfg.PermissionMode = bridge.BypassPermissions
 		s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 		s.launch()
 		if turn := s.turn("go"); turn.Category != bridge.CatVerdict || len(model.all()) != 2 ||

@@ -43,7 +43,7 @@ const mostAlike = 6
 // A pasted text is taken out, too: tcell looks for keys in it. "ESC [ 201 ; 1 ~" would end it, and the text behind that
 // would count as typed. Here only the exact bytes end a paste, and nothing else in it has a meaning. It is faster, too.
 // A terminal without bracketed paste types the text: several lines that arrive at once count as pasted, so that none is
-// sent by itself.
+// sent before a person presses Enter.
 //
 // Bytes that are no UTF-8 are dropped: they would have tcell loop for ever.
 //

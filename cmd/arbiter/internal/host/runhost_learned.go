@@ -12,7 +12,7 @@ import (
 )
 
 // windowsName is the file of the state directory with what models have refused as too long: how many tokens each takes
-// at most. It is derived: whoever removes it has the models asked again.
+// at most. It may be removed: later runs learn the limits again.
 const windowsName = "windows.json"
 
 // windows is that file.

@@ -449,14 +449,21 @@ type recorder struct {
 	trace    TelemetryTrace
 	open     map[key]*span
 	runs     map[string]int // the generation of each agent
-	finished []span         // since the last take
+	sent     map[string]sent
+	finished []span // since the last take
+}
+
+// sent says when an agent was sent the first message of its turn, and whether more followed.
+type sent struct {
+	at   time.Time
+	more bool
 }
 
 // key identifies an open span.
 type key struct{ kind, agent, id string }
 
 func newRecorder(t TelemetryTrace) *recorder {
-	return &recorder{trace: t, open: map[key]*span{}, runs: map[string]int{}}
+	return &recorder{trace: t, open: map[key]*span{}, runs: map[string]int{}, sent: map[string]sent{}}
 }
 
 var runKey = key{kind: "run"}
@@ -543,12 +550,20 @@ func (r *recorder) add(at time.Time, e contract.Event) {
 func (r *recorder) addTurn(at time.Time, e contract.Event) {
 	turn := key{"turn", e.ID, ""}
 	switch b := e.Body.(type) {
-	case contract.Delivered:
-		if r.open[turn] == nil && r.open[key{"agent", e.ID, ""}] != nil {
-			r.begin(turn, r.inner(e.ID, ""), at, "turn", map[string]any{
-				"gen_ai.agent.id": e.ID, "arbiter.from": b.From})
+	case contract.Message:
+		if first, ok := r.sent[b.To]; ok {
+			r.sent[b.To] = sent{first.at, true}
+		} else {
+			r.sent[b.To] = sent{at: at}
 		}
+	case contract.Delivered:
+		r.beginTurn(at, e.ID, b.From)
 	case contract.Turn:
+		r.beginTurn(at, e.ID, "") // of a turn that failed nothing is delivered
+		first := r.sent[e.ID]
+		if delete(r.sent, e.ID); first.more {
+			r.sent[e.ID] = sent{at: at}
+		}
 		u := b.Usage
 		r.endAll(at, func(k key) bool { return k.agent == e.ID && k.kind == "tool" })
 		r.end(turn, at, b.Outcome != "done", map[string]any{"arbiter.outcome": b.Outcome, "arbiter.cost_usd": b.CostUSD,
@@ -569,6 +584,23 @@ func (r *recorder) addTurn(at time.Time, e contract.Event) {
 		r.end(key{"permission", e.ID, b.Request}, at, false, map[string]any{"arbiter.behavior": b.Behavior,
 			"arbiter.by": b.By, "arbiter.scope": b.Scope})
 	}
+}
+
+// beginTurn begins the span of a turn, unless it is open, when its first message was sent: that is delivered only when
+// a model has answered.
+func (r *recorder) beginTurn(at time.Time, id, from string) {
+	agent := r.open[key{"agent", id, ""}]
+	if agent == nil || r.open[key{"turn", id, ""}] != nil {
+		return
+	}
+	if first, ok := r.sent[id]; ok {
+		at = first.at
+	}
+	if at.Before(agent.begin) {
+		at = agent.begin
+	}
+	r.begin(key{"turn", id, ""}, r.inner(id, ""), at, "turn", map[string]any{
+		"gen_ai.agent.id": id, "arbiter.from": from})
 }
 
 // spawn begins the span of an agent's process.

@@ -143,6 +143,32 @@ func TestStory(t *testing.T) {
 	}
 }
 
+// TestTurnsBeginWithTheirMessage: the span of a turn begins when its first message is sent, also of a turn that fails
+// before anything is delivered; a message that was sent meanwhile begins the next turn.
+func TestTurnsBeginWithTheirMessage(t *testing.T) {
+	r, start := newRecorder(NewTrace("run-1", "")), time.Unix(100, 0)
+	for second, e := range []contract.Event{
+		{ID: contract.Supervisor, Body: contract.Session{Session: "run-1"}},
+		{ID: "orch-1", Body: contract.Spawn{Name: "Orchestrator I", Generation: 1}},
+		{ID: "arbiter", Body: contract.Message{MessageID: "m1", To: "orch-1"}},
+		{ID: "arbiter", Body: contract.Message{MessageID: "m2", To: "orch-1"}},
+		{ID: "orch-1", Body: contract.Turn{Outcome: "failed", CostUSD: 0.5}},
+		{ID: "orch-1", Body: contract.Delivered{MessageID: "m2", From: "arbiter"}},
+		{ID: "orch-1", Body: contract.Turn{Outcome: "done"}},
+	} {
+		r.add(start.Add(time.Duration(second)*time.Second), e)
+	}
+	var began []string
+	for _, s := range r.take() {
+		if s.name == "turn" {
+			began = append(began, fmt.Sprint(s.begin.Sub(start), s.attributes["arbiter.cost_usd"]))
+		}
+	}
+	if want := []string{"2s 0.5", "4s 0"}; !slices.Equal(began, want) {
+		t.Errorf("turns began %q, want %q", began, want)
+	}
+}
+
 // TestBadCollectors: one failure is reported, without the parts of the URL that may have a key, and nothing waits
 // longer than allowed.
 func TestBadCollectors(t *testing.T) {
