@@ -51,7 +51,7 @@ var eventsInPrompts = map[string]string{
 
 // settingsInPrompts says the same for each setting of a run.
 var settingsInPrompts = map[string]string{
-	"Delimiter": "O: {delimiter}", "CWD": "A: /w", "Task": "A: `task`", "Lessons": "A: \"memory\"",
+	"Delimiter": "O: {delimiter}", "CWD": "O: at the workspace (/", "Task": "A: `task`", "Lessons": "A: \"memory\"",
 	"Memory": "A: `lessons`",
 	"Accept": "A: human's criteria", "MaxOrchestrators": "A: At most 4 may live", "MaxFailures": "A: three failures",
 	"MaxCostUSD": "A: limit", "MaxCostPerAgent": "O: `relief`", "Timeout": "A: limit", "ContextWarn": "O: 70 %",
