@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"slices"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -45,6 +47,27 @@ type Ending struct {
 	// Open questions and requests are asked again when the run is resumed.
 	Question *Question
 	Requests []input.PermissionRequest
+}
+
+// Interrupted returns what is left of a run whose process has gone without an end: its agents ended with it, nobody
+// works, and nothing can be answered until the run is resumed. The state itself stays as it is.
+func (s *State) Interrupted() *State {
+	left := *s
+	left.Ending = &Ending{Status: contract.StatusInterrupted, Was: s.Task.Phase, Said: true}
+	left.Agents = slices.Clone(s.Agents)
+	for i, a := range left.Agents {
+		if a.Alive() {
+			ended := *a
+			ended.Status, ended.ToolCall, ended.Takeover = AgentDown, nil, nil
+			left.Agents[i] = &ended
+		}
+	}
+	return &left
+}
+
+// WasInterrupted reports whether the process of the run has gone without an end.
+func (s *State) WasInterrupted() bool {
+	return s.Ending != nil && s.Ending.Status == contract.StatusInterrupted
 }
 
 // HumanState holds whether a human is present, what they are asked, and what they have stopped.

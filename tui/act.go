@@ -76,7 +76,11 @@ func (d *app) act(a keys.Action) bool {
 	case keys.Strength:
 		d.prompt.stronger()
 	case keys.WayOut:
-		d.recovery.askWay()
+		if d.session.interrupted() {
+			d.dialogs.askResume()
+		} else {
+			d.recovery.askWay()
+		}
 	case keys.Modes:
 		d.commands.answer(view.SlashAnswers["agents"], "")
 	case keys.Summon:

@@ -170,7 +170,7 @@ func (d *app) flash(text string) {
 // refresh updates the screen after events of the run.
 func (d *app) refresh(events []contract.Event) {
 	if d.session.run != nil {
-		d.session.state = d.session.run.Snapshot()
+		d.session.state = d.session.snapshot()
 	}
 	for _, e := range events {
 		d.onEvent(e)

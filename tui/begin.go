@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -106,8 +107,17 @@ func (s *session) parted() {
 	if s.run == nil || !s.over() {
 		return
 	}
-	s.state = s.run.Snapshot()
-	if o := s.run.Outcome(); o.Exit == contract.ExitBug || o.Lost {
+	requests := s.run.Snapshot().Permission.Open
+	s.state = s.snapshot()
+	switch o := s.run.Outcome(); {
+	case o.Lost && !s.leaving:
+		for _, r := range requests { // the process that waited for them has gone
+			s.d.f.box.put(now(), contract.Event{ID: r.Params.ID, Body: contract.Permission{
+				Request: r.ID, Behavior: bridge.Deny, By: contract.ByWithdrawn, Tool: r.Params.Tool, Action: r.Key(),
+			}})
+		}
+		s.d.dialogs.askResume()
+	case o.Exit == contract.ExitBug || o.Lost:
 		s.d.dialogs.showText("It has come to harm", o.Text)
 	}
 	for _, what := range s.run.Outcome().Unfinished {

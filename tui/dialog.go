@@ -162,6 +162,24 @@ func (ds *dialogs) showText(title, text string) {
 	}, func(string) {})
 }
 
+// askResume says that the process of the run has gone, and offers to continue it.
+func (ds *dialogs) askResume() {
+	ds.show(view.AskData{
+		Title: "The run was interrupted", Tone: render.Alert, Body: func(width int) []render.Line {
+			return render.WrapText(render.Base, "The process that played it was killed or crashed. Its agents have ended "+
+				"with it; nothing that was recorded is lost. Later: /resume, or arbiter --resume.", width)
+		},
+		Choices: []view.PageChoice{
+			{Value: yes, Key: 'r', Label: "Resume it"},
+			{Value: no, Key: 'n', Label: "Not now"},
+		},
+	}, func(value string) {
+		if value == yes {
+			ds.d.session.resume()
+		}
+	}).own = true
+}
+
 // askLeave asks whether to leave while work continues.
 func (ds *dialogs) askLeave() {
 	if ds.d.session.leaving {
@@ -239,7 +257,7 @@ func (ds *dialogs) askReset() bool {
 // confirm asks before an action that cannot be undone.
 func (ds *dialogs) confirm(title, text, label string, do func()) bool {
 	if ds.d.session.run == nil || ds.d.session.over() {
-		ds.d.flash("There is no run.")
+		ds.d.session.noRun()
 		return false
 	}
 	ds.show(view.AskData{

@@ -24,6 +24,40 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 	})
 }
 
+// TestInterruptedRun: the process that plays a run is killed while requests wait. The screen shows no work, no
+// request and no running clock; a key resumes the run.
+func TestInterruptedRun(t *testing.T) {
+	play(t, 110, 44, nil, func(s *scene) {
+		s.startWork()
+		s.does(func(p *fakeRun) { p.asks("orch-1", "one", "Bash", `{"command":"make"}`) })
+		s.Expect("Allow once", "A word is awaited")
+		p := s.host.present()
+		p.mu.Lock()
+		p.over, p.outcome = true, Outcome{Exit: contract.ExitFailed, Text: "gone", Lost: true}
+		close(p.done)
+		p.mu.Unlock()
+		s.Settle()
+		s.Expect("The run was interrupted", "Resume it", "withdrawn")
+		s.ExpectNot("Allow once", "is awaited", "It waits for your word", "asks leave  ", "weaves", "ponders")
+		s.Press("n")
+		before := s.Text()
+		time.Sleep(time.Minute)
+		s.Settle()
+		if after := s.Text(); after != before {
+			t.Errorf("a minute later the screen has changed:\n%s\nbefore:\n%s", after, before)
+		}
+		s.Expect("/resume continues")
+		s.Type("/pause\n")
+		s.Expect("The run was interrupted. /resume continues it.")
+		s.Press("Alt+c", "r")
+		s.host.mu.Lock()
+		defer s.host.mu.Unlock()
+		if got := s.host.begun[len(s.host.begun)-1]; got.Resume != fakeRunID {
+			t.Errorf("begun: %+v", got)
+		}
+	})
+}
+
 // TestPastIsShownOnce: earlier messages are shown once, however often resuming the run was tried.
 func TestPastIsShownOnce(t *testing.T) {
 	play(t, 100, 30, func(_ *Options, h *fakeHost) {

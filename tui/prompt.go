@@ -65,6 +65,8 @@ func (p *prompt) placeholder() string {
 		return "Say what is to be done."
 	case p.d.session.leaving:
 		return "So it shall be."
+	case p.d.session.interrupted():
+		return "Interrupted. /resume continues the run; so does what you write."
 	case p.d.session.over():
 		return "Speak again, or depart."
 	case s == nil:

@@ -63,6 +63,35 @@ func (s *session) lack() (view.PageLack, bool) {
 	return 0, false
 }
 
+// snapshot returns the current state of the run; of one that was interrupted, what is left of it.
+func (s *session) snapshot() *supervisor.State {
+	state := s.run.Snapshot()
+	switch {
+	case state == nil || !s.over() || !s.run.Outcome().Lost || state.Ending != nil && state.Ending.Said:
+		return state
+	case s.state.WasInterrupted():
+		return s.state
+	}
+	return state.Interrupted()
+}
+
+// interrupted reports whether the process of the run has gone without an end.
+func (s *session) interrupted() bool {
+	return s.run != nil && s.state != nil && s.state.WasInterrupted()
+}
+
+// resume continues an interrupted run.
+func (s *session) resume() { s.begin(Begin{Resume: s.run.ID(), Rehearse: s.begun.what.Rehearse}) }
+
+// noRun says why a command has no run.
+func (s *session) noRun() {
+	if s.interrupted() {
+		s.d.flash("The run was interrupted. /resume continues it.")
+	} else {
+		s.d.flash("There is no run. Speak, and one begins.")
+	}
+}
+
 // ending reports whether the run is ending.
 func (s *session) ending() bool { return s.state != nil && s.state.Ending != nil }
 
@@ -77,7 +106,7 @@ func (s *session) send(b contract.CommandBody) bool {
 		return false
 	}
 	if s.run == nil || s.over() {
-		s.d.flash("There is no run. Speak, and one begins.")
+		s.noRun()
 		return false
 	}
 	if say, ok := b.(contract.Say); ok {
@@ -96,7 +125,7 @@ func (s *session) attach(id string) {
 	switch {
 	case s.replayed():
 	case s.run == nil || s.over():
-		s.d.flash("There is no run. Speak, and one begins.")
+		s.noRun()
 	case id == "":
 		s.d.flash("Whose session? /attach AGENT, or A while you look at one.")
 	default:

@@ -137,6 +137,10 @@ func (cs *commands) resumeCommand(c view.EditorCommand) bool {
 		return false
 	}
 	id := c.Arg(0)
+	if id == "" && cs.d.session.interrupted() {
+		cs.d.session.resume()
+		return true
+	}
 	for _, r := range cs.d.session.found.Runs {
 		if id == "" || strings.HasPrefix(r.ID, id) {
 			cs.d.session.begin(Begin{Resume: r.ID})

@@ -349,6 +349,10 @@ const (
 	StatusCancelled  = "cancelled"
 	StatusNeedsInput = "needs_input"
 	StatusLimit      = "limit"
+
+	// StatusInterrupted is the status of a run whose process was killed or crashed. No result has it: it is what
+	// frontends show instead of one.
+	StatusInterrupted = "interrupted"
 )
 
 func (Session) EventName() string           { return "session" }

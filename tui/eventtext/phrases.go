@@ -108,6 +108,8 @@ func Ending(status string) string {
 		return "It waits for a human's word."
 	case contract.StatusLimit:
 		return "The limit is reached."
+	case contract.StatusInterrupted:
+		return "The run was interrupted."
 	}
 	return "It has ended: " + One(status, MaxName) + "."
 }

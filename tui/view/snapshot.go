@@ -71,6 +71,8 @@ func agentRow(
 	text, tone := stateWord(a)
 	since := a.Since
 	switch {
+	case s.WasInterrupted() && a.Alive():
+		text, tone, since, w = "interrupted", render.Bad, now, Work{}
 	case a.Takeover != nil:
 		text, tone = inHand(a.Takeover)
 		since = a.Takeover.Since
@@ -609,6 +611,8 @@ func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
 		d.Fallback = "The rules decide"
 	}
 	switch {
+	case s.WasInterrupted():
+		d.Word, d.Tone = "Interrupted", render.Bad
 	case s.Ending != nil && !s.Ending.Said:
 		d.Word, d.Tone = "Ending", render.Warn
 	case s.Halted:

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -16,7 +17,7 @@ import (
 const NeverBegan = "never_began"
 
 // Interrupted is the status of a run that ended early: by a signal, a crash, or a closed screen.
-const Interrupted = "interrupted"
+const Interrupted = contract.StatusInterrupted
 
 // Kept bounds the size of the state directory. Runs that can still be completed are never removed by this.
 var Kept = journal.Retention{Runs: 200, Bytes: 4 << 30}
