@@ -73,9 +73,15 @@ func TestHostIsKilled(t *testing.T) {
 	if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	p.await("was killed or crashed")
+	p.await("was killed or crashed", "Resume it", "interrupted")
 	awaitGone(t, h.runs()[0])
-	p.press("Ctrl+C")
+	next := "arbiter --resume --session " + h.runs()[0][:8]
+	for _, command := range []string{"status", "send hello", "allow", "stop", "watch", "halt"} {
+		if text := h.fails(contract.ExitUsage, strings.Fields(command)...); !strings.Contains(text, next) {
+			t.Errorf("%s does not name the run and the command: %s", command, text)
+		}
+	}
+	p.press("n", "Ctrl+C")
 	h.ended(p, contract.ExitFailed)
 	p = h.open("--resume")
 	p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")

@@ -26,6 +26,9 @@ type Info struct {
 	Problem string // what is wrong, if anything
 }
 
+// Killed reports that the last process of a run was killed or crashed: it has neither ended nor recorded an end.
+func (i Info) Killed() bool { return !i.Live && !i.Empty && !i.Damaged && i.Status == "" }
+
 // List returns all runs, the most recently active first. Of a run that was closed it reads only the description. A
 // run that cannot be read is listed with what is known.
 func (s *Store) List() ([]Info, error) {

@@ -177,7 +177,7 @@ func (f *webFollower) over(ctx context.Context, info journal.Info) {
 	}
 	f.read = info.LastActive
 	p := about(info, stateEnded, info.Status)
-	if info.Status == "" {
+	if info.Killed() {
 		p = about(info, stateLost, "The process that played this run was killed or crashed. Its agents have ended "+
 			"with it. Nothing that it recorded is lost.")
 	}

@@ -119,7 +119,7 @@ func FindLive(store *Runs, named string) (journal.Info, error) {
 		return journal.Info{}, err
 	}
 	if named == "" {
-		return liveRunHere(found)
+		return liveRunHere(store, found)
 	}
 	switch len(found) {
 	case 1:
@@ -137,13 +137,17 @@ func FindLive(store *Runs, named string) (journal.Info, error) {
 // notLive is the error for a command that needs a live run.
 func notLive(info journal.Info) error {
 	run, next := command.ShortID(info.Run), "arbiter ps lists the live runs"
-	if LineOf(info).Resumable {
+	switch {
+	case info.Killed():
+		return command.Usagef("run %s in %s was interrupted: its process was killed or crashed, and its agents ended with "+
+			"it. Nothing recorded is lost; arbiter --resume --session %[1]s continues it", run, info.CWD)
+	case LineOf(info).Resumable:
 		next = "arbiter --resume --session " + run + " continues it"
 	}
 	return command.Usagef("run %s is not live (%s); %s", run, Status(info), next)
 }
 
-func liveRunHere(list []journal.Info) (journal.Info, error) {
+func liveRunHere(store *Runs, list []journal.Info) (journal.Info, error) {
 	here, err := os.Getwd()
 	if err != nil {
 		return journal.Info{}, command.Environmentf("working directory: %v", err)
@@ -153,6 +157,9 @@ func liveRunHere(list []journal.Info) (journal.Info, error) {
 	case 1:
 		return found[0], nil
 	case 0:
+		if last, err := store.Latest(here, ReachedAgent); err == nil && last.Killed() {
+			return last, notLive(last)
+		}
 		return journal.Info{}, command.Usagef("no run is live in %s: give its RUN; arbiter ps lists the live runs", here)
 	}
 	return journal.Info{}, command.Usagef("several runs are live in %s: %s; give the RUN", here, names(found))

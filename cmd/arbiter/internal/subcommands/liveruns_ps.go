@@ -3,6 +3,7 @@ package subcommands
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -14,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
@@ -24,7 +26,8 @@ func PsCommand(io command.Env) *cli.Command {
 		Description: strings.TrimSpace(`
 Lists your live runs, in any directory: where each stands, how many of its agents work, and how
 many things wait for you. A run that does not answer within 2 s, or refuses to, is listed with the
-reason. With --json, it prints an array of objects such as arbiter status --json prints.
+reason. With --json, it prints an array of objects such as arbiter status --json prints. Runs whose
+process was killed or crashed are named on stderr, with the command that resumes them.
 
 Exit codes: 0 listed, also if there is none; 2 bad usage; 5 the state directory cannot be read.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
@@ -52,6 +55,7 @@ func (e liveEnv) ps(c *cli.Context) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(reports)
 	}
+	defer e.sayKilled(store)
 	if len(reports) == 0 {
 		fmt.Fprintln(e.Stderr, "No run is live.")
 		return nil
@@ -70,4 +74,18 @@ func (e liveEnv) ps(c *cli.Context) error {
 			sanitize.Line(r.CWD, 60), sanitize.Line(r.Title, 60))
 	}
 	return w.Flush()
+}
+
+// sayKilled names the runs whose process was killed or crashed, the last active first.
+func (e liveEnv) sayKilled(store *runstore.Runs) {
+	const most = 5
+	all, _ := store.List() // an error is that of the command
+	killed := slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Killed() })
+	for _, i := range killed[:min(len(killed), most)] {
+		fmt.Fprintf(e.Stderr, "Interrupted: run %s in %s (%s). To resume: arbiter --resume --session %[1]s\n",
+			command.ShortID(i.Run), sanitize.Line(i.CWD, 60), sanitize.Line(i.Title, 60))
+	}
+	if len(killed) > most {
+		fmt.Fprintf(e.Stderr, "%d more were interrupted: arbiter sessions\n", len(killed)-most)
+	}
 }
