@@ -263,6 +263,9 @@ func (d *app) pace() time.Duration {
 	if d.session.run == nil && !d.session.begun.starting {
 		next = 0
 	}
+	if !d.session.silent().IsZero() {
+		next = time.Second // only the time of the silence advances
+	}
 	if t := d.title(); t != nil && t.walks() {
 		next = walkFrame
 	}

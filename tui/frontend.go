@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -70,10 +71,13 @@ type Frontend struct {
 	mu        sync.Mutex // guards the following fields
 	posts     []func()   // run by tview's loop before the next paint
 	newEvents []contract.Event
-	run       Run // the current one
-	broken    *Fault
-	lost      error         // why the terminal was lost
-	pace      time.Duration // until the next frame of an animation
+	sending   *queuedCommand // that the run has not taken yet
+	// sendingSince is since when.
+	sendingSince time.Time
+	run          Run // the current one
+	broken       *Fault
+	lost         error         // why the terminal was lost
+	pace         time.Duration // until the next frame of an animation
 }
 
 // Fault is a panic of Arbiter. The terminal has been restored when it is returned.
@@ -333,12 +337,41 @@ func (f *Frontend) deliver(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case o := <-f.commands:
+			f.setSending(&o)
 			if !o.run.Put(o.cmd) {
 				f.post(func() { f.root.session.restoreUnsent(o.cmd.Body) })
 			}
+			f.setSending(nil)
 		}
 	}
 }
+
+// setSending notes the command that a run has not taken yet; nil: there is none.
+func (f *Frontend) setSending(o *queuedCommand) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sending, f.sendingSince = o, time.Now()
+}
+
+// unsent returns the words that a run has not taken for a while; empty: there are none.
+func (f *Frontend) unsent() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.sending == nil || time.Since(f.sendingSince) < sentSoon {
+		return ""
+	}
+	text := string(f.sending.cmd.Body.CommandType())
+	if say, ok := f.sending.cmd.Body.(contract.Say); ok {
+		text = say.Text
+	}
+	if n := len(f.commands); n > 0 {
+		text = fmt.Sprintf("%s, and %s", text, words.Count(n, "more command"))
+	}
+	return text
+}
+
+// sentSoon is how long a command may take before the screen says that it was not taken yet.
+const sentSoon = time.Second
 
 // errBusy reports that too many commands are waiting.
 var errBusy = errors.New("the run is busy; that was not taken, say it again in a moment")

@@ -93,6 +93,8 @@ type Run interface {
 	Snapshot() *supervisor.State
 	// Changed has a value when the state has changed.
 	Changed() <-chan struct{}
+	// Silent returns since when the process that plays the run has not answered; zero: it answers.
+	Silent() time.Time
 	// Put submits a command. It returns false if the run is over. It may block for a moment when the run is
 	// busy, so the frontend calls it on a worker.
 	Put(contract.Command) bool

@@ -270,6 +270,7 @@ func (r *stuffed) Stop()                       {}
 func (r *stuffed) Halt() string                { return "" }
 func (r *stuffed) Done() <-chan struct{}       { return r.done }
 func (r *stuffed) Outcome() Outcome            { return Outcome{} }
+func (r *stuffed) Silent() (none time.Time)    { return none }
 
 // hostileFiller fills values of any type with hostile text.
 type hostileFiller struct {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,37 @@ func TestInterruptedRun(t *testing.T) {
 		defer s.host.mu.Unlock()
 		if got := s.host.begun[len(s.host.begun)-1]; got.Resume != fakeRunID {
 			t.Errorf("begun: %+v", got)
+		}
+	})
+}
+
+// TestSilentRun: the process that plays a run is stopped. The screen says since when it does not answer, shows no
+// work, and keeps what is typed until the run has taken it.
+func TestSilentRun(t *testing.T) {
+	play(t, 110, 30, nil, func(s *scene) {
+		s.startWork()
+		p := s.host.present()
+		p.mu.Lock()
+		p.silent, p.hangs = time.Now(), make(chan struct{})
+		p.mu.Unlock()
+		s.Advance(7 * time.Second)
+		s.Expect("Does not answer, 6 s")
+		rows := s.Rows()[:3]
+		s.Type("Stop the loom\n")
+		s.Advance(time.Minute)
+		s.Expect("Not taken yet: Stop the loom", "Does not answer, 1 min")
+		if now := s.Rows()[:3]; !slices.Equal(now, rows) {
+			t.Errorf("the agents go on:\n%s\nbefore:\n%s", strings.Join(now, "\n"), strings.Join(rows, "\n"))
+		}
+		p.mu.Lock()
+		p.silent = time.Time{}
+		close(p.hangs)
+		p.hangs = nil
+		p.mu.Unlock()
+		s.Advance(2 * time.Second)
+		s.ExpectNot("Does not answer", "Not taken yet")
+		if say, ok := p.took().(contract.Say); !ok || say.Text != "Stop the loom" {
+			t.Errorf("taken: %+v", p.took())
 		}
 	})
 }

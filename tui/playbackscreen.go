@@ -29,8 +29,12 @@ func (d *app) playback() *view.Player {
 	return nil
 }
 
-// now returns the time of what is shown: for a playback, the time in the run.
+// now returns the time of what is shown: for a playback, the time in the run; for a run that does not answer, when it
+// last did.
 func (d *app) now() time.Time {
+	if since := d.session.silent(); !since.IsZero() {
+		return since
+	}
 	if p := d.playback(); p != nil {
 		if at := p.Now(); !at.IsZero() {
 			return at.In(time.Local)

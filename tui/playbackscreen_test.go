@@ -27,6 +27,7 @@ func (r replayed) Leave()                      { r.t.Error("the playback is left
 func (r replayed) Halt() string                { r.t.Error("the playback is halted"); return "" }
 func (r replayed) Done() <-chan struct{}       { return nil }
 func (r replayed) Outcome() Outcome            { return Outcome{} }
+func (r replayed) Silent() (none time.Time)    { return none }
 
 func (r replayed) Put(c contract.Command) bool {
 	r.t.Errorf("the playback is sent %q", c.Body.CommandType())

@@ -37,7 +37,9 @@ type fakeRun struct {
 	done    chan struct{}
 	over    bool
 	outcome Outcome
-	left    atomic.Bool // the run was left running
+	silent  time.Time     // since when it does not answer
+	hangs   chan struct{} // it takes no command until this is closed; nil: it does
+	left    atomic.Bool   // the run was left running
 	puts    []contract.CommandBody
 	calls   int
 }
@@ -121,7 +123,12 @@ func (p *fakeRun) answers(agent bridge.AgentRef) {
 	}
 }
 
-func (p *fakeRun) ID() string               { return fakeRunID }
+func (p *fakeRun) ID() string { return fakeRunID }
+func (p *fakeRun) Silent() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.silent
+}
 func (p *fakeRun) Changed() <-chan struct{} { return p.changed }
 func (p *fakeRun) Done() <-chan struct{}    { return p.done }
 func (p *fakeRun) Outcome() Outcome         { return p.outcome }
@@ -141,8 +148,11 @@ func (p *fakeRun) Snapshot() *supervisor.State {
 func (p *fakeRun) Put(c contract.Command) bool {
 	p.mu.Lock()
 	p.puts = append(p.puts, c.Body)
-	over := p.over
+	over, hangs := p.over, p.hangs
 	p.mu.Unlock()
+	if hangs != nil {
+		<-hangs
+	}
 	if over {
 		return false
 	}

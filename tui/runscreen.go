@@ -75,6 +75,11 @@ func (w *runScreen) renew() {
 		return
 	}
 	w.rows = view.AgentRows(s, w.d.session.work, w.d.now())
+	if !w.d.session.silent().IsZero() {
+		for i := range w.rows {
+			w.rows[i].Busy = false // not known
+		}
+	}
 	for i := range w.rows {
 		w.rows[i].Open = !w.folded[w.rows[i].ID]
 	}

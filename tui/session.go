@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -78,6 +79,14 @@ func (s *session) snapshot() *supervisor.State {
 // interrupted reports whether the process of the run has gone without an end.
 func (s *session) interrupted() bool {
 	return s.run != nil && s.state != nil && s.state.WasInterrupted()
+}
+
+// silent returns since when the run has not answered; zero: it answers, or there is none.
+func (s *session) silent() (since time.Time) {
+	if s.run != nil && !s.over() {
+		since = s.run.Silent()
+	}
+	return since
 }
 
 // resume continues an interrupted run.

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -22,7 +24,10 @@ func (d *app) statusData() view.StatusData {
 	if d.session.state == nil {
 		data.Warnings = d.session.dangers()
 	}
-	switch {
+	switch since := d.session.silent(); {
+	case !since.IsZero():
+		data.Word, data.Tone = "Does not answer, "+eventtext.Span(now().Sub(since).Truncate(time.Second)), render.Bad
+		data.Awaited, data.Human = "", false
 	case d.session.begun.starting:
 		data.Word, data.Awaited = "Beginning", "the threads"
 	case d.session.leaving:
@@ -51,6 +56,9 @@ func (d *app) statusData() view.StatusData {
 	}
 	if d.search.typing {
 		data.Flash = "/" + d.search.text
+	}
+	if text := d.f.unsent(); text != "" {
+		data.Flash = "Not taken yet: " + sanitize.Line(text, 200)
 	}
 	if n := d.permissions.waiting(); n > 0 && d.dialogs.asking() == nil && data.Flash == "" {
 		data.Flash = fmt.Sprintf("Alt+p: %d permission requests wait", n)

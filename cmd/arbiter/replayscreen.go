@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -100,8 +101,9 @@ func (r replayRun) ID() string                  { return r.player.ID() }
 func (r replayRun) Snapshot() *supervisor.State { return r.player.Snapshot() }
 func (r replayRun) Changed() <-chan struct{}    { return r.player.Changed() }
 
-// Put, Stop, Leave, Halt, Done and Outcome implement tui.Run; they do nothing.
+// Silent, Put, Stop, Leave, Halt, Done and Outcome implement tui.Run; they do nothing.
 func (r replayRun) Put(contract.Command) bool { return false }
+func (r replayRun) Silent() (none time.Time)  { return none }
 func (r replayRun) Stop()                     {}
 func (r replayRun) Leave()                    {}
 func (r replayRun) Halt() string              { return "Nothing runs." }

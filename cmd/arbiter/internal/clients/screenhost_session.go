@@ -36,6 +36,8 @@ const (
 	hostAnswers = 10 * time.Second
 	// reconnections is how many connections in a row may be lost before the run has answered.
 	reconnections = 5
+	// askedEvery is how often a run is asked whether it answers, and how long it may take to.
+	askedEvery = 4 * time.Second
 	// haltAnswers is the time limit for a halt, which kills processes that do not end when they are asked to.
 	haltAnswers = 30 * time.Second
 )
@@ -63,7 +65,8 @@ type ScreenSession struct {
 	done    chan struct{}
 	outcome tui.Outcome // written by Watch before done is closed
 
-	left    chan struct{} // closed when the run should continue without the frontend
+	silent  atomic.Pointer[time.Time] // since when the run has not answered; nil: it answers
+	left    chan struct{}             // closed when the run should continue without the frontend
 	leaves  sync.Once
 	parted  chan struct{} // closed when the session no longer waits for the process
 	mu      sync.Mutex
@@ -110,7 +113,44 @@ func OpenSession(ctx context.Context, socket string, log *journal.EventLog, afte
 		client.Close()
 		return nil, err
 	}
+	s.workers.Go(s.ask)
 	return s, nil
+}
+
+// ask asks the run again and again whether it answers: one that is stopped, or hangs, keeps its connections.
+func (s *ScreenSession) ask() {
+	for {
+		asked := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), askedEvery)
+		_, err := s.client.Load().Status(ctx)
+		late := ctx.Err() != nil
+		cancel()
+		var since *time.Time
+		if err != nil && late {
+			if since = s.silent.Load(); since == nil {
+				since = &asked
+			}
+		}
+		if s.silent.Swap(since) != since {
+			select {
+			case s.changed <- struct{}{}:
+			default:
+			}
+		}
+		select {
+		case <-s.done:
+			return
+		case <-time.After(max(askedEvery-time.Since(asked), 0)):
+		}
+	}
+}
+
+// Silent implements tui.Run.
+func (s *ScreenSession) Silent() (since time.Time) {
+	if at := s.silent.Load(); at != nil && !s.Over() {
+		return *at
+	}
+	return time.Time{}
 }
 
 // subscribe receives everything after the last event on a connection.
