@@ -24,6 +24,9 @@ func (st *step) permissionAsked(f input.PermissionAsked) {
 		ID: f.Params.Request, Params: f.Params, Action: f.Action, Why: f.Reason, At: st.at,
 		Suggestions: f.Suggestions, Check: st.Handoff.IsCheck(f.Params.Request),
 	}
+	if ok {
+		r.Place = st.callPlace(&a)
+	}
 	switch {
 	case st.Halted:
 		input.Deny(&st.out, r, contract.ByHalt, "the human stopped everything")
@@ -35,6 +38,12 @@ func (st *step) permissionAsked(f input.PermissionAsked) {
 	}
 	found := input.PermissionFinding{Behavior: f.Behavior, By: f.By, Rule: f.Rule, Reason: f.Reason}
 	st.Permission.Asked(&st.out, r, found, f.Changes, st.whoAnswers())
+}
+
+// callPlace is where an agent's tool calls run.
+func (s *State) callPlace(a *Agent) *contract.CallPlace {
+	dir := s.DirOf(a.ID)
+	return &contract.CallPlace{CWD: dir, Own: s.OwnDir(a.ID) != "", Host: a.Host, Sandboxed: s.sandboxOf(dir) != nil}
 }
 
 // answerPermission carries out a human's answer.

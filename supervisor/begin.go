@@ -20,6 +20,10 @@ func (st *step) began(f input.Began) {
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
+	if wait := f.Options.PermissionWait; wait > 0 {
+		st.emit(contract.Supervisor, contract.Notice{Text: "A permission request that nobody answers within " +
+			wait.String() + " is denied (--permission-wait)"})
+	}
 	st.reportDistrust(f.Distrust)
 	st.criteriaFromOptions()
 	if f.Options.Timeout > 0 {

@@ -532,3 +532,14 @@ func TestTrustOnAHost(t *testing.T) {
 		p.folds()
 	}
 }
+
+// TestPlaceOfARequestOnAHost: a request of an agent on another host names that host and the directory there.
+func TestPlaceOfARequestOnAHost(t *testing.T) {
+	p := spread(t, nil)
+	id := p.onHost("box")
+	p.do(asked(p, id, "p1", "ask"))
+	want := contract.CallPlace{CWD: p.s.OwnDir(id), Own: true, Host: "box"}
+	if got := last[contract.PermissionRequest](p).Place; got == nil || *got != want || !strings.HasPrefix(got.CWD, "/far/box/") {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

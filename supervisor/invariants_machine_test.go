@@ -144,6 +144,9 @@ func randomOptions(r *rand.Rand) runconfig.Options {
 			o.Modes[i].Limits = limits
 		}
 	}
+	if r.IntN(2) == 0 {
+		o.PermissionWait = 10 * time.Minute
+	}
 	return changedOptions(r, o)
 }
 

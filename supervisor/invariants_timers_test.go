@@ -86,8 +86,8 @@ func (l alarms) check(t *testing.T, s *State) {
 		}
 	}
 	for _, p := range s.Permission.Open {
-		if !l[input.TimerPrefix+p.ID] {
-			t.Fatalf("permission %s waits without a limit", p.ID)
+		if wait := s.Options.PermissionWait; l[input.TimerPrefix+p.ID] != (wait > 0) || (p.Deadline != "") != (wait > 0) {
+			t.Fatalf("permission %s: its limit is %s, its deadline %q", p.ID, wait, p.Deadline)
 		}
 	}
 	for _, h := range s.Handoff.Documents {

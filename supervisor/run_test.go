@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -175,6 +176,36 @@ func TestPermissionAnswers(t *testing.T) {
 	p.do(asked(p, id, "p7", "allow"))
 	if answer().Behavior != bridge.Deny {
 		t.Error("a tool was allowed while the run was ending")
+	}
+}
+
+// TestPlaceOfARequest: a request says where its call runs and until when it waits, which is for ever unless a limit was
+// set.
+func TestPlaceOfARequest(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		with func(*runconfig.Options)
+		want contract.CallPlace
+		wait time.Duration
+	}{
+		{"in the workspace", func(*runconfig.Options) {}, contract.CallPlace{CWD: "/w"}, 0},
+		{"in a work tree, for ten minutes", func(o *runconfig.Options) {
+			o.PermissionWait = 10 * time.Minute
+			o.Workspace = runconfig.Workspace{Root: "/w", Base: "b0", Own: "/own", Isolation: runconfig.IsolationWorktree}
+		}, contract.CallPlace{CWD: "/own/orch-1", Own: true}, 10 * time.Minute},
+		{"in a sandbox", func(o *runconfig.Options) { o.Sandbox = &bridge.SandboxConfig{} },
+			contract.CallPlace{CWD: "/w", Sandboxed: true}, 0},
+	} {
+		p := begin(t, func(o *runconfig.Options) { o.CWD = "/w"; tt.with(o) })
+		id := p.spawn("work")
+		p.do(asked(p, id, "p1", "ask"))
+		got, deadline := last[contract.PermissionRequest](p), ""
+		if tt.wait > 0 {
+			deadline = p.s.Permission.Open[0].At.Add(tt.wait).UTC().Format(time.RFC3339)
+		}
+		if got.Place == nil || *got.Place != tt.want || got.Deadline != deadline {
+			t.Errorf("%s: %+v until %q, want %+v until %q", tt.name, got.Place, got.Deadline, tt.want, deadline)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -112,9 +111,7 @@ func (s *session) parted() {
 	switch o := s.run.Outcome(); {
 	case o.Lost && !s.leaving:
 		for _, r := range requests { // the process that waited for them has gone
-			s.d.f.box.put(now(), contract.Event{ID: r.Params.ID, Body: contract.Permission{
-				Request: r.ID, Behavior: bridge.Deny, By: contract.ByWithdrawn, Tool: r.Params.Tool, Action: r.Key(),
-			}})
+			s.d.f.box.put(now(), contract.Event{ID: r.Params.ID, Body: r.Withdrawal()})
 		}
 		s.d.dialogs.askResume()
 	case o.Exit == contract.ExitBug || o.Lost:

@@ -250,7 +250,7 @@ func (b *inboxPanel) permission(item *view.InboxItem) {
 	r, _ := b.d.session.state.Permission.Find(item.ID)
 	data := b.d.permissions.permitData(&r)
 	item.Head, item.Body = data.Head, data.Body
-	item.Note = b.d.permissions.deniedAt(&r)
+	item.Note = eventtext.DeniedAt(r.Deadline)
 	for _, rule := range r.Suggestions {
 		item.Rules = append(item.Rules, view.InboxRule{Text: rule, Covers: supervisor.Covered(b.d.session.state, rule)})
 	}

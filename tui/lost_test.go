@@ -42,8 +42,7 @@ func TestInterruptedRun(t *testing.T) {
 		s.ExpectNot("Allow once", "is awaited", "It waits for your word", "asks leave  ", "weaves", "ponders")
 		s.Press("n")
 		before := s.Text()
-		time.Sleep(time.Minute)
-		s.Settle()
+		s.Advance(time.Minute)
 		if after := s.Text(); after != before {
 			t.Errorf("a minute later the screen has changed:\n%s\nbefore:\n%s", after, before)
 		}

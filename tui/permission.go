@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -194,15 +193,9 @@ func (q *permissions) permitData(p *input.PermissionRequest) view.AskData {
 			head = append(head, render.Line{{Text: "why    ", Role: render.Dim}, {Text: reason, Role: render.Base}})
 		}
 	}
-	state := q.d.session.state
-	where := sanitize.Line(cmp.Or(state.OwnDir(p.Params.ID), state.Options.CWD), 300)
-	if a, _ := state.Agent(p.Params.ID); a.Host != "" {
-		where = eventtext.OnHost(where, a.Host)
+	if where := eventtext.PlaceOf(p.Place); where != "" {
+		head = append(head, render.Line{{Text: "where  ", Role: render.Dim}, {Text: where, Role: render.Base}})
 	}
-	if q.d.session.state.Options.Sandbox == nil {
-		where += "  (no sandbox)"
-	}
-	head = append(head, render.Line{{Text: "where  ", Role: render.Dim}, {Text: where, Role: render.Base}})
 	data := view.AskData{
 		Title: "A hand asks leave", Tone: render.Alert, Head: head,
 		Body: func(width int) []render.Line { return q.actionLines(p, width) },
@@ -222,22 +215,13 @@ func (q *permissions) permitData(p *input.PermissionRequest) view.AskData {
 // permitNotes returns notes on when a request is denied without an answer, and how many wait; the second
 // note is shown until the action was read to its end.
 func (q *permissions) permitNotes(p *input.PermissionRequest) (note, unread string) {
-	note = q.deniedAt(p)
+	note = eventtext.DeniedAt(p.Deadline)
 	if n := len(q.requests()); n > 1 {
 		note += fmt.Sprintf(" %d requests wait; Alt+p: all of them.", n)
 	}
 	note = strings.TrimSpace(note)
 	return note, strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when it " +
 		"was read to its end. " + note)
-}
-
-// deniedAt returns when a request is denied without an answer; empty: it waits without limit.
-func (q *permissions) deniedAt(p *input.PermissionRequest) string {
-	wait := q.d.session.state.Options.PermissionWait
-	if wait <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("Auto-denied at %s.", p.At.Add(wait).Local().Format("15:04"))
 }
 
 // requester names the agent that asks.

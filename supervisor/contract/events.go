@@ -217,6 +217,15 @@ type (
 		Action      string          `json:"action"`
 		Suggestions []string        `json:"suggestions,omitempty" jsonschema:"Rules that Claude Code offers with the request, for an answer with scope run or always; several that only together cover it have commas between them."`
 		Meanings    []string        `json:"meanings,omitempty" jsonschema:"What each suggestion allows, in plain words, in the same order."`
+		Place       *CallPlace      `json:"place,omitempty" jsonschema:"Where the call runs."`
+		Deadline    string          `json:"deadline,omitempty" jsonschema:"When the request is denied if nobody answers, in UTC as in RFC 3339; absent: it waits."`
+	}
+	// CallPlace is where an agent's tool call runs.
+	CallPlace struct {
+		CWD       string `json:"cwd" jsonschema:"The agent's working directory."`
+		Own       bool   `json:"own" jsonschema:"The directory is the agent's own copy of the workspace."`
+		Host      string `json:"host,omitempty" jsonschema:"The host; absent: the one that arbiter runs on."`
+		Sandboxed bool   `json:"sandboxed" jsonschema:"A sandbox confines the agent."`
 	}
 	// Permission says how a permission was decided; By is Human or one of the constants beside [DecidedBy].
 	Permission struct {

@@ -120,10 +120,15 @@ func (s *PermissionState) Withdrawn(c *effect.Collector, request string) {
 	if !ok {
 		return
 	}
-	c.Emit(r.Params.ID, contract.Permission{
+	c.Emit(r.Params.ID, r.Withdrawal())
+}
+
+// Withdrawal is the event that says that nobody waits for the answer any more.
+func (r *PermissionRequest) Withdrawal() contract.Permission {
+	return contract.Permission{
 		Request: r.ID, Behavior: bridge.Deny, By: contract.ByWithdrawn, Tool: r.Params.Tool, Action: r.Key(),
 		Subagent: r.Params.Subagent,
-	})
+	}
 }
 
 // TurnOver denies what an agent still waits for when its turn is over, and what its earlier process waited for:
@@ -339,6 +344,8 @@ type PermissionRequest struct {
 	At     time.Time
 	// Suggestions are rules that the CLI offers with the call.
 	Suggestions []string
+	Place       *contract.CallPlace `json:",omitempty"`
+	Deadline    string              `json:",omitempty"` // as in its event
 	// Check marks the supervisor's own request to run a check of a hand-off document. It ends with the
 	// check, not with the turn of the agent whose document it is.
 	Check bool `json:",omitempty"`
@@ -362,6 +369,7 @@ func (r *PermissionRequest) Event() contract.PermissionRequest {
 		Meanings: meanings,
 		Request:  r.ID, Tool: r.Params.Tool, Input: r.Params.Input,
 		Subagent: r.Params.Subagent, Reason: r.Params.Reason, Action: r.Key(), Suggestions: r.Suggestions,
+		Place: r.Place, Deadline: r.Deadline,
 	}
 }
 
@@ -520,9 +528,12 @@ func (s *PermissionState) known(id string) bool {
 
 // open makes a request wait for the human.
 func (s *PermissionState) open(c *effect.Collector, r PermissionRequest, wait time.Duration) {
+	if wait > 0 {
+		r.Deadline = r.At.Add(wait).UTC().Format(time.RFC3339)
+		c.Do(effect.SetTimer{Key: TimerPrefix + r.ID, After: wait})
+	}
 	s.Open = append(slices.Clone(s.Open), r)
 	c.Emit(r.Params.ID, r.Event())
-	c.Do(effect.SetTimer{Key: TimerPrefix + r.ID, After: wait})
 }
 
 // Decided closes an unclaimed request whose action was decided without a new request.

@@ -64,7 +64,7 @@ type Options struct {
 	CheckTimeout     time.Duration  // for one check of a hand-off document; 0: none is run
 	RetryBase        time.Duration  // first pause before a turn is retried after an API error
 	StartTimeout     time.Duration  // for an agent to be ready, 0: the bridge's default
-	PermissionWait   time.Duration  // an unanswered permission request is denied then
+	PermissionWait   time.Duration  // an unanswered permission request is denied then; 0: it waits
 	MaxWait          time.Duration  // for a usage limit or an overload to pass; negative: do not wait
 	WatchEvery       time.Duration  // time between two probes of an agent, 0: the default
 	QuietAfter       time.Duration  `json:",omitempty"` // how long an agent is silent before it is reported; 0: never
@@ -129,7 +129,6 @@ const (
 	DefaultContextWarn      = 70.0
 	DefaultContextCritical  = 85.0
 	DefaultRetryBase        = 5 * time.Second
-	DefaultPermissionWait   = 10 * time.Minute
 	DefaultMaxWait          = 6 * time.Hour
 	// DefaultWatchEvery is the time between two probes of an agent. Three in a row without a sign of activity
 	// are the 90 s after which the Arbiter gets a notice.
@@ -156,7 +155,6 @@ func (o Options) WithDefaults() Options {
 	o.ContextWarn = cmp.Or(o.ContextWarn, DefaultContextWarn)
 	o.ContextCritical = cmp.Or(o.ContextCritical, DefaultContextCritical)
 	o.RetryBase = cmp.Or(o.RetryBase, DefaultRetryBase)
-	o.PermissionWait = cmp.Or(o.PermissionWait, DefaultPermissionWait)
 	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
 	o.CheckTimeout = cmp.Or(o.CheckTimeout, DefaultCheckTimeout)
 	o.Decider = cmp.Or(o.Decider, DeciderSession)

@@ -279,6 +279,31 @@ func permissionWords(b contract.PermissionRequest, who string) wording {
 		if Concealed(b.Input) {
 			text += "\n" + Unseen
 		}
-		return text + After("\nWhy it asks: ", strings.TrimSpace(b.Reason))
+		text += After("\nWhy it asks: ", strings.TrimSpace(b.Reason)) + After("\nWhere: ", PlaceOf(b.Place))
+		return text + After("\n", DeniedAt(b.Deadline))
 	}}
+}
+
+// PlaceOf describes where a tool call runs: the directory, the host, and whether it is confined.
+func PlaceOf(p *contract.CallPlace) string {
+	if p == nil {
+		return ""
+	}
+	text := OnHost(One(p.CWD, MaxWords), p.Host)
+	if p.Own {
+		text += ", a copy of its own"
+	}
+	if !p.Sandboxed {
+		text += ", no sandbox"
+	}
+	return text
+}
+
+// DeniedAt says when a permission request is denied without an answer; empty: it waits.
+func DeniedAt(deadline string) string {
+	at, err := time.Parse(time.RFC3339, deadline)
+	if err != nil {
+		return ""
+	}
+	return "Denied at " + at.Local().Format("15:04") + " if nobody answers."
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 const (
@@ -161,6 +162,11 @@ func (m *mapper) permissionRequest(id string, b contract.PermissionRequest) []fr
 	for callID, c := range m.calls {
 		if c.agent == id && c.tool == b.Tool && sameJSON(c.input, b.Input) && !m.isAsked(callID) {
 			t.ToolCallID = cmp.Or(min(t.ToolCallID, callID), callID)
+		}
+	}
+	for _, about := range []string{b.Reason, eventtext.PlaceOf(b.Place), eventtext.DeniedAt(b.Deadline)} {
+		if about != "" {
+			t.Content = append(t.Content, textContent(bound(about, maxTitle)))
 		}
 	}
 	frames := m.childState(id, childState{State: "requires_action"})

@@ -121,8 +121,8 @@ var Table = slices.Concat(
 		Setting{Name: "ask", Kind: KindList, usage: "always ask about what `RULE` covers, even if Claude's settings or " +
 			"--allow allow it"},
 		Setting{Name: "deny", Kind: KindList, usage: "always deny what `RULE` covers"},
-		Setting{Name: "permission-wait", Kind: KindDuration, Value: runconfig.DefaultPermissionWait,
-			usage: "deny a permission request that nobody answers within this time"},
+		Setting{Name: "permission-wait", Kind: KindDuration, Value: time.Duration(0),
+			usage: "deny a permission request that nobody answers within this time (0: it waits for you)"},
 	),
 	group("Sandbox and trust",
 		Setting{Name: "sandbox", Kind: KindText, Value: sandboxAuto, usage: Choice(SandboxOff, sandboxAuto, SandboxOn) +

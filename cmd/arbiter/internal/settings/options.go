@@ -283,8 +283,8 @@ func checkLimits(o runconfig.Options) error {
 	if o.CheckTimeout != -1 && (o.CheckTimeout < time.Second || o.CheckTimeout > time.Hour) {
 		return command.Usagef("--check-timeout %s: must be between 1s and 1h, or 0 to run no checks", o.CheckTimeout)
 	}
-	if o.PermissionWait <= 0 {
-		return command.Usagef("--permission-wait %s: must be greater than 0", o.PermissionWait)
+	if o.PermissionWait < 0 {
+		return command.Usagef("--permission-wait %s: must not be negative", o.PermissionWait)
 	}
 	if o.Lease < hosts.MinLease || o.Lease > hosts.MaxLease {
 		return command.Usagef("--lease %s: must be between %s and %s", o.Lease, hosts.MinLease, hosts.MaxLease)

@@ -125,6 +125,8 @@ function permission(item, send, id) {
   };
   return [
     r.reason ? h("p", { class: "quiet" }, r.reason) : null,
+    r.place ? h("p", { class: "quiet where" }, placeText(r.place)) : null,
+    r.deadline ? h("p", { class: "quiet" }, `Denied at ${clock(r.deadline)} if nobody answers.`) : null,
     ...details(r.tool ?? "", r.input),
     h("div", { class: "actions" },
       button("Allow once", () => allow("once", "", "Allowed once."), { class: "primary", "data-act": "once" }),
@@ -138,6 +140,10 @@ function permission(item, send, id) {
       h("label", { for: id + "-why" }, "If you deny, tell the agent why"), why),
   ];
 }
+
+const placeText = (p) => [p.cwd, p.host && `on ${p.host}`, p.own && "a copy of its own", !p.sandboxed && "no sandbox"]
+  .filter(Boolean).join(", ");
+const clock = (at) => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
 function question(item, send, id) {
   const text = h("textarea", { rows: "2", id: id + "-text", "aria-labelledby": id, placeholder: "Your answer" });
