@@ -15,8 +15,11 @@ import (
 )
 
 const (
-	// connections bounds the open connections; more wait to be accepted.
-	connections = 32
+	// newcomers bounds the connections that are younger than brief; more wait to be accepted. Those that stay longer,
+	// such as of clients that follow the run, are bounded by stayers: so a short command always gets through.
+	newcomers = 32
+	stayers   = 256
+	brief     = 200 * time.Millisecond
 	// refusals bounds how many refused peers are logged: a peer that keeps trying adds nothing new.
 	refusals = 50
 	// refusedTimeout is how long a refused peer has to send its request.
@@ -67,7 +70,8 @@ type Server struct {
 	log      *slog.Logger
 	identify func(*net.UnixConn) Peer
 	listener *net.UnixListener
-	slots    chan struct{}
+	slots    chan struct{} // of newcomers
+	stays    chan struct{} // of stayers
 	quit     context.Context
 	stop     context.CancelFunc
 	work     sync.WaitGroup
@@ -82,7 +86,8 @@ func Serve(l *net.UnixListener, house Service, log *slog.Logger) *Server {
 }
 
 func serve(l *net.UnixListener, house Service, log *slog.Logger, identify func(*net.UnixConn) Peer) *Server {
-	s := &Server{service: house, log: log, identify: identify, listener: l, slots: make(chan struct{}, connections)}
+	s := &Server{service: house, log: log, identify: identify, listener: l, slots: make(chan struct{}, newcomers),
+		stays: make(chan struct{}, stayers)}
 	s.quit, s.stop = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
 	return s
@@ -126,8 +131,8 @@ func (s *Server) accept() {
 		conn, err := s.listener.AcceptUnix()
 		if err == nil {
 			s.work.Go(func() {
-				defer func() { <-s.slots }()
 				defer conn.Close()
+				defer s.settle(conn)()
 				s.receive(conn)
 			})
 			continue
@@ -142,6 +147,35 @@ func (s *Server) accept() {
 		case <-time.After(100 * time.Millisecond): // perhaps no descriptors are left; some may be closed soon
 			s.log.Warn("control", "error", err)
 		}
+	}
+}
+
+// settle makes a connection that stays give its place to another newcomer, or ends it if too many stay. The function
+// that it returns frees the connection's place.
+func (s *Server) settle(conn *net.UnixConn) (free func()) {
+	var mu sync.Mutex
+	place := s.slots
+	timer := time.AfterFunc(brief, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if place == nil {
+			return // the connection has ended
+		}
+		select {
+		case s.stays <- struct{}{}:
+			<-s.slots
+			place = s.stays
+		default:
+			s.log.Warn("control: a connection is ended, because too many stay open", "limit", stayers)
+			_ = conn.Close() // its reader ends
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		<-place
+		place = nil
 	}
 }
 

@@ -328,3 +328,24 @@ func TestSilence(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestShortCommandsGetThrough: however many clients keep their connections open, another one is answered.
+func TestShortCommandsGetThrough(t *testing.T) {
+	path, _ := open(t, newTestService(), friend)
+	for _, n := range []int{newcomers + 8, stayers} { // the last ones are more than may stay
+		for range n {
+			conn, err := net.Dial("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+		client, _, err := Dial(ctx, path, nil)
+		cancel()
+		if err != nil {
+			t.Fatalf("beside %d others: %v", n, err)
+		}
+		client.Close()
+	}
+}

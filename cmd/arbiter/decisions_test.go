@@ -266,7 +266,7 @@ func TestDecideIsCalledAsDocumented(t *testing.T) {
 		{[]string{"replay", r.id, "--decisions", "--pace", "1"}, "no --pace"},
 		{[]string{"replay", r.id, "--decisions", "--only", "x"}, "use numbers"},
 		{[]string{"replay", r.id, "--decisions", "--only", "7"}, "no decision 7"},
-		{[]string{"replay", "--decisions"}, "give one RUN"},
+		{[]string{"replay", "--decisions", r.id, r.id}, "give at most one RUN"},
 		{[]string{"replay", r.id, "--decisions", "--decider", "session"}, "works only inside a run"},
 		{[]string{"replay", r.id, "--decisions", "--decider", "dice"}, "session, stateless, hybrid, rules"},
 		{[]string{"replay", r.id, "--decisions", "--decider-effort", "some"}, "low, medium"},

@@ -99,6 +99,7 @@ var wrongInvocations = []struct {
 	{`--json adir`, `cannot read the requirements file adir: not a regular file`, usage},
 	{`--json a.md b.md`, `give one requirements file, not 2: a.md b.md`, usage},
 	{`--json empty.md`, `empty.md: the requirements file is empty`, usage},
+	{`--json mark.md`, `mark.md: the requirements file is empty`, usage},
 	{`--json --cwd nowhere --task x`, `--cwd nowhere: no such file or directory`, usage},
 	{`--json --cwd spec.md --task x`, `--cwd spec.md: not a directory`, usage},
 	{`--json --state-dir spec.md/x --task x`,
@@ -161,7 +162,7 @@ var wrongInvocations = []struct {
 	{`--json --resume`,
 		`nothing to resume: no run in WORK started an agent; use --session RUN for a run of another directory` +
 			` (arbiter sessions lists the runs)`, usage},
-	{`logs`, `logs: give one RUN; arbiter sessions lists the runs`, usage},
+	{`logs`, `no run has worked in WORK: name a RUN (arbiter sessions lists the runs)`, usage},
 	{`replay 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},
 	{`halt`, `no run is live in WORK: give its RUN; arbiter ps lists the live runs`, usage},
 	{`attach`, `no run is live in WORK: give its RUN; arbiter ps lists the live runs`, usage},
@@ -272,7 +273,7 @@ func newWrongHome(t *testing.T) wrongHome {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"spec.md": "Build it.\n", "empty.md": "\n", "a.md": "A.\n", "b.md": "B.\n",
+		"spec.md": "Build it.\n", "empty.md": "\n", "mark.md": "\ufeff", "a.md": "A.\n", "b.md": "B.\n",
 		"word.yaml": "theme: dark\nmodle: opus\n", "kind.yaml": "theme: dark\nmax-cost: lots\n",
 		"tab.yaml": "theme: dark\n\tmax-cost: 3\n", "twice.yaml": "max-cost: 1\nmax-cost: 2\n",
 		"list.yaml": "theme: dark\nhosts:\n  - gpu\n", "host.yaml": "hosts:\n  gpu:\n    comand: [ssh, gpu]\n",

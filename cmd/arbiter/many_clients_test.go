@@ -113,7 +113,15 @@ func (h *testHome) page(run string) *webUser {
 	jar, _ := cookiejar.New(nil) // no options, no error
 	b := &webUser{t: h.t, client: http.Client{Jar: jar}}
 	b.page, _, _ = strings.Cut(link, "/?")
-	answer, err := b.client.Get(strings.TrimSpace(link))
+	_, token, _ := strings.Cut(strings.TrimSpace(link), "/?t=")
+	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, b.page+"/enter",
+		strings.NewReader("t="+token))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Origin", b.page)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := b.client.Do(req)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
@@ -85,7 +83,7 @@ func (e env) mcp(c *cli.Context) error {
 	}
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
-	err = s.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(e.Stdin), Writer: keptOpen{e.Stdout}})
+	err = s.Serve(ctx, clients.MCPLines(e.Stdin, e.Stdout))
 	switch {
 	case ctx.Err() != nil:
 		return command.BySignal(ctx, "")
@@ -94,9 +92,3 @@ func (e env) mcp(c *cli.Context) error {
 	}
 	return nil
 }
-
-// keptOpen is an output that stays open when a connection is closed.
-type keptOpen struct{ io.Writer }
-
-// Close implements io.Closer.
-func (keptOpen) Close() error { return nil }

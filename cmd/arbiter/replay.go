@@ -10,9 +10,9 @@ import (
 func (e env) replayCommand() *cli.Command {
 	return &cli.Command{
 		Name: "replay", Usage: "print a run's events again, play them on the screen, or repeat its decisions",
-		ArgsUsage: "RUN",
-		Description: "Prints every event of a run, from its event log, without the pieces of text that were " +
-			"streamed.\n" +
+		ArgsUsage: "[RUN]",
+		Description: "Prints every event of a run (default: the last one of this directory), from its event log,\n" +
+			"without the pieces of text that were streamed.\n" +
 			"No agent starts and nothing is sent.\n\n" +
 			"--screen plays the run on the full screen, at its own pace, without Claude Code: Space pauses, + and -\n" +
 			"change the speed, the arrow keys jump, q leaves. Nothing is written to the run.\n\n" +
@@ -50,8 +50,8 @@ func (e env) replay(c *cli.Context) error {
 	if c.Bool("screen") && pace > 0 {
 		return command.Usagef("replay: --pace is for printed events; the keys + and - change the pace of the screen")
 	}
-	if c.NArg() != 1 {
-		return command.Usagef("replay: give one RUN; arbiter sessions lists the runs")
+	if c.NArg() > 1 {
+		return command.Usagef("replay: give at most one RUN; arbiter sessions lists the runs")
 	}
 	if pace < 0 {
 		return command.Usagef("--pace %g: must not be negative", pace)

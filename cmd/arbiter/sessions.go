@@ -33,7 +33,7 @@ func (e env) sessionCommands() []*cli.Command {
 						&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
 				},
 				{
-					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "RUN",
+					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "[RUN]",
 					Flags:  []cli.Flag{settings.StateDirFlag(), command.JSONFlag()},
 					Action: func(c *cli.Context) error { return subcommands.ShowSession(e.Env, c) },
 				},
@@ -46,7 +46,7 @@ func (e env) sessionCommands() []*cli.Command {
 		},
 		{
 			Name: "logs", Usage: "print what happened in a run, or its audit",
-			ArgsUsage: "RUN | -f [RUN] | --verify FILE [RUN]",
+			ArgsUsage: "[RUN] | --verify FILE [RUN]",
 			Description: strings.TrimSpace(`
 Prints a story that a person can read: what each agent was told, said, did and handed over, questions
 and answers, checks and what they proved, the files that changed, and the end, each with its time.
@@ -55,7 +55,7 @@ The audit comes from the run's event log. Each line holds the hash of the line b
 finds lines that were changed, removed, added or moved since, and compares them with the run if it
 is still in the state directory.
 
-  arbiter logs RUN
+  arbiter logs                                         # of the last run of this directory
   arbiter logs -f                                      # continues while the run is live
   arbiter logs RUN --audit --json > run.audit
   arbiter logs --verify run.audit

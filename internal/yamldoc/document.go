@@ -6,6 +6,7 @@
 package yamldoc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -44,6 +45,9 @@ type Document struct {
 	errs    []*Error
 }
 
+// mark is the byte order mark with which some editors begin a file.
+var mark = []byte("\ufeff")
+
 // Parse reads the syntax of a file. The error is an [*Error].
 func Parse(file string, src []byte) (d *Document, err error) {
 	defer func() {
@@ -52,7 +56,7 @@ func Parse(file string, src []byte) (d *Document, err error) {
 		}
 	}()
 	// A field that is given twice is reported by Fields, like any other problem.
-	tree, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
+	tree, err := parser.ParseBytes(bytes.TrimPrefix(src, mark), 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, syntaxError(file, err)
 	}

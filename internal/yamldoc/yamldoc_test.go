@@ -77,6 +77,17 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark: an editor's mark at the beginning of a file is not part of its first key.
+func TestByteOrderMark(t *testing.T) {
+	d, err := Parse("f", []byte("\ufeffa: 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fields := d.Values()[0].Fields("a mapping"); len(fields) != 1 || fields[0].Key != "a" {
+		t.Errorf("%+v", fields)
+	}
+}
+
 // TestBounds: visiting an alias inside its own anchor ends.
 func TestBounds(t *testing.T) {
 	doc, root := parsed(t, "a: &x [*x, *x, *x]")

@@ -37,6 +37,12 @@ func edit(src []byte, key, value string) (out []byte, err error) {
 			out, err = nil, ErrForm
 		}
 	}()
+	if rest, ok := bytes.CutPrefix(src, mark); ok {
+		if out, err = edit(rest, key, value); err == nil {
+			out = slices.Concat(mark, out)
+		}
+		return out, err
+	}
 	before, err := meaning(src)
 	if err != nil {
 		return nil, err

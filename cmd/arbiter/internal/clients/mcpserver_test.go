@@ -725,7 +725,7 @@ func (w *world) wire(tasks bool) *wire {
 	out, ours := io.Pipe()
 	var served sync.WaitGroup
 	served.Go(func() {
-		_ = s.Serve(w.t.Context(), &mcp.IOTransport{Reader: theirs, Writer: ours}) // ends with the client
+		_ = s.Serve(w.t.Context(), MCPLines(theirs, ours)) // ends with the client
 	})
 	w.t.Cleanup(func() {
 		_ = in.Close()
@@ -917,6 +917,41 @@ func TestTasksNeedTheCapability(t *testing.T) {
 	for _, id := range []string{"none", "", theRun[:8]} {
 		if a := c.call("tasks/get", map[string]any{"taskId": id}); a.Error == nil || a.Error.Code != -32602 {
 			t.Errorf("task %q: %+v", id, a)
+		}
+	}
+}
+
+// TestLinesThatAreNoMessages: the server answers such a line with an error and goes on; a byte order mark, several
+// messages on a line and a batch are read.
+func TestLinesThatAreNoMessages(t *testing.T) {
+	w := newWorld(t)
+	c := w.wire(false)
+	ping := func(id string) string { return `{"jsonrpc":"2.0","id":"` + id + `","method":"ping"}` }
+	for _, tt := range []struct {
+		line  string
+		wants []string // in an answer each
+	}{
+		{"hello", []string{"-32700"}}, {"{\"jsonrpc\":", []string{"-32700"}}, {`{"id":1}`, []string{"-32700"}},
+		{"7", []string{"-32700"}}, {"\x00\xff", []string{"-32700"}}, {"[1,", []string{"-32700"}},
+		{"\ufeff" + ping("bom"), []string{`"bom"`}}, {"", nil}, {"  \r", nil},
+		{ping("a") + ping("b"), []string{`"a"`, `"b"`}}, {ping("c") + " nonsense", []string{`-32700`, `"c"`}},
+		{"[" + ping("d") + "," + ping("e") + "]", []string{`"d"`, `"e"`}}, {ping("last"), []string{`"last"`}},
+	} {
+		if _, err := io.WriteString(c.in, tt.line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for range tt.wants {
+			line, err := c.out.ReadString('\n')
+			if err != nil {
+				t.Fatalf("%q: %v", tt.line, err)
+			}
+			got = append(got, line)
+		}
+		for _, want := range tt.wants {
+			if !strings.Contains(strings.Join(got, ""), want) {
+				t.Errorf("%q is answered with %q, which has no %s", tt.line, got, want)
+			}
 		}
 	}
 }

@@ -32,6 +32,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -56,6 +57,9 @@ var securityHeaders = map[string]string{
 	"X-Frame-Options":              "DENY",
 	"Cache-Control":                "no-store",
 }
+
+// bodyTime is how long the body of a request may take to arrive.
+var bodyTime = 10 * time.Second
 
 // guard decides who may send requests to this server.
 type guard struct {
@@ -101,6 +105,13 @@ func (g *guard) redeem(token string) bool {
 	return false
 }
 
+// valid reports whether a token could be redeemed.
+func (g *guard) valid(token string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.tokens, func(t string) bool { return same(t, token) })
+}
+
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // wrap passes allowed requests to next. Requests for data need the key, too; assets and the page itself need only
@@ -110,6 +121,9 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		for name, value := range securityHeaders {
 			w.Header().Set(name, value)
 		}
+		if r.ContentLength != 0 { // a recorder of tests has no deadlines
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
+		}
 		switch {
 		case !g.knows(r.Host):
 			refuse(w, http.StatusMisdirectedRequest, "This name of the host is not allowed. If it is yours, start "+
@@ -117,7 +131,11 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		case !ownPage(r):
 			refuse(w, http.StatusForbidden, "Requests of other pages are refused.")
 		case r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has(tokenParam):
+			g.offer(w, r)
+		case r.Method == http.MethodPost && r.URL.Path == "/enter":
 			g.enter(w, r)
+		case r.Method == http.MethodGet && r.URL.Path == "/enter.js":
+			next.ServeHTTP(w, r)
 		case !g.hasCookie(r), needsKey(r) && !same(r.Header.Get(keyHeader), g.key):
 			refuse(w, http.StatusUnauthorized, "This page opens with the link that arbiter web prints. A link works "+
 				"once; an open page makes more of them.")
@@ -127,16 +145,39 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// enter exchanges a token for the cookie and the key. A browser with the cookie may also use an old token, because
-// it loads the link again.
+// offer answers a link with a small page whose form redeems the token. The link itself does not: programs that preview
+// links, or fetch them early, follow it, too.
+func (g *guard) offer(w http.ResponseWriter, r *http.Request) {
+	token := r.URL.Query().Get(tokenParam)
+	switch {
+	case g.valid(token):
+		w.Header().Set("Content-Security-Policy", strings.Replace(securityHeaders["Content-Security-Policy"],
+			"form-action 'none'", "form-action 'self'", 1))
+		w.Header().Set("Referrer-Policy", "same-origin") // without a referrer, browsers name no origin of the form either
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, offered, token)
+	case g.hasCookie(r): // a browser loads its link again
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	default:
+		refuse(w, http.StatusUnauthorized, usedLink)
+	}
+}
+
+// offered is the page of [guard.offer]. Its script sends the form once a person sees the page.
+const offered = `<!doctype html><html lang="en"><title>Arbiter</title>
+<meta name="viewport" content="width=device-width">
+<form method="post" action="/enter"><input type="hidden" name="t" value="%s"><button>Open the run</button></form>
+<script src="/enter.js"></script></html>
+`
+
+const usedLink = "This link was used already, or is not of this arbiter web. Start arbiter web again, or make a link on " +
+	"a page that is open."
+
+// enter exchanges a token for the cookie and the key.
 func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
-	if !g.redeem(r.URL.Query().Get(tokenParam)) {
-		if g.hasCookie(r) {
-			http.Redirect(w, r, "/", http.StatusSeeOther)
-			return
-		}
-		refuse(w, http.StatusUnauthorized, "This link was used already, or is not of this arbiter web. Start arbiter "+
-			"web again, or make a link on a page that is open.")
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if !g.redeem(r.PostFormValue(tokenParam)) {
+		refuse(w, http.StatusUnauthorized, usedLink)
 		return
 	}
 	http.SetCookie(w, &http.Cookie{

@@ -1,10 +1,17 @@
 package clients
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // askWeb sends a request with the cookie and the key, like the page; change modifies it.
@@ -124,18 +131,34 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestTokenWorksOnce: the first browser gets cookie and key; another one with the same link gets nothing. The first
-// one may load the link again. Each link is for one browser, and old links become invalid.
+// TestTokenWorksOnce: a link that is only fetched stays valid. The first browser that sends its form gets cookie and
+// key; another one with the same link gets nothing. The first one may load the link again. Each link is for
+// one browser, and old links become invalid.
 func TestTokenWorksOnce(t *testing.T) {
 	s := NewWeb(WebOptions{Runs: newHouse(t), Run: testRun})
 	path := s.guard.path()
 	if w := askWeb(s, "HEAD", path, "", without("Cookie")); w.Code != 401 {
 		t.Error("a HEAD of a preview ends the link")
 	}
-	w := askWeb(s, "GET", path, "", func(r *http.Request) {
-		r.Header.Del("Cookie")
-		r.Header.Set("Sec-Fetch-Site", "cross-site") // it was clicked in a chat
-	})
+	for range 2 { // a preview, and the browser
+		w := askWeb(s, "GET", path, "", func(r *http.Request) {
+			r.Header.Del("Cookie")
+			r.Header.Set("Sec-Fetch-Site", "cross-site") // it was clicked in a chat
+		})
+		if w.Code != 200 || !strings.Contains(w.Body.String(), `value="`+path[4:]+`"`) || w.Header().Get("Set-Cookie") != "" {
+			t.Fatalf("%d %s with %q", w.Code, w.Body, w.Header().Get("Set-Cookie"))
+		}
+	}
+	if w := askWeb(s, "GET", "/enter.js", "", without("Cookie")); w.Code != 200 {
+		t.Errorf("the script of the form: %d", w.Code)
+	}
+	send := func() *httptest.ResponseRecorder {
+		return askWeb(s, "POST", "/enter", path[2:], func(r *http.Request) {
+			r.Header.Del("Cookie")
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		})
+	}
+	w := send()
 	cookie := w.Header().Get("Set-Cookie")
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `url=/#k=`+s.guard.key+`"`) ||
 		!strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") {
@@ -143,6 +166,9 @@ func TestTokenWorksOnce(t *testing.T) {
 	}
 	if w := askWeb(s, "GET", path, "", without("Cookie")); w.Code != 401 || w.Header().Get("Set-Cookie") != "" {
 		t.Errorf("another browser: %d", w.Code)
+	}
+	if w := send(); w.Code != 401 || w.Header().Get("Set-Cookie") != "" {
+		t.Errorf("the form of another browser: %d", w.Code)
 	}
 	if w := askWeb(s, "GET", path, "", nil); w.Code != 303 || w.Header().Get("Location") != "/" {
 		t.Errorf("the same browser: %d", w.Code)
@@ -181,5 +207,35 @@ func TestListen(t *testing.T) {
 	_ = s.Close()
 	if _, err := ListenWeb(WebOptions{Listen: "127.0.0.1:0", Hosts: []string{"a/b"}}); err == nil {
 		t.Error("a path is taken for a host")
+	}
+}
+
+// TestHalfABody: a request whose body does not arrive is ended, and its descriptor freed.
+func TestHalfABody(t *testing.T) {
+	before := bodyTime
+	bodyTime = 50 * time.Millisecond
+	t.Cleanup(func() { bodyTime = before })
+	s, err := ListenWeb(WebOptions{Runs: newHouse(t), Run: testRun, Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	defer func() { cancel(); <-ended }()
+	host := s.listener.Addr().String()
+	for _, path := range []string{"/run/command", "/run/stop", "/link", "/enter"} {
+		conn, err := net.Dial("tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nOrigin: http://%[2]s\r\nCookie: %s=%s\r\n%s: %s\r\n"+
+			"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", path, host, s.guard.cookie, s.guard.secret,
+			keyHeader, s.guard.key)
+		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s waits for the rest of the body", path)
+		}
+		_ = conn.Close()
 	}
 }

@@ -19,7 +19,7 @@ import (
 const (
 	// mostStreams is how many pages may follow the run at once. Each has a connection to the run, and other clients
 	// need connections, too.
-	mostStreams = 8
+	mostStreams = 32
 	// closing bounds the end of requests when the server ends.
 	closing = 2 * time.Second
 )

@@ -49,18 +49,38 @@ func (r Runs) Tidy() ([]string, error) {
 	return command.SweepScratch(command.Places(), filepath.Join(r.Root, "runs"), r.Over)
 }
 
-// OpenOne opens the run that a command's argument names. The caller closes the store.
+// OpenOne opens the run that a command's argument names; without one, the last of this directory. The caller closes the
+// store.
 func OpenOne(c *cli.Context) (*Runs, journal.Info, error) {
 	store, err := Open(c)
 	if err != nil {
 		return nil, journal.Info{}, err
 	}
-	info, err := Find(store.Store, c.Args().First())
+	info, err := NamedOrLatest(c, store, c.Args().First())
 	if err != nil {
 		store.Close()
 		return nil, info, err
 	}
 	return store, info, nil
+}
+
+// NamedOrLatest finds a run by its name; without a name, the last one of the workspace that has begun.
+func NamedOrLatest(c *cli.Context, store *Runs, name string) (journal.Info, error) {
+	if name != "" {
+		return Find(store.Store, name)
+	}
+	place, err := command.Workspace(c)
+	if err != nil {
+		return journal.Info{}, err
+	}
+	info, err := store.Latest(place, func(i journal.Info) bool { return !i.Empty })
+	switch {
+	case errors.Is(err, journal.ErrNotFound):
+		return info, command.Usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
+	case err != nil:
+		return info, command.Environmentf("find the latest run: %v", err)
+	}
+	return info, nil
 }
 
 // ToResume finds the run to resume: the named one, or else the latest of a directory.

@@ -101,7 +101,7 @@ func ReadRequirements(path string) (string, error) {
 	if err != nil {
 		return "", command.Usagef("cannot read the requirements file %s: %v", path, command.WithoutPath(err))
 	}
-	text := strings.TrimSpace(string(raw))
+	text := strings.TrimSpace(strings.TrimPrefix(string(raw), "\ufeff"))
 	if text == "" {
 		return "", command.Usagef("%s: the requirements file is empty", path)
 	}

@@ -273,8 +273,8 @@ type Tally struct {
 // ReplayDecisions asks a decider again for each decision of a run, and prints those that differ.
 func ReplayDecisions(io command.Env, c *cli.Context) error {
 	e := decideEnv{io}
-	if c.NArg() != 1 || c.IsSet("pace") {
-		return command.Usagef("replay --decisions: give one RUN, and no --pace")
+	if c.NArg() > 1 || c.IsSet("pace") {
+		return command.Usagef("replay --decisions: give at most one RUN, and no --pace")
 	}
 	only, err := numbers(c.String("only"))
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -70,7 +69,7 @@ func Explain(io command.Env, c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	info, err := runOrLatest(c, store)
+	info, err := runstore.NamedOrLatest(c, store, c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -123,25 +122,6 @@ func DecisionsOf(e command.Env, ctx context.Context, store *runstore.Runs, run s
 	}
 	runstore.PrintDamage(e.Stderr, health)
 	return list, nil
-}
-
-// runOrLatest returns the run that the argument names, or the latest run of this directory.
-func runOrLatest(c *cli.Context, store *runstore.Runs) (journal.Info, error) {
-	if c.NArg() > 0 {
-		return runstore.Find(store.Store, c.Args().First())
-	}
-	place, err := command.Workspace(c)
-	if err != nil {
-		return journal.Info{}, err
-	}
-	info, err := store.Latest(place, func(i journal.Info) bool { return !i.Empty })
-	switch {
-	case errors.Is(err, journal.ErrNotFound):
-		return info, command.Usagef("no run started in %s: give one RUN; arbiter sessions lists the runs", place)
-	case err != nil:
-		return info, command.Environmentf("find the latest run: %v", err)
-	}
-	return info, nil
 }
 
 // templatesHere returns the prompts with the user's own templates, and those of a trusted workspace.

@@ -54,8 +54,8 @@ func (e historyEnv) audit(c *cli.Context) error {
 	if c.IsSet("verify") {
 		return e.verifyAudit(c)
 	}
-	if c.NArg() != 1 {
-		return command.Usagef("logs --audit: give one RUN; arbiter sessions lists the runs")
+	if c.NArg() > 1 {
+		return command.Usagef("logs --audit: give at most one RUN; arbiter sessions lists the runs")
 	}
 	store, info, log, err := runstore.OpenLogOf(c)
 	if err != nil {
@@ -164,7 +164,7 @@ func (e historyEnv) exportSession(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	info, err := NamedOrLatest(store, c.Args().First())
+	info, err := runstore.NamedOrLatest(c, store, c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -484,16 +484,16 @@ func Logs(io command.Env, c *cli.Context) error {
 		return e.audit(c)
 	case c.Bool("json") || c.Bool("text"):
 		return command.Usagef("logs: --json and --text need --audit")
-	case c.NArg() > 1 || c.NArg() == 0 && !c.Bool("follow"):
-		return command.Usagef("logs: give one RUN; arbiter sessions lists the runs")
+	case c.NArg() > 1:
+		return command.Usagef("logs: give at most one RUN; arbiter sessions lists the runs")
 	}
 	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	find := func() (journal.Info, error) { return runstore.Find(store.Store, c.Args().First()) }
-	if c.NArg() == 0 {
+	find := func() (journal.Info, error) { return runstore.NamedOrLatest(c, store, c.Args().First()) }
+	if c.NArg() == 0 && c.Bool("follow") {
 		find = func() (journal.Info, error) { return runstore.FindLive(store, "") }
 	}
 	info, err := find()
@@ -726,8 +726,8 @@ const shownBytes = 4 << 20
 // inputs since are read.
 func ShowSession(io command.Env, c *cli.Context) error {
 	e := historyEnv{io}
-	if c.NArg() != 1 {
-		return command.Usagef("sessions show: give one RUN; arbiter sessions lists the runs")
+	if c.NArg() > 1 {
+		return command.Usagef("sessions show: give at most one RUN; arbiter sessions lists the runs")
 	}
 	store, info, err := runstore.OpenOne(c)
 	if err != nil {

@@ -320,7 +320,7 @@ func (e workEnv) reportOfRun(c *cli.Context) (*report.Report, error) {
 		return nil, err
 	}
 	defer store.Close()
-	info, err := NamedOrLatest(store, c.Args().First())
+	info, err := runstore.NamedOrLatest(c, store, c.Args().First())
 	if err != nil {
 		return nil, err
 	}
@@ -573,7 +573,7 @@ func (e workEnv) openWork(c *cli.Context, name string) (*workspaces.Repo, journa
 		return nil, journal.Info{}, err
 	}
 	defer store.Close()
-	info, err := NamedOrLatest(store, name)
+	info, err := runstore.NamedOrLatest(c, store, name)
 	if err != nil {
 		return nil, info, err
 	}
@@ -600,22 +600,6 @@ func warnOf(ctx context.Context, stderr io.Writer, r *workspaces.Repo) error {
 		}
 	}
 	return err
-}
-
-// NamedOrLatest finds a run by its name; without a name, the last one in this directory.
-func NamedOrLatest(store *runstore.Runs, name string) (journal.Info, error) {
-	if name != "" {
-		return runstore.Find(store.Store, name)
-	}
-	place, err := os.Getwd()
-	if err != nil {
-		return journal.Info{}, command.Environmentf("the current directory cannot be read: %v", err)
-	}
-	info, err := store.Latest(place, nil)
-	if errors.Is(err, journal.ErrNotFound) {
-		err = command.Usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
-	}
-	return info, err
 }
 
 // WorkError explains why there is nothing to compare.
