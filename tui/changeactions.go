@@ -90,11 +90,10 @@ func (c changeActions) again() {
 	for _, s := range c.d.screens {
 		switch s := s.(type) {
 		case *changesScreen:
-			s.again()
+			s.loaded = ""
 			s.renew()
 		case *diffScreen:
-			s.list.again()
-			s.shown = ""
+			s.list.loaded, s.shown = "", ""
 			s.renew()
 		}
 	}

@@ -22,6 +22,7 @@ type dialog struct {
 	twice   bool     // pressing the key that opened it again means yes
 	answer  func(value string)
 	close   func()
+	first   bool   // it says what prevents the start of a run
 	dismiss func() // called when the user closes it without an answer
 	renote  func() // refreshes what changes while it is open; may be nil
 
@@ -254,54 +255,4 @@ func (ds *dialogs) confirm(title, text, label string, do func()) bool {
 		}
 	})
 	return true
-}
-
-// pickerPopup is a list to choose from, over everything.
-type pickerPopup struct {
-	title  string
-	picker *view.Picker
-}
-
-func (o *pickerPopup) open() bool { return o.picker != nil }
-
-// choose opens a list; it calls chosen after the list was closed.
-func (d *app) choose(title, empty string, items []view.EditorItem, chosen func(value any)) {
-	p := view.NewPicker(d.look)
-	p.SetEmpty(empty)
-	p.SetItems(items)
-	p.OnChoose = func(i view.EditorItem) { d.picker = pickerPopup{}; chosen(i.Value) }
-	p.OnCancel = func() { d.picker = pickerPopup{} }
-	p.Focus(func(tview.Primitive) {})
-	d.picker = pickerPopup{title: title, picker: p}
-}
-
-func (o *pickerPopup) key(_ *app, e *tcell.EventKey, key string) {
-	if key == "Ctrl+C" {
-		o.picker.OnCancel()
-		return
-	}
-	o.picker.InputHandler()(e, func(tview.Primitive) {})
-}
-
-func (o *pickerPopup) paste(text string) { o.picker.PasteHandler()(text, func(tview.Primitive) {}) }
-
-func (o *pickerPopup) mouse(_ *app, a tview.MouseAction, e *tcell.EventMouse) (bool, tview.Primitive) {
-	return o.picker.MouseHandler()(a, e, func(tview.Primitive) {})
-}
-
-// draw draws the list in a frame of its own, in the middle of the given area.
-func (o *pickerPopup) draw(d *app, s tcell.Screen, x, y, w, h int) {
-	if !o.open() {
-		return
-	}
-	s.HideCursor()
-	width, height := min(w, 90), min(h, max(h*3/4, 8))
-	left, top := x+(w-width)/2, y+(h-height)/3
-	c := render.On(s, left, top, width, height, d.look)
-	c.Clear(render.Base)
-	inside := c.Frame(render.Of(render.Title, o.title), render.FrameFocus)
-	ix, iy := inside.Origin()
-	iw, ih := inside.Size()
-	o.picker.SetRect(ix, iy, iw, ih)
-	o.picker.Draw(s)
 }

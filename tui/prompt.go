@@ -113,8 +113,8 @@ func (p *prompt) submit(text string) bool {
 		p.d.flash("Patience. The thread is being laid.")
 		return false
 	case p.d.session.run == nil:
-		if p.d.session.lacks() {
-			p.d.base(newFirstScreen(p.d))
+		if p.d.session.lack() != nil {
+			p.d.beginning()
 			p.d.flash("Nothing can be begun yet; your words are kept.")
 			return false
 		}

@@ -23,15 +23,8 @@ func (h *searchBar) begin(v *reader) { h.typing, h.text, h.view, h.at = true, ""
 
 // key handles keys while the text is being written.
 func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
-	switch s := d.screen().(type) {
-	case *logbook:
-		if s.key(e, key) {
-			return true
-		}
-	case *sessionsScreen:
-		if s.key(e, key) {
-			return true
-		}
+	if s, ok := d.screen().(writer); ok && s.key(e, key) {
+		return true
 	}
 	if !h.typing {
 		return false

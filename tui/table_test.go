@@ -29,7 +29,7 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 						continue // the context has another use for it, or it ends the program
 					}
 					s.do(func() {
-						d.dialogs.open, d.picker, d.search = nil, pickerPopup{}, searchBar{}
+						d.dialogs.open, d.picker, d.search = nil, picker{}, searchBar{}
 						d.base(d.runScreen)
 						d.prompt.write()
 					})

@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 func TestPasteShort(t *testing.T) {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
@@ -138,7 +139,7 @@ func indexFold(text, needle string) (at, size int) {
 	for i := range text {
 		j, k := i, 0
 		for _, r := range text[i:] {
-			if k == len(n) || foldEditor(r) != n[k] {
+			if k == len(n) || unicode.ToLower(r) != n[k] {
 				break
 			}
 			j += len(string(r))

@@ -58,6 +58,17 @@ func ago(then, now time.Time) string {
 	return then.Format("2 Jan 2006")
 }
 
+// Age returns how long ago something was, in few characters; empty: it is unknown.
+func Age(then, now time.Time) string {
+	switch d := now.Sub(then); {
+	case then.IsZero():
+		return ""
+	case d < 14*24*time.Hour:
+		return elapsedPage(d)
+	}
+	return then.Format("2 Jan 2006")
+}
+
 // percent returns a percentage with at most three digits.
 func percent(pct float64) string { return fmt.Sprintf("%d%%", int(max(min(pct, 999), 0)+0.5)) }
 
