@@ -214,20 +214,10 @@ func (m pointer) doubleClick(x, y int, now time.Time) {
 	m.choose(selection{on: true, from: listSpot{s.pos, from}, to: listSpot{s.pos, to - 1}})
 }
 
-// selectLine selects a row and the rows that continue it.
+// selectLine selects a row.
 func (m pointer) selectLine(p pos) {
-	p = m.fit(p)
-	b := m.block(p.block)
-	first, last := p.row, p.row
-	for first > 0 && b.soft(first-1) {
-		first--
-	}
-	for last+1 < b.rows() && b.soft(last) {
-		last++
-	}
-	m.choose(
-		selection{on: true, lines: true, from: listSpot{pos: pos{p.block, first}}, to: listSpot{pos: pos{p.block, last}}},
-	)
+	at := listSpot{pos: m.fit(p)}
+	m.choose(selection{on: true, lines: true, from: at, to: at})
 }
 
 // choose sets the selection.
