@@ -567,7 +567,7 @@ func (s Scene) Draw(c render.Canvas, frame int) {
 		if p.Pose == RitualLeaves {
 			label[0].Role = render.Dim
 		}
-		c.Line(p.column-label.Width()/2, rows-1, label)
+		c.Line(max(min(p.column-label.Width()/2, columns-label.Width()), 0), rows-1, label)
 		if mark := p.mark(); mark != "" {
 			role := render.Dim
 			if p.Pose == RitualAsks {

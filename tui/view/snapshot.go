@@ -539,7 +539,9 @@ func SnapshotScene(s *supervisor.State, rows []PageAgent, human RitualKind, now 
 			picture.Arbiter = f
 			continue
 		}
-		f.Label = f.Label[strings.LastIndex(f.Label, " ")+1:] // the number of an Orchestrator
+		if _, number, ok := strings.Cut(f.Label, " "); ok {
+			f.Label, _, _ = strings.Cut(number, " ") // the number of an Orchestrator, without its host
+		}
 		picture.Workers = append(picture.Workers, f)
 	}
 	if asks {

@@ -38,7 +38,8 @@ type glyph struct {
 
 // glyphs differ by more than their colours.
 var glyphs = [timelineKinds]glyph{
-	TimelineAlive: {"·", ".", render.Dim}, TimelineTurn: {"─", "-", render.Base}, TimelineTool: {"━", "=", render.Strong},
+	TimelineAlive: {"·", ".", render.Dim}, TimelineTurn: {"─", "-", render.Active},
+	TimelineTool: {"━", "=", render.Active}, TimelineQuiet: {"┄", ".", render.Dim},
 	TimelineStopped: {
 		"┤",
 		"]",
@@ -254,9 +255,14 @@ func (p *picture) cells(l *lane) []TimelineKind {
 			continue
 		}
 		last := min(p.columnOf(until), p.columns-1)
-		for x := max(p.columnOf(from), 0); x <= last; x++ {
-			if row[x] == timelineKinds || row[x] < s.Kind {
-				row[x] = s.Kind
+		first := max(p.columnOf(from), 0)
+		for x := first; x <= last; x++ {
+			kind := s.Kind
+			if kind == TimelineWait && x > first { // only its beginning stands out
+				kind = TimelineQuiet
+			}
+			if row[x] == timelineKinds || row[x] < kind {
+				row[x] = kind
 			}
 		}
 	}
