@@ -208,17 +208,19 @@ func (ds *dialogs) askKill(id string) {
 		ds.d.flash("Without the Arbiter there is no run: /cancel ends it.")
 		return
 	}
+	ds.sure("End "+ds.d.session.name(id)+"?", "Let it work", "End it", func() { ds.d.session.send(contract.Kill{ID: id}) },
+		render.Of(render.Base, "Its turn is cut off. What it did stays in the files, and a record of it is passed on."))
+}
+
+// sure asks before an action that cannot be undone.
+func (ds *dialogs) sure(title, keep, label string, do func(), head ...render.Line) {
 	ds.show(view.AskData{
-		Title: "End " + ds.d.session.name(id) + "?", Tone: render.Danger,
-		Head: []render.Line{render.Of(render.Base,
-			"Its turn is cut off. What it did stays in the files, and a record of it is passed on.")},
-		Choices: []view.PageChoice{
-			{Value: no, Key: 'n', Label: "Let it work"},
-			{Value: yes, Key: 'y', Label: "End it", Irreversible: true},
-		},
+		Title: title, Tone: render.Danger, Head: head,
+		Choices: []view.PageChoice{{Value: no, Key: 'n', Label: keep},
+			{Value: yes, Key: 'y', Label: label, Irreversible: true}},
 	}, func(value string) {
 		if value == yes {
-			ds.d.session.send(contract.Kill{ID: id})
+			do()
 		}
 	})
 }
@@ -237,22 +239,12 @@ func (ds *dialogs) askReset() bool {
 			"wanted. Files stay as they are.", "Reset", func() { ds.d.session.send(contract.Reset{}) })
 }
 
-// confirm asks before an action that cannot be undone.
+// confirm asks before an action on the run that cannot be undone.
 func (ds *dialogs) confirm(title, text, label string, do func()) bool {
 	if ds.d.session.run == nil || ds.d.session.over() {
 		ds.d.flash("There is no run.")
 		return false
 	}
-	ds.show(view.AskData{
-		Title: title, Tone: render.Danger, Head: []render.Line{render.Of(render.Base, text)},
-		Choices: []view.PageChoice{
-			{Value: no, Key: 'n', Label: "No"},
-			{Value: yes, Key: 'y', Label: label, Irreversible: true},
-		},
-	}, func(value string) {
-		if value == yes {
-			do()
-		}
-	})
+	ds.sure(title, "No", label, do, render.Of(render.Base, text))
 	return true
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -276,19 +275,5 @@ func elsewhere(run RunInfo, name string) string {
 
 // report shows the report of a run.
 func (r *runsScreen) report(run RunInfo) {
-	r.d.flash("Reading …")
-	r.d.f.work(func(ctx context.Context) {
-		text, err := r.d.f.options.Host.Report(ctx, run.ID)
-		r.d.f.post(func() {
-			if r.d.screen() != screen(r) {
-				return // the user went on
-			}
-			r.d.word = flash{}
-			if err != nil {
-				r.d.flash(err.Error())
-				return
-			}
-			r.d.open(newTextScreen(r.d, "THE REPORT", func(*supervisor.State) string { return text }))
-		})
-	})
+	r.d.readText("THE REPORT", func(ctx context.Context) (string, error) { return r.d.f.options.Host.Report(ctx, run.ID) })
 }

@@ -34,12 +34,6 @@ func TestComposerGolden(t *testing.T) {
 		r.c.Clear()
 		r.write("/summon architect")
 		show("a command")
-		r.c.Seed([]string{"run the tests again", "build it"})
-		r.press("Ctrl+R").write("tests")
-		show("search")
-		b.WriteString(styles(r.screen, r.x, r.y, r.width, r.height))
-		r.write("x")
-		show("search in vain")
 		tuitest.File(t, fmt.Sprintf("composer-%dx%d", size[0], size[1]), b.String())
 	}
 }

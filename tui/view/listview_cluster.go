@@ -3,7 +3,6 @@ package view
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 
@@ -66,46 +65,5 @@ func snap(l render.Line, from, to int) (int, int) {
 	return max(first, 0), last
 }
 
-// word returns the columns of the word at a column. A blank is a word of its own.
-func word(l render.Line, at int) (from, to int) {
-	type piece struct {
-		col, width int
-		in         bool
-		text       string
-	}
-	var pieces []piece
-	hit := -1
-	clusters(l, func(cluster string, col, width int) bool {
-		if col <= at && at < col+width {
-			hit = len(pieces)
-		}
-		pieces = append(pieces, piece{col, width, inWord(cluster), cluster})
-		return col < at+maxWord
-	})
-	if hit < 0 {
-		return at, at
-	}
-	first, last := hit, hit
-	if pieces[hit].in {
-		for first > 0 && pieces[first-1].in {
-			first--
-		}
-		for last+1 < len(pieces) && pieces[last+1].in {
-			last++
-		}
-		// Final marks of a sentence are not part of the word.
-		for last > hit && strings.Contains(".:?", pieces[last].text) {
-			last--
-		}
-	}
-	return pieces[first].col, pieces[last].col + pieces[last].width
-}
-
-const maxWord = 4096
-
-// inWord reports whether a cluster belongs to a word when a person copies it: names, paths and addresses
-// are whole words.
-func inWord(cluster string) bool {
-	r, _ := utf8.DecodeRuneInString(cluster)
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@~+#%&=?$", r)
-}
+// maxMatched is how many columns of a row are searched.
+const maxMatched = 4096

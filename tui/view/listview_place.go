@@ -94,7 +94,6 @@ func (v *ListView) remap(old int, tail []Block) {
 	find(&v.sel.from.pos)
 	find(&v.sel.to.pos)
 	find(&v.mouse.from.pos)
-	find(&v.mouse.at)
 	find(&v.search.at.pos)
 	for i := range v.shown {
 		find(&v.shown[i])
@@ -115,7 +114,7 @@ func (v *ListView) Replace(s BlockSource, to func(block int) int) {
 		}
 		return to(i)
 	}
-	for _, p := range []*pos{&v.top, &v.sel.from.pos, &v.sel.to.pos, &v.mouse.from.pos, &v.mouse.at, &v.search.at.pos} {
+	for _, p := range []*pos{&v.top, &v.sel.from.pos, &v.sel.to.pos, &v.mouse.from.pos, &v.search.at.pos} {
 		p.block = move(p.block)
 	}
 	if v.home != nil {

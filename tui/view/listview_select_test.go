@@ -89,35 +89,6 @@ func TestDragSelects(t *testing.T) {
 	}
 }
 
-func TestClicks(t *testing.T) {
-	l := &fakeSource{blocks: []fakeBlock{
-		{text: "see https://example.org/a_b-c?d=e. It is 漢字かな, (foo) said a/b/c.go:12: and more than fits"}}}
-	st := newStage(t, 42, 5, l)
-	want(t, st,
-		"\n▌ see https://example.org/a_b-c?d=e. It\n▌ is 漢字かな, (foo) said a/b/c.go:12:\n▌ and more than fits\n\n\n")
-	h := newTestMouse(st)
-	for _, c := range []struct {
-		x, y int
-		want string
-	}{
-		{20, 0, "https://example.org/a_b-c?d=e"}, {4, 0, "see"}, {6, 1, "漢字かな"}, {16, 1, "foo"}, {29, 1, "a/b/c.go:12"},
-		{2, 2, "and"},
-	} {
-		h.click(tview.MouseLeftClick, c.x, c.y)
-		h.click(tview.MouseLeftDoubleClick, c.x, c.y)
-		if h.last() != c.want {
-			t.Errorf("word at %d,%d: %q, want %q", c.x, c.y, h.last(), c.want)
-		}
-	}
-	// The third click takes the row.
-	h.click(tview.MouseLeftClick, 2, 2)
-	if h.last() != "and more than fits" {
-		t.Errorf("line: %q", h.last())
-	}
-	st.draw()
-	st.role(2, 2, render.Selection)
-}
-
 func TestClickFolds(t *testing.T) {
 	l := many(4)
 	l.blocks[1] = fakeBlock{text: "Bash\noutput", folded: "Bash"}

@@ -235,7 +235,7 @@ func (o *PageHome) threadLines(w int) []render.Line {
 	if d.Hint != "" {
 		first = append(first, render.Span{Text: "  " + d.Hint, Role: render.Key})
 	}
-	when := ago(d.NewestAt, d.Now)
+	when := Age(d.NewestAt, d.Now)
 	if when != "" {
 		when = " " + g.Separator + " " + when
 	}

@@ -188,7 +188,7 @@ func (p *picture) clock() render.Line {
 			row[x+i] = string(r)
 		}
 	}
-	l := render.Of(render.Base, padTimeline("", p.gutter))
+	l := render.Of(render.Base, spaces(p.gutter))
 	at := p.columnOf(p.cursor)
 	for x, s := range row {
 		if x == at {
@@ -210,7 +210,7 @@ func (p *picture) lane(l *lane, n, price int) render.Line {
 		mark = p.Look.Glyphs.Chosen + " "
 	}
 	line := render.Of(render.Active, mark)
-	line = line.Append(role, padTimeline(render.Shorten(p.name(l.id), p.gutter-3, p.Look.Glyphs.Ellipsis), p.gutter-2))
+	line = line.Append(role, padPage(render.Shorten(p.name(l.id), p.gutter-3, p.Look.Glyphs.Ellipsis), p.gutter-2, ""))
 	at := p.columnOf(p.cursor)
 	for x, kind := range p.cells(l) {
 		text, role := " ", render.Base
@@ -336,8 +336,4 @@ func (p *picture) legend() render.Line {
 		l = append(l, item...)
 	}
 	return l
-}
-
-func padTimeline(s string, columns int) string {
-	return fmt.Sprintf("%s%*s", s, max(columns-render.Width(s), 0), "")
 }
