@@ -29,7 +29,7 @@ var footers = map[Context][]hint{
 	Text: {does("back", Back), does("scroll", Down, Up), does("search", Search), does("match", SearchNext, SearchPrev),
 		does("copy", Copy), does("help", OpenHelp)},
 	Sessions: {does("open", Choose), does("back", Back), does("search", Filter), does("sort", Sort),
-		does("report", Report), does("resume it", TakeUp), does("run", NextChoice, PrevChoice),
+		does("report", Report), does("resume it", TakeUp), does("run", Down, Up),
 		does("read on", ReadOn), does("help", OpenHelp)},
 	Changes: {does("compare", Choose), does("back", Back), does("search", Filter), does("sort", Sort),
 		does("revert", RevertFile), does("editor", OpenFile), does("land", LandWork), does("file", Down, Up),
@@ -47,7 +47,7 @@ var footers = map[Context][]hint{
 	Playback: {does("pause", Hold), does("speed", Faster, Slower), does("jump", JumpBack, JumpOn), does("leave", Leave),
 		does("restart", PlayAnew), does("to the end", PlayOut), does("agent", NextAgent), does("look at it", OpenFocus),
 		does("timeline", OpenTimes), does("help", OpenHelp)},
-	Help: {does("back", Back), does("scroll", Down, Up), does("page", PageDown, PageUp)},
+	Help: {does("back", Back), does("scroll", Down, Up), does("search", Filter), does("page", PageDown, PageUp)},
 }
 
 // Footer returns the most important keys of a context, as they are in the table. A context in which the

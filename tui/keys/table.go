@@ -260,19 +260,12 @@ var table = []Binding{
 	{Text, []string{"q", "Esc", "Left"}, Back, "back"},
 
 	{Sessions, []string{"q", "Esc", "Left"}, Back, "back"},
-	{Sessions, []string{"j", "Down"}, NextChoice, "down"},
-	{Sessions, []string{"k", "Up"}, PrevChoice, "up"},
-	{Sessions, []string{"PgDn", "Ctrl+D"}, PageDown, "a page down"},
-	{Sessions, []string{"PgUp", "Ctrl+U"}, PageUp, "a page up"},
-	{Sessions, []string{"g", "Home"}, Top, "the first"},
-	{Sessions, []string{"G", "End"}, Bottom, "the last"},
 	{Sessions, []string{"Enter"}, Choose, "show a live run; resume one that has stopped; report on one that has ended"},
 	{Sessions, []string{"c"}, TakeUp, "resume it, though it has ended"},
 	{Sessions, []string{"r"}, Report, "its report"},
 	{Sessions, []string{"/"}, Filter, "search: words of the task, the directory, the id or the status"},
 	{Sessions, []string{"s"}, Sort, "sort by the next column"},
 	{Sessions, []string{"Space"}, ReadOn, "read on in its last words"},
-	{Sessions, []string{"?"}, OpenHelp, "help for this screen"},
 
 	{Changes, []string{"q", "Esc", "Left"}, Back, "back"},
 	{Changes, []string{"Enter"}, Choose, "what has changed in this file"},
@@ -373,6 +366,9 @@ var table = []Binding{
 	{Help, []string{"k", "Up"}, Up, "up"},
 	{Help, []string{"PgDn", "Space", "Ctrl+D"}, PageDown, "a page down"},
 	{Help, []string{"PgUp", "Ctrl+U"}, PageUp, "a page up"},
+	{Help, []string{"g", "Home"}, Top, "the beginning"},
+	{Help, []string{"G", "End"}, Bottom, "the end"},
+	{Help, []string{"/"}, Filter, "search: letters of a key or a command, or words of what it does"},
 	{Help, []string{"q", "Esc", "?", "F1"}, Back, "back"},
 }
 

@@ -23,6 +23,7 @@ type List struct {
 	Columns []ListColumn
 	// Preview lays the current row out for a width; nil: there is no preview.
 	Preview func(row ListRow, width int) []render.Line
+	Below   int  // how many rows a preview takes below the list; 0: half of them
 	Typing  bool // letters go to the filter
 
 	rows    []ListRow
@@ -270,7 +271,7 @@ func (l *List) Draw(screen tcell.Screen) {
 	}
 	const beside = 90 // columns
 	switch row, _ := l.Chosen(); {
-	case l.Preview == nil || h < 8:
+	case l.Preview == nil || h < 12 && w < beside:
 	case w >= beside:
 		left := max(w*11/20, w-render.Prose)
 		for y := range h {
@@ -279,7 +280,11 @@ func (l *List) Draw(screen tcell.Screen) {
 		l.drawPreview(body.Sub(left+2, 0, w-left-2, h), row)
 		body = body.Sub(0, 0, left-1, h)
 	default:
-		above := min(len(l.lines)+1, max(h/2, 4))
+		above := max(h/2, 4)
+		if l.Below > 0 {
+			above = max(above, h-1-l.Below)
+		}
+		above = min(len(l.lines)+1, above)
 		body.Rule(above, render.Frame)
 		l.drawPreview(body.Sub(0, above+1, w, h-above-1), row)
 		body = body.Sub(0, 0, w, above)
@@ -366,6 +371,9 @@ func (l *List) fit(w int) []int {
 		default:
 			widths[n] = 0
 		}
+	}
+	if wide > 0 {
+		widths[0] = min(widths[0], w/2)
 	}
 	widths[wide] = max(left(), 0)
 	return widths

@@ -82,7 +82,7 @@ func TestListPreviews(t *testing.T) {
 				t.Errorf("%v: a click on %q is nothing", size, row)
 			}
 		}
-		if beside != (size[0] >= 100) || size[1] >= 12 != strings.Contains(got, "about 5") ||
+		if beside != (size[0] >= 100) || size[1] >= 20 != strings.Contains(got, "about 5") ||
 			strings.Contains(got, "STATE") != (size[0] >= 40) {
 			t.Errorf("%v:\n%s", size, got)
 		}

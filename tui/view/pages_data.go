@@ -103,15 +103,6 @@ type HomeData struct {
 	Warnings []string // REHEARSAL, ALLOW ALL
 }
 
-// HelpGroup is a titled table of keys or commands.
-type HelpGroup struct {
-	Title string
-	Rows  []HelpRow
-}
-
-// HelpRow describes keys.
-type HelpRow struct{ Keys, Text string }
-
 // PageChoice is an answer to a dialog.
 type PageChoice struct {
 	Value        string // what is returned when it is chosen

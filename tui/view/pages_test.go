@@ -69,21 +69,6 @@ var findings = []PageFinding{
 	{"model", "opus", render.Base},
 }
 
-var helpGroups = []HelpGroup{
-	{"Writing", []HelpRow{{"Enter", "send"}, {"Shift+Enter, Alt+Enter, Ctrl+J", "a new line"},
-		{"Up, Down", "what was written before"},
-		{"Ctrl+G", "write in your own editor ($EDITOR), and come back with what you wrote"},
-		{"Tab", "complete a path, a command, a name"}}},
-	{"Moving", []HelpRow{{"j, k", "a line down, up"}, {"g, G", "to the top, to the end"},
-		{"Ctrl+D, Ctrl+U", "half a page"}, {"/", "search"}, {"n, N", "the next match, the one before"}}},
-	{"Looking", []HelpRow{{"Tab", "the next agent"}, {"o", "the logbook"}, {"p", "the plan in full"},
-		{"Space", "fold, unfold"}}},
-	{"Ruling", []HelpRow{{"/summon MODE TASK", "summon an Orchestrator"},
-		{"/stop [AGENT]", "interrupt what is under way"}, {"/steer TEXT", "a word that is heard at once"},
-		{"/kill AGENT", "end an agent"}}},
-	{"Leaving", []HelpRow{{"Ctrl+C", "leave, after a question"}, {"Ctrl+Z", "suspend"}}},
-}
-
 // permit asks for the permission to run a command.
 func permit() AskData {
 	return AskData{
@@ -155,11 +140,6 @@ var everyPage = map[string]func(*render.Look) tview.Primitive{
 		p.Down(1)
 		return p
 	},
-	"help": func(l *render.Look) tview.Primitive {
-		p := NewHelp(l)
-		p.Set("the weaving", helpGroups)
-		return p
-	},
 	"ask": func(l *render.Look) tview.Primitive {
 		p := NewAsk(l)
 		p.Set(permit())
@@ -171,7 +151,7 @@ var everyPage = map[string]func(*render.Look) tview.Primitive{
 // pageWords are what each page says at every size.
 var pageWords = map[string][]string{
 	"oracle": {"Speak, mortal.", "4 threads"}, "oracle-bare": {"Patience.", "REHEARSAL", "ALLOW ALL"},
-	"list": {"LIST", "Write the currency"}, "help": {"HELP", "Enter"},
+	"list":    {"LIST", "Write the currency"},
 	"ask":     {"y Allow once", "a Allow for this run", "▸n Refuse", "w Refuse, and say why", "go test"},
 	"weaving": {"III", "asks leave", "Weaving", "REHEARSAL"},
 }
@@ -378,7 +358,6 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	var list []ListRow
 	var steps []PageStep
 	var agents []PageAgent
-	var groups []HelpGroup
 	var choices []PageChoice
 	for i := range many {
 		cell := render.Of(render.Base, Plain(text))
@@ -391,13 +370,10 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 			Known: i%2 == 0, Tokens: random.Int() - math.MaxInt/2, Window: random.Int() - math.MaxInt/2,
 			Pct: []float64{math.NaN(), math.Inf(1), -5, 1e18, 50}[random.IntN(5)], Level: text, Doing: text,
 			Age: time.Duration(random.Int64() - math.MaxInt64/2), Bell: i%5 == 0, Past: i%7 == 0})
-		groups = append(groups, HelpGroup{text, []HelpRow{{text, text}, {"k", text}, {text, "k"}}[:random.IntN(4)]})
 		choices = append(choices, PageChoice{text, rune(random.IntN(200)), text, i%2 == 0, i%3 == 0})
 	}
 	s.Set(list)
 	s.Down(random.IntN(50))
-	h := NewHelp(l)
-	h.Set(text, groups)
 	a := NewAsk(l)
 	a.Set(AskData{Title: text, Tone: render.Role(random.IntN(3)), Head: []render.Line{render.Of(render.Base, text)},
 		Choices: choices[:min(many, 7)], Focus: random.IntN(9) - 1, Note: text,
@@ -412,7 +388,7 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 		CostUSD: math.Inf(1), Tokens: random.Int(), Elapsed: time.Duration(random.Int64()),
 		Restarts: many, Mode: text, Hint: text, Flash: []string{"", text}[many%2],
 		Warnings: []string{text, "REHEARSAL"}[:many%3%3]})
-	return []tview.Primitive{o, s, h, a, r, strip, st}
+	return []tview.Primitive{o, s, a, r, strip, st}
 }
 
 // turn performs random user actions on a page.
@@ -564,27 +540,6 @@ func TestHomeInSmallWindows(t *testing.T) {
 			t.Fatalf("%d rows:\n%s", h, got)
 		}
 		s.Fini()
-	}
-}
-
-func TestHelpShowsAll(t *testing.T) {
-	for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 40}, {200, 50}} {
-		p := NewHelp(lookPage(t, "dark", render.Unicode))
-		p.Set("", helpGroups)
-		seen := ""
-		for range 40 {
-			got, s := drawAt(t, p, size[0], size[1])
-			seen += got
-			s.Fini()
-			p.Down(3)
-		}
-		for _, g := range helpGroups {
-			for _, r := range g.Rows {
-				if !strings.Contains(seen, r.Keys) || !strings.Contains(seen, strings.Fields(r.Text)[0]) {
-					t.Errorf("%v: %q is not to be seen", size, r.Keys)
-				}
-			}
-		}
 	}
 }
 
