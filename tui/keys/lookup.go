@@ -12,8 +12,8 @@ var (
 )
 
 // reads are the contexts that scroll like the conversation, and the actions that they share with it.
-var reads = map[Context]map[Action]bool{Focus: text, Logbook: text, Text: text, Plan: page, Changes: page, Settings: page,
-	Sessions: page, Diff: set(moves, goes, []Action{Select, Copy, OpenPlan}),
+var reads = map[Context]map[Action]bool{Focus: text, Logbook: text, Text: text,
+	Plan: page, Changes: page, Settings: page, Sessions: page, Diff: set(moves, goes, []Action{Select, Copy, OpenPlan}),
 	Timeline: set(goes, []Action{OpenPlan, OpenChanges}),
 	Playback: set(moves, finds, []Action{OpenHelp, OpenPlan, OpenChanges, OpenTimes})}
 
