@@ -24,23 +24,30 @@ func (o EventOptions) body(r render.Role, text string, keep int) (lines []render
 	if strings.TrimSpace(text) == "" {
 		return nil, false
 	}
-	if o.Open || len(text) <= eventtext.MaxFullText {
-		lines = o.markdown(r, text)
-		if len(lines) <= keep+foldSlack {
-			return lines, false
-		}
-		if o.Open {
-			return lines, true
-		}
-		return append(lines[:keep:keep], o.more(len(lines)-keep, 0)), true
+	return o.folded(text, keep, func(text string) []render.Line { return o.markdown(r, text) })
+}
+
+// words is like body for plain text.
+func (o EventOptions) words(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
+	return o.folded(text, keep, func(text string) []render.Line { return render.WrapText(r, text, o.prose()) })
+}
+
+func (o EventOptions) folded(text string, keep int, lay func(string) []render.Line) ([]render.Line, bool) {
+	head, rest := text, ""
+	if !o.Open && len(text) > eventtext.MaxFullText {
+		head = eventtext.Beginning(text, keep)
+		rest = text[len(head):]
 	}
-	head := eventtext.Beginning(text, keep)
-	lines = o.markdown(r, head)
-	if len(lines) > keep {
-		lines = lines[:keep:keep]
+	lines := lay(head)
+	switch {
+	case rest != "":
+		return append(lines[:min(keep, len(lines))], o.more(strings.Count(rest, "\n"), len(rest))), true
+	case len(lines) <= keep+foldSlack:
+		return lines, false
+	case o.Open:
+		return lines, true
 	}
-	rest := text[len(head):]
-	return append(lines, o.more(strings.Count(rest, "\n"), len(rest))), true
+	return append(lines[:keep:keep], o.more(len(lines)-keep, 0)), true
 }
 
 // output lays out the output of a program, with its lines and spaces unchanged.
