@@ -39,7 +39,7 @@ func (d *app) act(a keys.Action) bool {
 	case keys.OpenConfig:
 		d.open(newSettingsScreen(d))
 	case keys.OpenRuns:
-		d.open(newSessionsScreen(d))
+		d.open(newRunsScreen(d))
 	case keys.Back:
 		d.back()
 	case keys.Write:

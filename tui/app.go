@@ -61,7 +61,7 @@ type app struct {
 	queuedEdits queuedEdits
 	plan        planDraft
 	search      searchBar
-	picker      pickerPopup // a list to choose from, over everything
+	picker      picker // a list to choose from, over everything
 
 	screens   []screen // the last one is visible
 	runScreen *runScreen

@@ -122,7 +122,7 @@ func (s *session) parted() {
 	}
 	if s.first(s.begun.failure) {
 		s.d.f.work(s.inspect)
-		s.d.base(newFirstScreen(s.d))
+		s.d.beginning()
 	}
 }
 

@@ -53,17 +53,8 @@ func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 	case f.Old != "":
 		becomes = name + " is removed, and " + sanitize.Line(f.Old, 0) + " is there again as it was when the run began."
 	}
-	head := []render.Line{render.Of(render.Base, becomes), render.Of(render.Dim,
-		"It stays as it is if somebody has modified it since. The agents are notified.")}
-	c.d.dialogs.show(view.AskData{
-		Title: "Revert?", Tone: render.Danger, Head: head,
-		Choices: []view.PageChoice{{Value: no, Key: 'n', Label: "Keep it"},
-			{Value: yes, Key: 'y', Label: "Revert", Irreversible: true}},
-	}, func(value string) {
-		if value == yes {
-			c.revert(run, r)
-		}
-	})
+	c.d.dialogs.sure("Revert?", "Keep it", "Revert", func() { c.revert(run, r) }, render.Of(render.Base, becomes),
+		render.Of(render.Dim, "It stays as it is if somebody has modified it since. The agents are notified."))
 }
 
 // revert makes the run revert a change, or the host if the run is not active.
@@ -90,11 +81,10 @@ func (c changeActions) again() {
 	for _, s := range c.d.screens {
 		switch s := s.(type) {
 		case *changesScreen:
-			s.again()
+			s.loaded = ""
 			s.renew()
 		case *diffScreen:
-			s.list.again()
-			s.shown = ""
+			s.list.loaded, s.shown = "", ""
 			s.renew()
 		}
 	}
@@ -118,15 +108,7 @@ func (c changeActions) askLand(files []ChangedFile) {
 		head = append(head, render.Of(render.Dim,
 			fmt.Sprintf("%s, +%d -%d", words.Count(len(files), "file"), added, deleted)))
 	}
-	c.d.dialogs.show(view.AskData{
-		Title: "Land the work?", Tone: render.Danger, Head: head,
-		Choices: []view.PageChoice{{Value: no, Key: 'n', Label: "Not now"},
-			{Value: yes, Key: 'y', Label: "Land it", Irreversible: true}},
-	}, func(value string) {
-		if value == yes {
-			c.land(run)
-		}
-	})
+	c.d.dialogs.sure("Land the work?", "Not now", "Land it", func() { c.land(run) }, head...)
 }
 
 func (c changeActions) land(run string) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -54,5 +55,26 @@ func TestChangesAreListedAnew(t *testing.T) {
 		s.Expect("binary file")
 		s.Press("Esc")
 		s.Expect("CHANGES")
+	})
+}
+
+// TestChangeIsCommented: the list shows the difference of the current file, sorts and searches; a comment on a place
+// goes to the agent that changed the file.
+func TestChangeIsCommented(t *testing.T) {
+	play(t, 120, 40, changed, func(s *scene) {
+		authored(s)
+		s.Expect("FILE", "LINES", "AGENTS")
+		s.Press("Down")
+		s.Expect("Threads int", "@@ -")
+		s.Press("/")
+		s.Type("orch-2 binary\n")
+		s.ExpectNot("header.go")
+		s.Press("Ctrl+U", "Esc", "s", "s", "s", "g")
+		s.Expect("Sorted by lines.", "header.md")
+		s.Press("Down", "Down", "Enter")
+		s.Expect("Threads int")
+		s.Press("c")
+		s.Type("why?\n")
+		s.expectTook(contract.Say{To: "orch-2", Text: "header.go:5: why?"})
 	})
 }

@@ -22,6 +22,7 @@ type dialog struct {
 	twice   bool     // pressing the key that opened it again means yes
 	answer  func(value string)
 	close   func()
+	first   bool   // it says what prevents the start of a run
 	dismiss func() // called when the user closes it without an answer
 	renote  func() // refreshes what changes while it is open; may be nil
 
@@ -225,17 +226,19 @@ func (ds *dialogs) askKill(id string) {
 		ds.d.flash("Without the Arbiter there is no run: /cancel ends it.")
 		return
 	}
+	ds.sure("End "+ds.d.session.name(id)+"?", "Let it work", "End it", func() { ds.d.session.send(contract.Kill{ID: id}) },
+		render.Of(render.Base, "Its turn is cut off. What it did stays in the files, and a record of it is passed on."))
+}
+
+// sure asks before an action that cannot be undone.
+func (ds *dialogs) sure(title, keep, label string, do func(), head ...render.Line) {
 	ds.show(view.AskData{
-		Title: "End " + ds.d.session.name(id) + "?", Tone: render.Danger,
-		Head: []render.Line{render.Of(render.Base,
-			"Its turn is cut off. What it did stays in the files, and a record of it is passed on.")},
-		Choices: []view.PageChoice{
-			{Value: no, Key: 'n', Label: "Let it work"},
-			{Value: yes, Key: 'y', Label: "End it", Irreversible: true},
-		},
+		Title: title, Tone: render.Danger, Head: head,
+		Choices: []view.PageChoice{{Value: no, Key: 'n', Label: keep},
+			{Value: yes, Key: 'y', Label: label, Irreversible: true}},
 	}, func(value string) {
 		if value == yes {
-			ds.d.session.send(contract.Kill{ID: id})
+			do()
 		}
 	})
 }
@@ -254,72 +257,12 @@ func (ds *dialogs) askReset() bool {
 			"wanted. Files stay as they are.", "Reset", func() { ds.d.session.send(contract.Reset{}) })
 }
 
-// confirm asks before an action that cannot be undone.
+// confirm asks before an action on the run that cannot be undone.
 func (ds *dialogs) confirm(title, text, label string, do func()) bool {
 	if ds.d.session.run == nil || ds.d.session.over() {
 		ds.d.session.noRun()
 		return false
 	}
-	ds.show(view.AskData{
-		Title: title, Tone: render.Danger, Head: []render.Line{render.Of(render.Base, text)},
-		Choices: []view.PageChoice{
-			{Value: no, Key: 'n', Label: "No"},
-			{Value: yes, Key: 'y', Label: label, Irreversible: true},
-		},
-	}, func(value string) {
-		if value == yes {
-			do()
-		}
-	})
+	ds.sure(title, "No", label, do, render.Of(render.Base, text))
 	return true
-}
-
-// pickerPopup is a list to choose from, over everything.
-type pickerPopup struct {
-	title  string
-	picker *view.Picker
-}
-
-func (o *pickerPopup) open() bool { return o.picker != nil }
-
-// choose opens a list; it calls chosen after the list was closed.
-func (d *app) choose(title, empty string, items []view.EditorItem, chosen func(value any)) {
-	p := view.NewPicker(d.look)
-	p.SetEmpty(empty)
-	p.SetItems(items)
-	p.OnChoose = func(i view.EditorItem) { d.picker = pickerPopup{}; chosen(i.Value) }
-	p.OnCancel = func() { d.picker = pickerPopup{} }
-	p.Focus(func(tview.Primitive) {})
-	d.picker = pickerPopup{title: title, picker: p}
-}
-
-func (o *pickerPopup) key(_ *app, e *tcell.EventKey, key string) {
-	if key == "Ctrl+C" {
-		o.picker.OnCancel()
-		return
-	}
-	o.picker.InputHandler()(e, func(tview.Primitive) {})
-}
-
-func (o *pickerPopup) paste(text string) { o.picker.PasteHandler()(text, func(tview.Primitive) {}) }
-
-func (o *pickerPopup) mouse(_ *app, a tview.MouseAction, e *tcell.EventMouse) (bool, tview.Primitive) {
-	return o.picker.MouseHandler()(a, e, func(tview.Primitive) {})
-}
-
-// draw draws the list in a frame of its own, in the middle of the given area.
-func (o *pickerPopup) draw(d *app, s tcell.Screen, x, y, w, h int) {
-	if !o.open() {
-		return
-	}
-	s.HideCursor()
-	width, height := min(w, 90), min(h, max(h*3/4, 8))
-	left, top := x+(w-width)/2, y+(h-height)/3
-	c := render.On(s, left, top, width, height, d.look)
-	c.Clear(render.Base)
-	inside := c.Frame(render.Of(render.Title, o.title), render.FrameFocus)
-	ix, iy := inside.Origin()
-	iw, ih := inside.Size()
-	o.picker.SetRect(ix, iy, iw, ih)
-	o.picker.Draw(s)
 }

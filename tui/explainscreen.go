@@ -24,23 +24,32 @@ func (cs *commands) explainCommand(c view.EditorCommand) bool {
 		cs.d.flash("No run is shown, so there is no decision to explain.")
 		return false
 	}
-	run, shown := state.Options.Run, cs.d.screen()
-	cs.d.flash("Reading …")
-	cs.d.f.work(func(ctx context.Context) {
+	run := state.Options.Run
+	cs.d.readText("THE DECISION", func(ctx context.Context) (string, error) {
 		text, err := cs.d.f.options.Host.Explain(ctx, run, number)
-		cs.d.f.post(func() {
-			if cs.d.screen() != shown {
-				return // the user went on
-			}
-			cs.d.word = flash{}
-			if err != nil {
-				cs.d.flash(err.Error())
-				return
-			}
-			cs.d.open(newTextScreen(cs.d, "THE DECISION", func(*supervisor.State) string { return literally(text) }))
-		})
+		return literally(text), err
 	})
 	return true
+}
+
+// readText shows a text when a worker has read it, unless the person has gone on.
+func (d *app) readText(title string, read func(context.Context) (string, error)) {
+	shown := d.screen()
+	d.flash("Reading …")
+	d.f.work(func(ctx context.Context) {
+		text, err := read(ctx)
+		d.f.post(func() {
+			if d.screen() != shown {
+				return
+			}
+			d.word = flash{}
+			if err != nil {
+				d.flash(err.Error())
+				return
+			}
+			d.open(newTextScreen(d, title, func(*supervisor.State) string { return text }))
+		})
+	})
 }
 
 // literally returns a text in a form that is shown unchanged, and not as Markdown.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -155,8 +154,4 @@ func (f *focus) turn(next bool) {
 	}
 }
 
-func (f *focus) mouse() mouseHandler {
-	return func(a tview.MouseAction, e *tcell.EventMouse, to func(tview.Primitive)) (bool, tview.Primitive) {
-		return f.stream.MouseHandler()(a, e, to)
-	}
-}
+func (f *focus) mouse() mouseHandler { return f.stream.MouseHandler() }

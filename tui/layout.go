@@ -103,7 +103,7 @@ func (d *app) key(e *tcell.EventKey) {
 	}
 	switch {
 	case d.picker.open():
-		d.picker.key(d, e, key)
+		d.picker.key(e, key)
 		return
 	case d.dialogs.asking() != nil:
 		g := d.dialogs.asking()
@@ -140,9 +140,6 @@ func (d *app) key(e *tcell.EventKey) {
 	case d.search.key(d, e, key):
 		return
 	}
-	if p, ok := d.screen().(presser); ok && d.dialogs.asking() == nil && e.Key() == tcell.KeyRune && p.press(e.Rune()) {
-		return
-	}
 	context := d.context()
 	if id, ok := agentKey(context, key); ok {
 		d.focusOn(id)
@@ -168,9 +165,6 @@ func (d *app) fields(e *tcell.EventKey, key string) bool {
 	p := d.field()
 	return p != nil && p.key(e, key)
 }
-
-// presser is a screen whose choices have keys of their own.
-type presser interface{ press(r rune) bool }
 
 // agentKey returns the agent of a number key.
 func agentKey(c keys.Context, key string) (string, bool) {
@@ -202,7 +196,7 @@ func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 		switch {
 		case text == "":
 		case d.picker.open():
-			d.picker.paste(text)
+			d.picker.list.SetFilter(d.picker.list.Filter() + text)
 		case d.dialogs.asking() == nil && d.field() != nil:
 			d.field().paste(text)
 		case d.dialogs.asking() == nil && d.search.typing:
@@ -210,6 +204,10 @@ func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 		case d.screen().writes():
 			d.prompt.write()
 			d.prompt.input.Paste(text)
+		default:
+			if l, ok := d.screen().(filtered); ok && l.filter().Typing {
+				l.filter().SetFilter(l.filter().Filter() + text)
+			}
 		}
 	}
 }
@@ -231,7 +229,7 @@ func (d *app) MouseHandler() mouseHandler {
 			d.recovery.askWay()
 			return true, nil
 		case d.picker.open():
-			return d.picker.mouse(d, a, e)
+			return d.picker.mouse(a, e)
 		case d.dialogs.asking() != nil:
 			return d.dialogs.asking().mouse(a, e), nil
 		case y >= d.top && d.screen().writes():

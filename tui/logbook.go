@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -177,14 +176,8 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 	case key == "Enter":
 		l.typing = false
 		l.pick(parseFilter(l.text))
-	case key == "Backspace":
-		if r := []rune(l.text); len(r) > 0 {
-			l.text = string(r[:len(r)-1])
-		}
-	case key == "Ctrl+U":
-		l.text = ""
-	case e.Key() == tcell.KeyRune:
-		l.text += string(e.Rune())
+	default:
+		l.text = lineAfter(l.text, e, key)
 	}
 	return true
 }
@@ -208,8 +201,4 @@ func parseFilter(text string) history.Filter {
 	return f
 }
 
-func (l *logbook) mouse() mouseHandler {
-	return func(a tview.MouseAction, e *tcell.EventMouse, to func(tview.Primitive)) (bool, tview.Primitive) {
-		return l.view.MouseHandler()(a, e, to)
-	}
-}
+func (l *logbook) mouse() mouseHandler { return l.view.MouseHandler() }

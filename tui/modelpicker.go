@@ -24,9 +24,9 @@ func (cs *commands) chooseModel(id string) {
 		cs.d.flash("There is no run. The setting of the next one: /settings model NAME.")
 		return
 	}
-	var items []view.EditorItem
+	var items []choice
 	for _, m := range cs.models() {
-		items = append(items, view.EditorItem{Text: m.Name, Note: m.About(), Value: m.Name})
+		items = append(items, choice{text: m.Name, note: m.About(), value: m.Name})
 	}
 	cs.d.choose(view.ModelTitle, "", items, func(v any) {
 		cs.d.session.send(contract.Configure{Model: v.(string), ID: id})

@@ -17,13 +17,12 @@ var pageKeys = []keys.Action{keys.WayOut, keys.Judge, keys.CycleGrants, keys.Str
 // open shows the list.
 func (p palette) open() {
 	p.d.choose("What shall be done?", "", p.items(), func(v any) { v.(func())() })
-	p.d.picker.picker.Filtering()
 }
 
 // items returns the agents, the commands, and actions that only keys have. The value of each is called when
 // the user chooses it.
-func (p palette) items() []view.EditorItem {
-	var list []view.EditorItem
+func (p palette) items() []choice {
+	var list []choice
 	for _, a := range p.d.session.agents() {
 		if view.SlashOver(a) {
 			continue
@@ -32,17 +31,17 @@ func (p palette) items() []view.EditorItem {
 		if a.Alive() {
 			note = strings.TrimSpace(note + "  look at it")
 		}
-		list = append(list, view.EditorItem{Text: p.d.session.name(a.ID) + "  " + a.ID, Note: view.SlashWord(note),
-			Role: render.Speaker(a.ID), Value: func() { p.d.focusOn(a.ID) }})
+		list = append(list, choice{p.d.session.name(a.ID) + "  " + a.ID, view.SlashWord(note), render.Speaker(a.ID),
+			func() { p.d.focusOn(a.ID) }})
 	}
 	for _, s := range view.EditorCommands {
-		list = append(list, view.EditorItem{Text: "/" + s.Name + "  " + s.Help, Note: s.Args,
-			Value: func() { p.command(s) }})
+		list = append(list, choice{text: "/" + s.Name + "  " + s.Help, note: s.Args,
+			value: func() { p.command(s) }})
 	}
 	for _, b := range keys.Own(keys.Everywhere) {
 		for _, a := range pageKeys {
 			if a == b.Action {
-				list = append(list, view.EditorItem{Text: b.Help, Note: b.Keys[0], Value: func() { p.d.act(a) }})
+				list = append(list, choice{text: b.Help, note: b.Keys[0], value: func() { p.d.act(a) }})
 			}
 		}
 	}

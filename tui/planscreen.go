@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
@@ -18,18 +19,16 @@ import (
 // planScreen shows the full plan, to be read and changed. The changes belong to the app, so that they
 // outlive the screen; once saved they belong to the run.
 type planScreen struct {
-	d    *app
-	page *view.PagePlan
+	listScreen
 	line *view.Editor // the text of the step that the user is editing; nil: none
 }
 
-func newPlanScreen(d *app) *planScreen { return &planScreen{d: d, page: view.NewPlan(d.look)} }
-
-func (p *planScreen) context() keys.Context { return keys.Plan }
-func (p *planScreen) writes() bool          { return false }
-
-func (p *planScreen) mouse() mouseHandler {
-	return wheel(p.page, func(x, y int) { p.page.At(x, y) })
+func newPlanScreen(d *app) *planScreen {
+	p := &planScreen{listScreen: newListScreen(d, keys.Plan, "THE PLAN", view.ListColumn{},
+		view.ListColumn{Head: "STEP", Wide: true}, view.ListColumn{Head: "MODE", Most: 14},
+		view.ListColumn{Head: "AGENT", Most: 18})}
+	p.Empty, p.Preview = "No plan is laid yet.", p.preview
+	return p
 }
 
 // draw implements screen: while a step is written, its text is shown below the page.
@@ -39,14 +38,14 @@ func (p *planScreen) draw(s tcell.Screen, x, y, w, h int) {
 		rows = min(p.line.Rows(w, max(h/maxInput, 1)), h)
 		p.line.SetRect(x, y+h-rows, w, rows)
 	}
-	paint(p.page, s, x, y, w, h-rows)
+	paint(p.List, s, x, y, w, h-rows)
 	if rows > 0 {
 		p.line.Draw(s)
 	}
 }
 
 func (p *planScreen) renew() {
-	p.page.SetLook(p.d.look)
+	p.SetLook(p.d.look)
 	if p.line != nil {
 		p.line.SetLook(p.d.look)
 	}
@@ -55,15 +54,53 @@ func (p *planScreen) renew() {
 		return
 	}
 	draft := p.d.plan.follow()
-	data := view.PlanData{Task: view.TaskText(s.Task.Text), Steps: view.SnapshotSteps(s, draft.Steps()),
-		Tasks: view.SnapshotTasks(s), Dirty: draft.Changed()}
-	for i := range data.Steps {
-		data.Steps[i].Touched = data.Dirty && draft.Touched(i)
+	steps := view.SnapshotSteps(s, draft.Steps())
+	rows, done := make([]view.ListRow, 0, len(steps)), 0
+	for i, step := range steps {
+		if step.Status == contract.StepDone {
+			done++
+		}
+		step.Touched = draft.Changed() && draft.Touched(i)
+		rows = append(rows, p.row(i, step))
 	}
+	p.Set(rows)
+	p.Warning = ""
 	for _, c := range draft.Clashes() {
-		data.Notes = append(data.Notes, "Meanwhile: "+sanitize.Line(c, 400)+".")
+		p.Warning += "Meanwhile: " + sanitize.Line(c, 400) + ".\n"
 	}
-	p.page.Set(data)
+	p.Note = nil
+	if draft.Changed() {
+		p.Note = render.Of(render.Warn, "changed, not saved  ")
+	}
+	p.Note = p.Note.Append(render.Dim, fmt.Sprintf("%d of %d", done, len(steps)))
+}
+
+// row shows a step in one row.
+func (p *planScreen) row(i int, step view.PageStep) view.ListRow {
+	mark, text := view.StepMark(p.d.look, step.Status)
+	mark.Text += fmt.Sprintf(" %d", i+1)
+	number := render.Line{mark}
+	if step.Touched {
+		number = number.Append(render.Warn, "*")
+	}
+	return view.ListRow{Key: fmt.Sprint(i), Value: step, Find: step.Text, Cells: []render.Line{number,
+		render.Of(text, sanitize.Line(step.Text, 0)), render.Of(render.Dim, step.Mode), render.Of(render.Dim, step.Agent)}}
+}
+
+// preview shows a step, the agents' own lists, and the task in full.
+func (p *planScreen) preview(row view.ListRow, width int) []render.Line {
+	s, step := p.d.session.state, row.Value.(view.PageStep)
+	lines := render.WrapText(render.Base, step.Text, width)
+	if step.Touched {
+		lines = append(lines, render.Of(render.Warn, "You have changed it; w saves."))
+	}
+	for _, t := range view.SnapshotTasks(s) {
+		lines = append(append(lines, nil), view.TaskLines(p.d.look, t, width)...)
+	}
+	if text := view.TaskText(s.Task.Text); text != "" {
+		lines = append(append(lines, nil), render.WrapText(render.Emphasis, text, width)...)
+	}
+	return lines
 }
 
 // planDraft is the plan with a person's changes, which outlive the screen.
@@ -96,7 +133,7 @@ var statusOf = map[keys.Action]string{
 	keys.StepFailed: contract.StepFailed, keys.StepSkipped: contract.StepSkipped,
 }
 
-func (p *planScreen) act(a keys.Action, _ string) bool {
+func (p *planScreen) act(a keys.Action, key string) bool {
 	switch a {
 	case keys.Back:
 		p.leave(p.d.back)
@@ -118,13 +155,15 @@ func (p *planScreen) act(a keys.Action, _ string) bool {
 		p.renew()
 		return true
 	}
-	return leaf(p.page, a)
+	return p.listScreen.act(a, key)
 }
 
 // edit changes the draft.
 func (p *planScreen) edit(a keys.Action) {
 	draft := p.d.plan.follow()
-	at, ok := p.page.Chosen()
+	row, ok := p.Chosen()
+	at, err := strconv.Atoi(row.Key)
+	ok = ok && err == nil
 	switch {
 	case a == keys.Save:
 		p.save(func() {})
@@ -145,7 +184,7 @@ func (p *planScreen) edit(a keys.Action) {
 		}
 		at = draft.Move(at, by)
 		p.renew()
-		p.page.Choose(at)
+		p.Choose(fmt.Sprint(at))
 	case a == keys.StepDelete:
 		draft.Delete(at)
 	default:
@@ -181,7 +220,7 @@ func (p *planScreen) write(text string, at int, add bool) {
 			draft.SetText(at, text)
 		}
 		p.renew()
-		p.page.Choose(at)
+		p.Choose(fmt.Sprint(at))
 		return true
 	}
 }
@@ -234,7 +273,7 @@ func (p *planScreen) paste(text string) {
 // chooseMode opens the list of modes for a step.
 func (p *planScreen) chooseMode(at int) {
 	was := view.NewDraft(p.d.plan.draft.Steps())
-	items := append([]view.EditorItem{{Text: "(any)", Note: "the decider chooses", Value: ""}},
+	items := append([]choice{{text: "(any)", note: "the decider chooses", value: ""}},
 		modeItems(p.d.session.state)...)
 	p.d.choose("The mode for step "+fmt.Sprint(at+1), "This run has no modes.", items, func(v any) {
 		if at := p.place(was, at, false); at >= 0 {
@@ -328,13 +367,10 @@ func (p *planScreen) leave(then func()) {
 	})
 }
 
-func modeItems(s *supervisor.State) []view.EditorItem {
-	var items []view.EditorItem
+func modeItems(s *supervisor.State) []choice {
+	var items []choice
 	for _, m := range view.Modes(s) {
-		items = append(
-			items,
-			view.EditorItem{Text: view.SlashWord(m.Name), Note: view.SlashWord(m.Description), Value: m.Name},
-		)
+		items = append(items, choice{text: view.SlashWord(m.Name), note: view.SlashWord(m.Description), value: m.Name})
 	}
 	return items
 }

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -28,6 +29,16 @@ func newPrompt(d *app) prompt {
 	p.input.OnCommand = func(c view.EditorCommand) bool { return d.commands.slash(c) }
 	p.input.OnPaste = func(text string) bool { return d.prompt.pasted(text) }
 	p.input.OnCopy, p.input.OnNotice = d.copy, d.flash
+	p.input.OnRecall = func(texts []string) {
+		var items []choice
+		for _, text := range slices.Backward(texts) {
+			items = append(items, choice{text: text, value: text})
+		}
+		d.choose("What was written before", "Nothing was written before.", items, func(v any) {
+			d.prompt.input.SetText(v.(string))
+			d.prompt.write()
+		})
+	}
 	p.input.Completer = func(c view.EditorContext) []view.Candidate { return d.prompt.complete(c) }
 	return p
 }
@@ -115,8 +126,8 @@ func (p *prompt) submit(text string) bool {
 		p.d.flash("Patience. The thread is being laid.")
 		return false
 	case p.d.session.run == nil:
-		if p.d.session.lacks() {
-			p.d.base(newFirstScreen(p.d))
+		if p.d.session.lack() != nil {
+			p.d.beginning()
 			p.d.flash("Nothing can be begun yet; your words are kept.")
 			return false
 		}

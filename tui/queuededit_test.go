@@ -127,6 +127,25 @@ func TestAgentInFocus(t *testing.T) {
 	})
 }
 
+// TestRecall: what was written before is found by a few letters, and replaces what is written.
+func TestRecall(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.startWork()
+		s.Type("Weigh the cloth\n")
+		s.Type("Count the omens\n")
+		s.Type("half a word")
+		s.Press("Ctrl+R")
+		s.Expect("What was written before", "▸ Count the omens")
+		s.Press("Esc")
+		s.Expect("half a word")
+		s.Press("Ctrl+R")
+		s.Type("cloth\n")
+		if got := s.frontend.root.prompt.input.Text(); got != "Weigh the cloth" {
+			t.Errorf("the input is %q", got)
+		}
+	})
+}
+
 // TestHaltIsShown: the halt key works on any screen, and its effect stays visible
 // until the run continues.
 func TestHaltIsShown(t *testing.T) {

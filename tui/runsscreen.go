@@ -1,51 +1,60 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // renewRuns is how often the list of runs is read again while it is visible.
 const renewRuns = 5 * time.Second
 
-// sessionsScreen lists the runs of all directories.
-type sessionsScreen struct {
-	d       *app
-	page    *view.Sessions
+// lastWords is how many of the last events of a run its preview shows.
+const lastWords = 20
+
+// runsScreen lists the runs of all directories.
+type runsScreen struct {
+	listScreen
 	list    []RunInfo // all of them
 	known   bool      // all are in the list; otherwise only the resumable ones of this directory
 	problem string    // why the list is incomplete
-	busy    bool      // a worker is reading
-	read    time.Time // when it last read
-	typing  bool      // the filter is being written
-	text    string    // text of the filter
+	busy    bool      // a worker is reading the list
+	read    time.Time // when it last read it
+	past    map[string]pastWords
 }
 
-func newSessionsScreen(d *app) *sessionsScreen {
-	return &sessionsScreen{d: d, page: view.NewSessions(d.look)}
+// pastWords are the last events of a run.
+type pastWords struct {
+	run     RunInfo // as it was when they were read
+	entries []history.Entry
+	note    string // replaces them
 }
 
-func (r *sessionsScreen) context() keys.Context { return keys.Sessions }
-func (r *sessionsScreen) writes() bool          { return false }
-
-func (r *sessionsScreen) draw(s tcell.Screen, x, y, w, h int) {
-	paint(r.page, s, x, y, w, h)
+func newRunsScreen(d *app) *runsScreen {
+	r := &runsScreen{past: map[string]pastWords{}}
+	r.listScreen = newListScreen(d, keys.Sessions, "THREADS", view.ListColumn{Head: "TASK", Wide: true},
+		view.ListColumn{Head: "STATE", Most: 14}, view.ListColumn{Head: "AGE", Right: true, Falls: true},
+		view.ListColumn{Head: "COST", Right: true, Falls: true}, view.ListColumn{Head: "DIRECTORY", Tail: true, Most: 30})
+	r.Preview, r.click = r.preview, r.enter
+	return r
 }
 
 // renew implements screen: it makes the runs be listed, and again from time to time.
-func (r *sessionsScreen) renew() {
-	r.page.SetLook(r.d.look)
+func (r *runsScreen) renew() {
+	r.SetLook(r.d.look)
 	if !r.known {
 		r.list = r.d.session.found.Runs
 	}
@@ -68,65 +77,141 @@ func (r *sessionsScreen) renew() {
 	})
 }
 
-// show makes the page list what the filter finds.
-func (r *sessionsScreen) show() {
-	live := 0
-	var found []RunInfo
+// show makes the page list the runs, and reads the end of the current one.
+func (r *runsScreen) show() {
+	rows, live := make([]view.ListRow, 0, len(r.list)), 0
 	for _, run := range r.list {
 		if run.Live {
 			live++
 		}
-		if r.finds(run) {
-			found = append(found, run)
-		}
+		rows = append(rows, runRow(run))
 	}
-	var notes []string
+	r.Set(rows)
+	found, all := r.Len()
+	notes := []string{words.Count(all, "thread")}
 	if live > 0 {
 		notes = append(notes, fmt.Sprintf("%d live", live))
 	}
-	if len(found) < len(r.list) {
-		notes = append(notes, fmt.Sprintf("%d of %d", len(found), len(r.list)))
+	if found < all {
+		notes = append(notes, fmt.Sprintf("%d of %d", found, all))
 	}
+	r.Empty = "No thread waits here."
 	switch {
 	case r.problem != "":
 		notes = append(notes, r.problem)
 	case !r.known:
 		notes = append(notes, "reading …")
 	}
-	r.page.SetNote(strings.Join(notes, ", "))
-	r.page.Set(runRows(found), now())
+	r.Note = render.Of(render.Dim, strings.Join(notes, ", "))
+	r.readPast()
 }
 
-// finds reports whether a run's data contains all words of the filter.
-func (r *sessionsScreen) finds(run RunInfo) bool {
-	text := strings.ToLower(run.ID + "\n" + run.Title + "\n" + run.CWD + "\n" + run.Status)
-	for word := range strings.FieldsSeq(strings.ToLower(r.text)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
+// runTones are the roles of the states of a run.
+var runTones = map[string]render.Role{"live": render.Active, "complete": render.Good, "failed": render.Bad,
+	"damaged": render.Bad, "incomplete": render.Warn, "interrupted": render.Warn, "needs_input": render.Warn,
+	"limit": render.Warn, "cancelled": render.Warn}
+
+func runRow(run RunInfo) view.ListRow {
+	title := render.Of(render.Base, view.Plain(cmp.Or(run.Title, run.ID)))
+	if run.Rehearsal {
+		title = title.Append(render.Warn, " rehearsal")
 	}
-	return true
-}
-
-// chosen returns the current run.
-func (r *sessionsScreen) chosen() (RunInfo, bool) {
-	row, ok := r.page.Chosen()
-	i := slices.IndexFunc(r.list, func(i RunInfo) bool { return i.ID == row.ID })
-	if !ok || i < 0 {
-		return RunInfo{}, false
+	cost, dir := "", view.Plain(run.CWD)
+	if run.CostUSD > 0 {
+		cost = eventtext.Dollars(run.CostUSD) + eventtext.Simulated(run.Rehearsal)
 	}
-	return r.list[i], true
+	return view.ListRow{
+		Key: run.ID, Value: run, Find: run.ID + "\n" + run.Title + "\n" + run.CWD + "\n" + run.Status,
+		Cells: []render.Line{title, render.Of(runTones[run.Status], view.SlashWord(run.Status)),
+			render.Of(render.Dim, view.Age(run.LastActive, now())), render.Of(render.Base, cost),
+			render.Of(render.Dim, dir)},
+		Sort: []string{strings.ToLower(run.Title), run.Status, run.LastActive.UTC().Format(time.RFC3339),
+			fmt.Sprintf("%012.4f", run.CostUSD), dir},
+	}
 }
 
-func (r *sessionsScreen) mouse() mouseHandler {
-	return wheel(r.page, func(x, y int) {
-		if _, ok := r.page.At(x, y); ok {
-			r.enter()
+// preview shows what is known of a run, and its last events.
+func (r *runsScreen) preview(row view.ListRow, width int) []render.Line {
+	run := row.Value.(RunInfo)
+	lines := render.WrapText(render.Strong, view.Plain(cmp.Or(run.Title, run.ID)), width)
+	sep := " " + r.d.look.Glyphs.Separator + " "
+	about := view.SlashWord(run.Status) + sep + short(view.Plain(run.ID)) + sep + words.Bytes(run.Bytes)
+	lines = append(lines, render.WrapText(render.Dim, about, width)...)
+	if run.CWD != "" {
+		lines = append(lines, render.WrapText(render.Dim, view.Plain(run.CWD), width)...)
+	}
+	past := r.past[run.ID]
+	if len(past.entries) == 0 {
+		lines = append(append(lines, nil), render.WrapText(render.Dim, cmp.Or(past.note, "Reading …"), width)...)
+	}
+	for _, e := range past.entries {
+		card := view.EventTalk(e, view.EventOptions{Width: width, Look: r.d.look, Now: now(), Time: true,
+			Simulated: run.Rehearsal})
+		if len(card.Head) > 0 {
+			lines = append(lines, nil, card.Head)
 		}
+		lines = append(lines, card.Lines...)
+	}
+	return lines
+}
+
+// readPast makes a worker read the end of the current run, unless that is known.
+func (r *runsScreen) readPast() {
+	row, ok := r.Chosen()
+	if !ok {
+		return
+	}
+	run := row.Value.(RunInfo)
+	if known, ok := r.past[run.ID]; ok && known.run.LastActive.Equal(run.LastActive) {
+		return
+	}
+	r.past[run.ID] = pastWords{run, r.past[run.ID].entries, ""}
+	r.d.f.work(func(ctx context.Context) {
+		entries, err := r.d.f.lastWords(ctx, run.ID)
+		r.d.f.post(func() {
+			note := "No event was recorded."
+			if err != nil {
+				note = sanitize.Line(err.Error(), 300)
+			}
+			r.past[run.ID] = pastWords{run, entries, note}
+		})
 	})
 }
 
-func (r *sessionsScreen) act(a keys.Action, _ string) bool {
+// lastWords reads the last events of the conversation of a run, the last one first.
+func (f *Frontend) lastWords(ctx context.Context, run string) ([]history.Entry, error) {
+	log, err := f.options.Host.Past(ctx, run)
+	if err != nil || log == nil {
+		return nil, err
+	}
+	defer log.Close()
+	end, err := history.Recent(ctx, log, recentEvents)
+	store := history.New(history.Memory)
+	store.Past(log, journal.LogPosition{})
+	for _, e := range end.Events {
+		if _, wrong := store.Recall(e); wrong != nil {
+			err = wrong
+		}
+	}
+	var list []history.Entry
+	for i := store.Talk().Len() - 1; i >= 0 && len(list) < lastWords; i-- {
+		if e, ok := store.Talk().Entry(i); ok {
+			list = append(list, e)
+		}
+	}
+	return list, err
+}
+
+// chosen returns the current run.
+func (r *runsScreen) chosen() (run RunInfo, ok bool) {
+	row, ok := r.Chosen()
+	if ok {
+		run = row.Value.(RunInfo)
+	}
+	return run, ok
+}
+
+func (r *runsScreen) act(a keys.Action, key string) bool {
 	switch a {
 	case keys.Choose:
 		r.enter()
@@ -138,50 +223,20 @@ func (r *sessionsScreen) act(a keys.Action, _ string) bool {
 		if run, ok := r.chosen(); ok {
 			r.report(run)
 		}
-	case keys.Filter:
-		r.typing = true
-	case keys.Back:
-		if r.text == "" {
-			r.d.back()
-			return true
-		}
-		r.text = ""
-		r.show()
 	default:
-		return leaf(r.page, a)
+		defer r.show()
+		return r.listScreen.act(a, key)
 	}
 	return true
 }
 
-// key handles the keys of a filter that is being written.
-func (r *sessionsScreen) key(e *tcell.EventKey, key string) bool {
-	if !r.typing {
-		return false
-	}
-	switch {
-	case key == "Esc" || key == "Ctrl+C":
-		r.typing, r.text = false, ""
-	case key == "Enter":
-		r.typing = false
-	case key == "Backspace":
-		if t := []rune(r.text); len(t) > 0 {
-			r.text = string(t[:len(t)-1])
-		}
-	case key == "Ctrl+U":
-		r.text = ""
-	case key == "Up":
-		r.page.Up(1)
-	case key == "Down":
-		r.page.Down(1)
-	case e.Key() == tcell.KeyRune:
-		r.text = sanitize.Line(r.text+string(e.Rune()), 200)
-	}
-	r.show()
-	return true
+func (r *runsScreen) key(e *tcell.EventKey, key string) bool {
+	defer r.show()
+	return r.listScreen.key(e, key)
 }
 
 // enter performs the most likely action on the current run.
-func (r *sessionsScreen) enter() {
+func (r *runsScreen) enter() {
 	run, ok := r.chosen()
 	switch {
 	case !ok:
@@ -193,7 +248,7 @@ func (r *sessionsScreen) enter() {
 }
 
 // take shows an active run, or resumes one; if that is not possible here, it says how to do it.
-func (r *sessionsScreen) take(run RunInfo) {
+func (r *runsScreen) take(run RunInfo) {
 	s := &r.d.session
 	name := short(sanitize.Line(run.ID, 40))
 	switch {
@@ -219,20 +274,6 @@ func elsewhere(run RunInfo, name string) string {
 }
 
 // report shows the report of a run.
-func (r *sessionsScreen) report(run RunInfo) {
-	r.d.flash("Reading …")
-	r.d.f.work(func(ctx context.Context) {
-		text, err := r.d.f.options.Host.Report(ctx, run.ID)
-		r.d.f.post(func() {
-			if r.d.screen() != screen(r) {
-				return // the user went on
-			}
-			r.d.word = flash{}
-			if err != nil {
-				r.d.flash(err.Error())
-				return
-			}
-			r.d.open(newTextScreen(r.d, "THE REPORT", func(*supervisor.State) string { return text }))
-		})
-	})
+func (r *runsScreen) report(run RunInfo) {
+	r.d.readText("THE REPORT", func(ctx context.Context) (string, error) { return r.d.f.options.Host.Report(ctx, run.ID) })
 }

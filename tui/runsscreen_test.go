@@ -76,7 +76,7 @@ func TestRunsAreSearched(t *testing.T) {
 		s.Expect("6 threads", "Teach the loom")
 		s.Press("/")
 		s.Type("nobody knows it")
-		s.Expect("No thread", "/nobody knows it")
+		s.Expect("Nothing matches", "/nobody knows it")
 		s.Press("Esc")
 		s.Press("Esc")
 		s.ExpectNot("THREADS")
@@ -109,5 +109,18 @@ func TestRunsCannotBeRead(t *testing.T) {
 		s.Expect("the state directory is gone", "Teach the loom")
 		s.Press("r")
 		s.Expect("the state directory is gone")
+	})
+}
+
+// TestRunsShowTheirEnd: beside the list are the last words of the current run.
+func TestRunsShowTheirEnd(t *testing.T) {
+	play(t, 120, 30, func(o *Options, h *fakeHost) {
+		everywhere(o, h)
+		h.past = longPast(40)
+	}, func(s *scene) {
+		s.Press("F4")
+		s.Expect("TASK", "STATE", "AGE", "COST", "Thread number 39.")
+		s.Press("s", "g")
+		s.Expect("Sorted by task.", "▸ Another loom")
 	})
 }

@@ -23,15 +23,8 @@ func (h *searchBar) begin(v *reader) { h.typing, h.text, h.view, h.at = true, ""
 
 // key handles keys while the text is being written.
 func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
-	switch s := d.screen().(type) {
-	case *logbook:
-		if s.key(e, key) {
-			return true
-		}
-	case *sessionsScreen:
-		if s.key(e, key) {
-			return true
-		}
+	if s, ok := d.screen().(writer); ok && s.key(e, key) {
+		return true
 	}
 	if !h.typing {
 		return false
@@ -44,16 +37,24 @@ func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
 		h.typing = false
 		h.view.Match(h.text)
 		h.first(d, h.view)
-	case key == "Backspace":
-		if r := []rune(h.text); len(r) > 0 {
-			h.text = string(r[:len(r)-1])
-		}
-	case key == "Ctrl+U":
-		h.text = ""
-	case e.Key() == tcell.KeyRune:
-		h.text = sanitize.Line(h.text+string(e.Rune()), 200)
+	default:
+		h.text = lineAfter(h.text, e, key)
 	}
 	return true
+}
+
+// lineAfter returns a line after a key was pressed while it is written.
+func lineAfter(line string, e *tcell.EventKey, key string) string {
+	switch {
+	case key == "Backspace" && line != "":
+		r := []rune(line)
+		return string(r[:len(r)-1])
+	case key == "Ctrl+U":
+		return ""
+	case e.Key() == tcell.KeyRune:
+		return sanitize.Line(line+string(e.Rune()), 200)
+	}
+	return line
 }
 
 // first goes to the nearest match above, or otherwise below.

@@ -30,38 +30,11 @@ func (s *session) inspect(ctx context.Context) {
 	found := s.d.f.options.Host.Inspect(ctx)
 	s.d.f.post(func() {
 		s.found, s.known = found, true
-		_, first := s.d.screen().(*firstScreen)
-		switch {
-		case s.run != nil && !first || s.begun.starting:
-		case s.lacks():
-			s.d.base(newFirstScreen(s.d))
-		case first:
-			s.d.base(newHomeScreen(s.d))
-			s.d.prompt.write()
+		if _, home := s.d.screens[0].(*homeScreen); home && !s.begun.starting {
+			s.d.beginning()
 		}
 		s.d.dialogs.askTrust()
 	})
-}
-
-// lacks reports whether, as far as known, something prevents the start of a run.
-func (s *session) lacks() bool {
-	_, lack := s.lack()
-	return lack
-}
-
-func (s *session) lack() (view.PageLack, bool) {
-	f := s.found
-	switch {
-	case !s.known || s.rehearse || s.state != nil && s.state.Options.Rehearsal:
-		return 0, false
-	case f.Claude == "" && f.Missing:
-		return view.NoClaude, true
-	case f.Claude == "":
-		return view.OddClaude, true
-	case f.Login == LoginNo:
-		return view.LoggedOut, true
-	}
-	return 0, false
 }
 
 // snapshot returns the current state of the run; of one that was interrupted, what is left of it.
@@ -70,7 +43,7 @@ func (s *session) snapshot() *supervisor.State {
 	switch {
 	case state == nil || !s.over() || !s.run.Outcome().Lost || state.Ending != nil && state.Ending.Said:
 		return state
-	case s.state.WasInterrupted():
+	case s.state != nil && s.state.WasInterrupted():
 		return s.state
 	}
 	return state.Interrupted()

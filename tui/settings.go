@@ -3,6 +3,7 @@ package tui
 // Setting is one setting of the program.
 type Setting struct {
 	Name    string
+	Group   string   // of settings that belong together
 	About   string   // what it means
 	Choices []string // allowed values; none: any value is allowed
 	Value   string   // with which the next run starts

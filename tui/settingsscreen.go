@@ -1,44 +1,36 @@
 package tui
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
-	"github.com/gdamore/tcell/v2"
-
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // settingsScreen lists the settings of the program, and changes them in the person's configuration file.
 type settingsScreen struct {
-	d    *app
-	page *view.PageSettings
-	list []Setting
-	file string
-	read bool   // a worker is reading, or has read
-	note string // why there is no list
-
-	wanted string // name of a setting to select once there is a list
+	listScreen
+	read   bool   // a worker is reading, or has read
+	wanted string // name of a setting to choose once there is a list
 }
 
 func newSettingsScreen(d *app) *settingsScreen {
-	return &settingsScreen{d: d, page: view.NewSettings(d.look), note: "Reading …"}
-}
-
-func (s *settingsScreen) context() keys.Context                { return keys.Settings }
-func (s *settingsScreen) writes() bool                         { return false }
-func (s *settingsScreen) draw(sc tcell.Screen, x, y, w, h int) { paint(s.page, sc, x, y, w, h) }
-
-func (s *settingsScreen) mouse() mouseHandler {
-	return wheel(s.page, func(x, y int) { s.page.At(x, y) })
+	s := &settingsScreen{listScreen: newListScreen(d, keys.Settings, "SETTINGS",
+		view.ListColumn{Head: "SETTING", Most: 26}, view.ListColumn{Head: "IN EFFECT", Wide: true},
+		view.ListColumn{Head: "FROM", Tail: true, Most: 36})}
+	s.Empty, s.Preview = "Reading …", s.preview
+	return s
 }
 
 // renew implements screen: the settings are read once, and after each change.
 func (s *settingsScreen) renew() {
-	s.page.SetLook(s.d.look)
-	s.page.Set(settingRows(s.list), sanitize.Line(s.file, 0), s.note)
+	s.SetLook(s.d.look)
 	if s.read {
 		return
 	}
@@ -46,12 +38,21 @@ func (s *settingsScreen) renew() {
 	s.d.f.work(func(ctx context.Context) {
 		list, file, err := s.d.f.options.Host.Settings(ctx)
 		s.d.f.post(func() {
-			s.list, s.file, s.note = list, file, "There are no settings."
+			s.Empty, s.Note = "There are no settings.", render.Of(render.Dim, sanitize.Line(file, 0))
 			if err != nil {
-				s.note = sanitize.Line(err.Error(), 400)
+				s.Empty = sanitize.Line(err.Error(), 400)
 			}
-			s.renew()
-			if s.wanted != "" && err == nil && !s.page.Choose(s.wanted) {
+			var groups []string
+			var rows []view.ListRow
+			for _, one := range list {
+				groups = append(groups, one.Group)
+				rows = append(rows, settingRow(one))
+			}
+			slices.SortStableFunc(rows, func(a, b view.ListRow) int {
+				return slices.Index(groups, a.Group) - slices.Index(groups, b.Group)
+			})
+			s.Set(rows)
+			if s.wanted != "" && err == nil && !s.Choose(s.wanted) {
 				s.d.flash("There is no setting " + s.wanted + ".")
 			}
 			s.wanted = ""
@@ -59,32 +60,67 @@ func (s *settingsScreen) renew() {
 	})
 }
 
-func settingRows(list []Setting) []view.PageSetting {
-	rows := make([]view.PageSetting, 0, len(list))
-	for _, s := range list {
-		rows = append(rows, view.PageSetting{Name: s.Name, Value: sanitize.Line(s.Value, 200), About: s.About,
-			Source: sanitize.Line(s.Source, 0), Default: s.Default, Choices: s.Choices, When: s.When})
+func settingRow(s Setting) view.ListRow {
+	role := render.Strong
+	if s.Source == "" {
+		role = render.Dim
 	}
-	return rows
+	value, source := words.FirstLine(settingWords(s, s.Value)), cmp.Or(s.Source, "default")
+	return view.ListRow{
+		Key: s.Name, Group: s.Group, Value: s, Find: strings.Join([]string{s.Name, value, source, s.About}, "\n"),
+		Cells: []render.Line{render.Of(render.Base, s.Name), render.Of(role, sanitize.Line(value, 200)),
+			render.Of(render.Dim, sanitize.Line(source, 0))},
+	}
 }
 
-func (s *settingsScreen) act(a keys.Action, _ string) bool {
-	at, ok := s.page.Chosen()
+// settingWords returns a value in words: the number that stands for no limit is shown as that.
+func settingWords(s Setting, value string) string {
+	_, meaning, ok := strings.Cut(s.About, "(0: ")
+	if ok && (value == "0" || value == "0s") {
+		return meaning[:strings.IndexAny(meaning+")", ",)")]
+	}
+	return value
+}
+
+// preview describes a setting: its value, where that is set, and when a change takes effect.
+func (s *settingsScreen) preview(row view.ListRow, width int) []render.Line {
+	at := row.Value.(Setting)
+	source := "It is the default."
+	if at.Source != "" {
+		source = "Set by " + at.Source + "."
+		if at.Default != "" {
+			source += " The default is " + settingWords(at, at.Default) + "."
+		}
+	}
+	lines := render.WrapText(render.Base, at.About, width)
+	if len(at.Choices) > 0 {
+		lines = append(lines, render.WrapText(render.Dim, "One of "+strings.Join(at.Choices, ", ")+".", width)...)
+	}
+	lines = append(lines, render.WrapText(render.Dim, sanitize.Line(source, 0)+" A change takes effect "+at.When+".",
+		width)...)
+	if value := sanitize.Line(at.Value, 0); value != "" {
+		lines = append(append(lines, nil), render.WrapText(render.Strong, at.Name+": "+value, width)...)
+	}
+	return lines
+}
+
+func (s *settingsScreen) act(a keys.Action, key string) bool {
+	row, ok := s.Chosen()
 	switch a {
 	case keys.Choose:
 		if ok {
-			s.change(at)
+			s.change(row.Value.(Setting))
 		}
 	case keys.ToDefault:
 		if ok {
-			settingActions{s.d}.change(at.Name, "")
+			settingActions{s.d}.change(row.Key, "")
 		}
 	case keys.OpenFile:
 		if s.d.outside(func(h Host) error { return h.OpenSettings() }) {
 			s.again()
 		}
 	default:
-		return leaf(s.page, a)
+		return s.listScreen.act(a, key)
 	}
 	return true
 }
@@ -96,20 +132,20 @@ func (s *settingsScreen) again() {
 }
 
 // change offers the allowed values of a setting, or lets a person write one.
-func (s *settingsScreen) change(at view.PageSetting) {
+func (s *settingsScreen) change(at Setting) {
 	if len(at.Choices) == 0 {
 		s.d.toInput()
 		s.d.prompt.input.SetText("/settings " + at.Name + " " + at.Value)
 		s.d.prompt.write()
 		return
 	}
-	items := []view.EditorItem{}
+	items := []choice{}
 	for _, c := range at.Choices {
 		note := ""
 		if c == at.Value {
 			note = "now"
 		}
-		items = append(items, view.EditorItem{Text: c, Note: note, Value: c})
+		items = append(items, choice{text: c, note: note, value: c})
 	}
 	s.d.choose(at.Name, "", items, func(v any) { settingActions{s.d}.change(at.Name, v.(string)) })
 }

@@ -38,8 +38,10 @@ func configured(_ *Options, h *fakeHost) {
 			Choices: []string{"ask", "rules", "accept-edits", "allow-all"}, When: "with the next run"},
 		{Name: "allow", About: "Allow what RULE covers.", Value: `["Bash(git *)", "Edit(src/**)"]`, Source: "--allow",
 			When: "with the next run"},
-		{Name: "theme", About: "Colours of the screen.", Value: "evil\x1b[31m\u202e", Source: "$ARBITER_THEME",
-			Choices: []string{"dark", "light"}, When: "at once"},
+		{Name: "max-cost", Group: "Limits", About: "cost limit in US dollars (0: no limit, or so)", Value: "0",
+			Default: "0", When: "with the next run"},
+		{Name: "theme", Group: "The screen", About: "Colours of the screen.", Value: "evil\x1b[31m\u202e",
+			Source: "$ARBITER_THEME", Choices: []string{"dark", "light"}, When: "at once"},
 	}
 }
 
@@ -47,7 +49,8 @@ func configured(_ *Options, h *fakeHost) {
 func TestSettings(t *testing.T) {
 	play(t, 120, 40, configured, func(s *scene) {
 		s.Press("F8")
-		s.Expect("SETTINGS", "config.yaml", "opus", "$ARBITER_THEME", "Set by", "/model changes")
+		s.Expect("SETTINGS", "IN EFFECT", "Limits", "no limit", "The screen", "config.yaml",
+			"opus", "$ARBITER_THEME", "Set by", "changes the present one")
 		s.Press("Down", "Enter")
 		s.Expect("accept-edits")
 		s.Press("Down", "Enter")

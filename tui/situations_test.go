@@ -32,7 +32,7 @@ var situations = []struct {
 		h.found = Findings{Missing: true, Problem: "no program named claude on PATH"}
 	}, says: []string{"Rehearse"}, wide: []string{"npm install -g", "no program named claude on PATH"}},
 	{name: "first-login", change: func(_ *Options, h *fakeHost) { h.found.Login, h.newcomer = LoginNo, true },
-		says: []string{"Log in", "Rehearse"}, wide: []string{"ANTHROPIC_API_KEY", "Enter do it"}, golden: true},
+		says: []string{"Log in", "Rehearse"}, wide: []string{"ANTHROPIC_API_KEY"}, golden: true},
 	{name: "first-old", change: func(_ *Options, h *fakeHost) {
 		h.found = Findings{Problem: "Claude CLI 2.0.1 is too old: 2.1.300 or later is needed"}
 	}, says: []string{"Rehearse"}, wide: []string{"2.0.1 is too old"}},

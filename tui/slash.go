@@ -50,7 +50,7 @@ func init() { // in init, because they refer to the app
 		"land":     always(func(d *app) { d.changes.askLand(nil) }),
 		"explain":  func(d *app, c view.EditorCommand) bool { return d.commands.explainCommand(c) },
 		"timeline": always(func(d *app) { d.open(newTimelineScreen(d)) }),
-		"runs":     always(func(d *app) { d.open(newSessionsScreen(d)) }),
+		"runs":     always(func(d *app) { d.open(newRunsScreen(d)) }),
 		"resume":   func(d *app, c view.EditorCommand) bool { return d.commands.resumeCommand(c) },
 		"file":     func(d *app, c view.EditorCommand) bool { return d.commands.fileCommand(c) },
 		"image":    func(d *app, c view.EditorCommand) bool { return d.commands.imageCommand(c) },
@@ -210,13 +210,13 @@ func (cs *commands) searchCommand(c view.EditorCommand) bool {
 // pickDocument lets the person choose a file of requirements.
 func (cs *commands) pickDocument(list []Document) {
 	cs.d.word = flash{}
-	items := make([]view.EditorItem, 0, len(list))
+	items := make([]choice, 0, len(list))
 	for _, f := range list {
 		note := words.Bytes(f.Bytes)
 		if f.Title != "" {
 			note = sanitize.Line(f.Title, 60) + "  " + note
 		}
-		items = append(items, view.EditorItem{Text: f.Path, Note: note, Value: f.Path})
+		items = append(items, choice{text: f.Path, note: note, value: f.Path})
 	}
 	cs.d.choose("Requirements", "There is no Markdown file in this workspace.", items,
 		func(v any) { cs.give(v.(string)) })

@@ -46,12 +46,13 @@ func (d *app) statusData() view.StatusData {
 		data.Mode = "FILTER"
 	}
 	data.Flash = d.word.text
-	if r, ok := d.screen().(*sessionsScreen); ok {
-		if r.typing {
+	if s, ok := d.screen().(filtered); ok {
+		l := s.filter()
+		if l.Typing {
 			data.Mode = "FILTER"
 		}
-		if r.typing || r.text != "" && data.Flash == "" {
-			data.Flash = "/" + r.text
+		if l.Typing || l.Filter() != "" && data.Flash == "" {
+			data.Flash = "/" + l.Filter()
 		}
 	}
 	if d.search.typing {

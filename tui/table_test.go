@@ -29,7 +29,7 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 						continue // the context has another use for it, or it ends the program
 					}
 					s.do(func() {
-						d.dialogs.open, d.picker, d.search = nil, pickerPopup{}, searchBar{}
+						d.dialogs.open, d.picker, d.search = nil, picker{}, searchBar{}
 						d.base(d.runScreen)
 						d.prompt.write()
 					})
@@ -58,12 +58,9 @@ func (s *scene) do(something func()) {
 
 func TestHelpListsEveryKey(t *testing.T) {
 	for _, c := range keys.Contexts {
-		_, groups := helpFor(c, c == keys.Insert || c == keys.Normal || c == keys.Focus)
 		var listed []string
-		for _, g := range groups {
-			for _, r := range g.Rows {
-				listed = append(listed, r.Keys+" "+r.Text)
-			}
+		for _, row := range helpFor(c, c == keys.Insert || c == keys.Normal || c == keys.Focus) {
+			listed = append(listed, row.Find)
 		}
 		for _, b := range slices.Concat(keys.For(c), map[bool][]keys.Binding{true: keys.Editing}[c == keys.Insert]) {
 			if !slices.Contains(listed, strings.Join(b.Keys, "  ")+" "+b.Help) {

@@ -1,6 +1,9 @@
 package tui
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
@@ -78,24 +81,23 @@ func wheel(p scrolls, click func(x, y int)) mouseHandler {
 }
 
 // helpScreen lists the keys of the screen on which it was opened, and the commands.
-type helpScreen struct {
-	d    *app
-	page *view.Help
-}
+type helpScreen struct{ listScreen }
 
 func newHelpScreen(d *app) *helpScreen {
-	h := &helpScreen{d, view.NewHelp(d.look)}
-	title, groups := helpFor(d.context(), d.screen().writes())
-	h.page.Set(title, groups)
+	h := &helpScreen{newListScreen(d, keys.Help, "HELP "+d.look.Glyphs.Separator+" "+string(d.context()),
+		view.ListColumn{Head: "KEY", Most: 30}, view.ListColumn{Head: "WHAT IT DOES", Wide: true})}
+	h.Preview = func(row view.ListRow, width int) []render.Line {
+		return append(render.WrapText(render.Key, row.Cells[0].Text(), width),
+			render.WrapText(render.Base, row.Cells[1].Text(), width)...)
+	}
+	h.Below = 3
+	h.Set(helpFor(d.context(), d.screen().writes()))
 	return h
 }
 
-func (h *helpScreen) context() keys.Context               { return keys.Help }
-func (h *helpScreen) writes() bool                        { return false }
-func (h *helpScreen) renew()                              { h.page.SetLook(h.d.look) }
-func (h *helpScreen) draw(s tcell.Screen, x, y, w, c int) { paint(h.page, s, x, y, w, c) }
-func (h *helpScreen) mouse() mouseHandler                 { return wheel(h.page, nil) }
-func (h *helpScreen) act(a keys.Action, _ string) bool    { return leaf(h.page, a) }
+func (h *helpScreen) renew() { h.SetLook(h.d.look) }
+
+func (h *helpScreen) act(a keys.Action, key string) bool { return h.listScreen.act(a, key) }
 
 // textScreen shows a text.
 type textScreen struct {
@@ -142,23 +144,22 @@ func (t *textScreen) act(a keys.Action, _ string) bool {
 	return t.d.scroll(&reader{ListView: t.view}, a)
 }
 
-// helpFor lists the keys that work in a context.
-func helpFor(c keys.Context, writes bool) (string, []view.HelpGroup) {
-	var groups []view.HelpGroup
-	group := func(title string, list []keys.Binding) {
-		g := view.HelpGroup{Title: title}
-		for _, b := range list {
-			g.Rows = append(g.Rows, view.HelpRow{Keys: strings.Join(b.Keys, "  "), Text: b.Help})
-		}
-		if len(g.Rows) > 0 {
-			groups = append(groups, g)
+// helpFor lists the keys that work in a context, in groups.
+func helpFor(c keys.Context, writes bool) (rows []view.ListRow) {
+	add := func(group, keys, text string) {
+		rows = append(rows, view.ListRow{Key: fmt.Sprint(len(rows)), Group: group, Find: keys + " " + text,
+			Cells: []render.Line{render.Of(render.Key, keys), render.Of(render.Base, text)}})
+	}
+	group := func(title string, lists ...[]keys.Binding) {
+		for _, b := range slices.Concat(lists...) {
+			add(title, strings.Join(b.Keys, "  "), b.Help)
 		}
 	}
-	own := keys.Own(c)
 	if c == keys.Insert {
-		own = append(append([]keys.Binding{}, keys.Editing...), own...)
+		group("Here", keys.Editing, keys.Own(c))
+	} else {
+		group("Here", keys.Own(c))
 	}
-	group("Here", own)
 	group("To read", keys.Reading(c))
 	if c != keys.Everywhere {
 		group("Everywhere", keys.Own(keys.Everywhere))
@@ -166,14 +167,12 @@ func helpFor(c keys.Context, writes bool) (string, []view.HelpGroup) {
 	if c == keys.Insert {
 		group("When reading (Esc)", keys.Own(keys.Normal))
 	} else if writes && c == keys.Normal {
-		group("When writing (i)", append(append([]keys.Binding{}, keys.Editing...), keys.Own(keys.Insert)...))
+		group("When writing (i)", keys.Editing, keys.Own(keys.Insert))
 	}
 	if writes {
-		g := view.HelpGroup{Title: "Commands"}
 		for _, s := range view.EditorCommands {
-			g.Rows = append(g.Rows, view.HelpRow{Keys: s.Usage(), Text: s.Help})
+			add("Commands", s.Usage(), s.Help)
 		}
-		groups = append(groups, g)
 	}
-	return string(c), groups
+	return rows
 }

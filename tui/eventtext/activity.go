@@ -111,24 +111,19 @@ func lastLines(text string) string {
 		}
 		text = text[:max(i, 0)]
 	}
-	for i, j := 0, len(lines)-1; i < j; i, j = i+1, j-1 {
-		lines[i], lines[j] = lines[j], lines[i]
-	}
+	slices.Reverse(lines)
 	return strings.Join(lines, "\n")
 }
 
 // SubagentActivity is a subagent of an agent.
 type SubagentActivity struct {
-	ID      string // of the call that started it
-	Name    string // what it was started for
-	Type    string
-	Began   time.Time
-	Ended   time.Time // zero: it is working
-	Failed  bool
-	Tokens  int // of its own context
-	Tools   int // called so far
-	CostUSD float64
-	Doing   ActivityItem // the running call; without a tool: there is none
+	ID     string // of the call that started it
+	Name   string // what it was started for
+	Began  time.Time
+	Ended  time.Time // zero: it is working
+	Failed bool
+	Tokens int          // of its own context
+	Doing  ActivityItem // the running call; without a tool: there is none
 }
 
 // Works reports whether the subagent has not ended.
@@ -157,28 +152,13 @@ func (a *AgentActivity) started(at time.Time, b contract.SubagentStart) {
 		a.Subagents = nil // another group begins
 	}
 	if len(a.Subagents) >= keptSubagents {
-		drop := 0
-		for i, s := range a.Subagents {
-			if !s.Works() {
-				drop = i
-				break
-			}
-		}
-		a.Subagents = append(a.Subagents[:drop:drop], a.Subagents[drop+1:]...)
+		drop := max(slices.IndexFunc(a.Subagents, func(s SubagentActivity) bool { return !s.Works() }), 0)
+		a.Subagents = slices.Delete(a.Subagents, drop, drop+1)
 	}
 	a.Subagents = append(a.Subagents, SubagentActivity{
 		ID:   b.ToolUse,
-		Name: strings.Clone(FirstOf(One(b.Description, MaxSummary), "a subagent")),
-		Type: strings.Clone(One(b.Type, MaxName)), Began: at,
+		Name: strings.Clone(FirstOf(One(b.Description, MaxSummary), "a subagent")), Began: at,
 	})
-}
-
-// calls records the running call.
-func (s *SubagentActivity) calls(i ActivityItem) { s.Doing = i }
-
-// progressed records what the subagent has used.
-func (s *SubagentActivity) progressed(b contract.SubagentProgress) {
-	s.Tokens, s.Tools, s.CostUSD = max(b.Tokens, 0), max(b.ToolUses, 0), max(b.CostUSD, s.CostUSD)
 }
 
 // stopped records its end.
@@ -265,8 +245,7 @@ func (t *Tracker) Agent(id string) AgentActivity {
 	if a == nil {
 		return AgentActivity{}
 	}
-	items := a.Items[max(len(a.Items)-keptItems, 0):]
-	return AgentActivity{Items: slices.Clone(items), Subagents: slices.Clone(a.Subagents), Seen: a.Seen}
+	return AgentActivity{Items: slices.Clone(a.Items), Subagents: slices.Clone(a.Subagents), Seen: a.Seen}
 }
 
 // Forget removes everything that is recorded.
@@ -323,7 +302,7 @@ func (a *AgentActivity) add(at time.Time, body contract.Body) {
 		}
 	case contract.ToolUse:
 		if s := a.subagent(b.Subagent); s != nil {
-			s.calls(called(at, b))
+			s.Doing = called(at, b)
 		} else if b.Subagent == "" {
 			a.keep(called(at, b))
 		}
@@ -333,7 +312,7 @@ func (a *AgentActivity) add(at time.Time, body contract.Body) {
 		a.started(at, b)
 	case contract.SubagentProgress:
 		if s := a.subagent(b.ToolUse); s != nil {
-			s.progressed(b)
+			s.Tokens = max(b.Tokens, 0)
 		}
 	case contract.SubagentStop:
 		if s := a.subagent(b.ToolUse); s != nil {
@@ -350,10 +329,10 @@ func (a *AgentActivity) add(at time.Time, body contract.Body) {
 	a.Seen = at
 }
 
-// keep adds an item. Old items are removed in batches: moving the others costs more than keeping them.
+// keep adds an item.
 func (a *AgentActivity) keep(i ActivityItem) {
-	if len(a.Items) == 2*keptItems {
-		a.Items = append(make([]ActivityItem, 0, 2*keptItems), a.Items[keptItems:]...)
+	if len(a.Items) == keptItems {
+		a.Items = slices.Delete(a.Items, 0, 1)
 	}
 	a.Items = append(a.Items, i)
 }
@@ -382,7 +361,7 @@ func (a *AgentActivity) cut(at time.Time) {
 			item.Until, item.Cut = at, true
 		}
 	}
-	a.Subagents = slices.DeleteFunc(a.Subagents, func(s SubagentActivity) bool { return !s.Ended.IsZero() })
+	a.Subagents = slices.DeleteFunc(a.Subagents, func(s SubagentActivity) bool { return !s.Works() })
 }
 
 // ended records that the agent's process, and all that it ran, has ended.

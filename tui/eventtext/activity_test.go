@@ -159,11 +159,11 @@ func TestHostileTextIsMadeFit(t *testing.T) {
 	for _, text := range tuitest.Hostile() {
 		quoted, _ := json.Marshal(text)
 		_, a := trackerOf(contract.Assistant{Text: text},
-			contract.SubagentStart{ToolUse: "s", Description: text, Type: text},
+			contract.SubagentStart{ToolUse: "s", Description: text},
 			contract.ToolUse{Tool: text, ToolUse: "1", Input: json.RawMessage(`{"command":` + string(quoted) + `}`)},
 			contract.ToolResult{ToolUse: "1", Text: text}, contract.Message{From: "orch-1", To: text, Text: text},
 			contract.Decision{Reason: text})
-		for _, got := range append(a.Items, ActivityItem{Text: a.Subagents[0].Name, Summary: a.Subagents[0].Type}) {
+		for _, got := range append(a.Items, ActivityItem{Text: a.Subagents[0].Name}) {
 			for _, s := range []string{got.Text, got.Tool, got.Summary, strings.ReplaceAll(got.Result, "\n", "")} {
 				if strings.ContainsAny(s, "\x00\x07\x08\r\x1b\x7f") || strings.ContainsAny(s, "\u009b\u009d\u202e") {
 					t.Errorf("%.100q: %.100q", text, s)

@@ -1,7 +1,7 @@
 package history
 
 import (
-	"container/list"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -87,61 +87,62 @@ func subagentID(call, description string) string {
 	return call
 }
 
-// pending is an open activity: the entries that wait for the same outcome. There are several if a question
-// is asked again after the run was resumed.
-type pending struct {
-	key     key
-	entries []int
-}
-
-// maxWaiting bounds the entries that wait for the same outcome.
+// maxWaiting bounds the entries that wait for the same outcome. There are several if a question is asked again after
+// the run was resumed.
 const maxWaiting = 8
 
-// openSet holds the open activities. It belongs to the writer.
+// openSet holds the open activities: the entries that wait for each outcome, the oldest first. It belongs to the
+// writer.
 type openSet struct {
-	byKey map[key]*list.Element
-	order [classes]list.List // of *pending, the oldest first
+	byKey map[key][]int
+	n     [classes]int
 }
 
 // add opens an activity for an entry and returns the entries that were dropped to make room.
 func (o *openSet) add(k key, n int) (dropped []int) {
 	if o.byKey == nil {
-		o.byKey = make(map[key]*list.Element)
+		o.byKey = make(map[key][]int)
 	}
-	order := &o.order[k.class]
-	if el, ok := o.byKey[k]; ok {
-		p := el.Value.(*pending)
-		if len(p.entries) == maxWaiting {
-			dropped, p.entries = p.entries[:1:1], p.entries[1:]
+	entries, ok := o.byKey[k]
+	if !ok && o.n[k.class] >= maxOpen {
+		dropped = o.trim(k.class)
+	}
+	if !ok {
+		o.n[k.class]++
+		k.agent, k.id = strings.Clone(k.agent), strings.Clone(k.id) // copies, to free the event's text
+	}
+	if len(entries) == maxWaiting {
+		dropped, entries = entries[:1:1], entries[1:]
+	}
+	o.byKey[k] = append(entries, n)
+	return dropped
+}
+
+// trim drops the older half of the activities of a class.
+func (o *openSet) trim(c class) (dropped []int) {
+	var keys []key
+	for k := range o.byKey {
+		if k.class == c {
+			keys = append(keys, k)
 		}
-		p.entries = append(p.entries, n)
-		order.MoveToBack(el)
-		return dropped
 	}
-	if order.Len() >= maxOpen {
-		p := order.Remove(order.Front()).(*pending)
-		delete(o.byKey, p.key)
-		dropped = p.entries
+	last := func(k key) int { return o.byKey[k][len(o.byKey[k])-1] }
+	slices.SortFunc(keys, func(a, b key) int { return last(a) - last(b) })
+	for _, k := range keys[:len(keys)/2] {
+		dropped = append(dropped, o.end(k)...)
 	}
-	k.agent, k.id = strings.Clone(k.agent), strings.Clone(k.id) // copies, to free the event's text
-	o.byKey[k] = order.PushBack(&pending{k, []int{n}})
 	return dropped
 }
 
 // end closes an activity and returns the entries that waited for it.
 func (o *openSet) end(k key) []int {
-	el, ok := o.byKey[k]
-	if !ok {
-		return nil
+	entries, ok := o.byKey[k]
+	if ok {
+		delete(o.byKey, k)
+		o.n[k.class]--
 	}
-	delete(o.byKey, k)
-	return o.order[k.class].Remove(el).(*pending).entries
+	return entries
 }
 
 // waiting returns the entries that wait for a key.
-func (o *openSet) waiting(k key) []int {
-	if el, ok := o.byKey[k]; ok {
-		return el.Value.(*pending).entries
-	}
-	return nil
-}
+func (o *openSet) waiting(k key) []int { return o.byKey[k] }

@@ -21,7 +21,7 @@ func TestFooters(t *testing.T) {
 			}
 		}
 	}
-	if got := Footer(Diff)[4]; got != (Hint{"Tab Shift+Tab", "file"}) {
+	if got := Footer(Diff)[5]; got != (Hint{"Tab Shift+Tab", "file"}) {
 		t.Errorf("the files of a difference are reached by %+v", got)
 	}
 }

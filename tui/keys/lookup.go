@@ -1,42 +1,28 @@
 package keys
 
+import "slices"
+
+// The actions that contexts share with the conversation.
+var (
+	moves = []Action{Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom}
+	finds = []Action{NextBlock, PrevBlock, FoldAll, Select, Copy, Search, SearchNext, SearchPrev}
+	goes  = []Action{OpenHelp, OpenLogbook, OpenRuns, PauseRun, WriteSlash}
+	page  = set(moves, goes)
+	text  = set(moves, finds, goes, []Action{Fold, OpenPlan, OpenChanges, OpenTimes})
+)
+
 // reads are the contexts that scroll like the conversation, and the actions that they share with it.
-var reads = map[Context]map[Action]bool{Focus: readable, Logbook: readable, Text: readable, Plan: scrollable,
-	Changes: scrollable, Settings: scrollable, Diff: comparable, Timeline: elsewhere,
-	Playback: replayed}
+var reads = map[Context]map[Action]bool{Focus: text, Logbook: text, Text: text,
+	Plan: page, Changes: page, Settings: page, Sessions: page, Diff: set(moves, goes, []Action{Select, Copy, OpenPlan}),
+	Timeline: set(goes, []Action{OpenPlan, OpenChanges}),
+	Playback: set(moves, finds, []Action{OpenHelp, OpenPlan, OpenChanges, OpenTimes})}
 
-// scrollable are the actions that make sense on a page.
-var scrollable = map[Action]bool{
-	Up: true, Down: true, HalfUp: true, HalfDown: true, PageUp: true, PageDown: true, Top: true, Bottom: true,
-	OpenHelp: true, OpenLogbook: true, OpenRuns: true, PauseRun: true, WriteSlash: true,
-}
-
-// replayed are the actions that make sense in the conversation of a run that is over.
-var replayed = map[Action]bool{
-	Up: true, Down: true, HalfUp: true, HalfDown: true, PageUp: true, PageDown: true, Top: true, Bottom: true,
-	NextBlock: true, PrevBlock: true, FoldAll: true, Select: true, Copy: true, Search: true, SearchNext: true,
-	SearchPrev: true, OpenHelp: true, OpenPlan: true, OpenChanges: true, OpenTimes: true,
-}
-
-// elsewhere are the actions that lead to other screens.
-var elsewhere = map[Action]bool{
-	OpenHelp: true, OpenLogbook: true, OpenPlan: true, OpenRuns: true, OpenChanges: true, PauseRun: true,
-	WriteSlash: true,
-}
-
-// comparable are the actions that make sense on a difference of two texts.
-var comparable = map[Action]bool{
-	Up: true, Down: true, HalfUp: true, HalfDown: true, PageUp: true, PageDown: true, Top: true, Bottom: true,
-	Select: true, Copy: true, OpenHelp: true, OpenLogbook: true, OpenPlan: true, OpenRuns: true, PauseRun: true,
-	WriteSlash: true,
-}
-
-// readable are the actions that make sense wherever there is something to scroll.
-var readable = map[Action]bool{
-	Up: true, Down: true, HalfUp: true, HalfDown: true, PageUp: true, PageDown: true, Top: true, Bottom: true,
-	NextBlock: true, PrevBlock: true, Fold: true, FoldAll: true, Select: true, Copy: true, Search: true,
-	SearchNext: true, SearchPrev: true, OpenHelp: true, OpenLogbook: true, OpenPlan: true, OpenRuns: true,
-	OpenChanges: true, OpenTimes: true, PauseRun: true, WriteSlash: true,
+func set(lists ...[]Action) map[Action]bool {
+	all := map[Action]bool{}
+	for _, a := range slices.Concat(lists...) {
+		all[a] = true
+	}
+	return all
 }
 
 // Look returns the action of a key.

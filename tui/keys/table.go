@@ -18,7 +18,6 @@ const (
 	Playback   Context = "playback" // the conversation of a run that is replayed
 	Diff       Context = "a change"
 	Settings   Context = "settings"
-	First      Context = "beginning" // no CLI can be used yet
 	Help       Context = "help"
 	Ask        Context = "a question"
 	Inbox      Context = "what waits"
@@ -28,7 +27,7 @@ const (
 
 // Contexts in the order of the help.
 var Contexts = []Context{Everywhere, Insert, Normal, Focus, Logbook, Plan, Text, Sessions, Changes, Diff, Settings,
-	Timeline, Playback, First, Ask, Inbox, Shell, Pick, Help}
+	Timeline, Playback, Ask, Inbox, Shell, Pick, Help}
 
 // Action is what a key does.
 type Action string
@@ -121,6 +120,9 @@ const (
 	SearchNext  Action = "next match"
 	SearchPrev  Action = "previous match"
 	Filter      Action = "filter"
+	Sort        Action = "sort"
+	ReadOn      Action = "read on"
+	Comment     Action = "comment"
 	Raw         Action = "raw"
 	Choose      Action = "choose"
 	WayOut      Action = "way out"
@@ -258,27 +260,27 @@ var table = []Binding{
 	{Text, []string{"q", "Esc", "Left"}, Back, "back"},
 
 	{Sessions, []string{"q", "Esc", "Left"}, Back, "back"},
-	{Sessions, []string{"j", "Down"}, NextChoice, "down"},
-	{Sessions, []string{"k", "Up"}, PrevChoice, "up"},
-	{Sessions, []string{"PgDn", "Ctrl+D"}, PageDown, "a page down"},
-	{Sessions, []string{"PgUp", "Ctrl+U"}, PageUp, "a page up"},
-	{Sessions, []string{"g", "Home"}, Top, "the first"},
-	{Sessions, []string{"G", "End"}, Bottom, "the last"},
 	{Sessions, []string{"Enter"}, Choose, "show a live run; resume one that has stopped; report on one that has ended"},
 	{Sessions, []string{"c"}, TakeUp, "resume it, though it has ended"},
 	{Sessions, []string{"r"}, Report, "its report"},
 	{Sessions, []string{"/"}, Filter, "search: words of the task, the directory, the id or the status"},
-	{Sessions, []string{"?"}, OpenHelp, "help for this screen"},
+	{Sessions, []string{"s"}, Sort, "sort by the next column"},
+	{Sessions, []string{"Space"}, ReadOn, "read on in its last words"},
 
 	{Changes, []string{"q", "Esc", "Left"}, Back, "back"},
 	{Changes, []string{"Enter"}, Choose, "what has changed in this file"},
 	{Changes, []string{"e"}, OpenFile, "open it in your editor"},
 	{Changes, []string{"x"}, RevertFile, "revert it: all that the run changed in it (asks)"},
+	{Changes, []string{"/"}, Filter, "search: words of the path, the agents or the kind of change"},
+	{Changes, []string{"s"}, Sort, "sort by the next column"},
+	{Changes, []string{"Space"}, ReadOn, "read on in the difference"},
 	{Changes, []string{"M"}, LandWork, "land: merge the work of the run into your branch (asks)"},
 
 	{Settings, []string{"q", "Esc", "Left"}, Back, "back"},
 	{Settings, []string{"Enter"}, Choose, "change it in your configuration file"},
 	{Settings, []string{"x", "Delete"}, ToDefault, "remove it from your configuration file"},
+	{Settings, []string{"/"}, Filter, "search: words of the name, the value, the source or the meaning"},
+	{Settings, []string{"s"}, Sort, "sort by the next column"},
 	{Settings, []string{"e"}, OpenFile, "open your configuration file in your editor"},
 
 	{Diff, []string{"q", "Esc", "Left"}, Back, "back to the files"},
@@ -287,6 +289,7 @@ var table = []Binding{
 	{Diff, []string{"s"}, SideBySide, "both versions beside each other, or one below the other"},
 	{Diff, []string{"n", "J", "}"}, NextBlock, "the next place that differs"},
 	{Diff, []string{"N", "K", "{"}, PrevBlock, "the previous place"},
+	{Diff, []string{"c"}, Comment, "write about this place, or the selected lines, to the agent that changed it"},
 	{Diff, []string{"e"}, OpenFile, "open the file in your editor, at this place"},
 	{Diff, []string{"x"}, RevertHunk, "revert this place (asks)"},
 	{Diff, []string{"X"}, RevertFile, "revert the whole file (asks)"},
@@ -319,11 +322,6 @@ var table = []Binding{
 	{Playback, []string{"f"}, OpenFocus, "look at that agent"},
 	{Playback, []string{"e"}, FoldSubagents, "fold or unfold the subagents of that agent, or of all"},
 	{Playback, []string{"o"}, OpenLogbook, "the logbook"},
-
-	{First, []string{"j", "Down", "Tab"}, NextChoice, "down"},
-	{First, []string{"k", "Up", "Shift+Tab"}, PrevChoice, "up"},
-	{First, []string{"Enter"}, Choose, "do it"},
-	{First, []string{"q", "Esc"}, Leave, "leave"},
 
 	{Ask, []string{"Tab", "Right", "l"}, NextChoice, "the next answer"},
 	{Ask, []string{"Shift+Tab", "Left", "h"}, PrevChoice, "the previous answer"},
@@ -368,6 +366,9 @@ var table = []Binding{
 	{Help, []string{"k", "Up"}, Up, "up"},
 	{Help, []string{"PgDn", "Space", "Ctrl+D"}, PageDown, "a page down"},
 	{Help, []string{"PgUp", "Ctrl+U"}, PageUp, "a page up"},
+	{Help, []string{"g", "Home"}, Top, "the beginning"},
+	{Help, []string{"G", "End"}, Bottom, "the end"},
+	{Help, []string{"/"}, Filter, "search: letters of a key or a command, or words of what it does"},
 	{Help, []string{"q", "Esc", "?", "F1"}, Back, "back"},
 }
 

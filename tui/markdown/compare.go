@@ -21,13 +21,11 @@ type edit struct {
 	text    []string // of unchanged lines
 }
 
-// maxSteps is how many edits the search for the shortest way between two fixed lines may try: it costs the
-// square of that.
-const maxSteps = 200
+// maxPairs is how many pairs of lines between two fixed ones are compared, to find the fewest edits.
+const maxPairs = 1 << 20
 
 // compare finds the edits that turn a into b. Lines that occur once in both texts, in the same order, are
-// fixed points; between them it searches the shortest way, unless that is long. So it takes about linear
-// time for any texts.
+// fixed points; between them it searches the fewest edits, unless that takes long.
 func compare(a, b []string) []edit {
 	c := comparer{a: a, b: b}
 	i, j := 0, 0
@@ -132,96 +130,46 @@ func (c *comparer) stretch(i, iEnd, j, jEnd int) {
 		tail++
 	}
 	iEnd, jEnd = iEnd-tail, jEnd-tail
-	if !c.shortest(i, iEnd, j, jEnd) {
+	if !c.fewest(i, iEnd, j, jEnd) {
 		c.add(removed, i, j, iEnd-i)
 		c.add(added, iEnd, j, jEnd-j)
 	}
 	c.add(same, iEnd, jEnd, tail)
 }
 
-// shortest adds the fewest edits (Myers' algorithm), if they are not too many.
-func (c *comparer) shortest(i, iEnd, j, jEnd int) bool {
+// fewest adds the fewest edits, if there are not too many lines to compare.
+func (c *comparer) fewest(i, iEnd, j, jEnd int) bool {
 	n, m := iEnd-i, jEnd-j
-	if n == 0 || m == 0 {
+	if n == 0 || m == 0 || n*m > maxPairs {
 		return false
 	}
-	limit := min(n+m, maxSteps)
-	at := make([]int, 2*limit+2) // at[k+limit]: how far diagonal k came
-	var trace [][]int
-	for d := 0; d <= limit; d++ {
-		trace = append(trace, slices.Clone(at[limit-d:limit+d+1]))
-		for k := -d; k <= d; k += 2 {
-			x := 0
-			switch {
-			case d == 0:
-			case k == -d || k != d && at[limit+k-1] < at[limit+k+1]:
-				x = at[limit+k+1]
-			default:
-				x = at[limit+k-1] + 1
-			}
-			y := x - k
-			for x < n && y < m && x >= 0 && y >= 0 && c.a[i+x] == c.b[j+y] {
-				x, y = x+1, y+1
-			}
-			at[limit+k] = x
-			if x >= n && y >= m {
-				c.walk(trace, i, j, n, m, d)
-				return true
+	common := make([]int32, (n+1)*(m+1)) // how many lines the texts from there on have in common
+	at := func(x, y int) *int32 { return &common[x*(m+1)+y] }
+	for x := n - 1; x >= 0; x-- {
+		for y := m - 1; y >= 0; y-- {
+			if c.a[i+x] == c.b[j+y] {
+				*at(x, y) = *at(x+1, y+1) + 1
+			} else {
+				*at(x, y) = max(*at(x+1, y), *at(x, y+1))
 			}
 		}
 	}
-	return false
-}
-
-// walk follows the found way backwards, and adds its edits: within a change, removals come before
-// additions.
-func (c *comparer) walk(trace [][]int, i, j, x, y, d int) {
-	type step struct {
-		op   operation
-		x, y int
+	x, y, fromX, fromY := 0, 0, 0, 0
+	for x < n || y < m {
+		switch {
+		case x < n && y < m && c.a[i+x] == c.b[j+y]:
+			c.add(removed, i+fromX, j+fromY, x-fromX)
+			c.add(added, i+x, j+fromY, y-fromY)
+			c.add(same, i+x, j+y, 1)
+			x, y = x+1, y+1
+			fromX, fromY = x, y
+		case y == m || x < n && *at(x+1, y) >= *at(x, y+1):
+			x++
+		default:
+			y++
+		}
 	}
-	var steps []step
-	for ; d > 0; d-- {
-		before := trace[d] // before[k+d]: how far diagonal k came in d-1 steps
-		k := x - y
-		from := k - 1
-		if k == -d || k != d && before[d+k-1] < before[d+k+1] {
-			from = k + 1
-		}
-		fx := before[d+from]
-		fy := fx - from
-		start := fx
-		if from < k {
-			start++
-		}
-		for x > start {
-			x, y = x-1, y-1
-			steps = append(steps, step{same, x, y})
-		}
-		if from < k {
-			steps = append(steps, step{removed, fx, fy})
-		} else {
-			steps = append(steps, step{added, fx, fy})
-		}
-		x, y = fx, fy
-	}
-	for x > 0 {
-		x, y = x-1, y-1
-		steps = append(steps, step{same, x, y})
-	}
-	slices.Reverse(steps)
-	for k := 0; k < len(steps); {
-		end := k
-		for end < len(steps) && (steps[end].op == same) == (steps[k].op == same) {
-			end++
-		}
-		for _, op := range []operation{same, removed, added} {
-			for _, s := range steps[k:end] {
-				if s.op == op {
-					c.add(op, i+s.x, j+s.y, 1)
-				}
-			}
-		}
-		k = end
-	}
+	c.add(removed, i+fromX, j+fromY, n-fromX)
+	c.add(added, i+n, j+fromY, m-fromY)
+	return true
 }

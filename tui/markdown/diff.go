@@ -14,46 +14,28 @@ const maxDiffRows = 2000
 // Diff shows what an edit removes and adds, with context unchanged lines around each change. It counts the
 // lines that are not shown.
 func Diff(old, new, lang string, o Options, context int) []render.Line {
-	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}}
-	a, b := sourceLines(old), sourceLines(new)
-	edits := compare(a, b)
-	if unchanged(edits) {
-		return d.noChange()
-	}
-	d.before, d.after = roles(lang, old, len(a)), roles(lang, new, len(b))
-	for i, e := range edits {
-		switch e.op {
-		case removed:
-			d.rows(render.DiffRemove, "- ", a, d.before, e.a, e.n)
-		case added:
-			d.rows(render.DiffAdd, "+ ", b, d.after, e.b, e.n)
-		case same:
-			d.around(e, max(context, 0), i == 0, i == len(edits)-1)
+	c := Compare(old, new, lang, max(context, 0))
+	d := c.differ(o)
+	at := 0
+	skip := func(to int) {
+		if to == at+1 {
+			d.context(edit{b: at, text: c.b[at:to]}, 0) // its count would take as much room
+			return
 		}
+		d.note(to-at, "")
+	}
+	for _, h := range c.Hunks {
+		skip(h.After)
+		d.hunk(c, h)
+		at = h.After + h.AfterLines
+	}
+	if len(c.Hunks) == 0 {
+		return d.lay.fit(render.Wrap(render.Of(render.Dim, "(no line differs)"), d.lay.width))
+	}
+	if d.left == 0 {
+		skip(len(c.b))
 	}
 	return d.end()
-}
-
-func unchanged(edits []edit) bool { return len(edits) == 1 && edits[0].op == same }
-
-func (d *differ) noChange() []render.Line {
-	return d.lay.fit(render.Wrap(render.Of(render.Dim, "(no line differs)"), d.lay.width))
-}
-
-// kept returns how many of the first and of the last lines of an unchanged edit are shown: context lines
-// around each change, and all of them if the count of the others would take as much room.
-func (e edit) kept(context int, first, last bool) (head, tail int) {
-	head, tail = min(context, e.n), min(context, e.n)
-	if first {
-		head = 0
-	}
-	if last {
-		tail = 0
-	}
-	if head+tail+1 >= e.n {
-		head = e.n - tail
-	}
-	return head, tail
 }
 
 // sourceLines splits a text. A newline at its end does not begin another line.
@@ -102,21 +84,6 @@ func changedLine(text []string, styled []render.Line, n int, role render.Role) r
 	return line
 }
 
-// around shows context unchanged lines beside a change, and counts the others.
-func (d *differ) around(e edit, context int, first, last bool) {
-	head, tail := e.kept(context, first, last)
-	skipped := e.n - head - tail
-	for i := range head {
-		d.context(e, i)
-	}
-	if skipped > 0 && d.left == 0 {
-		d.note(skipped, "")
-	}
-	for i := e.n - tail; i < e.n; i++ {
-		d.context(e, i)
-	}
-}
-
 func (d *differ) context(e edit, i int) {
 	line := render.Of(render.Code, e.text[i])
 	if d.after != nil && e.b+i < len(d.after) {
@@ -147,9 +114,12 @@ func (d *differ) row(role render.Role, sign string, line render.Line) {
 	d.out = append(d.out, rows...)
 }
 
-// note reports how many lines are not shown.
+// note reports how many lines are not shown, if there are any.
 func (d *differ) note(n int, more string) {
 	g := d.lay.glyphs
+	if n <= 0 {
+		return
+	}
 	text := fmt.Sprintf("%s %d lines", g.Ellipsis, n)
 	if n == 1 {
 		text = g.Ellipsis + " 1 line"

@@ -103,8 +103,17 @@ func newHunk(edits []edit) Hunk {
 // Unified shows a hunk with the removed lines above the added ones. A long hunk is cut, and the rest is
 // counted.
 func (c *Comparison) Unified(h Hunk, o Options) []render.Line {
-	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role},
-		before: c.before, after: c.after}
+	d := c.differ(o)
+	d.hunk(c, h)
+	return d.end()
+}
+
+func (c *Comparison) differ(o Options) differ {
+	return differ{lay: o.layout(nil), before: c.before, after: c.after}
+}
+
+// hunk adds the lines of a hunk.
+func (d *differ) hunk(c *Comparison, h Hunk) {
 	for _, e := range h.edits {
 		switch e.op {
 		case removed:
@@ -117,14 +126,11 @@ func (c *Comparison) Unified(h Hunk, o Options) []render.Line {
 			}
 		}
 	}
-	return d.end()
 }
 
 // end adds the count of the omitted lines.
 func (d *differ) end() []render.Line {
-	if d.left > 0 {
-		d.note(d.left, "more")
-	}
+	d.note(d.left, "more")
 	return d.out
 }
 

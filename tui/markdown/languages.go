@@ -140,6 +140,7 @@ var languages = [...]language{
 		keywords: " def defn defmacro defun defvar let fn if cond case when do loop recur lambda ns require nil true " +
 			"false t quote set ",
 	},
-	{names: " html htm xml xhtml svg vue svelte astro rss plist ", special: markup},
+	{names: " html htm xml xhtml svg vue svelte astro rss plist ", block: [2]string{"<!--", "-->"},
+		quotes: []quote{{open: `"`, close: `"`}, verbatim}, letters: "-:@", key: '=', loose: true, tags: true},
 	{names: " diff patch udiff ", special: difference},
 }

@@ -13,7 +13,7 @@ const MinSideBySide = 100
 // SideBySide shows a hunk with line numbers, the old text on the left and the new one on the right. A long hunk is cut,
 // and the rest is counted.
 func (c *Comparison) SideBySide(h Hunk, o Options) []render.Line {
-	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}, before: c.before, after: c.after}
+	d := c.differ(o)
 	s := sides{differ: &d, digits: len(strconv.Itoa(max(len(c.a), len(c.b), 1))), a: c.a, b: c.b}
 	edits := h.edits
 	for i := 0; i < len(edits); i++ {

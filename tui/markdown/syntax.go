@@ -19,6 +19,7 @@ type language struct {
 	letters  string // further characters of names, besides letters, digits and _
 	key      byte   // ends a key: : or =
 	loose    bool   // quotes and comments begin only where no word continues
+	tags     bool   // < begins the name of a tag
 	special  func(text string, s state) (render.Line, state)
 }
 
@@ -30,13 +31,10 @@ type quote struct {
 	char        bool // exactly one character; otherwise it is not a string
 }
 
-// state is the state at the end of a line: 0, inComment, inTag, or 1 + the index of the open quote.
+// state is the state at the end of a line: 0, inComment, or 1 + the index of the open quote.
 type state uint8
 
-const (
-	inComment state = 255
-	inTag     state = 254
-)
+const inComment state = 255
 
 // find returns the language with a name, or nil.
 func find(name string) *language {
@@ -144,6 +142,14 @@ func (t *tokens) token() state {
 		}
 	}
 	switch {
+	case c == '<' && l.tags:
+		name := len(rest) - len(strings.TrimLeft(rest, "</!?"))
+		for name < len(rest) && (alphanumeric(rest[name]) || strings.IndexByte("-_:.", rest[name]) >= 0) {
+			name++
+		}
+		t.take(i, i+name, render.CodeKeyword)
+	case c == '>' && l.tags:
+		t.take(i, i+1, render.CodeKeyword)
 	case c >= '0' && c <= '9':
 		t.number()
 	case l.letter(c):
@@ -296,81 +302,6 @@ func difference(text string, s state) (render.Line, state) {
 		}
 	}
 	return render.Of(role, text), s
-}
-
-// markup is the tokenizer of tags.
-func markup(text string, s state) (render.Line, state) {
-	t := tokens{text: text, lang: &markupStrings}
-	for t.at < len(text) {
-		switch {
-		case s == inComment:
-			s = t.comment(t.at, t.at)
-		case s == inTag:
-			s = t.tag()
-		case strings.HasPrefix(text[t.at:], "<!--"):
-			s = t.comment(t.at, t.at+len("<!--"))
-		case text[t.at] == '<':
-			s = t.tagName()
-		case text[t.at] == '&':
-			n := 1
-			if at := encoded().FindStringIndex(text[t.at:min(t.at+42, len(text))]); at != nil && at[0] == 0 {
-				n = at[1]
-			}
-			t.take(t.at, t.at+n, render.CodeNumber)
-		default:
-			t.at++
-		}
-	}
-	t.take(len(text), len(text), render.Code)
-	return t.out, s
-}
-
-// markupStrings are the comments and strings of tags.
-var markupStrings = language{
-	block:  [2]string{"<!--", "-->"},
-	quotes: []quote{{open: `"`, close: `"`}, {open: `'`, close: `'`}},
-}
-
-// tagName reads < and the name of a tag, if one follows.
-func (t *tokens) tagName() state {
-	i := t.at + 1
-	if i < len(t.text) && strings.IndexByte("/!?", t.text[i]) >= 0 {
-		i++
-	}
-	name := i
-	for i < len(t.text) && (alphanumeric(t.text[i]) || strings.IndexByte("-_:.", t.text[i]) >= 0) {
-		i++
-	}
-	if i == name {
-		t.at++
-		return 0
-	}
-	t.take(t.at, i, render.CodeKeyword)
-	return inTag
-}
-
-// tag reads one token inside of a tag.
-func (t *tokens) tag() state {
-	i := t.at
-	switch c := t.text[i]; {
-	case c == '>':
-		t.take(i, i+1, render.CodeKeyword)
-		return 0
-	case c == '"':
-		t.str(i, i+1, 0)
-	case c == '\'':
-		t.str(i, i+1, 1)
-	case c == '/':
-		t.take(i, i+1, render.CodeKeyword)
-	case t.lang.letter(c):
-		for i < len(t.text) && (t.lang.letter(t.text[i]) || strings.IndexByte("-_:.@0123456789", t.text[i]) >= 0) {
-			i++
-		}
-		t.take(t.at, i, render.CodeName)
-	default:
-		t.at++
-	}
-	return inTag
 }
 
 func alphanumeric(c byte) bool {

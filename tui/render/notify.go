@@ -126,12 +126,12 @@ func (s *NotifyState) Ring(o NotifyOptions, m NotifyMoment) string {
 }
 
 // Look records the current moment, and returns the alert that is due for it. What happens while alerts are
-// off, or while the terminal has the focus, counts as seen.
+// off counts as seen.
 func (s *NotifyState) Look(o NotifyOptions, m NotifyMoment) (NotifyCall, bool) {
 	began, over := s.began(m.Awaited), m.Ended != "" && !s.ended
 	s.ended = m.Ended != ""
 	switch {
-	case m.Focused, !o.Bell && !o.Desktop:
+	case !o.Bell && !o.Desktop:
 		return NotifyCall{}, false
 	case len(began) > 0 && m.Ended == "", over && m.Ended == "needs_input":
 		body := ""
@@ -187,7 +187,6 @@ type NotifyMoment struct {
 	Word    string       // the state of the program: "weaving"; empty: no run
 	Threads int          // Orchestrators at work
 	Where   string       // the workspace's name, to tell windows apart
-	Focused bool         // the terminal reported that it has the focus: no alert is needed
 	ASCII   bool         // the title must have only ASCII characters
 }
 

@@ -104,9 +104,6 @@ func TestOncePerTransition(t *testing.T) {
 		"for what takes its place": {all, []step{{human, word}, {NotifyMoment{Awaited: []NotifyWait{another}}, word}}},
 		"again for the next time":  {all, []step{{human, word}, {calm, ""}, {human, word}}},
 		"from the first moment on": {all, []step{{human, word}, {human, ""}}},
-		"not while it is looked at": {all, []step{
-			{NotifyMoment{Awaited: []NotifyWait{why}, Focused: true}, ""}, {human, ""}, {calm, ""},
-			{human, word}}},
 		"the end": {all,
 			[]step{{calm, ""}, {NotifyMoment{Ended: "complete"}, done}, {NotifyMoment{Ended: "complete"}, ""}}},
 		"the end of the next run": {all,

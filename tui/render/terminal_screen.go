@@ -37,7 +37,7 @@ type Screen struct {
 
 // WrapScreen returns a Screen for one that is not the terminal's own, such as a simulated one.
 func WrapScreen(s tcell.Screen) *Screen {
-	return &Screen{Screen: &pasteScreen{Screen: newChangesScreen(s)}, base: s}
+	return &Screen{Screen: newChangesScreen(s), base: s}
 }
 
 // OpenTerminal returns the screen of the process's terminal. Nothing is written to it before Init.
@@ -78,8 +78,7 @@ func OnTerminal(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
 	for r, plain := range plainer {
 		s.RegisterRuneFallback(r, plain)
 	}
-	changes := &pasteScreen{Screen: newChangesScreen(s)}
-	return &Screen{Screen: changes, base: s, input: input, tty: checked}, nil
+	return &Screen{Screen: newChangesScreen(s), base: s, input: input, tty: checked}, nil
 }
 
 // AskBackground requests the terminal's background color, if that is safe; onColor is called on another

@@ -36,8 +36,9 @@ type Editor struct {
 	OnPaste   func(text string) (taken bool)
 	OnCommand func(cmd EditorCommand) (done bool)
 	OnCopy    func(text string)
-	OnNotice  func(text string) // a refusal, to be shown to the person
-	OnChange  func()            // the text has changed, and perhaps the rows that it needs
+	OnNotice  func(text string)    // a refusal, to be shown to the person
+	OnChange  func()               // the text has changed, and perhaps the rows that it needs
+	OnRecall  func(texts []string) // the person looks for one of the texts that were sent before, the oldest first
 	// Completer returns candidates at once, later through SetCandidates, or both.
 	Completer func(EditorContext) []Candidate
 	MaxBytes  int
@@ -53,7 +54,6 @@ type Editor struct {
 	top      int // the first row shown
 	shown    view
 	hist     editorHistory
-	search   *editorSearch
 	popup    popup
 	chips    chips
 	killed   string // the text last cut with a key, raw
@@ -92,7 +92,7 @@ func (c *Editor) Empty() bool { return c.ed.text == "" }
 // SetText replaces the text and puts the cursor at its end. A text that is longer than a message may be
 // becomes a chip. It can be undone.
 func (c *Editor) SetText(text string) {
-	c.endPopups(false)
+	completer{c}.closePopup()
 	if text = sanitize.Text(text); len(text) > c.MaxBytes {
 		if !c.canKeepPaste(len(text)) {
 			return
@@ -105,7 +105,7 @@ func (c *Editor) SetText(text string) {
 
 // Insert writes at the cursor as a short paste does, such as a path that was picked.
 func (c *Editor) Insert(text string) {
-	c.endPopups(true)
+	completer{c}.closePopup()
 	c.insert(sanitize.Text(text), false)
 	completer{c}.complete(false)
 	c.changed()
@@ -122,14 +122,6 @@ func (c *Editor) Seed(texts []string) {
 	for _, t := range texts {
 		c.hist.add(t)
 	}
-}
-
-// endPopups ends a search or a completion in progress, so that the text is final.
-func (c *Editor) endPopups(keep bool) {
-	if c.search != nil {
-		recall{c}.searchEnd(keep)
-	}
-	completer{c}.closePopup()
 }
 
 // insert replaces the selection, if there is room.
@@ -163,7 +155,7 @@ func tooLong(n, most int) string {
 // Send sends the text, or executes it if it is a slash command. It reports whether the text was accepted;
 // otherwise it stays unchanged.
 func (c *Editor) Send() bool {
-	c.endPopups(true)
+	completer{c}.closePopup()
 	raw := c.ed.text
 	n := c.chips.expandedSize(raw)
 	if n > c.MaxBytes {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // BenchmarkKey is the time of a key press and its drawing.
@@ -48,14 +50,15 @@ func BenchmarkPaste10MB(b *testing.B) {
 	}
 }
 
-func BenchmarkPickerFilter(b *testing.B) {
-	p := NewPicker(testLook(b))
-	var items []EditorItem
+func BenchmarkListFilter(b *testing.B) {
+	p := NewList(testLook(b))
+	p.Columns = []ListColumn{{Wide: true}}
+	var rows []ListRow
 	for i := range 5000 {
-		items = append(items,
-			EditorItem{Text: "some/directory/of/documents/" + strings.Repeat("x", i%20) + "requirements.md"})
+		rows = append(rows, ListRow{Cells: []render.Line{render.Of(render.Base,
+			"some/directory/of/documents/"+strings.Repeat("x", i%20)+"requirements.md")}})
 	}
-	p.SetItems(items)
+	p.Set(rows)
 	for b.Loop() {
 		p.SetFilter("docreq")
 	}

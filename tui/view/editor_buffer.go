@@ -17,16 +17,15 @@ type buffer struct {
 	starts    []int // where each row begins; the first is 0
 	chipWidth func(id int) int
 
-	undone, redone []change
+	undone, redone []version
 	held           int  // bytes of both
 	typing         bool // the last change may be extended
 }
 
-// change is one edit that can be undone.
-type change struct {
-	at            int
-	old, new      string
-	before, after int // the cursor
+// version is a text that can be restored, with its cursor.
+type version struct {
+	text string
+	at   int
 }
 
 // Bounds of what can be undone.
@@ -116,37 +115,29 @@ func (e *buffer) splice(from, to int, s string) {
 	e.starts = slices.Replace(e.starts, first, last, fresh...)
 }
 
-// replace is an edit by the person at the keyboard: it can be undone. The cursor goes behind the new text.
+// replace is an edit by the person at the keyboard: it can be undone, typed letters as whole words. The cursor goes
+// behind the new text.
 func (e *buffer) replace(from, to int, s string, typed bool) {
 	if from == to && s == "" {
 		return
 	}
-	c := change{at: from, old: e.text[from:to], new: s, before: e.at}
-	e.splice(from, to, s)
-	e.at, e.anchor, e.want = e.edge(from+len(s)), -1, -1
-	c.after = e.at
-	e.forget(&e.redone)
-	if n := len(e.undone); typed && e.typing && n > 0 && c.old == "" {
-		if last := &e.undone[n-1]; last.old == "" && last.at+len(last.new) == from && last.after == c.before {
-			last.new += s
-			last.after = c.after
-			e.held += len(s)
-			e.typing = s != " " && s != "\n"
-			return
-		}
+	if !typed || !e.typing || from != to || e.at != from {
+		e.undone = append(e.undone, version{e.text, e.at})
+		e.held += len(e.text)
 	}
-	e.undone = append(e.undone, c)
-	e.held += len(c.old) + len(c.new)
+	e.forget(&e.redone)
 	for len(e.undone) > undoSteps || e.held > undoBytes && len(e.undone) > 1 {
-		e.held -= len(e.undone[0].old) + len(e.undone[0].new)
+		e.held -= len(e.undone[0].text)
 		e.undone = slices.Delete(e.undone, 0, 1)
 	}
+	e.splice(from, to, s)
+	e.at, e.anchor, e.want = e.edge(from+len(s)), -1, -1
 	e.typing = typed && s != " " && s != "\n"
 }
 
-func (e *buffer) forget(list *[]change) {
-	for _, c := range *list {
-		e.held -= len(c.old) + len(c.new)
+func (e *buffer) forget(list *[]version) {
+	for _, v := range *list {
+		e.held -= len(v.text)
 	}
 	*list = nil
 }
@@ -155,16 +146,16 @@ func (e *buffer) forget(list *[]change) {
 func (e *buffer) undo() bool { return e.step(&e.undone, &e.redone) }
 func (e *buffer) redo() bool { return e.step(&e.redone, &e.undone) }
 
-func (e *buffer) step(from, to *[]change) bool {
+func (e *buffer) step(from, to *[]version) bool {
 	n := len(*from)
 	if n == 0 {
 		return false
 	}
-	c := (*from)[n-1]
-	*from = (*from)[:n-1]
-	e.splice(c.at, c.at+len(c.new), c.old)
-	e.at, e.anchor, e.want, e.typing = e.edge(c.before), -1, -1, false
-	*to = append(*to, change{at: c.at, old: c.new, new: c.old, before: c.after, after: c.before})
+	v := (*from)[n-1]
+	*from, *to = (*from)[:n-1], append(*to, version{e.text, e.at})
+	e.held += len(e.text) - len(v.text)
+	e.splice(0, len(e.text), v.text)
+	e.at, e.anchor, e.want, e.typing = e.edge(v.at), -1, -1, false
 	return true
 }
 

@@ -181,7 +181,7 @@ func (c *Editor) SetCandidates(generation uint64, list []Candidate) {
 }
 
 // PopupOpen reports whether there are candidates to be shown.
-func (c *Editor) PopupOpen() bool { return len(c.popup.list) > 0 && c.search == nil }
+func (c *Editor) PopupOpen() bool { return len(c.popup.list) > 0 }
 
 func (f completer) closePopup() { f.popup = popup{generation: f.popup.generation + 1} }
 

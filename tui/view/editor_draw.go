@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
@@ -33,14 +32,11 @@ func textWidth(width int) int {
 }
 
 // headed reports whether there is a row above the text.
-func (c *Editor) headed() bool { return c.search != nil || c.to != "" || c.strength != "" }
+func (c *Editor) headed() bool { return c.to != "" || c.strength != "" }
 
-// header returns the row above the text: the recipient and the strength of the message, or the search. If
-// there is too little room, the name is shortened, never the strength.
+// header returns the row above the text: the recipient and the strength of the message. If there is too little room,
+// the name is shortened, never the strength.
 func (d editorPainter) header(width int) render.Line {
-	if d.search != nil {
-		return d.searchLine()
-	}
 	if d.strength == "" {
 		return render.Of(d.toRole, render.Shorten(d.to, width, d.look.Glyphs.Ellipsis))
 	}
@@ -50,20 +46,6 @@ func (d editorPainter) header(width int) render.Line {
 	}
 	end = append(render.Of(render.Dim, " "+d.look.Glyphs.Separator+" "), end...)
 	return append(render.Of(d.toRole, render.Shorten(d.to, width-end.Width(), d.look.Glyphs.Ellipsis)), end...)
-}
-
-func (d editorPainter) searchLine() render.Line {
-	s := d.search
-	line := render.Line{{Text: "history: ", Role: render.Key}, {Text: s.needle, Role: render.Strong}}
-	switch {
-	case s.failed && s.at >= 0:
-		return append(line, render.Span{Text: "  no further one", Role: render.Warn})
-	case s.failed:
-		return append(line, render.Span{Text: "  not found", Role: render.Warn})
-	case s.at >= 0:
-		return append(line, render.Span{Text: fmt.Sprintf("  %d of %d", s.at+1, len(d.hist.entries)), Role: render.Dim})
-	}
-	return append(line, render.Span{Text: "  type what you look for", Role: render.Placeholder})
 }
 
 func strengthRole(s string) render.Role {
@@ -91,16 +73,13 @@ func (c *Editor) Draw(screen tcell.Screen) {
 	d := editorPainter{c}
 	switch {
 	case c.headed() && h > 1:
-		d.drawHeader(canvas.Sub(0, 0, w, 1), d.header(w))
+		canvas.Sub(0, 0, w, 1).Line(0, 0, d.header(w))
 		canvas = canvas.Sub(0, 1, w, h-1)
 		h--
 	case c.headed(): // one row for both: the header has the left half at most
 		header := d.header(max(w/2-1, 0))
 		left := min(header.Width()+1, w/2)
-		if c.search != nil {
-			left = max(left, 1) // at the cursor
-		}
-		d.drawHeader(canvas.Sub(0, 0, left, 1), header)
+		canvas.Sub(0, 0, left, 1).Line(0, 0, header)
 		canvas = canvas.Sub(left, 0, w-left, 1)
 		w -= left
 	}
@@ -109,31 +88,6 @@ func (c *Editor) Draw(screen tcell.Screen) {
 		canvas = canvas.Sub(gutter, 0, w-gutter, h)
 	}
 	d.drawText(canvas)
-}
-
-// drawHeader draws the row above the text; during a search the cursor is there.
-func (d editorPainter) drawHeader(canvas render.Canvas, line render.Line) {
-	w, _ := canvas.Size()
-	at := -1
-	if d.search != nil {
-		at = line[:2].Width()
-		if over := at + 1 - w; over > 0 { // the end of the needle must be visible
-			canvas = canvas.Sub(0, 0, w, 1)
-			needle := d.search.needle
-			for over > 0 && needle != "" {
-				p := d.ed.walk(needle)
-				head := p.next()
-				needle = needle[len(head.text):]
-				over -= head.width
-			}
-			line[1].Text = needle
-			at = line[:2].Width()
-		}
-	}
-	canvas.Line(0, 0, line)
-	if at >= 0 && d.HasFocus() {
-		canvas.Cursor(min(at, w-1), 0)
-	}
 }
 
 // drawText draws the rows around the cursor.
@@ -158,13 +112,13 @@ func (d editorPainter) drawText(canvas render.Canvas) {
 			d.drawRow(canvas.Sub(0, i, w, 1), d.top+i, marks)
 		}
 	}
-	if d.HasFocus() && d.search == nil {
+	if d.HasFocus() {
 		canvas.Cursor(min(ed.column(ed.at), w-1), row-d.top)
 	}
 }
 
 // editorMarks are the parts of the text that are drawn in another role.
-type editorMarks struct{ from, until, hit, hitEnd, name int }
+type editorMarks struct{ from, until, name int }
 
 func (d editorPainter) marks() (m editorMarks) {
 	text := d.ed.text
@@ -174,10 +128,6 @@ func (d editorPainter) marks() (m editorMarks) {
 			m.name = len(word)
 		}
 	}
-	if s := d.search; s != nil && s.at >= 0 {
-		at, size := indexFold(text, s.needle)
-		m.hit, m.hitEnd = at, at+size
-	}
 	return m
 }
 
@@ -185,8 +135,6 @@ func (m editorMarks) role(at int, p editorPiece) render.Role {
 	switch {
 	case at >= m.from && at < m.until:
 		return render.Selection
-	case at >= m.hit && at < m.hitEnd:
-		return render.Match
 	case p.id > 0:
 		return render.Code
 	case at < m.name:

@@ -67,16 +67,27 @@ func (h *editorHistory) turn(to int, raw string) (string, bool) {
 	return h.show(to), true
 }
 
-// find looks for the next entry before from (or after it) that contains the needle, ignoring case.
-func (h *editorHistory) find(needle string, from, by int) (int, bool) {
-	needle = strings.ToLower(needle)
-	for i := from; i >= 0 && i < len(h.entries); i += by {
-		if strings.Contains(strings.ToLower(h.entries[i]), needle) {
-			return i, true
-		}
+// recall shows texts of the history in the editor.
+type recall struct{ *Editor }
+
+// replaceAll makes an entry of the history the text.
+func (c *Editor) replaceAll(text string) {
+	c.ed.replace(0, len(c.ed.text), text, false)
+	completer{c}.closePopup()
+}
+
+// older and newer move through the history; they report whether there was such an entry.
+func (h recall) older() bool { return h.turn(h.hist.at - 1) }
+func (h recall) newer() bool { return h.turn(h.hist.at + 1) }
+
+func (h recall) turn(to int) bool {
+	text, ok := h.hist.turn(to, h.ed.text)
+	if ok {
+		h.replaceAll(text)
+		h.changed()
 	}
-	return 0, false
+	return ok
 }
 
 // Browsing reports whether an earlier text is shown.
-func (c *Editor) Browsing() bool { return c.hist.at < len(c.hist.entries) || c.search != nil }
+func (c *Editor) Browsing() bool { return c.hist.at < len(c.hist.entries) }

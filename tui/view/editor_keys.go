@@ -19,12 +19,10 @@ func (c *Editor) PasteHandler() func(string, func(tview.Primitive)) {
 	return c.WrapPasteHandler(func(text string, _ func(tview.Primitive)) { c.Paste(text) })
 }
 
-// Escape ends the innermost operation: the search, the popup, the selection. It reports whether there was
+// Escape ends the innermost operation: the popup, the selection. It reports whether there was
 // anything to end.
 func (c *Editor) Escape() bool {
 	switch {
-	case c.search != nil:
-		recall{c}.searchEnd(false)
 	case c.PopupOpen():
 		completer{c}.closePopup()
 	case c.ed.anchor >= 0:
@@ -42,11 +40,6 @@ func (c *Editor) Key(e *tcell.EventKey) bool {
 	k := keyboard{c}
 	if key != tcell.KeyRune {
 		c.joiner = ""
-	}
-	if c.search != nil {
-		if done, taken := k.searchKey(key, mod, e.Rune()); done {
-			return taken
-		}
 	}
 	if c.PopupOpen() && k.popupKey(key, mod) {
 		return true
@@ -77,7 +70,9 @@ func (c *Editor) Key(e *tcell.EventKey) bool {
 	case tcell.KeyEscape:
 		return c.Escape()
 	case tcell.KeyCtrlR:
-		c.Search()
+		if c.OnRecall != nil {
+			c.OnRecall(c.hist.entries)
+		}
 		return true
 	case tcell.KeyCtrlUnderscore:
 		c.ed.undo()
@@ -172,29 +167,6 @@ func (k keyboard) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 		return false
 	}
 	return true
-}
-
-// searchKey handles a key while the history is searched; done reports that it was handled. Keys for the
-// text keep what was found, and are then handled as usual.
-func (k keyboard) searchKey(key tcell.Key, mod tcell.ModMask, r rune) (done, taken bool) {
-	switch {
-	case key == tcell.KeyRune && mod&^tcell.ModShift == 0:
-		recall(k).searchType(string(r))
-	case key == tcell.KeyBackspace:
-		recall(k).searchErase()
-	case key == tcell.KeyCtrlR || key == tcell.KeyUp:
-		recall(k).searchNext(-1)
-	case key == tcell.KeyCtrlS || key == tcell.KeyDown:
-		recall(k).searchNext(1)
-	case key == tcell.KeyEscape || key == tcell.KeyCtrlG || key == tcell.KeyCtrlC:
-		recall(k).searchEnd(false)
-	case key == tcell.KeyEnter || key == tcell.KeyTab:
-		recall(k).searchEnd(true)
-	default:
-		recall(k).searchEnd(true)
-		return false, false
-	}
-	return true, true
 }
 
 func (k keyboard) altKey(r rune) bool {

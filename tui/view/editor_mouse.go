@@ -5,8 +5,7 @@ import (
 	"github.com/rivo/tview"
 )
 
-// MouseHandler sets the cursor on a click and selects on a drag; a double click selects a word. The owner
-// handles the wheel.
+// MouseHandler sets the cursor on a click and selects on a drag. The owner handles the wheel.
 func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse,
 	func(tview.Primitive)) (bool, tview.Primitive) {
 	return c.WrapMouseHandler(func(action tview.MouseAction, e *tcell.EventMouse,
@@ -18,9 +17,6 @@ func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse,
 		switch action {
 		case tview.MouseLeftDown:
 			setFocus(c)
-			if c.search != nil {
-				recall{c}.searchEnd(true)
-			}
 			completer{c}.closePopup()
 			c.dragging = true
 			c.ed.move(c.byteAt(x, y), e.Modifiers()&tcell.ModShift != 0)
@@ -32,9 +28,6 @@ func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse,
 			}
 		case tview.MouseLeftUp:
 			c.dragging = false
-			return true, nil
-		case tview.MouseLeftDoubleClick:
-			c.markWord(c.byteAt(x, y))
 			return true, nil
 		}
 		return false, nil
@@ -53,10 +46,4 @@ func (c *Editor) byteAt(x, y int) int {
 		return len(ed.text)
 	}
 	return ed.find(row, max(x-v.x, 0))
-}
-
-func (c *Editor) markWord(at int) {
-	to := c.ed.wordRight(at, lettersEditor)
-	c.ed.move(c.ed.wordLeft(to, lettersEditor), false)
-	c.ed.move(to, true)
 }

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -36,11 +37,7 @@ func (c *Editor) Paste(text string) {
 	switch {
 	case text == "":
 		return
-	case c.search == nil && c.OnPaste != nil && c.OnPaste(text):
-		return
-	case c.search != nil:
-		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-		recall{c}.searchType(line)
+	case c.OnPaste != nil && c.OnPaste(text):
 		return
 	case long(text):
 		c.pasteChip(text)
@@ -65,7 +62,7 @@ func (c *Editor) pasteChip(text string) {
 // InsertMark inserts a text at the cursor of an editor that behaves as one character: it is removed only as
 // a whole.
 func InsertMark(c *Editor, text string) {
-	c.endPopups(true)
+	completer{c}.closePopup()
 	text = sanitize.Line(text, 100)
 	c.chips.last++
 	c.chips.byID[c.chips.last] = chip{text: text, label: text}
@@ -104,28 +101,15 @@ func (s *chips) newChip(text string) string {
 
 // prune drops the chips that are no longer in the text, and the undo history with them.
 func (c *Editor) prune() {
-	used := map[int]bool{}
-	mark := func(raw string) {
-		for {
-			i := strings.Index(raw, chipOpen)
-			if i < 0 {
-				return
-			}
-			cluster, id, ok := chipAt(raw[i:])
-			if !ok {
-				cluster = chipOpen
-			}
-			used[id] = true
-			raw = raw[i+len(cluster):]
-		}
-	}
-	mark(c.ed.text)
-	mark(c.killed)
+	texts := []string{c.ed.text, c.killed}
 	for _, draft := range c.hist.drafts {
-		mark(draft)
+		texts = append(texts, draft)
 	}
-	if c.search != nil {
-		mark(c.search.kept.text)
+	used := map[int]bool{}
+	for _, raw := range texts {
+		for _, id := range parts(raw) {
+			used[id] = true
+		}
 	}
 	for id, chip := range c.chips.byID {
 		if !used[id] {
@@ -136,43 +120,55 @@ func (c *Editor) prune() {
 	c.ed.undone, c.ed.redone, c.ed.held, c.ed.typing = nil, nil, 0, false
 }
 
+// parts splits a text at its chips, each with its number; 0: the part is text.
+func parts(raw string) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for raw != "" {
+			i := strings.Index(raw, chipOpen)
+			if i < 0 {
+				i = len(raw)
+			}
+			if i > 0 && !yield(raw[:i], 0) {
+				return
+			}
+			if raw = raw[i:]; raw == "" {
+				return
+			}
+			cluster, id, ok := chipAt(raw)
+			if !ok {
+				cluster = chipOpen
+			}
+			if !yield(cluster, id) {
+				return
+			}
+			raw = raw[len(cluster):]
+		}
+	}
+}
+
 // expand replaces the chips by their pastes.
 func (s *chips) expand(raw string) string {
 	if !strings.Contains(raw, chipOpen) {
 		return raw
 	}
 	var b strings.Builder
-	b.Grow(len(raw) + s.expandedSize(raw))
-	for raw != "" {
-		i := strings.Index(raw, chipOpen)
-		if i < 0 {
-			break
+	b.Grow(s.expandedSize(raw))
+	for text, id := range parts(raw) {
+		if strings.HasPrefix(text, chipOpen) {
+			text = s.byID[id].text
 		}
-		b.WriteString(raw[:i])
-		cluster, id, ok := chipAt(raw[i:])
-		if !ok {
-			cluster = chipOpen
-		}
-		b.WriteString(s.byID[id].text)
-		raw = raw[i+len(cluster):]
+		b.WriteString(text)
 	}
-	b.WriteString(raw)
 	return b.String()
 }
 
 // expandedSize returns the length of the expanded text in bytes.
-func (s *chips) expandedSize(raw string) int {
-	n := len(raw)
-	for {
-		i := strings.Index(raw, chipOpen)
-		if i < 0 {
-			return n
+func (s *chips) expandedSize(raw string) (n int) {
+	for text, id := range parts(raw) {
+		if strings.HasPrefix(text, chipOpen) {
+			text = s.byID[id].text
 		}
-		cluster, id, ok := chipAt(raw[i:])
-		if !ok {
-			cluster = chipOpen
-		}
-		n += len(s.byID[id].text) - len(cluster)
-		raw = raw[i+len(cluster):]
+		n += len(text)
 	}
+	return n
 }

@@ -3,11 +3,6 @@ package view
 import (
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/gdamore/tcell/v2"
-	"github.com/rivo/tview"
 )
 
 func TestPasteShort(t *testing.T) {
@@ -87,36 +82,3 @@ func TestPasteHuge(t *testing.T) {
 		t.Errorf("%d bytes are held after sending", r.c.chips.bytes)
 	}
 }
-
-// TestPasteKeepsLineFeeds uses the real event loop, which drops the key Ctrl+J while it collects a paste.
-func TestPasteKeepsLineFeeds(t *testing.T) {
-	r := newRig(t, 40, 3)
-	screen := tcell.NewSimulationScreen("UTF-8")
-	app := tview.NewApplication().SetScreen(render.WrapScreen(screen)).EnablePaste(true).SetRoot(r.c, true)
-	over := make(chan error, 1)
-	go func() { over <- app.Run() }()
-	feed, enter := tcell.NewEventKey(tcell.KeyCtrlJ, 0, tcell.ModCtrl), tcell.NewEventKey(tcell.KeyEnter, 0, 0)
-	events := []tcell.Event{tcell.NewEventPaste(true)}
-	for _, e := range []*tcell.EventKey{keyEditor('a'), feed, keyEditor('b'), enter, keyEditor('c'), enter, feed,
-		keyEditor('d'), feed, feed} {
-		events = append(events, e)
-	}
-	for _, e := range append(events, tcell.NewEventPaste(false)) {
-		for screen.PostEvent(e) != nil { // its queue is short
-			app.QueueUpdate(func() {})
-		}
-	}
-	deadline := time.Now().Add(2 * time.Minute)
-	for text := ""; text != "a\nb\nc\nd\n\n"; {
-		if time.Now().After(deadline) {
-			t.Fatalf("the paste came as %q", text)
-		}
-		app.QueueUpdate(func() { text = r.c.Text() })
-	}
-	app.Stop()
-	if err := <-over; err != nil {
-		t.Fatal(err)
-	}
-}
-
-func keyEditor(r rune) *tcell.EventKey { return tcell.NewEventKey(tcell.KeyRune, r, 0) }

@@ -210,4 +210,3 @@ func styles(s tcell.SimulationScreen, x0, y0, w, h int) string {
 }
 
 var _ tview.Primitive = (*Editor)(nil)
-var _ tview.Primitive = (*Picker)(nil)

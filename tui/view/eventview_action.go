@@ -15,7 +15,7 @@ func Action(tool string, input json.RawMessage, o EventOptions) []render.Line {
 		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, eventtext.Unseen)...)
 	}
 	for i, l := range lines {
-		lines[i] = clip(l, o.width())
+		lines[i] = l.Shorten(o.width(), "")
 	}
 	return lines
 }

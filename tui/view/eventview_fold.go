@@ -24,68 +24,55 @@ func (o EventOptions) body(r render.Role, text string, keep int) (lines []render
 	if strings.TrimSpace(text) == "" {
 		return nil, false
 	}
-	if o.Open || len(text) <= eventtext.MaxFullText {
-		lines = o.markdown(r, text)
-		if len(lines) <= keep+foldSlack {
-			return lines, false
-		}
-		if o.Open {
-			return lines, true
-		}
-		return append(lines[:keep:keep], o.more(len(lines)-keep, 0)), true
+	return o.folded(text, keep, func(text string) []render.Line { return o.markdown(r, text) })
+}
+
+// words is like body for plain text.
+func (o EventOptions) words(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
+	return o.folded(text, keep, func(text string) []render.Line { return render.WrapText(r, text, o.prose()) })
+}
+
+func (o EventOptions) folded(text string, keep int, lay func(string) []render.Line) ([]render.Line, bool) {
+	head, rest := text, ""
+	if !o.Open && len(text) > eventtext.MaxFullText {
+		head = eventtext.Beginning(text, keep)
+		rest = text[len(head):]
 	}
-	head := eventtext.Beginning(text, keep)
-	lines = o.markdown(r, head)
-	if len(lines) > keep {
-		lines = lines[:keep:keep]
+	lines := lay(head)
+	switch {
+	case rest != "":
+		return append(lines[:min(keep, len(lines))], o.more(strings.Count(rest, "\n"), len(rest))), true
+	case len(lines) <= keep+foldSlack:
+		return lines, false
+	case o.Open:
+		return lines, true
 	}
-	rest := text[len(head):]
-	return append(lines, o.more(strings.Count(rest, "\n"), len(rest))), true
+	return append(lines[:keep:keep], o.more(len(lines)-keep, 0)), true
 }
 
 // output lays out the output of a program, with its lines and spaces unchanged.
 func (o EventOptions) output(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
 	text = strings.TrimRight(text, "\n \t")
-	most, folded := keep+foldSlack, 0
-	for pos := 0; pos < len(text); pos++ {
-		end := pos + strings.IndexByte(text[pos:], '\n')
-		if end < pos {
-			end = len(text)
+	most, hidden, below := keep+foldSlack, 0, 0 // lines and bytes from the first folded line on
+	for rest := text; rest != ""; {
+		line, after, _ := strings.Cut(rest, "\n")
+		if room := 4 * o.width() * (most + 1); !o.Open && len(line) > room { // the rest of it is folded
+			line, after = strings.ToValidUTF8(line[:room], ""), rest[room:]
 		}
-		for first := true; first || pos < end; first = false {
-			if len(lines) == keep {
-				folded = pos
+		first := len(lines)
+		lines = o.cut(lines, render.Of(r, line))
+		if first <= keep && len(lines) > keep {
+			hidden, below = strings.Count(rest, "\n"), len(rest)
+			if first == keep {
+				hidden++
 			}
-			if len(lines) == most && !o.Open {
-				n := strings.Count(text[folded:], "\n")
-				if folded == 0 || text[folded-1] == '\n' {
-					n++
-				}
-				return append(lines[:keep], o.more(n, len(text)-folded)), true
-			}
-			row, n := o.row(text[pos:end])
-			lines = append(lines, render.Of(r, row))
-			pos += n
 		}
+		if len(lines) > most && !o.Open {
+			return append(lines[:keep:keep], o.more(hidden, below)), true
+		}
+		rest = after
 	}
 	return lines, len(lines) > most
-}
-
-// row returns the part of a source line that fits into one row, and its length in bytes.
-func (o EventOptions) row(line string) (row string, n int) {
-	width := o.width()
-	if ascii(line, width+1) {
-		row = line[:min(width, len(line))]
-		return row, len(row)
-	}
-	row, _ = render.Clip(line, width)
-	switch {
-	case strings.IndexByte(row, '\t') >= 0 || line != "" && line[0] == '\t':
-		return o.tabbed(line)
-	case row == "" && line != "":
-		return o.tooWide(line)
-	}
-	return row, len(row)
 }
 
 // tooWide replaces a character that is wider than the row.
@@ -102,41 +89,6 @@ func (o EventOptions) tooWide(line string) (row string, n int) {
 
 // eventTabStop is as far as a tab reaches at most.
 const eventTabStop = 4
-
-// tabbed is row for a line with tabs in it.
-func (o EventOptions) tabbed(line string) (row string, n int) {
-	width := o.width()
-	var b strings.Builder
-	used := 0
-	for n < len(line) && used < width {
-		if line[n] == '\t' {
-			stop := min(eventTabStop-used%eventTabStop, width-used)
-			b.WriteString(spaces(stop))
-			used += stop
-			n++
-			continue
-		}
-		most := min(len(line)-n, 4*width)
-		end := strings.IndexByte(line[n:n+most], '\t')
-		if end < 0 {
-			for end = most; n+end < len(line) && line[n+end]&0xc0 == 0x80; {
-				end++
-			}
-		}
-		part, columns := render.Clip(line[n:n+end], width-used)
-		if part == "" {
-			if used == 0 {
-				mark, wide := o.tooWide(line[n:])
-				return mark, n + wide
-			}
-			break
-		}
-		b.WriteString(part)
-		used += columns
-		n += len(part)
-	}
-	return b.String(), n
-}
 
 // more returns the line that replaces the folded lines.
 func (o EventOptions) more(lines, bytes int) render.Line {
@@ -201,15 +153,4 @@ func expand(text string, column int) string {
 		column += n
 		text = rest
 	}
-}
-
-// ascii reports whether the first n bytes of a text, or all if it is shorter, are printable ASCII
-// characters.
-func ascii(s string, n int) bool {
-	for i := range min(n, len(s)) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }

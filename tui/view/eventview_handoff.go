@@ -12,7 +12,6 @@ package view
 // folded card depends on what it shows, that of an unfolded one is linear in its text.
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -47,83 +46,67 @@ func (o eventDocuments) handoff(h contract.Handoff) (lines []render.Line, foldab
 	return append(lines, shown...), true
 }
 
+// tallied is a number of things of a kind.
+type tallied struct {
+	n          int
+	role       render.Role
+	mark, text string
+}
+
+// counts shows the numbers that are not 0.
+func counts(list ...tallied) (parts []render.Line) {
+	for _, c := range list {
+		if c.n > 0 {
+			parts = append(parts, render.Of(c.role, strings.TrimLeft(c.mark+" "+words.Number(c.n)+" "+c.text, " ")))
+		}
+	}
+	return parts
+}
+
+// results counts what was tried, in the words for that.
+func (o EventOptions) results(good, bad, open int, goodWord, badWord string) []render.Line {
+	g := o.Look.Glyphs
+	return counts(tallied{good, render.Good, g.Done, goodWord}, tallied{bad, render.Bad, g.Failed, badWord},
+		tallied{open, render.Pending, g.Pending, "unproven"})
+}
+
 // tally counts the parts of the document and the results of its checks and claims.
 func (o eventDocuments) tally(h contract.Handoff) []render.Line {
-	d, g := h.Document, o.Look.Glyphs
-	var parts []render.Line
-	add := func(n int, r render.Role, mark, text string) {
-		if n == 0 {
-			return
-		}
-		l := render.Line{{Text: words.Number(n) + " " + text, Role: r}}
-		if mark != "" {
-			l = append(render.Line{{Text: mark + " ", Role: r}}, l...)
-		}
-		parts = append(parts, l)
+	d, questions := h.Document, "open questions"
+	if len(d.OpenQuestions) == 1 {
+		questions = "open question"
 	}
-	add(len(d.Accomplished), render.Base, "", "accomplished")
-	add(len(d.Remaining), render.Base, "", "remaining")
-	add(len(d.Decisions), render.Base, "", "decided")
-	if n := len(d.OpenQuestions); n == 1 {
-		add(n, render.Warn, "", "open question")
-	} else {
-		add(n, render.Warn, "", "open questions")
-	}
-	lines := o.joined(parts)
-
+	lines := o.joined(counts(tallied{len(d.Accomplished), render.Base, "", "accomplished"},
+		tallied{len(d.Remaining), render.Base, "", "remaining"}, tallied{len(d.Decisions), render.Base, "", "decided"},
+		tallied{len(d.OpenQuestions), render.Warn, "", questions}))
 	passed, failed, open := d.Tally(h.Receipts)
-	parts = nil
-	add(passed, render.Good, g.Done, "passed")
-	add(failed, render.Bad, g.Failed, "failed")
-	add(open, render.Pending, g.Pending, "unproven")
-	lines = append(lines, o.labelled("checks", parts)...)
+	lines = append(lines, o.labelled("checks", o.results(passed, failed, open, "passed", "failed"))...)
+	return append(lines, o.labelled("claims", o.claims(h))...)
+}
 
-	counts := map[string]int{}
-	for i := range d.Claims {
-		counts[proofOf(h, i)]++
+// claims counts what was proved of the claims.
+func (o eventDocuments) claims(h contract.Handoff) []render.Line {
+	n := map[string]int{}
+	for i := range h.Document.Claims {
+		n[proofOf(h, i)]++
 	}
-	parts = nil
-	add(counts[verdict.Verified], render.Good, g.Done, "proved")
-	add(counts[verdict.Refuted], render.Bad, g.Failed, "refuted")
-	add(counts[verdict.Unverified], render.Pending, g.Pending, "unproven")
-	return append(lines, o.labelled("claims", parts)...)
+	return o.results(n[verdict.Verified], n[verdict.Refuted], n[verdict.Unverified], "proved", "refuted")
 }
 
 // proven counts in the head of the card what was proved: claims, or checks if the document has no claims.
-func (o eventDocuments) proven(h contract.Handoff) render.Line {
+func (o eventDocuments) proven(h contract.Handoff) (l render.Line) {
 	if h.Document == nil {
 		return nil
 	}
-	proved, refuted, open := h.Document.Tally(h.Receipts)
-	if len(h.Document.Claims) > 0 {
-		proved, refuted, open = 0, 0, 0
+	parts := o.claims(h)
+	if len(h.Document.Claims) == 0 {
+		proved, refuted, open := h.Document.Tally(h.Receipts)
+		parts = o.results(proved, refuted, open, "proved", "refuted")
 	}
-	for i := range h.Document.Claims {
-		switch proofOf(h, i) {
-		case verdict.Verified:
-			proved++
-		case verdict.Refuted:
-			refuted++
-		default:
-			open++
-		}
-	}
-	g := o.Look.Glyphs
-	var l render.Line
-	for _, part := range []struct {
-		n    int
-		role render.Role
-		text string
-	}{{proved, render.Good, g.Done + " %s proved"}, {refuted, render.Bad, g.Failed + " %s refuted"},
-		{open, render.Pending, g.Pending + " %s unproven"}} {
-		if part.n > 0 {
-			separator := "  "
-			if len(l) > 0 {
-				separator = " " + g.Separator + " "
-			}
-			l = append(l, render.Span{Text: separator, Role: render.Dim},
-				render.Span{Text: fmt.Sprintf(part.text, words.Number(part.n)), Role: part.role})
-		}
+	separator := "  "
+	for _, p := range parts {
+		l = append(append(l, render.Span{Text: separator, Role: render.Dim}), p...)
+		separator = " " + o.Look.Glyphs.Separator + " "
 	}
 	return l
 }
@@ -197,7 +180,7 @@ func (o eventDocuments) document(h contract.Handoff) []render.Line {
 	}
 	for i, c := range d.Claims {
 		proof := proofOf(h, i)
-		lines = append(lines, o.item(o.proofMark(proof), c.Claim)...)
+		lines = append(lines, o.item(o.mark(proof), c.Claim)...)
 		claimed := "not said to be verified"
 		if c.Verified {
 			claimed = "said to be verified"
@@ -207,11 +190,12 @@ func (o eventDocuments) document(h contract.Handoff) []render.Line {
 	return lines
 }
 
-func (o eventDocuments) proofMark(proof string) render.Span {
-	switch proof {
-	case verdict.Verified:
+// mark returns the mark of a result of a check, or of a claim.
+func (o EventOptions) mark(result string) render.Span {
+	switch result {
+	case verdict.Verified, verdict.CheckPassed:
 		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}
-	case verdict.Refuted:
+	case verdict.Refuted, verdict.CheckFailed:
 		return render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}
 	}
 	return render.Span{Text: o.Look.Glyphs.Pending, Role: render.Pending}
@@ -249,7 +233,7 @@ func (o eventDocuments) checked(d *verdict.Document, receipts []verdict.Receipt,
 
 // receipt lays out the result of one check.
 func (o eventDocuments) receipt(r verdict.Receipt) []render.Line {
-	mark := o.resultMark(r.Result)
+	mark := o.mark(r.Result)
 	code := o.within(markWidth(mark.Text)).highlight("sh", r.Command)
 	lines := o.behind(mark, code)
 	lines = append(lines, o.aside("expected: ", r.Expect)...)
@@ -262,14 +246,4 @@ func (o eventDocuments) receipt(r verdict.Receipt) []render.Line {
 		lines = append(lines, inset(rows, o.step())...)
 	}
 	return lines
-}
-
-func (o eventDocuments) resultMark(result string) render.Span {
-	switch result {
-	case verdict.CheckPassed:
-		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}
-	case verdict.CheckFailed:
-		return render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}
-	}
-	return render.Span{Text: o.Look.Glyphs.Pending, Role: render.Pending}
 }

@@ -15,22 +15,6 @@ func spaces(n int) string {
 	return strings.Repeat(" ", n)
 }
 
-// clip returns a line, or as much of it as fits.
-func clip(l render.Line, columns int) render.Line {
-	if l.Width() <= columns {
-		return l
-	}
-	out := make(render.Line, 0, len(l))
-	for _, s := range l {
-		head, n := render.Clip(s.Text, columns)
-		out = append(out, render.Span{Text: head, Role: s.Role})
-		if columns -= n; len(head) < len(s.Text) {
-			break
-		}
-	}
-	return out
-}
-
 // shorten returns a line, or its beginning and an ellipsis.
 func (o EventOptions) shorten(l render.Line, columns int) render.Line {
 	return l.Shorten(columns, o.Look.Glyphs.Ellipsis)

@@ -48,10 +48,10 @@ func (o cards) logged(e history.Entry) render.Line {
 	role := logRole(e.Event.Body)
 	switch {
 	case width >= 70:
-		l = append(l, render.Span{Text: padEvent(who, logName, ellipsis) + " ", Role: render.Speaker(e.Event.ID)},
-			render.Span{Text: padEvent(event, logEvent, ellipsis) + " ", Role: render.Dim})
+		l = append(l, render.Span{Text: padPage(who, logName, ellipsis) + " ", Role: render.Speaker(e.Event.ID)},
+			render.Span{Text: padPage(event, logEvent, ellipsis) + " ", Role: render.Dim})
 	case width >= 40:
-		l = append(l, render.Span{Text: padEvent(who, logName, ellipsis) + " ", Role: render.Speaker(e.Event.ID)})
+		l = append(l, render.Span{Text: padPage(who, logName, ellipsis) + " ", Role: render.Speaker(e.Event.ID)})
 	}
 	if width >= 40 { // the agent's name is in the column before
 		text = strings.TrimPrefix(text, who+" ")
@@ -61,11 +61,6 @@ func (o cards) logged(e history.Entry) render.Line {
 	}
 	l = append(l, render.Span{Text: text, Role: role})
 	return o.shorten(l, width)
-}
-
-func padEvent(s string, columns int, ellipsis string) string {
-	s = render.Shorten(s, columns, ellipsis)
-	return s + spaces(columns-render.Width(s))
 }
 
 // logRole highlights the events that matter to a person who looks for problems.

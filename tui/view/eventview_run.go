@@ -64,18 +64,9 @@ func (o cards) result(e history.Entry, b contract.Result) EventView {
 
 // receipt lays out what was proved of a run's work, and what it changed.
 func (o cards) receipt(b contract.Result) (lines []render.Line) {
-	g := o.Look.Glyphs
 	tally := func(label string, k contract.Checks) {
-		var parts []render.Line
-		add := func(n int, r render.Role, mark, text string) {
-			if n > 0 {
-				parts = append(parts, render.Of(r, mark+" "+words.Number(n)+" "+text))
-			}
-		}
-		add(k.Passed, render.Good, g.Done, "passed")
-		add(k.Failed, render.Bad, g.Failed, "failed")
-		add(k.Unproven, render.Pending, g.Pending, "unproven")
-		lines = append(lines, eventDocuments(o).labelled(label, parts)...)
+		lines = append(lines, eventDocuments(o).labelled(label, o.results(k.Passed, k.Failed, k.Unproven, "passed",
+			"failed"))...)
 	}
 	if b.Checks != nil {
 		tally("checks", *b.Checks)
@@ -176,7 +167,7 @@ func (o cards) plan(e contract.Event, p contract.Plan) EventView {
 	}
 	for _, s := range steps {
 		text := eventtext.One(s.Text, eventtext.MaxWords) + eventtext.Parenthesis(eventtext.Worker(s, o.Name))
-		mark, role := o.stepMark(s.Status)
+		mark, role := stepMark(o.Look.Glyphs, s.Status)
 		lines := render.WrapText(render.Base, text, o.within(markWidth(mark)).width())
 		c.Lines = append(c.Lines, o.behind(render.Span{Text: mark, Role: role}, lines)...)
 	}
@@ -187,19 +178,4 @@ func (o cards) plan(e contract.Event, p contract.Plan) EventView {
 		}
 	}
 	return c
-}
-
-func (o cards) stepMark(status string) (string, render.Role) {
-	g := o.Look.Glyphs
-	switch status {
-	case contract.StepDone:
-		return g.Done, render.Good
-	case contract.StepActive:
-		return g.Current, render.Active
-	case contract.StepFailed:
-		return g.Failed, render.Bad
-	case contract.StepSkipped:
-		return g.Skipped, render.Dim
-	}
-	return g.Pending, render.Pending
 }

@@ -1,20 +1,19 @@
 package view
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// maxSubagents is how many subagents are remembered; a forgotten one counts as started by the agent itself.
-const maxSubagents = 4096
+// maxSubagents is how many subagents are remembered; a further one counts as started by the agent itself.
+const maxSubagents = 1 << 16
 
 // Subagents records which subagent started which. One goroutine adds; any may read.
 type Subagents struct {
 	mu      sync.Mutex
 	parents map[string]string
-	order   []string // in the order of adding; a ring once it is full
-	next    int
 }
 
 // Add learns from an event whether a subagent was started by another.
@@ -28,24 +27,16 @@ func (k *Subagents) Add(e contract.Event) {
 	if k.parents == nil {
 		k.parents = map[string]string{}
 	}
-	if _, known := k.parents[use.ToolUse]; known {
-		return
+	if _, known := k.parents[use.ToolUse]; !known && len(k.parents) < maxSubagents {
+		k.parents[strings.Clone(use.ToolUse)] = strings.Clone(use.Subagent)
 	}
-	k.parents[use.ToolUse] = use.Subagent
-	if len(k.order) < maxSubagents {
-		k.order = append(k.order, use.ToolUse)
-		return
-	}
-	delete(k.parents, k.order[k.next])
-	k.order[k.next] = use.ToolUse
-	k.next = (k.next + 1) % maxSubagents
 }
 
 // Become takes over the records of another one, to which nothing may be added any more.
 func (k *Subagents) Become(other *Subagents) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.parents, k.order, k.next = other.parents, other.order, other.next
+	k.parents = other.parents
 }
 
 // Parent returns the subagent that started a subagent; empty: an agent itself did.

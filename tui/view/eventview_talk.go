@@ -104,24 +104,6 @@ func (o cards) decision(e contract.Event, d contract.Decision) EventView {
 	return c
 }
 
-// words wraps plain text, folded to keep lines unless the card is open.
-func (o EventOptions) words(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
-	if !o.Open && len(text) > eventtext.MaxFullText {
-		head := eventtext.Beginning(text, keep)
-		lines = render.WrapText(r, head, o.prose())
-		rest := text[len(head):]
-		return append(lines[:min(keep, len(lines))], o.more(strings.Count(rest, "\n"), len(rest))), true
-	}
-	lines = render.WrapText(r, text, o.prose())
-	if len(lines) <= keep+foldSlack {
-		return lines, false
-	}
-	if o.Open {
-		return lines, true
-	}
-	return append(lines[:keep], o.more(len(lines)-keep, 0)), true
-}
-
 // plainly replaces the characters of our own texts that an ASCII terminal does not have.
 func (o EventOptions) plainly(text string) string {
 	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)

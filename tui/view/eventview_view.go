@@ -58,10 +58,10 @@ func begin(speaker string) EventView { return EventView{Gutter: render.Speaker(s
 func (c EventView) finish(o EventOptions) EventView {
 	width := o.inside(c.Indent).width()
 	if len(c.Head) > 0 {
-		c.Head = clip(c.Head, width)
+		c.Head = c.Head.Shorten(width, "")
 	}
 	for i, l := range c.Lines {
-		c.Lines[i] = clip(l, width)
+		c.Lines[i] = l.Shorten(width, "")
 	}
 	return c
 }

@@ -70,7 +70,7 @@ func (p *InboxPanel) hints(at InboxItem) []string {
 	if len(p.items) > 1 {
 		list = append(list, "j k: the others")
 	}
-	if n := p.kindOf(at); n > 1 && !at.Kind.Chosen() {
+	if n := len(p.alike(at)); n > 1 && !at.Kind.Chosen() {
 		list = append(list, fmt.Sprintf("A: all %s", several(n, at)))
 	}
 	return append(list, "Esc: later")
@@ -328,12 +328,7 @@ func (p *InboxPanel) All() (why string) {
 	if at.Kind.Chosen() {
 		return "A choice is made for one at a time."
 	}
-	var many []InboxItem
-	for _, i := range p.items {
-		if i.Kind == at.Kind || i.written() && at.written() {
-			many = append(many, i)
-		}
-	}
+	many := p.alike(at)
 	if len(many) < 2 {
 		return "There is no other one of its kind."
 	}
@@ -346,15 +341,14 @@ func (i InboxItem) written() bool {
 	return i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
 }
 
-// kindOf counts the items of the current kind.
-func (p *InboxPanel) kindOf(at InboxItem) int {
-	n := 0
+// alike returns the items of the kind of one of them.
+func (p *InboxPanel) alike(at InboxItem) (list []InboxItem) {
 	for _, i := range p.items {
 		if i.Kind == at.Kind || i.written() && at.written() {
-			n++
+			list = append(list, i)
 		}
 	}
-	return n
+	return list
 }
 
 // Answer handles a choice of [InboxPanel.Data]. It returns false if the choice leads to another step.

@@ -12,9 +12,6 @@ type Block struct {
 	// (a time). A blank row precedes blocks with a head; blocks without follow one another directly.
 	Head  render.Line
 	Lines []render.Line
-	// Soft reports for each line that the next one continues it, because only layout broke it. It may be
-	// shorter than Lines.
-	Soft []bool
 	// Indent is the depth in a tree. Lines should not be wider than width less [Inset]; wider lines are
 	// cut.
 	Indent         int
@@ -68,9 +65,3 @@ func (b *Block) rows() int { return b.head() + len(b.Lines) }
 
 // line returns the text of a row below the head.
 func (b *Block) line(row int) render.Line { return b.Lines[row-b.head()] }
-
-// soft reports whether the next row continues a row.
-func (b *Block) soft(row int) bool {
-	i := row - b.head()
-	return i >= 0 && i < len(b.Soft) && i+1 < len(b.Lines) && b.Soft[i]
-}

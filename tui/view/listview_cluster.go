@@ -3,7 +3,6 @@ package view
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 
@@ -66,86 +65,5 @@ func snap(l render.Line, from, to int) (int, int) {
 	return max(first, 0), last
 }
 
-// word returns the columns of the word at a column. A blank is a word of its own.
-func word(l render.Line, at int) (from, to int) {
-	type piece struct {
-		col, width int
-		in         bool
-		text       string
-	}
-	var pieces []piece
-	hit := -1
-	clusters(l, func(cluster string, col, width int) bool {
-		if col <= at && at < col+width {
-			hit = len(pieces)
-		}
-		pieces = append(pieces, piece{col, width, inWord(cluster), cluster})
-		return col < at+maxWord
-	})
-	if hit < 0 {
-		return at, at
-	}
-	first, last := hit, hit
-	if pieces[hit].in {
-		for first > 0 && pieces[first-1].in {
-			first--
-		}
-		for last+1 < len(pieces) && pieces[last+1].in {
-			last++
-		}
-		// Final marks of a sentence are not part of the word.
-		for last > hit && strings.Contains(".:?", pieces[last].text) {
-			last--
-		}
-	}
-	return pieces[first].col, pieces[last].col + pieces[last].width
-}
-
-const maxWord = 4096
-
-// inWord reports whether a cluster belongs to a word when a person copies it: names, paths and addresses
-// are whole words.
-func inWord(cluster string) bool {
-	r, _ := utf8.DecodeRuneInString(cluster)
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@~+#%&=?$", r)
-}
-
-// glued reports whether two rows that layout broke belong together without a blank. A wrap drops the blanks
-// at the break and does not record it. There was none if a word that is too long for a row fills this one,
-// or if the break needs none, as after a hyphen or between two ideographs. Between an ideograph and a word
-// there may have been one; adding it does no harm.
-func glued(row, next string, columns int) bool {
-	row = strings.TrimRight(row, " ")
-	hanging := len(next) - len(strings.TrimLeft(next, " "))
-	next = next[hanging:]
-	if row == "" || next == "" {
-		return true
-	}
-	body := slice(render.Of(render.Base, row), hanging, maxColumn)
-	if !strings.Contains(body, " ") && render.Width(row) >= columns-1 {
-		return true
-	}
-	head := row[strings.LastIndexByte(row, ' ')+1:]
-	tail, _, _ := strings.Cut(next, " ")
-	if wideEnd(head) != wideEnd(firstCluster(tail)) {
-		return false
-	}
-	at, state := 0, -1
-	for rest := head + tail; rest != "" && at < len(head); {
-		var segment string
-		segment, rest, _, state = uniseg.FirstLineSegmentInString(rest, state)
-		at += len(segment)
-	}
-	return at == len(head)
-}
-
-func firstCluster(s string) string {
-	cluster, _, _, _ := uniseg.FirstGraphemeClusterInString(s, -1)
-	return cluster
-}
-
-// wideEnd reports whether the last character of s is a wide one.
-func wideEnd(s string) bool {
-	_, size := utf8.DecodeLastRuneInString(s)
-	return render.Width(s[len(s)-size:]) == 2
-}
+// maxMatched is how many columns of a row are searched.
+const maxMatched = 4096

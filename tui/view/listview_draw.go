@@ -168,39 +168,17 @@ func (l *layout) text(p pos) render.Line {
 // right one is omitted rather than half of the left one.
 func headLine(head render.Line, columns int, ellipsis string) render.Line {
 	if len(head) < 2 {
-		return shorten(head, columns, ellipsis)
+		return head.Shorten(columns, ellipsis)
 	}
 	left, right := head[:len(head)-1], head[len(head)-1]
 	right.Text = strings.TrimSpace(right.Text)
 	have, need := left.Width(), render.Width(right.Text)
 	if free := columns - need - 1; need > 0 && free >= (have+1)/2 && free > 0 {
-		line := append(render.Line(nil), shorten(left, free, ellipsis)...)
+		line := append(render.Line(nil), left.Shorten(free, ellipsis)...)
 		gap := max(columns-need-line.Width(), 1)
 		return append(line, render.Span{Text: strings.Repeat(" ", gap), Role: render.Base}, right)
 	}
-	return shorten(left, columns, ellipsis)
-}
-
-// shorten cuts a line with an ellipsis where it is too wide.
-func shorten(l render.Line, columns int, ellipsis string) render.Line {
-	if l.Width() <= columns {
-		return l
-	}
-	var out render.Line
-	free := columns - render.Width(ellipsis)
-	for _, s := range l {
-		text, n := render.Clip(s.Text, free)
-		if text != "" {
-			out = append(out, render.Span{Text: text, Role: s.Role})
-		}
-		if free -= n; len(text) < len(s.Text) {
-			if columns >= render.Width(ellipsis) {
-				out = append(out, render.Span{Text: ellipsis, Role: s.Role})
-			}
-			break
-		}
-	}
-	return out
+	return left.Shorten(columns, ellipsis)
 }
 
 // highlight gives matches and the selection their roles.
@@ -256,11 +234,8 @@ func (l *layout) share(p pos, extra int) float64 {
 	return float64(p.block) + float64(max(p.row, 0)+extra)/float64(max(l.rows(p.block), 1))
 }
 
-var listBlanks = strings.Repeat(" ", 256)
-
 // blank fills a row from a column on.
 func blank(c render.Canvas, x, y int) {
-	for w, _ := c.Size(); x < w; {
-		x = c.Text(x, y, listBlanks[:min(w-x, len(listBlanks))], render.Base)
-	}
+	w, _ := c.Size()
+	c.Text(x, y, spaces(w-x), render.Base)
 }

@@ -1,8 +1,6 @@
 package view
 
 import (
-	"container/list"
-
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -29,55 +27,33 @@ type listLaid struct {
 
 // cache holds the blocks that were used last.
 type cache struct {
-	blocks map[int]*list.Element // of *laid
-	recent *list.List            // the last used in front
+	blocks map[int]*listLaid
 	bytes  int
 	round  uint64 // incremented by each call that sees a new state of the source
 }
 
-func (c *cache) reset() {
-	c.blocks, c.recent, c.bytes = map[int]*list.Element{}, list.New(), 0
-}
-
-// next begins a new round: stamps are checked again.
-func (c *cache) next() {
-	c.trim()
-	c.round++
-}
-
-func (c *cache) get(i int) *listLaid {
-	if e := c.blocks[i]; e != nil {
-		return e.Value.(*listLaid)
-	}
-	return nil
-}
-
-func (c *cache) touch(i int) { c.recent.MoveToFront(c.blocks[i]) }
+func (c *cache) reset() { c.blocks, c.bytes = map[int]*listLaid{}, 0 }
 
 func (c *cache) put(l *listLaid) {
-	if e := c.blocks[l.i]; e != nil {
-		c.bytes -= e.Value.(*listLaid).bytes
-		e.Value = l
-		c.recent.MoveToFront(e)
-	} else {
-		c.blocks[l.i] = c.recent.PushFront(l)
+	if old := c.blocks[l.i]; old != nil {
+		c.bytes -= old.bytes
 	}
+	c.blocks[l.i] = l
 	c.bytes += l.bytes
-	c.trim()
 }
 
-// trim evicts the blocks that were not used for longest, but none of this round or the previous one: the
-// blocks in the window are used in each round.
-func (c *cache) trim() {
-	for c.recent.Len() > maxKept || c.bytes > maxBytes {
-		e := c.recent.Back()
-		if e == nil || e.Value.(*listLaid).round+1 >= c.round {
-			return
+// next begins a new round: stamps are checked again. If there are too many blocks, those that were used neither in
+// the last round nor in the one before are evicted: the blocks in the window are used in each round.
+func (c *cache) next() {
+	if len(c.blocks) > maxKept || c.bytes > maxBytes {
+		for i, l := range c.blocks {
+			if l.round+1 < c.round {
+				c.bytes -= l.bytes
+				delete(c.blocks, i)
+			}
 		}
-		l := c.recent.Remove(e).(*listLaid)
-		c.bytes -= l.bytes
-		delete(c.blocks, l.i)
 	}
+	c.round++
 }
 
 // costList estimates the memory of a block.
@@ -116,7 +92,7 @@ func (l *layout) block(i int) *Block {
 	if i >= l.n {
 		return &l.tail[i-l.n]
 	}
-	b := l.cache.get(i)
+	b := l.cache.blocks[i]
 	open := l.open(i)
 	if b != nil && b.width == l.width && b.open == open {
 		if b.round == l.cache.round {
@@ -124,7 +100,6 @@ func (l *layout) block(i int) *Block {
 		}
 		if l.source.Stamp(i) == b.stamp {
 			b.round = l.cache.round
-			l.cache.touch(i)
 			return &b.block
 		}
 	}

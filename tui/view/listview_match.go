@@ -106,7 +106,7 @@ func (s listSearch) matches(l render.Line) []span {
 			runes = append(runes, unicode.ToLower(r))
 			cols = append(cols, span{col, col + width})
 		}
-		return col < maxWord
+		return col < maxMatched
 	})
 	var found []span
 	for i := 0; i+len(needle) <= len(runes); i++ {

@@ -1,8 +1,6 @@
 package view
 
 import (
-	"time"
-
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 )
@@ -14,19 +12,16 @@ const (
 
 // mouse is the state of a mouse gesture.
 type mouse struct {
-	down   bool     // the button went down here
-	bar    bool     // on the bar
-	drag   bool     // and was moved: a selection is made
-	from   listSpot // where it went down
-	double time.Time
-	at     pos // of the double click
+	down bool     // the button went down here
+	bar  bool     // on the bar
+	drag bool     // and was moved: a selection is made
+	from listSpot // where it went down
 }
 
 // pointer implements the mouse actions of a view.
 type pointer struct{ *ListView }
 
-// MouseHandler scrolls with the wheel, selects by dragging, a word by a double and a
-// line by a triple click, and folds and unfolds.
+// MouseHandler scrolls with the wheel, selects by dragging, and folds and unfolds.
 func (v *ListView) MouseHandler() func(action tview.MouseAction, event *tcell.EventMouse,
 	setFocus func(p tview.Primitive)) (bool, tview.Primitive) {
 	return v.WrapMouseHandler(func(action tview.MouseAction, event *tcell.EventMouse,
@@ -49,10 +44,8 @@ func (v *ListView) MouseHandler() func(action tview.MouseAction, event *tcell.Ev
 		case tview.MouseLeftUp:
 			pointer{v}.release()
 			return true, nil
-		case tview.MouseLeftClick:
-			pointer{v}.click(x, y, event.When())
-		case tview.MouseLeftDoubleClick:
-			pointer{v}.doubleClick(x, y, event.When())
+		case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
+			pointer{v}.click(x, y)
 		case tview.MouseScrollUp:
 			v.Up(wheelRows)
 		case tview.MouseScrollDown:
@@ -175,17 +168,11 @@ func (m pointer) copySelection() {
 	}
 }
 
-// click folds or unfolds a block, and moves the cursor if there is one. After a double click it is the
-// third click.
-func (m pointer) click(x, y int, now time.Time) {
+// click folds or unfolds a block, and moves the cursor if there is one.
+func (m pointer) click(x, y int) {
 	m.update()
 	s, ok := m.hit(x, y)
 	if !ok || m.sel.on || m.onBar(x) {
-		return
-	}
-	if now.Sub(m.mouse.double) < 2*tview.DoubleClickInterval && s.pos == m.mouse.at {
-		m.mouse.double = time.Time{}
-		m.selectLine(s.pos)
 		return
 	}
 	_, top, _, _ := m.GetInnerRect()
@@ -198,42 +185,4 @@ func (m pointer) click(x, y int, now time.Time) {
 	if b := m.block(s.block); b.Foldable && s.row >= 0 && (!b.Open || s.row == 0) {
 		m.toggle(s.block)
 	}
-}
-
-func (m pointer) doubleClick(x, y int, now time.Time) {
-	m.update()
-	s, ok := m.hit(x, y)
-	if !ok {
-		return
-	}
-	m.mouse.double, m.mouse.at = now, s.pos
-	from, to := word(m.text(m.fit(s.pos)), s.col)
-	if from >= to {
-		return
-	}
-	m.choose(selection{on: true, from: listSpot{s.pos, from}, to: listSpot{s.pos, to - 1}})
-}
-
-// selectLine selects a row and the rows that continue it.
-func (m pointer) selectLine(p pos) {
-	p = m.fit(p)
-	b := m.block(p.block)
-	first, last := p.row, p.row
-	for first > 0 && b.soft(first-1) {
-		first--
-	}
-	for last+1 < b.rows() && b.soft(last) {
-		last++
-	}
-	m.choose(
-		selection{on: true, lines: true, from: listSpot{pos: pos{p.block, first}}, to: listSpot{pos: pos{p.block, last}}},
-	)
-}
-
-// choose sets the selection.
-func (m pointer) choose(s selection) {
-	m.resume = m.follow
-	m.stay()
-	m.sel = s
-	m.copySelection()
 }

@@ -5,42 +5,34 @@ import "unicode/utf8"
 // maxMoved bounds the new blocks in which the successor of a live block is searched.
 const maxMoved = 64
 
-// home is the reader's place before the window changed its size. It records the text at the top rather than
-// the row, since another width breaks the text at other places.
+// home is the reader's place before the window changed its size: the row, and how much of the block's text is above
+// it, since another width breaks the text at other places.
 type home struct {
-	at     pos
-	lines  int // of the block
-	before int // characters in the lines above
-	total  int // in all of them
-	now    int // the same in the current layout
+	at    pos
+	lines int     // of the block
+	share float64 // of its characters in the lines above
+	now   pos     // the row in the current layout
 }
 
-// keep records the reader's place before a change of size. A recorded place is kept through any number of
-// changes, unless the block itself changed.
+// keep records the reader's place before a change of size. A recorded place is kept through any number of changes,
+// until the reader moves.
 func (w *listWindow) keep() {
-	if w.home != nil && (w.home.at.block >= w.total() || w.measure(w.home.at).total == w.home.now) {
+	if w.home != nil && w.home.now == w.top || w.top.block >= w.total() {
 		return
 	}
-	w.home = w.measure(w.top)
-}
-
-// measure records a place in the current layout.
-func (l *layout) measure(p pos) *home {
-	h := &home{at: p}
-	if p.block >= l.total() || p.block < l.n && p.block >= l.source.Len() {
-		return h
+	w.home = &home{at: w.top, now: w.top}
+	if w.top.block < w.n && w.top.block >= w.source.Len() {
+		return
 	}
-	b := l.block(p.block)
-	h.lines = len(b.Lines)
+	b, before, total := w.block(w.top.block), 0, 0
+	w.home.lines = len(b.Lines)
 	for i := range b.Lines {
 		n := characters(b, i)
-		if i < p.row-b.head() {
-			h.before += n
+		if total += n; i < w.top.row-b.head() {
+			before += n
 		}
-		h.total += n
 	}
-	h.now = h.total
-	return h
+	w.home.share = float64(before) / float64(max(total, 1))
 }
 
 // place finds a home in the current layout.
@@ -50,25 +42,17 @@ func (l *layout) place(h *home) pos {
 		return p
 	}
 	b := l.block(p.block)
-	ends := make([]int, len(b.Lines)) // characters up to the end of each line
-	total := 0
-	for i := range b.Lines {
-		total += characters(b, i)
-		ends[i] = total
-	}
-	h.now = total
-	line := h.at.row - b.head()
-	if line <= 0 || len(ends) == 0 || len(ends) == h.lines && total == h.total {
+	if h.at.row <= b.head() || len(b.Lines) == h.lines {
 		return p
 	}
-	if h.total == 0 {
-		line = line * len(ends) / max(h.lines, 1)
-	} else {
-		before := h.before
-		if total != h.total {
-			before = int(int64(before) * int64(total) / int64(h.total))
-		}
-		for line = 0; line < len(ends)-1 && ends[line] <= before; line++ {
+	total, line, upTo := 0, 0, 0
+	for i := range b.Lines {
+		total += characters(b, i)
+	}
+	before := int(h.share*float64(total) + 0.5)
+	for ; line < len(b.Lines)-1; line++ {
+		if upTo += characters(b, line); upTo > before {
+			break
 		}
 	}
 	return l.fit(pos{p.block, line + b.head()})
@@ -105,11 +89,11 @@ func (v *ListView) remap(old int, tail []Block) {
 	find(&v.top)
 	if v.home != nil {
 		find(&v.home.at)
+		find(&v.home.now)
 	}
 	find(&v.sel.from.pos)
 	find(&v.sel.to.pos)
 	find(&v.mouse.from.pos)
-	find(&v.mouse.at)
 	find(&v.search.at.pos)
 	for i := range v.shown {
 		find(&v.shown[i])
@@ -130,11 +114,11 @@ func (v *ListView) Replace(s BlockSource, to func(block int) int) {
 		}
 		return to(i)
 	}
-	for _, p := range []*pos{&v.top, &v.sel.from.pos, &v.sel.to.pos, &v.mouse.from.pos, &v.mouse.at, &v.search.at.pos} {
+	for _, p := range []*pos{&v.top, &v.sel.from.pos, &v.sel.to.pos, &v.mouse.from.pos, &v.search.at.pos} {
 		p.block = move(p.block)
 	}
 	if v.home != nil {
-		v.home.at.block = move(v.home.at.block)
+		v.home.at.block, v.home.now.block = move(v.home.at.block), move(v.home.now.block)
 	}
 	for i := range v.shown {
 		v.shown[i].block = move(v.shown[i].block)

@@ -4,8 +4,8 @@ import "strings"
 
 // Bounds of one copy: the text goes through the terminal.
 const (
-	maxCopyBytes  = 1 << 20
-	maxCopyBlocks = 20_000
+	maxCopyBytes = 1 << 20
+	maxCopyRows  = 20_000
 )
 
 // listSpot is a cell of the text: a column of a row.
@@ -110,7 +110,7 @@ func (v *ListView) SelectClear() {
 	}
 }
 
-// Copy returns the selected text, without gutters and heads. Rows that only layout broke are joined.
+// Copy returns the selected text, without gutters and heads.
 func (v *ListView) Copy() string {
 	text, _ := v.Selected()
 	return text
@@ -137,79 +137,21 @@ func (l *layout) copied(sel selection) (text string, whole bool) {
 		from, to := sel.columns(a.pos)
 		return strings.TrimRight(slice(l.text(a.pos), from, to), " "), true
 	}
-	var c clipboard
-	for i, n := a.block, 0; i <= b.block && i < l.total(); n++ {
-		if n >= maxCopyBlocks || c.Len() > maxCopyBytes {
-			return c.text(), false
+	var c strings.Builder
+	separator := ""
+	for p, missing, n := a.pos, 0, 0; missing == 0 && !b.pos.before(p); n++ {
+		if n >= maxCopyRows || c.Len() > maxCopyBytes {
+			return c.String(), false
 		}
-		first, last := 0, l.rows(i)-1
-		if i == a.block {
-			first = a.row
+		switch block := l.block(p.block); {
+		case p.row < 0 && separator != "":
+			separator = "\n\n"
+		case p.row >= block.head():
+			from, to := sel.columns(p)
+			c.WriteString(separator + strings.TrimRight(slice(block.line(p.row), from, to), " "))
+			separator = "\n"
 		}
-		if i == b.block {
-			last = min(last, b.row)
-		}
-		if !l.copyRows(&c, sel, i, first, last) {
-			return c.text(), false
-		}
-		next, ok := l.below(i)
-		if ok && next <= b.block && l.gap(next) > 0 {
-			c.blank()
-		}
-		i = next
+		p, missing = l.down(p, 1)
 	}
-	return c.text(), true
+	return c.String(), true
 }
-
-// copyRows copies rows of a block, and reports whether there was room for all of them.
-func (l *layout) copyRows(c *clipboard, sel selection, i, first, last int) bool {
-	b := l.block(i)
-	for row := max(first, b.head()); row <= last; row++ {
-		if c.Len() > maxCopyBytes {
-			return false
-		}
-		from, to := sel.columns(pos{i, row})
-		c.row(slice(b.line(row), from, to))
-		if row < last && b.soft(row) {
-			next := b.line(row + 1).Text()
-			c.join(b.line(row).Text(), next, l.width-Inset(l.width, b.Indent))
-		}
-	}
-	return true
-}
-
-// clipboard joins rows.
-type clipboard struct {
-	strings.Builder
-	sep  string // the separator before the next row
-	some bool
-	trim bool // the next row continues the last one
-}
-
-func (c *clipboard) row(text string) {
-	if c.some {
-		c.WriteString(c.sep)
-	}
-	if c.trim {
-		text = strings.TrimLeft(text, " ")
-	}
-	c.WriteString(strings.TrimRight(text, " "))
-	c.some, c.trim, c.sep = true, false, "\n"
-}
-
-// blank puts a blank line before the next row.
-func (c *clipboard) blank() {
-	if c.some {
-		c.sep = "\n\n"
-	}
-}
-
-// join makes the next row continue the last one.
-func (c *clipboard) join(row, next string, columns int) {
-	c.sep, c.trim = " ", true
-	if glued(row, next, columns) {
-		c.sep = ""
-	}
-}
-
-func (c *clipboard) text() string { return c.String() }

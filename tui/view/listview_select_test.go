@@ -58,9 +58,9 @@ func TestDragSelects(t *testing.T) {
 	st := newStage(t, 35, 14, conversation())
 	st.draw()
 	h := newTestMouse(st)
-	// From "me a parser" to "So it", over a head and a soft line break.
+	// From "me a parser" to "So it", over a head and a break.
 	h.drag([2]int{8, 1}, [2]int{20, 2}, [2]int{6, 5})
-	if want := "me a parser, and let it be small.\n\nSo it"; h.last() != want {
+	if want := "me a parser, and let it\nbe small.\n\nSo it"; h.last() != want {
 		t.Errorf("copied %q, want %q", h.last(), want)
 	}
 	st.draw()
@@ -87,36 +87,6 @@ func TestDragSelects(t *testing.T) {
 	if h.captured {
 		t.Error("the mouse is still captured")
 	}
-}
-
-func TestClicks(t *testing.T) {
-	l := &fakeSource{blocks: []fakeBlock{
-		{text: "see https://example.org/a_b-c?d=e. It is 漢字かな, (foo) said a/b/c.go:12: and more than fits"}}}
-	st := newStage(t, 42, 5, l)
-	want(t, st,
-		"\n▌ see https://example.org/a_b-c?d=e. It\n▌ is 漢字かな, (foo) said a/b/c.go:12:\n▌ and more than fits\n\n\n")
-	h := newTestMouse(st)
-	for _, c := range []struct {
-		x, y int
-		want string
-	}{
-		{20, 0, "https://example.org/a_b-c?d=e"}, {4, 0, "see"}, {6, 1, "漢字かな"}, {16, 1, "foo"}, {29, 1, "a/b/c.go:12"},
-		{2, 2, "and"},
-	} {
-		h.click(tview.MouseLeftClick, c.x, c.y)
-		h.click(tview.MouseLeftDoubleClick, c.x, c.y)
-		if h.last() != c.want {
-			t.Errorf("word at %d,%d: %q, want %q", c.x, c.y, h.last(), c.want)
-		}
-	}
-	// The third click takes the line as it was before it was wrapped.
-	h.click(tview.MouseLeftClick, 2, 2)
-	if h.last() != l.blocks[0].text {
-		t.Errorf("line: %q, want %q", h.last(), l.blocks[0].text)
-	}
-	st.draw()
-	st.role(2, 0, render.Selection)
-	st.role(2, 2, render.Selection)
 }
 
 func TestClickFolds(t *testing.T) {
@@ -202,7 +172,7 @@ func TestSelectByKeys(t *testing.T) {
 	v := st.view
 	v.SelectStart()
 	v.Extend(-2)
-	if got := v.Copy(); got != "Bash go vet ./... and then much more of it than fits\ndone" {
+	if got := v.Copy(); got != "Bash go vet ./... and then\nmuch more of it than fits\ndone" {
 		t.Errorf("copied %q", got)
 	}
 	v.Extend(-5)
@@ -231,35 +201,13 @@ func TestSelectByKeys(t *testing.T) {
 	}
 }
 
-// TestJoinedAsWritten: a wrapped text is copied as it was written, with any kind of break.
-func TestJoinedAsWritten(t *testing.T) {
-	for _, text := range []string{
-		"plain words that go on and on for longer than one row has room",
-		"漢字かな交じり文は空白なしで折り返されるので空白を足してはならない。",
-		"a well-known and short-lived half-truth-like thing-of-beauty word-by-word",
-		"https://example.org/" + strings.Repeat("longpath", 12) + "/end and more words",
-		"mixed 漢字 words かな here 全角文字 and there 漢字かな交じり文は空白なし",
-	} {
-		for _, w := range []int{14, 20, 33} {
-			st := newStage(t, w, 40, &fakeSource{blocks: []fakeBlock{{text: text}}})
-			st.view.SetBar(false)
-			st.draw()
-			st.view.SelectStart()
-			st.view.Extend(-1000)
-			if got := st.view.Copy(); got != text {
-				t.Errorf("%d columns: %q\nwant %q", w, got, text)
-			}
-		}
-	}
-}
-
 func TestCopyIsBounded(t *testing.T) {
-	l := many(maxCopyBlocks + 10)
+	l := many(maxCopyRows + 10)
 	st := newStage(t, 20, 5, l)
 	st.view.SelectStart()
 	st.view.Extend(-maxStep)
 	text, whole := st.view.Selected()
-	if whole || strings.Count(text, "\n") != maxCopyBlocks-1 {
+	if whole || strings.Count(text, "\n") != maxCopyRows-1 {
 		t.Errorf("%d lines, whole %v", strings.Count(text, "\n")+1, whole)
 	}
 }

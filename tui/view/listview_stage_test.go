@@ -59,7 +59,9 @@ func (s fakeBlock) block(width int, open bool) Block {
 		for line := range strings.SplitSeq(text, "\n") {
 			lines = append(lines, render.Of(render.Base, line))
 		}
-		b.Lines, b.Soft = wrap(lines, max(width-Inset(width, s.indent), 1))
+		for _, l := range lines {
+			b.Lines = append(b.Lines, render.Wrap(l, max(width-Inset(width, s.indent), 1))...)
+		}
 	}
 	return b
 }
@@ -199,16 +201,4 @@ func randomBlock(r *rand.Rand, i int) fakeBlock {
 		s.folded = fmt.Sprintf("#%d folded", i)
 	}
 	return s
-}
-
-// wrap wraps lines at a width, and reports for each resulting line whether the next one continues it.
-func wrap(lines []render.Line, columns int) (wrapped []render.Line, soft []bool) {
-	for _, l := range lines {
-		parts := render.Wrap(l, columns)
-		for i, part := range parts {
-			wrapped = append(wrapped, part)
-			soft = append(soft, i < len(parts)-1)
-		}
-	}
-	return wrapped, soft
 }

@@ -110,7 +110,10 @@ func (v *ListView) update() {
 	case v.follow && (first || resized):
 		v.top = v.end()
 	case resized:
-		v.top = v.clamp(v.place(v.home))
+		if v.top = v.fit(v.top); v.home != nil {
+			v.top = v.clamp(v.place(v.home))
+			v.home.now = v.top
+		}
 	default:
 		v.top = v.fit(v.top)
 	}

@@ -91,36 +91,17 @@ type PageFinding struct {
 	Tone        render.Role
 }
 
-// PageRun is a run that can be resumed.
-type PageRun struct {
-	ID, Title, Status string
-	Tone              render.Role // of Status
-	LastActive        time.Time
-	Bytes             int64
-	Rehearsal         bool
-	CWD, Cost         string // empty: unknown
-	Live              bool
-}
-
 // HomeData is the content of the home screen.
 type HomeData struct {
 	Words    []string // what the oracle says: "Speak, mortal."
 	Findings []PageFinding
-	Threads  int // runs that can be resumed
-	Newest   PageRun
+	Threads  int    // runs that can be resumed
+	Newest   string // the title of the last active one
+	NewestAt time.Time
 	Hint     string // how to resume them: "Ctrl+R"
 	Now      time.Time
 	Warnings []string // REHEARSAL, ALLOW ALL
 }
-
-// HelpGroup is a titled table of keys or commands.
-type HelpGroup struct {
-	Title string
-	Rows  []HelpRow
-}
-
-// HelpRow describes keys.
-type HelpRow struct{ Keys, Text string }
 
 // PageChoice is an answer to a dialog.
 type PageChoice struct {

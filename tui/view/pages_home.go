@@ -235,11 +235,11 @@ func (o *PageHome) threadLines(w int) []render.Line {
 	if d.Hint != "" {
 		first = append(first, render.Span{Text: "  " + d.Hint, Role: render.Key})
 	}
-	when := ago(d.Newest.LastActive, d.Now)
+	when := Age(d.NewestAt, d.Now)
 	if when != "" {
 		when = " " + g.Separator + " " + when
 	}
-	title := render.Shorten(d.Newest.Title, max(min(w-render.Width(when), 60), 0), g.Ellipsis)
+	title := render.Shorten(d.Newest, max(min(w-render.Width(when), 60), 0), g.Ellipsis)
 	if title == "" {
 		return []render.Line{first}
 	}

@@ -145,25 +145,30 @@ func (r *PageRoster) Draw(screen tcell.Screen) {
 // working ones, the oldest first, then the first agent (if there is little room, it is kept only if it
 // works); agents that are stuck, the selected one and those that wait for the human are omitted last.
 func (r *PageRoster) shown(h int) (shown []PageAgent, hidden int) {
-	if len(r.agents) <= h {
-		return r.agents, 0
-	}
-	space := max(h-1, 1) // one row shows how many more there are
-	drop := len(r.agents) - space
-	gone := map[int]bool{}
-	for rank := range rankAsks + 1 {
-		for i, a := range r.agents {
-			if len(gone) < drop && r.rank(i, a, space) == rank {
-				gone[i] = true
-			}
-		}
-	}
+	keep := important(len(r.agents), h, func(i int) int { return rank(i, r.agents[i], r.selected, max(h-1, 1)) })
 	for i, a := range r.agents {
-		if !gone[i] && len(shown) < space {
+		if keep[i] {
 			shown = append(shown, a)
 		}
 	}
 	return shown, len(r.agents) - len(shown)
+}
+
+// important chooses which of n agents are shown in h rows: all, or those of the highest ranks, the last ones of each,
+// in all rows but one, which shows how many more there are.
+func important(n, h int, rank func(i int) int) []bool {
+	keep, order := make([]bool, n), make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	if n > h {
+		slices.SortStableFunc(order, func(a, b int) int { return rank(a) - rank(b) })
+		order = order[n-max(h-1, 1):]
+	}
+	for _, i := range order {
+		keep[i] = true
+	}
+	return keep
 }
 
 // How important it is to show an agent.
@@ -178,9 +183,9 @@ const (
 
 const fewRows = 4
 
-func (r *PageRoster) rank(i int, a PageAgent, rows int) int {
+func rank(i int, a PageAgent, selected string, rows int) int {
 	switch {
-	case a.ID == r.selected, a.Bell:
+	case a.ID == selected, a.Bell:
 		return rankAsks
 	case a.Past:
 		return rankPast

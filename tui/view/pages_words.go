@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -41,19 +40,13 @@ func PageClock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// ago describes when something was, relative to now.
-func ago(then, now time.Time) string {
+// Age returns how long ago something was, in few characters; empty: it is unknown.
+func Age(then, now time.Time) string {
 	switch d := now.Sub(then); {
 	case then.IsZero():
 		return ""
-	case d < time.Minute:
-		return "just now"
-	case d < time.Hour:
-		return words.Count(int(d/time.Minute), "minute") + " ago"
-	case d < 24*time.Hour:
-		return words.Count(int(d/time.Hour), "hour") + " ago"
 	case d < 14*24*time.Hour:
-		return words.Count(int(d/(24*time.Hour)), "day") + " ago"
+		return elapsedPage(d)
 	}
 	return then.Format("2 Jan 2006")
 }
@@ -107,11 +100,11 @@ func stepText(status string) render.Role {
 // padPage returns s in exactly so many columns.
 func padPage(s string, columns int, ellipsis string) string {
 	s = render.Shorten(s, columns, ellipsis)
-	return s + strings.Repeat(" ", max(columns-render.Width(s), 0))
+	return s + spaces(columns-render.Width(s))
 }
 
 // padLeft returns s at the right end of so many columns.
 func padLeft(s string, columns int, ellipsis string) string {
 	s = render.Shorten(s, columns, ellipsis)
-	return strings.Repeat(" ", max(columns-render.Width(s), 0)) + s
+	return spaces(columns-render.Width(s)) + s
 }

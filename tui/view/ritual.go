@@ -58,7 +58,8 @@ func (s Scene) dots(c render.Canvas, list []ritualPlaced, frame int) {
 		d.halo((loomColumns-5)*2, light)
 	}
 	for i, p := range list {
-		d.sprite(p.pose(frame), p.column*2, ritualFirst+uint8(i))
+		art, _ := p.pose(frame)
+		d.sprite(art, p.column*2, ritualFirst+uint8(i))
 		switch p.Pose {
 		case RitualWorks:
 			d.thread(p.column*2, i, 1)
@@ -67,7 +68,9 @@ func (s Scene) dots(c render.Canvas, list []ritualPlaced, frame int) {
 			d.thread(p.column*2, i, 4)
 		}
 	}
-	d.drawHumans(s, columns, frame, person)
+	for _, h := range s.people() {
+		d.sprite(h.art(frame), h.column(columns)*2, person)
+	}
 	c.Lines(0, d.Lines(roles...))
 }
 
@@ -255,24 +258,24 @@ var (
 	})
 )
 
-// pose returns the drawing of a worker in a frame.
-func (f Figure) pose(frame int) []string {
+// pose returns the drawings of a worker in a frame, in dots and in letters.
+func (f Figure) pose(frame int) (dots, letters []string) {
 	switch f.Pose {
 	case RitualWorks:
 		if frame%6 < 3 {
-			return pulls
+			return pulls, lettersPull
 		}
-		return reaches
+		return reaches, lettersReach
 	case RitualAsks:
-		return raises
+		return raises, lettersRaise
 	case RitualHands:
-		return brings
+		return brings, lettersBring
 	case RitualLeaves, RitualWakes:
 		if f.Age < walking && frame%2 == 1 {
-			return strides
+			return strides, lettersWalk
 		}
 	}
-	return stands
+	return stands, lettersStand
 }
 
 // oracle returns the drawing of the Arbiter in a frame.
@@ -320,6 +323,16 @@ func (h RitualHuman) column(columns int) int {
 	return loomColumns + 3 + int(h.At*float64(columns-loomColumns-7))
 }
 
+// people returns the persons that have a figure.
+func (s Scene) people() (list []RitualHuman) {
+	for _, h := range s.Humans {
+		if h.Kind.Known() {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
 var kindArt = [ritualKinds][]string{
 	RitualNobody: {},
 	RitualSeeker: arms(stands, map[int]string{
@@ -351,25 +364,6 @@ func (h RitualHuman) art(frame int) []string {
 		art = arms(art, map[int]string{13: "..###.##..", 14: ".##....##.", 15: "###.....##"})
 	}
 	return art
-}
-
-// drawHumans draws persons in dots.
-func (d canvas) drawHumans(s Scene, columns, frame int, value uint8) {
-	for _, h := range s.Humans {
-		if h.Kind.Known() {
-			d.sprite(h.art(frame), h.column(columns)*2, value)
-		}
-	}
-}
-
-// lettersHumans draws persons in letters.
-func (s Scene) lettersHumans(c render.Canvas, ground int) {
-	columns, _ := c.Size()
-	for _, h := range s.Humans {
-		if h.Kind.Known() {
-			lettersAt(c, kindLetters[h.Kind], h.column(columns), ground, render.SpeakerHuman)
-		}
-	}
 }
 
 // The figures in letters, four rows each.
@@ -409,9 +403,12 @@ func (s Scene) letters(c render.Canvas, list []ritualPlaced, frame int) {
 		if p.Pose == RitualLeaves {
 			role = render.Dim
 		}
-		lettersAt(c, p.lettersPose(frame), p.column, ground, role)
+		_, art := p.pose(frame)
+		lettersAt(c, art, p.column, ground, role)
 	}
-	s.lettersHumans(c, ground)
+	for _, h := range s.people() {
+		lettersAt(c, kindLetters[h.Kind], h.column(columns), ground, render.SpeakerHuman)
+	}
 }
 
 // lettersLoom draws the loom, with the finished part of the cloth.
@@ -433,26 +430,6 @@ func lettersAt(c render.Canvas, art []string, column, ground int, role render.Ro
 		trimmed := strings.TrimLeft(row, " ")
 		c.Text(column-2+len(row)-len(trimmed), ground-len(art)+i, strings.TrimRight(trimmed, " "), role)
 	}
-}
-
-// lettersPose returns the drawing of a worker in a frame.
-func (f Figure) lettersPose(frame int) []string {
-	switch f.Pose {
-	case RitualWorks:
-		if frame%6 < 3 {
-			return lettersPull
-		}
-		return lettersReach
-	case RitualAsks:
-		return lettersRaise
-	case RitualHands:
-		return lettersBring
-	case RitualLeaves, RitualWakes:
-		if f.Age < walking && frame%2 == 1 {
-			return lettersWalk
-		}
-	}
-	return lettersStand
 }
 
 // Pose is what a figure does.
@@ -567,7 +544,7 @@ func (s Scene) Draw(c render.Canvas, frame int) {
 		if p.Pose == RitualLeaves {
 			label[0].Role = render.Dim
 		}
-		c.Line(p.column-label.Width()/2, rows-1, label)
+		c.Line(max(min(p.column-label.Width()/2, columns-label.Width()), 0), rows-1, label)
 		if mark := p.mark(); mark != "" {
 			role := render.Dim
 			if p.Pose == RitualAsks {
@@ -576,10 +553,7 @@ func (s Scene) Draw(c render.Canvas, frame int) {
 			c.Text(p.column, rows-figureRows-3, mark, role)
 		}
 	}
-	for _, h := range s.Humans {
-		if !h.Kind.Known() {
-			continue
-		}
+	for _, h := range s.people() {
 		c.Text(h.column(columns)-len(h.Label)/2, rows-1, h.Label, render.SpeakerHuman)
 	}
 	if hidden > 0 {

@@ -347,19 +347,13 @@ func rule(c EditorCommand) (body contract.CommandBody, is bool, err error) {
 }
 
 var agentID = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:arbiter|orch-[1-9][0-9]{0,5})$`)
+	return regexp.MustCompile(`^(?:arbiter|orch-[1-9][0-9]{0,5})(?:[ \t\n]|$)`)
 })
 
 // addressed splits a text into the agent id at its beginning and the rest; empty: there is no id.
 func addressed(text string) (to, rest string) {
-	word := text
-	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
-		word = text[:i]
-	}
-	if !agentID().MatchString(word) {
-		return "", text
-	}
-	return word, strings.TrimSpace(text[len(word):])
+	to = agentID().FindString(text)
+	return strings.TrimSpace(to), strings.TrimSpace(text[len(to):])
 }
 
 // Mentioned splits a text such as "@orch-1 stop that" into the agent at its beginning and the rest; empty:
@@ -499,15 +493,13 @@ func (d *Draft) Follow(plan []contract.Step) (merged bool) {
 func pairs(old, plan []contract.Step) []int {
 	partner := make([]int, len(old))
 	used := make([]bool, len(plan))
-	byText := map[string][]int{}
-	for t, s := range plan {
-		byText[s.Text] = append(byText[s.Text], t)
-	}
 	for i, s := range old {
 		partner[i] = -1
-		if list := byText[s.Text]; len(list) > 0 {
-			partner[i], byText[s.Text] = list[0], list[1:]
-			used[list[0]] = true
+		for t := range plan {
+			if plan[t].Text == s.Text && !used[t] {
+				partner[i], used[t] = t, true
+				break
+			}
 		}
 	}
 	for i := range old {
@@ -842,12 +834,7 @@ func Modes(s *supervisor.State) []agents.Agent {
 
 // HasMode reports whether a run has a mode.
 func HasMode(s *supervisor.State, name string) bool {
-	for _, m := range Modes(s) {
-		if m.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(Modes(s), func(m agents.Agent) bool { return m.Name == name })
 }
 
 func modeNames(s *supervisor.State) []string {

@@ -369,7 +369,7 @@ func (m ModelInfo) About() string {
 	}
 	parts = append(parts, price)
 	if m.Window > 0 {
-		parts = append(parts, windowText(m.Window)+" window")
+		parts = append(parts, words.Tokens(m.Window)+" window")
 	} else {
 		parts = append(parts, "window unknown")
 	}
@@ -383,14 +383,6 @@ func (m ModelInfo) About() string {
 }
 
 func dollars(usd float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", usd), ".00") }
-
-// windowText abbreviates a number of tokens: 200k, 1M.
-func windowText(tokens int) string {
-	if tokens >= 1_000_000 && tokens%100_000 == 0 {
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(tokens)/1e6), ".0") + "M"
-	}
-	return fmt.Sprintf("%dk", tokens/1000)
-}
 
 // PriceNote names the sources of the figures of [SnapshotModels].
 const PriceNote = "List prices of a million tokens, " + PricesOf +
@@ -541,7 +533,9 @@ func SnapshotScene(s *supervisor.State, rows []PageAgent, human RitualKind, now 
 			picture.Arbiter = f
 			continue
 		}
-		f.Label = f.Label[strings.LastIndex(f.Label, " ")+1:] // the number of an Orchestrator
+		if _, number, ok := strings.Cut(f.Label, " "); ok {
+			f.Label, _, _ = strings.Cut(number, " ") // the number of an Orchestrator, without its host
+		}
 		picture.Workers = append(picture.Workers, f)
 	}
 	if asks {

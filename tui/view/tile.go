@@ -101,7 +101,7 @@ func (t Tile) head(look *render.Look, width int) render.Line {
 	l = append(append(l, mode...), state...)
 	right := append(append(cost, model...), figures...)
 	if gap := width - l.Width() - right.Width(); gap > 0 && len(right) > 0 {
-		l = append(l, render.Span{Text: blanksTile(gap), Role: render.Base})
+		l = append(l, render.Span{Text: spaces(gap), Role: render.Base})
 		l = append(l, right...)
 	}
 	return l.Shorten(width, look.Glyphs.Ellipsis)
@@ -181,35 +181,13 @@ func (b *TileBoard) At(x, y int) (id string, folds, ok bool) {
 
 // matter omits the least important tiles if there is not a row for each.
 func matter(tiles []Tile, h int, selected string) (shown []Tile, hidden int) {
-	if len(tiles) <= h {
-		return tiles, 0
-	}
-	space := max(h-1, 1)
-	order := slices.Clone(tiles)
-	slices.SortStableFunc(order, func(a, b Tile) int { return rankTile(b.Row, selected) - rankTile(a.Row, selected) })
-	keep := map[string]bool{}
-	for _, t := range order[:space] {
-		keep[t.Row.ID] = true
-	}
-	for _, t := range tiles {
-		if keep[t.Row.ID] && len(shown) < space {
+	keep := important(len(tiles), h, func(i int) int { return rank(i, tiles[i].Row, selected, h) })
+	for i, t := range tiles {
+		if keep[i] {
 			shown = append(shown, t)
 		}
 	}
 	return shown, len(tiles) - len(shown)
-}
-
-// rankTile returns how important it is to show an agent.
-func rankTile(a PageAgent, selected string) int {
-	switch {
-	case a.Bell || a.ID == selected:
-		return 3
-	case a.Past:
-		return 0
-	case a.Busy || a.Stuck():
-		return 2
-	}
-	return 1
 }
 
 // weights returns how many rows tiles need; 0: as many as there are.
@@ -317,7 +295,7 @@ func (p tilePainter) past(i eventtext.ActivityItem, last bool) []render.Line {
 		mark = render.Span{Text: g.Skipped, Role: render.Warn}
 		tail = render.Of(render.Warn, "cut off")
 	case i.Added+i.Removed > 0:
-		tail = changedTile(i)
+		tail = eventLineCounts(i.Added, i.Removed)
 	case i.Until.Sub(i.At) >= time.Second:
 		tail = render.Of(render.Dim, PageRunning(i.Until.Sub(i.At)))
 	}
@@ -342,15 +320,6 @@ func (p tilePainter) past(i eventtext.ActivityItem, last bool) []render.Line {
 // resultTools are the tools whose results are worth a line.
 var resultTools = map[string]bool{"Bash": true, "BashOutput": true, "Check": true}
 
-// changedTile counts the lines that an edit added and removed.
-func changedTile(i eventtext.ActivityItem) render.Line {
-	l := render.Of(render.DiffAdd, "+"+words.Number(i.Added))
-	if i.Removed > 0 {
-		l = append(l, render.Span{Text: " -" + words.Number(i.Removed), Role: render.DiffRemove})
-	}
-	return l
-}
-
 // call lays out a call on one line: its mark, its tool, its summary, and at the right the result.
 func (p tilePainter) call(mark render.Span, role render.Role, i eventtext.ActivityItem, tail render.Line) render.Line {
 	l := render.Line{mark, {Text: " " + i.Tool, Role: render.Strong}}
@@ -362,7 +331,7 @@ func (p tilePainter) call(mark render.Span, role render.Role, i eventtext.Activi
 		l = append(l, render.Span{Text: " " + render.Shorten(summary, space-1, p.look.Glyphs.Ellipsis), Role: role})
 	}
 	if gap := p.width - l.Width() - tail.Width(); gap > 0 && len(tail) > 0 {
-		l = append(append(l, render.Span{Text: blanksTile(gap), Role: render.Base}), tail...)
+		l = append(append(l, render.Span{Text: spaces(gap), Role: render.Base}), tail...)
 	}
 	return l
 }
@@ -465,5 +434,3 @@ func (p tilePainter) group(height int) []render.Line {
 	}
 	return append([]render.Line{head}, SubagentLines(p.look, a.Subagents, p.width)...)
 }
-
-func blanksTile(n int) string { return strings.Repeat(" ", max(n, 0)) }

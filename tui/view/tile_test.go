@@ -206,7 +206,7 @@ func TestImportantAgentsAreShown(t *testing.T) {
 	for _, s := range shown {
 		ids = append(ids, s.Row.ID)
 	}
-	if want := []string{"2", "3", "6", "10", "13", "14", "18"}; !slices.Equal(ids, want) || hidden != 13 {
+	if want := []string{"0", "3", "6", "10", "13", "14", "18"}; !slices.Equal(ids, want) || hidden != 13 {
 		t.Errorf("%v and %d more, want %v", ids, hidden, want)
 	}
 }

@@ -22,7 +22,12 @@ const (
 // Timeline records what the agents of a run did at which time. One goroutine adds, any may read. The zero
 // Timeline is ready to use.
 type Timeline struct {
-	mu    sync.Mutex
+	mu sync.Mutex
+	timelineData
+}
+
+// timelineData is what a timeline has recorded.
+type timelineData struct {
 	run   string
 	lanes []*lane
 	byID  map[string]*lane
@@ -48,9 +53,7 @@ type timelineKey struct {
 func (t *Timeline) Become(other *Timeline) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.run, t.lanes, t.byID, t.open, t.live = other.run, other.lanes, other.byID, other.open, other.live
-	t.first, t.last, t.cuts, t.spans, t.coarse = other.first, other.last, other.cuts, other.spans, other.coarse
-	t.simulated = other.simulated
+	t.timelineData = other.timelineData
 }
 
 // Add adds an event.
@@ -75,8 +78,7 @@ func (t *Timeline) Add(at time.Time, e contract.Event) {
 // session records the process that plays the run from here on.
 func (t *Timeline) session(at time.Time, s contract.Session) {
 	if t.run != "" && s.Session != t.run { // another run
-		t.lanes, t.byID, t.open, t.cuts, t.spans, t.coarse = nil, nil, nil, nil, 0, 0
-		t.first, t.last = time.Time{}, time.Time{}
+		t.timelineData = timelineData{}
 	}
 	t.run, t.live, t.simulated = s.Session, true, s.Rehearsal
 	t.closeAll(t.last)

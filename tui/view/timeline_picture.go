@@ -38,7 +38,8 @@ type glyph struct {
 
 // glyphs differ by more than their colours.
 var glyphs = [timelineKinds]glyph{
-	TimelineAlive: {"·", ".", render.Dim}, TimelineTurn: {"─", "-", render.Base}, TimelineTool: {"━", "=", render.Strong},
+	TimelineAlive: {"·", ".", render.Dim}, TimelineTurn: {"─", "-", render.Active},
+	TimelineTool: {"━", "=", render.Active}, TimelineQuiet: {"┄", ".", render.Dim},
 	TimelineStopped: {
 		"┤",
 		"]",
@@ -187,7 +188,7 @@ func (p *picture) clock() render.Line {
 			row[x+i] = string(r)
 		}
 	}
-	l := render.Of(render.Base, padTimeline("", p.gutter))
+	l := render.Of(render.Base, spaces(p.gutter))
 	at := p.columnOf(p.cursor)
 	for x, s := range row {
 		if x == at {
@@ -209,7 +210,7 @@ func (p *picture) lane(l *lane, n, price int) render.Line {
 		mark = p.Look.Glyphs.Chosen + " "
 	}
 	line := render.Of(render.Active, mark)
-	line = line.Append(role, padTimeline(render.Shorten(p.name(l.id), p.gutter-3, p.Look.Glyphs.Ellipsis), p.gutter-2))
+	line = line.Append(role, padPage(render.Shorten(p.name(l.id), p.gutter-3, p.Look.Glyphs.Ellipsis), p.gutter-2, ""))
 	at := p.columnOf(p.cursor)
 	for x, kind := range p.cells(l) {
 		text, role := " ", render.Base
@@ -254,9 +255,14 @@ func (p *picture) cells(l *lane) []TimelineKind {
 			continue
 		}
 		last := min(p.columnOf(until), p.columns-1)
-		for x := max(p.columnOf(from), 0); x <= last; x++ {
-			if row[x] == timelineKinds || row[x] < s.Kind {
-				row[x] = s.Kind
+		first := max(p.columnOf(from), 0)
+		for x := first; x <= last; x++ {
+			kind := s.Kind
+			if kind == TimelineWait && x > first { // only its beginning stands out
+				kind = TimelineQuiet
+			}
+			if row[x] == timelineKinds || row[x] < kind {
+				row[x] = kind
 			}
 		}
 	}
@@ -330,8 +336,4 @@ func (p *picture) legend() render.Line {
 		l = append(l, item...)
 	}
 	return l
-}
-
-func padTimeline(s string, columns int) string {
-	return fmt.Sprintf("%s%*s", s, max(columns-render.Width(s), 0), "")
 }

@@ -14,6 +14,7 @@ const (
 	TimelineBegan
 	HumanSpoke        // a human spoke
 	APIWait           // waiting for the API after an error
+	TimelineQuiet     // the rest of a wait, as it is drawn
 	TimelineWait      // waiting for a human
 	TimelineRestarted // its process was started again
 	TimelineRenewed   // another session took over its work

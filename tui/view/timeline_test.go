@@ -91,7 +91,7 @@ func TestLanes(t *testing.T) {
 	lines := drawn(timelineOf(story()...), &TimelineView{}, 110+24+9, 30)
 	one := lineOf(t, lines, "Orchestrator I ")
 	cells := strings.TrimSpace(one[:len(one)-9])
-	for _, want := range []string{"[..........=======", "????", "----"} {
+	for _, want := range []string{"[..........=======", "?...", "----"} {
 		if !strings.Contains(cells, want) {
 			t.Errorf("the lane lacks %q: %q", want, cells)
 		}

@@ -48,8 +48,8 @@ func (h *ScreenHost) Settings(context.Context) ([]tui.Setting, string, error) {
 // settingRow returns a setting in the form for the page.
 func settingRow(s settings.Setting, c *cli.Context, source string) tui.Setting {
 	about := command.FlagDoc(s.Flag())
-	t := tui.Setting{Name: s.Name, About: about.About, Choices: command.Choices(about.Value), Value: valueOfSetting(s, c),
-		Source: source, When: "with the next run"}
+	t := tui.Setting{Name: s.Name, Group: s.Group, About: about.About, Choices: command.Choices(about.Value),
+		Value: valueOfSetting(s, c), Source: source, When: "with the next run"}
 	if s.Kind == settings.KindBool {
 		t.Choices = []string{"true", "false"}
 	}

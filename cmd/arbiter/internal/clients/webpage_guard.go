@@ -170,8 +170,8 @@ const offered = `<!doctype html><html lang="en"><title>Arbiter</title>
 <script src="/enter.js"></script></html>
 `
 
-const usedLink = "This link was used already, or is not of this arbiter web. Start arbiter web again, or make a link on " +
-	"a page that is open."
+const usedLink = "This link was used already, or is not of this arbiter web. Start arbiter web again, or make a link " +
+	"on a page that is open."
 
 // enter exchanges a token for the cookie and the key.
 func (g *guard) enter(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,127 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
+)
+
+// lack is what prevents the start of a run.
+type lack struct {
+	title, why string
+	install    bool // Claude Code has to be installed
+	login      bool // a login is missing
+}
+
+// What may be missing.
+var (
+	noClaude = lack{"I have no voice yet.", "Arbiter works through Claude Code, the program claude, and found none.",
+		true, false}
+	oddClaude = lack{"This voice does not answer.", "was found, but Arbiter cannot drive it.", true, false}
+	loggedOut = lack{"I do not know you yet.", "is installed, but you are not logged in. Log in with your Claude " +
+		"account, or set ANTHROPIC_API_KEY and start again.", false, true}
+)
+
+// lack returns what prevents the start of a run, as far as known; nil: nothing.
+func (s *session) lack() *lack {
+	f := s.found
+	switch {
+	case s.begun.failure.Category == "auth":
+		return &loggedOut
+	case s.begun.failure.Category == "unsupported":
+		return &oddClaude
+	case s.begun.failure.Message != "":
+		return &noClaude
+	case !s.known || s.rehearse || s.state != nil && s.state.Options.Rehearsal:
+		return nil
+	case f.Claude == "" && f.Missing:
+		return &noClaude
+	case f.Claude == "":
+		return &oddClaude
+	case f.Login == LoginNo:
+		return &loggedOut
+	}
+	return nil
+}
+
+// askFirst says what is missing, and offers what can be done about it. It stays until something was chosen.
+func (ds *dialogs) askFirst(l *lack) {
+	choices := []view.PageChoice{{Value: "retry", Key: 't', Label: "Try again"},
+		{Value: "rehearse", Key: 'r', Label: "Rehearse: a run with scripted words, at no cost"},
+		{Value: quit, Key: 'q', Label: "Quit"}}
+	if l.login {
+		choices = append([]view.PageChoice{{Value: "login", Key: 'l', Label: "Log in, here"}}, choices...)
+	}
+	g := ds.show(view.AskData{Title: l.title, Tone: render.Alert, Choices: choices,
+		Body: func(width int) []render.Line { return ds.firstLines(l, width) }}, ds.answerFirst)
+	g.first = true
+	g.dismiss = ds.d.f.Leave
+}
+
+// firstLines explains what is missing.
+func (ds *dialogs) firstLines(l *lack, width int) []render.Line {
+	f := ds.d.session.found
+	why := l.why
+	if l != &noClaude {
+		why = strings.TrimSpace("claude "+view.SlashWord(f.Claude)) + " " + why
+	}
+	lines := render.WrapText(render.Base, why, width)
+	if l.install {
+		lines = append(lines, nil, render.Of(render.Code, "npm install -g @anthropic-ai/claude-code"), nil)
+		lines = append(lines, render.WrapText(render.Dim,
+			"If it is somewhere else, name it: arbiter --claude PATH, or set ARBITER_CLAUDE.", width)...)
+	}
+	if p := ds.d.session.begun.failure.Message; p != "" {
+		lines = append(lines, render.WrapText(render.Warn, sanitize.Line(p, 500), width)...)
+	} else if f.Problem != "" {
+		lines = append(lines, render.WrapText(render.Warn, sanitize.Line(f.Problem, 500), width)...)
+	}
+	if f.Path != "" {
+		lines = append(lines, render.WrapText(render.Dim, "Found at "+view.SlashWord(f.Path), width)...)
+	}
+	return lines
+}
+
+// answerFirst performs what was chosen.
+func (ds *dialogs) answerFirst(value string) {
+	d := ds.d
+	failed := &d.session.begun.failure
+	switch value {
+	case quit:
+		d.f.Leave()
+	case "login", "retry":
+		failed.Message, failed.Category = "", ""
+		if value == "login" && !d.outside(Host.Login) {
+			return
+		}
+		d.session.known = false
+		if d.word.text == "" {
+			d.flash("Patience.")
+		}
+		d.f.work(d.session.inspect)
+	case "rehearse":
+		failed.Message, failed.Category = "", ""
+		d.session.rehearse, d.session.found.Rehearsal = true, true
+		if !d.prompt.input.Empty() {
+			d.session.begin(Begin{Task: d.prompt.input.Text(), Rehearse: true})
+			d.prompt.input.Clear()
+			return
+		}
+		d.prompt.write()
+		d.flash("A rehearsal: say anything, and a scripted model plays.")
+	}
+}
+
+// beginning returns to the screen before a run, from which nothing is begun if something is missing.
+func (d *app) beginning() {
+	if _, home := d.screens[0].(*homeScreen); !home {
+		d.base(newHomeScreen(d))
+	}
+	if l := d.session.lack(); l != nil {
+		d.dialogs.askFirst(l)
+	} else if g := d.dialogs.open; g != nil && g.first {
+		g.close()
+	}
+}

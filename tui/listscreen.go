@@ -1,0 +1,164 @@
+package tui
+
+import (
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
+)
+
+// listScreen is the common part of the screens that list something, with a preview of the current row.
+type listScreen struct {
+	*view.List
+	d     *app
+	keys  keys.Context
+	click func() // the current row was clicked; nil: nothing happens
+}
+
+func newListScreen(d *app, c keys.Context, title string, columns ...view.ListColumn) listScreen {
+	l := listScreen{List: view.NewList(d.look), d: d, keys: c}
+	l.Title, l.Columns = title, columns
+	return l
+}
+
+func (l *listScreen) context() keys.Context               { return l.keys }
+func (l *listScreen) writes() bool                        { return false }
+func (l *listScreen) draw(s tcell.Screen, x, y, w, h int) { paint(l.List, s, x, y, w, h) }
+
+// mouse makes a click choose a row, and a click on the current one open it.
+func (l *listScreen) mouse() mouseHandler {
+	return wheel(l.List, func(x, y int) {
+		was, _ := l.Chosen()
+		if l.At(x, y) && l.click != nil {
+			if is, _ := l.Chosen(); is.Key == was.Key {
+				l.click()
+			}
+		}
+	})
+}
+
+// act performs the actions that all lists have.
+func (l *listScreen) act(a keys.Action, _ string) bool {
+	switch a {
+	case keys.Filter:
+		l.Typing = true
+	case keys.Sort:
+		l.d.flash(l.Sort())
+	case keys.ReadOn:
+		l.ReadOn()
+	case keys.Back:
+		if l.Filter() == "" {
+			return false
+		}
+		l.SetFilter("")
+	default:
+		return leaf(l.List, a)
+	}
+	return true
+}
+
+// writer is a screen with a text of its own that is being written.
+type writer interface {
+	// key handles a key; false: nothing is being written.
+	key(e *tcell.EventKey, key string) bool
+}
+
+// key implements writer: it handles the keys of the filter.
+func (l *listScreen) key(e *tcell.EventKey, key string) bool {
+	if !l.Typing {
+		return false
+	}
+	switch key {
+	case "Esc", "Ctrl+C":
+		l.Typing = false
+		l.SetFilter("")
+	case "Enter":
+		l.Typing = false
+	default:
+		l.Type(e)
+	}
+	return true
+}
+
+// filtered is a screen with a filter.
+type filtered interface{ filter() *view.List }
+
+func (l *listScreen) filter() *view.List { return l.List }
+
+// picker is a list to choose from in a frame, over everything.
+type picker struct {
+	title  string
+	list   *view.List // nil: it is not open
+	chosen func(value any)
+}
+
+func (o *picker) open() bool { return o.list != nil }
+
+// choice is a row of a picker.
+type choice struct {
+	text, note string
+	role       render.Role
+	value      any
+}
+
+// choose opens a list; it calls chosen after the list was closed.
+func (d *app) choose(title, empty string, items []choice, chosen func(value any)) {
+	l := view.NewList(d.look)
+	l.Empty, l.Typing = empty, true
+	l.Columns = []view.ListColumn{{Wide: true}, {Right: true, Most: 60}}
+	var rows []view.ListRow
+	for _, i := range items {
+		rows = append(rows, view.ListRow{Key: i.text, Value: i.value, Cells: []render.Line{
+			render.Of(i.role, view.Plain(i.text)), render.Of(render.Dim, view.Plain(i.note))}})
+	}
+	l.Set(rows)
+	d.picker = picker{title, l, chosen}
+}
+
+func (o *picker) key(e *tcell.EventKey, key string) {
+	switch key {
+	case "Esc", "Ctrl+C":
+		*o = picker{}
+	case "Enter":
+		o.take()
+	default:
+		o.list.Type(e)
+	}
+}
+
+// take chooses the current row.
+func (o *picker) take() {
+	row, ok := o.list.Chosen()
+	if chosen := o.chosen; ok {
+		*o = picker{}
+		chosen(row.Value)
+	}
+}
+
+func (o *picker) mouse(a tview.MouseAction, e *tcell.EventMouse) (bool, tview.Primitive) {
+	return wheel(o.list, func(x, y int) {
+		was, _ := o.list.Chosen()
+		if o.list.At(x, y) {
+			if is, _ := o.list.Chosen(); is.Key == was.Key {
+				o.take()
+			}
+		}
+	})(a, e, nil)
+}
+
+// draw draws the list in the middle of the given area.
+func (o *picker) draw(d *app, s tcell.Screen, x, y, w, h int) {
+	if !o.open() {
+		return
+	}
+	s.HideCursor()
+	width, height := min(w, 90), min(h, max(h*3/4, 8))
+	c := render.On(s, x+(w-width)/2, y+(h-height)/3, width, height, d.look)
+	c.Clear(render.Base)
+	inside := c.Frame(render.Of(render.Title, o.title), render.FrameFocus)
+	ix, iy := inside.Origin()
+	iw, ih := inside.Size()
+	paint(o.list, s, ix, iy, iw, ih)
+}

@@ -1,0 +1,154 @@
+package view
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// someList lists the steps of a plan, with a preview.
+func someList(l *render.Look) *List {
+	p := NewList(l)
+	p.Title, p.Empty = "LIST", "There is nothing."
+	p.Columns = []ListColumn{{Head: "NO", Right: true, Falls: true}, {Head: "TEXT", Wide: true}, {Head: "STATE"}}
+	p.Preview = func(row ListRow, width int) []render.Line {
+		return render.WrapText(render.Base, "about "+row.Key+" "+row.Cells[1].Text(), width)
+	}
+	p.Set(listRows(steps))
+	return p
+}
+
+func listRows(steps []PageStep) []ListRow {
+	var rows []ListRow
+	for i, s := range steps {
+		rows = append(rows, ListRow{Key: fmt.Sprint(i), Group: s.Agent, Find: s.Text + " " + s.Status, Cells: []render.Line{
+			render.Of(render.Dim, fmt.Sprint(i)), render.Of(render.Base, s.Text), render.Of(render.Dim, s.Status)},
+			Sort: []string{fmt.Sprintf("%03d", i)}})
+	}
+	return rows
+}
+
+// TestListChooses: the choice follows its row, stops at the ends, and is nothing where nothing is.
+func TestListChooses(t *testing.T) {
+	p := someList(lookPage(t, "dark", render.Unicode))
+	drawAt(t, p, 60, 20)
+	key := func() string { r, _ := p.Chosen(); return r.Key }
+	for _, step := range []struct {
+		what string
+		do   func()
+		want string
+	}{
+		{"two down", func() { p.Down(2) }, "2"}, {"without the first", func() { p.Set(listRows(steps)[1:]) }, "2"},
+		{"the end", func() { p.Bottom(); p.Down(9) }, "8"}, {"the top", func() { p.PageUp(); p.Top(); p.Up(3) }, "1"},
+		{"by its key", func() { p.Choose("5") }, "5"}, {"no such key", func() { p.Choose("x") }, "5"},
+		{"words in any order", func() { p.SetFilter("DONE read") }, ""},
+		{"found", func() { p.SetFilter("currency done") }, "1"},
+		{"all again", func() { p.SetFilter("") }, "1"},
+		{"sorted by number, the greatest first", func() { p.Sort(); p.Top() }, "8"},
+		{"sorted by text", func() { p.Sort(); p.Top() }, "4"},
+		{"as given", func() { p.Sort(); p.Sort(); p.Top() }, "1"},
+		{"gone", func() { p.Set(nil) }, ""},
+	} {
+		if step.do(); key() != step.want {
+			t.Errorf("%s: %q is chosen, not %q", step.what, key(), step.want)
+		}
+	}
+	if got, _ := drawAt(t, p, 60, 10); !strings.Contains(got, "There is nothing.") {
+		t.Errorf("without rows:\n%s", got)
+	}
+}
+
+// TestListPreviews: the preview is beside the list, or below it, and the least important columns are dropped first. A
+// click chooses what is drawn there.
+func TestListPreviews(t *testing.T) {
+	for _, size := range [][2]int{{160, 20}, {100, 20}, {80, 24}, {50, 20}, {40, 12}, {30, 6}} {
+		p := someList(lookPage(t, "dark", render.Unicode))
+		p.Choose("5")
+		got, _ := drawAt(t, p, size[0], size[1])
+		beside := false
+		for y, row := range strings.Split(got, "\n") {
+			if strings.Contains(row, "▸") != strings.Contains(row, "▸  5") {
+				t.Errorf("%v: another row is chosen:\n%s", size, got)
+			}
+			list, preview, ok := strings.Cut(row, "│")
+			beside = beside || ok && strings.Contains(preview, "about 5")
+			if strings.Contains(list, "監査") && !strings.Contains(list, "about") && !p.At(8, y) {
+				t.Errorf("%v: a click on %q is nothing", size, row)
+			}
+		}
+		if beside != (size[0] >= 100) || size[1] >= 20 != strings.Contains(got, "about 5") ||
+			strings.Contains(got, "STATE") != (size[0] >= 40) {
+			t.Errorf("%v:\n%s", size, got)
+		}
+		if p.At(0, 1) {
+			t.Errorf("%v: a click outside is something", size)
+		}
+	}
+}
+
+// TestEditorMatch: the letters of the query match in order, and better matches come first.
+func TestEditorMatch(t *testing.T) {
+	for _, c := range []struct {
+		query string
+		texts []string // best first; those after "" do not match
+	}{
+		{"", []string{"b", "a"}},
+		{"main", []string{"main.go", "src/main.go", "src/domain.go", "m_a_i_n_", "my-animation", "", "man"}},
+		{"req", []string{"requirements.md", "docs/requirements.md", "src/areq.md", "r/e/xq", "", "qer"}},
+		{"fb", []string{"foo_bar", "fooBar", "xfoobar"}},
+		{"OR2", []string{"orch-2", "orch-12", "", "orch-1"}},
+		{"字件", []string{"字件", "漢字/要件", "", "件字"}},
+	} {
+		var want, all []string
+		matches := true
+		for _, s := range c.texts {
+			if s == "" {
+				matches = false
+				continue
+			}
+			all = append(all, s)
+			if matches {
+				want = append(want, s)
+			}
+		}
+		if c.query == "" {
+			want = all
+		} else {
+			rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		}
+		var got []string
+		for _, i := range rankEditor(c.query, len(all), func(i int) string { return all[i] }) {
+			got = append(got, all[i])
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.query, diff)
+		}
+	}
+}
+
+func FuzzMatch(f *testing.F) {
+	f.Add("mn", "main.go")
+	f.Add("ſ", "Sſ")
+	f.Fuzz(func(t *testing.T, query, text string) {
+		_, at, ok := match(query, text)
+		if !ok {
+			return
+		}
+		q, s := []rune(query), []rune(text)
+		q = q[:min(len(q), queryRunes)]
+		if len(at) != len(q) {
+			t.Fatalf("%d places for %d letters", len(at), len(q))
+		}
+		for i, k := range at {
+			if unicode.ToLower(q[i]) != unicode.ToLower(s[k]) || i > 0 && at[i-1] >= k {
+				t.Fatalf("%q in %q at %v", query, text, at)
+			}
+		}
+	})
+}
