@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ type pastWords struct {
 
 func newRunsScreen(d *app) *runsScreen {
 	r := &runsScreen{past: map[string]pastWords{}}
-	r.listScreen = newListScreen(d, keys.Sessions, "THREADS", view.ListColumn{Head: "TASK", Wide: true},
+	r.listScreen = newListScreen(d, keys.Sessions, "RUNS", view.ListColumn{Head: "TASK", Wide: true},
 		view.ListColumn{Head: "STATE", Most: 14}, view.ListColumn{Head: "AGE", Right: true, Falls: true},
 		view.ListColumn{Head: "COST", Right: true, Falls: true}, view.ListColumn{Head: "DIRECTORY", Tail: true, Most: 30})
 	r.Preview, r.click = r.preview, r.enter
@@ -88,14 +89,14 @@ func (r *runsScreen) show() {
 	}
 	r.Set(rows)
 	found, all := r.Len()
-	notes := []string{words.Count(all, "thread")}
+	notes := []string{words.Count(all, "run")}
 	if live > 0 {
 		notes = append(notes, fmt.Sprintf("%d live", live))
 	}
 	if found < all {
 		notes = append(notes, fmt.Sprintf("%d of %d", found, all))
 	}
-	r.Empty = "No thread waits here."
+	r.Empty = "There is no run yet."
 	switch {
 	case r.problem != "":
 		notes = append(notes, r.problem)
@@ -147,8 +148,9 @@ func (r *runsScreen) preview(row view.ListRow, width int) []render.Line {
 	for _, e := range past.entries {
 		card := view.EventTalk(e, view.EventOptions{Width: width, Look: r.d.look, Now: now(), Time: true,
 			Simulated: run.Rehearsal})
-		if len(card.Head) > 0 {
-			lines = append(lines, nil, card.Head)
+		if n := len(card.Head); n > 0 {
+			gap := render.Span{Text: strings.Repeat(" ", max(width-card.Head.Width(), 0))} // its time stands at the end
+			lines = append(lines, nil, slices.Insert(slices.Clone(card.Head), n-1, gap))
 		}
 		lines = append(lines, card.Lines...)
 	}

@@ -204,6 +204,7 @@ func (e env) liveCommands() []*cli.Command {
 	safe := env{e.WithSafeOutput()}
 	return []*cli.Command{
 		subcommands.PsCommand(safe.Env), subcommands.StatusCommand(safe.Env), subcommands.WatchCommand(e.Env),
+		subcommands.InboxCommand(safe.Env),
 		subcommands.SendCommand(safe.Env), subcommands.AllowCommand(safe.Env),
 		subcommands.DenyCommand(safe.Env), subcommands.ChooseCommand(safe.Env), subcommands.StopCommand(safe.Env),
 		subcommands.AttachCommand(e.Env, e.app), subcommands.HaltCommand(e.Env),

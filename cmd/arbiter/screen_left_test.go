@@ -89,6 +89,28 @@ func TestHostIsKilled(t *testing.T) {
 	h.ended(p, contract.ExitInterrupted)
 }
 
+// TestInboxOfAllRuns: what waits in any run is listed with numbers, and answered by them from another directory.
+func TestInboxOfAllRuns(t *testing.T) {
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	cmd := exec.Command("arbiter", "inbox")
+	other := h.run(cmd)
+	other.await("1. run "+h.runs()[0][:8], "What shall it be called?", "Answer (NUMBER y")
+	other.Send("2 Dawn\r")
+	other.await("begin with a number from 1 to 1")
+	other.Send("1 dawn\r")
+	other.await("Run " + h.runs()[0][:8] + ": message to arbiter")
+	other.Send("\r")
+	if _, err := other.Exit(other.ctx); err != nil {
+		t.Fatal(err)
+	}
+	p.await("You → The Arbiter")
+	p.press("Ctrl+C", "Ctrl+C")
+	h.ended(p, contract.ExitInterrupted)
+}
+
 // TestPlainIsLeft: --plain leaves its run when its terminal is gone, and a plain client of a live run prints
 // the same story.
 func TestPlainIsLeft(t *testing.T) {

@@ -23,7 +23,7 @@ type List struct {
 	Columns []ListColumn
 	// Preview lays the current row out for a width; nil: there is no preview.
 	Preview func(row ListRow, width int) []render.Line
-	Below   int  // how many rows a preview takes below the list; 0: half of them
+	Below   int  // how many rows a preview takes, always below the list; 0: beside it, or half of them
 	Typing  bool // letters go to the filter
 
 	rows    []ListRow
@@ -272,7 +272,7 @@ func (l *List) Draw(screen tcell.Screen) {
 	const beside = 90 // columns
 	switch row, _ := l.Chosen(); {
 	case l.Preview == nil || h < 12 && w < beside:
-	case w >= beside:
+	case w >= beside && l.Below == 0:
 		left := max(w*11/20, w-render.Prose)
 		for y := range h {
 			body.Text(left, y, l.look.Glyphs.Vertical, render.Frame)

@@ -85,14 +85,19 @@ func SpeaksUTF8(getenv func(string) string) bool {
 	return false
 }
 
+// Asks reports whether a person can be asked: stdin is a terminal.
+func (e Env) Asks() bool {
+	in, ok := e.Stdin.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd()))
+}
+
 // Confirm asks a question on the terminal, to be answered with y or n. If stdin is no terminal, asked is false.
 func (e Env) Confirm(question string) (yes, asked bool) {
-	in, ok := e.Stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
+	if !e.Asks() {
 		return false, false
 	}
 	fmt.Fprint(e.Stderr, question+" [y/N] ")
-	answer, err := bufio.NewReader(in).ReadString('\n')
+	answer, err := bufio.NewReader(e.Stdin).ReadString('\n')
 	if err != nil && answer == "" {
 		fmt.Fprintln(e.Stderr)
 	}

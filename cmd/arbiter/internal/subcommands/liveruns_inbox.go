@@ -1,0 +1,163 @@
+package subcommands
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+func InboxCommand(io command.Env) *cli.Command {
+	e := liveEnv{io}
+	return &cli.Command{
+		Name: "inbox", Usage: "list what waits for you in all live runs, and answer it",
+		Description: strings.TrimSpace(`
+Lists what waits for you in your live runs, in any directory, the oldest first: questions, permission
+requests, choices after a failure. In a terminal it then reads answers, a line each, by the number of
+the list:
+
+  1 y                allow a permission request once (2 n REASON denies it)
+  3 TEXT             answer a question, or choose one of the options of a choice
+
+An empty line ends it. Elsewhere it prints the list, with the command that answers each item.
+
+Exit codes: 0 listed, also if nothing waits; 1 an answer was refused; 2 bad usage; 5 the state
+directory cannot be read.`),
+		Flags: []cli.Flag{command.JSONFlag(), settings.StateDirFlag()}, Action: e.inbox,
+	}
+}
+
+// inboxEntry is what waits in one of the runs.
+type inboxEntry struct {
+	Run  string               `json:"run"`
+	CWD  string               `json:"cwd"`
+	Item supervisor.InboxItem `json:"item"`
+	info int                  // the index of its run
+}
+
+// inbox is `arbiter inbox`.
+func (e liveEnv) inbox(c *cli.Context) error {
+	store, err := runstore.Open(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	runs, err := store.Live("")
+	if err != nil {
+		return err
+	}
+	reports := make([]LiveReport, len(runs))
+	var asked sync.WaitGroup
+	for i, info := range runs {
+		asked.Go(func() { reports[i] = reportOn(c.Context, store, info) })
+	}
+	asked.Wait()
+	list := []inboxEntry{}
+	for i, r := range reports {
+		if r.Problem != "" {
+			fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(r.Run), sanitize.Line(r.Problem, 200))
+		}
+		for _, item := range r.Inbox {
+			list = append(list, inboxEntry{r.Run, r.CWD, item, i})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b inboxEntry) int { return a.Item.Since.Compare(b.Item.Since) })
+	if c.Bool("json") {
+		return json.NewEncoder(e.Stdout).Encode(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(e.Stderr, "Nothing waits for you.")
+		return nil
+	}
+	state := settings.StateForCommand(c.String("state-dir"))
+	for n, i := range list {
+		fmt.Fprintf(e.Stdout, "%d. run %s in %s, %s\n%s\n", n+1, command.ShortID(i.Run), sanitize.Line(i.CWD, 100),
+			eventtext.Age(i.Item, time.Now()), indent(waitingText(i.Item, command.ShortID(i.Run), state)))
+	}
+	if !e.Asks() {
+		return nil
+	}
+	return e.answerInbox(c, store, reports, list)
+}
+
+// answerInbox reads answers, and sends each to its run.
+func (e liveEnv) answerInbox(c *cli.Context, store *runstore.Runs, reports []LiveReport, list []inboxEntry) error {
+	var failed error
+	lines := bufio.NewReader(e.Stdin)
+	for {
+		fmt.Fprint(e.Stderr, "Answer (NUMBER y, NUMBER n REASON, NUMBER TEXT; Enter ends): ")
+		line, err := lines.ReadString('\n')
+		if line = strings.TrimSpace(line); line == "" {
+			return failed
+		}
+		if problem := e.answerOne(c, store, reports, list, line); problem != nil {
+			fmt.Fprintln(e.Stderr, problem)
+			failed = &command.Error{Code: contract.ExitFailed, Text: "an answer was refused"}
+		}
+		if errors.Is(err, io.EOF) {
+			return failed
+		}
+	}
+}
+
+// answerOne sends the answer of a line.
+func (e liveEnv) answerOne(c *cli.Context, store *runstore.Runs, reports []LiveReport, list []inboxEntry,
+	line string) error {
+	number, text, _ := strings.Cut(line, " ")
+	n, err := strconv.Atoi(number)
+	if text = strings.TrimSpace(text); err != nil || n < 1 || n > len(list) || text == "" {
+		return fmt.Errorf("begin with a number from 1 to %d, and write the answer behind it", len(list))
+	}
+	i := list[n-1]
+	body, err := inboxAnswer(i.Item, text)
+	if err != nil {
+		return err
+	}
+	info, err := runstore.FindLive(store, reports[i.info].Run)
+	if err != nil {
+		return err
+	}
+	l := &runstore.Connection{Store: store, Info: info}
+	if l.Client, l.First, err = store.Dial(c.Context, info, runstore.AnswerTime, nil); err != nil {
+		return runstore.NotConnected(info, err)
+	}
+	defer l.Client.Close()
+	return e.sendCommand(c.Context, l, body, false)
+}
+
+// inboxAnswer returns the command for an answer.
+func inboxAnswer(i supervisor.InboxItem, text string) (contract.CommandBody, error) {
+	verb, reason, _ := strings.Cut(text, " ")
+	switch {
+	case i.Request != nil && text == "y":
+		return contract.Permit{Request: i.ID, Action: i.Request.Action, Behavior: bridge.Allow,
+			Scope: contract.ScopeOnce}, nil
+	case i.Request != nil && verb == "n":
+		return contract.Permit{Request: i.ID, Action: i.Request.Action, Behavior: bridge.Deny,
+			Message: strings.TrimSpace(reason)}, nil
+	case i.Request != nil:
+		return nil, errors.New("a permission request takes y, or n and a reason; arbiter allow --for grants more")
+	case len(i.Choices) > 0 && !slices.Contains(i.Choices, text):
+		return nil, fmt.Errorf("choose one of: %s", sanitize.Line(strings.Join(i.Choices, ", "), 200))
+	case len(i.Choices) > 0:
+		return contract.Choose{Option: text}, nil
+	}
+	return contract.Say{Text: text}, nil
+}
