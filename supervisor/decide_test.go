@@ -191,9 +191,7 @@ func (p *play) stumble(id string) {
 func (p *play) breaksOff(id string) {
 	p.t.Helper()
 	p.turn(id, bridge.Turn{Text: "It does not install.", Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
-	for range maxCorrections {
-		p.turn(id, bridge.Turn{Text: "It does not install."})
-	}
+	p.turn(id, bridge.Turn{Text: "It does not install."})
 }
 
 func TestAFailedToolIsAFailedExecution(t *testing.T) {

@@ -572,7 +572,7 @@ func (r *Roster) SpawnedBefore(prompt, mode string) (Agent, bool) {
 type AgentTurn struct {
 	Turn                []string     // ids of the messages in the running turn
 	InterruptedTurn     []string     // messages of a turn that the end of its process cut off, and that continues
-	Corrections         int          // how often it was asked again for the present verdict
+	Corrections         int          // requests in a row that gave no valid verdict
 	Fallbacks           int          // how often in a row the rules decided in its place
 	Troubles            int          // turns in a row lost to API errors
 	APIFailures         int          // those of them that were neither overload nor a limit
