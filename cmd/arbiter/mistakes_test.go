@@ -1,0 +1,67 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestMistakesCost: a mistake that a model repeats costs four requests at most. The model reads what is wrong, and the
+// human reads that it gave no valid verdict. TestMistakes in package supervisor has the whole list.
+func TestMistakesCost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, role, answer string
+		requests           int
+		reads              string // in the last request of the mistaken
+		real               bool   // the stand-in checks no schemas
+	}{
+		{"a text", "arbiter", `say: I shall think.`, 4, "end the turn by calling StructuredOutput", false},
+		{"a wrong type", "arbiter", `verdict: {decision: CONTINUE, message: 1}`, 4,
+			"Your verdict was refused: Output does not match required schema: /message: must be string", true},
+		{"no such decision", "arbiter", `verdict: {decision: ADDRESS_USER, message: m}`, 3, "give one of ADDRESS_HUMAN", false},
+		{"a text", "orchestrator", `say: I am finished.`, 4, "end the turn by calling StructuredOutput", false},
+		{"checks as texts", "orchestrator", `verdict: {kind: done, message: m, handoff: {accomplished: [a], ` +
+			`remaining: [], key_context: k, proofs: [make]}}`, 4, "/handoff/proofs/0: must be object", true},
+		{"no document", "orchestrator", `verdict: {kind: done, message: m}`, 3, "kind done needs the hand-off document", false},
+	} {
+		for _, p := range players(t) {
+			t.Run(c.role+", "+c.name+"/"+p.name, func(t *testing.T) {
+				if c.real {
+					p.inside(t)
+				}
+				p.long(t)
+				t.Parallel()
+				s, model := hired(t, p, `name: mistaken
+actors:
+  - {name: mistaken, match: {role: `+c.role+`}, otherwise: {`+c.answer+`}}
+  - {name: other, match: {role: orchestrator}, otherwise: {use: [{tool: Bash, input: {command: sleep 60, description: Wait}}]}}
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
+      - verdict: {decision: CONTINUE, message: Patience.}
+      - {expect: It gave no valid verdict, verdict: {decision: ADDRESS_HUMAN, message: What now?}}
+`, nil, "--allow", "Bash(sleep *)", "--task", "Do it")
+				e := await[contract.Error](s, "the error", nil)
+				if e.Category != bridge.CatVerdict || !strings.Contains(e.Message, "no valid verdict") {
+					t.Errorf("error %+v", e)
+				}
+				var had []string
+				for _, q := range model.Requests() {
+					if q.Actor == "mistaken" {
+						had = append(had, q.Incoming)
+					}
+				}
+				if len(had) != c.requests || !strings.Contains(strings.Join(had, "\n"), c.reads) {
+					t.Errorf("%d requests, want %d that tell %q:\n%q", len(had), c.requests, c.reads, had)
+				}
+				s.mustSignal(syscall.SIGINT)
+				s.finish(contract.ExitInterrupted)
+			})
+		}
+	}
+}
