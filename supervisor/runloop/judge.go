@@ -163,7 +163,7 @@ func (l *Loop) taken(c toolCall) policy.Decision {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByRole,
 			Reason: "the Arbiter reads and rules; it changes nothing"}
 	}
-	if rule, why := l.beyondMode(s, c); why != "" && c.tool != bridge.NetworkTool {
+	if rule, why := l.beyondMode(s, c); why != "" && c.tool != bridge.NetworkTool && c.tool != bridge.ElicitTool {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
 	}
 	if slices.Contains(s.Permission.Denied, c.key()) {
