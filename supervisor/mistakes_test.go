@@ -155,6 +155,32 @@ func TestAnUnrelatedSummonsIsNoSuccessor(t *testing.T) {
 	}
 }
 
+// TestASuccessorIsExamined: until the Arbiter or the human has answered a successor, it may only read. Its introduction
+// alone, which the supervisor answers, does not end that.
+func TestASuccessorIsExamined(t *testing.T) {
+	for name, answer := range map[string]func(p *play, two string){
+		"the Arbiter": func(p *play, two string) { p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Begin.", "to", two)) },
+		"the rules":   func(p *play, _ string) { p.rambles("arbiter", "hm") },
+		"the human":   func(p *play, two string) { p.say("Begin.", contract.Note, two) },
+	} {
+		p := begin(t, nil)
+		one := p.spawn("work")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.verdict(one, report("handoff", "half of it", true))
+		two := p.spawn("go on")
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.verdict(two, report("introduction", "I begin.", false))
+		p.verdict(two, report("question", "Is it so?", true))
+		if first := p.agent(one); first.Unexamined || !p.agent(two).Unexamined {
+			t.Fatalf("%s: examined: %v, %v", name, !first.Unexamined, !p.agent(two).Unexamined)
+		}
+		answer(p, two)
+		if p.agent(two).Unexamined {
+			t.Errorf("%s has answered, and it still only reads", name)
+		}
+	}
+}
+
 // TestBriefsHaveCriteriaAndPlan: an Orchestrator reads what the task is judged by, and the steps that it marks.
 func TestBriefsHaveCriteriaAndPlan(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Accept, o.HumanPresent = []string{"make test"}, false })

@@ -318,6 +318,22 @@ func (a *Agent) Engaged() bool {
 	return a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting
 }
 
+// ReadsOnly says why an Orchestrator may only read now; empty: it may do more. commits: it may commit as well. A
+// successor waits for the Arbiter's answer to what it has understood; one whose context is fuller than stop percent
+// (0: any) hands off.
+func (a *Agent) ReadsOnly(stop float64) (why string, commits bool) {
+	switch {
+	case a.Role != RoleOrchestrator || a.Status != AgentBusy:
+	case a.Unexamined:
+		return "the Arbiter has not answered yet how you understood the document that you continue. Until then you can " +
+			"only read. End the turn with kind question, and say what holds and what comes next", false
+	case stop > 0 && a.ContextLow() && a.Context.Pct >= stop:
+		return fmt.Sprintf("your context is %.0f %% full: from %.0f %% on you can only read and commit. Hand off now, "+
+			"with kind handoff and its document", a.Context.Pct, stop), true
+	}
+	return "", false
+}
+
 // ContextLow reports whether the agent needs a successor: its context is nearly full, or it has reached a
 // limit.
 func (a *Agent) ContextLow() bool {
@@ -599,6 +615,8 @@ type AgentWork struct {
 	PlanStep     int    // the step of the plan it was chosen for, counted from 1; 0: none
 	Turns        int    // of this Orchestrator that answered a message
 	ReachedLimit string // which limit it has reached
+	// Unexamined: it continues the work of another, and has heard nothing since its brief from the Arbiter or a human.
+	Unexamined bool `json:",omitempty"`
 }
 
 // AgentStanding is the state of an Orchestrator as the Arbiter sees it.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,5 +65,50 @@ actors:
 				s.finish(contract.ExitInterrupted)
 			})
 		}
+	}
+}
+
+// TestASuccessorIsHeld: a successor that works before the Arbiter has answered it is stopped, and reads why.
+func TestASuccessorIsHeld(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s, model := hired(t, p, `name: held
+actors:
+  - name: successor
+    match: {role: orchestrator, contains: Go on}
+    steps:
+      - use: [{tool: Bash, input: {command: "printf ho > early.txt", description: Begin}}]
+      - expect: has not answered yet how you understood
+        use: [{tool: Bash, input: {command: "ls", description: Look}}]
+      - verdict: {kind: question, message: Half of it is there. I do the rest.}
+      - expect: You may begin
+        use: [{tool: Bash, input: {command: "printf ho > late.txt", description: Begin}}]
+      - verdict: {kind: done, message: All of it., handoff: {accomplished: [a], remaining: [], key_context: k}}
+  - name: first
+    match: {role: orchestrator}
+    otherwise: {verdict: {kind: handoff, message: Half of it., handoff: {accomplished: [a], remaining: [b], key_context: k}}}
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
+      - verdict: {decision: CONTINUE, message: Patience.}
+      - {expect: Half of it, use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Go on.}}]}
+      - verdict: {decision: CONTINUE, message: Patience.}
+      - {expect: I do the rest, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-2, message: You may begin.}}
+      - {expect: All of it, verdict: {decision: COMPLETE, message: m, summary: s}}
+`, nil, "--allow", "Bash(printf *)", "--allow", "Edit(**)", "--task", "Do it")
+			s.finish(contract.ExitComplete)
+			work := collect[contract.Session](s)[0].CWD
+			for name, want := range map[string]bool{"early.txt": false, "late.txt": true} {
+				if _, err := os.Stat(filepath.Join(work, name)); (err == nil) != want {
+					t.Errorf("%s is there: %v", name, err == nil)
+				}
+			}
+			if list := model.Problems(); len(list) > 0 {
+				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+			}
+		})
 	}
 }
