@@ -181,6 +181,33 @@ func TestASuccessorIsExamined(t *testing.T) {
 	}
 }
 
+// TestAssumptionsWaitForTheHuman: what the Arbiter assumed is a question to the human who is present, also if it calls it
+// a report, and nobody is set to work on it before. Alone, it goes on.
+func TestAssumptionsWaitForTheHuman(t *testing.T) {
+	assuming := func(decision, message string) map[string]any {
+		v := ruling(decision, message, "mode", "developer")
+		v["assumed"], v["report"] = []string{"prices are cents"}, true
+		return v
+	}
+	p := begin(t, nil)
+	p.verdict("arbiter", assuming("SELECT_MODE", "Build it."))
+	p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "prices are cents", "ADDRESS_HUMAN")
+	p.verdict("arbiter", assuming("ADDRESS_HUMAN", "Prices are cents."))
+	if p.s.Question.Open == nil {
+		t.Fatal("no question is open")
+	}
+	p.say("Yes.")
+	p.verdict("arbiter", ruling("SELECT_MODE", "Build it.", "mode", "developer"))
+	if len(p.s.Agents) != 2 {
+		t.Errorf("%d agents", len(p.s.Agents))
+	}
+	alone := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
+	alone.verdict("arbiter", assuming("SELECT_MODE", "Build it."))
+	if len(alone.s.Agents) != 2 {
+		t.Errorf("alone: %d agents", len(alone.s.Agents))
+	}
+}
+
 // TestBriefsHaveCriteriaAndPlan: an Orchestrator reads what the task is judged by, and the steps that it marks.
 func TestBriefsHaveCriteriaAndPlan(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Accept, o.HumanPresent = []string{"make test"}, false })

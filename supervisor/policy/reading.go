@@ -8,7 +8,8 @@ import (
 
 // readingPrograms change no files, but with options that begin as those of writingOptions.
 const readingPrograms = "ls cat head tail wc stat file pwd cd which type echo printf test [ true false grep egrep " +
-	"fgrep rg find tree du df cut uniq sort tr diff cmp comm jq nl date basename dirname realpath readlink sha256sum md5sum"
+	"fgrep rg find tree du df cut uniq sort tr diff cmp comm jq nl date basename dirname realpath readlink " +
+	"sha256sum md5sum"
 
 const readingGit = "status log diff show blame grep ls-files ls-tree cat-file rev-parse shortlog describe merge-base"
 
