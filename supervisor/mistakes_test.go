@@ -119,6 +119,45 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("decision %+v", d)
 		}
 	})
+	t.Run("A10 a call before the verdict", func(t *testing.T) {
+		p := begin(t, nil)
+		one := p.spawn("work") // in the turn that ends with
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		if p.agent(one).Status != AgentBusy || p.agent("arbiter").Status != AgentReady {
+			t.Errorf("%s, %s", p.agent(one).Status, p.agent("arbiter").Status)
+		}
+	})
+	t.Run("A11 asks where nobody is", func(t *testing.T) {
+		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which colour?"))
+		p.contains("the Arbiter", p.lastSent("arbiter"), "kind: answer", "No human is")
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which colour?"))
+		if r, exit := p.finished(); exit != contract.ExitNeedsInput {
+			t.Errorf("%d %+v", exit, r)
+		}
+	})
+	// A COMPLETE that one more request sends back; what stays open then is in the result.
+	for name, c := range map[string]struct{ document, open string }{
+		"A15 at once":     {"", "no Orchestrator has worked on the task"},
+		"O5 no checks":    {`{"key_context":"k"}`, "no check and no acceptance criterion with a command proves the work"},
+		"O8 not finished": {`{"key_context":"k","remaining":["tests"]}`, "the last document, of orch-1, leaves open: tests"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, nil)
+			p.careful = true
+			if c.document != "" {
+				one := p.spawn("work")
+				p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+				p.turn(one, rawTurn(`{"kind":"done","message":"m","handoff":`+c.document+`}`))
+			}
+			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "s"))
+			p.contains("the Arbiter", p.lastSent("arbiter"), "COMPLETE did not take effect yet", c.open)
+			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "s"))
+			if r, _ := p.finished(); !strings.Contains(strings.Join(r.Open, "\n"), c.open) {
+				t.Errorf("open: %q", r.Open)
+			}
+		})
+	}
 	t.Run("tools", func(t *testing.T) {
 		p := begin(t, nil)
 		one := p.spawn("work")
@@ -232,7 +271,8 @@ func TestStatusNamesHosts(t *testing.T) {
 }
 
 // TestPersonas: each way to work badly is noticed, within a number of turns, and the human or the Arbiter learns of it.
-// Those that need files are in the tests of checks, changes and merges.
+// Those that need files are elsewhere: one of three files, and more files than asked for, in TestOpenPoints; two that
+// change one file, in the tests of changes and merges; the same failing call, in TestTheSameCallFails of cmd/arbiter.
 func TestPersonas(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -278,6 +318,25 @@ func TestPersonas(t *testing.T) {
 			p.rambles(one, "")
 			p.contains("the Arbiter", p.lastSent("arbiter"), "It gave no valid verdict")
 			return len(told[contract.Error](p)) == 1, 2
+		}},
+		{"asks the Arbiter again and again", stalledForArbiter, func(t *testing.T, p *play) (bool, int) {
+			one, turns := p.spawn("work"), 0
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			for noticed := false; !noticed && turns < 20; turns++ {
+				p.verdict(one, report("question", fmt.Sprintf("May I take step %d?", turns), true))
+				if noticed = strings.Contains(p.lastSent("arbiter"), "without a changed file"); !noticed {
+					p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Yes.", "to", one)) // a micromanager
+				}
+			}
+			return turns < 20, turns
+		}},
+		{"ignores the document that it continues", 1, func(t *testing.T, p *play) (bool, int) {
+			one := p.spawn("work")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.verdict(one, report("handoff", "half of it", true))
+			a := p.agent(p.spawn("go on"))
+			why, _ := a.ReadsOnly(0)
+			return strings.Contains(why, "has not answered yet"), 1
 		}},
 		{"never hands off", maxDemands + 2, func(t *testing.T, p *play) (bool, int) {
 			one, turns := p.spawn("work"), 0

@@ -112,3 +112,43 @@ actors:
 		})
 	}
 }
+
+// TestMistakesWithTools: calls that are wrong, or stand beside a verdict, cost one request each, and the model reads what
+// to do instead. Of two verdicts in one answer the CLI takes the last.
+func TestMistakesWithTools(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			p.inside(t)
+			t.Parallel()
+			s, model := hired(t, p, `name: tools
+actors:
+  - name: worker
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: AskUserQuestion, input: {questions: [{question: Which?, header: Q, multiSelect: false, options: [{label: a, description: a}, {label: b, description: b}]}]}}]
+      - expect: (?i)no such tool|not available|Nobody can answer
+        verdict: {kind: done, message: All of it., handoff: {accomplished: [a], remaining: [b is missing], key_context: k}}
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {}}]
+      - expect: prompt
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
+        verdict: {decision: CONTINUE, message: Patience.}
+      - expect: All of it
+        use: [{tool: StructuredOutput, input: {decision: CONTINUE, message: Patience.}}]
+        verdict: {decision: COMPLETE, message: m, summary: s}
+`, nil, "--task", "Do it")
+			r := s.finish(contract.ExitComplete)
+			for _, want := range []string{"no check and no acceptance criterion", "leaves open: b is missing"} {
+				if !strings.Contains(strings.Join(r.Open, "\n"), want) {
+					t.Errorf("open %q, want %q", r.Open, want)
+				}
+			}
+			if list := model.Problems(); len(list) > 0 {
+				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+			}
+		})
+	}
+}
