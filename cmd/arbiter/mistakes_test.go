@@ -113,8 +113,8 @@ actors:
 	}
 }
 
-// TestMistakesWithTools: calls that are wrong, or stand beside a verdict, cost one request each, and the model reads what
-// to do instead. Of two verdicts in one answer the CLI takes the last.
+// TestMistakesWithTools: calls that are wrong, or stand beside a verdict, cost one request each, and the model reads
+// what to do instead. Of two verdicts in one answer the CLI takes the last.
 func TestMistakesWithTools(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
