@@ -7,6 +7,8 @@ package supervisor
 // about agents; the step changes them.
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -636,11 +638,41 @@ type Work struct {
 	Since     time.Time
 	Iteration int
 	Files     []string
+	Accessed  []string `json:",omitempty"` // files that its calls named, the latest last, at most filesAccessed
 	Tokens    decider.Tokens
 	Failed    *bridge.FailedTool        // the last tool call, if it failed
 	Said      string                    // with `done` or `handoff`
 	Completed time.Time                 // it was reported; the document's checks may still run
 	Document  *decider.DecisionDocument // that it handed over, as deciders see it
+}
+
+// filesAccessed bounds Work.Accessed.
+const filesAccessed = 40
+
+// accesses notes the file that a call names.
+func (a *Agent) accesses(input json.RawMessage) {
+	var in struct {
+		File     string `json:"file_path"`
+		Notebook string `json:"notebook_path"`
+	}
+	if a.Work == nil || json.Unmarshal(input, &in) != nil || in.File+in.Notebook == "" {
+		return
+	}
+	w, name := *a.Work, words.Head(cmp.Or(in.File, in.Notebook), 500)
+	w.Accessed = append(slices.DeleteFunc(slices.Clone(w.Accessed), func(f string) bool { return f == name }), name)
+	w.Accessed = w.Accessed[max(0, len(w.Accessed)-filesAccessed):]
+	a.Work = &w
+}
+
+// touched are the files that the work has written, and those that its calls named.
+func (w *Work) touched() []string {
+	list := slices.Clone(w.Files)
+	for _, f := range w.Accessed {
+		if !slices.ContainsFunc(list, func(g string) bool { return g == f || strings.HasSuffix(f, "/"+g) }) {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // AgentContext tracks how full the context of an agent is, and what was done about it.
