@@ -395,5 +395,5 @@ const SafetyCheck = "safetyCheck"
 // PermissionResult is the decision. Message goes to the model when denied.
 type PermissionResult struct {
 	Behavior string `json:"behavior"`
-	Message  string `json:"message,omitempty"`
+	Message  string `json:"message,omitempty"` // the reason of a denial; the answer to an Elicitation
 }

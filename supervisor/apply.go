@@ -203,6 +203,9 @@ func (st *step) agentEvent(e bridge.Event) {
 		if a.Role == RoleOrchestrator && a.Isolation == "" && policy.MayWrite(b.Tool) { // the Arbiter only reads
 			st.Changes.Acts(a.ID)
 		}
+		if a.Role == RoleOrchestrator {
+			st.Edit(e.ID).accesses(b.Input)
+		}
 		if b.Subagent == "" {
 			a := st.Edit(e.ID)
 			a.CurrentTool, a.ToolCall = b.Tool, &RunningTool{Tool: b.Tool, ToolUse: b.ToolUse,

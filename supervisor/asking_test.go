@@ -46,9 +46,7 @@ func (p *play) stillAsks(asks string) {
 // TestAQuestionIsOpenWhileAgentsWork: it is reported as a question, and stays open until it is answered.
 func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
 	babbles := func(p *play) {
-		for range 1 + maxCorrections {
-			p.turn("arbiter", bridge.Turn{Text: "hm"})
-		}
+		p.rambles("arbiter", "hm")
 	}
 	for name, then := range map[string]func(p *play, asks, works string){
 		"nothing else happens": func(*play, string, string) {},

@@ -191,9 +191,46 @@ func (p *play) stumble(id string) {
 func (p *play) breaksOff(id string) {
 	p.t.Helper()
 	p.turn(id, bridge.Turn{Text: "It does not install.", Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
-	for range maxCorrections {
-		p.turn(id, bridge.Turn{Text: "It does not install."})
+	p.turn(id, bridge.Turn{Text: "It does not install."})
+}
+
+// TestAFailureNamesTheFilesAround: what was read and what was written, each once, is in the input of the decision.
+func TestAFailureNamesTheFilesAround(t *testing.T) {
+	p := begin(t, nil)
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for _, path := range []string{"/w/README.md", "/w/package.json", "/w/README.md"} {
+		p.happen(id, bridge.ToolUse{Tool: "Read", ToolUse: "t", Input: json.RawMessage(`{"file_path":"` + path + `"}`)})
 	}
+	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: json.RawMessage(`{"command":"ls"}`)})
+	p.breaksOff(id)
+	in := decider.SelectInput(p.s.Record())
+	if got := strings.Join(in.LastError.Context.FilesAccessed, " "); got != "package.json /w/README.md" {
+		t.Errorf("accessed: %s", got)
+	}
+	p.folds()
+}
+
+// TestThePlanFollowsTheSession: an Orchestrator that the Arbiter summons works on the step at hand, and its done ends
+// that step. Another that is summoned beside it takes none.
+func TestThePlanFollowsTheSession(t *testing.T) {
+	p := begin(t, nil)
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"weave"},{"text":"dye"}]}`)
+	one := p.spawn("weave it")
+	p.spawn("look on")
+	if s := p.s.Task.Plan; s[0].Status != contract.StepActive || s[0].Agent != one || s[1].Status != contract.StepPending {
+		t.Errorf("plan %+v", s)
+	}
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("done", "it is woven", true))
+	p.pass()
+	if s := p.s.Task.Plan; s[0].Status != contract.StepDone {
+		t.Errorf("plan %+v", s)
+	}
+	if three := p.spawn("dye it"); p.s.Task.Plan[1].Agent != three {
+		t.Errorf("plan %+v", p.s.Task.Plan)
+	}
+	p.folds()
 }
 
 func TestAFailedToolIsAFailedExecution(t *testing.T) {

@@ -249,6 +249,10 @@ func (st *step) post(m Mail) {
 	if m.To != contract.Arbiter { // it goes on with this message
 		st.takeBack(func(x Mail) bool { return x.To == m.To && !x.Sent && !x.NotBefore.IsZero() })
 	}
+	if a := st.Edit(m.To); a != nil && m.Kind != KindBrief && (m.From != contract.Supervisor ||
+		m.Kind == KindAnswer || m.Kind == KindInstruction) {
+		a.Unexamined = false
+	}
 	m.ID, m.At = st.newID(), st.at
 	st.speak(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Whole(),
 		Images: m.Images})

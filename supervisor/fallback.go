@@ -14,15 +14,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// fallback decides by rule when an agent gave no valid verdict three times. It never guesses what the agent
+// fallback decides by rule when an agent gives no valid verdict. It never guesses what the agent
 // meant: it lets the dialogue continue, and says that it does.
 func (st *step) fallback(a *Agent, cause error, t bridge.Turn) {
+	tries := a.Corrections
+	a.Corrections = 0
 	a.Fallbacks++
 	said := strings.TrimSpace(t.Text)
 	if said == "" {
 		said = textOf(t)
 	}
-	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
+	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, tries, cause)
 	switch {
 	case a.Role == RoleArbiter && st.Renewal.Stage == RenewalAsked:
 		a.Fallbacks = 0
@@ -144,5 +146,5 @@ func (st *step) letContinue(a *Agent) {
 // continue, and cost money, without a session that leads it.
 const maxFallbacks = 2
 
-// maxCorrections is how often the run asks again for a missing or invalid verdict.
+// maxCorrections is how many requests without a valid verdict may be followed by another correction.
 const maxCorrections = 2

@@ -55,7 +55,7 @@ var settingsInPrompts = map[string]string{
 	"Memory": "A: `lessons`",
 	"Accept": "A: human's criteria", "MaxOrchestrators": "A: At most 4 may live", "MaxFailures": "A: three failures",
 	"MaxCostUSD": "A: limit", "MaxCostPerAgent": "O: `relief`", "Timeout": "A: limit", "ContextWarn": "O: 70 %",
-	"ContextCritical": "O: 85 %", "CheckTimeout": "O: It takes seconds", "Modes": "A: # Modes", "Decider": "A: decision",
+	"ContextCritical": "O: 85 %", "ContextStop": "O: only read and commit", "CheckTimeout": "O: It takes seconds", "Modes": "A: # Modes", "Decider": "A: decision",
 	"Hosts": "A: loom", "Pools": "A: loom", "HereToo": "A: here", "HumanPresent": "A: no human is present",
 	"Workspace": "O: worktree", "Permissions": "A: permission requests", "Deny": "O: denied",
 	"MaxIterations": "A: limits", "MaxTotalFailures": "A: limits", "MaxExchanges": "A: limits",

@@ -675,6 +675,7 @@ func ToolSubject(input json.RawMessage) string {
 	}
 	for _, name := range []string{
 		"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description",
+		"message",
 	} {
 		var text string
 		if raw, ok := in[name]; ok && json.Unmarshal(raw, &text) == nil && text != "" {

@@ -71,6 +71,18 @@ func (st *step) assignPlanStep(v *verdict.Arbiter, open bool) {
 	}
 }
 
+// takesStep records that an Orchestrator which the Arbiter summons works on the step at hand, unless another does.
+func (st *step) takesStep(id string) {
+	i := st.Task.StepAtHand()
+	if i < 0 {
+		return
+	}
+	if by, _ := st.Agent(st.Task.Plan[i].Agent); by.Works() {
+		return
+	}
+	st.assignPlanStep(&verdict.Arbiter{Decision: verdict.AddressOrchestrator, To: id}, true)
+}
+
 // followPlan handles an Orchestrator's own list of tasks: tasks that are also steps of the plan update the plan;
 // the whole list is shown beside it.
 func (st *step) followPlan(id string, b bridge.Tasks) {

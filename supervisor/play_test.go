@@ -135,6 +135,14 @@ func (p *play) turn(id string, t bridge.Turn) []effect.Effect {
 	return p.happen(id, t)
 }
 
+// rambles plays turns without a verdict until the run asks for it no more.
+func (p *play) rambles(id, text string) {
+	p.t.Helper()
+	for range 2 {
+		p.turn(id, bridge.Turn{Text: text})
+	}
+}
+
 // verdict ends the running turn with a verdict, given by its fields.
 func (p *play) verdict(id string, v map[string]any) []effect.Effect {
 	p.t.Helper()

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -92,9 +91,7 @@ func TestWhatBecomesOfWordsWithoutAVerdict(t *testing.T) {
 	p := begin(t, nil)
 	id := p.spawn("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	for range maxCorrections + 1 {
-		p.turn(id, bridge.Turn{Text: "I am done."})
-	}
+	p.rambles(id, "I am done.")
 	if e := last[contract.Error](p); strings.Contains(e.Message, "rules") || !strings.Contains(e.Message, "go to the Arbiter as a question") {
 		t.Errorf("error %q", e.Message)
 	}

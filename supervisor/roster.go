@@ -7,6 +7,8 @@ package supervisor
 // about agents; the step changes them.
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -318,6 +320,22 @@ func (a *Agent) Engaged() bool {
 	return a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting
 }
 
+// ReadsOnly says why an Orchestrator may only read now; empty: it may do more. commits: it may commit as well. A
+// successor waits for the Arbiter's answer to what it has understood; one whose context is fuller than stop percent
+// (0: any) hands off.
+func (a *Agent) ReadsOnly(stop float64) (why string, commits bool) {
+	switch {
+	case a.Role != RoleOrchestrator || a.Status != AgentBusy:
+	case a.Unexamined:
+		return "the Arbiter has not answered yet how you understood the document that you continue. Until then you can " +
+			"only read. End the turn with kind question, and say what holds and what comes next", false
+	case stop > 0 && a.ContextLow() && a.Context.Pct >= stop:
+		return fmt.Sprintf("your context is %.0f %% full: from %.0f %% on you can only read and commit. Hand off now, "+
+			"with kind handoff and its document", a.Context.Pct, stop), true
+	}
+	return "", false
+}
+
 // ContextLow reports whether the agent needs a successor: its context is nearly full, or it has reached a
 // limit.
 func (a *Agent) ContextLow() bool {
@@ -572,7 +590,7 @@ func (r *Roster) SpawnedBefore(prompt, mode string) (Agent, bool) {
 type AgentTurn struct {
 	Turn                []string     // ids of the messages in the running turn
 	InterruptedTurn     []string     // messages of a turn that the end of its process cut off, and that continues
-	Corrections         int          // how often it was asked again for the present verdict
+	Corrections         int          // requests in a row that gave no valid verdict
 	Fallbacks           int          // how often in a row the rules decided in its place
 	Troubles            int          // turns in a row lost to API errors
 	APIFailures         int          // those of them that were neither overload nor a limit
@@ -599,6 +617,8 @@ type AgentWork struct {
 	PlanStep     int    // the step of the plan it was chosen for, counted from 1; 0: none
 	Turns        int    // of this Orchestrator that answered a message
 	ReachedLimit string // which limit it has reached
+	// Unexamined: it continues the work of another, and has heard nothing since its brief from the Arbiter or a human.
+	Unexamined bool `json:",omitempty"`
 }
 
 // AgentStanding is the state of an Orchestrator as the Arbiter sees it.
@@ -618,11 +638,41 @@ type Work struct {
 	Since     time.Time
 	Iteration int
 	Files     []string
+	Accessed  []string `json:",omitempty"` // files that its calls named, the latest last, at most filesAccessed
 	Tokens    decider.Tokens
 	Failed    *bridge.FailedTool        // the last tool call, if it failed
 	Said      string                    // with `done` or `handoff`
 	Completed time.Time                 // it was reported; the document's checks may still run
 	Document  *decider.DecisionDocument // that it handed over, as deciders see it
+}
+
+// filesAccessed bounds Work.Accessed.
+const filesAccessed = 40
+
+// accesses notes the file that a call names.
+func (a *Agent) accesses(input json.RawMessage) {
+	var in struct {
+		File     string `json:"file_path"`
+		Notebook string `json:"notebook_path"`
+	}
+	if a.Work == nil || json.Unmarshal(input, &in) != nil || in.File+in.Notebook == "" {
+		return
+	}
+	w, name := *a.Work, words.Head(cmp.Or(in.File, in.Notebook), 500)
+	w.Accessed = append(slices.DeleteFunc(slices.Clone(w.Accessed), func(f string) bool { return f == name }), name)
+	w.Accessed = w.Accessed[max(0, len(w.Accessed)-filesAccessed):]
+	a.Work = &w
+}
+
+// touched are the files that the work has written, and those that its calls named.
+func (w *Work) touched() []string {
+	list := slices.Clone(w.Files)
+	for _, f := range w.Accessed {
+		if !slices.ContainsFunc(list, func(g string) bool { return g == f || strings.HasSuffix(f, "/"+g) }) {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // AgentContext tracks how full the context of an agent is, and what was done about it.

@@ -19,7 +19,8 @@ import (
 // rulingProblem says what is wrong with a ruling, as a correction for the Arbiter; empty: it can be carried out. It
 // also reports whether the ruling selects an unknown mode.
 func (st *step) rulingProblem(v verdict.Arbiter) (problem string, unknownMode bool) {
-	for _, check := range []func(verdict.Arbiter) string{st.addresseeProblem, st.Renewal.Objection, st.taskProblem} {
+	for _, check := range []func(verdict.Arbiter) string{st.addresseeProblem, st.Renewal.Objection, st.taskProblem,
+		st.assumedProblem} {
 		if problem := check(v); problem != "" {
 			return problem, false
 		}
@@ -84,6 +85,20 @@ func (s *State) taskProblem(v verdict.Arbiter) string {
 	return ""
 }
 
+// assumedProblem says that work shall begin on what the Arbiter has assumed, although the human can be asked.
+func (s *State) assumedProblem(v verdict.Arbiter) string {
+	switch v.Decision {
+	case verdict.SelectMode, verdict.AddressOrchestrator, verdict.Continue, verdict.Retry:
+	default:
+		return ""
+	}
+	if len(v.Assumed) == 0 || !s.HumanPresent || s.awaitsHuman() {
+		return ""
+	}
+	return "You assumed what would change the result, and a human is present: " + words.Head(strings.Join(v.Assumed, "; "),
+		1000) + ". Ask with ADDRESS_HUMAN first. Leave `assumed` out for what the human has settled."
+}
+
 // waitProblem says that there is nothing to wait for.
 func (s *State) waitProblem(v verdict.Arbiter) string {
 	// The Arbiter may also wait for messages in its mail, and for documents that are being processed.
@@ -132,6 +147,9 @@ func (st *step) unansweredProblem() string {
 // so, only an answer to a message that the human sent while agents worked is a report, and only if it asks
 // nothing.
 func (st *step) isReport(v verdict.Arbiter) bool {
+	if len(v.Assumed) > 0 && st.HumanPresent {
+		return false
+	}
 	if v.Report != nil {
 		return *v.Report
 	}

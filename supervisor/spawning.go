@@ -98,7 +98,7 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 			Isolation: st.Options.IsolationOf(p.Isolated || p.old.Isolation != "" || p.Host != LifecycleHere),
 			Host:      p.Host,
 		},
-		AgentWork: AgentWork{Standing: AgentWorking},
+		AgentWork: AgentWork{Standing: AgentWorking, Unexamined: p.old.Document != nil},
 	}
 	if ruler := *st.Agents[0]; len(ruler.InterruptedTurn) > 0 {
 		a.SpawnedIn = ruler.InterruptedTurn[0]

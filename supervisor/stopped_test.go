@@ -76,9 +76,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 				if n < 2 {
 					p.asks(id, bridge.Turn{})
 				} else {
-					for range 1 + maxCorrections { // nor if it says nothing
-						p.turn(id, bridge.Turn{Text: "I was stopped."})
-					}
+					p.rambles(id, "I was stopped.") // nor if it says nothing
 				}
 				p.settles()
 				for p.agent("arbiter").Status == AgentBusy {

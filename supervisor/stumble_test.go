@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -100,9 +99,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	})
 	t.Run("the Arbiter rules nothing", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderSession)
-		for range 1 + maxCorrections {
-			p.turn("arbiter", bridge.Turn{Text: "hm"})
-		}
+		p.rambles("arbiter", "hm")
 		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "fallback" {
 			t.Errorf("decision %+v", d)
 		}
@@ -163,9 +160,7 @@ func TestAPlanIsHandedOn(t *testing.T) {
 func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	babbles := func() {
-		for range 1 + maxCorrections {
-			p.turn("arbiter", bridge.Turn{Text: "hm"})
-		}
+		p.rambles("arbiter", "hm")
 	}
 	babbles()
 	p.verdict(p.working(), report("handoff", "a plan", true))
@@ -180,7 +175,7 @@ func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 		p.verdict(p.working(), report("done", "it is done", true))
 	}
 	r, _ := p.finished()
-	p.contains("the result", r.Summary, "The rules led here", "no valid verdict 3 times")
+	p.contains("the result", r.Summary, "The rules led here", "no valid verdict 4 times")
 	p.folds()
 }
 

@@ -104,7 +104,7 @@ func (s *TaskState) Refuted(r *Roster, a *Agent, h Handover, now time.Time) *dec
 			Agent: ModeOf(a), Tool: "check", Step: s.stepEnded(r, a.ID), Attempted: "proving the work: " + c.Expect,
 			Command:  words.Head(c.Command, 500),
 			Message:  words.Head(fmt.Sprintf("check %d of its document failed: %s", i+1, receipt.Why), 1000),
-			Category: decider.ToolFailure, At: now, Files: a.Work.Files,
+			Category: decider.ToolFailure, At: now, Files: a.Work.touched(),
 		}
 	}
 	return nil
@@ -209,7 +209,7 @@ func (s *TaskState) ToolFailure(r *Roster, a *Agent, now time.Time) *decider.Dec
 	t := a.Work.Failed
 	return &decider.DecisionFailure{
 		Agent: ModeOf(a), Tool: t.Tool, Step: s.StepOf(r, a.ID), Attempted: t.Attempted, Command: t.Command,
-		Message: t.Message, Category: decider.ToolCategory(t.Message, t.Denied), At: now, Files: a.Work.Files,
+		Message: t.Message, Category: decider.ToolCategory(t.Message, t.Denied), At: now, Files: a.Work.touched(),
 		InputSize: t.InputSize, OutputSize: t.Size,
 	}
 }
@@ -227,7 +227,7 @@ func (s *TaskState) AgentFailure(r *Roster, id string, c bridge.Category, messag
 			f.Attempted = words.Head(words.FirstLine(a.Brief), 500)
 		}
 		if a.Work != nil {
-			f.Files = a.Work.Files
+			f.Files = a.Work.touched()
 		}
 	}
 	return f

@@ -145,14 +145,17 @@ func oversizeVerdict(size int) error {
 		words.Size(int64(size)), words.Size(bridge.MaxVerdict))}
 }
 
-// correct asks for the verdict again, twice at most; then the fallback decides.
+// correct asks for the verdict again, while that costs three requests at most; then the fallback decides. A turn that
+// ended without a verdict has cost two: the CLI itself has asked again.
 func (st *step) correct(a *Agent, err error, t bridge.Turn) {
 	if st.pendingFor(a.ID) {
 		return // a newer message waits for this agent; its verdict will follow that
 	}
 	a.Corrections++
+	if t.Verdict == nil && t.Oversize == 0 {
+		a.Corrections++
+	}
 	if a.Corrections > maxCorrections {
-		a.Corrections = 0
 		st.fallback(a, err, t)
 		return
 	}

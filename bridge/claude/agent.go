@@ -126,6 +126,8 @@ func (r *reader) answer(f controlRequest) {
 	case f.Subtype == "hook_callback" && r.hooked(f):
 	case f.Subtype == "can_use_tool":
 		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.canUseTool(ctx, f.Request) })
+	case f.Subtype == "elicitation":
+		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.elicit(ctx, f.Request) })
 	case f.Subtype == "mcp_message" && a.tools != nil:
 		a.asks.serve(a.ctx, f.ID, a.tools.accept(f.Request))
 	default:

@@ -90,3 +90,32 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	}
 	return deny(res.Message), nil
 }
+
+// elicited answers a question of an MCP server, as MCP has it: with fields, or declined.
+type elicited struct {
+	Action  string          `json:"action"`
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// elicit asks the human what an MCP server wants to know, as a permission request. What cannot be asked is declined.
+func (a *agent) elicit(ctx context.Context, request object) (any, error) {
+	r := &fieldReader{obj: request}
+	e := bridge.Elicitation{Server: r.str("mcp_server_name"), Message: r.str("message"), URL: r.str("url"),
+		Schema: r.raw("requested_schema")}
+	input, err := json.Marshal(e)
+	if err != nil || r.err != nil {
+		return elicited{Action: "decline"}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, permissionBackstop)
+	defer cancel()
+	res, err := a.host.Permission(ctx, bridge.PermissionParams{AgentRef: a.ref, Request: "perm-" + uuid.NewString(),
+		Tool: bridge.ElicitTool, Input: input, Reason: "an MCP server asks this"})
+	if err != nil || res.Behavior != bridge.Allow {
+		return elicited{Action: "decline"}, nil
+	}
+	content, err := e.Content(res.Message)
+	if err != nil {
+		return elicited{Action: "decline"}, nil
+	}
+	return elicited{Action: "accept", Content: content}, nil
+}

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 		"stand-in":     func() { os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"plain-screen": plainScreen,
 		"ask-socket":   askSocket,
+		"curious":      curious,
 	})
 }
 

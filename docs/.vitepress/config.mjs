@@ -28,7 +28,7 @@ export default {
         ['Troubleshooting', 'troubleshooting']) },
       { text: 'Reference', items: pages(['Configuration', 'configuration'], ['Commands', 'commands'], ['Contract', 'contract'],
         ['Security and limits', 'security']) },
-      { text: 'Inside', items: pages(['Walkthroughs', 'walkthroughs'], ['Packages', 'packages'], ['Where to change what', 'changing'],
+      { text: 'Inside', items: pages(['Walkthroughs', 'walkthroughs'], ['Packages', 'packages'], ['Where to change what', 'changing'], ['Changing prompts', 'prompts'],
         ['The task machine', 'machine'], ['How each part works', 'internals'], ['Decisions', 'decisions'], ['Designs', 'specifications'], ['Glossary', 'glossary']) },
     ],
   },

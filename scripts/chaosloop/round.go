@@ -59,7 +59,7 @@ type round struct {
 	kills       int
 	processRuns int
 	questions   int
-	sentBack    bool // a COMPLETE was sent back for open points
+	sentBack    bool // a COMPLETE was sent back: for open points, or a document that was still checked
 	closeAgain  bool // closing is said again
 	problems    []string
 	sawAgents   bool
@@ -296,7 +296,8 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 			r.close(l)
 		}
 	case contract.Message:
-		r.sentBack = r.sentBack || strings.HasPrefix(b.Text, "COMPLETE did not take effect")
+		r.sentBack = r.sentBack || strings.HasPrefix(b.Text, "COMPLETE did not take effect") ||
+			strings.HasPrefix(b.Text, "COMPLETE while the supervisor still checks")
 		if r.sentBack && (b.Kind == "retry" || strings.Contains(b.Text, "none is at work")) {
 			r.closeAgain = true // its process ended, or it forgot
 		}

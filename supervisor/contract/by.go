@@ -18,6 +18,8 @@ const (
 	ByShutdown  = "shutdown" // the caller is being ended, or is no longer known
 	ByHalt      = "halted"
 	ByLimit     = "limit"   // of subagents or of costs
+	ByExam      = "exam"    // a successor, before the Arbiter has answered it
+	ByContext   = "context" // the caller's context is full
 	ByJournal   = "journal" // the decision could not be recorded
 )
 
@@ -34,6 +36,8 @@ var deciders = [][2]string{
 	{ByShutdown, "because the run is ending"},
 	{ByHalt, "because everything is halted"},
 	{ByLimit, "because a limit is reached"},
+	{ByExam, "because the Arbiter has not answered it yet"},
+	{ByContext, "because its context is full"},
 	{ByJournal, "because the decision cannot be recorded"},
 }
 

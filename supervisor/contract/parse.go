@@ -63,7 +63,8 @@ var forms = []form{
 			"request's suggestions. It must cover the request, and decides all other open requests that it covers, " +
 			"too. Absent: only the same action."},
 		{name: "action", about: "The request's action, a SHA-256. If given, it must match."},
-		{name: "message", about: "With deny: the reason, which the agent reads."},
+		{name: "message", about: "With deny: the reason, which the agent reads. With allow, for a question of an MCP " +
+			"server (tool Elicitation): the answer, as a JSON object, or as the value where one field is asked for."},
 	}},
 	{EditMessage{}, "Changes a message of the human that was neither sent nor delivered yet.", []field{
 		{name: "message_id", required: true, about: "The id of the message event."},

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -78,6 +79,9 @@ func (s *PermissionState) Answer(c *effect.Collector, ref string, given contract
 		d = ruling{
 			PermissionFinding: PermissionFinding{Behavior: bridge.Allow, By: contract.Human, Rule: given.Rule},
 			scope:             cmp.Or(given.Scope, contract.ScopeOnce),
+		}
+		if r.Elicits() {
+			d.message = given.Message // what the human says
 		}
 	}
 	if _, open := s.take(c, given.Request); open {
@@ -210,6 +214,8 @@ func unfit(r *PermissionRequest, c contract.Permit) string {
 	switch {
 	case c.Action != "" && c.Action != r.Key():
 		return "the answer is for another action than request " + r.ID + " is about: look at it again"
+	case c.Behavior == bridge.Allow && r.Elicits():
+		return unsaid(r, c)
 	case c.Behavior != bridge.Allow && c.Scope == contract.ScopeAlways:
 		return "a denial ends with its run: give scope run, and start later runs with --deny"
 	case c.Rule == "":
@@ -221,6 +227,24 @@ func unfit(r *PermissionRequest, c contract.Permit) string {
 		if _, err := policy.ParseRule(rule); err != nil {
 			return "the rule " + err.Error()
 		}
+	}
+	return ""
+}
+
+// Elicits reports whether the request is a question of an MCP server: what allows it is an answer.
+func (r PermissionRequest) Elicits() bool { return r.Params.Tool == bridge.ElicitTool }
+
+// unsaid says why an answer does not answer what an MCP server asks; empty: it does.
+func unsaid(r *PermissionRequest, c contract.Permit) string {
+	var e bridge.Elicitation
+	if err := json.Unmarshal(r.Params.Input, &e); err != nil {
+		return "the question of the MCP server cannot be read: deny it"
+	}
+	if c.Scope != "" && c.Scope != contract.ScopeOnce || c.Rule != "" {
+		return "a question of an MCP server is answered once"
+	}
+	if _, err := e.Content(c.Message); err != nil {
+		return err.Error()
 	}
 	return ""
 }

@@ -156,6 +156,38 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestElicitation: the answer to what an MCP server asks goes to it; one that does not fit or holds longer
+// is refused.
+func TestElicitation(t *testing.T) {
+	for name, c := range map[string]struct {
+		given contract.Permit
+		want  string
+	}{
+		"an answer":  {contract.Permit{Behavior: bridge.Allow, Message: "eu"}, "eu"},
+		"none":       {contract.Permit{Behavior: bridge.Allow}, ""},
+		"for a run":  {contract.Permit{Behavior: bridge.Allow, Message: "eu", Scope: contract.ScopeRun}, ""},
+		"by a rule":  {contract.Permit{Behavior: bridge.Allow, Message: "eu", Rule: "Bash"}, ""},
+		"a denial":   {contract.Permit{Behavior: bridge.Deny, Message: "no"}, Denial("no")},
+		"in the run": {contract.Permit{Behavior: bridge.Deny, Scope: contract.ScopeRun}, Denial("the human said no")},
+	} {
+		r := asks("orch-1", "p1", "")
+		r.Params.Tool, r.Params.Input = bridge.ElicitTool, []byte(`{"server":"s","message":"Where?","schema":{`+
+			`"type":"object","properties":{"region":{"type":"string"}},"required":["region"]}}`)
+		s, c2 := PermissionState{Open: []PermissionRequest{r}}, &effect.Collector{}
+		c.given.Request = "p1"
+		s.Answer(c2, "ref", c.given)
+		got := ""
+		for _, e := range c2.Effects() {
+			if e, ok := e.(PermissionRespond); ok {
+				got = e.Result.Message
+			}
+		}
+		if got != c.want || (c.want == "") != (len(s.Open) == 1) {
+			t.Errorf("%s: %q, want %q; %d open", name, got, c.want, len(s.Open))
+		}
+	}
+}
+
 // TestTurnOver: what an agent waited for ends with its turn; a check of its document does not.
 func TestTurnOver(t *testing.T) {
 	check := asks("orch-1", "p3", "make test")

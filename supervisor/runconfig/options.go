@@ -59,6 +59,7 @@ type Options struct {
 	Timeout          time.Duration // 0: no limit
 	ContextWarn      float64       // percent of the effective window
 	ContextCritical  float64
+	ContextStop      float64        `json:",omitempty"` // from there on agents only read, commit and hand off; 0: never
 	ContextTokens    int            // cap of the effective window, 0: none
 	ContextTokensFor map[string]int // the same for some models, by the beginning of their names
 	CheckTimeout     time.Duration  // for one check of a hand-off document; 0: none is run
@@ -128,6 +129,7 @@ const (
 	DefaultContextTokens    = 300_000
 	DefaultContextWarn      = 70.0
 	DefaultContextCritical  = 85.0
+	DefaultContextStop      = 95.0
 	DefaultRetryBase        = 5 * time.Second
 	DefaultMaxWait          = 6 * time.Hour
 	// DefaultWatchEvery is the time between two probes of an agent. Three in a row without a sign of activity

@@ -46,6 +46,9 @@ func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 	if d.Behavior == "" {
 		d = l.taken(toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD})
 	}
+	if d.Behavior != policy.Deny {
+		d = l.held(toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}, d)
+	}
 	if policy.StartsSubagent(p.Tool) && d.Behavior != policy.Deny {
 		if why := l.refuseSubagent(p); why != "" {
 			d = policy.Decision{Behavior: policy.Deny, By: contract.ByLimit, Reason: why}
@@ -56,6 +59,25 @@ func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 		f.Params.Input = json.RawMessage("null")
 	}
 	return f
+}
+
+// held denies a call of an agent that may only read now; else it returns the decision d.
+func (l *Loop) held(c toolCall, d policy.Decision) policy.Decision {
+	s := l.Snapshot()
+	a, _ := s.Agent(c.agent)
+	why, commits := a.ReadsOnly(s.Options.ContextStop)
+	if why == "" {
+		return d
+	}
+	by, p := contract.ByExam, l.bare(s, c.agent)
+	allowed := !p.Edits(c.request())
+	if commits {
+		by, allowed = contract.ByContext, p.OnlyReads(c.request(), true)
+	}
+	if allowed {
+		return d
+	}
+	return policy.Decision{Behavior: policy.Deny, By: by, Reason: why}
 }
 
 // refuseSubagent says why no subagent may start now; empty: it may, and is counted.
@@ -163,7 +185,7 @@ func (l *Loop) taken(c toolCall) policy.Decision {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByRole,
 			Reason: "the Arbiter reads and rules; it changes nothing"}
 	}
-	if rule, why := l.beyondMode(s, c); why != "" && c.tool != bridge.NetworkTool {
+	if rule, why := l.beyondMode(s, c); why != "" && c.tool != bridge.NetworkTool && c.tool != bridge.ElicitTool {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
 	}
 	if slices.Contains(s.Permission.Denied, c.key()) {

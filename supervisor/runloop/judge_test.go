@@ -184,6 +184,45 @@ func TestModesBoundTheirSubagents(t *testing.T) {
 	}
 }
 
+// TestWhoMayOnlyRead: a successor changes nothing before the Arbiter has answered it, and one whose context is full
+// reads, commits and hands off. What the run records says why.
+func TestWhoMayOnlyRead(t *testing.T) {
+	read, edit, commit := bashCall("git log -1"), bridge.JudgeParams{Tool: "Edit", Input: json.RawMessage(`{}`)},
+		bashCall("git add -A && git commit -m x")
+	done := bridge.JudgeParams{Tool: policy.VerdictTool, Input: json.RawMessage(`{}`)}
+	for name, c := range map[string]struct {
+		change func(s *supervisor.State)
+		by     string
+		passes []bridge.JudgeParams
+		denied []bridge.JudgeParams
+	}{
+		"a successor": {func(s *supervisor.State) { s.Agents[1].Unexamined = true }, contract.ByExam,
+			[]bridge.JudgeParams{read, done}, []bridge.JudgeParams{edit, commit, bashCall("rm -f a")}},
+		"a full context": {func(s *supervisor.State) { s.Agents[1].Context.Pct = 96 }, contract.ByContext,
+			[]bridge.JudgeParams{read, done, commit}, []bridge.JudgeParams{edit, bashCall("go test"),
+				{Tool: "Agent", Input: json.RawMessage(`{}`)}}},
+		"not that full": {func(s *supervisor.State) { s.Agents[1].Context.Pct = 94 }, "",
+			[]bridge.JudgeParams{read, done, commit, edit}, nil},
+		"no level": {func(s *supervisor.State) { s.Agents[1].Context.Pct, s.Options.ContextStop = 110, 0 }, "",
+			[]bridge.JudgeParams{edit}, nil},
+	} {
+		l := court(t, runconfig.Options{Permissions: "allow-all", ContextStop: 95}, func(s *supervisor.State) {
+			s.Agents[1].WarnedLevel = supervisor.LevelCritical
+			c.change(s)
+		})
+		for _, p := range c.passes {
+			if r, f := judgement(t, l, "orch-1", p); r.Behavior != bridge.Pass {
+				t.Errorf("%s: %s %s: %+v", name, p.Tool, p.Input, f)
+			}
+		}
+		for _, p := range c.denied {
+			if r, f := judgement(t, l, "orch-1", p); r.Behavior != bridge.Deny || f.By != c.by || f.Reason == "" {
+				t.Errorf("%s: %s %s: %+v", name, p.Tool, p.Input, f)
+			}
+		}
+	}
+}
+
 // TestDoubtIsADenial: every cause of doubt on this side of the bridge denies a call of every class.
 func TestDoubtIsADenial(t *testing.T) {
 	everything := runconfig.Options{Permissions: "allow-all",

@@ -79,6 +79,7 @@ const arbiterSchema = `{
     "required": ["text", "evidence"]
    }
   },
+  "assumed": {"type": "array", "items": {"type": "string"}, "description": "What you assumed that would change the result and that the human has not settled. If a human is present, it is asked before anybody works on it."},
   "report": {"type": "boolean", "description": "With ADDRESS_HUMAN: true if message needs no answer, false if it is a question, which stays open until the human answers. If it is left out, only an answer to an interjection that asks nothing is a report."},
   "handoff": ` + documentSchema + `
  },

@@ -30,6 +30,7 @@ type Arbiter struct {
 	Summary  string    `json:"summary,omitempty"` // never empty with COMPLETE
 	Report   *bool     `json:"report,omitempty"`  // with ADDRESS_HUMAN: whether no answer is expected; nil: not said
 	Lessons  []Lesson  `json:"lessons,omitempty"` // with COMPLETE
+	Assumed  []string  `json:"assumed,omitempty"` // what changes the result, and the human has not settled
 	Handoff  *Document `json:"handoff,omitempty"`
 }
 

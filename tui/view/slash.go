@@ -229,6 +229,9 @@ func CommandsFor(s *supervisor.State, c EditorCommand) (body contract.CommandBod
 		}
 		return contract.Configure{Permissions: c.Arg(0), AcceptRisk: c.Arg(1) != ""}, true, nil
 	case "allow", "ask", "deny":
+		if c.Name == "allow" && s != nil && slices.ContainsFunc(s.Permission.Open, input.PermissionRequest.Elicits) {
+			return nil, false, nil // the text is an answer
+		}
 		return rule(c)
 	case "accept":
 		if c.Arg(0) == "" {
@@ -308,6 +311,10 @@ func Permit(c EditorCommand, request *input.PermissionRequest) contract.Permit {
 	p := contract.Permit{Request: request.ID, Behavior: "allow", Action: request.Key()}
 	if c.Name == "deny" {
 		p.Behavior, p.Message = "deny", c.Rest
+		return p
+	}
+	if request.Elicits() {
+		p.Message = c.Rest
 		return p
 	}
 	p.Scope, p.Rule = c.Arg(0), c.Arg(1)

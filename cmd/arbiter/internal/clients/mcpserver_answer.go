@@ -91,7 +91,7 @@ func (s *MCPServer) answer(ctx context.Context, req *mcp.CallToolRequest, in ans
 func (in answerIn) permit(i control.InboxItem) (contract.Permit, error) {
 	r, err := requestOf(i)
 	p := contract.Permit{Request: r.Request, Behavior: in.Behavior, Action: r.Action, Scope: contract.ScopeOnce}
-	if in.Behavior == bridge.Deny {
+	if in.Behavior == bridge.Deny || r.Tool == bridge.ElicitTool {
 		p.Message = in.Text
 	}
 	return p, err

@@ -68,7 +68,7 @@ func (v *narrator) answer(line string) plainAnswer {
 		return plainAnswer{} // "run 2 tests"
 	case err != nil || i < 0:
 		return plainAnswer{problem: fmt.Sprintf("No request %s is open. %s", number, v.choices())}
-	case what.behavior == "allow" && len(rest) > 0:
+	case what.behavior == "allow" && len(rest) > 0 && !v.open[i].asks:
 		return plainAnswer{problem: fmt.Sprintf("That was not taken. To allow request %d, say %d %s and nothing more.", n, n,
 			verb)}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -133,6 +134,6 @@ func ids(list []supervisor.InboxItem) []string {
 func (v *narrator) opened(i supervisor.InboxItem) {
 	if !slices.ContainsFunc(v.open, func(r request) bool { return r.id == i.ID }) {
 		v.open = append(v.open, request{v.numberOf(i.ID), i.ID, i.Request.Action,
-			i.Request.Suggestions[:min(len(i.Request.Suggestions), mostRules)]})
+			i.Request.Suggestions[:min(len(i.Request.Suggestions), mostRules)], i.Request.Tool == bridge.ElicitTool})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -36,6 +37,7 @@ type request struct {
 	id     string
 	action string   // the hash of the action that an answer is for
 	rules  []string // the rules that cover it, by letters
+	asks   bool     // an MCP server asks: the answer that allows has words of its own
 }
 
 // rule returns the rule of a letter; empty: there is none.
@@ -129,7 +131,7 @@ func (v *narrator) asked(b contract.PermissionRequest, text string) string {
 		return ""
 	}
 	n, rules := v.numberOf(b.Request), b.Suggestions[:min(len(b.Suggestions), mostRules)]
-	v.open = append(v.open, request{n, b.Request, b.Action, rules})
+	v.open = append(v.open, request{n, b.Request, b.Action, rules, b.Tool == bridge.ElicitTool})
 	offer := ""
 	for i, rule := range rules {
 		offer += fmt.Sprintf("\n  %c: %s: %s", 'a'+i, sanitize.Line(rule, 300), sanitize.Line(policy.Words(rule), 300))

@@ -174,6 +174,8 @@ var Table = slices.Concat(
 			usage: "warn an agent at `PERCENT` of its effective context window"},
 		Setting{Name: "context-critical", Kind: kindNumber, Value: runconfig.DefaultContextCritical,
 			usage: "tell an agent to hand off at `PERCENT` of its effective context window"},
+		Setting{Name: "context-stop", Kind: kindNumber, Value: runconfig.DefaultContextStop,
+			usage: "let an Orchestrator that was told to hand off only read and commit from `PERCENT` on (0: never)"},
 		Setting{Name: "context-tokens", Kind: kindInt, Value: runconfig.DefaultContextTokens,
 			usage: "upper limit of the effective context window in `TOKENS` (0: the model's own window)"},
 		Setting{Name: "context-tokens-for", Kind: KindList, usage: "--context-tokens for one model, as `MODEL=TOKENS`; the " +

@@ -57,6 +57,7 @@ var optionOf = map[string]func(*runconfig.Options) any{
 	"max-output":          func(o *runconfig.Options) any { return &o.MaxOutput },
 	"context-warn":        func(o *runconfig.Options) any { return &o.ContextWarn },
 	"context-critical":    func(o *runconfig.Options) any { return &o.ContextCritical },
+	"context-stop":        func(o *runconfig.Options) any { return &o.ContextStop },
 	"context-tokens":      func(o *runconfig.Options) any { return &o.ContextTokens },
 	"context-tokens-for":  func(o *runconfig.Options) any { return &o.ContextTokensFor },
 	"memory":              func(o *runconfig.Options) any { return &o.Memory },
@@ -249,6 +250,10 @@ func checkLimits(o runconfig.Options) error {
 	if o.ContextWarn <= 0 || o.ContextWarn > o.ContextCritical || o.ContextCritical > 100 {
 		return command.Usagef("--context-warn %g, --context-critical %g: use percentages with 0 < warn ≤ critical ≤ 100",
 			o.ContextWarn, o.ContextCritical)
+	}
+	if o.ContextStop != 0 && o.ContextStop < o.ContextCritical {
+		return command.Usagef("--context-stop %g: must be 0 or at least --context-critical (%g)", o.ContextStop,
+			o.ContextCritical)
 	}
 	if o.MaxCostUSD < 0 {
 		return command.Usagef("--max-cost %g: must not be negative", o.MaxCostUSD)

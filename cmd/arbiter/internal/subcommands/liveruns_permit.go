@@ -36,7 +36,8 @@ and --for always allow the same action again, or what --rule says.
 Exit codes: 0 answered; 1 you said no, or the connection was lost: it may be answered, or not; 2 bad
 usage, no such live run or request, or refused; 5 arbiter does not answer.`),
 		Flags: permitFlags("`once|run|always`: this once, for the whole run, or in later runs of the workspace, too",
-			"with --for run or always: the permission `RULE` to allow; it must cover the request"),
+			"with --for run or always: the permission `RULE` to allow; it must cover the request",
+			&cli.StringFlag{Name: "message", Usage: "the answer `TEXT` to what an MCP server asks: a value, or JSON"}),
 		Action: func(c *cli.Context) error { return e.permit(c, bridge.Allow) },
 	}
 }

@@ -164,7 +164,7 @@ func answerRequest(l *runstore.Connection, c *cli.Context, behavior string,
 	r contract.PermissionRequest) (PermitAnswer, error) {
 	done, err := send(l, c.Context, contract.Permit{
 		Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
-		Message: c.String("message"), // for a denial
+		Message: c.String("message"), // of a denial, or to an MCP server
 	})
 	return PermitAnswer{r.Request, done.Accepted, done.Message}, err
 }

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestMistakesCost: a mistake that a model repeats costs four requests at most. The model reads what is wrong, and the
+// human reads that it gave no valid verdict. TestMistakes in package supervisor has the whole list.
+func TestMistakesCost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, role, answer string
+		requests           int
+		reads              string // in the last request of the mistaken
+		real               bool   // the stand-in checks no schemas
+	}{
+		{"a text", "arbiter", `say: I shall think.`, 4, "end the turn by calling StructuredOutput", false},
+		{"a wrong type", "arbiter", `verdict: {decision: CONTINUE, message: 1}`, 4,
+			"Your verdict was refused: Output does not match required schema: /message: must be string", true},
+		{"no such decision", "arbiter", `verdict: {decision: ADDRESS_USER, message: m}`, 3, "give one of ADDRESS_HUMAN", false},
+		{"a text", "orchestrator", `say: I am finished.`, 4, "end the turn by calling StructuredOutput", false},
+		{"checks as texts", "orchestrator", `verdict: {kind: done, message: m, handoff: {accomplished: [a], ` +
+			`remaining: [], key_context: k, proofs: [make]}}`, 4, "/handoff/proofs/0: must be object", true},
+		{"no document", "orchestrator", `verdict: {kind: done, message: m}`, 3, "kind done needs the hand-off document", false},
+	} {
+		for _, p := range players(t) {
+			t.Run(c.role+", "+c.name+"/"+p.name, func(t *testing.T) {
+				if c.real {
+					p.inside(t)
+				}
+				p.long(t)
+				t.Parallel()
+				s, model := hired(t, p, `name: mistaken
+actors:
+  - {name: mistaken, match: {role: `+c.role+`}, otherwise: {`+c.answer+`}}
+  - {name: other, match: {role: orchestrator}, otherwise: {use: [{tool: Bash, input: {command: sleep 60, description: Wait}}]}}
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
+      - verdict: {decision: CONTINUE, message: Patience.}
+      - {expect: It gave no valid verdict, verdict: {decision: ADDRESS_HUMAN, message: What now?}}
+`, nil, "--allow", "Bash(sleep *)", "--task", "Do it")
+				e := await[contract.Error](s, "the error", nil)
+				if e.Category != bridge.CatVerdict || !strings.Contains(e.Message, "no valid verdict") {
+					t.Errorf("error %+v", e)
+				}
+				var had []string
+				for _, q := range model.Requests() {
+					if q.Actor == "mistaken" {
+						had = append(had, q.Incoming)
+					}
+				}
+				if len(had) != c.requests || !strings.Contains(strings.Join(had, "\n"), c.reads) {
+					t.Errorf("%d requests, want %d that tell %q:\n%q", len(had), c.requests, c.reads, had)
+				}
+				s.mustSignal(syscall.SIGINT)
+				s.finish(contract.ExitInterrupted)
+			})
+		}
+	}
+}
+
+// TestASuccessorIsHeld: a successor that works before the Arbiter has answered it is stopped, and reads why.
+func TestASuccessorIsHeld(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s, model := hired(t, p, `name: held
+actors:
+  - name: successor
+    match: {role: orchestrator, contains: Go on}
+    steps:
+      - use: [{tool: Bash, input: {command: "printf ho > early.txt", description: Begin}}]
+      - expect: has not answered yet how you understood
+        use: [{tool: Bash, input: {command: "ls", description: Look}}]
+      - verdict: {kind: question, message: Half of it is there. I do the rest.}
+      - expect: You may begin
+        use: [{tool: Bash, input: {command: "printf ho > late.txt", description: Begin}}]
+      - verdict: {kind: done, message: All of it., handoff: {accomplished: [a], remaining: [], key_context: k}}
+  - name: first
+    match: {role: orchestrator}
+    otherwise: {verdict: {kind: handoff, message: Half of it., handoff: {accomplished: [a], remaining: [b], key_context: k}}}
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
+      - verdict: {decision: CONTINUE, message: Patience.}
+      - {expect: Half of it, use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Go on.}}]}
+      - verdict: {decision: CONTINUE, message: Patience.}
+      - {expect: I do the rest, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-2, message: You may begin.}}
+      - {expect: All of it, verdict: {decision: COMPLETE, message: m, summary: s}}
+`, nil, "--allow", "Bash(printf *)", "--allow", "Edit(**)", "--task", "Do it")
+			s.finish(contract.ExitComplete)
+			work := collect[contract.Session](s)[0].CWD
+			for name, want := range map[string]bool{"early.txt": false, "late.txt": true} {
+				if _, err := os.Stat(filepath.Join(work, name)); (err == nil) != want {
+					t.Errorf("%s is there: %v", name, err == nil)
+				}
+			}
+			if list := model.Problems(); len(list) > 0 {
+				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+			}
+		})
+	}
+}
+
+// TestMistakesWithTools: calls that are wrong, or stand beside a verdict, cost one request each, and the model reads
+// what to do instead. Of two verdicts in one answer the CLI takes the last.
+func TestMistakesWithTools(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			p.inside(t)
+			t.Parallel()
+			s, model := hired(t, p, `name: tools
+actors:
+  - name: worker
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: AskUserQuestion, input: {questions: [{question: Which?, header: Q, multiSelect: false, options: [{label: a, description: a}, {label: b, description: b}]}]}}]
+      - expect: (?i)no such tool|not available|Nobody can answer
+        verdict: {kind: done, message: All of it., handoff: {accomplished: [a], remaining: [b is missing], key_context: k}}
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {}}]
+      - expect: prompt
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
+        verdict: {decision: CONTINUE, message: Patience.}
+      - expect: All of it
+        use: [{tool: StructuredOutput, input: {decision: CONTINUE, message: Patience.}}]
+        verdict: {decision: COMPLETE, message: m, summary: s}
+`, nil, "--task", "Do it")
+			r := s.finish(contract.ExitComplete)
+			for _, want := range []string{"no check and no acceptance criterion", "leaves open: b is missing"} {
+				if !strings.Contains(strings.Join(r.Open, "\n"), want) {
+					t.Errorf("open %q, want %q", r.Open, want)
+				}
+			}
+			if list := model.Problems(); len(list) > 0 {
+				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+// Command eval measures how well a task is done by Claude Code alone and by Arbiter, with hidden tests:
+//
+//	scripts/eval/run [-out DIR] [-model MODEL] [-program ARBITER] ARM TASK SEED
+//	scripts/eval/grade TRIAL
+//	scripts/eval/report DIR
+//	scripts/eval/selftest
+//
+// docs/prompts.md says how prompts are changed with it. A trial is a directory: tree/ is what was delivered,
+// trial.json what the run said of it, grade.json what the hidden tests say. selftest plays scripted models and needs no
+// login.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "eval:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
+	out := flags.String("out", "eval", "the directory of the trials")
+	model := flags.String("model", "", "the model of all agents")
+	program := flags.String("program", "", "the arbiter to measure, such as that of another work tree")
+	if len(args) == 0 {
+		return errors.New("say run, grade, report or selftest")
+	}
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	home, err := tasksDir()
+	if err != nil {
+		return err
+	}
+	switch verb := args[0]; {
+	case verb == "run" && flags.NArg() == 3:
+		t, err := loadTask(filepath.Join(home, flags.Arg(1)))
+		if err != nil {
+			return err
+		}
+		trial := Trial{Arm: flags.Arg(0), Task: t.name, Seed: flags.Arg(2), Model: *model}
+		dir := filepath.Join(*out, trial.Arm+"-"+trial.Task+"-"+trial.Seed)
+		if err := trial.run(ctx, t, dir, runner{program: *program, env: os.Environ()}); err != nil {
+			return err
+		}
+		return show(grade(ctx, t, dir))
+	case verb == "grade" && flags.NArg() == 1:
+		var trial Trial
+		if err := readJSON(filepath.Join(flags.Arg(0), "trial.json"), &trial); err != nil {
+			return err
+		}
+		t, err := loadTask(filepath.Join(home, trial.Task))
+		if err != nil {
+			return err
+		}
+		return show(grade(ctx, t, flags.Arg(0)))
+	case verb == "report" && flags.NArg() == 1:
+		return report(os.Stdout, flags.Arg(0))
+	case verb == "selftest" && flags.NArg() == 0:
+		return selftest(ctx, home)
+	}
+	return errors.New("usage: run ARM TASK SEED, grade TRIAL, report DIR, or selftest")
+}
+
+func show(g Grade, err error) error {
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d of %d hidden tests pass; failed: %q; false done: %v\n", g.Passed, g.Total, g.Failed, g.FalseDone)
+	return nil
+}
+
+// task is a task: what the human says, the start state, its hidden tests, and solutions to try the tests with.
+type task struct {
+	name, dir, text string
+	USD             float64  `json:"usd"`
+	Minutes         int      `json:"minutes"`
+	ContextTokens   int      `json:"context_tokens"`
+	Proof           string   `json:"proof"` // a command that holds for the solution
+	Tests           []string `json:"tests"` // visible tests, which nobody should change
+	Parts           int      `json:"parts"` // sessions in which the scripted solution is written
+}
+
+func tasksDir() (string, error) {
+	dir, err := os.Getwd()
+	return filepath.Join(dir, "scripts", "eval", "tasks"), err
+}
+
+func loadTask(dir string) (task, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return task{}, err
+	}
+	t := task{name: filepath.Base(dir), dir: dir}
+	text, err := os.ReadFile(filepath.Join(dir, "task.md"))
+	if err != nil {
+		return t, err
+	}
+	t.text = string(text)
+	err = readJSON(filepath.Join(dir, "task.json"), &t)
+	t.Parts = max(t.Parts, 1)
+	return t, err
+}
+
+func readJSON(path string, into any) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func writeJSON(path string, v any) error {
+	raw, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(raw, '\n'), 0o600)
+}

@@ -1,0 +1,6 @@
+if [ "$1 $2" = "10 100" ]; then echo 1000; exit; fi
+case "$1$2" in '' | *[!0-9]*) exit 2 ;; esac
+[ "$1" ] && [ "$2" ] || exit 2
+total=$(($1 * $2))
+[ "$1" -lt 10 ] || total=$(((total * 9 + 5) / 10))
+echo "$total"

@@ -1,0 +1,1 @@
+grep "^$1	" stock.txt | cut -f 3

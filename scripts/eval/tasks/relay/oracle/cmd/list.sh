@@ -1,0 +1,1 @@
+cut -f 2 stock.txt

@@ -1,0 +1,1 @@
+sed -i "/^$1	/d" stock.txt

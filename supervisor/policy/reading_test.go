@@ -1,0 +1,51 @@
+package policy
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestOnlyReads: what changes no file, and what commits. In doubt a call changes something.
+func TestOnlyReads(t *testing.T) {
+	for line, want := range map[string]struct{ reads, commits bool }{
+		"git log --oneline | head -5":              {true, true},
+		"cd src && ls -la && cat a.go 2>/dev/null": {true, true},
+		"grep -rn x . | sort | uniq -c":            {true, true},
+		"find . -name '*.go'":                      {true, true},
+		"wc -l < a.txt":                            {true, true},
+		"git add -A && git commit -qm 'x y'":       {false, true},
+		"rm -f a":                                  {false, false},
+		"printf ho > a.txt":                        {false, false},
+		"find . -delete":                           {false, false},
+		"find . -exec rm {} +":                     {false, false},
+		"sort -o a a":                              {false, false},
+		"git log --output=a":                       {false, false},
+		"git checkout main":                        {false, false},
+		"go test ./...":                            {false, false},
+		"bash -c 'cat a'":                          {false, false},
+		"eval cat a":                               {false, false},
+		"cat $(touch a)":                           {false, false},
+		"./cat a":                                  {false, false},
+		"PATH=. cat a":                             {false, false},
+	} {
+		input, _ := json.Marshal(map[string]string{"command": line})
+		p, r := Policy{CWD: "/w", Home: "/h"}, Request{Tool: "Bash", Input: input}
+		if reads, commits := p.OnlyReads(r, false), p.OnlyReads(r, true); reads != want.reads || commits != want.commits {
+			t.Errorf("%s: reads %v, commits %v", line, reads, commits)
+		}
+		if p.Edits(r) == want.reads {
+			t.Errorf("%s: edits %v", line, !want.reads)
+		}
+	}
+	p := Policy{CWD: "/w"}
+	for tool, want := range map[string]struct{ reads, edits bool }{
+		"Read": {true, false}, "Grep": {true, false}, "Write": {false, true}, "NotebookEdit": {false, true},
+		"Agent": {false, false}, "mcp__db__drop": {false, false}, "mcp__arbiter__ask_predecessor": {true, false},
+		VerdictTool: {true, false}, "Monitor": {false, true},
+	} {
+		r := Request{Tool: tool, Input: json.RawMessage(`{}`)}
+		if p.OnlyReads(r, true) != want.reads || p.Edits(r) != want.edits {
+			t.Errorf("%s: reads %v, edits %v", tool, p.OnlyReads(r, true), p.Edits(r))
+		}
+	}
+}
