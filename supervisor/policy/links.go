@@ -10,62 +10,32 @@ import (
 	"syscall"
 )
 
-const maxLinks = 255
+// FollowLinks resolves an absolute path as the kernel would. Unlike filepath.EvalSymlinks it also follows links to
+// names that do not exist yet: writing through such a link creates the file.
+func FollowLinks(name string) (string, error) { return followMissing(name, 255) }
 
-// followLinks resolves an absolute path as the kernel would, one name at a time. Unlike filepath.EvalSymlinks
-// it also follows links to names that do not exist yet: writing through such a link creates the file.
-func followLinks(name string) (string, error) {
-	if !filepath.IsAbs(name) {
-		return "", fmt.Errorf("resolve %q: not absolute", name)
+func followMissing(name string, links int) (string, error) {
+	real, err := filepath.EvalSymlinks(name)
+	if err == nil || !missing(err) {
+		return real, err
 	}
-	at := "/"
-	rest := strings.Split(name, "/")
-	for links := 0; len(rest) > 0; {
-		seg := rest[0]
-		rest = rest[1:]
-		next := filepath.Join(at, seg)
-		if seg == "" || seg == "." || seg == ".." {
-			at = next
-			continue
-		}
-		info, err := os.Lstat(next)
-		if err != nil && !missing(err) {
-			return "", fmt.Errorf("resolve %q: %w", name, err)
-		}
-		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			at = next
-			continue
-		}
-		to, err := os.Readlink(next)
-		if links++; err != nil || links > maxLinks {
-			return "", fmt.Errorf("resolve %q: too many links, or one that cannot be read (%v)", name, err)
-		}
-		if filepath.IsAbs(to) {
-			at = "/"
-		}
-		rest = append(strings.Split(to, "/"), rest...)
+	dir, base := filepath.Split(strings.TrimRight(name, "/"))
+	if dir, err = followMissing(dir, links); err != nil {
+		return "", err
 	}
-	return at, nil
+	to, err := os.Readlink(filepath.Join(dir, base))
+	switch {
+	case err != nil || base == "..": // it is no link
+		return filepath.Join(dir, base), nil
+	case links == 0:
+		return "", fmt.Errorf("resolve %q: too many links", name)
+	case !filepath.IsAbs(to):
+		to = dir + "/" + to
+	}
+	return followMissing(to, links-1)
 }
 
 // missing reports whether an error says that nothing has a name, or can have it.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
-}
-
-// Found is the result of a lookup of a path.
-type Found struct {
-	Path   string // every symbolic link is followed; what does not exist stays as it is
-	Exists bool   // something has this name, even if it is only a dangling link
-	Err    error  // it could not be resolved; Path is empty then
-}
-
-// LookUp looks up an absolute path of this machine's file system.
-func LookUp(name string) (f Found) {
-	f.Path, f.Err = followLinks(name)
-	_, err := os.Lstat(name)
-	if f.Exists = err == nil; errors.Is(err, syscall.ENOTDIR) {
-		f.Path, f.Err = "", err
-	}
-	return f
 }

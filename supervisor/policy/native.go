@@ -93,9 +93,12 @@ func wordsOf(rule string) string {
 	r, err := ParseRule(rule)
 	_, spec, _ := strings.Cut(strings.TrimSuffix(r.text, ")"), "(")
 	where, below := strings.CutSuffix(strings.Replace(spec, "//", "/", 1), "/**")
-	prefix, open := strings.CutSuffix(r.spec, "*")
 	server, tool, one := strings.Cut(strings.TrimPrefix(r.tool, "mcp__"), "__")
-	stem, some := strings.CutSuffix(tool, "*")
+	prefix, open := strings.CutSuffix(r.spec, "*")
+	verb, all := "reading ", "reading everything under "
+	if editors.has(r.tool) {
+		verb, all = "edits of ", "all edits under "
+	}
 	const options = "` (its options can run programs)"
 	switch {
 	case err != nil:
@@ -106,26 +109,18 @@ func wordsOf(rule string) string {
 		return "every command of the form `" + r.spec + options
 	case r.kind == kindBash:
 		return "exactly this line"
-	case r.kind == kindPath && below && editors.has(r.tool):
-		return "all edits under " + cmp.Or(where, "/")
 	case r.kind == kindPath && below:
-		return "reading everything under " + cmp.Or(where, "/")
-	case r.kind == kindPath && editors.has(r.tool):
-		return "edits of " + where
+		return all + cmp.Or(where, "/")
 	case r.kind == kindPath:
-		return "reading " + where
+		return verb + where
 	case r.kind == kindDomain:
 		return "fetching pages of " + r.spec
 	case r.kind == kindName:
 		return "the " + strings.ToLower(r.tool) + " " + r.spec
 	case r.kind == kindMCP && (!one || tool == "*"):
 		return "every tool of the server " + server
-	case r.kind == kindMCP && some:
-		return "the tools of the server " + server + " that begin with " + stem
 	case r.kind == kindMCP:
 		return "the tool " + tool + " of the server " + server
-	case r.tool == "Bash":
-		return "every command"
 	case editors.has(r.tool) || readers.has(r.tool):
 		return "every use of the tool " + r.tool + ", everywhere on this machine"
 	}
@@ -139,7 +134,7 @@ var plainLine = expr(`^ *[A-Za-z0-9_@%+:,./][A-Za-z0-9_@%+:,./-]*( +[A-Za-z0-9_@
 // that Arbiter itself runs as checks. Only rules for Bash as a whole, exact rules and those with a * as their last
 // word count. Any other line is never covered.
 func Plain(rules []Rule, line string) (rule string, ok bool) {
-	if !plainLine.MatchString(line) {
+	if !plainLine().MatchString(line) {
 		return "", false
 	}
 	words := strings.Join(strings.Fields(line), " ")
@@ -148,7 +143,7 @@ func Plain(rules []Rule, line string) (rule string, ok bool) {
 		switch {
 		case r.kind == kindTool && r.tool == "Bash",
 			r.kind == kindBash && r.spec == words,
-			r.kind == kindBash && open && plainLine.MatchString(prefix) && strings.HasPrefix(words+" ", prefix+" "):
+			r.kind == kindBash && open && plainLine().MatchString(prefix) && strings.HasPrefix(words+" ", prefix+" "):
 			return r.text, true
 		}
 	}
