@@ -153,9 +153,11 @@ func (s *script) inner(name string, words []word, depth int) {
 	for i := 1; i < len(words); i++ {
 		text, before := words[i].text, words[i-1].text
 		switch dash := strings.HasPrefix(text, "-"); {
+		case finders.has(name) && execs.has(before):
+			behind(i)
 		case !wrappers.has(name):
-			if finders.has(name) && execs.has(before) || dash && i > runsFrom(name, words) && interprets(baseName(before)) {
-				behind(max(i-1, slices.IndexFunc(words, func(w word) bool { return execs.has(w.text) })+1))
+			if dash && i > runsFrom(name, words) && interprets(baseName(before)) {
+				behind(i - 1)
 			}
 		case strings.ContainsAny(text, " \t\n"):
 			s.inDoubt(func() { s.read(strings.TrimLeft(text, "-SPc"), true) })
@@ -234,67 +236,57 @@ func sameProgram(a, b string, fold bool) bool {
 
 // runs reports whether a command is what the rule names. Options, each with one value, may stand between the words
 // that the rule gives.
-func (r *Rule) runs(words []word, fold bool) verdict {
-	best := no
-	seen := map[[2]int]bool{}
-	var try func(n, i int)
-	try = func(n, i int) {
-		switch at := [2]int{n, i}; {
-		case best == sure || len(r.lits) > 1 && seen[at]:
-			return
-		case n == len(r.lits):
-			best = max(best, r.ends(words[min(i, len(words)):]))
-			return
-		case i >= len(words):
-			return
-		case n > 0:
-			seen[at] = true
+func (r *Rule) runs(words []word, fold bool) (best verdict) {
+	reached := make([]bool, len(words)+3) // the rest of the rule may begin at these words
+	reached[0] = true
+	for n, lit := range r.lits {
+		next, letters := make([]bool, len(words)+3), n > 0 && hasLetters(words, lit)
+		for i, w := range words {
+			switch {
+			case !reached[i]:
+				continue
+			case w.text == lit, n == 0 && sameProgram(w.text, lit, fold):
+				next[i+1] = true
+			case w.unknown() && wildcard(strings.ReplaceAll(w.text, string(hole), "*"), lit), letters:
+				best = maybe
+			}
+			if n > 0 && strings.HasPrefix(w.text, "-") {
+				reached[i+1], reached[i+2] = true, true
+			} else if n == 0 {
+				break
+			}
 		}
-		w, lit := words[i], r.lits[n]
-		switch {
-		case w.text == lit, n == 0 && sameProgram(w.text, lit, fold):
-			try(n+1, i+1)
-		case w.unknown() && wildcard(strings.ReplaceAll(w.text, string(hole), "*"), lit), n > 0 && hasLetters(words, lit):
-			best = max(best, maybe)
-		}
-		if n > 0 && strings.HasPrefix(w.text, "-") {
-			try(n, i+1)
-			try(n, i+2)
+		reached = next
+	}
+	for i, ok := range reached[:len(words)+1] {
+		if ok {
+			best = max(best, r.ends(words[i:]))
 		}
 	}
-	try(0, 0)
 	return best
 }
 
 // ends compares the words behind those that the rule gives with the rest of the rule.
 func (r *Rule) ends(words []word) verdict {
-	if r.rest == "*" || r.rest == "" {
-		return certainly(r.rest == "*" || len(words) == 0)
-	}
 	text := joined(words)
 	if len(r.lits) == 0 {
 		text = baseName(words[0].text) + strings.TrimPrefix(text, words[0].text)
 	}
-	last := r.rest[strings.LastIndexByte(r.rest, '*')+1:]
-	known := text[strings.LastIndexByte(text, hole)+1:]
-	switch {
-	case wildcard(r.rest, text):
-		return sure
-	case len(known) < len(text) && (strings.HasSuffix(known, last) || strings.HasSuffix(last, known)):
+	if r.rest != "*" && !wildcard(r.rest, text) && strings.IndexByte(text, hole) >= 0 {
 		return maybe
 	}
-	return no
+	return certainly(r.rest == "*" || wildcard(r.rest, text))
 }
 
 // hasLetters reports whether the short options of a command have the letters of a rule's: rm -r -f has -rf.
 func hasLetters(words []word, lit string) bool {
-	var given strings.Builder
+	given := ""
 	for _, w := range words {
-		if shortOptions().MatchString(w.text) {
-			given.WriteString(w.text)
+		if shortOptions().MatchString(w.text) && !strings.Contains(given, w.text) && len(given) < 1000 {
+			given += w.text
 		}
 	}
-	return shortOptions().MatchString(lit) && len(lit) < 5 && strings.Trim(lit, given.String()) == ""
+	return shortOptions().MatchString(lit) && (len(given) >= 1000 || strings.Trim(lit, given) == "")
 }
 
 var shortOptions = expr(`^-[a-zA-Z]{1,4}$`)

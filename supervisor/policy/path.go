@@ -90,20 +90,21 @@ func (q *query) paths() []target {
 	fields := map[string][2]string{"NotebookEdit": {"notebook_path"}, "NotebookRead": {"notebook_path"},
 		"Glob": {"path", "pattern"}, "Grep": {"path", "glob"}, "LS": {"path"}}[q.tool]
 	field, patterns := cmp.Or(fields[0], "file_path"), fields[1]
-	if q.targets == nil {
-		raw, ok := q.text(field)
-		if _, given := q.input[field]; !given && q.input != nil && patterns != "" {
-			raw, ok = q.cwd, true
-		}
-		first := q.target(raw, q.cwd)
-		first.sure = first.sure && ok
-		q.targets = []target{first}
-		if _, given := q.input[patterns]; given {
-			pattern, ok := q.text(patterns)
-			t := q.target(pattern, first.names[0])
-			t.sure = t.sure && ok && !(strings.Contains(pattern, "..") && strings.Contains(pattern, "{"))
-			q.targets = append(q.targets, t)
-		}
+	if q.targets != nil {
+		return q.targets
+	}
+	raw, ok := q.text(field)
+	if q.input != nil && q.input[field] == nil && patterns != "" {
+		raw, ok = q.cwd, true
+	}
+	first := q.target(raw, q.cwd)
+	first.sure = first.sure && ok
+	q.targets = []target{first}
+	if q.input[patterns] != nil {
+		pattern, ok := q.text(patterns)
+		t := q.target(pattern, first.names[0])
+		t.sure = t.sure && ok && !(strings.Contains(pattern, "..") && strings.Contains(pattern, "{"))
+		q.targets = append(q.targets, t)
 	}
 	return q.targets
 }
