@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/transcript"
 )
@@ -145,6 +146,10 @@ func (f *follower) reportProblem(err error) {
 	}
 }
 
+// lookInterval is how often transcripts are looked at. A notification for each line would wake the bridge several
+// times in each tool call, for what the stream has already said.
+const lookInterval = 500 * time.Millisecond
+
 // watching is the one file watcher of all agents. It exists while any of them runs.
 type watching struct {
 	mu    sync.Mutex
@@ -156,7 +161,7 @@ func (s *watching) acquire() *transcript.Watcher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users == 0 {
-		s.w = transcript.NewWatcher(transcript.WatchOptions{})
+		s.w = transcript.NewWatcher(transcript.WatchOptions{Poll: true, Interval: lookInterval})
 	}
 	s.users++
 	return s.w

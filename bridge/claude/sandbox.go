@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/bridge/toolshell"
 )
 
 var _ bridge.Sandboxer = (*Launcher)(nil)
@@ -35,7 +36,7 @@ func (l *Launcher) environ(extra map[string]string) []string {
 			return env
 		}
 	}
-	return append(env, shellPrefix+"="+l.self, sandbox.EnvToolShell+"=1")
+	return append(env, shellPrefix+"="+l.self, toolshell.Env+"=1")
 }
 
 // shellPrefix makes the CLI start its Bash commands, shell hooks and stdio MCP servers as the one argument
