@@ -20,13 +20,13 @@ type script struct {
 
 // unit is a program with its words, as it may be run.
 type unit struct {
-	name    string
-	words   []word
-	files   []word // of redirections
-	doubt   bool   // it may not be one
-	within  bool   // another unit runs it
-	assigns bool   // variables are set for it
-	later   []word // what it may run
+	name   string
+	words  []word
+	read   []word // the words before they were sorted out
+	files  []word // of redirections
+	doubt  bool   // it may not be one
+	within bool   // another unit runs it
+	later  []word // what it may run
 }
 
 func readLine(text string, vars map[string]string) *script {
@@ -86,7 +86,7 @@ func (s *script) add(words, files []word, depth int) {
 		s.hide(errDeep.Error())
 		return
 	}
-	u := unit{words: words, files: files, doubt: s.doubt || depth > 0, within: depth > 0}
+	u := unit{words: words, read: words, files: files, doubt: s.doubt || depth > 0, within: depth > 0}
 	for _, w := range words {
 		s.moved = s.moved || goers.has(w.text)
 		if at := strings.IndexByte(w.text, '['); at >= 0 && strings.ContainsAny(w.text[at:], "$`") {
@@ -94,7 +94,6 @@ func (s *script) add(words, files []word, depth int) {
 		}
 	}
 	for len(u.words) > 0 && (keywords.has(u.words[0].text) || isAssignment(u.words[0].text)) {
-		u.assigns = u.assigns || isAssignment(u.words[0].text)
 		s.assign(u.words[0].text)
 		u.words = u.words[1:]
 	}

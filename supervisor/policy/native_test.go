@@ -152,6 +152,7 @@ func TestWithin(t *testing.T) {
 		{bash("git log > docs/log.txt"), ""}, {bash("git log 2>/dev/null"), "Bash(git *)"},
 		{bash("cd x; git log > docs/log.txt"), ""}, {bash("git status; ls"), ""}, {bash("npm run build x"), ""},
 		{bash("git status $(ls)"), ""}, {bash("/tmp/git status"), ""}, {bash("X=1 git status"), ""}, {bash("gitx"), ""},
+		{bash("./git-status"), ""}, {bash("git-status"), ""}, {bash("./cat"), ""}, {bash("X=1"), ""},
 		{bash("git -c alias.x='!sh' x"), ""}, {bash("sudo git status"), ""}, {bash("git status `ls`"), ""},
 		{Request{Tool: "Edit", Input: input("file_path", "docs/a")}, "Edit(docs/**)"},
 		{Request{Tool: "Write", Input: input("file_path", "docs/../a")}, ""},

@@ -18,13 +18,13 @@ func (p Policy) Within(r Request, named []Rule) (rule string, ok bool) {
 	}
 	var took []string
 	for _, u := range q.line().units {
-		if u.assigns || slices.ContainsFunc(u.files, func(f word) bool { return f.text != "/dev/null" }) {
+		if slices.ContainsFunc(u.files, func(f word) bool { return f.text != "/dev/null" }) {
 			return "", false
 		}
-		if u.within || len(u.words) == 1 && (u.name == ":" || u.name == "cat") {
+		if u.within || len(u.read) == 0 || len(u.read) == 1 && u.read[0].text == "cat" {
 			continue // it is a part of another, or gives on what is written here
 		}
-		i := slices.IndexFunc(named, func(r Rule) bool { return r.coversWords(u.words) })
+		i := slices.IndexFunc(named, func(r Rule) bool { return r.coversWords(u.read) })
 		if i < 0 {
 			return "", false
 		}
