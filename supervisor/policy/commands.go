@@ -236,6 +236,9 @@ func sameProgram(a, b string, fold bool) bool {
 // runs reports whether a command is what the rule names. Options, each with one value, may stand between the words
 // that the rule gives.
 func (r *Rule) runs(words []word, fold bool) (best verdict) {
+	if len(r.lits) > 0 && (len(words) == 0 || !words[0].unknown() && !sameProgram(words[0].text, r.lits[0], fold)) {
+		return no
+	}
 	reached := make([]bool, len(words)+3) // the rest of the rule may begin at these words
 	reached[0] = true
 	for n, lit := range r.lits {

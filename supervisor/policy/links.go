@@ -10,29 +10,40 @@ import (
 	"syscall"
 )
 
-// FollowLinks resolves an absolute path as the kernel would. Unlike filepath.EvalSymlinks it also follows links to
-// names that do not exist yet: writing through such a link creates the file.
-func FollowLinks(name string) (string, error) { return followMissing(name, 255) }
-
-func followMissing(name string, links int) (string, error) {
-	real, err := filepath.EvalSymlinks(name)
-	if err == nil || !missing(err) {
-		return real, err
+// FollowLinks resolves an absolute path as the kernel would, one name at a time. Unlike filepath.EvalSymlinks
+// it also follows links to names that do not exist yet: writing through such a link creates the file.
+func FollowLinks(name string) (string, error) {
+	if !filepath.IsAbs(name) {
+		return "", fmt.Errorf("resolve %q: not absolute", name)
 	}
-	dir, base := filepath.Split(strings.TrimRight(name, "/"))
-	if dir, err = followMissing(dir, links); err != nil {
-		return "", err
+	at := "/"
+	rest := strings.Split(name, "/")
+	for links := 0; len(rest) > 0; {
+		seg := rest[0]
+		rest = rest[1:]
+		next := filepath.Join(at, seg)
+		if seg == "" || seg == "." || seg == ".." {
+			at = next
+			continue
+		}
+		info, err := os.Lstat(next)
+		if err != nil && !missing(err) {
+			return "", fmt.Errorf("resolve %q: %w", name, err)
+		}
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		to, err := os.Readlink(next)
+		if links++; err != nil || links > 255 {
+			return "", fmt.Errorf("resolve %q: too many links, or one that cannot be read (%v)", name, err)
+		}
+		if filepath.IsAbs(to) {
+			at = "/"
+		}
+		rest = append(strings.Split(to, "/"), rest...)
 	}
-	to, err := os.Readlink(filepath.Join(dir, base))
-	switch {
-	case err != nil || base == "..": // it is no link
-		return filepath.Join(dir, base), nil
-	case links == 0:
-		return "", fmt.Errorf("resolve %q: too many links", name)
-	case !filepath.IsAbs(to):
-		to = dir + "/" + to
-	}
-	return followMissing(to, links-1)
+	return at, nil
 }
 
 // missing reports whether an error says that nothing has a name, or can have it.
