@@ -140,9 +140,11 @@ func (m *RemoteMachine) Resolve(ctx context.Context, paths []string) []bridge.Re
 		}
 		path, err := policy.FollowLinks(name)
 		_, missing := os.Lstat(name)
-		all[i] = bridge.ResolvedPath{Path: path, Exists: missing == nil}
-		if err != nil {
-			all[i].Error = err.Error()
+		if errors.Is(missing, syscall.ENOTDIR) {
+			err = missing // nothing can be there
+		}
+		if all[i] = (bridge.ResolvedPath{Path: path, Exists: missing == nil}); err != nil {
+			all[i] = bridge.ResolvedPath{Exists: missing == nil, Error: err.Error()}
 		}
 	}
 	return all
