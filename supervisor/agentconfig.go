@@ -5,8 +5,10 @@ package supervisor
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -40,7 +42,7 @@ func (s *State) agentConfig(a *Agent) bridge.AgentConfig {
 		c.Env = o.EnvOfArbiter()
 	}
 	if o.Permissions == string(policy.ModeRules) {
-		c.Env = policy.GitEnvironment(c.Env)
+		c.Env = GitEnvironment(c.Env)
 	}
 	if o.MaxCostUSD > 0 {
 		// The supervisor enforces the shared limit. This limit only stops a turn that does not end, when the
@@ -228,4 +230,18 @@ func (s *State) sandboxOf(dir string) *bridge.SandboxConfig {
 // trusts reports whether agents on a host start with the workspace's own settings.
 func (s *State) trusts(host string) bool {
 	return s.Options.Trusted && !s.Lifecycle.Bridge(host).Untrusted
+}
+
+// GitEnvironment adds settings to an environment so that git's reading forms run no program: there is no file
+// system monitor, and a directory that only looks like a repository is not used as one. env is not changed.
+func GitEnvironment(env map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, env)
+	n, _ := strconv.Atoi(out["GIT_CONFIG_COUNT"]) // what is no number counts as none
+	for _, set := range [][2]string{{"core.fsmonitor", "false"}, {"safe.bareRepository", "explicit"}} {
+		out["GIT_CONFIG_KEY_"+strconv.Itoa(n)], out["GIT_CONFIG_VALUE_"+strconv.Itoa(n)] = set[0], set[1]
+		n++
+	}
+	out["GIT_CONFIG_COUNT"] = strconv.Itoa(n)
+	return out
 }

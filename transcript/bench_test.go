@@ -3,14 +3,12 @@ package transcript
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -181,66 +179,6 @@ func naiveNewest(b *testing.B, path string) int {
 	b.Fatal("no reading")
 	return 0
 }
-
-// BenchmarkFollowLatency measures the time from the return of the write that ends a line to the line's
-// delivery; the aim is a p99 below 10 ms. The baseline is the obvious way: polling once a second.
-func BenchmarkFollowLatency(b *testing.B) {
-	for _, way := range []struct {
-		name string
-		o    WatchOptions
-		most int // number of appends, 0: b.N; polling takes long
-	}{
-		{"notified", WatchOptions{}, 0},
-		{"polling1s", WatchOptions{Poll: true, Interval: time.Second}, 5},
-	} {
-		b.Run(way.name, func(b *testing.B) {
-			w := NewWatcher(way.o)
-			defer w.Close()
-			path := filepath.Join(b.TempDir(), "f")
-			watch := w.File(path)
-			defer watch.Close()
-			delivered := make(chan time.Time, 1)
-			f := &Follower{Path: path, Waker: watch, OnLine: func(Followed) { delivered <- time.Now() }}
-			ctx, cancel := context.WithCancel(context.Background())
-			done := make(chan struct{})
-			go func() { defer close(done); f.Run(ctx) }()
-			defer func() { cancel(); <-done }()
-
-			file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer file.Close()
-			line := append(bytes.Repeat([]byte("x"), 1500), '\n')
-			appendLine := func() time.Duration {
-				if _, err := file.Write(line); err != nil {
-					b.Fatal(err)
-				}
-				written := time.Now()
-				return (<-delivered).Sub(written)
-			}
-			appendLine() // the follower has found the file
-			var took []time.Duration
-			for i := 0; b.Loop(); i++ {
-				if way.most == 0 || i < way.most {
-					if i%5 == 4 { // so as not to be in step with the ticks
-						b.StopTimer()
-						pause(time.Duration(1+i%3) * time.Millisecond)
-						b.StartTimer()
-					}
-					took = append(took, max(0, appendLine()))
-				}
-			}
-			slices.Sort(took)
-			b.ReportMetric(0, "ns/op") // of the loop: meaningless
-			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50_µs")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99_µs")
-		})
-	}
-}
-
-// pause lets the machine become idle, as it is between an agent's lines.
-func pause(d time.Duration) { <-time.After(d) }
 
 // benchFile writes lines of the given lengths, in turn, until the file has the size.
 func benchFile(b *testing.B, size int, lengths ...int) (path string, lines int) {

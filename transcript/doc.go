@@ -22,10 +22,8 @@
 // # Following
 //
 // A Follower (follow.go) delivers the lines of one growing file. It uses one goroutine, the caller's, while Run
-// runs. It looks at the file when its Waker (wake.go) says so: in tests a Bell, otherwise a shared Watcher
-// (watch.go). A Watcher has two goroutines: one only receives the kernel's notifications (watch.go), the
-// other manages what is watched (watch.go); Close waits for both. Close followers first, since their bells
-// do not ring after that.
+// runs. It looks at the file when its Waker (wake.go) says so: in tests a Bell, otherwise one of a shared Watcher
+// (watch.go), which rings at an interval. Its goroutine ends with Close; no bell rings after that.
 //
 // Nothing else here has a goroutine or its own state, and nothing writes.
 package transcript

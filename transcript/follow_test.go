@@ -184,42 +184,35 @@ func maxLineOf(script string) int {
 	return scriptMaxLine
 }
 
-// TestFollowerWatching plays the same scripts with only the kernel's notifications, and with only polling.
+// TestFollowerWatching plays the same scripts with a watcher.
 func TestFollowerWatching(t *testing.T) {
-	for kind, o := range map[string]WatchOptions{
-		"notified": {Interval: time.Hour},
-		"polling":  {Interval: time.Millisecond, Poll: true},
-	} {
-		for _, s := range scripts {
-			t.Run(kind+"/"+s.name, func(t *testing.T) {
-				defer goleak.VerifyNone(t)
-				root := t.TempDir()
-				change(t, root, "mkdir d")
-				o.OnProblem = func(err error) { t.Errorf("the watcher: %v", err) }
-				w := NewWatcher(o)
-				defer w.Close()
-				watch := w.File(filepath.Join(root, "d", "f"))
-				defer watch.Close()
-				reports := make(chan string, 100)
-				f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: watch, MaxLine: maxLineOf(s.name)}
-				reportChanges(f, func(s string) { reports <- s })
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan struct{})
-				start := func() {
-					go func() { defer close(done); f.Run(ctx) }()
-				}
-				play(t, root, s.text, start, func() {}, func(want string) {
-					if got := receive(t, reports); got != want {
-						t.Fatalf("reported %s, want %s", got, want)
-					}
-				})
-				cancel()
-				<-done
-				for len(reports) > 0 {
-					t.Errorf("reported %s, too", <-reports)
+	for _, s := range scripts {
+		t.Run(s.name, func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			root := t.TempDir()
+			change(t, root, "mkdir d")
+			w := NewWatcher(time.Millisecond)
+			defer w.Close()
+			watch, _ := w.Watch()
+			reports := make(chan string, 100)
+			f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: watch, MaxLine: maxLineOf(s.name)}
+			reportChanges(f, func(s string) { reports <- s })
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			start := func() {
+				go func() { defer close(done); f.Run(ctx) }()
+			}
+			play(t, root, s.text, start, func() {}, func(want string) {
+				if got := receive(t, reports); got != want {
+					t.Fatalf("reported %s, want %s", got, want)
 				}
 			})
-		}
+			cancel()
+			<-done
+			for len(reports) > 0 {
+				t.Errorf("reported %s, too", <-reports)
+			}
+		})
 	}
 }
 

@@ -13,7 +13,7 @@
 // An agent has five goroutines for its whole lifetime: superviseProcess (stop.go), which waits for the process, runs
 // the stop ladder, joins the others and emits `done`; the stdout reader, which alone owns the records of
 // subagents and emits events about turns; the transcript's follower (follow.go); the one that requests the
-// cost of the turn (spending.go); and the one that drains stderr. All agents of a [Launcher] share one file
+// cost of the turn (spending.go); and the one that drains stderr. All agents of a [Launcher] share one
 // watcher, which exists while any of them runs.
 //
 // Requests of the CLI (permission, MCP) are answered by short goroutines that superviseProcess cancels and waits for,

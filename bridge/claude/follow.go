@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/transcript"
 )
@@ -56,8 +57,8 @@ func (f *follower) run(ctx context.Context, w *transcript.Watcher) {
 			return
 		}
 	}
-	waker := w.File(path)
-	defer waker.Close()
+	waker, forget := w.Watch()
+	defer forget()
 	follow := transcript.Follower{Path: path, Waker: waker, AtEnd: f.atEnd,
 		OnLine: f.line, OnIdle: f.idle, OnProblem: f.reportProblem,
 		// After a file was cut or replaced, its existing content is history; what is appended later is not.
@@ -68,8 +69,8 @@ func (f *follower) run(ctx context.Context, w *transcript.Watcher) {
 // await waits for the transcript, which appears with the first message. It looks for the file whenever
 // there is reason to expect it.
 func (f *follower) await(ctx context.Context, w *transcript.Watcher) string {
-	projects := w.Dir(filepath.Join(f.config, "projects"))
-	defer projects.Close()
+	waker, forget := w.Watch()
+	defer forget()
 	for {
 		if path, ok := transcript.Locate(f.config, f.a.cfg.SessionID); ok {
 			return path
@@ -80,7 +81,7 @@ func (f *follower) await(ctx context.Context, w *transcript.Watcher) string {
 		case path := <-f.named:
 			return path
 		case <-f.look:
-		case <-projects.Wake():
+		case <-waker.Wake():
 		}
 	}
 }
@@ -145,7 +146,11 @@ func (f *follower) reportProblem(err error) {
 	}
 }
 
-// watching is the one file watcher of all agents. It exists while any of them runs.
+// lookInterval is how often transcripts are looked at. A notification for each line would wake the bridge several
+// times in each tool call, for what the stream has already said.
+const lookInterval = 500 * time.Millisecond
+
+// watching is the one watcher of all agents. It exists while any of them runs.
 type watching struct {
 	mu    sync.Mutex
 	w     *transcript.Watcher
@@ -156,7 +161,7 @@ func (s *watching) acquire() *transcript.Watcher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users == 0 {
-		s.w = transcript.NewWatcher(transcript.WatchOptions{})
+		s.w = transcript.NewWatcher(lookInterval)
 	}
 	s.users++
 	return s.w

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -34,11 +33,6 @@ var captures = cmp.Or(os.Getenv("ARBITER_CAPTURES"), filepath.Join("..", "..", "
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == sandbox.EntryCommand {
 		fmt.Fprintln(os.Stderr, sandbox.Enter(os.Args[2:]))
-		os.Exit(126)
-	}
-	if sandbox.IsToolShell(os.Args) {
-		path, args, env := sandbox.ToolShell(os.Args[1], os.Environ(), "")
-		fmt.Fprintln(os.Stderr, syscall.Exec(path, args, env))
 		os.Exit(126)
 	}
 	if len(os.Args) > 2 && os.Args[1] == fakeArg {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,12 +15,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/bridge/toolshell"
 )
 
 var _ bridge.Sandboxer = (*Launcher)(nil)
 
 // ToolShell sets the program through which the CLI starts tools, hooks and MCP servers, and which keeps the
-// CLI's login out of their environment ([sandbox.ToolShell]). The same program becomes a probe with that
+// CLI's login out of their environment ([toolshell]). The same program becomes a probe with that
 // argument. Without it, neither is available.
 func (l *Launcher) ToolShell(self string) { l.self = self }
 
@@ -35,7 +37,7 @@ func (l *Launcher) environ(extra map[string]string) []string {
 			return env
 		}
 	}
-	return append(env, shellPrefix+"="+l.self, sandbox.EnvToolShell+"=1")
+	return append(env, shellPrefix+"="+l.self, toolshell.Env+"=1")
 }
 
 // shellPrefix makes the CLI start its Bash commands, shell hooks and stdio MCP servers as the one argument
@@ -83,8 +85,9 @@ func (l *Launcher) Sandbox(ctx context.Context, of bridge.Owner, p bridge.Sandbo
 		return bridge.SandboxResult{},
 			&bridge.RPCError{Code: bridge.CodeUnsupported, Message: "this bridge has no canary"}
 	}
-	return sandbox.Verify(ctx, p.Config, sandbox.Place{
-		CWD: p.CWD, Env: l.environ(p.Env), Self: []string{l.self, sandbox.ProbeCommand},
+	env := slices.DeleteFunc(l.environ(p.Env), func(entry string) bool { return entry == toolshell.Env+"=1" })
+	return sandbox.Verify(ctx, p.Config, sandbox.Place{ // the probe is no command of the CLI
+		CWD: p.CWD, Env: env, Self: []string{l.self, sandbox.ProbeCommand},
 		Mark: markOf(of, "canary."+strconv.FormatInt(l.queries.Add(1), 10)),
 	})
 }

@@ -47,9 +47,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if sandbox.IsScratch(args) {
 		return scratchCopy(args, stderr)
 	}
-	if sandbox.IsToolShell(args) {
-		return toolShell(args[1], stderr)
-	}
 	if len(args) > 1 && args[1] == host.StandInCommand {
 		// The remaining arguments are Claude's, not arbiter's: do not parse or change its flags.
 		return standIn(args[2:], stdin, stdout, stderr)

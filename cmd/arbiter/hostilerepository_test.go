@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -230,5 +232,28 @@ func TestPlantedIsSaidInEveryFace(t *testing.T) {
 	_, warned := s.output(0, "sessions", "export", s.run(), "--output", filepath.Join(t.TempDir(), "run.tar.gz"))
 	if !strings.Contains(warned, "evil (a bare repository)") {
 		t.Errorf("the export does not warn: %s", warned)
+	}
+}
+
+// TestPlantedIsSaidOnceInPlainText: the notice of the run is not said again with the receipt.
+func TestPlantedIsSaidOnceInPlainText(t *testing.T) {
+	t.Parallel()
+	repo := gittest.New(t, map[string]string{"a": "1\n"})
+	scenario, err := rehearsal.Parse("play.yaml", []byte(planting))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := rehearsal.Start(scenario, rehearsal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	cmd := exec.Command("arbiter", "--plain", "--no-input", "--claude", standInProgram(t), "--cwd", repo.Path,
+		"--state-dir", t.TempDir(), "--allow", "Bash(*)", "--task", "Plant")
+	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + model.URL(),
+		"ANTHROPIC_API_KEY=" + model.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+	out, err := cmd.CombinedOutput()
+	if n := strings.Count(string(out), "evil (a bare repository)"); err != nil || n != 1 {
+		t.Errorf("it is said %d times, %v:\n%s", n, err, out)
 	}
 }

@@ -112,7 +112,7 @@ func (r *Run) waiting() int {
 }
 
 // SoonDelay is how long a record of AppendSoon may wait to share a commit with others.
-const SoonDelay = 2 * time.Millisecond
+const SoonDelay = 30 * time.Millisecond
 
 // Append adds an input and returns its sequence number. It only buffers: it never
 // waits and never touches the disk; Committed reports when the input is durable. It

@@ -7,12 +7,12 @@ import (
 
 // script is what a command line may run.
 type script struct {
-	line     string // with single spaces
-	commands []command
-	units    []unit
-	hidden   string // why it is not known what the line does; "": it is
-	tricky   bool   // bash may read it in another way
-	moved    bool   // an earlier command changed the directory
+	line   string // with single spaces
+	units  []unit
+	hidden string // why it is not known what the line does; "": it is
+	tricky bool   // bash may read it in another way
+	doubt  bool   // what is read now may be no commands
+	moved  bool   // an earlier command changed the directory
 
 	vars       map[string]string // those that are known
 	wrote, ran []string          // names of files
@@ -20,11 +20,13 @@ type script struct {
 
 // unit is a program with its words, as it may be run.
 type unit struct {
-	name  string
-	words []word
-	doubt bool
-	later []word // what it may run
-	files []word // of redirections
+	name   string
+	words  []word
+	read   []word // the words before they were sorted out
+	files  []word // of redirections
+	doubt  bool   // it may not be one
+	within bool   // another unit runs it
+	later  []word // what it may run
 }
 
 func readLine(text string, vars map[string]string) *script {
@@ -34,13 +36,8 @@ func readLine(text string, vars map[string]string) *script {
 		text = text[:maxLine]
 	}
 	s.read(text, false)
-	for i := 0; i < len(s.commands); i++ { // more are found on the way
-		s.add(s.commands[i].words, s.commands[i], 0)
-	}
-	for _, name := range s.ran {
-		if slices.Contains(s.wrote, name) {
-			s.hide("it runs a file that it writes, " + name)
-		}
+	if i := slices.IndexFunc(s.ran, func(name string) bool { return slices.Contains(s.wrote, name) }); i >= 0 {
+		s.hide("it runs a file that it writes, " + s.ran[i])
 	}
 	return s
 }
@@ -68,12 +65,11 @@ var (
 	finders = names("find bfs fd fdfind gfind")
 	execs   = names("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
 
-	// wrappers run a command among their arguments; the remote ones after an operand.
-	wrappers = names("time sudo doas su runuser pkexec env xargs nohup timeout nice ionice chrt taskset setsid " +
-		"stdbuf unbuffer command builtin exec watch parallel ssh script strace ltrace perf valgrind unshare " +
-		"nsenter chroot setpriv prlimit flock busybox toybox systemd-run tmux screen trap noglob fakeroot " +
-		"start-stop-daemon entr npx bunx uvx hyperfine man")
-	remote = names("ssh flock chroot")
+	// wrappers run a command among their arguments.
+	wrappers = names("time sudo doas runuser pkexec env xargs nohup timeout nice ionice chrt taskset setsid stdbuf " +
+		"unbuffer command builtin exec strace ltrace perf valgrind setpriv prlimit busybox toybox systemd-run noglob " +
+		"fakeroot start-stop-daemon npx bunx uvx hyperfine trap watch parallel ssh su script unshare nsenter chroot flock " +
+		"tmux screen entr")
 
 	// inert programs do not run their words, like those of the lists about files.
 	inert = names("git curl wget pip pip3 gofmt rustc uname whoami printenv mkdir cd")
@@ -85,56 +81,57 @@ var (
 )
 
 // add adds a command, and those that it runs.
-func (s *script) add(words []word, c command, depth int) {
+func (s *script) add(words, files []word, depth int) {
 	if depth > maxDepth || len(s.units) > maxCommands {
 		s.hide(errDeep.Error())
 		return
 	}
+	u := unit{words: words, read: words, files: files, doubt: s.doubt || depth > 0, within: depth > 0}
 	for _, w := range words {
+		s.moved = s.moved || goers.has(w.text)
 		if at := strings.IndexByte(w.text, '['); at >= 0 && strings.ContainsAny(w.text[at:], "$`") {
 			s.expanded(w.text[at:]) // a subscript is evaluated
 		}
 	}
-	for len(words) > 0 && (keywords.has(words[0].text) || isAssignment(words[0].text)) {
-		s.assign(words[0].text)
-		words = words[1:]
+	for len(u.words) > 0 && (keywords.has(u.words[0].text) || isAssignment(u.words[0].text)) {
+		s.assign(u.words[0].text)
+		u.words = u.words[1:]
 	}
-	for _, f := range c.files {
+	for _, f := range files {
 		if f.writes {
 			s.wrote = append(s.wrote, baseName(f.text))
 		}
 	}
-	if len(words) == 0 {
-		words = []word{{text: ":"}}
+	if len(u.words) == 0 {
+		u.words = []word{{text: ":"}}
 	}
-	name := baseName(words[0].text)
-	if sub, ok := strings.CutPrefix(name, "git-"); ok {
-		name, words = "git", append([]word{{text: "git"}, {text: sub}}, words[1:]...)
+	u.name = baseName(u.words[0].text)
+	if sub, ok := strings.CutPrefix(u.name, "git-"); ok {
+		u.name, u.words = "git", append([]word{{text: "git"}, {text: sub}}, u.words[1:]...)
 	}
-	if strings.IndexByte(name, hole) >= 0 {
+	if strings.IndexByte(u.name, hole) >= 0 {
 		s.hide("only the shell knows which command it runs")
 	}
-	if movers.has(name) || name == "tee" {
-		for _, w := range words[1:] {
+	if movers.has(u.name) || u.name == "tee" {
+		for _, w := range u.words[1:] {
 			s.wrote = append(s.wrote, baseName(w.text))
 		}
 	}
-	if strings.Contains(words[0].text, "/") {
-		s.ran = append(s.ran, name)
+	if strings.Contains(u.words[0].text, "/") {
+		s.ran = append(s.ran, u.name)
 	}
-	later := tokens(words[min(runsFrom(name, words), len(words)):])
-	s.units = append(s.units, unit{name: name, words: words, doubt: c.doubt, later: later, files: c.files})
-	s.inner(name, words, depth)
-	s.checkHidden(name, words)
+	u.later = tokens(u.words[min(runsFrom(u.name, u.words), len(u.words)):])
+	s.units = append(s.units, u)
+	s.inner(u.name, u.words, depth)
+	s.checkHidden(u.name, u.words)
 }
 
-// inDoubt marks the commands that read finds as commands that may be none.
+// inDoubt reads commands that may be none.
 func (s *script) inDoubt(read func()) {
-	n := len(s.commands)
+	before := s.doubt
+	s.doubt = true
 	read()
-	for i := n; i < len(s.commands); i++ {
-		s.commands[i].doubt = true
-	}
+	s.doubt = before
 }
 
 // inner adds the commands that a command runs.
@@ -149,39 +146,30 @@ func (s *script) inner(name string, words []word, depth int) {
 		if name == "xargs" {
 			list = append(list, word{text: string(hole)})
 		}
-		s.add(list, command{doubt: true}, depth+1)
-	}
-	for i := 1; i < len(words) && !wrappers.has(name); i++ {
-		_, ok := interpreter(baseName(words[i-1].text))
-		if ok && i > runsFrom(name, words) && strings.HasPrefix(words[i].text, "-") {
-			behind(i - 1)
-		} else if finders.has(name) && execs.has(words[i-1].text) {
-			behind(i)
-		}
+		s.add(list, nil, depth+1)
 	}
 	option := false
-	for i := 1; i < len(words) && wrappers.has(name); i++ {
-		w := words[i]
-		if blank := strings.ContainsAny(w.text, " \t\n"); blank && w.unknown() {
-			s.hide("only the shell knows what " + name + " runs")
-		} else if blank {
-			s.inDoubt(func() { s.read(strings.TrimLeft(w.text, "-SPc"), true) })
-		}
-		switch {
-		case strings.HasPrefix(w.text, "-"):
-			option = true
-		case isAssignment(w.text):
-			s.assign(w.text)
-		case w.text != "" && w.text[0] >= '0' && w.text[0] <= '9':
-		case option && !w.unknown(): // the value of the option, or the command
+	for i := 1; i < len(words); i++ {
+		text, before := words[i].text, words[i-1].text
+		switch dash := strings.HasPrefix(text, "-"); {
+		case finders.has(name) && execs.has(before):
 			behind(i)
-			option = false
-		default:
-			behind(i)
-			if remote.has(name) && i+1 < len(words) {
-				behind(i + 1)
+		case !wrappers.has(name):
+			if dash && i > runsFrom(name, words) && interprets(baseName(before)) {
+				behind(i - 1)
 			}
-			return
+		case strings.ContainsAny(text, " \t\n"):
+			s.inDoubt(func() { s.read(strings.TrimLeft(text, "-SPc"), true) })
+		case dash:
+			option = true
+		case isAssignment(text):
+			s.assign(text)
+		case text == "" || text[0] < '0' || text[0] > '9':
+			behind(i)
+			if !option || words[i].unknown() {
+				return
+			}
+			option = false // it may be the value of the option
 		}
 	}
 }
@@ -247,67 +235,60 @@ func sameProgram(a, b string, fold bool) bool {
 
 // runs reports whether a command is what the rule names. Options, each with one value, may stand between the words
 // that the rule gives.
-func (r *Rule) runs(words []word, fold bool) verdict {
-	best := no
-	seen := map[[2]int]bool{}
-	var try func(n, i int)
-	try = func(n, i int) {
-		switch at := [2]int{n, i}; {
-		case best == sure || len(r.lits) > 1 && seen[at]:
-			return
-		case n == len(r.lits):
-			best = max(best, r.ends(words[min(i, len(words)):]))
-			return
-		case i >= len(words):
-			return
-		case n > 0:
-			seen[at] = true
+func (r *Rule) runs(words []word, fold bool) (best verdict) {
+	if len(r.lits) > 0 && (len(words) == 0 || !words[0].unknown() && !sameProgram(words[0].text, r.lits[0], fold)) {
+		return no
+	}
+	reached := make([]bool, len(words)+3) // the rest of the rule may begin at these words
+	reached[0] = true
+	for n, lit := range r.lits {
+		next, letters := make([]bool, len(words)+3), n > 0 && hasLetters(words, lit)
+		for i, w := range words {
+			switch {
+			case !reached[i]:
+				continue
+			case w.text == lit, n == 0 && sameProgram(w.text, lit, fold):
+				next[i+1] = true
+			case w.unknown() && wildcard(strings.ReplaceAll(w.text, string(hole), "*"), lit), letters:
+				best = maybe
+			}
+			if n > 0 && strings.HasPrefix(w.text, "-") {
+				reached[i+1], reached[i+2] = true, true
+			} else if n == 0 {
+				break
+			}
 		}
-		w, lit := words[i], r.lits[n]
-		switch {
-		case w.text == lit, n == 0 && sameProgram(w.text, lit, fold):
-			try(n+1, i+1)
-		case w.unknown() && wildcard(strings.ReplaceAll(w.text, string(hole), "*"), lit), n > 0 && hasLetters(words, lit):
-			best = max(best, maybe)
-		}
-		if n > 0 && strings.HasPrefix(w.text, "-") {
-			try(n, i+1)
-			try(n, i+2)
+		reached = next
+	}
+	for i, ok := range reached[:len(words)+1] {
+		if ok {
+			best = max(best, r.ends(words[i:]))
 		}
 	}
-	try(0, 0)
 	return best
 }
 
 // ends compares the words behind those that the rule gives with the rest of the rule.
 func (r *Rule) ends(words []word) verdict {
-	if r.rest == "*" || r.rest == "" {
-		return certainly(r.rest == "*" || len(words) == 0)
-	}
 	text := joined(words)
 	if len(r.lits) == 0 {
 		text = baseName(words[0].text) + strings.TrimPrefix(text, words[0].text)
 	}
-	last := r.rest[strings.LastIndexByte(r.rest, '*')+1:]
-	known := text[strings.LastIndexByte(text, hole)+1:]
-	switch {
-	case wildcard(r.rest, text):
-		return sure
-	case len(known) < len(text) && (strings.HasSuffix(known, last) || strings.HasSuffix(last, known)):
+	if r.rest != "*" && !wildcard(r.rest, text) && strings.IndexByte(text, hole) >= 0 {
 		return maybe
 	}
-	return no
+	return certainly(r.rest == "*" || wildcard(r.rest, text))
 }
 
 // hasLetters reports whether the short options of a command have the letters of a rule's: rm -r -f has -rf.
 func hasLetters(words []word, lit string) bool {
-	var given strings.Builder
+	given := ""
 	for _, w := range words {
-		if shortOptions.MatchString(w.text) {
-			given.WriteString(w.text)
+		if shortOptions().MatchString(w.text) && !strings.Contains(given, w.text) && len(given) < 1000 {
+			given += w.text
 		}
 	}
-	return shortOptions.MatchString(lit) && len(lit) < 5 && strings.Trim(lit, given.String()) == ""
+	return shortOptions().MatchString(lit) && (len(given) >= 1000 || strings.Trim(lit, given) == "")
 }
 
 var shortOptions = expr(`^-[a-zA-Z]{1,4}$`)
@@ -324,7 +305,7 @@ func joined(words []word) string {
 func baseName(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
 
 // isAssignment reports whether a word sets a variable for the command after it.
-func isAssignment(word string) bool { return assignment.MatchString(word) }
+func isAssignment(word string) bool { return assignment().MatchString(word) }
 
 var assignment = expr(`^\w+(\[.*?\])?\x00?\+?=`)
 

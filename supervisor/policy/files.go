@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -25,17 +26,16 @@ var (
 	movers      = names("cp mv ln dd install rsync scp tar zip gzip patch vi vim nvim nano emacs ed ex openssl " +
 		"gpg curl wget")
 
-	// searchTrees read whole directories; gitNames are subcommands of git that do not show files that they name, and
+	// searches read whole directories; gitNames are subcommands of git that do not show files that they name, and
 	// gitWrites those that change them.
-	searchTrees = names("rg ag ack")
-	gitNames    = names("add rm mv status checkout switch restore ls-files reset check-ignore branch clean " +
+	searches = names("rg ag ack")
+	gitNames = names("add rm mv status checkout switch restore ls-files reset check-ignore branch clean " +
 		"stash push fetch")
 	gitWrites = names("checkout restore rm mv reset clean apply am archive")
 
 	recursive    = expr(`^(-[a-zA-Z]*[rRa]|--r|--ar|--dereference-r)`)
 	shownHidden  = expr(`^(-\w*[u.]|--hid|--unr)`)
 	outputs      = expr(`^(-[a-zA-Z]*[oiw]|--o|--in)`)
-	programFiles = expr(`print.*>|(^|[;{}/0-9$ ])w +\S`) // in a program of awk or sed
 	deletes      = expr(`^-(delete|fprint|fls)`)
 	placeOptions = expr(`^(-[CD]|--(ch|di|cw|pre|work)[a-z-]*)=?(.*)$`)
 )
@@ -80,8 +80,8 @@ func (q *query) commandFiles() *files {
 // goes notes the directories to which a command goes.
 func (f *files) goes(u unit) {
 	for i, w := range u.words[1:] {
-		to, m := w.text, placeOptions.FindStringSubmatch(w.text)
-		before := placeOptions.FindStringSubmatch(u.words[i].text)
+		to, m := w.text, placeOptions().FindStringSubmatch(w.text)
+		before := placeOptions().FindStringSubmatch(u.words[i].text)
 		if m != nil && m[3] != "" {
 			to = m[3]
 		} else if !goers.has(u.name) && (before == nil || before[3] != "") {
@@ -102,8 +102,8 @@ func (f *files) goes(u unit) {
 // words adds the names among the words of a command.
 func (f *files) words(u unit) {
 	own := u.words[1:]
-	has := func(is *expression) bool {
-		return slices.ContainsFunc(own, func(w word) bool { return is.MatchString(w.text) })
+	has := func(is func() *regexp.Regexp) bool {
+		return slices.ContainsFunc(own, func(w word) bool { return is().MatchString(w.text) })
 	}
 	if namesOnly.has(u.name) {
 		return
@@ -116,23 +116,18 @@ func (f *files) words(u unit) {
 			}
 		}
 	}
-	if (u.name == "sed" || strings.HasSuffix(u.name, "awk")) && has(programFiles) {
-		f.add(fileName{word: word{text: string(hole)}, writes: true, listed: true})
-	}
+	pattern := strings.HasSuffix(u.name, "grep") || searches.has(u.name)
 	n := fileName{reads: !fileWriters.has(u.name), writes: !fileReaders.has(u.name)}
 	n.listed = !n.reads || !n.writes || movers.has(u.name)
-	n.tree = n.listed && has(recursive) || n.listed && !n.reads && u.name != "rm" || u.name == "mv" || u.name == "tar" ||
-		u.name == "zip" || u.name == "rsync" || u.name == "scp" || searchTrees.has(u.name)
-	n.noDots = searchTrees.has(u.name) && !has(shownHidden)
-	pattern := strings.HasSuffix(u.name, "grep") || searchTrees.has(u.name)
+	all := n.listed && has(recursive) || searches.has(u.name)
+	n.tree = all || n.listed && !pattern && u.name != "rm"
+	n.noDots = searches.has(u.name) && !has(shownHidden)
 	switch u.name {
 	case "sed", "sort", "yq", "uniq", "xxd", "shuf":
 		n.writes = has(outputs) || u.name == "uniq"
 	case "find", "bfs", "fd", "fdfind", "gfind":
-		if n.writes = has(deletes); !n.writes {
-			return
-		}
-		n.tree, n.reads = true, false
+		n.reads, n.writes, n.tree = false, has(deletes), true
+		all = true
 	case "git":
 		sub := gitSub(u.words)
 		if sub >= len(u.words) {
@@ -142,7 +137,7 @@ func (f *files) words(u unit) {
 		n.reads = !gitNames.has(u.words[sub].text) || outside
 		n.writes = gitWrites.has(u.words[sub].text) || has(outputs)
 		pattern = u.words[sub].text == "grep"
-		n.listed, n.tree = outside, outside && pattern
+		n.listed, n.tree, all = outside, outside && pattern, outside && pattern
 		own = own[sub:]
 	}
 	operands := 0
@@ -164,7 +159,7 @@ func (f *files) words(u unit) {
 			}
 		}
 	}
-	if n.tree && (operands == 0 || pattern && operands == 1) {
+	if all && (operands == 0 || pattern && operands == 1) {
 		n.word = word{text: "."}
 		f.add(n)
 	}
@@ -196,7 +191,7 @@ func (f *files) about(r *Rule) (found verdict, why string) {
 		n := &f.named[i]
 		if r.tool == "Read" && n.reads || r.tool == "Edit" && n.writes {
 			if at.bases == nil {
-				at, _ = f.query.regionOf(r)
+				at, _ = f.query.regionOf(r, false)
 			}
 			v, reason := f.one(n, r, &at)
 			if v == sure {

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -19,12 +18,6 @@ type word struct {
 }
 
 func (w word) unknown() bool { return strings.IndexByte(w.text, hole) >= 0 }
-
-// command is a simple command.
-type command struct {
-	words, files []word
-	doubt        bool // it may not be one
-}
 
 // Bounds of what is read.
 const maxDepth, maxCommands, maxLine = 40, 2000, 128 << 10
@@ -68,22 +61,14 @@ func (s *script) read(text string, nested bool) {
 	}
 	if s.tricky = s.tricky || err != nil || nested && nests(text); s.tricky {
 		for line := range strings.SplitSeq(unquote.Replace(string(r.code)), "\n") {
-			var c command
+			var words []word
 			for text := range strings.FieldsSeq(line) {
-				c.words = append(c.words, word{text: text})
+				words = append(words, word{text: text})
 			}
-			s.inDoubt(func() { s.command(c) })
+			if len(words) > 0 {
+				s.inDoubt(func() { s.add(words, nil, 0) })
+			}
 		}
-	}
-}
-
-// command adds a command.
-func (s *script) command(c command) {
-	if len(s.commands) > maxCommands {
-		s.hide(errDeep.Error())
-	} else if len(c.words)+len(c.files) > 0 {
-		s.commands = append(s.commands, c)
-		s.moved = s.moved || slices.ContainsFunc(c.words, func(w word) bool { return goers.has(w.text) })
 	}
 }
 
@@ -141,18 +126,18 @@ func (r *reader) visit(n syntax.Node) bool {
 
 // statement adds a command with its redirections.
 func (r *reader) statement(n *syntax.Stmt) {
-	var c command
+	var words, files []word
 	switch n := n.Cmd.(type) {
 	case *syntax.CallExpr:
 		for _, a := range n.Assigns {
-			c.words = append(c.words, word{text: r.source(a)})
+			words = append(words, word{text: r.source(a)})
 		}
 		for _, w := range n.Args {
-			c.words = append(c.words, r.word(w))
+			words = append(words, r.word(w))
 		}
 	case *syntax.DeclClause, *syntax.LetClause, *syntax.TestClause:
 		for text := range strings.FieldsSeq(r.source(n)) {
-			c.words = append(c.words, word{text: strings.Trim(text, `'"`)})
+			words = append(words, word{text: strings.Trim(text, `'"`)})
 		}
 	}
 	for _, d := range n.Redirs {
@@ -164,10 +149,12 @@ func (r *reader) statement(n *syntax.Stmt) {
 		}
 		if w.writes = sign != "<" && sign != "<&"; !descriptor && !strings.HasPrefix(sign, "<<") {
 			r.expanded(w.text) // bash expands the file behind >& twice
-			c.files = append(c.files, w)
+			files = append(files, w)
 		}
 	}
-	r.command(c)
+	if len(words)+len(files) > 0 {
+		r.add(words, files, 0)
+	}
 }
 
 // expanded reads the commands in a text that bash may expand, whatever is quoted there.
@@ -206,7 +193,7 @@ func (w *word) known(value string, pattern bool) {
 func (w *word) literal(s *script, text string, first bool) {
 	for i := 0; i < len(text); i++ {
 		name, _, _ := strings.Cut(text, "/")
-		found := braces.FindString(text[i:]) + brackets.FindString(text[i:])
+		found := braces().FindString(text[i:]) + brackets().FindString(text[i:])
 		switch {
 		case i == 0 && first && text[0] == '~':
 			w.known(s.variable(map[string]string{"~": "HOME", "~+": "PWD"}[name]), false)
@@ -246,7 +233,7 @@ func (w *word) part(r *reader, part syntax.WordPart) {
 		}
 	case *syntax.ParamExp:
 		name := strings.Trim(r.source(part), "${}")
-		if !plainName.MatchString(name) {
+		if !plainName().MatchString(name) {
 			name = ""
 		}
 		w.known(r.variable(name), false)

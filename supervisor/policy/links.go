@@ -10,11 +10,9 @@ import (
 	"syscall"
 )
 
-const maxLinks = 255
-
-// followLinks resolves an absolute path as the kernel would, one name at a time. Unlike filepath.EvalSymlinks
+// FollowLinks resolves an absolute path as the kernel would, one name at a time. Unlike filepath.EvalSymlinks
 // it also follows links to names that do not exist yet: writing through such a link creates the file.
-func followLinks(name string) (string, error) {
+func FollowLinks(name string) (string, error) {
 	if !filepath.IsAbs(name) {
 		return "", fmt.Errorf("resolve %q: not absolute", name)
 	}
@@ -37,7 +35,7 @@ func followLinks(name string) (string, error) {
 			continue
 		}
 		to, err := os.Readlink(next)
-		if links++; err != nil || links > maxLinks {
+		if links++; err != nil || links > 255 {
 			return "", fmt.Errorf("resolve %q: too many links, or one that cannot be read (%v)", name, err)
 		}
 		if filepath.IsAbs(to) {
@@ -51,21 +49,4 @@ func followLinks(name string) (string, error) {
 // missing reports whether an error says that nothing has a name, or can have it.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
-}
-
-// Found is the result of a lookup of a path.
-type Found struct {
-	Path   string // every symbolic link is followed; what does not exist stays as it is
-	Exists bool   // something has this name, even if it is only a dangling link
-	Err    error  // it could not be resolved; Path is empty then
-}
-
-// LookUp looks up an absolute path of this machine's file system.
-func LookUp(name string) (f Found) {
-	f.Path, f.Err = followLinks(name)
-	_, err := os.Lstat(name)
-	if f.Exists = err == nil; errors.Is(err, syscall.ENOTDIR) {
-		f.Path, f.Err = "", err
-	}
-	return f
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -94,8 +95,10 @@ func wordsOf(rule string) string {
 	_, spec, _ := strings.Cut(strings.TrimSuffix(r.text, ")"), "(")
 	where, below := strings.CutSuffix(strings.Replace(spec, "//", "/", 1), "/**")
 	prefix, open := strings.CutSuffix(r.spec, "*")
-	server, tool, one := strings.Cut(strings.TrimPrefix(r.tool, "mcp__"), "__")
-	stem, some := strings.CutSuffix(tool, "*")
+	verb, all := "reading ", "reading everything under "
+	if editors.has(r.tool) {
+		verb, all = "edits of ", "all edits under "
+	}
 	const options = "` (its options can run programs)"
 	switch {
 	case err != nil:
@@ -106,26 +109,12 @@ func wordsOf(rule string) string {
 		return "every command of the form `" + r.spec + options
 	case r.kind == kindBash:
 		return "exactly this line"
-	case r.kind == kindPath && below && editors.has(r.tool):
-		return "all edits under " + cmp.Or(where, "/")
 	case r.kind == kindPath && below:
-		return "reading everything under " + cmp.Or(where, "/")
-	case r.kind == kindPath && editors.has(r.tool):
-		return "edits of " + where
+		return all + cmp.Or(where, "/")
 	case r.kind == kindPath:
-		return "reading " + where
-	case r.kind == kindDomain:
-		return "fetching pages of " + r.spec
-	case r.kind == kindName:
-		return "the " + strings.ToLower(r.tool) + " " + r.spec
-	case r.kind == kindMCP && (!one || tool == "*"):
-		return "every tool of the server " + server
-	case r.kind == kindMCP && some:
-		return "the tools of the server " + server + " that begin with " + stem
-	case r.kind == kindMCP:
-		return "the tool " + tool + " of the server " + server
-	case r.tool == "Bash":
-		return "every command"
+		return verb + where
+	case r.spec != "":
+		return "every use of the tool " + r.tool + " for " + r.spec
 	case editors.has(r.tool) || readers.has(r.tool):
 		return "every use of the tool " + r.tool + ", everywhere on this machine"
 	}
@@ -139,18 +128,14 @@ var plainLine = expr(`^ *[A-Za-z0-9_@%+:,./][A-Za-z0-9_@%+:,./-]*( +[A-Za-z0-9_@
 // that Arbiter itself runs as checks. Only rules for Bash as a whole, exact rules and those with a * as their last
 // word count. Any other line is never covered.
 func Plain(rules []Rule, line string) (rule string, ok bool) {
-	if !plainLine.MatchString(line) {
+	words := strings.Join(strings.Fields(line), " ")
+	i := slices.IndexFunc(rules, func(r Rule) bool {
+		prefix, open := strings.CutSuffix(r.spec, " *")
+		return r.kind == kindTool && r.tool == "Bash" || r.kind == kindBash && (r.spec == words ||
+			open && plainLine().MatchString(prefix) && strings.HasPrefix(words+" ", prefix+" "))
+	})
+	if i < 0 || !plainLine().MatchString(line) {
 		return "", false
 	}
-	words := strings.Join(strings.Fields(line), " ")
-	for _, r := range rules {
-		prefix, open := strings.CutSuffix(r.spec, " *")
-		switch {
-		case r.kind == kindTool && r.tool == "Bash",
-			r.kind == kindBash && r.spec == words,
-			r.kind == kindBash && open && plainLine.MatchString(prefix) && strings.HasPrefix(words+" ", prefix+" "):
-			return r.text, true
-		}
-	}
-	return "", false
+	return rules[i].text, true
 }

@@ -15,39 +15,22 @@ const caseFolds = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 // folds reports whether rules match names in another case.
 func (p *Policy) folds() bool { return caseFolds || p.FoldsCase }
 
-// pathRoot is the directory at which a path rule begins.
-type pathRoot int
-
-const (
-	rootCWD  pathRoot = iota // src/**, ./x, /x, ../x
-	rootHome                 // ~/x
-	rootFS                   // //x
-)
-
 // pathPattern is a parsed path rule. Segments are matched one by one, as in .gitignore: ** matches any number
 // of them, and a name without a slash matches that name anywhere below the root.
 type pathPattern struct {
-	root pathRoot
-	up   int // leading ..
+	root string // "~", "/", or a path from the working directory, such as ".."
 	segs []string
 }
 
 // base is the directory at which a rule's segments begin, as written.
 func (p *Policy) base(pat *pathPattern) (dir string, ok bool) {
 	switch pat.root {
-	case rootFS:
+	case "/":
 		return "/", true
-	case rootHome:
+	case "~":
 		return filepath.Clean(p.Home), p.Home != ""
 	}
-	return ascend(filepath.Clean(p.CWD), pat.up), p.CWD != ""
-}
-
-func ascend(dir string, n int) string {
-	for range n {
-		dir = filepath.Dir(dir)
-	}
-	return dir
+	return filepath.Join(p.CWD, pat.root), p.CWD != ""
 }
 
 // target is a file or directory that a request is about, by all of its names: as written, and with all links
@@ -92,32 +75,14 @@ func (q *query) target(raw, cwd string) target {
 	return t
 }
 
-// followed is a path with its links followed.
-type followed struct {
-	path string
-	err  error
-}
-
 // follow follows the links of a path, once in a decision.
 func (q *query) follow(name string) (string, error) {
 	f, ok := q.followed[name]
 	if !ok {
-		resolve := q.policy.Resolve
-		if resolve == nil {
-			resolve = followLinks
-		}
-		f.path, f.err = resolve(name)
+		f.Path, f.Err = q.policy.Resolve(name)
 		q.followed[name] = f
 	}
-	return f.path, f.err
-}
-
-// resolve is follow for paths of rules: one that cannot be followed stays as it is.
-func (q *query) resolve(name string) string {
-	if real, err := q.follow(name); err == nil {
-		return real
-	}
-	return name
+	return f.Path, f.Err
 }
 
 // paths are the targets of a file tool. A search also names files by a pattern below its path.
@@ -125,41 +90,50 @@ func (q *query) paths() []target {
 	fields := map[string][2]string{"NotebookEdit": {"notebook_path"}, "NotebookRead": {"notebook_path"},
 		"Glob": {"path", "pattern"}, "Grep": {"path", "glob"}, "LS": {"path"}}[q.tool]
 	field, patterns := cmp.Or(fields[0], "file_path"), fields[1]
-	if q.targets == nil {
-		raw, ok := q.text(field)
-		if _, given := q.input[field]; !given && q.input != nil && patterns != "" {
-			raw, ok = q.cwd, true
-		}
-		first := q.target(raw, q.cwd)
-		first.sure = first.sure && ok
-		q.targets = []target{first}
-		if _, given := q.input[patterns]; given {
-			pattern, ok := q.text(patterns)
-			t := q.target(pattern, first.names[0])
-			t.sure = t.sure && ok && !(strings.Contains(pattern, "..") && strings.Contains(pattern, "{"))
-			q.targets = append(q.targets, t)
-		}
+	if q.targets != nil {
+		return q.targets
+	}
+	raw, ok := q.text(field)
+	if q.input != nil && q.input[field] == nil && patterns != "" {
+		raw, ok = q.cwd, true
+	}
+	first := q.target(raw, q.cwd)
+	first.sure = first.sure && ok
+	q.targets = []target{first}
+	if q.input[patterns] != nil {
+		pattern, ok := q.text(patterns)
+		t := q.target(pattern, first.names[0])
+		t.sure = t.sure && ok && !(strings.Contains(pattern, "..") && strings.Contains(pattern, "{"))
+		q.targets = append(q.targets, t)
 	}
 	return q.targets
 }
 
 // region is the set of a deny or ask rule's paths: what it names, and everything below. bases are the beginning of
-// all of them, as written and with its links followed; segs follow.
+// all of them, as written and with its links followed; segs follow. In the region of a rule that names what an agent
+// may use, links below its root do not count, since an agent can create them.
 type region struct {
 	bases []string
 	segs  []string
 	fold  bool
 }
 
-func (q *query) regionOf(r *Rule) (at region, ok bool) {
+func (q *query) regionOf(r *Rule, named bool) (at region, ok bool) {
 	base, ok := q.policy.base(&r.path)
-	fixed := slices.IndexFunc(r.path.segs, hasMeta)
-	if fixed < 0 {
-		fixed = len(r.path.segs)
+	segs := r.path.segs
+	fixed := slices.IndexFunc(append(segs[:len(segs):len(segs)], "*"), hasMeta)
+	if named {
+		fixed = 0
 	}
-	literal := path.Join(append([]string{base}, r.path.segs[:fixed]...)...)
-	segs := append(r.path.segs[fixed:len(r.path.segs):len(r.path.segs)], "**")
-	return region{slices.Compact([]string{literal, q.resolve(literal)}), segs, q.policy.folds()}, ok
+	literal := path.Join(append([]string{base}, segs[:fixed]...)...)
+	if !named || fixed == len(segs) || !hasMeta(segs[len(segs)-1]) {
+		segs = append(segs[:len(segs):len(segs)], "**")
+	}
+	at = region{[]string{literal}, segs[fixed:], q.policy.folds() && !named}
+	if real, err := q.follow(literal); err == nil && real != literal {
+		at.bases = append(at.bases, real)
+	}
+	return at, ok
 }
 
 // has reports whether a path is in the region.
@@ -174,7 +148,7 @@ func (at *region) within(dir string) bool {
 
 // pathAbout reports whether a path rule is about one of the files of a file tool.
 func (q *query) pathAbout(r *Rule) (found verdict, why string) {
-	at, ok := q.regionOf(r)
+	at, ok := q.regionOf(r, false)
 	for _, t := range q.paths() {
 		if ok && t.any(at.has) {
 			return sure, ""
@@ -193,13 +167,12 @@ func (q *query) searches(r *Rule) bool {
 		return false
 	}
 	glob, _ := q.text(map[string]string{"Grep": "glob", "Glob": "pattern"}[q.tool])
-	name := path.Base(strings.Join(r.path.segs, "/"))
-	last := path.Base(glob)
+	name, last := path.Base(strings.Join(r.path.segs, "/")), path.Base(glob)
 	if strings.HasPrefix(last, "*.") && !strings.ContainsAny(last, "{},!") && strings.Contains(name, ".") &&
 		name != "." && !hasMeta(name) && !segmentMatches(last, name) {
 		return false // a search for *.go does not show .env
 	}
-	at, ok := q.regionOf(r)
+	at, ok := q.regionOf(r, false)
 	return ok && q.paths()[0].any(at.within)
 }
 

@@ -103,14 +103,17 @@ type query struct {
 	cwd    string                     // where relative names begin
 	input  map[string]json.RawMessage // exact keys; encoding/json would fold them
 
-	script   *script             // its command line
-	files    *files              // that its command line names
-	targets  []target            // files that a file tool is about
-	followed map[string]followed // links that were followed
+	script   *script          // its command line
+	files    *files           // that its command line names
+	targets  []target         // files that a file tool is about
+	followed map[string]Found // links that were followed
 }
 
 func (p *Policy) newQuery(r Request) *query {
-	q := &query{policy: p, tool: r.Tool, cwd: cmp.Or(r.CWD, p.CWD), followed: map[string]followed{}}
+	q := &query{policy: p, tool: r.Tool, cwd: cmp.Or(r.CWD, p.CWD), followed: map[string]Found{}}
+	if p.Resolve == nil {
+		p.Resolve = FollowLinks
+	}
 	if json.Unmarshal(r.Input, &q.input) != nil {
 		q.input = nil
 	}

@@ -93,7 +93,7 @@ func ParseRule(s string) (Rule, error) {
 		return r, nil
 	case r.tool == "":
 		return bad("a rule begins with a tool's name, such as Bash")
-	case !toolName.MatchString(r.tool):
+	case !toolName().MatchString(r.tool):
 		return bad("%q is not a tool's name", r.tool)
 	case i >= 0 && knownTools()[i] != r.tool:
 		return bad("tools' names are case-sensitive, write %s", knownTools()[i])
@@ -120,7 +120,7 @@ func ParseRule(s string) (Rule, error) {
 		}
 	case r.tool == "WebFetch":
 		host, ok := strings.CutPrefix(spec, "domain:")
-		if r.kind, r.spec = kindDomain, normalHost(host); !ok || !hostName.MatchString(r.spec) {
+		if r.kind, r.spec = kindDomain, normalHost(host); !ok || !hostName().MatchString(r.spec) {
 			return bad("write WebFetch(domain:example.com) or WebFetch(domain:*.example.com)")
 		}
 	case readers.has(r.tool) || editors.has(r.tool):
@@ -168,19 +168,18 @@ func parsePath(spec string) (kind ruleKind, p pathPattern, err error) {
 	case strings.HasPrefix(spec, "!"):
 		return kind, p, fmt.Errorf("a path rule cannot be negated")
 	case strings.HasPrefix(spec, "//"):
-		p.root, rest = rootFS, spec[2:]
+		p.root, rest = "/", spec[2:]
 	case spec == "~" || strings.HasPrefix(spec, "~/"):
-		p.root, rest = rootHome, spec[1:]
+		p.root, rest = "~", spec[1:]
 	case strings.HasPrefix(spec, "~"):
 		return kind, p, fmt.Errorf("only ~/ is known, not another user's home")
 	}
-	anchored := p.root != rootCWD || spec == "." || strings.Contains(strings.TrimSuffix(rest, "/"), "/")
+	anywhere := p.root == "" && spec != "." && !strings.Contains(strings.TrimSuffix(rest, "/"), "/")
 	for _, seg := range strings.Split(rest, "/") {
 		switch _, err := path.Match(seg, ""); {
 		case seg == "" || seg == ".":
-		case seg == ".." && len(p.segs) == 0 && p.root == rootCWD:
-			p.up++
-			anchored = true
+		case seg == ".." && len(p.segs) == 0 && p.root != "/" && p.root != "~":
+			p.root += "../"
 		case seg == "..":
 			return kind, p, fmt.Errorf(".. may stand only at the beginning of a path")
 		case err != nil:
@@ -189,7 +188,7 @@ func parsePath(spec string) (kind ruleKind, p pathPattern, err error) {
 			p.segs = append(p.segs, seg)
 		}
 	}
-	if !anchored && len(p.segs) == 1 {
+	if anywhere && len(p.segs) == 1 {
 		p.segs = append([]string{"**"}, p.segs...)
 	}
 	return kindPath, p, nil

@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -60,18 +58,4 @@ func names(text string) nameSet { return strings.Fields(text) }
 func sameTool(rule, tool string) bool {
 	return rule == tool || rule == "Edit" && editors.has(tool) || rule == "Read" && readers.has(tool) ||
 		rule == "Bash" && tool == "Monitor" || StartsSubagent(rule) && StartsSubagent(tool)
-}
-
-// GitEnvironment adds settings to an environment so that git's reading forms run no program: there is no file
-// system monitor, and a directory that only looks like a repository is not used as one. env is not changed.
-func GitEnvironment(env map[string]string) map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, env)
-	n, _ := strconv.Atoi(out["GIT_CONFIG_COUNT"]) // what is no number counts as none
-	for _, set := range [][2]string{{"core.fsmonitor", "false"}, {"safe.bareRepository", "explicit"}} {
-		out["GIT_CONFIG_KEY_"+strconv.Itoa(n)], out["GIT_CONFIG_VALUE_"+strconv.Itoa(n)] = set[0], set[1]
-		n++
-	}
-	out["GIT_CONFIG_COUNT"] = strconv.Itoa(n)
-	return out
 }

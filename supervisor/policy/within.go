@@ -17,24 +17,14 @@ func (p Policy) Within(r Request, named []Rule) (rule string, ok bool) {
 		return "", false
 	}
 	var took []string
-	for _, c := range q.line().commands {
-		for _, f := range c.files {
-			file := p.newQuery(Request{Tool: "Read", CWD: q.cwd})
-			if f.writes {
-				file.tool = "Edit"
-			}
-			file.targets = []target{file.target(f.text, q.cwd)}
-			i := slices.IndexFunc(named, func(r Rule) bool { return file.covers(&r) })
-			if i >= 0 && !f.unknown() && !q.line().moved {
-				took = append(took, named[i].text)
-			} else if f.text != "/dev/null" {
-				return "", false
-			}
+	for _, u := range q.line().units {
+		if slices.ContainsFunc(u.files, func(f word) bool { return f.text != "/dev/null" }) {
+			return "", false
 		}
-		if len(c.words) == 0 || len(c.words) == 1 && c.words[0].text == "cat" {
-			continue // it begins another command, or gives on what is written here
+		if u.within || len(u.read) == 0 || len(u.read) == 1 && u.read[0].text == "cat" {
+			continue // it is a part of another, or gives on what is written here
 		}
-		i := slices.IndexFunc(named, func(r Rule) bool { return r.coversWords(c.words) })
+		i := slices.IndexFunc(named, func(r Rule) bool { return r.coversWords(u.read) })
 		if i < 0 {
 			return "", false
 		}
@@ -56,38 +46,19 @@ func (r *Rule) coversWords(words []word) bool {
 
 // covers is the test of a rule that names what may be used: in doubt, no.
 func (q *query) covers(r *Rule) bool {
+	v, _ := q.about(r)
 	switch r.kind {
 	case kindPath:
-		return sameTool(r.tool, q.tool) && q.pathWithin(r)
+		at, ok := q.regionOf(r, true)
+		return ok && sameTool(r.tool, q.tool) && !slices.ContainsFunc(q.paths(), func(t target) bool {
+			return !t.sure || t.any(func(name string) bool { return !at.has(name) })
+		})
 	case kindDomain:
 		host, ok := q.host()
-		domain, sub := strings.CutPrefix(r.spec, "*.")
-		return ok && q.tool == r.tool && (host == r.spec || sub && isSubdomain(host, domain))
+		return ok && v == sure && (host == r.spec || strings.HasPrefix(r.spec, "*.") && "*."+host != r.spec)
 	case kindName:
 		name, ok := q.name()
-		return ok && sameTool(r.tool, q.tool) && wildcard(r.spec, name)
-	case kindBash:
-		return false // a command line may need several rules
+		return ok && v == sure && wildcard(r.spec, name)
 	}
-	v, _ := q.about(r)
-	return v == sure
-}
-
-// pathWithin reports whether every name of every target is what the rule says. Links below its root are followed
-// in requests and do not extend the rule, since an agent can create links.
-func (q *query) pathWithin(r *Rule) bool {
-	base, ok := q.policy.base(&r.path)
-	root := q.resolve(base)
-	if r.path.root == rootCWD {
-		root = ascend(q.resolve(q.policy.CWD), r.path.up)
-	}
-	segs := r.path.segs
-	if len(segs) == 0 || !hasMeta(segs[len(segs)-1]) {
-		segs = append(segs[:len(segs):len(segs)], "**")
-	}
-	return ok && !slices.ContainsFunc(q.paths(), func(t target) bool {
-		return !t.sure || t.any(func(name string) bool {
-			return !matchBelow(base, segs, name, false) && !matchBelow(root, segs, name, false)
-		})
-	})
+	return v == sure && r.kind != kindBash // a command line may need several rules
 }

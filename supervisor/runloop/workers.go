@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -198,7 +197,7 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(e.Params.TimeoutMS)*time.Millisecond+checkSlack)
 	defer cancel()
 	params := e.Params
-	params.Env = policy.GitEnvironment(params.Env)
+	params.Env = supervisor.GitEnvironment(params.Env)
 	f.Result, err = port.Check(ctx, params)
 	crashpoint.Here("loop.checked")
 	switch {

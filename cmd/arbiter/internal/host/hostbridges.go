@@ -444,7 +444,7 @@ func (p hostPort) look(paths []string) ([]policy.Found, error) {
 	}
 	found := make([]policy.Found, 0, len(r.Paths))
 	for _, x := range r.Paths {
-		f := policy.Found{Path: x.Path, Exists: x.Exists}
+		f := policy.Found{Path: x.Path}
 		if x.Error != "" {
 			f.Err = fmt.Errorf("host %s: %s", p.bridge.host.Name, x.Error)
 		}

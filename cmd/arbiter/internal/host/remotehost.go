@@ -138,10 +138,13 @@ func (m *RemoteMachine) Resolve(ctx context.Context, paths []string) []bridge.Re
 			all[i].Error = ctx.Err().Error()
 			continue
 		}
-		found := policy.LookUp(name)
-		all[i] = bridge.ResolvedPath{Path: found.Path, Exists: found.Exists}
-		if found.Err != nil {
-			all[i].Error = found.Err.Error()
+		path, err := policy.FollowLinks(name)
+		_, missing := os.Lstat(name)
+		if errors.Is(missing, syscall.ENOTDIR) {
+			err = missing // nothing can be there
+		}
+		if all[i] = (bridge.ResolvedPath{Path: path, Exists: missing == nil}); err != nil {
+			all[i] = bridge.ResolvedPath{Exists: missing == nil, Error: err.Error()}
 		}
 	}
 	return all

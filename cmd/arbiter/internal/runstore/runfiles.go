@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/git"
@@ -153,8 +154,9 @@ type Files struct {
 	// Notice says what of the repository's own configuration does not run; empty if there is nothing.
 	Notice string
 
-	repo *workspace.Repo
-	far  FarFiles // nil: no agent works on another host
+	repo    *workspace.Repo
+	far     FarFiles               // nil: no agent works on another host
+	planted atomic.Pointer[string] // the last warning
 }
 
 // BeginFiles takes the first snapshot of a new run, and creates the run branch if the run is isolated. own is the
@@ -237,13 +239,16 @@ func open(ctx context.Context, o workspace.Options, own, isolation string) (*Fil
 const plantedTimeout = 10 * time.Second
 
 // Planted returns a warning about what git would run or use, and was not there when the run began; empty if there is
-// nothing.
+// nothing new: what the run's record says is not said again at its end.
 func (f *Files) Planted(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, plantedTimeout)
 	defer cancel()
 	text, err := f.repo.Planted(ctx)
 	if err != nil {
-		return fmt.Sprintf("it is not known whether agents have left something that git would run: %v", err)
+		text = fmt.Sprintf("it is not known whether agents have left something that git would run: %v", err)
+	}
+	if last := f.planted.Swap(&text); last != nil && *last == text {
+		return ""
 	}
 	return text
 }
