@@ -191,9 +191,9 @@ func TestFollowerWatching(t *testing.T) {
 			defer goleak.VerifyNone(t)
 			root := t.TempDir()
 			change(t, root, "mkdir d")
-			w := NewWatcher(time.Millisecond)
+			w := NewWatcher(time.Millisecond, time.Millisecond)
 			defer w.Close()
-			watch, _ := w.Watch()
+			watch, _ := w.Watch(filepath.Join(root, "d", "f"))
 			reports := make(chan string, 100)
 			f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: watch, MaxLine: maxLineOf(s.name)}
 			reportChanges(f, func(s string) { reports <- s })

@@ -57,7 +57,7 @@ func (f *follower) run(ctx context.Context, w *transcript.Watcher) {
 			return
 		}
 	}
-	waker, forget := w.Watch()
+	waker, forget := w.Watch(path)
 	defer forget()
 	follow := transcript.Follower{Path: path, Waker: waker, AtEnd: f.atEnd,
 		OnLine: f.line, OnIdle: f.idle, OnProblem: f.reportProblem,
@@ -69,7 +69,7 @@ func (f *follower) run(ctx context.Context, w *transcript.Watcher) {
 // await waits for the transcript, which appears with the first message. It looks for the file whenever
 // there is reason to expect it.
 func (f *follower) await(ctx context.Context, w *transcript.Watcher) string {
-	waker, forget := w.Watch()
+	waker, forget := w.Watch("")
 	defer forget()
 	for {
 		if path, ok := transcript.Locate(f.config, f.a.cfg.SessionID); ok {
@@ -146,9 +146,9 @@ func (f *follower) reportProblem(err error) {
 	}
 }
 
-// lookInterval is how often transcripts are looked at. A notification for each line would wake the bridge several
-// times in each tool call, for what the stream has already said.
-const lookInterval = 500 * time.Millisecond
+// A transcript is looked at when the kernel reports that it has grown, but not more often than each lookPause, and each
+// lookInterval in any case.
+const lookPause, lookInterval = 500 * time.Millisecond, 2 * time.Second
 
 // watching is the one watcher of all agents. It exists while any of them runs.
 type watching struct {
@@ -161,7 +161,7 @@ func (s *watching) acquire() *transcript.Watcher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users == 0 {
-		s.w = transcript.NewWatcher(lookInterval)
+		s.w = transcript.NewWatcher(lookPause, lookInterval)
 	}
 	s.users++
 	return s.w

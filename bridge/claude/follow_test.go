@@ -51,7 +51,7 @@ func newFollowing(t testing.TB) *following {
 	f.a = newAgent(bridge.SpawnParams{Config: bridge.AgentConfig{SessionID: session, ContextCap: 1_000_000}}, "2.1.329",
 		f.host, nil)
 	f.a.follow.config = config
-	f.watcher = transcript.NewWatcher(5 * time.Millisecond)
+	f.watcher = transcript.NewWatcher(time.Millisecond, 5*time.Millisecond)
 	return f
 }
 

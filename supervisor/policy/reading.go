@@ -52,9 +52,9 @@ func (p Policy) OnlyReads(r Request, commits bool) bool {
 	if _, ok := p.Within(r, rules); !ok {
 		return false
 	}
-	for _, c := range p.newQuery(r).line().commands {
-		if slices.ContainsFunc(c.words, func(w word) bool { return writingOptions.MatchString(w.text) }) ||
-			len(c.words) > 0 && strings.Contains(c.words[0].text, "/") {
+	for _, u := range p.newQuery(r).line().units {
+		if slices.ContainsFunc(u.read, func(w word) bool { return writingOptions().MatchString(w.text) }) ||
+			len(u.read) > 0 && strings.Contains(u.read[0].text, "/") {
 			return false
 		}
 	}
