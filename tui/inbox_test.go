@@ -26,11 +26,11 @@ func TestQuestionAlertsTheHuman(t *testing.T) {
 		if n := rang.Load(); n != 1 {
 			t.Errorf("the question rang %d times", n)
 		}
-		s.Expect("2 words are awaited", "asks leave", "asks you", "Alt+p: a permission request waits")
-		s.ExpectTitle("? arbiter – 2 words are awaited · loom")
+		s.Expect("2 wait for you", "permission?", "asks you", "Alt+p: a permission request waits")
+		s.ExpectTitle("? arbiter – 2 things wait for you · loom")
 		s.Advance(3 * time.Minute)
 		s.Type("/inbox\n")
-		s.Expect("What waits for you · 1 of 2", "Orchestrator I asks leave", "make one", "for 5 min",
+		s.Expect("What waits for you · 1 of 2", "Orchestrator I asks permission", "make one", "for 5 min",
 			"The Arbiter asks",
 			"Shall the old header stay?", "for 3 min")
 		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "one"}) })

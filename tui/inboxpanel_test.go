@@ -48,22 +48,22 @@ func TestInboxPanel(t *testing.T) {
 		s.Press("F7")
 		s.Expect("What waits for you · 1 of 5", "▸ Orchestrator I has failed", "The thread of orch-1 snapped",
 			"for 2 min",
-			"name another program", "Orchestrator II asks leave", "1 Try again")
+			"name another program", "Orchestrator II asks permission", "1 Try again")
 		s.Press("1")
 		s.expectTook(contract.Choose{Option: "retry"})
 		s.Expect("Refused: orch-1 is already at work", "What waits for you · 2 of 5", // asked again
-			"▸ Orchestrator I asks leave  Bash: go test ./header", "A: all 3 permission requests")
+			"▸ Orchestrator I asks permission  Bash: go test ./header", "A: all 3 permission requests")
 		s.Advance(2 * time.Second)
 		s.Press("4")
 		s.Expect("until the run ends", "3 Bash(go test *)  (and 1 more)",
-			"Bash(go test *) also settles 1 request:", "- Orchestrator II asks leave: Bash: go test -run")
+			"Bash(go test *) also settles 1 request:", "- Orchestrator II asks permission: Bash: go test -run")
 		s.Press("Esc")
 		s.ExpectNot("What waits for you", "NORMAL")
 		s.Advance(2 * time.Second)
 		s.Press("F7", "j", "5", "2")
 		s.expectPermit(contract.Permit{Request: "one", Behavior: "allow", Scope: "always",
 			Rule: "Bash(go test ./header)"})
-		s.Expect("What waits for you · 2 of 4", "▸ Orchestrator II asks leave")
+		s.Expect("What waits for you · 2 of 4", "▸ Orchestrator II asks permission")
 		s.Press("2") // it may have been meant for the previous item
 		s.Settle()
 		if got := s.permit(); got.Request != "one" {
@@ -88,7 +88,7 @@ func TestAllAtOnce(t *testing.T) {
 	play(t, 100, 14, nil, func(s *scene) {
 		s.inbox()
 		s.Press("F7", "j", "A")
-		s.Expect("3 permission requests, answered at once:", "1. Orchestrator I asks leave, for 2 min",
+		s.Expect("3 permission requests, answered at once:", "1. Orchestrator I asks permission, for 2 min",
 			"Allow these 3 once",
 			"There is more of it")
 		s.Press("1")
@@ -154,7 +154,7 @@ func TestInboxPanelOpensOnRequests(t *testing.T) {
 		s.Press("Esc")
 		s.Expect("What waits for you · 2 of 4")
 		s.Press("Esc")
-		s.ExpectNot("What waits for you", "A hand asks leave")
+		s.ExpectNot("What waits for you", "Permission request")
 	})
 }
 
@@ -166,7 +166,7 @@ func TestThePanelByMouse(t *testing.T) {
 			s.startWork()
 			s.waits("one", "two")
 			s.Press("Esc")
-			s.ClickOn("2 words")
+			s.ClickOn("2 for you")
 			s.Expect("What waits for you", "make one")
 			s.ExpectSound()
 			s.Advance(time.Second) // a second click at once would be a double click

@@ -73,7 +73,7 @@ func TestAgentActivityIsShown(t *testing.T) {
 		play(t, size[0], size[1], nil, func(s *scene) {
 			s.crowd()
 			s.Expect("Bash go test ./...", "11s", "API overloaded", "again in 0:24",
-				"asks leave", "rm -rf build", " ask")
+				"permission?", "rm -rf build", " ask")
 			if size[0] >= tileWidth {
 				s.Expect("3 subagents, 1 done")
 			}

@@ -31,7 +31,7 @@ func TestInterruptedRun(t *testing.T) {
 	play(t, 110, 44, nil, func(s *scene) {
 		s.startWork()
 		s.does(func(p *fakeRun) { p.asks("orch-1", "one", "Bash", `{"command":"make"}`) })
-		s.Expect("Allow once", "A word is awaited")
+		s.Expect("Allow once", "Waits for you")
 		p := s.host.present()
 		p.mu.Lock()
 		p.over, p.outcome = true, Outcome{Exit: contract.ExitFailed, Text: "gone", Lost: true}
@@ -39,7 +39,7 @@ func TestInterruptedRun(t *testing.T) {
 		p.mu.Unlock()
 		s.Settle()
 		s.Expect("The run was interrupted", "Resume it", "withdrawn")
-		s.ExpectNot("Allow once", "is awaited", "It waits for your word", "asks leave  ", "weaves", "ponders")
+		s.ExpectNot("Allow once", "is awaited", "It waits for your answer", "permission?  ", "weaves", "ponders")
 		s.Press("n")
 		before := s.Text()
 		s.Advance(time.Minute)

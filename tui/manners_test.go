@@ -93,7 +93,7 @@ func TestPermission(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.startWork()
 		ask(s, "one")
-		s.Expect("A hand asks leave", "make one")
+		s.Expect("Permission request", "make one")
 		s.Press("y") // in the same moment: it was meant for the input
 		s.Settle()
 		if last(s).Request != "" {
@@ -107,7 +107,7 @@ func TestPermission(t *testing.T) {
 		}
 		s.Type("I am writing")
 		ask(s, "two")
-		s.ExpectNot("A hand asks leave")
+		s.ExpectNot("Permission request")
 		s.Expect("Alt+p")
 		s.Press("Alt+p", "a", "1")
 		if got := last(s); got != (contract.Permit{Request: "two", Behavior: "allow", Scope: "run"}) {
@@ -124,7 +124,7 @@ func TestPermission(t *testing.T) {
 		ask(s, "word")
 		s.Advance(time.Second)
 		s.Type("make haste, any way") // contains a, n and y
-		s.ExpectNot("A hand asks leave")
+		s.ExpectNot("Permission request")
 		if got := last(s); got.Request == "word" {
 			t.Errorf("a text answered %+v", got)
 		}
@@ -132,7 +132,7 @@ func TestPermission(t *testing.T) {
 		ask(s, "four")
 		s.Advance(time.Second)
 		s.Press("Esc")
-		s.ExpectNot("A hand asks leave")
+		s.ExpectNot("Permission request")
 		s.Type("/deny it is late\n")
 		if got := last(s); got != (contract.Permit{Request: "four", Behavior: "deny", Message: "it is late"}) {
 			t.Errorf("answered %+v", got)
@@ -151,12 +151,12 @@ func TestWordsAsTheyArrive(t *testing.T) {
 		s.Expect("Shall it be", "or bl")
 		s.ExpectNot("decision")
 		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Shall it be **red** or blue?")) })
-		s.Expect("Shall it be red or blue?", "The Arbiter awaits your answer.", "A word is awaited")
+		s.Expect("Shall it be red or blue?", "The Arbiter awaits your answer.", "Waits for you")
 		s.Expect("asks you: Shall it be red or blue?")
 		if n := strings.Count(s.Text(), "Shall it be red"); n != 2 {
 			t.Errorf("the question stands there %d times", n)
 		}
-		s.ExpectTitle("? arbiter – a word is awaited · loom")
+		s.ExpectTitle("? arbiter – something waits for you · loom")
 	})
 }
 

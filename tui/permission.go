@@ -197,7 +197,7 @@ func (q *permissions) permitData(p *input.PermissionRequest) view.AskData {
 		head = append(head, render.Line{{Text: "where  ", Role: render.Dim}, {Text: where, Role: render.Base}})
 	}
 	data := view.AskData{
-		Title: "A hand asks leave", Tone: render.Alert, Head: head,
+		Title: "Permission request", Tone: render.Alert, Head: head,
 		Body: func(width int) []render.Line { return q.actionLines(p, width) },
 		Choices: []view.PageChoice{
 			{Value: yes, Key: 'y', Label: "Allow once"},

@@ -63,7 +63,7 @@ func TestPlanIsEdited(t *testing.T) {
 			s.Press("w")
 			s.expectSaved(
 				contract.Step{Text: "Read the header", Status: "skipped"},
-				contract.Step{Text: "Forge the header", Status: "active"},
+				contract.Step{Text: "Forge the header", Status: "active", Agent: "orch-1"},
 				contract.Step{Text: "Weigh /it", Status: "pending", Mode: "tester"},
 				contract.Step{Text: "Prove it with fresh eyes", Status: "done"},
 			)
@@ -127,7 +127,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 		s.Press("w")
 		s.expectSaved(
 			contract.Step{Text: "Read the header", Status: "done"},
-			contract.Step{Text: "Write the header", Status: "done"},
+			contract.Step{Text: "Write the header", Status: "done", Agent: "orch-1"},
 			contract.Step{Text: "Prove it with fresh eyes", Status: "active"},
 			contract.Step{Text: "Ask the elders", Status: "pending"},
 			contract.Step{Text: "Tell the human", Status: "done"},

@@ -48,7 +48,7 @@ func (p *prompt) relabel() {
 	to, role := p.to, render.SpeakerHuman
 	label, force := "", p.strength()
 	if p.d.queuedEdits.queued.id != "" {
-		label, force, role = "changing your word that waits", "", render.SpeakerHuman
+		label, force, role = "changing your message that waits", "", render.SpeakerHuman
 	} else if to != "" {
 		label, role = "to "+p.d.session.name(to), render.Speaker(to)
 	}
@@ -100,9 +100,9 @@ func (p *prompt) placeholder() string {
 
 // waitingHint reports that messages of the person can still be changed.
 func waitingHint(s *supervisor.State) string {
-	text := "A word of yours waits"
+	text := "A message of yours waits"
 	if n := len(view.SlashWaiting(s)); n > 1 {
-		text = fmt.Sprintf("%d words of yours wait", n)
+		text = fmt.Sprintf("%d messages of yours wait", n)
 	}
 	if s.Halted {
 		text = "Halted (/continue). " + text

@@ -26,9 +26,9 @@ func TestQueuedMessageIsEdited(t *testing.T) {
 		s.busy()
 		s.Type("Use the bleu thread\n")
 		s.Type("And hurry\n")
-		s.Expect("2 words of yours wait. Up: change it, or take it back.", "○ waits", "Use the bleu thread")
+		s.Expect("2 messages of yours wait. Up: change it, or take it back.", "○ waits", "Use the bleu thread")
 		s.Press("Up", "Up")
-		s.Expect("changing your word that waits")
+		s.Expect("changing your message that waits")
 		if got := s.frontend.root.prompt.input.Text(); got != "Use the bleu thread" {
 			t.Fatalf("the input is %q", got)
 		}
@@ -47,13 +47,13 @@ func TestQueuedMessageIsEdited(t *testing.T) {
 		if _, ok := s.host.present().took().(contract.WithdrawMessage); !ok {
 			t.Fatalf("put %+v", s.host.present().took())
 		}
-		s.Expect("A word of yours waits.", "taken back")
+		s.Expect("A message of yours waits.", "taken back")
 		s.Type("/reword Use the red thread\n")
 		s.Expect("Use the red thread")
 		s.Type("/withdraw\n")
 		s.ExpectNot("of yours waits")
 		s.Type("/withdraw\n")
-		s.Expect("No word of yours waits")
+		s.Expect("No message of yours waits")
 	})
 }
 

@@ -63,7 +63,7 @@ func TestAllRuns(t *testing.T) {
 func TestRunsAreSearched(t *testing.T) {
 	play(t, 120, 30, everywhere, func(s *scene) {
 		s.Press("F4")
-		s.Expect("6 threads, 2 live", "Another loom")
+		s.Expect("6 runs, 2 live", "Another loom")
 		s.Press("/")
 		s.Type("LIVE other\n")
 		s.Expect("2 live, 1 of 6", "Another loom", "$20.00", "/srv/other")
@@ -73,13 +73,13 @@ func TestRunsAreSearched(t *testing.T) {
 		s.Press("Esc")
 		s.Expect("Another loom")
 		s.Press("Esc")
-		s.Expect("6 threads", "Teach the loom")
+		s.Expect("6 runs", "Teach the loom")
 		s.Press("/")
 		s.Type("nobody knows it")
 		s.Expect("Nothing matches", "/nobody knows it")
 		s.Press("Esc")
 		s.Press("Esc")
-		s.ExpectNot("THREADS")
+		s.ExpectNot("RUNS")
 	})
 }
 

@@ -22,7 +22,7 @@ var situations = []struct {
 	golden bool     // compare the picture, too: each kind of screen and each theme once
 }{
 	{name: "oracle", says: []string{"Speak, mortal."}},
-	{name: "oracle-runs", change: runs, says: []string{"Speak, mortal.", "threads"}, golden: true},
+	{name: "oracle-runs", change: runs, says: []string{"Speak, mortal.", "runs"}, golden: true},
 	{name: "oracle-safe", change: allowsAll("ask", "auto"), says: []string{"Speak, mortal."}},
 	{name: "settings", change: configured, act: then("F8"), says: []string{"SETTINGS", "permissions", "opus"},
 		wide: []string{"$ARBITER_THEME", "Set by", "x to the default"}, golden: true},
@@ -43,15 +43,15 @@ var situations = []struct {
 		says: []string{"May I change header.go"}},
 	{name: "at-work", act: (*scene).atWork, says: []string{"Orch", "thinking"},
 		wide: []string{"Bash go test ./...", "11s", "Edit web/invoices.html", "Read invoice/invoice.go", "thinking"}},
-	{name: "crowd", act: (*scene).crowd, says: []string{"asks leave"}, wide: []string{"API overloaded", "rm -rf build"},
+	{name: "crowd", act: (*scene).crowd, says: []string{"permission?"}, wide: []string{"API overloaded", "rm -rf build"},
 		golden: true},
 	{name: "crowd-ascii", change: func(o *Options, _ *fakeHost) { o.ASCII, o.Theme = true, "high-contrast-dark" },
-		act: (*scene).crowd, says: []string{"asks leave"}, golden: true},
+		act: (*scene).crowd, says: []string{"permission?"}, golden: true},
 	{name: "crowd-asked", act: func(s *scene) { s.crowd(); s.Press("Alt+p") },
 		says: []string{"y Allow once"}, wide: []string{"rm -rf build && mkdir build"}},
 	{name: "figures", change: func(o *Options, _ *fakeHost) {
 		o.Ritual, o.Still = Ritual{Scene: true, Human: view.RitualSmith}, true
-	}, act: (*scene).crowd, says: []string{"asks leave"}, golden: true},
+	}, act: (*scene).crowd, says: []string{"permission?"}, golden: true},
 	{name: "stalled", act: (*scene).stalled, says: []string{"again in"},
 		wide: []string{"API overloaded", "again in 0:3", "rate limited", "without a word"}},
 	{name: "fallback", act: func(s *scene) {

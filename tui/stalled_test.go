@@ -71,7 +71,7 @@ func TestTrustCheckIsNotShownAsBusy(t *testing.T) {
 			p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust,
 				Message: "the workspace has changed since it was trusted: changed: hook", Trust: "h2"})
 		})
-		s.Expect("needs your trust", "Blocked: the workspace has changed", "A word is awaited")
+		s.Expect("needs your trust", "Blocked: the workspace has changed", "Waits for you")
 		s.ExpectNot("returns", "Weaving")
 		if m := s.frontend.root.moment(); len(m.Awaited) == 0 {
 			t.Errorf("the user is not notified: %+v", m)

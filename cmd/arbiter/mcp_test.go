@@ -443,7 +443,7 @@ func TestMCPInTerminal(t *testing.T) {
 	p.insists("Enter", "What shall it be called?", "Answer:")
 	p.Type("call it dawn")
 	p.await("Answer: call it dawn")
-	p.insists("Enter", "asks leave to use Bash:", "command: echo it > dawn.txt", "Decision:")
+	p.insists("Enter", "asks to use Bash:", "command: echo it > dawn.txt", "Decision:")
 	p.insists("Right", "Allow once", "Allow this for the whole run", "Deny")
 	p.insists("Enter", "Decision: Allow once")
 	p.insists("Down", "❯ Accept")

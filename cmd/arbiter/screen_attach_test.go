@@ -122,7 +122,7 @@ func TestAttachmentReportsFailure(t *testing.T) {
 	p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(t, handOnScreen), "--task", "Weave")
 	p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
 	p.Type("/attach orch-1\n")
-	p.await("exit code 1", "No conversation found", "awaits a word")
+	p.await("exit code 1", "No conversation found", "awaits a reply")
 	second := h.open("attach", "orch-1")
 	second.await("No conversation found")
 	second.Type("\r") // the terminal was opened, so a program that ends is not a refusal

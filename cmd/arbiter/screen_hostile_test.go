@@ -80,7 +80,7 @@ func (p *pane) harmless(where string, s pty.Screen) {
 	for _, q := range pty.Sequences(out) {
 		if q.Kind == pty.OSC &&
 			!(q.Name == "2" && strings.Contains(q.Data, "arbiter – ") || q.Name == "8" && q.Data == ";" ||
-				q.Name == "777" && strings.HasPrefix(q.Data, "notify;A word is awaited;")) {
+				q.Name == "777" && strings.HasPrefix(q.Data, "notify;Something waits for you;")) {
 			p.t.Fatalf("%s: sent %v", where, q)
 		}
 	}
@@ -219,7 +219,7 @@ func TestHostileTitles(t *testing.T) {
 	next.press("Enter")
 	next.harmless("its report", next.await("THE REPORT"))
 	next.press("Esc")
-	next.await("THREADS")
+	next.await("RUNS")
 	next.press("c")
 	next.harmless("taken up", next.await("It is woven.", "THE WEAVING"))
 	next.leave()

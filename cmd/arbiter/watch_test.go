@@ -127,7 +127,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
 	}
 	told, _ := s.output(0, "logs", run)
-	if got := story.ends(contract.ExitComplete); got != told || !strings.Contains(told, "asks leave to use") {
+	if got := story.ends(contract.ExitComplete); got != told || !strings.Contains(told, "asks to use") {
 		t.Errorf("logs -f tells\n%s\ninstead of\n%s", got, told)
 	}
 	s.runs(contract.ExitComplete, string(kept), "logs", "--program", "--follow", run)

@@ -50,7 +50,7 @@ var fullRun = scene{
 			x, y, ok := s.Find("Allow once")
 			return ok && s.Cells[y][x].Style.Bg != terminal.Default && s.Shows("rm -rf build")
 		}),
-		shoot("permission", "an Orchestrator asks leave to run a command; the run stands dim behind the question"),
+		shoot("permission", "an Orchestrator asks permission to run a command; the run stands dim behind the question"),
 		press("y"),
 		wait("loom.sh prints one JSON"),
 		shoot("done", "the end of the run: its summary, what it cost, and the checks that passed"),

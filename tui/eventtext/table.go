@@ -271,11 +271,11 @@ func decisionWords(b contract.Decision, name func(string) string) wording {
 }
 
 func permissionWords(b contract.PermissionRequest, who string) wording {
-	return wording{who + " asks leave to use " + callText(b.Tool, b.Input), func() string {
+	return wording{who + " asks to use " + callText(b.Tool, b.Input), func() string {
 		if b.Subagent != "" {
 			who = "A subagent of " + amid(who)
 		}
-		text := introduce(who+" asks leave to use "+ToolName(b.Tool), indented(inputText(b.Input)))
+		text := introduce(who+" asks to use "+ToolName(b.Tool), indented(inputText(b.Input)))
 		if Concealed(b.Input) {
 			text += "\n" + Unseen
 		}

@@ -12,7 +12,7 @@ import (
 func Asks(i supervisor.InboxItem, name string) string {
 	switch i.Kind {
 	case supervisor.InboxPermission:
-		return name + " asks leave"
+		return name + " asks permission"
 	case supervisor.InboxTrust:
 		return "The workspace needs your trust"
 	case supervisor.InboxLimit:

@@ -141,12 +141,12 @@ func (s *NotifyState) Look(o NotifyOptions, m NotifyMoment) (NotifyCall, bool) {
 			}
 		}
 		if body == "" {
-			body = "The thread waits for you."
+			body = "The run waits for you."
 		}
 		if more := len(began) - 1; more > 0 {
 			body += fmt.Sprintf(" And %d more.", more)
 		}
-		return NotifyCall{"A word is awaited", body}, true
+		return NotifyCall{"Something waits for you", body}, true
 	case over && o.Finished:
 		return NotifyCall{eventtext.Ending(m.Ended), "The run has ended: " + m.Ended + "."}, true
 	}
@@ -206,9 +206,9 @@ func TitleSequence(m NotifyMoment) string {
 	mark, words := "", "speak"
 	switch {
 	case len(m.Awaited) > 1:
-		mark, words = "? ", fmt.Sprintf("%d words are awaited", len(m.Awaited))
+		mark, words = "? ", fmt.Sprintf("%d things wait for you", len(m.Awaited))
 	case len(m.Awaited) == 1:
-		mark, words = "? ", "a word is awaited"
+		mark, words = "? ", "something waits for you"
 	case m.Ended == "complete":
 		mark, words = "✓ ", "it is done"
 	case m.Ended == "incomplete":
@@ -218,16 +218,16 @@ func TitleSequence(m NotifyMoment) string {
 	case m.Ended == "limit":
 		mark, words = "✗ ", "a limit is reached"
 	case m.Ended == "needs_input":
-		mark, words = "? ", "a word is awaited"
+		mark, words = "? ", "something waits for you"
 	case m.Ended != "":
 		mark, words = "✗ ", "it has failed"
 	case m.Word != "":
 		mark, words = "◆ ", m.Word
 		switch {
 		case m.Threads == 1:
-			words += " · 1 thread"
+			words += " · 1 agent"
 		case m.Threads > 1:
-			words += fmt.Sprintf(" · %d threads", m.Threads)
+			words += fmt.Sprintf(" · %d agents", m.Threads)
 		}
 	}
 	title := mark + "arbiter – " + words

@@ -18,17 +18,17 @@ func TestTitle(t *testing.T) {
 	}{
 		{NotifyMoment{}, "arbiter – speak"},
 		{NotifyMoment{Word: "weaving"}, "◆ arbiter – weaving"},
-		{NotifyMoment{Word: "weaving", Threads: 1}, "◆ arbiter – weaving · 1 thread"},
-		{NotifyMoment{Word: "weaving", Threads: 2}, "◆ arbiter – weaving · 2 threads"},
-		{NotifyMoment{Word: "weaving", Threads: 2, Awaited: []NotifyWait{{Call: "1"}}}, "? arbiter – a word is awaited"},
-		{NotifyMoment{Awaited: []NotifyWait{{Call: "1"}, {Call: "2"}, {Call: "3"}}}, "? arbiter – 3 words are awaited"},
+		{NotifyMoment{Word: "weaving", Threads: 1}, "◆ arbiter – weaving · 1 agent"},
+		{NotifyMoment{Word: "weaving", Threads: 2}, "◆ arbiter – weaving · 2 agents"},
+		{NotifyMoment{Word: "weaving", Threads: 2, Awaited: []NotifyWait{{Call: "1"}}}, "? arbiter – something waits for you"},
+		{NotifyMoment{Awaited: []NotifyWait{{Call: "1"}, {Call: "2"}, {Call: "3"}}}, "? arbiter – 3 things wait for you"},
 		{NotifyMoment{Word: "weaving", Where: "invoices"}, "◆ arbiter – weaving · invoices"},
-		{NotifyMoment{Word: "weaving", Threads: 2, ASCII: true}, "> arbiter - weaving - 2 threads"},
+		{NotifyMoment{Word: "weaving", Threads: 2, ASCII: true}, "> arbiter - weaving - 2 agents"},
 		{NotifyMoment{Ended: "complete", Word: "done"}, "✓ arbiter – it is done"},
 		{NotifyMoment{Ended: "failed"}, "✗ arbiter – it has failed"},
 		{NotifyMoment{Ended: "cancelled"}, "– arbiter – it was ended"},
 		{NotifyMoment{Ended: "limit"}, "✗ arbiter – a limit is reached"},
-		{NotifyMoment{Ended: "needs_input"}, "? arbiter – a word is awaited"},
+		{NotifyMoment{Ended: "needs_input"}, "? arbiter – something waits for you"},
 		{NotifyMoment{Word: "w", Where: "\x1b]0;evil\a a\nb\u202e"}, "◆ arbiter – w ·  a b"},
 	} {
 		if got := TitleSequence(c.m); got != c.want {
@@ -89,7 +89,7 @@ func TestOncePerTransition(t *testing.T) {
 		m    NotifyMoment
 		want string // title of the notification
 	}
-	const word, done = "A word is awaited", "It is done."
+	const word, done = "Something waits for you", "It is done."
 	why, another := NotifyWait{"1", "why"}, NotifyWait{"2", "another"}
 	human, calm := NotifyMoment{Awaited: []NotifyWait{why}}, NotifyMoment{Word: "weaving"}
 	for name, c := range map[string]struct {
@@ -152,9 +152,9 @@ func TestRing(t *testing.T) {
 		want string
 	}{
 		{NotifyOptions{Bell: true, Terminal: kitty}, "\a"},
-		{NotifyOptions{Desktop: true, Terminal: kitty}, "\x1b]777;notify;A word is awaited;The thread waits for you.\x1b\\"},
+		{NotifyOptions{Desktop: true, Terminal: kitty}, "\x1b]777;notify;Something waits for you;The run waits for you.\x1b\\"},
 		{NotifyOptions{Bell: true, Desktop: true, Terminal: kitty},
-			"\x1b]777;notify;A word is awaited;The thread waits for you.\x1b\\\a"},
+			"\x1b]777;notify;Something waits for you;The run waits for you.\x1b\\\a"},
 		{NotifyOptions{Desktop: true}, ""},
 		{NotifyOptions{Terminal: kitty}, ""},
 	} {

@@ -140,7 +140,7 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) EventVi
 	if p.Subagent != "" {
 		who = "A subagent of " + who
 	}
-	c.Head = o.titled(render.Line{{Text: who + " asks leave to use " + eventtext.ToolName(p.Tool), Role: role}}, nil,
+	c.Head = o.titled(render.Line{{Text: who + " asks to use " + eventtext.ToolName(p.Tool), Role: role}}, nil,
 		e.At)
 	inner := o.within(o.step())
 	if !o.Open && !open && len(p.Input) > eventtext.MaxFullText {
@@ -166,7 +166,7 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) EventVi
 	g := o.Look.Glyphs
 	switch {
 	case open:
-		c.Lines = append(c.Lines, o.sentence(render.Alert, g.Pending, "It waits for your word.")...)
+		c.Lines = append(c.Lines, o.sentence(render.Alert, g.Pending, "It waits for your answer.")...)
 	case decided.Behavior == "allow":
 		c.Lines = append(c.Lines, o.sentence(render.Good, g.Done, eventtext.Answered(decided))...)
 	default:

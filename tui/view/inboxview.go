@@ -194,7 +194,7 @@ func (i InboxItem) brief(width int) []render.Line {
 type InboxItem struct {
 	ID    string
 	Kind  supervisor.InboxKind
-	Asks  string // who asks for what: "Orchestrator I asks leave"
+	Asks  string // who asks for what: "Orchestrator I asks permission"
 	Role  render.Role
 	Text  string                        // what it is about, on one line
 	Age   string                        // "for 5 min"

@@ -13,7 +13,7 @@ import (
 )
 
 func item(id string, kind supervisor.InboxKind) InboxItem {
-	return InboxItem{ID: id, Kind: kind, Asks: "Orchestrator I asks leave", Text: "Bash: make " + id, Age: "for 5 min",
+	return InboxItem{ID: id, Kind: kind, Asks: "Orchestrator I asks permission", Text: "Bash: make " + id, Age: "for 5 min",
 		Head: []render.Line{render.Of(render.Base, "head of "+id)},
 		Body: func(width int) []render.Line { return render.WrapText(render.Base, "body of "+id, width) }}
 }
@@ -112,7 +112,7 @@ func TestRulesShowWhatTheyCover(t *testing.T) {
 		"1 This exact action (marked)\n"+
 			"2 Bash(make one): exactly this line\n3 Bash(make *)  (and 1 more): every command that begins with `make`",
 		"body of one",
-		"Bash(make *) also settles 1 request:\n- Orchestrator I asks leave: Bash: make two",
+		"Bash(make *) also settles 1 request:\n- Orchestrator I asks permission: Bash: make two",
 	)
 	if !p.Back() || p.Back() {
 		t.Error("the first step is not one step back")
@@ -140,7 +140,7 @@ func TestAll(t *testing.T) {
 	if why := p.All(); why != "" {
 		t.Fatal(why)
 	}
-	expect(t, &p, "3 permission requests, answered at once:", "1. Orchestrator I asks leave, for 5 min\nbody of one",
+	expect(t, &p, "3 permission requests, answered at once:", "1. Orchestrator I asks permission, for 5 min\nbody of one",
 		"body of two", "3. Orchestrator I", "1 Allow these 3 once\n2 Deny these 3\n3 Back (marked)")
 	if gone := p.Set([]InboxItem{question, two, three, rejected, item("four", supervisor.InboxPermission)}); gone {
 		t.Error("the step is over though some of them wait")

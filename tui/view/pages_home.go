@@ -223,14 +223,14 @@ func (o *PageHome) threadLines(w int) []render.Line {
 	if d.Threads == 0 {
 		return nil
 	}
-	head := "A thread can be taken up again"
+	head := "A run can be resumed"
 	if d.Threads > 1 {
-		head = fmt.Sprintf("%d threads can be taken up again", d.Threads)
+		head = fmt.Sprintf("%d runs can be resumed", d.Threads)
 	}
 	first := render.Of(render.Active, g.Current+" ")
 	first = append(first, render.Span{Text: head, Role: render.Base})
 	if w < 60 {
-		first[1].Text = words.Count(d.Threads, "thread") + " to take up"
+		first[1].Text = words.Count(d.Threads, "run") + " to resume"
 	}
 	if d.Hint != "" {
 		first = append(first, render.Span{Text: "  " + d.Hint, Role: render.Key})

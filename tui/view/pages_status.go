@@ -67,14 +67,14 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 		text(rankWarning, false, render.Danger, " %s ", w)
 	}
 	if d.Human {
-		who := "A word is awaited"
+		who := "Waits for you"
 		if d.Words > 1 {
-			who = fmt.Sprintf("%d words are awaited", d.Words)
+			who = fmt.Sprintf("%d wait for you", d.Words)
 		}
 		if tight { // so that the permission mode fits beside it
-			who = "Your word"
+			who = "For you"
 			if d.Words > 1 {
-				who = fmt.Sprintf("%d words", d.Words)
+				who = fmt.Sprintf("%d for you", d.Words)
 			}
 		}
 		if d.Waiting >= time.Minute {

@@ -56,7 +56,7 @@ var pageAgents = []PageAgent{
 	{ID: "orch-2", Name: "Orchestrator II", Mode: "implement", State: "weaves", Tone: render.Active, Busy: true,
 		Known: true, Tokens: 214_800, Window: 300_000, Pct: 71.6, Level: "warn",
 		Doing: "Agent: write the rounding tests for the Swiss franc", Age: 52 * time.Second},
-	{ID: "orch-3", Name: "Orchestrator III", Mode: "verify", State: "asks leave", Tone: render.Alert, Bell: true,
+	{ID: "orch-3", Name: "Orchestrator III", Mode: "verify", State: "permission?", Tone: render.Alert, Bell: true,
 		Known: true, Tokens: 9_120, Window: 300_000, Pct: 3.04, Doing: "Bash: go test ./...", Age: 12 * time.Second},
 	{ID: "orch-4", Name: "Orchestrator IV", Mode: "研究", State: "wakes", Tone: render.Dim},
 }
@@ -150,10 +150,10 @@ var everyPage = map[string]func(*render.Look) tview.Primitive{
 
 // pageWords are what each page says at every size.
 var pageWords = map[string][]string{
-	"oracle": {"Speak, mortal.", "4 threads"}, "oracle-bare": {"Patience.", "REHEARSAL", "ALLOW ALL"},
+	"oracle": {"Speak, mortal.", "4 runs"}, "oracle-bare": {"Patience.", "REHEARSAL", "ALLOW ALL"},
 	"list":    {"LIST", "Write the currency"},
 	"ask":     {"y Allow once", "a Allow for this run", "▸n Refuse", "w Refuse, and say why", "go test"},
-	"weaving": {"III", "asks leave", "Weaving", "REHEARSAL"},
+	"weaving": {"III", "permission?", "Weaving", "REHEARSAL"},
 }
 
 // TestPages: at every size each page is whole and says what it must; in ASCII and without colours it has neither other
@@ -513,7 +513,7 @@ func TestHomeThreads(t *testing.T) {
 	got, _ := drawAt(t, p, 80, 20)
 	found := false
 	for y, row := range strings.Split(got, "\n") {
-		if at := strings.Contains(row, "2 threads"); at != p.ThreadsAt(40, y) {
+		if at := strings.Contains(row, "2 runs"); at != p.ThreadsAt(40, y) {
 			t.Errorf("row %d, %q: %v", y, row, !at)
 		} else if at {
 			found = true
@@ -524,7 +524,7 @@ func TestHomeThreads(t *testing.T) {
 	}
 	p.Set(HomeData{Words: []string{"Patience."}})
 	got, _ = drawAt(t, p, 80, 20)
-	if p.ThreadsAt(40, 15) || strings.Contains(got, "thread") {
+	if p.ThreadsAt(40, 15) || strings.Contains(got, "runs") {
 		t.Errorf("threads where there are none:\n%s", got)
 	}
 }
@@ -565,7 +565,7 @@ func TestRosterShowsEssentialColumns(t *testing.T) {
 			meter = "━"
 		}
 		for i, want := range [][]string{{"Arbiter", "listens", "16%"}, {" I ", "handed on", "85%"},
-			{" II ", works, "52s", "72%", meter}, {"?", " III ", "asks leave", "3%"}, {" IV ", "wakes", "–"}} {
+			{" II ", works, "52s", "72%", meter}, {"?", " III ", "permission?", "3%"}, {" IV ", "wakes", "–"}} {
 			for _, part := range want {
 				if !strings.Contains(rows[i], part) {
 					t.Fatalf("%d columns: %q is missing in %q", w, part, rows[i])
@@ -756,7 +756,7 @@ func TestStatusOfAHuman(t *testing.T) {
 	d.Human, d.Awaited = true, "you"
 	for _, w := range []int{50, 80, 160} {
 		got := bar(t, d, w)
-		if !strings.Contains(got, "A word is awaited") || strings.Contains(got, "···") {
+		if !strings.Contains(got, "Waits for you") || strings.Contains(got, "···") {
 			t.Errorf("%d columns: %q", w, got)
 		}
 	}
@@ -775,7 +775,7 @@ func TestStatusInFallbackMode(t *testing.T) {
 		t.Errorf("who decides is not told: %q", got)
 	}
 	d.Human, d.Awaited = true, "you"
-	if got := bar(t, d, 44); !strings.Contains(got, "A word is awaited") || !strings.Contains(got, "The rules") {
+	if got := bar(t, d, 44); !strings.Contains(got, "Waits for you") || !strings.Contains(got, "The rules") {
 		t.Errorf("%q", got)
 	}
 }

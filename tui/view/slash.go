@@ -889,7 +889,7 @@ func SlashWaiting(s *supervisor.State) []supervisor.Mail {
 func touch(s *supervisor.State, c EditorCommand) (contract.CommandBody, error) {
 	list := SlashWaiting(s)
 	if len(list) == 0 {
-		return nil, errors.New("no word of yours waits: what was said is on its way")
+		return nil, errors.New("no message of yours waits: what was said is on its way")
 	}
 	id := list[len(list)-1].ID
 	if c.Name == "withdraw" {

@@ -119,7 +119,7 @@ func agentRow(
 		asks := i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
 		switch {
 		case i.Kind == supervisor.InboxPermission && i.Agent == a.ID:
-			line.State = "asks leave"
+			line.State = "permission?"
 		case asks && a.Role == supervisor.RoleArbiter:
 			line.State = "asks you"
 		case i.Kind == supervisor.InboxRecovery && i.Agent == a.ID:
@@ -183,7 +183,7 @@ func stateWord(a *supervisor.Agent) (string, render.Role) {
 	case supervisor.HandedOff:
 		return "handed on", render.Dim
 	case supervisor.AgentWaiting:
-		return "awaits a word", render.Pending
+		return "awaits a reply", render.Pending
 	}
 	return "listens", render.Dim
 }

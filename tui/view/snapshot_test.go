@@ -146,7 +146,7 @@ func TestNow(t *testing.T) {
   - Look there: Grep ReadHeader, for 30 s, 36k tokens
 - **Orchestrator III**: API overloaded, again in 0:24, attempt 2.
 - **Orchestrator V**: writes: And these are the words.
-- **Orchestrator VI**: asks leave: Bash rm -rf build, for 9 s.
+- **Orchestrator VI**: permission?: Bash rm -rf build, for 9 s.
 
 Permission mode: ask.`
 	if diff := cmp.Diff(want, Now(s, func(id string) Work { return work[id] }, now)); diff != "" {

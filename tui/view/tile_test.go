@@ -80,7 +80,7 @@ func TestTileContents(t *testing.T) {
 // TestSmallTileShowsCurrentWork: with few rows a tile shows the current work and drops the earlier work.
 func TestSmallTileShowsCurrentWork(t *testing.T) {
 	wait := busy()
-	wait.Row.Busy, wait.Row.Bell, wait.Row.State, wait.Row.Doing = false, true, "asks leave", "Bash rm -rf build"
+	wait.Row.Busy, wait.Row.Bell, wait.Row.State, wait.Row.Doing = false, true, "permission?", "Bash rm -rf build"
 	wait.Work.Items = append(
 		wait.Work.Items,
 		eventtext.ActivityItem{At: atTile(50), Tool: "Bash", Summary: "rm -rf build"},
@@ -94,7 +94,7 @@ func TestSmallTileShowsCurrentWork(t *testing.T) {
 		tile     Tile
 		want, no string
 	}{
-		"waits for the human": {wait, "? asks leave: Bash rm -rf build  8s", "◆ Bash"},
+		"waits for the human": {wait, "? permission?: Bash rm -rf build  8s", "◆ Bash"},
 		"waits for the API":   {stall, "✗ API overloaded, again in 0:21, attempt 2", "thinking"},
 		"writes":              {writes, "These are the last words.", "thinking"},
 		"thinks":              {thinks, "thinking  8s", "API"},

@@ -105,9 +105,9 @@ func (v *narrator) remind(list []supervisor.InboxItem, now time.Time) string {
 // awaited reports how many inputs of the human are awaited.
 func awaited(n int) string {
 	if n == 1 {
-		return "A word of yours is awaited"
+		return "Something waits for you"
 	}
-	return fmt.Sprintf("%d words of yours are awaited", n)
+	return fmt.Sprintf("%d things wait for you", n)
 }
 
 // numberOf returns the number by which an item is answered. It is assigned when the item is first

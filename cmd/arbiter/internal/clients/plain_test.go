@@ -81,13 +81,13 @@ func TestPermissionIsAsked(t *testing.T) {
 			Input: json.RawMessage(`{"command":"rm -rf build\nls"}`), Reason: "It deletes"}
 		s.emit("orch-1", ask)
 		s.emit("orch-1", ask)
-		s.expect("Request 1. Orchestrator I asks leave to use Bash:\n\n    rm -rf build\n    ls\n\nWhy it asks: It " +
+		s.expect("Request 1. Orchestrator I asks to use Bash:\n\n    rm -rf build\n    ls\n\nWhy it asks: It " +
 			"deletes\nAnswer with: 1 y, 1 run (this very action, for the whole run), 1 always (in later runs here, too), or 1 " +
 			"n REASON.\n\n")
 		s.emit("orch-2",
 			contract.PermissionRequest{Request: "r-10", Tool: "Read",
 				Input: json.RawMessage(`{"file_path":"/etc/passwd","limit":5}`)})
-		s.expect("Request 2. Orchestrator II asks leave to use Read:\n\n    file_path: /etc/passwd\n    limit: 5\nAnswer " +
+		s.expect("Request 2. Orchestrator II asks to use Read:\n\n    file_path: /etc/passwd\n    limit: 5\nAnswer " +
 			"with: 2 y, 2 run (this very action, for the whole run), 2 always (in later runs here, too), or 2 n REASON.\n\n")
 		s.typeLines("y")
 		s.expect("Say which: 1 y, 1 run, 1 always, or 1 n REASON. 2 y, 2 run, 2 always, or 2 n REASON.\n")
@@ -347,7 +347,7 @@ func TestInbox(t *testing.T) {
 		s.output()
 		waits(leave)
 		passes(progressPause)
-		s.expect("A word of yours is awaited, the first for 1 min: /inbox lists what for.\n")
+		s.expect("Something waits for you, the first for 1 min: /inbox lists what for.\n")
 		question := supervisor.InboxItem{
 			ID:    "question-1",
 			Kind:  supervisor.InboxQuestion,
@@ -362,14 +362,14 @@ func TestInbox(t *testing.T) {
 				Choices: []string{"retry", "skip"}, Text: "failed", Since: time.Now()},
 		)
 		passes(progressPause)
-		s.expect("2 words of yours are awaited, the first for 2 min: /inbox lists what for.\n")
+		s.expect("2 things wait for you, the first for 2 min: /inbox lists what for.\n")
 		passes(9 * progressPause)
 		s.expect("")
 		passes(progressPause)
-		s.expect("2 words of yours are awaited, the first for 12 min: /inbox lists what for.\n")
+		s.expect("2 things wait for you, the first for 12 min: /inbox lists what for.\n")
 		s.typeLines("/inbox")
-		s.expect("2 words of yours are awaited.\n" +
-			"1. Orchestrator I asks leave, for 12 min: answer with 1 y, 1 run, 1 always, or 1 n REASON.\n" +
+		s.expect("2 things wait for you.\n" +
+			"1. Orchestrator I asks permission, for 12 min: answer with 1 y, 1 run, 1 always, or 1 n REASON.\n" +
 			"    Bash: make\n" +
 			"2. The Arbiter asks, for 11 min: your next word to the Arbiter is the answer, or /answer 2 TEXT.\n" +
 			"    This\n    or that?\n" +
@@ -408,11 +408,11 @@ func TestAnswerInbox(t *testing.T) {
 			host.puts = nil
 		}
 		s.typeLines("/inbox")
-		s.expect("4 words of yours are awaited.\n" +
-			"1. Orchestrator I asks leave, just now: answer with 1 y, 1 run, 1 always, or 1 n REASON.\n" +
+		s.expect("4 things wait for you.\n" +
+			"1. Orchestrator I asks permission, just now: answer with 1 y, 1 run, 1 always, or 1 n REASON.\n" +
 			"    Bash: go test ./a\n    1 run a allows Bash(go test *), which also settles 2: every command that begins with " +
 			"`go test` (its options can run programs).\n" +
-			"2. Orchestrator II asks leave, just now: answer with 2 y, 2 run, 2 always, or 2 n REASON.\n" +
+			"2. Orchestrator II asks permission, just now: answer with 2 y, 2 run, 2 always, or 2 n REASON.\n" +
 			"    Bash: go test ./b\n    2 run a allows Bash(go test *), which also settles 1: every command that begins with " +
 			"`go test` (its options can run programs).\n" +
 			"3. The Arbiter asks, just now: your next word to the Arbiter is the answer, or /answer 3 TEXT.\n" +
@@ -437,8 +437,8 @@ func TestAnswerInbox(t *testing.T) {
 				t.Errorf("%s: said %q", line, got)
 			}
 		}
-		const which = "That allows 2 permission requests:\n    1. Orchestrator I asks leave: Bash: go test ./a\n" +
-			"    2. Orchestrator II asks leave: Bash: go test ./b\nTo do it, say /answer all y 2.\n\n"
+		const which = "That allows 2 permission requests:\n    1. Orchestrator I asks permission: Bash: go test ./a\n" +
+			"    2. Orchestrator II asks permission: Bash: go test ./b\nTo do it, say /answer all y 2.\n\n"
 		s.typeLines("/answer all y 2")
 		s.expect(which)
 		list = append(list[1:], leave("c", "orch-1"))
