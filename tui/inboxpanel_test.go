@@ -166,7 +166,7 @@ func TestThePanelByMouse(t *testing.T) {
 			s.startWork()
 			s.waits("one", "two")
 			s.Press("Esc")
-			s.ClickOn("2 for you")
+			s.ClickOn("? 2 ")
 			s.Expect("What waits for you", "make one")
 			s.ExpectSound()
 			s.Advance(time.Second) // a second click at once would be a double click

@@ -20,7 +20,8 @@ func TestTitle(t *testing.T) {
 		{NotifyMoment{Word: "weaving"}, "◆ arbiter – weaving"},
 		{NotifyMoment{Word: "weaving", Threads: 1}, "◆ arbiter – weaving · 1 agent"},
 		{NotifyMoment{Word: "weaving", Threads: 2}, "◆ arbiter – weaving · 2 agents"},
-		{NotifyMoment{Word: "weaving", Threads: 2, Awaited: []NotifyWait{{Call: "1"}}}, "? arbiter – something waits for you"},
+		{NotifyMoment{Word: "weaving", Threads: 2, Awaited: []NotifyWait{{Call: "1"}}},
+			"? arbiter – something waits for you"},
 		{NotifyMoment{Awaited: []NotifyWait{{Call: "1"}, {Call: "2"}, {Call: "3"}}}, "? arbiter – 3 things wait for you"},
 		{NotifyMoment{Word: "weaving", Where: "invoices"}, "◆ arbiter – weaving · invoices"},
 		{NotifyMoment{Word: "weaving", Threads: 2, ASCII: true}, "> arbiter - weaving - 2 agents"},
@@ -152,7 +153,8 @@ func TestRing(t *testing.T) {
 		want string
 	}{
 		{NotifyOptions{Bell: true, Terminal: kitty}, "\a"},
-		{NotifyOptions{Desktop: true, Terminal: kitty}, "\x1b]777;notify;Something waits for you;The run waits for you.\x1b\\"},
+		{NotifyOptions{Desktop: true, Terminal: kitty},
+			"\x1b]777;notify;Something waits for you;The run waits for you.\x1b\\"},
 		{NotifyOptions{Bell: true, Desktop: true, Terminal: kitty},
 			"\x1b]777;notify;Something waits for you;The run waits for you.\x1b\\\a"},
 		{NotifyOptions{Desktop: true}, ""},

@@ -13,7 +13,8 @@ import (
 )
 
 func item(id string, kind supervisor.InboxKind) InboxItem {
-	return InboxItem{ID: id, Kind: kind, Asks: "Orchestrator I asks permission", Text: "Bash: make " + id, Age: "for 5 min",
+	return InboxItem{ID: id, Kind: kind, Asks: "Orchestrator I asks permission", Text: "Bash: make " + id,
+		Age:  "for 5 min",
 		Head: []render.Line{render.Of(render.Base, "head of "+id)},
 		Body: func(width int) []render.Line { return render.WrapText(render.Base, "body of "+id, width) }}
 }
