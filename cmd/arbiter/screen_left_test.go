@@ -106,7 +106,6 @@ func TestInboxOfAllRuns(t *testing.T) {
 	if _, err := other.Exit(other.ctx); err != nil {
 		t.Fatal(err)
 	}
-	p.await("You → The Arbiter")
 	p.press("Ctrl+C", "Ctrl+C")
 	h.ended(p, contract.ExitInterrupted)
 }

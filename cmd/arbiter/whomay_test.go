@@ -228,7 +228,8 @@ func TestWhoMayOpenThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	link = strings.TrimSpace(link)
-	page, _, _ := strings.Cut(link, "?")
+	page, token, _ := strings.Cut(link, "?")
+	own := strings.TrimSuffix(page, "/")
 	jar, _ := cookiejar.New(nil) // no options, no error
 	mine, other := &http.Client{Jar: jar}, &http.Client{}
 	for _, c := range []struct {
@@ -240,18 +241,29 @@ func TestWhoMayOpenThePage(t *testing.T) {
 		{"nobody's link", http.MethodGet, page, other, "", "", http.StatusUnauthorized},
 		{"another name of this machine", http.MethodGet, link, other, "evil.example", "",
 			http.StatusMisdirectedRequest},
-		{"the browser with the link", http.MethodGet, link, mine, "", "", http.StatusOK},
+		{"a preview of the link", http.MethodGet, link, other, "", "", http.StatusOK},
+		{"the form of another page", http.MethodPost, page + "enter", other, "", "http://evil.example",
+			http.StatusForbidden},
+		{"the browser with the link", http.MethodPost, page + "enter", mine, "", own, http.StatusOK},
+		{"the form once more", http.MethodPost, page + "enter", other, "", own, http.StatusUnauthorized},
 		{"the link once more", http.MethodGet, link, other, "", "", http.StatusUnauthorized},
 		{"another page reads", http.MethodGet, page, mine, "", "http://evil.example", http.StatusForbidden},
 		{"another page commands", http.MethodPost, page + "run/command", mine, "", "http://evil.example",
 			http.StatusForbidden},
 		{"a form of another page", http.MethodPost, page + "run/command", mine, "", "", http.StatusForbidden},
-		{"the page without its key", http.MethodPost, page + "run/command", mine, "", strings.TrimSuffix(page, "/"),
+		{"the page without its key", http.MethodPost, page + "run/command", mine, "", own,
 			http.StatusUnauthorized},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), c.method, c.url, strings.NewReader("{}"))
+		body := "{}"
+		if strings.HasSuffix(c.url, "/enter") {
+			body = token
+		}
+		req, err := http.NewRequestWithContext(t.Context(), c.method, c.url, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if body == token {
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		}
 		req.Host = c.host
 		if c.origin != "" {

@@ -153,7 +153,7 @@ func explainsTheFailure(t *testing.T, s *script) {
 	if e == nil || e.Agent != "developer" || e.Tool != "Bash" || e.PlanStep != 1 ||
 		e.Category != decider.ToolFailure ||
 		!strings.Contains(e.Attempted, "warp.txt") || !strings.Contains(e.Message, "No such file") ||
-		!strings.Contains(e.Context.CommandExecuted, "warp.txt > loom.txt") {
+		!strings.Contains(e.Context.CommandExecuted, "cat warp.txt") {
 		t.Fatalf("the last error: %+v", e)
 	}
 	var actions []decider.DecisionAction

@@ -64,7 +64,7 @@ func OpenOne(c *cli.Context) (*Runs, journal.Info, error) {
 	return store, info, nil
 }
 
-// NamedOrLatest finds a run by its name; without a name, the last one of the workspace that has begun.
+// NamedOrLatest finds a run by its name; without a name, the last one of the workspace.
 func NamedOrLatest(c *cli.Context, store *Runs, name string) (journal.Info, error) {
 	if name != "" {
 		return Find(store.Store, name)
@@ -73,7 +73,7 @@ func NamedOrLatest(c *cli.Context, store *Runs, name string) (journal.Info, erro
 	if err != nil {
 		return journal.Info{}, err
 	}
-	info, err := store.Latest(place, func(i journal.Info) bool { return !i.Empty })
+	info, err := store.Latest(place, nil)
 	switch {
 	case errors.Is(err, journal.ErrNotFound):
 		return info, command.Usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
