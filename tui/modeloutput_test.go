@@ -23,7 +23,7 @@ func TestModelOutputIsShown(t *testing.T) {
 	testkit.WithoutRace(t)
 	t.Setenv("TERM", "xterm-256color")
 	list := corpus.ModelOutput(t, "..")
-	group, each, ways := 10, effort(2, 2, 5), scrutiny
+	group, each, ways := 10, effort(2, 1, 5), scrutiny
 	if *renders >= 20_000 {
 		group, each, ways = 1, len(wander), wander
 	}
