@@ -168,7 +168,7 @@ func (st *step) restart(id string) {
 	}
 	a.Status, a.Since, a.CurrentTool, a.EndReason = AgentStarting, st.at, "", ""
 	a.Watch, a.Backoff, a.NotifyingLevel, a.Interrupting = AgentWatch{}, nil, "", false
-	if a.NewSession {
+	if a.NewSession && !first { // the first was announced when the agent was added
 		a.SessionID, a.LastAnswered = st.sessionID(a.ID, a.Generation), ""
 		st.emptied(a)
 	}

@@ -153,6 +153,37 @@ func TestStartsAreQueued(t *testing.T) {
 	p.folds()
 }
 
+// TestQueuedStartKeepsItsSession: an Orchestrator whose start waited when the run's process was killed begins the session
+// with which it was announced.
+func TestQueuedStartKeepsItsSession(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Cores, o.MaxOrchestrators = 1, 20 })
+	for range 3 {
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+	}
+	announced := map[string]string{}
+	note := func() {
+		for _, e := range p.out {
+			if em, ok := e.(effect.Emit); ok {
+				if s, ok := em.Event.Body.(contract.Spawn); ok {
+					announced[em.Event.ID] = s.SessionID
+				}
+			}
+		}
+	}
+	note()
+	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Salt: "/2", Stay: true})
+	p.comes(contract.Arbiter, p.remembers(contract.Arbiter, ""))
+	for n := 1; n <= 3; n++ {
+		p.comes(OrchestratorID(n), bridge.SpawnResult{})
+	}
+	note()
+	for id, session := range announced {
+		if got := p.agent(id).SessionID; got != session || p.agent(id).Status == AgentDown {
+			t.Errorf("%s is %s in session %s, and was announced with %s", id, p.agent(id).Status, got, session)
+		}
+	}
+}
+
 // TestStartsAreQueuedOnEachHost: by the processors of the host, also when it comes back with many agents, and not for
 // the Arbiter.
 func TestStartsAreQueuedOnEachHost(t *testing.T) {
