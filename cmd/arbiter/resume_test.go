@@ -368,6 +368,8 @@ func standInProgram(t *testing.T) string {
 func TestDamagedJournal(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
+	s.send(contract.Configure{Allow: "Bash(ls)"}) // a batch after those of the agents
+	await[contract.Accepted](s, "the command", nil)
 	_ = s.cmd.Process.Kill()
 	s.gone()
 	awaitGone(t, s.run())
