@@ -539,7 +539,8 @@ func TestPlaceOfARequestOnAHost(t *testing.T) {
 	id := p.onHost("box")
 	p.do(asked(p, id, "p1", "ask"))
 	want := contract.CallPlace{CWD: p.s.OwnDir(id), Own: true, Host: "box"}
-	if got := last[contract.PermissionRequest](p).Place; got == nil || *got != want || !strings.HasPrefix(got.CWD, "/far/box/") {
+	got := last[contract.PermissionRequest](p).Place
+	if got == nil || *got != want || !strings.HasPrefix(got.CWD, "/far/box/") {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

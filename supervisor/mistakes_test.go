@@ -75,8 +75,8 @@ var orchestratorMistakes = []mistake{
 		`{"kind":"done","message":"m","handoff":{"key_context":"k","claims":[{"claim":"c","check":7}]}}`), 1, ""},
 }
 
-// TestMistakes: a mistake that a model repeats costs three requests, or four where the CLI asks itself, or is none. Each
-// correction says what was wrong and what to send, and when the rules decide, an event tells the human.
+// TestMistakes: a mistake that a model repeats costs three requests, or four where the CLI asks itself, or is none.
+// Each correction says what was wrong and what to send, and when the rules decide, an event tells the human.
 func TestMistakes(t *testing.T) {
 	play := func(t *testing.T, m mistake, role string) {
 		p := begin(t, nil)
@@ -198,9 +198,11 @@ func TestAnUnrelatedSummonsIsNoSuccessor(t *testing.T) {
 // alone, which the supervisor answers, does not end that.
 func TestASuccessorIsExamined(t *testing.T) {
 	for name, answer := range map[string]func(p *play, two string){
-		"the Arbiter": func(p *play, two string) { p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Begin.", "to", two)) },
-		"the rules":   func(p *play, _ string) { p.rambles("arbiter", "hm") },
-		"the human":   func(p *play, two string) { p.say("Begin.", contract.Note, two) },
+		"the Arbiter": func(p *play, two string) {
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Begin.", "to", two))
+		},
+		"the rules": func(p *play, _ string) { p.rambles("arbiter", "hm") },
+		"the human": func(p *play, two string) { p.say("Begin.", contract.Note, two) },
 	} {
 		p := begin(t, nil)
 		one := p.spawn("work")
@@ -220,8 +222,8 @@ func TestASuccessorIsExamined(t *testing.T) {
 	}
 }
 
-// TestAssumptionsWaitForTheHuman: what the Arbiter assumed is a question to the human who is present, also if it calls it
-// a report, and nobody is set to work on it before. Alone, it goes on.
+// TestAssumptionsWaitForTheHuman: what the Arbiter assumed is a question to the human who is present, also if it calls
+// it a report, and nobody is set to work on it before. Alone, it goes on.
 func TestAssumptionsWaitForTheHuman(t *testing.T) {
 	assuming := func(decision, message string) map[string]any {
 		v := ruling(decision, message, "mode", "developer")

@@ -153,8 +153,8 @@ func TestStartsAreQueued(t *testing.T) {
 	p.folds()
 }
 
-// TestQueuedStartKeepsItsSession: an Orchestrator whose start waited when the run's process was killed begins the session
-// with which it was announced.
+// TestQueuedStartKeepsItsSession: an Orchestrator whose start waited when the run's process was killed begins the
+// session with which it was announced.
 func TestQueuedStartKeepsItsSession(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Cores, o.MaxOrchestrators = 1, 20 })
 	for range 3 {

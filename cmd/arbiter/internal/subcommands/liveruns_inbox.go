@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -49,7 +48,6 @@ type inboxEntry struct {
 	Run  string               `json:"run"`
 	CWD  string               `json:"cwd"`
 	Item supervisor.InboxItem `json:"item"`
-	info int                  // the index of its run
 }
 
 // inbox is `arbiter inbox`.
@@ -59,23 +57,17 @@ func (e liveEnv) inbox(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	runs, err := store.Live("")
+	reports, err := liveReports(c.Context, store)
 	if err != nil {
 		return err
 	}
-	reports := make([]LiveReport, len(runs))
-	var asked sync.WaitGroup
-	for i, info := range runs {
-		asked.Go(func() { reports[i] = reportOn(c.Context, store, info) })
-	}
-	asked.Wait()
 	list := []inboxEntry{}
-	for i, r := range reports {
+	for _, r := range reports {
 		if r.Problem != "" {
 			fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(r.Run), sanitize.Line(r.Problem, 200))
 		}
 		for _, item := range r.Inbox {
-			list = append(list, inboxEntry{r.Run, r.CWD, item, i})
+			list = append(list, inboxEntry{r.Run, r.CWD, item})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b inboxEntry) int { return a.Item.Since.Compare(b.Item.Since) })
@@ -94,11 +86,11 @@ func (e liveEnv) inbox(c *cli.Context) error {
 	if !e.Asks() {
 		return nil
 	}
-	return e.answerInbox(c, store, reports, list)
+	return e.answerInbox(c, list)
 }
 
 // answerInbox reads answers, and sends each to its run.
-func (e liveEnv) answerInbox(c *cli.Context, store *runstore.Runs, reports []LiveReport, list []inboxEntry) error {
+func (e liveEnv) answerInbox(c *cli.Context, list []inboxEntry) error {
 	var failed error
 	lines := bufio.NewReader(e.Stdin)
 	for {
@@ -107,7 +99,7 @@ func (e liveEnv) answerInbox(c *cli.Context, store *runstore.Runs, reports []Liv
 		if line = strings.TrimSpace(line); line == "" {
 			return failed
 		}
-		if problem := e.answerOne(c, store, reports, list, line); problem != nil {
+		if problem := e.answerOne(c, list, line); problem != nil {
 			fmt.Fprintln(e.Stderr, problem)
 			failed = &command.Error{Code: contract.ExitFailed, Text: "an answer was refused"}
 		}
@@ -118,8 +110,7 @@ func (e liveEnv) answerInbox(c *cli.Context, store *runstore.Runs, reports []Liv
 }
 
 // answerOne sends the answer of a line.
-func (e liveEnv) answerOne(c *cli.Context, store *runstore.Runs, reports []LiveReport, list []inboxEntry,
-	line string) error {
+func (e liveEnv) answerOne(c *cli.Context, list []inboxEntry, line string) error {
 	number, text, _ := strings.Cut(line, " ")
 	n, err := strconv.Atoi(number)
 	if text = strings.TrimSpace(text); err != nil || n < 1 || n > len(list) || text == "" {
@@ -130,15 +121,11 @@ func (e liveEnv) answerOne(c *cli.Context, store *runstore.Runs, reports []LiveR
 	if err != nil {
 		return err
 	}
-	info, err := runstore.FindLive(store, reports[i.info].Run)
+	l, err := runstore.Connect(c, i.Run, nil)
 	if err != nil {
 		return err
 	}
-	l := &runstore.Connection{Store: store, Info: info}
-	if l.Client, l.First, err = store.Dial(c.Context, info, runstore.AnswerTime, nil); err != nil {
-		return runstore.NotConnected(info, err)
-	}
-	defer l.Client.Close()
+	defer l.Close()
 	return e.sendCommand(c.Context, l, body, false)
 }
 

@@ -1,6 +1,7 @@
 package subcommands
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -42,16 +43,10 @@ func (e liveEnv) ps(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	list, err := store.Live("")
+	reports, err := liveReports(c.Context, store)
 	if err != nil {
 		return err
 	}
-	reports := make([]LiveReport, len(list))
-	var asked sync.WaitGroup
-	for i, info := range list {
-		asked.Go(func() { reports[i] = reportOn(c.Context, store, info) })
-	}
-	asked.Wait()
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(reports)
 	}
@@ -74,6 +69,21 @@ func (e liveEnv) ps(c *cli.Context) error {
 			sanitize.Line(r.CWD, 60), sanitize.Line(r.Title, 60))
 	}
 	return w.Flush()
+}
+
+// liveReports asks all live runs for their status, at the same time.
+func liveReports(ctx context.Context, store *runstore.Runs) ([]LiveReport, error) {
+	list, err := store.Live("")
+	if err != nil {
+		return nil, err
+	}
+	reports := make([]LiveReport, len(list))
+	var asked sync.WaitGroup
+	for i, info := range list {
+		asked.Go(func() { reports[i] = reportOn(ctx, store, info) })
+	}
+	asked.Wait()
+	return reports, nil
 }
 
 // sayKilled names the runs whose process was killed or crashed, the last active first.

@@ -141,7 +141,7 @@ function permission(item, send, id) {
   ];
 }
 
-const placeText = (p) => [p.cwd, p.host && `on ${p.host}`, p.own && "a copy of its own", !p.sandboxed && "no sandbox"]
+const placeText = (p) => [p.host ? `${p.cwd} @${p.host}` : p.cwd, p.own && "a copy of its own", !p.sandboxed && "no sandbox"]
   .filter(Boolean).join(", ");
 const clock = (at) => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
