@@ -4,17 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
-
-// permissionBackstop ends a question that the client neither answers nor withdraws. Normally the client's
-// own deadline applies: people may be away for hours.
-const permissionBackstop = 24 * time.Hour
 
 const askUser = "AskUserQuestion"
 
@@ -45,7 +40,8 @@ func deny(message string) permissionAnswer {
 	return permissionAnswer{Behavior: bridge.Deny, Message: message}
 }
 
-// canUseTool answers can_use_tool. Every answer but an allow is a deny.
+// canUseTool answers can_use_tool. Every answer but an allow is a deny. It waits as long as the client does, which has
+// the limit if there is one: people may be away for days.
 func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	r := &fieldReader{obj: request}
 	p := bridge.PermissionParams{
@@ -75,8 +71,6 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	if needsUser {
 		return deny(needsPerson), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, permissionBackstop)
-	defer cancel()
 	res, err := a.host.Permission(ctx, p)
 	switch {
 	case err != nil && res.Message != "": // the host gave a message of its own
@@ -106,8 +100,6 @@ func (a *agent) elicit(ctx context.Context, request object) (any, error) {
 	if err != nil || r.err != nil {
 		return elicited{Action: "decline"}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, permissionBackstop)
-	defer cancel()
 	res, err := a.host.Permission(ctx, bridge.PermissionParams{AgentRef: a.ref, Request: "perm-" + uuid.NewString(),
 		Tool: bridge.ElicitTool, Input: input, Reason: "an MCP server asks this"})
 	if err != nil || res.Behavior != bridge.Allow {

@@ -68,8 +68,6 @@ func askHost(ctx context.Context, ref bridge.AgentRef, host bridge.Host, name st
 	if err != nil {
 		return false, err.Error()
 	}
-	ctx, cancel := context.WithTimeout(ctx, permissionBackstop)
-	defer cancel()
 	r, err := host.Permission(ctx, bridge.PermissionParams{AgentRef: ref, Request: "perm-" + uuid.NewString(),
 		Tool: bridge.NetworkTool, Input: input,
 		Reason: "a program of this agent wants to connect to a host that is not listed"})
