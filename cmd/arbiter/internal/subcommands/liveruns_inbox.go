@@ -32,8 +32,8 @@ Lists what waits for you in your live runs, in any directory, the oldest first: 
 requests, choices after a failure. In a terminal it then reads answers, a line each, by the number of
 the list:
 
-  1 y                allow a permission request once (2 n REASON denies it)
-  3 TEXT             answer a question, or choose one of the options of a choice
+  1 y                allow a permission request once (2 n REASON denies it; 3 y TEXT answers an MCP server)
+  4 TEXT             answer a question, or choose one of the options of a choice
 
 An empty line ends it. Elsewhere it prints the list, with the command that answers each item.
 
@@ -133,9 +133,9 @@ func (e liveEnv) answerOne(c *cli.Context, list []inboxEntry, line string) error
 func inboxAnswer(i supervisor.InboxItem, text string) (contract.CommandBody, error) {
 	verb, reason, _ := strings.Cut(text, " ")
 	switch {
-	case i.Request != nil && text == "y":
+	case i.Request != nil && verb == "y" && (reason == "" || i.Request.Tool == bridge.ElicitTool):
 		return contract.Permit{Request: i.ID, Action: i.Request.Action, Behavior: bridge.Allow,
-			Scope: contract.ScopeOnce}, nil
+			Scope: contract.ScopeOnce, Message: strings.TrimSpace(reason)}, nil // of an MCP server's question: the answer
 	case i.Request != nil && verb == "n":
 		return contract.Permit{Request: i.ID, Action: i.Request.Action, Behavior: bridge.Deny,
 			Message: strings.TrimSpace(reason)}, nil

@@ -89,7 +89,7 @@ func liveReports(ctx context.Context, store *runstore.Runs) ([]LiveReport, error
 // sayKilled names the runs whose process was killed or crashed, the last active first.
 func (e liveEnv) sayKilled(store *runstore.Runs) {
 	const most = 5
-	all, _ := store.List() // an error is that of the command
+	all, _ := store.List() // without it, ps still lists the live runs
 	killed := slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Killed() })
 	for _, i := range killed[:min(len(killed), most)] {
 		fmt.Fprintf(e.Stderr, "Interrupted: run %s in %s (%s). To resume: arbiter --resume --session %[1]s\n",
