@@ -58,6 +58,12 @@ func (ds *dialogs) askFirst(l *lack) {
 		Body: func(width int) []render.Line { return ds.firstLines(l, width) }}, ds.answerFirst)
 	g.first = true
 	g.dismiss = ds.d.f.Leave
+	g.answer = func(value string) {
+		if value == "rehearse" {
+			g.close()
+		}
+		ds.answerFirst(value) // it stays open while the rest is looked at again: keys are not typed into the input
+	}
 }
 
 // firstLines explains what is missing.

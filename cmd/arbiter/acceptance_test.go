@@ -99,12 +99,14 @@ func TestDemo(t *testing.T) {
 			story, _ := s.output(0, "logs", s.run())
 			for _, want := range []string{"  - refuted: Quotes in names are doubled\n",
 				"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n",
-				"Orchestrator III changed README.md +3, invoice.sh +8 -2.\n", " simulated, "} {
+				" changed ", "test.sh (new) +11", "README.md +3", " simulated, "} {
 				if !strings.Contains(story, want) {
 					t.Errorf("the story does not tell %q:\n%s", want, story)
 				}
 			}
-			if r.Changes == nil || r.Changes.Files != 3 || r.Changes.Deleted == 0 {
+			// Agents share the directory here: whose lines a look at the files finds depends on when it comes. Their sum
+			// does not.
+			if r.Changes == nil || r.Changes.Files != 3 || r.Changes.Added != 22 || r.Changes.Deleted != 2 {
 				t.Errorf("changes %+v", r.Changes)
 			}
 		})
