@@ -241,3 +241,22 @@ func TestLoggedOut(t *testing.T) {
 		t.Errorf("it says:\n%s", after)
 	}
 }
+
+// TestMouseSwitch: /mouse gives the mouse to the terminal, and takes it back.
+func TestMouseSwitch(t *testing.T) {
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+	for _, c := range []struct {
+		says string
+		on   bool
+	}{{"The terminal has the mouse.", false}, {"The mouse works here again.", true}} {
+		p.await("Speak, mortal.")
+		p.Type("/mouse\n")
+		if s := p.await(c.says); s.Mouse() != c.on {
+			t.Errorf("%s: mouse reports are %v", c.says, s.Mouse())
+		}
+	}
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitComplete)
+}
