@@ -3,9 +3,9 @@ package tui
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
@@ -27,7 +27,7 @@ func (cs *commands) explainCommand(c view.EditorCommand) bool {
 	run := state.Options.Run
 	cs.d.readText("THE DECISION", func(ctx context.Context) (string, error) {
 		text, err := cs.d.f.options.Host.Explain(ctx, run, number)
-		return literally(text), err
+		return words.Fenced(text), err
 	})
 	return true
 }
@@ -50,13 +50,4 @@ func (d *app) readText(title string, read func(context.Context) (string, error))
 			d.open(newTextScreen(d, title, func(*supervisor.State) string { return text }))
 		})
 	})
-}
-
-// literally returns a text in a form that is shown unchanged, and not as Markdown.
-func literally(text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + "\n" + text + "\n" + fence
 }

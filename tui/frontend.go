@@ -11,6 +11,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -319,7 +320,7 @@ func (f *Frontend) post(do func()) {
 	f.mu.Lock()
 	f.posts = append(f.posts, do)
 	f.mu.Unlock()
-	hint(f.pump.again)
+	backlog.Hint(f.pump.again)
 }
 
 // work calls do on a goroutine that Run waits for, because it may take time.
@@ -391,5 +392,5 @@ func (f *Frontend) follow(r Run) {
 	f.mu.Lock()
 	f.run = r
 	f.mu.Unlock()
-	hint(f.pump.again)
+	backlog.Hint(f.pump.again)
 }

@@ -29,7 +29,7 @@ var languages = [...]language{
 			"error float32 float64 int int8 int16 int32 int64 rune string uint uint8 uint16 uint32 uint64 uintptr ",
 	},
 	{
-		names: " c h cpp c++ cc cxx hpp objc objective-c cuda arduino ", comments: slashes, block: slashComment,
+		names: " c h m cpp c++ cc cxx hpp objc objective-c cuda arduino ", comments: slashes, block: slashComment,
 		quotes: []quote{doubled, character},
 		keywords: " alignas alignof auto bool break case catch char class const consteval constexpr continue " +
 			"co_await co_return co_yield decltype default define delete do double else endif enum explicit export " +
@@ -95,7 +95,7 @@ var languages = [...]language{
 			"function if in local mkdir printf read readonly return select set shift source sudo then trap unset " +
 			"until while ",
 	},
-	{names: " json jsonl ndjson geojson ", quotes: []quote{doubled}, keywords: " true false null ", key: ':'},
+	{names: " json jsonl ndjson geojson ipynb ", quotes: []quote{doubled}, keywords: " true false null ", key: ':'},
 	{names: " yaml yml ", comments: hash, quotes: []quote{doubled, verbatim},
 		keywords: " true false null yes no on off ", letters: "-./", key: ':', loose: true},
 	{names: " toml ini cfg conf properties env dotenv editorconfig systemd ", comments: []string{"#", ";"},

@@ -2,7 +2,6 @@ package view
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -60,7 +59,7 @@ func (o EventOptions) output(r render.Role, text string, keep int) (lines []rend
 			line, after = strings.ToValidUTF8(line[:room], ""), rest[room:]
 		}
 		first := len(lines)
-		lines = o.cut(lines, render.Of(r, line))
+		lines = append(lines, o.code(render.Of(r, line))...)
 		if first <= keep && len(lines) > keep {
 			hidden, below = strings.Count(rest, "\n"), len(rest)
 			if first == keep {
@@ -75,21 +74,6 @@ func (o EventOptions) output(r render.Role, text string, keep int) (lines []rend
 	return lines, len(lines) > most
 }
 
-// tooWide replaces a character that is wider than the row.
-func (o EventOptions) tooWide(line string) (row string, n int) {
-	const widest = 8 // more columns than any character takes
-	for columns := 2; columns < widest; columns++ {
-		if wide, _ := render.Clip(line, columns); wide != "" {
-			return o.Look.Glyphs.Ellipsis, len(wide)
-		}
-	}
-	_, n = utf8.DecodeRuneInString(line)
-	return o.Look.Glyphs.Ellipsis, n
-}
-
-// eventTabStop is as far as a tab reaches at most.
-const eventTabStop = 4
-
 // more returns the line that replaces the folded lines.
 func (o EventOptions) more(lines, bytes int) render.Line {
 	text := words.Count(lines, "more line")
@@ -99,58 +83,12 @@ func (o EventOptions) more(lines, bytes int) render.Line {
 	return o.shorten(render.Line{{Text: o.Look.Glyphs.Folded + " " + text, Role: render.Dim}}, o.width())
 }
 
-// code breaks highlighted lines at the width.
-func (o EventOptions) code(lines []render.Line) []render.Line {
-	out := make([]render.Line, 0, len(lines))
+// code breaks lines of code, or of an output, at the width.
+func (o EventOptions) code(lines ...render.Line) (out []render.Line) {
 	for _, l := range lines {
-		out = o.cut(out, l)
+		for _, row := range render.Cut(l, o.width()) {
+			out = append(out, o.shorten(row, o.width())) // a single character may be wider
+		}
 	}
 	return out
-}
-
-// cut appends a line, broken at the width. The texts of the pieces are shared, not copied.
-func (o EventOptions) cut(out []render.Line, l render.Line) []render.Line {
-	width := o.width()
-	var row render.Line
-	used := 0
-	for _, s := range l {
-		rest := s.Text
-		if strings.IndexByte(rest, '\t') >= 0 {
-			rest = expand(rest, used)
-		}
-		for rest != "" {
-			part, n := render.Clip(rest, width-used)
-			if part != "" {
-				row, used, rest = append(row, render.Span{Text: part, Role: s.Role}), used+n, rest[len(part):]
-				if rest == "" {
-					break
-				}
-			} else if used == 0 {
-				wide, n := o.tooWide(rest)
-				row, rest = append(row, render.Span{Text: wide, Role: s.Role}), rest[n:]
-			}
-			out, row, used = append(out, row), nil, 0
-		}
-	}
-	if len(row) > 0 || len(l) == 0 || l.Width() == 0 {
-		out = append(out, row)
-	}
-	return out
-}
-
-// expand replaces tabs by spaces, in a text that begins at a column.
-func expand(text string, column int) string {
-	var b strings.Builder
-	for {
-		part, rest, found := strings.Cut(text, "\t")
-		b.WriteString(part)
-		column += render.Width(part)
-		if !found {
-			return b.String()
-		}
-		n := eventTabStop - column%eventTabStop
-		b.WriteString(spaces(n))
-		column += n
-		text = rest
-	}
 }

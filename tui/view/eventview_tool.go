@@ -138,7 +138,7 @@ func (o inputs) others(list []eventtext.Member) []render.Line {
 			if i == 0 {
 				l = render.Line{key, {Text: line, Role: render.Base}}
 			}
-			lines = o.cut(lines, l)
+			lines = append(lines, o.code(l)...)
 		}
 	}
 	return lines
@@ -153,7 +153,7 @@ func (o inputs) json(raw json.RawMessage) []render.Line {
 
 // highlight lays code out.
 func (o EventOptions) highlight(lang, text string) []render.Line {
-	return o.code(markdown.Highlight(lang, strings.TrimSuffix(text, "\n")))
+	return o.code(markdown.Highlight(lang, strings.TrimSuffix(text, "\n"))...)
 }
 
 func (o EventOptions) diff(before, now, lang string) []render.Line {
@@ -162,24 +162,13 @@ func (o EventOptions) diff(before, now, lang string) []render.Line {
 		context)
 }
 
-// languages maps the ends of file names to languages.
-var languages = map[string]string{
-	"go": "go", "c": "c", "h": "c", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp", "m": "c", "swift": "swift",
-	"kt": "kotlin", "py": "python", "pyi": "python", "ipynb": "json", "js": "javascript", "mjs": "javascript",
-	"cjs": "javascript", "jsx": "javascript", "ts": "typescript", "tsx": "typescript", "rs": "rust", "java": "java",
-	"sh": "sh", "bash": "sh", "zsh": "sh", "json": "json", "jsonl": "json", "yaml": "yaml", "yml": "yaml",
-	"toml": "toml", "sql": "sql", "html": "html", "htm": "html", "xml": "xml", "svg": "xml", "css": "css",
-	"scss": "css", "diff": "diff", "patch": "diff", "md": "markdown", "makefile": "sh", "dockerfile": "sh",
-	"rb": "ruby", "php": "php",
-}
-
-// EventLanguage returns the language of a file, by its name.
+// EventLanguage returns the end of a file's name, which package markdown knows as a language.
 func EventLanguage(file string) string {
 	name := strings.ToLower(file[strings.LastIndexByte(file, '/')+1:])
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		name = name[i+1:]
 	}
-	return languages[sanitize.Line(name, eventtext.MaxName)]
+	return sanitize.Line(name, eventtext.MaxName)
 }
 
 // value returns a value as text, with at most the wanted lines.

@@ -2,7 +2,6 @@ package clients
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -61,10 +61,7 @@ type link struct {
 
 // wake makes the follower check whether prompts have ended.
 func (f *acpFollower) wake() {
-	select {
-	case f.kick <- struct{}{}:
-	default:
-	}
+	backlog.Hint(f.kick)
 }
 
 // expect records a text of the human that the client shows without an update.
@@ -157,8 +154,6 @@ func (l *link) end() {
 	l.ask.Close()
 }
 
-var errACPEnough = errors.New("enough")
-
 // allLines makes catchUp read the whole log.
 const allLines = math.MaxUint64
 
@@ -173,7 +168,7 @@ func (f *acpFollower) catchUp(ctx context.Context, limit uint64) (since int64, e
 	process, seq := 0, uint64(0)
 	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.N > limit {
-			return errACPEnough
+			return journal.Enough
 		}
 		if e.Line == nil {
 			return nil
@@ -187,7 +182,7 @@ func (f *acpFollower) catchUp(ctx context.Context, limit uint64) (since int64, e
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errACPEnough) {
+	if err != nil {
 		return 0, err
 	}
 	if f.process > process {

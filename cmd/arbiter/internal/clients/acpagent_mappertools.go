@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
@@ -143,7 +144,7 @@ func (m *mapper) toolResult(b contract.ToolResult) []frame {
 	switch {
 	case text == "" || c.diff && !b.IsError:
 	case kindOf(c.tool) == "execute" || kindOf(c.tool) == "read" || kindOf(c.tool) == "search":
-		t.Content = []toolContent{textContent(fenced(text))}
+		t.Content = []toolContent{textContent(words.Fenced(text))}
 	default:
 		t.Content = []toolContent{textContent(text)}
 	}
@@ -228,15 +229,6 @@ func (m *mapper) closeCalls(agent string) []frame {
 func textContent(text string) toolContent {
 	t := textOf(text)
 	return toolContent{Type: "content", Content: &t}
-}
-
-// fenced wraps an output in a code fence, so that a client does not render it as Markdown.
-func fenced(text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + "\n" + text + "\n" + fence
 }
 
 func isObject(raw json.RawMessage) bool {

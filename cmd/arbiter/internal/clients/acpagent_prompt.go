@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // maxPrompt bounds a prompt, in bytes. It is also the limit for a message from the human.
@@ -20,7 +22,7 @@ func promptText(blocks []contentBlock) (string, error) {
 		case c.Type == "resource_link" && c.URI != "":
 			b.WriteString(placeACP(c.URI))
 		case c.Type == "resource" && c.Resource != nil && c.Resource.Text != nil:
-			fmt.Fprintf(&b, "\n\n%s:\n%s\n", placeACP(c.Resource.URI), fenced(*c.Resource.Text))
+			fmt.Fprintf(&b, "\n\n%s:\n%s\n", placeACP(c.Resource.URI), words.Fenced(*c.Resource.Text))
 		case c.Type == "resource":
 			return "", fmt.Errorf("a prompt cannot contain a resource that is not text: name its file instead")
 		default:

@@ -1,14 +1,15 @@
 package clients
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
 
 	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // acpMaxLine bounds a line from the client, in bytes.
@@ -16,7 +17,7 @@ const acpMaxLine = 16 << 20
 
 // stream is the connection to the client: one JSON object per line. It implements jsonrpc2.ObjectStream.
 type stream struct {
-	in  *bufio.Reader
+	in  *jsonl.LineReader
 	raw io.Reader
 
 	mu  sync.Mutex
@@ -24,18 +25,21 @@ type stream struct {
 }
 
 func newStream(in io.Reader, out io.Writer) *stream {
-	return &stream{in: bufio.NewReaderSize(in, 64<<10), raw: in, out: out}
+	return &stream{in: jsonl.NewLineReader(in, acpMaxLine), raw: in, out: out}
 }
 
 // ReadObject implements jsonrpc2.ObjectStream. It skips empty lines and refuses lines that are not JSON objects;
 // the connection continues.
 func (s *stream) ReadObject(v any) error {
 	for {
-		line, err := s.line()
-		if err != nil {
+		next, err := s.in.NextOrLast()
+		line := bytes.TrimSpace(next.Data)
+		switch {
+		case err != nil:
 			return err
-		}
-		if len(line) == 0 {
+		case next.Oversize:
+			return fmt.Errorf("a line of the client is longer than %d bytes", acpMaxLine)
+		case len(line) == 0:
 			continue
 		}
 		refusal := jsonrpc2.Error{Code: jsonrpc2.CodeParseError, Message: "a line is not JSON"}
@@ -56,26 +60,6 @@ type refused struct {
 	JSONRPC string         `json:"jsonrpc"`
 	ID      *int           `json:"id"`
 	Error   jsonrpc2.Error `json:"error"`
-}
-
-func (s *stream) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := s.in.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > acpMaxLine:
-			return nil, fmt.Errorf("a line of the client is longer than %d bytes", acpMaxLine)
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err != nil:
-			return nil, err
-		}
-		for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r' || line[len(line)-1] == ' ') {
-			line = line[:len(line)-1]
-		}
-		return line, nil
-	}
 }
 
 // WriteObject implements jsonrpc2.ObjectStream.

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -42,10 +43,7 @@ func (s *MCPServer) dial(ctx context.Context, run string) (*mcpLive, error) {
 	}
 	l := &mcpLive{Client: client, run: run, wake: make(chan struct{}, 1)}
 	err = client.Subscribe(ctx, control.SubscribeParams{Since: -1}, func(any) {
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
+		backlog.Hint(l.wake)
 	})
 	if err != nil {
 		client.Close()

@@ -2,7 +2,6 @@ package clients
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -26,8 +25,6 @@ type news struct {
 
 // maxRead is how many lines readLast reads at most.
 const maxRead = 10_000
-
-var errMCPEnough = errors.New("enough")
 
 // openNews opens a run's event log after a cursor. The caller closes the log.
 func (s *MCPServer) openNews(ctx context.Context, run string, since uint64) (*news, error) {
@@ -64,16 +61,13 @@ func (n *news) read(ctx context.Context) error {
 		if line := n.render(e); line != "" {
 			if len(n.lines) == maxNews {
 				n.more = true
-				return errMCPEnough
+				return journal.Enough
 			}
 			n.lines = append(n.lines, line)
 		}
 		n.from, n.cursor = e.Next(), e.N
 		return nil
 	})
-	if errors.Is(err, errMCPEnough) {
-		return nil
-	}
 	if err == nil && health.Next.Offset > n.from.Offset {
 		n.from = health.Next
 	}

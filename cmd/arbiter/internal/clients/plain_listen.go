@@ -1,14 +1,13 @@
 package clients
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // maxLine bounds a line of the input, and a message of several lines.
@@ -28,19 +27,20 @@ type inputLine struct {
 
 // listen reads lines until the input ends or fails; both are reported as the end.
 func listen(in io.Reader, lines chan<- inputLine, quit <-chan struct{}) {
-	r := bufio.NewReaderSize(in, 64<<10)
-	for first := true; ; first = false {
-		h, ended := line(r)
-		if first {
+	r := jsonl.NewLineReader(in, maxLine)
+	for {
+		line, err := r.NextOrLast()
+		h := inputLine{long: line.Oversize, end: err != nil}
+		if !h.long {
+			h.text = strings.ToValidUTF8(strings.TrimRight(string(line.Data), "\r"), "\uFFFD")
+		}
+		if line.Start == 0 {
 			h.text = strings.TrimPrefix(h.text, "\ufeff")
 		}
-		if h.text != "" || h.long || !ended {
-			if !sendLine(lines, h, quit) {
-				return
-			}
+		if len(h.text) > maxLine {
+			h.text, h.long = "", true
 		}
-		if ended {
-			sendLine(lines, inputLine{end: true}, quit)
+		if !sendLine(lines, h, quit) || h.end {
 			return
 		}
 	}
@@ -52,27 +52,6 @@ func sendLine(lines chan<- inputLine, h inputLine, quit <-chan struct{}) bool {
 		return true
 	case <-quit:
 		return false
-	}
-}
-
-// line reads one line. A line that is too long is discarded.
-func line(r *bufio.Reader) (h inputLine, ended bool) {
-	var b []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(b)+len(part) > maxLine+len("\r\n") {
-			h.long, b = true, b[:0]
-		} else if !h.long {
-			b = append(b, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		h.text = strings.ToValidUTF8(strings.TrimRight(string(b), "\r\n"), "\uFFFD")
-		if len(h.text) > maxLine {
-			h.text, h.long = "", true
-		}
-		return h, err != nil
 	}
 }
 

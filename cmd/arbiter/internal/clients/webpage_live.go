@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -122,10 +123,7 @@ func (l *connection) pass(part any) {
 
 // wantStatus requests the status soon.
 func (l *connection) wantStatus() {
-	select {
-	case l.ask <- struct{}{}:
-	default:
-	}
+	backlog.Hint(l.ask)
 }
 
 // askStatus requests the status when it is wanted, but not more often than a person can notice. It must not run on

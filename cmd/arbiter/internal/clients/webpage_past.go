@@ -3,7 +3,6 @@ package clients
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -129,15 +128,13 @@ type pastLine struct {
 	place webPlace
 }
 
-var errWebEnough = errors.New("enough")
-
 // behind returns the last events of the log after the page's place. left reports that there are more.
 func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 	upTo uint64) (lines []pastLine, left bool, err error) {
 	at, found := webPlace{Set: true}, false // the current place; whether the page's process was found
 	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.N > upTo {
-			return errWebEnough
+			return journal.Enough
 		}
 		if e.Line == nil {
 			return nil
@@ -162,7 +159,7 @@ func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errWebEnough) {
+	if err != nil {
 		return nil, false, fmt.Errorf("read the event log: %w", err)
 	}
 	if extra := len(lines) - mostPast; extra > 0 {
