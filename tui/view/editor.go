@@ -92,7 +92,7 @@ func (c *Editor) Empty() bool { return c.ed.text == "" }
 // SetText replaces the text and puts the cursor at its end. A text that is longer than a message may be
 // becomes a chip. It can be undone.
 func (c *Editor) SetText(text string) {
-	completer{c}.closePopup()
+	c.closePopup()
 	if text = sanitize.Text(text); len(text) > c.MaxBytes {
 		if !c.canKeepPaste(len(text)) {
 			return
@@ -105,9 +105,9 @@ func (c *Editor) SetText(text string) {
 
 // Insert writes at the cursor as a short paste does, such as a path that was picked.
 func (c *Editor) Insert(text string) {
-	completer{c}.closePopup()
+	c.closePopup()
 	c.insert(sanitize.Text(text), false)
-	completer{c}.complete(false)
+	c.complete(false)
 	c.changed()
 }
 
@@ -155,7 +155,7 @@ func tooLong(n, most int) string {
 // Send sends the text, or executes it if it is a slash command. It reports whether the text was accepted;
 // otherwise it stays unchanged.
 func (c *Editor) Send() bool {
-	completer{c}.closePopup()
+	c.closePopup()
 	raw := c.ed.text
 	n := c.chips.expandedSize(raw)
 	if n > c.MaxBytes {
@@ -248,6 +248,6 @@ func (c *Editor) kill(from, to int) {
 
 func (c *Editor) delete(from, to int) {
 	c.ed.replace(from, to, "", false)
-	completer{c}.complete(true)
+	c.complete(true)
 	c.changed()
 }

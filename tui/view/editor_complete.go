@@ -49,19 +49,16 @@ type popup struct {
 	moved      bool // the person moved the selection
 }
 
-// completer completes the word before the cursor.
-type completer struct{ *Editor }
-
 // context determines what is before the cursor.
-func (f completer) context() EditorContext {
-	raw, at := f.ed.text, f.ed.at
-	if f.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
+func (c *Editor) context() EditorContext {
+	raw, at := c.ed.text, c.ed.at
+	if c.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
 		return EditorContext{}
 	}
 	if ctx, ok := fileContext(raw[:at]); ok {
 		return ctx
 	}
-	if !slash(raw) || f.Plain {
+	if !slash(raw) || c.Plain {
 		return EditorContext{}
 	}
 	name := firstWord(raw[1:])
@@ -111,36 +108,36 @@ func fileContext(head string) (EditorContext, bool) {
 }
 
 // complete looks for completions. It opens the popup if requested, and closes it if there are none.
-func (f completer) complete(open bool) {
-	if !open && !f.PopupOpen() {
-		f.closePopup()
+func (c *Editor) complete(open bool) {
+	if !open && !c.PopupOpen() {
+		c.closePopup()
 		return
 	}
-	ctx := f.context()
+	ctx := c.context()
 	if ctx.Kind == EditorNothing {
-		f.closePopup()
+		c.closePopup()
 		return
 	}
-	f.popup.generation++
-	ctx.Generation = f.popup.generation
-	f.popup = popup{generation: ctx.Generation, ctx: ctx}
+	c.popup.generation++
+	ctx.Generation = c.popup.generation
+	c.popup = popup{generation: ctx.Generation, ctx: ctx}
 	switch {
 	case ctx.Kind == EditorName:
-		f.SetCandidates(ctx.Generation, names())
+		c.SetCandidates(ctx.Generation, names())
 	case ctx.Want == WantScope:
-		f.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"},
+		c.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"},
 			{Text: "always", Note: "in this workspace, in later runs too"}})
 	case ctx.Want == WantLeave:
-		f.SetCandidates(ctx.Generation, permissionModes)
+		c.SetCandidates(ctx.Generation, permissionModes)
 	case ctx.Want == WantRisk:
-		f.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
+		c.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
 	case ctx.Want == WantPlan:
-		f.SetCandidates(ctx.Generation, []Candidate{
+		c.SetCandidates(ctx.Generation, []Candidate{
 			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"},
 			{Text: "set", Note: "replace it, one step a line"},
 		})
-	case f.Completer != nil:
-		f.SetCandidates(ctx.Generation, f.Completer(ctx))
+	case c.Completer != nil:
+		c.SetCandidates(ctx.Generation, c.Completer(ctx))
 	}
 }
 
@@ -183,18 +180,18 @@ func (c *Editor) SetCandidates(generation uint64, list []Candidate) {
 // PopupOpen reports whether there are candidates to be shown.
 func (c *Editor) PopupOpen() bool { return len(c.popup.list) > 0 }
 
-func (f completer) closePopup() { f.popup = popup{generation: f.popup.generation + 1} }
+func (c *Editor) closePopup() { c.popup = popup{generation: c.popup.generation + 1} }
 
 // choose moves the selection of the popup.
-func (f completer) choose(by int) {
-	p := &f.popup
+func (c *Editor) choose(by int) {
+	p := &c.popup
 	p.moved = true
 	p.selected = (p.selected + by + len(p.list)) % len(p.list)
 }
 
 // accept writes the selected candidate.
-func (f completer) accept() {
-	p := f.popup
+func (c *Editor) accept() {
+	p := c.popup
 	one := p.list[p.selected]
 	text := one.Text
 	if p.ctx.Kind == EditorFile && strings.ContainsFunc(text, unicode.IsSpace) {
@@ -206,17 +203,17 @@ func (f completer) accept() {
 	if p.ctx.Kind == EditorArgument && p.ctx.Want == WantAgent && p.ctx.Command == "to" && strings.Contains(text, " ") {
 		text = `"` + text + `"`
 	}
-	follow := f.ed.text[p.ctx.to:]
+	follow := c.ed.text[p.ctx.to:]
 	if !one.Open && follow == "" {
 		text += " "
 	}
-	f.ed.replace(p.ctx.from, p.ctx.to, text, false)
+	c.ed.replace(p.ctx.from, p.ctx.to, text, false)
 	if !one.Open && follow != "" && follow[0] == ' ' {
-		f.ed.at = f.ed.right(f.ed.at)
+		c.ed.at = c.ed.right(c.ed.at)
 	}
-	f.closePopup()
-	f.complete(one.Open || p.ctx.Kind == EditorName)
-	f.changed()
+	c.closePopup()
+	c.complete(one.Open || p.ctx.Kind == EditorName)
+	c.changed()
 }
 
 // exact reports whether the text is already a candidate.
@@ -249,23 +246,23 @@ func (c *Editor) Popup(width, rows int) (lines []render.Line, selected int) {
 	wide = max(min(wide, max(width*2/3, width-30)), 1)
 	sign := map[EditorKind]string{EditorName: "/", EditorFile: "@"}[p.ctx.Kind]
 	for _, one := range p.list[first:end] {
-		lines = append(lines, editorPainter{c}.popupLine(one, sign, wide, width))
+		lines = append(lines, c.popupLine(one, sign, wide, width))
 	}
 	return lines, p.selected - first
 }
 
-func (d editorPainter) popupLine(one Candidate, sign string, wide, width int) render.Line {
-	_, at, _ := match(d.popup.ctx.Prefix, one.Text)
+func (c *Editor) popupLine(one Candidate, sign string, wide, width int) render.Line {
+	_, at, _ := match(c.popup.ctx.Prefix, one.Text)
 	if wide <= len(sign) {
 		sign = ""
 	}
-	name := render.Shorten(one.Text, wide-len(sign), d.look.Glyphs.Ellipsis)
+	name := render.Shorten(one.Text, wide-len(sign), c.look.Glyphs.Ellipsis)
 	line := append(render.Of(render.Dim, sign), marked(name, at, render.Base)...)
 	if one.Note == "" || width-wide < 6 {
 		return line
 	}
 	pad := strings.Repeat(" ", max(wide-line.Width(), 0)+2)
-	note := render.Shorten(one.Note, width-wide-2, d.look.Glyphs.Ellipsis)
+	note := render.Shorten(one.Note, width-wide-2, c.look.Glyphs.Ellipsis)
 	return append(line, render.Span{Text: pad + note, Role: render.Dim})
 }
 

@@ -3,8 +3,8 @@ package view
 import "github.com/gdamore/tcell/v2"
 
 // moveKey handles the keys that move the cursor; with Shift they select.
-func (k keyboard) moveKey(key tcell.Key, mod tcell.ModMask) bool {
-	ed := &k.ed
+func (c *Editor) moveKey(key tcell.Key, mod tcell.ModMask) bool {
+	ed := &c.ed
 	extend, word := mod&tcell.ModShift != 0, mod&(tcell.ModCtrl|tcell.ModAlt|tcell.ModMeta) != 0
 	from, to := ed.selected()
 	switch key {
@@ -39,19 +39,19 @@ func (k keyboard) moveKey(key tcell.Key, mod tcell.ModMask) bool {
 		}
 		ed.move(ed.lineEnd(ed.at), extend)
 	case tcell.KeyUp, tcell.KeyCtrlP:
-		return k.vertical(-1, extend)
+		return c.vertical(-1, extend)
 	case tcell.KeyDown, tcell.KeyCtrlN:
-		return k.vertical(1, extend)
+		return c.vertical(1, extend)
 	default:
 		return false
 	}
-	completer(k).complete(false)
+	c.complete(false)
 	return true
 }
 
 // vertical moves by a row; from the first or last row it moves through the history.
-func (k keyboard) vertical(by int, extend bool) bool {
-	ed := &k.ed
+func (c *Editor) vertical(by int, extend bool) bool {
+	ed := &c.ed
 	switch {
 	case !extend:
 		ed.anchor = -1
@@ -62,59 +62,59 @@ func (k keyboard) vertical(by int, extend bool) bool {
 		switch {
 		case extend:
 		case by < 0:
-			return recall(k).older()
+			return c.older()
 		default:
-			return recall(k).newer()
+			return c.newer()
 		}
 	}
 	if ed.anchor == ed.at {
 		ed.anchor = -1
 	}
-	completer(k).closePopup()
+	c.closePopup()
 	return true
 }
 
 // deleteKey handles the keys that delete.
-func (k keyboard) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
-	ed := &k.ed
+func (c *Editor) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
+	ed := &c.ed
 	from, to := ed.selected()
 	marked, word := from != to, mod&(tcell.ModAlt|tcell.ModMeta) != 0
 	switch key {
 	case tcell.KeyBackspace, tcell.KeyDelete, tcell.KeyCtrlD:
 		switch {
 		case marked:
-			k.delete(from, to)
+			c.delete(from, to)
 		case key == tcell.KeyBackspace && word:
-			k.kill(ed.wordLeft(ed.at, lettersEditor), ed.at)
+			c.kill(ed.wordLeft(ed.at, lettersEditor), ed.at)
 		case key == tcell.KeyBackspace:
-			k.delete(ed.left(ed.at), ed.at)
+			c.delete(ed.left(ed.at), ed.at)
 		case key == tcell.KeyDelete && word:
-			k.kill(ed.at, ed.wordRight(ed.at, lettersEditor))
+			c.kill(ed.at, ed.wordRight(ed.at, lettersEditor))
 		default:
-			k.delete(ed.at, ed.right(ed.at))
+			c.delete(ed.at, ed.right(ed.at))
 		}
 	case tcell.KeyCtrlW:
 		if marked {
-			k.kill(from, to)
+			c.kill(from, to)
 			break
 		}
-		k.kill(ed.wordLeft(ed.at, solid), ed.at)
+		c.kill(ed.wordLeft(ed.at, solid), ed.at)
 	case tcell.KeyCtrlU: // to the beginning of the line; there, the newline before it
 		if start := ed.lineStart(ed.at); start < ed.at {
-			k.kill(start, ed.at)
+			c.kill(start, ed.at)
 		} else {
-			k.kill(max(ed.at-1, 0), ed.at)
+			c.kill(max(ed.at-1, 0), ed.at)
 		}
 	case tcell.KeyCtrlK: // to the end of the line; there, its newline
 		if end := ed.lineEnd(ed.at); end > ed.at {
-			k.kill(ed.at, end)
+			c.kill(ed.at, end)
 		} else {
-			k.kill(ed.at, min(ed.at+1, len(ed.text)))
+			c.kill(ed.at, min(ed.at+1, len(ed.text)))
 		}
 	case tcell.KeyCtrlY:
-		k.insert(k.killed, false)
-		completer(k).complete(false)
-		k.changed()
+		c.insert(c.killed, false)
+		c.complete(false)
+		c.changed()
 	default:
 		return false
 	}

@@ -67,24 +67,21 @@ func (h *editorHistory) turn(to int, raw string) (string, bool) {
 	return h.show(to), true
 }
 
-// recall shows texts of the history in the editor.
-type recall struct{ *Editor }
-
 // replaceAll makes an entry of the history the text.
 func (c *Editor) replaceAll(text string) {
 	c.ed.replace(0, len(c.ed.text), text, false)
-	completer{c}.closePopup()
+	c.closePopup()
 }
 
 // older and newer move through the history; they report whether there was such an entry.
-func (h recall) older() bool { return h.turn(h.hist.at - 1) }
-func (h recall) newer() bool { return h.turn(h.hist.at + 1) }
+func (c *Editor) older() bool { return c.turn(c.hist.at - 1) }
+func (c *Editor) newer() bool { return c.turn(c.hist.at + 1) }
 
-func (h recall) turn(to int) bool {
-	text, ok := h.hist.turn(to, h.ed.text)
+func (c *Editor) turn(to int) bool {
+	text, ok := c.hist.turn(to, c.ed.text)
 	if ok {
-		h.replaceAll(text)
-		h.changed()
+		c.replaceAll(text)
+		c.changed()
 	}
 	return ok
 }

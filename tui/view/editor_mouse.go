@@ -17,7 +17,7 @@ func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse,
 		switch action {
 		case tview.MouseLeftDown:
 			setFocus(c)
-			completer{c}.closePopup()
+			c.closePopup()
 			c.dragging = true
 			c.ed.move(c.byteAt(x, y), e.Modifiers()&tcell.ModShift != 0)
 			return true, c

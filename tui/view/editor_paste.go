@@ -44,7 +44,7 @@ func (c *Editor) Paste(text string) {
 	default:
 		c.insert(text, false)
 	}
-	completer{c}.complete(false)
+	c.complete(false)
 	c.changed()
 }
 
@@ -62,7 +62,7 @@ func (c *Editor) pasteChip(text string) {
 // InsertMark inserts a text at the cursor of an editor that behaves as one character: it is removed only as
 // a whole.
 func InsertMark(c *Editor, text string) {
-	completer{c}.closePopup()
+	c.closePopup()
 	text = sanitize.Line(text, 100)
 	c.chips.last++
 	c.chips.byID[c.chips.last] = chip{text: text, label: text}

@@ -10,7 +10,7 @@ import (
 // Action lays out what a tool is asked to do, complete and exact, for a person who must decide whether to
 // allow it.
 func Action(tool string, input json.RawMessage, o EventOptions) []render.Line {
-	lines := inputs{o}.input(tool, input)
+	lines := o.input(tool, input)
 	if eventtext.Concealed(input) {
 		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, eventtext.Unseen)...)
 	}

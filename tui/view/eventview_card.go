@@ -10,22 +10,19 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// cards lays out events, each in its own way.
-type cards struct{ EventOptions }
-
 // EventTalk lays out an entry of the conversation.
 func EventTalk(e history.Entry, o EventOptions) EventView {
 	if _, ok := e.Event.Body.(contract.SubagentStop); ok { // one line: in the conversation it is below no card
 		return o.quiet(e.Event, render.Dim, "", eventtext.Line(e.Event, o.Name)).finish(o)
 	}
-	return cards{o}.card(e).finish(o)
+	return o.card(e).finish(o)
 }
 
 // EventStream lays out an entry of what one agent does.
-func EventStream(e history.Entry, o EventOptions) EventView { return cards{o}.card(e).finish(o) }
+func EventStream(e history.Entry, o EventOptions) EventView { return o.card(e).finish(o) }
 
 // card is the table of all events and their cards.
-func (o cards) card(e history.Entry) EventView {
+func (o EventOptions) card(e history.Entry) EventView {
 	g := o.Look.Glyphs
 	switch b := e.Event.Body.(type) {
 	case contract.Message:
@@ -46,11 +43,11 @@ func (o cards) card(e history.Entry) EventView {
 	case contract.Handoff:
 		c := begin(b.From)
 		kind := render.Of(render.Dim, "hand-off")
-		c.Head = o.head(b.From, b.To, append(slices.Clone(kind), eventDocuments(o).proven(b)...), e.At)
+		c.Head = o.head(b.From, b.To, append(slices.Clone(kind), o.proven(b)...), e.At)
 		if !strings.Contains(c.Head.Text(), kind.Text()) { // there is no room for both
 			c.Head = o.head(b.From, b.To, kind, e.At)
 		}
-		c.Lines, c.Foldable = eventDocuments(o).handoff(b)
+		c.Lines, c.Foldable = o.handoff(b)
 		return c
 	case contract.Spawn:
 		return o.spawn(e.Event, b)
@@ -76,12 +73,11 @@ func (o cards) card(e history.Entry) EventView {
 		return o.plan(e.Event, b)
 	case contract.Check:
 		c := begin(e.Event.ID)
-		inner := o.EventOptions
 		if !o.Open {
 			b.Receipt.Output = ""
 		}
-		c.Lines = append(o.sentence(render.Dim, "", eventtext.CheckNumber(b)), eventDocuments{inner}.receipt(b.Receipt)...)
-		c.Lines = append(c.Lines, eventDocuments{inner}.aside("", eventtext.LastChange(b, o.Name))...)
+		c.Lines = append(o.sentence(render.Dim, "", eventtext.CheckNumber(b)), o.receipt(b.Receipt)...)
+		c.Lines = append(c.Lines, o.aside("", eventtext.LastChange(b, o.Name))...)
 		c.Foldable = b.Receipt.Output != "" || o.Open
 		return c
 	case contract.ContextWarning:
@@ -92,7 +88,7 @@ func (o cards) card(e history.Entry) EventView {
 		return o.quiet(e.Event, r, "", "Context thins. "+o.name(e.Event.ID)+": "+eventtext.Percent(b.Pct))
 	case contract.Assistant:
 		c := o.under(e.Event, b.Subagent)
-		o.EventOptions = o.inside(c.Indent)
+		o = o.inside(c.Indent)
 		if b.Subagent == "" {
 			c.Head = o.head(e.Event.ID, "", nil, e.At)
 		}
@@ -102,16 +98,16 @@ func (o cards) card(e history.Entry) EventView {
 		return o.toolUse(e, b)
 	case contract.ToolResult:
 		c := o.under(e.Event, b.Subagent)
-		o.EventOptions = o.inside(c.Indent)
+		o = o.inside(c.Indent)
 		c.Lines, c.Foldable = o.toolResult(b)
 		return c
 	case contract.ToolCall:
 		c := begin(e.Event.ID)
 		const mark = 2
 		c.Lines = o.behind(render.Span{Text: o.Look.Glyphs.Arrow, Role: render.SpeakerArbiter},
-			[]render.Line{inputs(o).call(b.Tool, b.Input, o.within(mark).width())})
+			[]render.Line{o.call(b.Tool, b.Input, o.within(mark).width())})
 		if c.Foldable = len(b.Input) > len("{}"); o.Open {
-			c.Lines = append(c.Lines, inset(inputs{o.within(o.step())}.input(b.Tool, b.Input), o.step())...)
+			c.Lines = append(c.Lines, inset(o.within(o.step()).input(b.Tool, b.Input), o.step())...)
 		}
 		return c
 	case contract.SubagentStart:

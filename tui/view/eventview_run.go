@@ -12,7 +12,7 @@ import (
 )
 
 // errorView is the card of an error, with what can be done.
-func (o cards) errorView(e history.Entry, b contract.Error) EventView {
+func (o EventOptions) errorView(e history.Entry, b contract.Error) EventView {
 	c := begin(e.Event.ID)
 	c.Gutter = render.Bad
 	tail := render.Of(render.Dim, eventtext.Category(string(b.Category)))
@@ -31,7 +31,7 @@ func (o cards) errorView(e history.Entry, b contract.Error) EventView {
 }
 
 // fit wraps lines again for the room beside a mark.
-func (o cards) fit(lines []render.Line) []render.Line {
+func (o EventOptions) fit(lines []render.Line) []render.Line {
 	width := o.within(markWidth(o.Look.Glyphs.Failed)).width()
 	var out []render.Line
 	for _, l := range lines {
@@ -41,7 +41,7 @@ func (o cards) fit(lines []render.Line) []render.Line {
 }
 
 // result is the card of the end of a run.
-func (o cards) result(e history.Entry, b contract.Result) EventView {
+func (o EventOptions) result(e history.Entry, b contract.Result) EventView {
 	c := begin(e.Event.ID)
 	g := o.Look.Glyphs
 	role, mark := render.Warn, g.Skipped
@@ -58,14 +58,14 @@ func (o cards) result(e history.Entry, b contract.Result) EventView {
 	c.Lines, c.Foldable = o.body(render.Base, b.Summary, 2*foldBody)
 	c.Lines = append(c.Lines, o.interrupted(b)...)
 	c.Lines = append(c.Lines, o.joined(o.account(b))...)
-	c.Lines = append(c.Lines, o.receipt(b)...)
+	c.Lines = append(c.Lines, o.proved(b)...)
 	return c
 }
 
-// receipt lays out what was proved of a run's work, and what it changed.
-func (o cards) receipt(b contract.Result) (lines []render.Line) {
+// proved lays out what was proved of a run's work, and what it changed.
+func (o EventOptions) proved(b contract.Result) (lines []render.Line) {
 	tally := func(label string, k contract.Checks) {
-		lines = append(lines, eventDocuments(o).labelled(label, o.results(k.Passed, k.Failed, k.Unproven, "passed",
+		lines = append(lines, o.labelled(label, o.results(k.Passed, k.Failed, k.Unproven, "passed",
 			"failed"))...)
 	}
 	if b.Checks != nil {
@@ -84,7 +84,7 @@ func (o cards) receipt(b contract.Result) (lines []render.Line) {
 	}
 	tally("criteria", criteria)
 	if f := b.Changes; f != nil && f.Files > 0 {
-		lines = append(lines, eventDocuments(o).labelled("changed", []render.Line{
+		lines = append(lines, o.labelled("changed", []render.Line{
 			render.Of(render.Base, words.Count(f.Files, "file")),
 			render.Of(render.DiffAdd, "+"+words.Number(f.Added)),
 			render.Of(render.DiffRemove, "-"+words.Number(f.Deleted)),
@@ -94,7 +94,7 @@ func (o cards) receipt(b contract.Result) (lines []render.Line) {
 }
 
 // interrupted lists all interrupted work: a person has to check it.
-func (o cards) interrupted(b contract.Result) (lines []render.Line) {
+func (o EventOptions) interrupted(b contract.Result) (lines []render.Line) {
 	if len(b.InterruptedWork) > 0 {
 		lines = o.sentence(render.Warn, "", "Left half-done:")
 	}
@@ -106,7 +106,7 @@ func (o cards) interrupted(b contract.Result) (lines []render.Line) {
 }
 
 // account lays out what a run has cost.
-func (o cards) account(b contract.Result) []render.Line {
+func (o EventOptions) account(b contract.Result) []render.Line {
 	var parts []render.Line
 	for _, text := range eventtext.Spent(b) {
 		parts = append(parts, render.Of(render.Dim, text))
@@ -118,7 +118,7 @@ func (o cards) account(b contract.Result) []render.Line {
 }
 
 // session is the card of the start of a process of the run.
-func (o cards) session(e contract.Event, s contract.Session) EventView {
+func (o EventOptions) session(e contract.Event, s contract.Session) EventView {
 	c := begin(e.ID)
 	c.Lines = render.Wrap(render.Of(render.Motto, eventtext.Opening(s)), o.width())
 	var parts []render.Line
@@ -139,7 +139,7 @@ func (o cards) session(e contract.Event, s contract.Session) EventView {
 }
 
 // plan is the card of the whole plan, folded to the finished steps and the current ones.
-func (o cards) plan(e contract.Event, p contract.Plan) EventView {
+func (o EventOptions) plan(e contract.Event, p contract.Plan) EventView {
 	c := begin(e.ID)
 	if len(p.Steps) == 0 && (len(p.Tasks) == 0 || !o.Open) {
 		c.Lines = o.sentence(render.Dim, "", "The plan is empty.")

@@ -11,16 +11,16 @@ import (
 )
 
 // under begins a card that is indented like its subagent.
-func (o cards) under(e contract.Event, subagent string) EventView {
+func (o EventOptions) under(e contract.Event, subagent string) EventView {
 	c := begin(e.ID)
 	c.Indent = o.depth(subagent)
 	return c
 }
 
 // toolUse is the card of a tool's call on one line, and the result.
-func (o cards) toolUse(e history.Entry, b contract.ToolUse) EventView {
+func (o EventOptions) toolUse(e history.Entry, b contract.ToolUse) EventView {
 	c := o.under(e.Event, b.Subagent)
-	o.EventOptions = o.inside(c.Indent)
+	o = o.inside(c.Indent)
 	g := o.Look.Glyphs
 	result, over := contract.ToolResult{}, false
 	if e.Outcome != nil {
@@ -51,7 +51,7 @@ func (o cards) toolUse(e history.Entry, b contract.ToolUse) EventView {
 	if o.Root != nil {
 		o.root = o.Root(e.Event.ID)
 	}
-	l := inputs(o).call(b.Tool, b.Input, free)
+	l := o.call(b.Tool, b.Input, free)
 	if tail != nil {
 		l = append(l, render.Span{Text: spaces(space - l.Width() - tail.Width()), Role: render.Base})
 		l = append(l, tail...)
@@ -60,10 +60,10 @@ func (o cards) toolUse(e history.Entry, b contract.ToolUse) EventView {
 	c.Foldable = len(b.Input) > len("{}")
 	inner := o.within(o.step())
 	if o.Open {
-		c.Lines = append(c.Lines, inset(inputs{inner}.input(b.Tool, b.Input), o.step())...)
+		c.Lines = append(c.Lines, inset(inner.input(b.Tool, b.Input), o.step())...)
 	}
 	if over {
-		lines, foldable := cards{inner}.toolResult(result)
+		lines, foldable := inner.toolResult(result)
 		if o.Open && len(lines) > 0 && c.Foldable {
 			c.Lines = append(c.Lines, o.rule(""))
 		}
@@ -74,7 +74,7 @@ func (o cards) toolUse(e history.Entry, b contract.ToolUse) EventView {
 }
 
 // toolResult lays out a tool's result.
-func (o cards) toolResult(b contract.ToolResult) (lines []render.Line, foldable bool) {
+func (o EventOptions) toolResult(b contract.ToolResult) (lines []render.Line, foldable bool) {
 	role := render.Dim
 	if o.Open {
 		role = render.Base
@@ -86,9 +86,9 @@ func (o cards) toolResult(b contract.ToolResult) (lines []render.Line, foldable 
 }
 
 // subagent is the card of a subagent on one line, from its start to its end.
-func (o cards) subagent(e history.Entry, b contract.SubagentStart) EventView {
+func (o EventOptions) subagent(e history.Entry, b contract.SubagentStart) EventView {
 	c := o.under(e.Event, b.ToolUse)
-	o.EventOptions = o.inside(c.Indent)
+	o = o.inside(c.Indent)
 	g := o.Look.Glyphs
 	mark, text, role := render.Span{Text: g.Current, Role: render.Active}, "at work", render.Dim
 	if e.Progress != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // message is the card of a message from one party to another.
-func (o cards) message(e history.Entry, m contract.Message) EventView {
+func (o EventOptions) message(e history.Entry, m contract.Message) EventView {
 	c := begin(m.From)
 	if e.Edited != nil {
 		m = *e.Edited
@@ -55,7 +55,7 @@ func (o cards) message(e history.Entry, m contract.Message) EventView {
 }
 
 // taken returns the mark of whether a message was delivered.
-func (o cards) taken(e history.Entry) render.Span {
+func (o EventOptions) taken(e history.Entry) render.Span {
 	if e.Outcome == nil {
 		text := o.Look.Glyphs.Pending
 		if m, ok := e.Event.Body.(contract.Message); ok && m.From == contract.Human {
@@ -73,7 +73,7 @@ func (o cards) taken(e history.Entry) render.Span {
 }
 
 // decision is the card of a decision, of one line or two.
-func (o cards) decision(e contract.Event, d contract.Decision) EventView {
+func (o EventOptions) decision(e contract.Event, d contract.Decision) EventView {
 	c := begin(e.ID)
 	r := render.SpeakerArbiter
 	if e.ID != contract.Arbiter {
@@ -109,7 +109,7 @@ func (o EventOptions) plainly(text string) string {
 	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)
 }
 
-func (o cards) spawn(e contract.Event, s contract.Spawn) EventView {
+func (o EventOptions) spawn(e contract.Event, s contract.Spawn) EventView {
 	c := begin(e.ID)
 	r := render.Speaker(e.ID)
 	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(eventtext.AgentSpawned(e, s, o.Name)))
@@ -124,7 +124,7 @@ func (o cards) spawn(e contract.Event, s contract.Spawn) EventView {
 }
 
 // permission is the card of a permission request and its result.
-func (o cards) permission(e history.Entry, p contract.PermissionRequest) EventView {
+func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) EventView {
 	c := begin(e.Event.ID)
 	decided, open := contract.Permission{}, true
 	if e.Outcome != nil {
@@ -146,7 +146,7 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) EventVi
 	if !o.Open && !open && len(p.Input) > eventtext.MaxFullText {
 		inner.most = foldResult + foldSlack + 1
 	}
-	shown := inputs{inner}.input(p.Tool, p.Input)
+	shown := inner.input(p.Tool, p.Input)
 	// A person has to judge an open request, so it is shown completely.
 	if c.Foldable = !open && (len(shown) > foldResult+foldSlack || inner.most > 0); c.Foldable && !o.Open {
 		n := len(shown) - foldResult
@@ -176,7 +176,7 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) EventVi
 }
 
 // taking is the card of a takeover: what was done in it is folded.
-func (o cards) taking(e contract.Event, t contract.Takeover, r render.Role) EventView {
+func (o EventOptions) taking(e contract.Event, t contract.Takeover, r render.Role) EventView {
 	c := o.quiet(e, r, o.Look.Glyphs.Current, eventtext.Line(e, o.Name))
 	digest := strings.Trim(t.Digest, "\n")
 	if strings.TrimSpace(digest) == "" {

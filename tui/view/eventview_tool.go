@@ -10,11 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// inputs lays out the inputs of tools.
-type inputs struct{ EventOptions }
-
 // call lays out a tool's call on one line of so many columns.
-func (o inputs) call(tool string, input json.RawMessage, columns int) render.Line {
+func (o EventOptions) call(tool string, input json.RawMessage, columns int) render.Line {
 	name := eventtext.ToolName(tool)
 	l := render.Line{{Text: name, Role: render.Strong}}
 	about := eventtext.Relative(o.root, eventtext.Summary(tool, input))
@@ -30,7 +27,7 @@ func (o inputs) call(tool string, input json.RawMessage, columns int) render.Lin
 
 // input shows all of a tool's input: in the form of the tool if it is known, and its other members after
 // that, so that nothing is hidden.
-func (o inputs) input(tool string, raw json.RawMessage) []render.Line {
+func (o EventOptions) input(tool string, raw json.RawMessage) []render.Line {
 	list, sound := eventtext.Members(raw)
 	if !sound {
 		return o.json(raw)
@@ -89,7 +86,7 @@ func (o inputs) input(tool string, raw json.RawMessage) []render.Line {
 	return append(lines, o.others(list)...)
 }
 
-func (o inputs) path(file string, take func(string) (string, bool)) []render.Line {
+func (o EventOptions) path(file string, take func(string) (string, bool)) []render.Line {
 	if _, ok := take("file_path"); !ok {
 		return nil
 	}
@@ -97,7 +94,7 @@ func (o inputs) path(file string, take func(string) (string, bool)) []render.Lin
 }
 
 // edits shows the edits of a MultiEdit, if they have the expected form.
-func (o inputs) edits(list []eventtext.Member, lang string) (lines []render.Line, rest []eventtext.Member, ok bool) {
+func (o EventOptions) edits(list []eventtext.Member, lang string) (lines []render.Line, rest []eventtext.Member, ok bool) {
 	for i, m := range list {
 		if m.Key != "edits" {
 			continue
@@ -128,7 +125,7 @@ func (o inputs) edits(list []eventtext.Member, lang string) (lines []render.Line
 }
 
 // others shows members one below the other.
-func (o inputs) others(list []eventtext.Member) []render.Line {
+func (o EventOptions) others(list []eventtext.Member) []render.Line {
 	var lines []render.Line
 	for _, m := range list {
 		text := o.value(m.Value)
@@ -144,7 +141,7 @@ func (o inputs) others(list []eventtext.Member) []render.Line {
 	return lines
 }
 
-func (o inputs) json(raw json.RawMessage) []render.Line {
+func (o EventOptions) json(raw json.RawMessage) []render.Line {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -172,4 +169,4 @@ func EventLanguage(file string) string {
 }
 
 // value returns a value as text, with at most the wanted lines.
-func (o inputs) value(raw []byte) string { return eventtext.Value(raw, o.most) }
+func (o EventOptions) value(raw []byte) string { return eventtext.Value(raw, o.most) }

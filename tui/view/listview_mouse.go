@@ -18,9 +18,6 @@ type mouse struct {
 	from listSpot // where it went down
 }
 
-// pointer implements the mouse actions of a view.
-type pointer struct{ *ListView }
-
 // MouseHandler scrolls with the wheel, selects by dragging, and folds and unfolds.
 func (v *ListView) MouseHandler() func(action tview.MouseAction, event *tcell.EventMouse,
 	setFocus func(p tview.Primitive)) (bool, tview.Primitive) {
@@ -33,19 +30,19 @@ func (v *ListView) MouseHandler() func(action tview.MouseAction, event *tcell.Ev
 		switch action {
 		case tview.MouseLeftDown:
 			setFocus(v)
-			pointer{v}.press(x, y)
+			v.press(x, y)
 			return true, v
 		case tview.MouseMove:
 			if !v.mouse.down {
 				return false, nil
 			}
-			pointer{v}.drag(x, y)
+			v.drag(x, y)
 			return true, v
 		case tview.MouseLeftUp:
-			pointer{v}.release()
+			v.release()
 			return true, nil
 		case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
-			pointer{v}.click(x, y)
+			v.click(x, y)
 		case tview.MouseScrollUp:
 			v.Up(wheelRows)
 		case tview.MouseScrollDown:
@@ -61,128 +58,128 @@ func (v *ListView) MouseHandler() func(action tview.MouseAction, event *tcell.Ev
 }
 
 // hit returns the place at a cell of the screen: the nearest one that is shown.
-func (m pointer) hit(x, y int) (listSpot, bool) {
-	if len(m.shown) == 0 {
+func (v *ListView) hit(x, y int) (listSpot, bool) {
+	if len(v.shown) == 0 {
 		return listSpot{}, false
 	}
-	left, top, _, _ := m.GetInnerRect()
+	left, top, _, _ := v.GetInnerRect()
 	row := y - top
-	s := listSpot{pos: m.shown[max(min(row, len(m.shown)-1), 0)]}
-	if s.block >= m.total() {
+	s := listSpot{pos: v.shown[max(min(row, len(v.shown)-1), 0)]}
+	if s.block >= v.total() {
 		return listSpot{}, false
 	}
 	switch {
 	case row < 0:
-	case row >= len(m.shown):
+	case row >= len(v.shown):
 		s.col = maxColumn
 	default:
-		s.col = max(x-left-gutterWidth-Inset(m.width, m.block(s.block).Indent), 0)
+		s.col = max(x-left-gutterWidth-Inset(v.width, v.block(s.block).Indent), 0)
 	}
 	return s, true
 }
 
-func (m pointer) onBar(x int) bool {
-	left, _, w, _ := m.GetInnerRect()
-	return m.barWidth(w) > 0 && x == left+w-1
+func (v *ListView) onBar(x int) bool {
+	left, _, w, _ := v.GetInnerRect()
+	return v.barWidth(w) > 0 && x == left+w-1
 }
 
-func (m pointer) press(x, y int) {
-	m.SelectClear()
-	m.mouse.down, m.mouse.drag, m.mouse.bar = true, false, m.onBar(x)
-	if m.mouse.bar {
-		m.pull(y)
+func (v *ListView) press(x, y int) {
+	v.SelectClear()
+	v.mouse.down, v.mouse.drag, v.mouse.bar = true, false, v.onBar(x)
+	if v.mouse.bar {
+		v.pull(y)
 		return
 	}
 	var ok bool
-	m.mouse.from, ok = m.hit(x, y)
-	m.mouse.down = ok
+	v.mouse.from, ok = v.hit(x, y)
+	v.mouse.down = ok
 }
 
 // pull moves the window to the position of the dragged bar.
-func (m pointer) pull(y int) {
-	m.update()
-	_, top, _, h := m.GetInnerRect()
+func (v *ListView) pull(y int) {
+	v.update()
+	_, top, _, h := v.GetInnerRect()
 	at := y - top
 	switch {
 	case at <= 0:
-		m.Top()
+		v.Top()
 	case at >= h-1:
-		m.Bottom()
+		v.Bottom()
 	default:
-		m.leave(m.clamp(pos{int(int64(m.total()) * int64(at) / int64(h)), 0}))
+		v.leave(v.clamp(pos{int(int64(v.total()) * int64(at) / int64(h)), 0}))
 	}
 }
 
-func (m pointer) drag(x, y int) {
-	if m.mouse.bar {
-		m.pull(y)
+func (v *ListView) drag(x, y int) {
+	if v.mouse.bar {
+		v.pull(y)
 		return
 	}
-	m.update()
-	_, top, _, h := m.GetInnerRect()
+	v.update()
+	_, top, _, h := v.GetInnerRect()
 	switch {
 	case y < top:
-		m.scroll(-min(top-y, edgeRows))
+		v.scroll(-min(top-y, edgeRows))
 	case y >= top+h:
-		m.scroll(min(y-top-h+1, edgeRows))
+		v.scroll(min(y-top-h+1, edgeRows))
 	}
-	to, ok := m.hit(x, y)
-	if !ok || !m.mouse.drag && to == m.mouse.from {
+	to, ok := v.hit(x, y)
+	if !ok || !v.mouse.drag && to == v.mouse.from {
 		return
 	}
-	m.mouse.drag, m.resume = true, m.follow || m.resume
-	m.stay()
-	m.sel = selection{on: true, from: m.mouse.from, to: to}
+	v.mouse.drag, v.resume = true, v.follow || v.resume
+	v.stay()
+	v.sel = selection{on: true, from: v.mouse.from, to: to}
 }
 
 // scroll moves the window during a drag, and shifts the recorded rows with it.
-func (m pointer) scroll(n int) {
+func (v *ListView) scroll(n int) {
 	if n < 0 {
-		m.Up(-n)
+		v.Up(-n)
 	} else {
-		m.Down(n)
+		v.Down(n)
 	}
-	m.updateTop()
-	m.shown = m.shown[:0]
-	for p, missing := m.top, 0; missing == 0 && len(m.shown) < m.high && m.total() > 0; {
-		m.shown = append(m.shown, p)
-		p, missing = m.down(p, 1)
+	v.updateTop()
+	v.shown = v.shown[:0]
+	for p, missing := v.top, 0; missing == 0 && len(v.shown) < v.high && v.total() > 0; {
+		v.shown = append(v.shown, p)
+		p, missing = v.down(p, 1)
 	}
 }
 
-func (m pointer) release() {
-	dragged := m.mouse.drag
-	m.mouse.down, m.mouse.bar, m.mouse.drag = false, false, false
+func (v *ListView) release() {
+	dragged := v.mouse.drag
+	v.mouse.down, v.mouse.bar, v.mouse.drag = false, false, false
 	if dragged {
-		m.copySelection()
+		v.copySelection()
 	}
 }
 
 // copySelection passes the selected text to onCopy.
-func (m pointer) copySelection() {
-	if m.onCopy == nil {
+func (v *ListView) copySelection() {
+	if v.onCopy == nil {
 		return
 	}
-	if text := m.Copy(); text != "" {
-		m.onCopy(text)
+	if text := v.Copy(); text != "" {
+		v.onCopy(text)
 	}
 }
 
 // click folds or unfolds a block, and moves the cursor if there is one.
-func (m pointer) click(x, y int) {
-	m.update()
-	s, ok := m.hit(x, y)
-	if !ok || m.sel.on || m.onBar(x) {
+func (v *ListView) click(x, y int) {
+	v.update()
+	s, ok := v.hit(x, y)
+	if !ok || v.sel.on || v.onBar(x) {
 		return
 	}
-	_, top, _, _ := m.GetInnerRect()
-	if s.block >= m.n || y-top >= len(m.shown) {
+	_, top, _, _ := v.GetInnerRect()
+	if s.block >= v.n || y-top >= len(v.shown) {
 		return
 	}
-	if m.cursor >= 0 {
-		m.cursor = s.block
+	if v.cursor >= 0 {
+		v.cursor = s.block
 	}
-	if b := m.block(s.block); b.Foldable && s.row >= 0 && (!b.Open || s.row == 0) {
-		m.toggle(s.block)
+	if b := v.block(s.block); b.Foldable && s.row >= 0 && (!b.Open || s.row == 0) {
+		v.toggle(s.block)
 	}
 }

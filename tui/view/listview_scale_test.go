@@ -120,7 +120,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	v.Top()
 	for range 600 {
 		v.Down(1000)
-		listPainter{v}.draw(render.On(st.screen, 3, 2, 80, 40, v.look))
+		v.draw(render.On(st.screen, 3, 2, 80, 40, v.look))
 	}
 	v.update()
 	if kept := len(v.cache.blocks); kept > maxKept {

@@ -137,5 +137,5 @@ func (v *ListView) Draw(screen tcell.Screen) {
 	}
 	v.update()
 	v.updateTop()
-	listPainter{v}.draw(render.On(screen, x, y, w, h, v.look))
+	v.draw(render.On(screen, x, y, w, h, v.look))
 }
