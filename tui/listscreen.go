@@ -29,13 +29,15 @@ func (l *listScreen) context() keys.Context               { return l.keys }
 func (l *listScreen) writes() bool                        { return false }
 func (l *listScreen) draw(s tcell.Screen, x, y, w, h int) { paint(l.List, s, x, y, w, h) }
 
-// mouse makes a click choose a row, and a click on the current one open it.
-func (l *listScreen) mouse() mouseHandler {
-	return wheel(l.List, func(x, y int) {
+func (l *listScreen) mouse() mouseHandler { return clicks(l.List, l.click) }
+
+// clicks makes a click choose a row of a list, and a click on the current one open it, unless that is nil.
+func clicks(l *view.List, open func()) mouseHandler {
+	return wheel(l, func(x, y int) {
 		was, _ := l.Chosen()
-		if l.At(x, y) && l.click != nil {
+		if l.At(x, y) && open != nil {
 			if is, _ := l.Chosen(); is.Key == was.Key {
-				l.click()
+				open()
 			}
 		}
 	})
@@ -140,14 +142,7 @@ func (o *picker) take() {
 }
 
 func (o *picker) mouse(a tview.MouseAction, e *tcell.EventMouse) (bool, tview.Primitive) {
-	return wheel(o.list, func(x, y int) {
-		was, _ := o.list.Chosen()
-		if o.list.At(x, y) {
-			if is, _ := o.list.Chosen(); is.Key == was.Key {
-				o.take()
-			}
-		}
-	})(a, e, nil)
+	return clicks(o.list, o.take)(a, e, nil)
 }
 
 // draw draws the list in the middle of the given area.

@@ -176,7 +176,7 @@ func (d *app) move(by int) {
 	for _, s := range d.screens {
 		switch s := s.(type) {
 		case *focus:
-			s.stream.move(store.Agent(s.id), by)
+			s.reader.move(store.Agent(s.id), by)
 		case *logbook:
 			s.move(by)
 		}

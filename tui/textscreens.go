@@ -103,17 +103,15 @@ func (h *helpScreen) act(a keys.Action, key string) bool { return h.listScreen.a
 
 // textScreen shows a text.
 type textScreen struct {
-	d     *app
+	blockScreen
 	title string
 	text  func(*supervisor.State) string
-	view  *view.ListView
 }
 
 func newTextScreen(d *app, title string, text func(*supervisor.State) string) *textScreen {
-	t := &textScreen{d: d, title: title, text: text, view: view.NewListView(d.look)}
-	t.view.SetSource(t)
-	t.view.Top()
-	t.view.OnCopy(d.copy)
+	t := &textScreen{d.blocks(keys.Text), title, text}
+	t.SetSource(t)
+	t.Top()
 	return t
 }
 
@@ -129,21 +127,10 @@ func (t *textScreen) Block(_, width int, _ bool) view.Block {
 	}
 }
 
-func (t *textScreen) context() keys.Context { return keys.Text }
-func (t *textScreen) writes() bool          { return false }
-func (t *textScreen) renew()                { t.view.SetLook(t.d.look) }
-func (t *textScreen) mouse() mouseHandler   { return t.view.MouseHandler() }
-
 func (t *textScreen) draw(s tcell.Screen, x, y, w, h int) {
 	c := render.On(s, x, y, w, h, t.d.look)
 	c.Text(0, 0, t.title, render.Title)
-	c.Rule(1, render.Frame)
-	t.view.SetRect(x, y+2, w, max(h-2, 0))
-	t.view.Draw(s)
-}
-
-func (t *textScreen) act(a keys.Action, _ string) bool {
-	return t.d.scroll(&reader{ListView: t.view}, a)
+	t.drawBlocks(s, c, 1)
 }
 
 // helpFor lists the keys that work in a context, in groups.
