@@ -112,7 +112,11 @@ func (d *app) toInput() {
 // the frontend ends.
 func (d *app) outside(do func(Host) error) bool {
 	var err error
-	d.f.app.Suspend(func() { err = do(d.f.options.Host) })
+	d.f.app.Suspend(func() {
+		d.f.lent.Store(true)
+		err = do(d.f.options.Host)
+		d.f.lent.Store(false)
+	})
 	if d.f.screen.Gone() != nil {
 		return false
 	}

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -57,6 +61,7 @@ type Frontend struct {
 	workers   sync.WaitGroup
 	commands  chan queuedCommand // capacity 64: a person's actions never fill it
 	quit      chan struct{}      // closed when the user wants to leave
+	lent      atomic.Bool        // another program has the terminal
 	once      sync.Once
 
 	partial  bool                // the store has only the last events; owned by tview's loop
@@ -140,6 +145,9 @@ func (f *Frontend) Run(ctx context.Context) error {
 	var pumping sync.WaitGroup
 	pumping.Go(func() { defer f.keepPanic(); f.pump.run(ctx) })
 	f.work(f.deliver)
+	if f.options.Screen == nil {
+		f.work(f.stopped)
+	}
 	f.post(f.root.start)
 	over := false
 	select {
@@ -177,6 +185,32 @@ func (f *Frontend) Run(ctx context.Context) error {
 		return &LostError{Err: f.lost}
 	}
 	return nil
+}
+
+// stopped suspends the screen when a signal asks for it. After a stop without a warning it takes the terminal anew,
+// since a shell may have changed it. While the terminal is lent, the program that has it is stopped by the same signal,
+// and this process stops with it: once caught, the signal does not do that by itself any more.
+func (f *Frontend) stopped(ctx context.Context) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case sig := <-signals:
+			stop := sig == syscall.SIGTSTP
+			switch {
+			case f.lent.Load() && stop:
+				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // a process may always do that
+			case f.lent.Load():
+			case stop:
+				f.post(func() { f.root.outside(Host.Suspend) })
+			default:
+				f.post(func() { f.root.outside(func(Host) error { return nil }) })
+			}
+		}
+	}
 }
 
 // LostError reports that the terminal was lost.

@@ -268,12 +268,12 @@ func (c *captured) MouseHandler() mouseHandler {
 	}
 }
 
-// copied reports how much was put on the clipboard.
+// copied reports how much was sent to the clipboard. No terminal says whether it took that.
 func copied(text string) string {
 	if n := strings.Count(text, "\n") + 1; n > 1 {
-		return fmt.Sprintf("Copied %d lines.", n)
+		return fmt.Sprintf("Sent %d lines to the terminal's clipboard.", n)
 	}
-	return fmt.Sprintf("Copied %d characters.", len([]rune(text)))
+	return fmt.Sprintf("Sent %s to the terminal's clipboard.", words.Count(len([]rune(text)), "character"))
 }
 
 // footerHeight is the minimum height of a page with a footer.

@@ -3,8 +3,8 @@ package tui
 import (
 	"context"
 	"fmt"
-
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -32,6 +32,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 		return fmt.Errorf("read the history of run %s: %w", run, err)
 	}
 	var empty bool
+	var since eventtext.Since
 	if !f.now(ctx, func() {
 		f.logs = append(f.logs, log)
 		if empty = f.history.All().Len() == 0; !empty {
@@ -40,6 +41,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 			f.history.Past(log, end.Next)
 			for _, e := range end.Events {
 				if event, err := f.history.Recall(e); err == nil { // otherwise the search reports it
+					since.Take(e.At, event)
 					f.subagents.Add(event)
 					f.activity.Add(e.At, event)
 					f.timeline.Add(e.At, event)
@@ -61,9 +63,11 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 			if err == nil && !f.box.recall(ctx.Done(), e.At, event) {
 				err = ctx.Err()
 			}
+			since.Take(e.At, event)
 			return err
 		})
 		f.resumed.next = health.Next
+		f.sumUp(ctx, &since)
 		return err
 	case !end.Whole:
 		f.indexing.Add(1)
@@ -71,8 +75,17 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 			defer f.indexing.Done()
 			f.index(ctx, log, end)
 		})
+	default:
+		f.sumUp(ctx, &since)
 	}
 	return nil
+}
+
+// sumUp adds a notice that sums up what happened while the human was away.
+func (f *Frontend) sumUp(ctx context.Context, since *eventtext.Since) {
+	if text := since.Text(time.Now(), nil); text != "" {
+		f.box.recall(ctx.Done(), time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: text}})
+	}
 }
 
 // resumed is how far the log of the resumed run was read.
@@ -121,6 +134,7 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 	full.Past(log, end.Next)
 	var agents view.Subagents
 	var times view.Timeline
+	var since eventtext.Since
 	_, err := log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.Position.Offset >= end.Next.Offset {
 			return journal.Enough // the run continues, and reports the rest itself
@@ -129,6 +143,7 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 			if event, err := full.Recall(e); err == nil {
 				agents.Add(event)
 				times.Add(e.At, event)
+				since.Take(e.At, event)
 			}
 		}
 		return nil
@@ -158,6 +173,7 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 		f.history, f.partial = full, false
 		f.root.move(full.All().Len() - store.All().Len())
 	})
+	f.sumUp(ctx, &since)
 }
 
 // unread reports that the earliest events cannot be shown.

@@ -74,6 +74,7 @@ func TestLongPast(t *testing.T) {
 		s.Expect("Thread number 0.")
 		s.Press("G")
 		s.Expect("Thread number 2999.", "told meanwhile")
+		s.Expect("Since you last did something here, 12 h 00 min ago", "messages for you:")
 		s.Press("F2", "g")
 		s.Expect("Thread number 0.")
 		s.Press("F6", "Home")

@@ -55,6 +55,7 @@ func init() { // in init, because they refer to the app
 		"image":    func(d *app, c view.EditorCommand) bool { return d.commands.imageCommand(c) },
 		"save":     func(d *app, c view.EditorCommand) bool { return d.commands.saveCommand(c) },
 		"theme":    func(d *app, c view.EditorCommand) bool { return d.commands.themeCommand(c) },
+		"mouse":    always((*app).toggleMouse),
 		"search":   func(d *app, c view.EditorCommand) bool { return d.commands.searchCommand(c) },
 		"copy":     always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
 		"edit":     always(func(d *app) { d.f.post(d.prompt.edit) }), // after the command is removed from the input
@@ -196,6 +197,17 @@ func (cs *commands) themeCommand(c view.EditorCommand) bool {
 	cs.d.chosen = true
 	cs.d.setLook(look)
 	return true
+}
+
+// toggleMouse gives the mouse to the terminal, or takes it back.
+func (d *app) toggleMouse() {
+	d.f.options.Mouse = !d.f.options.Mouse
+	d.f.app.EnableMouse(d.f.options.Mouse)
+	if d.f.options.Mouse {
+		d.flash("The mouse works here again.")
+		return
+	}
+	d.flash("The terminal has the mouse. /mouse takes it back.")
 }
 
 func (cs *commands) searchCommand(c view.EditorCommand) bool {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -83,11 +84,45 @@ func TestFactsOnEveryFace(t *testing.T) {
 	facts = []fact{{"decision", []string{"Allowed by the human"}}}
 	faces = map[string]string{"plain": plain.Screen().Text(), "logs": h.output("logs")}
 	check([]string{"plain", "logs"})
+	var r report.Report
+	if err := json.Unmarshal([]byte(h.output("report", st.Run, "--format", "json")), &r); err != nil || r.CostUSD == 0 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	cost, err := json.Marshal(r.CostUSD)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mcpView, err := json.Marshal(tool.sees("status", map[string]any{"run": st.Run}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
+	faces = map[string]string{
+		"screen": p.Screen().Text(), "plain": plain.Screen().Text(), "logs": h.output("logs"),
+		"report": h.output("report", st.Run), "MCP": string(mcpView), "editor": editor.dump(editor.got),
+		"page": h.page(st.Run).part(`"event":"result"`), "sessions": h.output("sessions"),
+	}
+	dollars := fmt.Sprintf("$%.2f", r.CostUSD)
+	facts = []fact{
+		{"outcome", []string{"It is done", "complete"}},
+		{"cost", []string{dollars, fmt.Sprintf("$%.4f", r.CostUSD), `"cost_usd":` + string(cost)}},
+		{"simulation", []string{"simulated", `"rehearsal":true`}},
+	}
+	// ACP cannot mark a cost as simulated, so an editor is told none in a rehearsal.
+	check([]string{"screen", "plain", "logs", "report", "MCP", "page", "sessions"})
+	facts = []fact{{"open point", []string{"no check and no acceptance criterion"}}}
+	check([]string{"screen", "plain", "logs", "report", "MCP", "editor", "page"})
+	if !strings.Contains(faces["report"], "point: no check and no acceptance criterion") {
+		t.Error("the report's list of open points lacks what the supervisor found")
+	}
 	p.press("Ctrl+C", "Ctrl+C")
 }
 
 // card returns what waits, as the page is sent it.
-func (b *webUser) card() string {
+func (b *webUser) card() string { b.t.Helper(); return b.part(`"inbox":[{`) }
+
+// part returns the first part with a text that the page is sent.
+func (b *webUser) part(with string) string {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.page+"/run/events", nil)
 	if err != nil {
@@ -100,12 +135,12 @@ func (b *webUser) card() string {
 	}
 	defer answer.Body.Close()
 	lines := bufio.NewScanner(answer.Body)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
-		if text := lines.Text(); strings.Contains(text, `"inbox":[{`) {
+		if text := lines.Text(); strings.Contains(text, with) {
 			return text
 		}
 	}
-	b.t.Fatal(fmt.Errorf("no state with what waits: %w", lines.Err()))
+	b.t.Fatal(fmt.Errorf("no part with %s: %w", with, lines.Err()))
 	return ""
 }

@@ -399,7 +399,7 @@ func TestNoScreen(t *testing.T) {
 	}{
 		{name: "no terminal", want: "stdin is not a terminal"},
 		{name: "dumb", want: "cannot place its cursor", env: "TERM=dumb", tty: true},
-		{name: "unknown", want: "--plain", env: "TERM=nothing-known", tty: true},
+		{name: "unknown", want: "TERM=xterm-256color", env: "TERM=nothing-known", tty: true},
 		{name: "two faces", want: "--plain", args: []string{"--plain", "--json"}, tty: true},
 		{name: "theme", want: "use one of", args: []string{"--theme", "octarine"}, tty: true},
 	} {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,9 +40,34 @@ func (h *testHome) scratch() string {
 	return ""
 }
 
-// TestScreenSuspended: Ctrl+Z gives the terminal back to the shell, the agents continue, and fg draws
-// everything again, in the current size of the window.
+// TestScreenSuspended: Ctrl+Z, or the signal that it stands for, gives the terminal back to the shell, the agents
+// continue, and fg draws everything again, in the current size of the window. A stop without a warning leaves the
+// terminal as it is; fg takes it anew, whatever the shell has done to it.
 func TestScreenSuspended(t *testing.T) {
+	stopBy := func(sig syscall.Signal) func(*pane) {
+		return func(p *pane) {
+			onlyLinux(p.t)
+			pid := p.Process().Pid
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			screen, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			if err == nil {
+				err = syscall.Kill(screen, sig)
+			}
+			if err != nil {
+				p.t.Fatal(err)
+			}
+		}
+	}
+	t.Run("key", func(t *testing.T) { suspended(t, func(p *pane) { p.press("Ctrl+Z") }, true) })
+	t.Run("TSTP", func(t *testing.T) { suspended(t, stopBy(syscall.SIGTSTP), true) })
+	t.Run("STOP", func(t *testing.T) { suspended(t, stopBy(syscall.SIGSTOP), false) })
+}
+
+func suspended(t *testing.T, stop func(*pane), given bool) {
+	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("no bash")
@@ -55,9 +81,12 @@ func TestScreenSuspended(t *testing.T) {
 	p.Type("arbiter " + strings.Join(h.rehearsing(scenarioFile(t, play)), " ") + " --task Weave\n")
 	p.await("THE WEAVING", "Orchestrator I", "weaves", "Bash")
 	work := h.scratch()
-	p.press("Ctrl+Z")
-	s := p.await("Stopped", "shell>")
-	if s.Alt() || s.Mouse() || s.Keyboard > 0 || s.Title != theTitle || !s.Cursor.Visible {
+	stop(p)
+	s := p.await("Stopped")
+	if !given {
+		p.Type(`printf '\033[?1049l\033[?1000l\033[?1002l\033[?1003l\033[?25h\033[2J\033[H'` + "\n")
+	}
+	if given && (s.Alt() || s.Mouse() || s.Keyboard > 0 || s.Title != theTitle || !s.Cursor.Visible) {
 		t.Errorf("the shell got a terminal with %v, called %q", s.Leftovers(), s.Title)
 	}
 	if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
@@ -72,7 +101,7 @@ func TestScreenSuspended(t *testing.T) {
 	}
 	p.Type("fg\n")
 	s = p.await("THE WEAVING", "It is done.", "spun", "Speak again, or depart.")
-	if !s.Alt() || s.Size != size || !strings.HasSuffix(s.Row(-1), "F1 help") || !strings.Contains(s.Title, "arbiter") {
+	if !s.Alt() || !s.Mouse() || s.Size != size || !strings.HasSuffix(s.Row(-1), "F1 help") || !strings.Contains(s.Title, "arbiter") {
 		t.Errorf("after fg, called %q:\n%s", s.Title, s.Text())
 	}
 	p.press("Ctrl+C")
@@ -211,4 +240,23 @@ func TestLoggedOut(t *testing.T) {
 	if after := h.ended(p, contract.ExitEnvironment); !strings.Contains(after, "not logged in") {
 		t.Errorf("it says:\n%s", after)
 	}
+}
+
+// TestMouseSwitch: /mouse gives the mouse to the terminal, and takes it back.
+func TestMouseSwitch(t *testing.T) {
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+	for _, c := range []struct {
+		says string
+		on   bool
+	}{{"The terminal has the mouse.", false}, {"The mouse works here again.", true}} {
+		p.await("Speak, mortal.")
+		p.Type("/mouse\n")
+		if s := p.await(c.says); s.Mouse() != c.on {
+			t.Errorf("%s: mouse reports are %v", c.says, s.Mouse())
+		}
+	}
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitComplete)
 }

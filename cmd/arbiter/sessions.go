@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 func (e env) sessionCommands() []*cli.Command {
@@ -95,10 +96,14 @@ func (e env) listSessions(c *cli.Context) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tSTATUS\tLAST ACTIVE\tSIZE\tDIRECTORY\tTASK")
+	fmt.Fprintln(w, "RUN\tSTATUS\tLAST ACTIVE\tCOST\tSIZE\tDIRECTORY\tTASK")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", command.ShortID(l.Run), l.Status,
-			l.LastActive.Local().Format("2006-01-02 15:04"), words.Size(l.Bytes), sanitize.Line(l.CWD, 60),
+		cost := "–"
+		if l.CostUSD > 0 {
+			cost = eventtext.Dollars(l.CostUSD) + eventtext.Simulated(l.Rehearsal)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", command.ShortID(l.Run), l.Status,
+			l.LastActive.Local().Format("2006-01-02 15:04"), cost, words.Size(l.Bytes), sanitize.Line(l.CWD, 60),
 			sanitize.Line(l.Title, 60))
 	}
 	return w.Flush()

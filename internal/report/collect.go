@@ -270,6 +270,9 @@ func (c *Collector) Report(status string) *Report {
 	if b := c.result; b != nil {
 		r.Status, r.Summary, r.CostUSD, r.Usage, r.DurationMS = c.line(b.Status), c.text(b.Summary),
 			contract.RoundUSD(b.CostUSD), b.Usage, b.DurationMS
+		if b.Changes != nil {
+			r.Changes.Branch, r.Changes.Head = c.line(b.Changes.Branch), c.line(b.Changes.Head)
+		}
 	}
 	for _, key := range c.moves {
 		r.Changes.Files = append(r.Changes.Files, *c.files[key])
@@ -313,6 +316,9 @@ func (c *Collector) open(r Report) []Open {
 		}
 	}
 	if c.result != nil {
+		for _, point := range c.result.Open[:min(len(c.result.Open), maxList)] {
+			add(OpenPoint, c.cut(point, maxReason))
+		}
 		for _, w := range c.result.InterruptedWork[:min(len(c.result.InterruptedWork), maxList)] {
 			add(OpenWork, c.cut(w, maxReason))
 		}

@@ -90,6 +90,9 @@ var blankLines = sync.OnceValue(func() *regexp.Regexp {
 func (r *Report) markdownChanges(b *page) {
 	b.heading("Changed")
 	b.line("%s\n", inline(upperFirst(r.changed())))
+	if r.Changes.Branch != "" {
+		b.line("The result is on the branch %s, commit %s.\n", code(r.Changes.Branch), code(r.Changes.Head))
+	}
 	for _, f := range r.Changes.Files {
 		name := code(f.Path)
 		if f.Old != "" {

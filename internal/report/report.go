@@ -130,6 +130,7 @@ const (
 	OpenConflict  = "conflict"
 	OpenStep      = "step"
 	OpenWork      = "work"
+	OpenPoint     = "point" // the supervisor found it, and the Arbiter completed the task all the same
 	OpenError     = "error"
 )
 

@@ -73,7 +73,8 @@ func reportWith(t testing.TB, input string) *Report {
 		"files": []string{input}})})
 	take("supervisor", contract.Error{Message: input})
 	take("supervisor", contract.Result{Status: contract.StatusFailed, Summary: input, CostUSD: 0.5,
-		DurationMS: 61_000, InterruptedWork: []string{input}, Changes: &contract.ResultChanges{Branch: input, Head: input}})
+		DurationMS: 61_000, InterruptedWork: []string{input}, Open: []string{input},
+		Changes: &contract.ResultChanges{Branch: input, Head: input}})
 	return c.Report("live")
 }
 
@@ -335,7 +336,8 @@ func TestCollect(t *testing.T) {
 	for _, o := range r.Open {
 		open = append(open, o.Kind)
 	}
-	want := []string{OpenQuestion, OpenCriterion, OpenCriterion, OpenCheck, OpenConflict, OpenStep, OpenWork, OpenError}
+	want := []string{OpenQuestion, OpenCriterion, OpenCriterion, OpenCheck, OpenConflict, OpenStep, OpenPoint, OpenWork,
+		OpenError}
 	if !slices.Equal(open, want) {
 		t.Errorf("open points: %q", open)
 	}
@@ -349,7 +351,7 @@ func TestCollect(t *testing.T) {
 	want = []string{
 		"asked    words", "done     failed: words",
 		"proved   0 of 2 acceptance criteria passed, 1 failed, 1 unproven; 1 of 2 checks…",
-		"files    2 files, +2 -1", "cost     $0.5000, 0 tokens, 1m1s", "open     8 points, first question: words",
+		"files    2 files, +2 -1", "cost     $0.5000, 0 tokens, 1m1s", "open     9 points, first question: words",
 		"To resume: arbiter",
 	}
 	if got := r.Receipt("To resume: arbiter"); !slices.Equal(got, want) {
@@ -393,6 +395,15 @@ func TestAnswersClosePoints(t *testing.T) {
 		Raw: json.RawMessage(`{"text":"it works","by":"human","status":"passed","exit_code":0}`)})
 	if r := c.Report("live"); len(r.Open) != 0 || r.Changes.Head != "abc" || r.Failed() {
 		t.Errorf("%+v", r)
+	}
+	take("", contract.Result{Status: contract.StatusComplete,
+		Changes: &contract.ResultChanges{Branch: "arbiter/1/main", Head: "def"}})
+	r := c.Report("live")
+	if out := r.Outputs(); !strings.Contains(out, "branch=arbiter/1/main\nhead=def\n") {
+		t.Errorf("the outputs of the action are %s", out)
+	}
+	if text := r.Markdown(); !strings.Contains(text, "on the branch `arbiter/1/main`, commit `def`") {
+		t.Errorf("the report is %s", text)
 	}
 	if err := c.TakeLine([]byte(`{"v":1}`)); err == nil {
 		t.Error("half a line is taken")

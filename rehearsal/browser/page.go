@@ -13,6 +13,7 @@ import (
 // Page is a tab. Its methods are safe for concurrent use.
 type Page struct {
 	b       *Browser
+	place   string // the profile
 	session string
 
 	mu       sync.Mutex
@@ -28,10 +29,19 @@ func (b *Browser) Open(ctx context.Context, url string) (*Page, error) {
 	if err := b.call(ctx, "", "Target.createBrowserContext", map[string]any{}, &place); err != nil {
 		return nil, err
 	}
+	return b.open(ctx, place.ID, url)
+}
+
+// Tab opens another page in a tab beside this one: they share cookies, storage and connections.
+func (p *Page) Tab(ctx context.Context, url string) (*Page, error) {
+	return p.b.open(ctx, p.place, url)
+}
+
+func (b *Browser) open(ctx context.Context, place, url string) (*Page, error) {
 	var target struct {
 		ID string `json:"targetId"`
 	}
-	err := b.call(ctx, "", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": place.ID},
+	err := b.call(ctx, "", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": place},
 		&target)
 	if err != nil {
 		return nil, err
@@ -43,7 +53,7 @@ func (b *Browser) Open(ctx context.Context, url string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Page{b: b, session: session.ID}
+	p := &Page{b: b, place: place, session: session.ID}
 	b.mu.Lock()
 	b.pages[p.session] = p
 	b.mu.Unlock()

@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -45,7 +46,8 @@ func WrapScreen(s tcell.Screen) *Screen {
 func OpenTerminal() (*Screen, error) {
 	info, err := tcell.LookupTerminfo(os.Getenv("TERM"))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("this machine does not know the terminal that TERM names, %q; most work with "+
+			"TERM=xterm-256color", os.Getenv("TERM"))
 	}
 	// The library sleeps several times per frame where old terminals need padding. It also does so for a
 	// text that looks like padding, such as a title of "$<9999>".

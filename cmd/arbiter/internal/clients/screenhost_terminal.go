@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
@@ -171,13 +172,16 @@ func (h *ScreenHost) Login() error {
 const notStopped = 250 * time.Millisecond
 
 // Suspend implements tui.Host: it stops the process group like Ctrl+Z, and returns when the group is continued. Any
-// thread may receive the signal, so this one may run on for a moment; the screen must not be restored by then. The
-// signal does not stop an orphaned process group, one without a shell above it.
+// thread may receive the signal, so this one may run on for a moment; the screen must not be restored by then. Without
+// a shell above it, nothing could continue the group, and it is not stopped.
 func (h *ScreenHost) Suspend() error {
+	if session, err := unix.Getsid(0); err != nil || session == unix.Getpgrp() {
+		return errors.New("no shell can continue arbiter here: it is the first program of this terminal")
+	}
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)
-	if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
+	if err := syscall.Kill(0, syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("suspend: %w", err)
 	}
 	select {

@@ -369,3 +369,33 @@ func TestAnswersByKeyboard(t *testing.T) {
 		t.Errorf("resumed %d times, problems: %q", h.resumed, problems)
 	}
 }
+
+// TestManyTabs: a browser has six connections to a server. With more tabs than that, each shows what happens, and each
+// can answer.
+func TestManyTabs(t *testing.T) {
+	b := startBrowser(t)
+	h := newHouse(t)
+	s, _ := serve(t, h)
+	tabs := []*window{openPage(t, b, s)}
+	for range 7 {
+		p, err := tabs[0].Tab(tabs[0].ctx, "http://"+s.listener.Addr().String()+"/")
+		tabs[0].must(err)
+		tabs = append(tabs, &window{p, t, tabs[0].ctx})
+	}
+	for i, w := range tabs {
+		h.wait(control.InboxItem{ID: fmt.Sprintf("question-%d", i), Kind: "question", Agent: "arbiter", Text: "Which one?"})
+		w.until(fmt.Sprintf(`document.querySelector("[data-item=question-%d] textarea")`, i))
+		w.eval(fmt.Sprintf(`(() => { const c = document.querySelector("[data-item=question-%d]");
+			c.querySelector("textarea").value = "from tab %d"; c.querySelector("[type=submit]").click(); })()`, i, i), nil)
+		if got := h.took(w.ctx, i+1)[i]; !strings.Contains(got, fmt.Sprintf(`from tab %d`, i)) {
+			t.Errorf("the answer of tab %d is %s", i, got)
+		}
+	}
+	h.emit("orch-1", contract.Notice{Text: "all have answered"})
+	for _, w := range tabs {
+		w.until(`document.querySelector("#feed").textContent.includes("all have answered")`)
+		if problems := w.Problems(); len(problems) > 0 {
+			t.Errorf("problems: %q", problems)
+		}
+	}
+}
