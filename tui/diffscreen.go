@@ -15,11 +15,10 @@ import (
 
 // diffScreen shows what has changed in one file: a block for each place that differs.
 type diffScreen struct {
+	blockScreen
 	comparison
-	d     *app
 	list  *changesScreen
 	name  string // of the file, as shown
-	view  *view.ListView
 	stamp uint64 // of what is shown
 	shown string // version of the run that is shown
 	side  bool   // show the versions beside each other, if there is room
@@ -27,9 +26,8 @@ type diffScreen struct {
 }
 
 func newDiffScreen(list *changesScreen, f ChangedFile) *diffScreen {
-	s := &diffScreen{d: list.d, list: list, view: view.NewListView(list.d.look)}
-	s.view.SetSource(s)
-	s.view.OnCopy(s.d.copy)
+	s := &diffScreen{blockScreen: list.d.blocks(keys.Diff), list: list}
+	s.SetSource(s)
 	s.show(f)
 	return s
 }
@@ -61,17 +59,13 @@ func (s *diffScreen) read() {
 // restart shows the file from its beginning.
 func (s *diffScreen) restart() {
 	s.stamp++
-	s.view.SetSource(s)
-	s.view.Top()
+	s.SetSource(s)
+	s.Top()
 }
-
-func (s *diffScreen) context() keys.Context { return keys.Diff }
-func (s *diffScreen) writes() bool          { return false }
-func (s *diffScreen) mouse() mouseHandler   { return s.view.MouseHandler() }
 
 // renew implements screen: it reads the file again after each snapshot.
 func (s *diffScreen) renew() {
-	s.view.SetLook(s.d.look)
+	s.blockScreen.renew()
 	if state := s.d.session.state; state != nil && s.loaded && s.shown != version(state) {
 		s.list.renew()
 		s.read()
@@ -89,9 +83,7 @@ func (s *diffScreen) draw(screen tcell.Screen, x, y, w, h int) {
 		Append(render.DiffRemove, fmt.Sprintf(" -%d", s.file.Deleted))
 	c.Line(0, 0, render.Of(render.Title, s.name).Shorten(max(w-right.Width()-2, 1), s.d.look.Glyphs.Ellipsis))
 	c.Right(0, right)
-	c.Rule(1, render.Frame)
-	s.view.SetRect(x, y+2, w, max(h-2, 0))
-	s.view.Draw(screen)
+	s.drawBlocks(screen, c, 1)
 }
 
 // at returns the current place: the marked one, or the first; -1: there is none.
@@ -100,10 +92,10 @@ func (s *diffScreen) at() int {
 	if n == 0 {
 		return -1
 	}
-	return min(max(s.view.Marked(), 0), n-1)
+	return min(max(s.Marked(), 0), n-1)
 }
 
-func (s *diffScreen) act(a keys.Action, _ string) bool {
+func (s *diffScreen) act(a keys.Action, key string) bool {
 	switch a {
 	case keys.SideBySide:
 		if s.width < markdown.MinSideBySide {
@@ -122,7 +114,7 @@ func (s *diffScreen) act(a keys.Action, _ string) bool {
 			s.show(f)
 		}
 	case keys.Comment:
-		s.list.about(s.file, s.firstLine(), s.view.Copy())
+		s.list.about(s.file, s.firstLine(), s.Copy())
 	case keys.OpenFile:
 		s.d.changes.edit(s.file, s.firstLine())
 	case keys.RevertFile:
@@ -130,7 +122,7 @@ func (s *diffScreen) act(a keys.Action, _ string) bool {
 	case keys.RevertHunk:
 		s.revertHunk()
 	default:
-		return s.d.scroll(&reader{ListView: s.view}, a)
+		return s.blockScreen.act(a, key)
 	}
 	return true
 }

@@ -17,11 +17,10 @@ import (
 
 // focus shows one agent: all that it says and does, its subagents as a tree.
 type focus struct {
-	d      *app
-	id     string
-	line   *view.PageRoster
-	stream *reader
-	was    bool // the screen had the keyboard, before
+	blockScreen
+	id   string
+	line *view.PageRoster
+	was  bool // the screen had the keyboard, before
 }
 
 // focusOn shows one agent.
@@ -31,8 +30,8 @@ func (d *app) focusOn(id string) {
 		d.flash("There is no " + d.session.name(id) + " here.")
 		return
 	}
-	f := &focus{d: d, id: id, line: view.NewRoster(d.look)}
-	f.stream = d.reader(&source{thread: d.f.history.Agent(id), render: view.EventStream, live: func() []history.Live {
+	f := &focus{blockScreen: blockScreen{d: d, keys: keys.Focus}, id: id, line: view.NewRoster(d.look)}
+	f.reader = d.reader(&source{thread: d.f.history.Agent(id), render: view.EventStream, live: func() []history.Live {
 		if l, ok := d.f.history.Live(id); ok {
 			return []history.Live{l}
 		}
@@ -46,8 +45,7 @@ func (d *app) focusOn(id string) {
 	d.prompt.read()
 }
 
-func (f *focus) context() keys.Context { return keys.Focus }
-func (f *focus) writes() bool          { return f.d.playback() == nil }
+func (f *focus) writes() bool { return f.d.playback() == nil }
 
 // agent returns the agent that is shown.
 func (f *focus) agent() *supervisor.Agent {
@@ -61,7 +59,7 @@ func (f *focus) agent() *supervisor.Agent {
 
 func (f *focus) renew() {
 	f.line.SetLook(f.d.look)
-	f.stream.SetLook(f.d.look)
+	f.blockScreen.renew()
 	if a := f.agent(); a != nil {
 		f.line.Set([]view.PageAgent{view.AgentRow(f.d.session.state, a, f.d.session.work(a.ID), f.d.now())})
 	}
@@ -76,15 +74,7 @@ func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
 		c.Text(0, row, render.Shorten(details, w, f.d.look.Glyphs.Ellipsis), render.Dim)
 		row++
 	}
-	if h-row > 3 {
-		c.Rule(row, render.Frame)
-		if note := f.stream.below(); note != "" {
-			c.Sub(0, row, w-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
-		}
-		row++
-	}
-	f.stream.SetRect(x, y+row, w, max(h-row, 0))
-	f.stream.Draw(s)
+	f.drawBlocks(s, c, row)
 }
 
 // details returns further details of the agent.
@@ -110,11 +100,11 @@ func (f *focus) details() string {
 	return text
 }
 
-func (f *focus) act(a keys.Action, _ string) bool {
+func (f *focus) act(a keys.Action, key string) bool {
 	switch a {
 	case keys.Back:
-		if f.stream.Selecting() {
-			f.stream.SelectClear()
+		if f.Selecting() {
+			f.SelectClear()
 			return true
 		}
 		f.d.prompt.reading, f.d.prompt.to = f.was, ""
@@ -133,7 +123,7 @@ func (f *focus) act(a keys.Action, _ string) bool {
 	case keys.Attach:
 		f.d.session.attach(f.id)
 	default:
-		return f.d.scroll(f.stream, a)
+		return f.blockScreen.act(a, key)
 	}
 	return true
 }
@@ -153,5 +143,3 @@ func (f *focus) turn(next bool) {
 		f.d.focusOn(list[(i+by)%len(list)].ID)
 	}
 }
-
-func (f *focus) mouse() mouseHandler { return f.stream.MouseHandler() }

@@ -15,6 +15,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -353,7 +354,7 @@ func (f *Frontend) post(do func()) {
 	f.mu.Lock()
 	f.posts = append(f.posts, do)
 	f.mu.Unlock()
-	hint(f.pump.again)
+	backlog.Hint(f.pump.again)
 }
 
 // work calls do on a goroutine that Run waits for, because it may take time.
@@ -425,5 +426,5 @@ func (f *Frontend) follow(r Run) {
 	f.mu.Lock()
 	f.run = r
 	f.mu.Unlock()
-	hint(f.pump.again)
+	backlog.Hint(f.pump.again)
 }

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"strings"
+
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
@@ -27,13 +29,15 @@ func (l *listScreen) context() keys.Context               { return l.keys }
 func (l *listScreen) writes() bool                        { return false }
 func (l *listScreen) draw(s tcell.Screen, x, y, w, h int) { paint(l.List, s, x, y, w, h) }
 
-// mouse makes a click choose a row, and a click on the current one open it.
-func (l *listScreen) mouse() mouseHandler {
-	return wheel(l.List, func(x, y int) {
+func (l *listScreen) mouse() mouseHandler { return clicks(l.List, l.click) }
+
+// clicks makes a click choose a row of a list, and a click on the current one open it, unless that is nil.
+func clicks(l *view.List, open func()) mouseHandler {
+	return wheel(l, func(x, y int) {
 		was, _ := l.Chosen()
-		if l.At(x, y) && l.click != nil {
+		if l.At(x, y) && open != nil {
 			if is, _ := l.Chosen(); is.Key == was.Key {
-				l.click()
+				open()
 			}
 		}
 	})
@@ -138,14 +142,7 @@ func (o *picker) take() {
 }
 
 func (o *picker) mouse(a tview.MouseAction, e *tcell.EventMouse) (bool, tview.Primitive) {
-	return wheel(o.list, func(x, y int) {
-		was, _ := o.list.Chosen()
-		if o.list.At(x, y) {
-			if is, _ := o.list.Chosen(); is.Key == was.Key {
-				o.take()
-			}
-		}
-	})(a, e, nil)
+	return clicks(o.list, o.take)(a, e, nil)
 }
 
 // draw draws the list in the middle of the given area.
@@ -161,4 +158,57 @@ func (o *picker) draw(d *app, s tcell.Screen, x, y, w, h int) {
 	ix, iy := inside.Origin()
 	iw, ih := inside.Size()
 	paint(o.list, s, ix, iy, iw, ih)
+}
+
+// palette lists all actions and screens, filtered by a few letters.
+type palette struct{ d *app }
+
+// pageKeys are the actions that open pages for which there is no command.
+var pageKeys = []keys.Action{keys.WayOut, keys.Judge, keys.CycleGrants, keys.Strength}
+
+// open shows the list.
+func (p palette) open() {
+	p.d.choose("What shall be done?", "", p.items(), func(v any) { v.(func())() })
+}
+
+// items returns the agents, the commands, and actions that only keys have. The value of each is called when
+// the user chooses it.
+func (p palette) items() []choice {
+	var list []choice
+	for _, a := range p.d.session.agents() {
+		if view.SlashOver(a) {
+			continue
+		}
+		note := a.Mode
+		if a.Alive() {
+			note = strings.TrimSpace(note + "  look at it")
+		}
+		list = append(list, choice{p.d.session.name(a.ID) + "  " + a.ID, view.SlashWord(note), render.Speaker(a.ID),
+			func() { p.d.focusOn(a.ID) }})
+	}
+	for _, s := range view.EditorCommands {
+		list = append(list, choice{text: "/" + s.Name + "  " + s.Help, note: s.Args,
+			value: func() { p.command(s) }})
+	}
+	for _, b := range keys.Own(keys.Everywhere) {
+		for _, a := range pageKeys {
+			if a == b.Action {
+				list = append(list, choice{text: b.Help, note: b.Keys[0], value: func() { p.d.act(a) }})
+			}
+		}
+	}
+	return list
+}
+
+// command runs a command, or writes it into the input if it needs an argument. A command that acts on
+// waiting requests or running work is also only written: a few letters and Enter must not run it.
+func (p palette) command(s view.EditorSpec) {
+	_, answers := view.SlashAnswers[s.Name]
+	if s.Args == "" || answers || s.Name == "plan" {
+		p.d.commands.slash(view.EditorCommand{Name: s.Name})
+		return
+	}
+	p.d.toInput()
+	p.d.prompt.input.SetText("/" + s.Name + " ")
+	p.d.prompt.write()
 }

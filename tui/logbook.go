@@ -17,8 +17,7 @@ import (
 
 // logbook shows every event, as one line or as its JSON.
 type logbook struct {
-	d      *app
-	view   *reader
+	blockScreen
 	raw    bool
 	filter history.Filter
 	typing bool // the filter is being written
@@ -28,8 +27,8 @@ type logbook struct {
 }
 
 func newLogbook(d *app) *logbook {
-	l := &logbook{d: d}
-	l.view = d.reader(l.source())
+	l := &logbook{blockScreen: blockScreen{d: d, keys: keys.Logbook}}
+	l.reader = d.reader(l.source())
 	return l
 }
 
@@ -47,7 +46,7 @@ func (l *logbook) source() *source {
 // pick applies another filter.
 func (l *logbook) pick(f history.Filter) {
 	l.filter, l.seen = f, 0
-	l.view.show(l.source())
+	l.show(l.source())
 	l.renew()
 }
 
@@ -57,16 +56,13 @@ func (l *logbook) move(by int) {
 		l.pick(l.filter)
 		return
 	}
-	l.view.move(l.d.f.history.All(), by)
+	l.reader.move(l.d.f.history.All(), by)
 }
-
-func (l *logbook) context() keys.Context { return keys.Logbook }
-func (l *logbook) writes() bool          { return false }
 
 // renew makes a worker continue applying the filter.
 func (l *logbook) renew() {
-	l.view.SetLook(l.d.look)
-	version, thread := l.d.f.history.Version(), l.view.src.thread
+	l.blockScreen.renew()
+	version, thread := l.d.f.history.Version(), l.src.thread
 	if l.describe() == "" || l.busy || version == l.seen {
 		return
 	}
@@ -81,16 +77,7 @@ func (l *logbook) draw(s tcell.Screen, x, y, w, h int) {
 	c := render.On(s, x, y, w, h, l.d.look)
 	at := c.Text(0, 0, "THE LOGBOOK", render.Title)
 	l.drawFilter(c, at+2)
-	row := 1
-	if h > 4 {
-		c.Rule(row, render.Frame)
-		if note := l.view.below(); note != "" {
-			c.Sub(0, row, w-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
-		}
-		row++
-	}
-	l.view.SetRect(x, y+row, w, max(h-row, 0))
-	l.view.Draw(s)
+	l.drawBlocks(s, c, 1)
 }
 
 // drawFilter draws the active filter, or the one being written.
@@ -132,12 +119,12 @@ func (l *logbook) describe() string {
 	return strings.Join(parts, " · ")
 }
 
-func (l *logbook) act(a keys.Action, _ string) bool {
+func (l *logbook) act(a keys.Action, key string) bool {
 	switch a {
 	case keys.Back:
 		switch {
-		case l.view.Selecting():
-			l.view.SelectClear()
+		case l.Selecting():
+			l.SelectClear()
 		case l.describe() != "":
 			l.pick(history.Filter{})
 		default:
@@ -149,7 +136,7 @@ func (l *logbook) act(a keys.Action, _ string) bool {
 	case keys.Filter:
 		l.typing, l.text = true, l.describeTyped()
 	default:
-		return l.d.scroll(l.view, a)
+		return l.blockScreen.act(a, key)
 	}
 	return true
 }
@@ -200,5 +187,3 @@ func parseFilter(text string) history.Filter {
 	f.Text = strings.Join(words, " ")
 	return f
 }
-
-func (l *logbook) mouse() mouseHandler { return l.view.MouseHandler() }

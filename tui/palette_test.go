@@ -1,11 +1,13 @@
 package tui
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // TestPalette: a few letters and Enter execute the entry that they match; an entry that needs an argument,
@@ -64,4 +66,144 @@ func TestMention(t *testing.T) {
 		s.Type("@orch-7 is nobody\n")
 		s.expectTook(contract.Say{Text: "@orch-7 is nobody"})
 	})
+}
+
+// TestSearchInAText: text that is not in the history is searched as well.
+func TestSearchInAText(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.startWork()
+		s.Type("/cost\n")
+		s.Press("/")
+		s.Type("no such word\n")
+		s.Expect("There is no “no such word” here.")
+		for key, where := range map[string]string{"N": "above", "n": "below"} {
+			s.Press(key)
+			s.Expect("No more of “no such word” " + where + ".")
+		}
+	})
+}
+
+// TestSearchAsInVi: n goes down to the next match, and N up to the previous one.
+func TestSearchAsInVi(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.startWork()
+		s.does(func(p *fakeRun) {
+			for _, text := range []string{"the first needle", "hay", "the second needle", "hay", "the third needle"} {
+				p.endTurn("orch-1", reports("progress", text+strings.Repeat("\n\nhay", 12), false))
+			}
+		})
+		s.Press("Esc", "/")
+		s.Type("needle\n")
+		for _, step := range []struct{ key, shown string }{{"", "third"}, {"N", "second"}, {"N", "first"}, {"n",
+			"second"},
+			{"n", "third"}} {
+			if step.key != "" {
+				s.Press(step.key)
+			}
+			s.Expect("the " + step.shown + " needle")
+		}
+		s.Press("n")
+		s.Expect("No more of “needle” below.")
+		s.Press("g", "/")
+		s.Type("first needle\n")
+		s.Expect("the first needle")
+	})
+}
+
+// TestTour: it goes from card to card and back, and ends where it began. It is offered to a user who has no
+// earlier input here.
+func TestTour(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.ExpectNot("/tour") // an earlier input exists
+		s.Type("/tour\n")
+		for range len(view.TourSteps()) - 1 {
+			s.Press("Enter")
+		}
+		s.Expect("6 of 6: Leave", "▸e End")
+		s.Press("b")
+		s.Expect("5 of 6: Read", "Ctrl+P")
+		s.Press("n", "Enter")
+		s.ExpectNot("A tour")
+		s.Type("/tour\n")
+		s.Press("Esc")
+		s.ExpectNot("A tour")
+	})
+	play(t, 80, 24, func(_ *Options, h *fakeHost) { h.newcomer = true }, func(s *scene) {
+		s.Expect("new here?", "/tour shows the screen in a minute")
+	})
+}
+
+// TestExplain shows the text that was read for a decision verbatim, and not as Markdown.
+func TestExplain(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("Esc")
+		for typed, want := range map[string][]string{
+			"/explain 3\n": {"THE DECISION", "prompt of decision 3, as it was read:", "# What you decide"},
+			"/explain\n":   {"THE DECISION", "prompt of decision 0, as it was read:", "# What you decide"},
+		} {
+			s.Type(typed)
+			s.Expect(want...)
+			s.Press("Esc")
+		}
+		for typed, want := range map[string]string{"/explain 10\n": "has no decision 10", "/explain x\n": "the number of"} {
+			s.Press("Ctrl+U")
+			s.Type(typed)
+			s.Expect(want)
+		}
+	})
+}
+
+func TestImagePath(t *testing.T) {
+	for text, want := range map[string]string{
+		"/tmp/a.png":                "/tmp/a.png",
+		" /tmp/a.JPG \n":            "/tmp/a.JPG",
+		`/tmp/my\ shot\ \(1\).webp`: "/tmp/my shot (1).webp",
+		"'/tmp/my shot.gif'":        "/tmp/my shot.gif",
+		"file:///tmp/my%20shot.png": "/tmp/my shot.png",
+		"~/shot.jpeg":               "~/shot.jpeg",
+		"shot.png":                  "",
+		"/tmp/a.txt":                "",
+		"/tmp/a.png\n/tmp/b.png":    "",
+		"":                          "",
+	} {
+		if got := imagePath(text); got != want {
+			t.Errorf("imagePath(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestImagesAreAttached: a pasted path of an image becomes a mark, which is deleted as a whole, and the
+// message carries the images whose marks it contains. The path of any other file stays text.
+func TestImagesAreAttached(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.startWork()
+		s.Type("like ")
+		s.Paste("/tmp/a.png")
+		s.Expect("like [image 1: 640×480 png]")
+		s.Paste("/tmp/b.png")
+		s.Expect("[image 2: 640×480 png]")
+		s.Press("Backspace", "Backspace") // the space, then the mark
+		s.ExpectNot("[image 2")
+		s.Type("and not ")
+		s.Paste("/tmp/torn.png")
+		s.Type("\n")
+		want := contract.CommandBody(contract.Say{Text: "like [image 1: 640×480 png] and not /tmp/torn.png",
+			Images: []string{"/tmp/a.png"}})
+		s.expectTook(want)
+		s.Type("/image /tmp/c.png\n")
+		s.Expect("[image 3: 640×480 png]")
+		s.Type("is it\n")
+		want = contract.Say{Text: "[image 3: 640×480 png] is it", Images: []string{"/tmp/c.png"}}
+		s.expectTook(want)
+		s.Type("/image torn\n")
+		s.Expect("it is not an image that can be sent")
+	})
+}
+
+func (h *fakeHost) Image(path string) (absolute, size string, err error) {
+	if strings.Contains(path, "torn") {
+		return "", "", errors.New("image " + path + ": it is not an image that can be sent")
+	}
+	return path, "640×480 png", nil
 }

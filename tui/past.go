@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -121,9 +120,6 @@ func (f *Frontend) keptBy(ctx context.Context, run string) {
 	})
 }
 
-// errThere ends the walk through a log at the place up to which the recent part was read.
-var errThere = errors.New("there")
-
 // behind is how many events may remain to be taken over while the loop waits.
 const behind = 100
 
@@ -141,7 +137,7 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 	var since eventtext.Since
 	_, err := log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.Position.Offset >= end.Next.Offset {
-			return errThere // the run continues, and reports the rest itself
+			return journal.Enough // the run continues, and reports the rest itself
 		}
 		if e.Line != nil {
 			if event, err := full.Recall(e); err == nil {
@@ -152,7 +148,7 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errThere) {
+	if err != nil {
 		f.post(func() { f.partial = false })
 		f.unread(err)
 		return
@@ -196,7 +192,7 @@ func (d *app) move(by int) {
 	for _, s := range d.screens {
 		switch s := s.(type) {
 		case *focus:
-			s.stream.move(store.Agent(s.id), by)
+			s.reader.move(store.Agent(s.id), by)
 		case *logbook:
 			s.move(by)
 		}

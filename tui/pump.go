@@ -148,13 +148,6 @@ func (m *mailbox) empty() bool {
 	return items == 0
 }
 
-func hint(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
-}
-
 // weight estimates the size of an event's content, in bytes.
 func weight(b contract.Body) int {
 	switch b := b.(type) {

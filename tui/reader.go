@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gdamore/tcell/v2"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -29,6 +31,13 @@ func (d *app) reader(src *source) *reader {
 	return r
 }
 
+// blocks returns the common part of a screen whose blocks are not a thread of the history.
+func (d *app) blocks(c keys.Context) blockScreen {
+	b := blockScreen{&reader{ListView: view.NewListView(d.look)}, d, c}
+	b.OnCopy(d.copy)
+	return b
+}
+
 // show shows another source.
 func (r *reader) show(src *source) {
 	src.look, src.name, src.parent, src.root = r.src.look, r.src.name, r.src.parent, r.src.root
@@ -45,6 +54,34 @@ func (r *reader) move(to *history.Thread, by int) {
 		n, _ := from.Number(block)
 		return min(to.Place(n+by), to.Len()-1)
 	})
+}
+
+// blockScreen is the common part of the screens of blocks that are read: a head of one or two rows, a rule, and the
+// blocks.
+type blockScreen struct {
+	*reader
+	d    *app
+	keys keys.Context
+}
+
+func (b *blockScreen) context() keys.Context            { return b.keys }
+func (b *blockScreen) writes() bool                     { return false }
+func (b *blockScreen) mouse() mouseHandler              { return b.MouseHandler() }
+func (b *blockScreen) renew()                           { b.SetLook(b.d.look) }
+func (b *blockScreen) act(a keys.Action, _ string) bool { return b.d.scroll(b.reader, a) }
+
+// drawBlocks draws the rule and the blocks from a row on.
+func (b *blockScreen) drawBlocks(s tcell.Screen, c render.Canvas, row int) {
+	x, y := c.Origin()
+	w, h := c.Size()
+	if h-row > 3 {
+		c.Rule(row, render.Frame)
+		if note := b.below(); note != "" {
+			c.Sub(0, row, w-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
+		}
+		row++
+	}
+	paint(b.ListView, s, x, y+row, w, max(h-row, 0))
 }
 
 // words returns the selected text, otherwise the text at the cursor, or the last one: as it was written,
@@ -159,6 +196,9 @@ func (r *reader) line(by int) {
 
 // below returns a note about hidden content at the end; empty if there is none.
 func (r *reader) below() string {
+	if r.src == nil {
+		return "" // a text that is not a thread of the history, and is read from its beginning
+	}
 	separator := r.src.look().Glyphs.Separator
 	switch n := r.Behind(); {
 	case r.Following():

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -53,7 +54,7 @@ func (sh *shell) run(line string) bool {
 	card := view.NewCard(line, now())
 	ctx, cancel := context.WithTimeout(sh.d.f.ctx, sh.limit)
 	sh.card, sh.cancel, sh.follow = card, cancel, true
-	out := hintingWriter{card, func() { hint(sh.d.f.pump.again) }}
+	out := hintingWriter{card, func() { backlog.Hint(sh.d.f.pump.again) }}
 	sh.d.f.work(func(context.Context) {
 		defer cancel()
 		how, err := sh.d.f.options.Host.Shell(ctx, dir, line, out)

@@ -1,16 +1,18 @@
 package tui
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
-	"strings"
-
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -101,17 +103,15 @@ func (h *helpScreen) act(a keys.Action, key string) bool { return h.listScreen.a
 
 // textScreen shows a text.
 type textScreen struct {
-	d     *app
+	blockScreen
 	title string
 	text  func(*supervisor.State) string
-	view  *view.ListView
 }
 
 func newTextScreen(d *app, title string, text func(*supervisor.State) string) *textScreen {
-	t := &textScreen{d: d, title: title, text: text, view: view.NewListView(d.look)}
-	t.view.SetSource(t)
-	t.view.Top()
-	t.view.OnCopy(d.copy)
+	t := &textScreen{d.blocks(keys.Text), title, text}
+	t.SetSource(t)
+	t.Top()
 	return t
 }
 
@@ -127,21 +127,10 @@ func (t *textScreen) Block(_, width int, _ bool) view.Block {
 	}
 }
 
-func (t *textScreen) context() keys.Context { return keys.Text }
-func (t *textScreen) writes() bool          { return false }
-func (t *textScreen) renew()                { t.view.SetLook(t.d.look) }
-func (t *textScreen) mouse() mouseHandler   { return t.view.MouseHandler() }
-
 func (t *textScreen) draw(s tcell.Screen, x, y, w, h int) {
 	c := render.On(s, x, y, w, h, t.d.look)
 	c.Text(0, 0, t.title, render.Title)
-	c.Rule(1, render.Frame)
-	t.view.SetRect(x, y+2, w, max(h-2, 0))
-	t.view.Draw(s)
-}
-
-func (t *textScreen) act(a keys.Action, _ string) bool {
-	return t.d.scroll(&reader{ListView: t.view}, a)
+	t.drawBlocks(s, c, 1)
 }
 
 // helpFor lists the keys that work in a context, in groups.
@@ -175,4 +164,47 @@ func helpFor(c keys.Context, writes bool) (rows []view.ListRow) {
 		}
 	}
 	return rows
+}
+
+// explainCommand shows how a decision was made: that with the given number, or the last one.
+func (cs *commands) explainCommand(c view.EditorCommand) bool {
+	state, number := cs.d.session.state, 0
+	if arg := c.Arg(0); arg != "" {
+		n, err := strconv.Atoi(arg)
+		if err != nil || n < 1 {
+			cs.d.flash("/explain takes the number of a decision, as its line in the conversation has it.")
+			return false
+		}
+		number = n
+	}
+	if state == nil {
+		cs.d.flash("No run is shown, so there is no decision to explain.")
+		return false
+	}
+	run := state.Options.Run
+	cs.d.readText("THE DECISION", func(ctx context.Context) (string, error) {
+		text, err := cs.d.f.options.Host.Explain(ctx, run, number)
+		return words.Fenced(text), err
+	})
+	return true
+}
+
+// readText shows a text when a worker has read it, unless the person has gone on.
+func (d *app) readText(title string, read func(context.Context) (string, error)) {
+	shown := d.screen()
+	d.flash("Reading …")
+	d.f.work(func(ctx context.Context) {
+		text, err := read(ctx)
+		d.f.post(func() {
+			if d.screen() != shown {
+				return
+			}
+			d.word = flash{}
+			if err != nil {
+				d.flash(err.Error())
+				return
+			}
+			d.open(newTextScreen(d, title, func(*supervisor.State) string { return text }))
+		})
+	})
 }

@@ -129,7 +129,7 @@ func (t *timelineScreen) look() {
 	}
 	t.d.focusOn(p.Lane)
 	if f, ok := t.d.screen().(*focus); ok {
-		t.readAt(f.stream, p.At)
+		t.readAt(f.reader, p.At)
 	}
 }
 

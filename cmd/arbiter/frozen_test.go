@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -56,7 +57,7 @@ func builtProgram(t *testing.T, home string, args ...string) string {
 	t.Helper()
 	var stderr strings.Builder
 	cmd := exec.Command("arbiter", args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", confinedVariable + "=1"}
 	cmd.Dir, cmd.Stderr = home, &stderr
 	out, err := cmd.Output()
 	if err != nil || stderr.Len() > 0 {
@@ -65,39 +66,168 @@ func builtProgram(t *testing.T, home string, args ...string) string {
 	return string(out)
 }
 
-var subcommandLine = regexp.MustCompile(`(?m)^  ([a-z]+)  `)
+var (
+	helpTitle = regexp.MustCompile(`^[A-Z][A-Za-z -]*:$`)
+	flagEnv   = regexp.MustCompile(` \[\$[A-Z_]+\]$`)
+)
 
-// TestFrozenHelp: every command with its arguments, every flag with the kind of its value, its default and its
-// environment variable, and the exit codes.
-func TestFrozenHelp(t *testing.T) {
-	t.Parallel()
-	home := t.TempDir()
-	var all strings.Builder
-	var walk func(command []string)
-	walk = func(command []string) {
-		text := builtProgram(t, home, append(command, "--help")...)
-		all.WriteString("$ arbiter " + strings.Join(append(command, "--help"), " ") + "\n" + text + "\n")
-		_, list, _ := strings.Cut(text, "\nCommands:\n")
-		list, _, _ = strings.Cut(list, "\n\n")
-		for _, m := range subcommandLine.FindAllStringSubmatch(list, -1) {
-			walk(append(command[:len(command):len(command)], m[1]))
+// helpEntry is a command or a flag in a help text.
+type helpEntry struct{ section, term, about string }
+
+// readHelp separates a help text: the command with its usage, and its description, the words of each separated by
+// single spaces, and the entries of its lists.
+func readHelp(text string) (head, about string, list []helpEntry) {
+	fold := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	head, text, _ = strings.Cut(text, "\n\nUsage:\n")
+	section, lines := "", strings.Split(text, "\n")
+	for i, line := range lines {
+		n := len(list) - 1
+		switch term, rest, _ := strings.Cut(strings.TrimPrefix(line, "  "), "  "); {
+		case helpTitle.MatchString(line) && lines[i-1] == "" && strings.HasPrefix(lines[i+1], "  "):
+			section = strings.TrimSuffix(line, ":")
+		case section == "":
+			about += line + "\n"
+		case strings.HasPrefix(line, "   "):
+			list[n].about = fold(list[n].about + " " + line)
+		case line != "":
+			list = append(list, helpEntry{section, term, fold(rest)})
 		}
 	}
-	walk(nil)
-	if n := strings.Count(all.String(), "$ arbiter "); n < 20 {
-		t.Errorf("only %d commands", n)
+	return fold(head), fold(about), list
+}
+
+// documented returns the sections of a page of the documentation, by their titles, in the words of the help.
+func documented(t *testing.T, page string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + page)
+	if err != nil {
+		t.Fatal(err)
 	}
-	frozen(t, "help.txt", all.String())
+	sections := map[string]string{}
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+		title, text, _ := strings.Cut(section, "\n")
+		sections[title] = strings.NewReplacer("```text", "", "```", "", `\<`, "<", `\|`, "|").Replace(text)
+	}
+	return sections
+}
+
+// TestFrozenHelp: every command with its arguments, every flag with the kind of its value, its default and its
+// environment variable, and the exit codes. The help of a command must say what its section of docs/commands.md says,
+// and of settings what docs/configuration.md says; TestReferencePages freezes both pages. The golden file has the rest:
+// the program's own help, the look of one command's, and which settings each command reads.
+func TestFrozenHelp(t *testing.T) {
+	t.Parallel()
+	home, settings := t.TempDir(), map[string]string{}
+	for group, text := range documented(t, "configuration.md") {
+		for _, row := range strings.Split(text, "\n| `")[1:] {
+			c := strings.Split(strings.TrimSuffix(strings.NewReplacer(" | ", "\x00", "`", "").Replace(row), " |\n"), "\x00")
+			about := strings.TrimSuffix(c[4], " |")
+			nought := (c[3] == "0" || c[3] == "0s") && !strings.Contains(about, "0: ")
+			if c[3] != "–" && !nought && !strings.Contains(about, "(default: ") {
+				about += " (default: " + c[3] + ")"
+			}
+			if c[2] != "–" {
+				about += " [$" + c[2] + "]"
+			}
+			settings[c[0]] = group + ": " + about
+		}
+	}
+	pages := documented(t, "commands.md")
+	commands, told := 0, map[string]bool{}
+	var golden strings.Builder
+	var walk func(command ...string)
+	walk = func(command ...string) {
+		commands++
+		name, text := strings.Join(command, " "), builtProgram(t, home, append(slices.Clone(command), "--help")...)
+		head, about, list := readHelp(text)
+		_, usage, _ := strings.Cut(head, " - ")
+		page, reads := strings.ToUpper(usage[:1])+usage[1:]+". "+about, ""
+		for _, e := range list {
+			flag := settings[e.term]
+			switch {
+			case e.section == "Commands":
+				walk(append(slices.Clone(command), e.term)...)
+			case e.section == "Flags" && e.term != "--help":
+				if !strings.Contains(page, "| flag | |") {
+					page += " | flag | | |---|---|"
+				}
+				text := strings.TrimSuffix(flagEnv.ReplaceAllString(e.about, ""), " (default: 0)")
+				page += " | `" + e.term + "` | " + text + " |"
+				if env := flagEnv.FindString(e.about); !strings.HasSuffix(flag, env) {
+					fmt.Fprintf(&golden, "arbiter %s %s%s\n", name, e.term, env)
+				}
+			case flag != "":
+				told[e.term] = true
+				reads += " " + strings.Fields(e.term)[0]
+				if got := e.section + ": " + e.about; got != flag && e.term != "--help" {
+					t.Errorf("%s %s: %s, but docs/configuration.md: %s", name, e.term, got, flag)
+				}
+			}
+		}
+		switch name {
+		case "":
+			settingsAt := strings.Index(text, "\nThe run:\n")
+			golden.WriteString(text[:settingsAt] + text[strings.Index(text, "\nExit codes:\n"):] + "\n")
+			return
+		case "sessions export":
+			golden.WriteString(text + "\n")
+		}
+		if reads != "" {
+			fmt.Fprintf(&golden, "arbiter %s reads%s\n", name, reads)
+			page += " It also reads settings of the [configuration](configuration.md); `--help` lists them."
+		}
+		want := strings.Fields(pages[name])
+		if diff := cmp.Diff(want, strings.Fields(page)); diff != "" {
+			t.Errorf("arbiter %s --help (-docs/commands.md +help):\n%s", name, diff)
+		}
+	}
+	walk()
+	if commands != len(pages)+1 || len(told) != len(settings) {
+		t.Errorf("%d commands and %d settings in the help, %d and %d in the pages", commands-1, len(told), len(pages),
+			len(settings))
+	}
+	frozen(t, "help.txt", golden.String())
 }
 
 // TestFrozenSchemas: every event and command with its fields, every setting, and the task's state machine, as
-// scripts read them.
+// scripts read them. The program indents them; the golden files have a line for whatever fits in one.
 func TestFrozenSchemas(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	for _, name := range []string{"events", "commands", "config", "machine"} { // bridge/schema.json is that of the bridge
-		frozen(t, "schema-"+name+".json", builtProgram(t, home, "schema", name))
+		got := builtProgram(t, home, "schema", name)
+		var indented, short bytes.Buffer
+		if err := json.Indent(&indented, []byte(got), "", "  "); err != nil || indented.String() != got {
+			t.Errorf("arbiter schema %s prints JSON with another indentation (%v)", name, err)
+		}
+		fitJSON(&short, []byte(got), "")
+		frozen(t, "schema-"+name+".json", short.String()+"\n")
 	}
+}
+
+// fitJSON writes a value in one line if it fits there, otherwise its members one below the other.
+func fitJSON(to *bytes.Buffer, value []byte, indent string) {
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, value) // the caller has read it
+	if compact.Len() <= 200 || compact.Bytes()[0] != '{' && compact.Bytes()[0] != '[' {
+		to.Write(compact.Bytes())
+		return
+	}
+	d := json.NewDecoder(&compact)
+	open, _ := d.Token()
+	fmt.Fprint(to, open)
+	for separator := ""; d.More(); separator = "," {
+		fmt.Fprintf(to, "%s\n%s ", separator, indent)
+		if open == json.Delim('{') {
+			name, _ := d.Token()
+			fmt.Fprintf(to, "%q: ", name)
+		}
+		var member json.RawMessage
+		_ = d.Decode(&member)
+		fitJSON(to, member, indent+" ")
+	}
+	end, _ := d.Token()
+	fmt.Fprintf(to, "\n%s%s", indent, end)
 }
 
 // requestBody is the part of a request to a model that a prompt cache depends on.

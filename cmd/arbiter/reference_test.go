@@ -13,9 +13,9 @@ import (
 )
 
 // TestReferencePages checks that the pages of settings and of commands agree with the tables that the program
-// uses. `go test ./cmd/arbiter -run TestReferencePages -freeze` writes them.
+// uses. `go test ./cmd/arbiter -run TestReferencePages -freeze` writes them, before
+// TestFrozenHelp reads them.
 func TestReferencePages(t *testing.T) {
-	t.Parallel()
 	for path, got := range map[string]string{
 		"../../docs/configuration.md": configurationPage(),
 		"../../docs/commands.md":      commandsPage(),

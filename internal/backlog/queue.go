@@ -42,7 +42,7 @@ func (q *Queue[T]) Put(item T, bytes int, limit Limit) bool {
 		q.bytes += bytes
 	}
 	q.mu.Unlock()
-	hint(q.wake)
+	Hint(q.wake)
 	return !full
 }
 
@@ -61,7 +61,7 @@ func (q *Queue[T]) Take(most int) (items []T, dropped int, more bool) {
 		q.items, q.sizes = q.items[most:], q.sizes[most:]
 	}
 	q.mu.Unlock()
-	hint(q.taken)
+	Hint(q.taken)
 	return items, dropped, more
 }
 
@@ -86,9 +86,10 @@ func (q *Queue[T]) Wake() <-chan struct{} { return q.wake }
 func (q *Queue[T]) Taken() <-chan struct{} { return q.taken }
 
 // Nudge wakes the consumer although no item was put in.
-func (q *Queue[T]) Nudge() { hint(q.wake) }
+func (q *Queue[T]) Nudge() { Hint(q.wake) }
 
-func hint(ch chan struct{}) {
+// Hint puts a value into a channel of capacity 1, unless it has one: whoever receives it looks at everything.
+func Hint(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
 	default:

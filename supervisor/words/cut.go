@@ -19,6 +19,15 @@ func Tail(s string, n int) string {
 	return strings.ToValidUTF8(s[len(s)-n:], "")
 }
 
+// Fenced puts a text into a block of code, in which Markdown changes nothing.
+func Fenced(s string) string {
+	fence := "```"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	return fence + "\n" + s + "\n" + fence
+}
+
 // FirstLine returns the first line of a text that contains more than white space.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")

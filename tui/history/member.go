@@ -2,6 +2,7 @@ package history
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -65,3 +66,143 @@ func parties(e contract.Event) []string {
 
 // agentic reports whether an id may be an agent's.
 func agentic(id string) bool { return id != "" && id != contract.Human && id != contract.Supervisor }
+
+// class is a kind of activity that begins with one event and ends with another.
+type class uint8
+
+const (
+	toolCalls class = iota
+	subagents
+	requests
+	messages
+	questions // of the Arbiter to the human: one at a time, and asked again by another process
+	classes
+)
+
+// key identifies something open.
+type key struct {
+	class class
+	agent string
+	id    string
+}
+
+// maxID bounds the ids that are remembered.
+const maxID = 256
+
+// maxOpen bounds the open activities of each class. One that is dropped has no outcome.
+const maxOpen = 4096
+
+func (k key) known() bool { return k.id != "" && len(k.id) <= maxID && len(k.agent) <= maxID }
+
+// opens returns the key of what an event begins.
+func opens(e contract.Event) (key, bool) {
+	var k key
+	switch b := e.Body.(type) {
+	case contract.ToolUse:
+		k = key{toolCalls, e.ID, b.ToolUse}
+	case contract.SubagentStart:
+		k = key{subagents, e.ID, subagentID(b.ToolUse, b.Description)}
+	case contract.PermissionRequest:
+		k = key{class: requests, id: b.Request}
+	case contract.Message:
+		if b.To != contract.Human { // it is not known what a human has read
+			k = key{class: messages, id: b.MessageID}
+		}
+	case contract.Question:
+		k = theQuestion
+	}
+	return k, k.known()
+}
+
+// theQuestion is the key of the question to the human.
+var theQuestion = key{class: questions, id: "question"}
+
+// closes returns the key of what an event ends.
+func closes(e contract.Event) (key, bool) {
+	var k key
+	switch b := e.Body.(type) {
+	case contract.ToolResult:
+		k = key{toolCalls, e.ID, b.ToolUse}
+	case contract.SubagentStop:
+		k = key{subagents, e.ID, subagentID(b.ToolUse, b.Description)}
+	case contract.Permission:
+		k = key{class: requests, id: b.Request}
+	case contract.Delivered:
+		k = key{class: messages, id: b.MessageID}
+	case contract.Withdrawn:
+		k = key{class: messages, id: b.MessageID}
+	case contract.Message:
+		if b.To == contract.Arbiter && (b.Kind == answer || b.Kind == task) {
+			k = theQuestion
+		}
+	}
+	return k, k.known()
+}
+
+// subagentID identifies a subagent whose call is unknown by its description.
+func subagentID(call, description string) string {
+	if call == "" {
+		return "\x00" + description
+	}
+	return call
+}
+
+// maxWaiting bounds the entries that wait for the same outcome. There are several if a question is asked again after
+// the run was resumed.
+const maxWaiting = 8
+
+// openSet holds the open activities: the entries that wait for each outcome, the oldest first. It belongs to the
+// writer.
+type openSet struct {
+	byKey map[key][]int
+	n     [classes]int
+}
+
+// add opens an activity for an entry and returns the entries that were dropped to make room.
+func (o *openSet) add(k key, n int) (dropped []int) {
+	if o.byKey == nil {
+		o.byKey = make(map[key][]int)
+	}
+	entries, ok := o.byKey[k]
+	if !ok && o.n[k.class] >= maxOpen {
+		dropped = o.trim(k.class)
+	}
+	if !ok {
+		o.n[k.class]++
+		k.agent, k.id = strings.Clone(k.agent), strings.Clone(k.id) // copies, to free the event's text
+	}
+	if len(entries) == maxWaiting {
+		dropped, entries = entries[:1:1], entries[1:]
+	}
+	o.byKey[k] = append(entries, n)
+	return dropped
+}
+
+// trim drops the older half of the activities of a class.
+func (o *openSet) trim(c class) (dropped []int) {
+	var keys []key
+	for k := range o.byKey {
+		if k.class == c {
+			keys = append(keys, k)
+		}
+	}
+	last := func(k key) int { return o.byKey[k][len(o.byKey[k])-1] }
+	slices.SortFunc(keys, func(a, b key) int { return last(a) - last(b) })
+	for _, k := range keys[:len(keys)/2] {
+		dropped = append(dropped, o.end(k)...)
+	}
+	return dropped
+}
+
+// end closes an activity and returns the entries that waited for it.
+func (o *openSet) end(k key) []int {
+	entries, ok := o.byKey[k]
+	if ok {
+		delete(o.byKey, k)
+		o.n[k.class]--
+	}
+	return entries
+}
+
+// waiting returns the entries that wait for a key.
+func (o *openSet) waiting(k key) []int { return o.byKey[k] }

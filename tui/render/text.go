@@ -145,3 +145,173 @@ func first(s string) (cluster, rest string, width int) {
 	cluster, rest, width, _ = uniseg.FirstGraphemeClusterInString(s, -1)
 	return cluster, rest, width
 }
+
+// Wrap breaks a line into lines of at most so many columns, at the places that Unicode allows (UAX #14) except
+// the hyphens of a flag, and inside of a word only if the word alone is too long. Tabs become spaces. The spaces at a
+// break are dropped. An empty line stays one empty line.
+func Wrap(l Line, columns int) []Line {
+	w := wrapper{columns: max(columns, 1)}
+	for _, s := range l {
+		w.span(s)
+	}
+	w.flushWord()
+	return w.done()
+}
+
+// WrapText wraps a text of several lines in one role.
+func WrapText(r Role, text string, columns int) []Line {
+	var lines []Line
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, Wrap(Of(r, line), columns)...)
+	}
+	return lines
+}
+
+// Cut breaks a line at exactly so many columns: for code, in which spaces matter.
+func Cut(l Line, columns int) []Line {
+	w := wrapper{columns: max(columns, 1)}
+	for _, s := range l {
+		for rest := s.Text; rest != ""; {
+			var cluster string
+			var width int
+			cluster, rest, width = first(rest)
+			if cluster == "\t" {
+				for range tabStop - w.used%tabStop {
+					w.put(" ", s.Role, 1)
+				}
+				continue
+			}
+			w.put(cluster, s.Role, width)
+		}
+	}
+	return w.done()
+}
+
+// wrapper fills lines. A word may span several spans.
+type wrapper struct {
+	columns int
+	lines   []Line
+	line    Line   // without its last span
+	last    []byte // the text of the last span, grown in place
+	lastIn  Role   // its role
+	used    int    // columns of line
+	word    Line   // text that must not be separated from its beginning
+	width   int    // of word
+	blank   int    // spaces between line and word
+	role    Role   // of those
+}
+
+func (w *wrapper) span(s Span) {
+	state := -1
+	for rest := s.Text; rest != ""; {
+		var segment string
+		segment, rest, _, state = uniseg.FirstLineSegmentInString(rest, state)
+		text := strings.TrimRight(segment, " \t")
+		w.add(text, s.Role)
+		if blanks := len(segment) - len(text); blanks > 0 {
+			w.flushWord()
+			for i := range blanks {
+				if segment[len(text)+i] == '\t' {
+					w.blank += tabStop - (w.used+w.blank)%tabStop
+				} else {
+					w.blank++
+				}
+			}
+			w.role = s.Role
+		} else if rest != "" && !w.inFlag() {
+			w.flushWord()
+		}
+	}
+}
+
+// add makes text part of the current word.
+func (w *wrapper) add(text string, r Role) {
+	if text == "" {
+		return
+	}
+	text = strings.ReplaceAll(text, "\t", " ")
+	if n := len(w.word); n > 0 && w.word[n-1].Role == r {
+		w.word[n-1].Text += text
+	} else {
+		w.word = append(w.word, Span{text, r})
+	}
+	w.width += Width(text)
+}
+
+// inFlag reports whether the current word ends at a hyphen of a flag such as --resume: a person types a flag as it
+// stands, so it stays on one line.
+func (w *wrapper) inFlag() bool {
+	if len(w.word) == 0 || !strings.HasSuffix(w.word[len(w.word)-1].Text, "-") {
+		return false
+	}
+	return strings.HasPrefix(strings.TrimLeft(w.word[0].Text, "([{'\"`"), "-")
+}
+
+// flushWord puts the current word on this line, or on the next.
+func (w *wrapper) flushWord() {
+	if len(w.word) == 0 {
+		return
+	}
+	word, width := w.word, w.width
+	w.word, w.width = nil, 0
+	if w.used > 0 && w.used+w.blank+width > w.columns {
+		w.newLine()
+	} else {
+		if w.used == 0 { // better less of an indent than a broken word
+			w.blank = min(w.blank, max(w.columns-width, w.columns/2))
+		}
+		for w.blank > 0 {
+			w.blank--
+			w.put(" ", w.role, 1)
+		}
+	}
+	for _, s := range word {
+		if w.used+Width(s.Text) <= w.columns {
+			w.append(s.Text, s.Role)
+			w.used += Width(s.Text)
+			continue
+		}
+		for rest := s.Text; rest != ""; {
+			var cluster string
+			var n int
+			cluster, rest, n = first(rest)
+			w.put(cluster, s.Role, n)
+		}
+	}
+}
+
+func (w *wrapper) newLine() {
+	w.closeSpan()
+	w.lines = append(w.lines, w.line)
+	w.line, w.used, w.blank = nil, 0, 0
+}
+
+func (w *wrapper) closeSpan() {
+	if len(w.last) > 0 {
+		w.line = append(w.line, Span{string(w.last), w.lastIn})
+		w.last = w.last[:0]
+	}
+}
+
+// done returns all lines.
+func (w *wrapper) done() []Line {
+	w.closeSpan()
+	return append(w.lines, w.line)
+}
+
+// put adds one cluster.
+func (w *wrapper) put(cluster string, r Role, width int) {
+	if w.used > 0 && w.used+width > w.columns {
+		w.newLine()
+	}
+	w.append(cluster, r)
+	w.used += width
+}
+
+func (w *wrapper) append(text string, r Role) {
+	if w.lastIn != r {
+		w.closeSpan()
+		w.lastIn = r
+	}
+	w.last = append(w.last, text...)
+}

@@ -2,13 +2,19 @@ package tuitest
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
+	"github.com/rivo/uniseg"
 )
 
 // Stage holds the program, the screen and the user of one scenario.
@@ -166,4 +172,396 @@ func (s *Stage) begin() {
 	case s.Ended():
 		s.fatalf("the program is over: %v", errors.Join(s.err))
 	}
+}
+
+// Screen is a simulated screen that keeps its size: tview initialises the screen that it gets, which resets
+// a plain one to 80×25.
+type Screen struct {
+	tcell.SimulationScreen
+
+	paints atomic.Int64
+	bells  atomic.Int64
+	given  atomic.Bool // up, by Fini: events are no longer handled
+
+	// mu makes reading the painted cells, the title and the clipboard safe while the program continues: the
+	// simulation returns the buffer that it draws into.
+	mu    sync.Mutex
+	w, h  int
+	title string
+	clip  []byte
+	front painting  // last painted
+	seen  [][]place // the same as a grid, once it was read
+}
+
+// painting is what was in a screen's cells when it was shown: the text and the style of each, row by row.
+type painting struct {
+	w, h  int
+	cells []painted
+}
+
+type painted struct {
+	text  string
+	style tcell.Style
+}
+
+// canvas is the buffer that a simulation draws into. On Show the simulation would make a copy of it, in
+// several encodings, which takes longer than all drawing.
+type canvas interface {
+	sync.Locker
+	GetCells() *tcell.CellBuffer
+}
+
+func newScreen(w, h int) *Screen {
+	return &Screen{SimulationScreen: tcell.NewSimulationScreen("UTF-8"), w: w, h: h}
+}
+
+// Init initialises the screen, also again after Fini.
+func (s *Screen) Init() error {
+	if err := s.SimulationScreen.Init(); err != nil {
+		return err
+	}
+	s.given.Store(false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen, s.front = nil, painting{}
+	s.SimulationScreen.SetSize(s.w, s.h)
+	return nil
+}
+
+// Show paints what was drawn.
+func (s *Screen) Show() {
+	s.paints.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paint()
+}
+
+// paint copies what was drawn.
+func (s *Screen) paint() {
+	drawn := s.SimulationScreen.(canvas)
+	drawn.Lock()
+	defer drawn.Unlock()
+	cells := drawn.GetCells()
+	s.seen = nil
+	s.front.w, s.front.h = cells.Size()
+	s.front.cells = slices.Grow(s.front.cells[:0], s.front.w*s.front.h)
+	for y := range s.front.h {
+		for x := range s.front.w {
+			text, style, width := cells.Get(x, y)
+			if x+width > s.front.w {
+				text = " " // a terminal also shows a blank instead of half a character
+			}
+			s.front.cells = append(s.front.cells, painted{text, style})
+		}
+	}
+}
+
+// Sync paints everything again.
+func (s *Screen) Sync() {
+	s.paints.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paint()
+}
+
+// Fini closes the screen.
+func (s *Screen) Fini() {
+	s.given.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen, s.front = nil, painting{}
+	s.SimulationScreen.Fini()
+}
+
+// grid returns what was last painted. It is shared, and must not be changed.
+func (s *Screen) grid() [][]place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seen = gridOf(s.front)
+	}
+	return s.seen
+}
+
+// SetTitle gives the window a title.
+func (s *Screen) SetTitle(title string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.title = title
+}
+
+// GetTitle returns the last title.
+func (s *Screen) GetTitle() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.title
+}
+
+// SetClipboard puts data into the clipboard.
+func (s *Screen) SetClipboard(data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clip = slices.Clone(data)
+}
+
+// GetClipboardData returns the content of the clipboard.
+func (s *Screen) GetClipboardData() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.clip)
+}
+
+// Beep counts a bell.
+func (s *Screen) Beep() error {
+	s.bells.Add(1)
+	return nil
+}
+
+// Paints returns how many times the screen was painted.
+func (s *Screen) Paints() int { return int(s.paints.Load()) }
+
+// Bells returns how many times it rang.
+func (s *Screen) Bells() int { return int(s.bells.Load()) }
+
+// resize changes the size and notifies the program.
+func (s *Screen) resize(w, h int) {
+	s.mu.Lock()
+	s.w, s.h, s.seen = w, h, nil
+	s.SimulationScreen.SetSize(w, h)
+	s.SimulationScreen.HideCursor()
+	s.mu.Unlock()
+	s.post(tcell.NewEventResize(w, h))
+}
+
+// post passes an event to the program, like a terminal. While the queue is full, it waits for the program.
+func (s *Screen) post(e tcell.Event) {
+	for s.PostEvent(e) != nil && !s.given.Load() {
+		synctest.Wait()
+	}
+}
+
+// place is one cell. A covered cell, the second half of a wide one, has no text and the style of the first.
+type place struct {
+	text  string
+	width int
+	style tcell.Style
+}
+
+// grid returns what was last painted. It is shared, and must not be changed.
+func (s *Stage) grid() [][]place { return s.Screen.grid() }
+
+// gridOf reads what was painted, row by row.
+func gridOf(front painting) [][]place {
+	grid := make([][]place, front.h)
+	for y := range grid {
+		grid[y] = make([]place, front.w)
+		for x := 0; x < front.w; x++ {
+			p := placeOf(front.cells[y*front.w+x])
+			grid[y][x] = p
+			for ; p.width > 1 && x+1 < front.w; p.width-- {
+				x++
+				grid[y][x] = place{style: p.style}
+			}
+		}
+	}
+	return grid
+}
+
+func placeOf(c painted) place {
+	p := place{text: c.text, style: c.style, width: 1}
+	if len(c.text) == 1 && ' ' <= c.text[0] && c.text[0] <= '~' {
+		return p
+	}
+	if p.text == "" || p.text == "\x00" {
+		p.text = " "
+	}
+	p.width = max(uniseg.StringWidth(p.text), 1)
+	return p
+}
+
+func rowText(row []place) string {
+	var b strings.Builder
+	for _, p := range row {
+		b.WriteString(p.text)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// framed returns the grid's text between lines, so that blanks are visible.
+func framed(grid [][]place) string {
+	var b strings.Builder
+	for _, row := range grid {
+		b.WriteByte('|')
+		for _, p := range row {
+			b.WriteString(p.text)
+		}
+		b.WriteString("|\n")
+	}
+	return b.String()
+}
+
+// unsound finds a cell that no terminal could show unchanged.
+func unsound(grid [][]place) string {
+	for y, row := range grid {
+		for x, p := range row {
+			if p.width == 1 && len(p.text) == 1 && ' ' <= p.text[0] && p.text[0] <= '~' {
+				continue
+			}
+			switch {
+			case strings.ContainsFunc(p.text, unicode.IsControl):
+				return fmt.Sprintf("a control character at %d,%d: %q", x, y, p.text)
+			case x+p.width > len(row):
+				return fmt.Sprintf("%q is cut in two at %d,%d", p.text, x, y)
+			case p.text != "" && uniseg.GraphemeClusterCount(p.text) != 1:
+				return fmt.Sprintf("%q in one cell at %d,%d", p.text, x, y)
+			}
+		}
+	}
+	return ""
+}
+
+// unframed finds a frame that is not closed. A frame begins with its upper left corner.
+func unframed(grid [][]place) string {
+	for y, row := range grid {
+		for x, p := range row {
+			if p.text != "╭" {
+				continue
+			}
+			right := slices.IndexFunc(row[x:], func(p place) bool { return p.text == "╮" })
+			if right < 0 {
+				return fmt.Sprintf("the frame at %d,%d has no right corner", x, y)
+			}
+			below := y + 1
+			for below < len(grid) && strings.Contains("│├", grid[below][x].text) &&
+				strings.Contains("│┤", grid[below][x+right].text) {
+				below++
+			}
+			if below == len(grid) || grid[below][x].text != "╰" || grid[below][x+right].text != "╯" {
+				return fmt.Sprintf("the frame at %d,%d is interrupted in row %d", x, y, below)
+			}
+		}
+	}
+	return ""
+}
+
+// Rows returns the texts of the screen's rows, without trailing blanks.
+func (s *Stage) Rows() []string {
+	grid := s.grid()
+	rows := make([]string, len(grid))
+	for y := range grid {
+		rows[y] = rowText(grid[y])
+	}
+	return rows
+}
+
+// Text returns the screen's text without trailing empty rows.
+func (s *Stage) Text() string { return strings.TrimRight(strings.Join(s.Rows(), "\n"), "\n") }
+
+// Shows reports whether one of the rows contains a text.
+func (s *Stage) Shows(text string) bool {
+	return slices.ContainsFunc(s.Rows(), func(row string) bool { return strings.Contains(row, text) })
+}
+
+// Expect fails unless each of the texts is in one of the rows.
+func (s *Stage) Expect(texts ...string) {
+	s.T.Helper()
+	for _, text := range texts {
+		if !s.Shows(text) {
+			s.fatalf("there is no %q", text)
+		}
+	}
+}
+
+// ExpectNot fails if one of the texts is in one of the rows.
+func (s *Stage) ExpectNot(texts ...string) {
+	s.T.Helper()
+	for _, text := range texts {
+		if s.Shows(text) {
+			s.fatalf("there is %q", text)
+		}
+	}
+}
+
+// ExpectOrder fails unless the texts are in rows from the top down.
+func (s *Stage) ExpectOrder(texts ...string) {
+	s.T.Helper()
+	rest := s.Rows()
+	for i, text := range texts {
+		y := slices.IndexFunc(rest, func(row string) bool { return strings.Contains(row, text) })
+		if y < 0 {
+			s.fatalf("there is no %q below %q", text, texts[:i])
+		}
+		rest = rest[y+1:]
+	}
+}
+
+// ExpectTitle fails unless the window has that title.
+func (s *Stage) ExpectTitle(want string) {
+	s.T.Helper()
+	if got := s.Screen.GetTitle(); got != want {
+		s.fatalf("the title is %q, want %q", got, want)
+	}
+}
+
+// ExpectClipboard fails unless that text was the last one put into the clipboard.
+func (s *Stage) ExpectClipboard(want string) {
+	s.T.Helper()
+	if got := string(s.Screen.GetClipboardData()); got != want {
+		s.fatalf("the clipboard has %q, want %q", got, want)
+	}
+}
+
+// ExpectSound fails if the screen contains something that no terminal could show, or that it would
+// interpret: a control character, half a wide one. It is the invariant of tests with random input.
+func (s *Stage) ExpectSound() {
+	s.T.Helper()
+	if fault := unsound(s.grid()); fault != "" {
+		s.fatalf("%s", fault)
+	}
+}
+
+// ExpectFramed fails unless each frame is whole: a panel that is too wide, or that something else was drawn over,
+// lacks a corner or a part of a side.
+func (s *Stage) ExpectFramed() {
+	s.T.Helper()
+	if fault := unframed(s.grid()); fault != "" {
+		s.fatalf("%s", fault)
+	}
+}
+
+// ExpectPlain fails if a cell has a colour, or a character outside of ASCII that is not in allowed.
+func (s *Stage) ExpectPlain(allowed string) {
+	s.T.Helper()
+	for y, row := range s.grid() {
+		for x, p := range row {
+			if fg, bg, _ := p.style.Decompose(); fg != tcell.ColorDefault || bg != tcell.ColorDefault {
+				s.fatalf("%q at %d,%d is %s", p.text, x, y, describe(p.style))
+			}
+			if strings.ContainsFunc(p.text, func(r rune) bool { return r > '~' && !strings.ContainsRune(allowed, r) }) {
+				s.fatalf("%q at %d,%d is not ASCII", p.text, x, y)
+			}
+		}
+	}
+}
+
+func (s *Stage) find(text string) (x, y int, ok bool) {
+	for y, row := range s.grid() {
+		at := strings.Index(rowText(row), text)
+		if at < 0 {
+			continue
+		}
+		for x, n := 0, 0; x < len(row); x++ {
+			if row[x].width > 0 && n >= at {
+				return x, y, true
+			}
+			n += len(row[x].text)
+		}
+	}
+	return 0, 0, false
+}
+
+// fatalf fails and shows the screen.
+func (s *Stage) fatalf(format string, args ...any) {
+	s.T.Helper()
+	s.T.Fatalf(format+"\n%s", append(args, framed(s.grid()))...)
 }

@@ -102,15 +102,11 @@ func (c *ShellCard) Text() string {
 	c.mu.Lock()
 	how := c.how
 	c.mu.Unlock()
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
 	if lost > 0 {
 		text = cutShell(lost) + "\n" + text
 	}
-	return fmt.Sprintf("I ran this command (%s):\n%s\n%s\n%s\nIts output:\n%s\n%s\n%s\n", how, fence,
-		sanitize.Text(c.line), fence, fence, text, fence)
+	return fmt.Sprintf("I ran this command (%s):\n%s\nIts output:\n%s\n", how, words.Fenced(sanitize.Text(c.line)),
+		words.Fenced(text))
 }
 
 // tail returns at most most bytes of the end of the output, from the beginning of a line, and how many

@@ -36,7 +36,7 @@ func TestCard(t *testing.T) {
 	if got := textShellOf(c.Body(40)); got != "one\ntwo ```\n" {
 		t.Errorf("output: %q", got)
 	}
-	want := "I ran this command (exit code 2):\n````\nmake all\n````\nIts output:\n````\none\ntwo ```\n````\n"
+	want := "I ran this command (exit code 2):\n```\nmake all\n```\nIts output:\n````\none\ntwo ```\n````\n"
 	if got := c.Text(); got != want {
 		t.Errorf("an agent receives %q", got)
 	}

@@ -1,5 +1,19 @@
 package view
 
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
 // This part of the package is the input of the screen: a multi-line editor with history, pastes of any size,
 // completion and slash commands, and a list to pick from ([Picker]).
 //
@@ -11,17 +25,6 @@ package view
 // executed: a paste is never sent by itself, and a chip is never a command.
 //
 // Everything belongs to the goroutine that draws. No goroutines, no I/O.
-
-import (
-	"fmt"
-	"strings"
-
-	"github.com/rivo/tview"
-
-	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/render"
-)
 
 // MaxBytes is the maximum length of a message, unless [Editor.MaxBytes] sets another one.
 const MaxBytes = 1 << 20
@@ -92,7 +95,7 @@ func (c *Editor) Empty() bool { return c.ed.text == "" }
 // SetText replaces the text and puts the cursor at its end. A text that is longer than a message may be
 // becomes a chip. It can be undone.
 func (c *Editor) SetText(text string) {
-	completer{c}.closePopup()
+	c.closePopup()
 	if text = sanitize.Text(text); len(text) > c.MaxBytes {
 		if !c.canKeepPaste(len(text)) {
 			return
@@ -105,9 +108,9 @@ func (c *Editor) SetText(text string) {
 
 // Insert writes at the cursor as a short paste does, such as a path that was picked.
 func (c *Editor) Insert(text string) {
-	completer{c}.closePopup()
+	c.closePopup()
 	c.insert(sanitize.Text(text), false)
-	completer{c}.complete(false)
+	c.complete(false)
 	c.changed()
 }
 
@@ -155,7 +158,7 @@ func tooLong(n, most int) string {
 // Send sends the text, or executes it if it is a slash command. It reports whether the text was accepted;
 // otherwise it stays unchanged.
 func (c *Editor) Send() bool {
-	completer{c}.closePopup()
+	c.closePopup()
 	raw := c.ed.text
 	n := c.chips.expandedSize(raw)
 	if n > c.MaxBytes {
@@ -248,6 +251,251 @@ func (c *Editor) kill(from, to int) {
 
 func (c *Editor) delete(from, to int) {
 	c.ed.replace(from, to, "", false)
-	completer{c}.complete(true)
+	c.complete(true)
 	c.changed()
+}
+
+// Bounds of what is remembered.
+const (
+	historyEntries = 1000
+	historyBytes   = 4 << 20
+)
+
+// editorHistory is what was sent before, and the unsent text while the person browses. Changes to an old entry
+// are kept until something is sent.
+type editorHistory struct {
+	entries []string // oldest first
+	bytes   int
+	at      int            // the entry shown; len(entries): the unsent text
+	drafts  map[int]string // changed texts, raw, by entry
+}
+
+// add appends a text and drops the drafts.
+func (h *editorHistory) add(text string) {
+	if text = sanitize.Text(text); strings.TrimSpace(text) != "" &&
+		(len(h.entries) == 0 || h.entries[len(h.entries)-1] != text) {
+		h.entries = append(h.entries, text)
+		h.bytes += len(text)
+		drop := 0
+		for len(h.entries)-drop > historyEntries || h.bytes > historyBytes && len(h.entries)-drop > 1 {
+			h.bytes -= len(h.entries[drop])
+			drop++
+		}
+		h.entries = slices.Delete(h.entries, 0, drop)
+	}
+	h.leave()
+}
+
+// leave returns to a new unsent text.
+func (h *editorHistory) leave() { h.at, h.drafts = len(h.entries), nil }
+
+// show returns the text of an entry as it was last seen.
+func (h *editorHistory) show(i int) string {
+	if draft, ok := h.drafts[i]; ok {
+		return draft
+	}
+	if i < len(h.entries) {
+		return h.entries[i]
+	}
+	return ""
+}
+
+// turn goes to another entry; raw is the current text of the editor.
+func (h *editorHistory) turn(to int, raw string) (string, bool) {
+	if to < 0 || to > len(h.entries) || to == h.at {
+		return "", false
+	}
+	if raw != h.show(h.at) {
+		if h.drafts == nil {
+			h.drafts = map[int]string{}
+		}
+		h.drafts[h.at] = raw
+	}
+	h.at = to
+	return h.show(to), true
+}
+
+// replaceAll makes an entry of the history the text.
+func (c *Editor) replaceAll(text string) {
+	c.ed.replace(0, len(c.ed.text), text, false)
+	c.closePopup()
+}
+
+// older and newer move through the history; they report whether there was such an entry.
+func (c *Editor) older() bool { return c.turn(c.hist.at - 1) }
+func (c *Editor) newer() bool { return c.turn(c.hist.at + 1) }
+
+func (c *Editor) turn(to int) bool {
+	text, ok := c.hist.turn(to, c.ed.text)
+	if ok {
+		c.replaceAll(text)
+		c.changed()
+	}
+	return ok
+}
+
+// Browsing reports whether an earlier text is shown.
+func (c *Editor) Browsing() bool { return c.hist.at < len(c.hist.entries) }
+
+// Above these bounds a paste becomes a chip; the last one bounds all pastes together.
+const (
+	pasteLines = 8
+	pasteRunes = 1000
+	pasteBytes = 64 << 20
+)
+
+// chip is a paste that is not shown in full.
+type chip struct {
+	text  string
+	label string
+}
+
+// chips are the pastes that a text contains, or that an undo would restore.
+type chips struct {
+	byID  map[int]chip
+	last  int // the latest id
+	bytes int // of all texts
+}
+
+// Paste inserts a paste into the text, or as a chip if it is long. Nothing of it is executed, and it never
+// sends.
+func (c *Editor) Paste(text string) {
+	text = sanitize.Text(text)
+	switch {
+	case text == "":
+		return
+	case c.OnPaste != nil && c.OnPaste(text):
+		return
+	case long(text):
+		c.pasteChip(text)
+	default:
+		c.insert(text, false)
+	}
+	c.complete(false)
+	c.changed()
+}
+
+func long(text string) bool {
+	return strings.Count(strings.TrimSuffix(text, "\n"), "\n") >= pasteLines ||
+		len(text) > pasteRunes && utf8.RuneCountInString(text) > pasteRunes
+}
+
+func (c *Editor) pasteChip(text string) {
+	if c.canKeepPaste(len(text)) {
+		c.insert(c.chips.newChip(text), false)
+	}
+}
+
+// InsertMark inserts a text at the cursor of an editor that behaves as one character: it is removed only as
+// a whole.
+func InsertMark(c *Editor, text string) {
+	c.closePopup()
+	text = sanitize.Line(text, 100)
+	c.chips.last++
+	c.chips.byID[c.chips.last] = chip{text: text, label: text}
+	c.chips.bytes += len(text)
+	c.insert(chipText(c.chips.last)+" ", false)
+	c.changed()
+}
+
+// canKeepPaste reports whether a text can be kept as a chip, and shows a notice if not.
+func (c *Editor) canKeepPaste(n int) bool {
+	if c.chips.bytes+n > pasteBytes {
+		c.prune()
+	}
+	if c.chips.bytes+n <= pasteBytes {
+		return true
+	}
+	c.notice(fmt.Sprintf(
+		"That text is too large (%s; %s more can be held): save it to a file and name the file with @.", words.Bytes(n),
+		words.Bytes(pasteBytes-c.chips.bytes)))
+	return false
+}
+
+// newChip keeps a text and returns the characters that represent it.
+func (s *chips) newChip(text string) string {
+	s.last++
+	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+	word := "lines"
+	if lines == 1 {
+		word = "line"
+	}
+	label := fmt.Sprintf("[paste %d: %s %s, %s]", s.last, words.Number(lines), word, words.Bytes(len(text)))
+	s.byID[s.last] = chip{text: text, label: label}
+	s.bytes += len(text)
+	return chipText(s.last)
+}
+
+// prune drops the chips that are no longer in the text, and the undo history with them.
+func (c *Editor) prune() {
+	texts := []string{c.ed.text, c.killed}
+	for _, draft := range c.hist.drafts {
+		texts = append(texts, draft)
+	}
+	used := map[int]bool{}
+	for _, raw := range texts {
+		for _, id := range parts(raw) {
+			used[id] = true
+		}
+	}
+	for id, chip := range c.chips.byID {
+		if !used[id] {
+			c.chips.bytes -= len(chip.text)
+			delete(c.chips.byID, id)
+		}
+	}
+	c.ed.undone, c.ed.redone, c.ed.held, c.ed.typing = nil, nil, 0, false
+}
+
+// parts splits a text at its chips, each with its number; 0: the part is text.
+func parts(raw string) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for raw != "" {
+			i := strings.Index(raw, chipOpen)
+			if i < 0 {
+				i = len(raw)
+			}
+			if i > 0 && !yield(raw[:i], 0) {
+				return
+			}
+			if raw = raw[i:]; raw == "" {
+				return
+			}
+			cluster, id, ok := chipAt(raw)
+			if !ok {
+				cluster = chipOpen
+			}
+			if !yield(cluster, id) {
+				return
+			}
+			raw = raw[len(cluster):]
+		}
+	}
+}
+
+// expand replaces the chips by their pastes.
+func (s *chips) expand(raw string) string {
+	if !strings.Contains(raw, chipOpen) {
+		return raw
+	}
+	var b strings.Builder
+	b.Grow(s.expandedSize(raw))
+	for text, id := range parts(raw) {
+		if strings.HasPrefix(text, chipOpen) {
+			text = s.byID[id].text
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// expandedSize returns the length of the expanded text in bytes.
+func (s *chips) expandedSize(raw string) (n int) {
+	for text, id := range parts(raw) {
+		if strings.HasPrefix(text, chipOpen) {
+			text = s.byID[id].text
+		}
+		n += len(text)
+	}
+	return n
 }

@@ -1,12 +1,15 @@
 package view
 
 import (
+	"slices"
+	"sort"
 	"strings"
 	"unicode"
 
 	"github.com/rivo/uniseg"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -49,19 +52,16 @@ type popup struct {
 	moved      bool // the person moved the selection
 }
 
-// completer completes the word before the cursor.
-type completer struct{ *Editor }
-
 // context determines what is before the cursor.
-func (f completer) context() EditorContext {
-	raw, at := f.ed.text, f.ed.at
-	if f.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
+func (c *Editor) context() EditorContext {
+	raw, at := c.ed.text, c.ed.at
+	if c.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
 		return EditorContext{}
 	}
 	if ctx, ok := fileContext(raw[:at]); ok {
 		return ctx
 	}
-	if !slash(raw) || f.Plain {
+	if !slash(raw) || c.Plain {
 		return EditorContext{}
 	}
 	name := firstWord(raw[1:])
@@ -111,36 +111,36 @@ func fileContext(head string) (EditorContext, bool) {
 }
 
 // complete looks for completions. It opens the popup if requested, and closes it if there are none.
-func (f completer) complete(open bool) {
-	if !open && !f.PopupOpen() {
-		f.closePopup()
+func (c *Editor) complete(open bool) {
+	if !open && !c.PopupOpen() {
+		c.closePopup()
 		return
 	}
-	ctx := f.context()
+	ctx := c.context()
 	if ctx.Kind == EditorNothing {
-		f.closePopup()
+		c.closePopup()
 		return
 	}
-	f.popup.generation++
-	ctx.Generation = f.popup.generation
-	f.popup = popup{generation: ctx.Generation, ctx: ctx}
+	c.popup.generation++
+	ctx.Generation = c.popup.generation
+	c.popup = popup{generation: ctx.Generation, ctx: ctx}
 	switch {
 	case ctx.Kind == EditorName:
-		f.SetCandidates(ctx.Generation, names())
+		c.SetCandidates(ctx.Generation, names())
 	case ctx.Want == WantScope:
-		f.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"},
+		c.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"},
 			{Text: "always", Note: "in this workspace, in later runs too"}})
 	case ctx.Want == WantLeave:
-		f.SetCandidates(ctx.Generation, permissionModes)
+		c.SetCandidates(ctx.Generation, permissionModes)
 	case ctx.Want == WantRisk:
-		f.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
+		c.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
 	case ctx.Want == WantPlan:
-		f.SetCandidates(ctx.Generation, []Candidate{
+		c.SetCandidates(ctx.Generation, []Candidate{
 			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"},
 			{Text: "set", Note: "replace it, one step a line"},
 		})
-	case f.Completer != nil:
-		f.SetCandidates(ctx.Generation, f.Completer(ctx))
+	case c.Completer != nil:
+		c.SetCandidates(ctx.Generation, c.Completer(ctx))
 	}
 }
 
@@ -183,18 +183,18 @@ func (c *Editor) SetCandidates(generation uint64, list []Candidate) {
 // PopupOpen reports whether there are candidates to be shown.
 func (c *Editor) PopupOpen() bool { return len(c.popup.list) > 0 }
 
-func (f completer) closePopup() { f.popup = popup{generation: f.popup.generation + 1} }
+func (c *Editor) closePopup() { c.popup = popup{generation: c.popup.generation + 1} }
 
 // choose moves the selection of the popup.
-func (f completer) choose(by int) {
-	p := &f.popup
+func (c *Editor) choose(by int) {
+	p := &c.popup
 	p.moved = true
 	p.selected = (p.selected + by + len(p.list)) % len(p.list)
 }
 
 // accept writes the selected candidate.
-func (f completer) accept() {
-	p := f.popup
+func (c *Editor) accept() {
+	p := c.popup
 	one := p.list[p.selected]
 	text := one.Text
 	if p.ctx.Kind == EditorFile && strings.ContainsFunc(text, unicode.IsSpace) {
@@ -206,17 +206,17 @@ func (f completer) accept() {
 	if p.ctx.Kind == EditorArgument && p.ctx.Want == WantAgent && p.ctx.Command == "to" && strings.Contains(text, " ") {
 		text = `"` + text + `"`
 	}
-	follow := f.ed.text[p.ctx.to:]
+	follow := c.ed.text[p.ctx.to:]
 	if !one.Open && follow == "" {
 		text += " "
 	}
-	f.ed.replace(p.ctx.from, p.ctx.to, text, false)
+	c.ed.replace(p.ctx.from, p.ctx.to, text, false)
 	if !one.Open && follow != "" && follow[0] == ' ' {
-		f.ed.at = f.ed.right(f.ed.at)
+		c.ed.at = c.ed.right(c.ed.at)
 	}
-	f.closePopup()
-	f.complete(one.Open || p.ctx.Kind == EditorName)
-	f.changed()
+	c.closePopup()
+	c.complete(one.Open || p.ctx.Kind == EditorName)
+	c.changed()
 }
 
 // exact reports whether the text is already a candidate.
@@ -249,23 +249,23 @@ func (c *Editor) Popup(width, rows int) (lines []render.Line, selected int) {
 	wide = max(min(wide, max(width*2/3, width-30)), 1)
 	sign := map[EditorKind]string{EditorName: "/", EditorFile: "@"}[p.ctx.Kind]
 	for _, one := range p.list[first:end] {
-		lines = append(lines, editorPainter{c}.popupLine(one, sign, wide, width))
+		lines = append(lines, c.popupLine(one, sign, wide, width))
 	}
 	return lines, p.selected - first
 }
 
-func (d editorPainter) popupLine(one Candidate, sign string, wide, width int) render.Line {
-	_, at, _ := match(d.popup.ctx.Prefix, one.Text)
+func (c *Editor) popupLine(one Candidate, sign string, wide, width int) render.Line {
+	_, at, _ := match(c.popup.ctx.Prefix, one.Text)
 	if wide <= len(sign) {
 		sign = ""
 	}
-	name := render.Shorten(one.Text, wide-len(sign), d.look.Glyphs.Ellipsis)
+	name := render.Shorten(one.Text, wide-len(sign), c.look.Glyphs.Ellipsis)
 	line := append(render.Of(render.Dim, sign), marked(name, at, render.Base)...)
 	if one.Note == "" || width-wide < 6 {
 		return line
 	}
 	pad := strings.Repeat(" ", max(wide-line.Width(), 0)+2)
-	note := render.Shorten(one.Note, width-wide-2, d.look.Glyphs.Ellipsis)
+	note := render.Shorten(one.Note, width-wide-2, c.look.Glyphs.Ellipsis)
 	return append(line, render.Span{Text: pad + note, Role: render.Dim})
 }
 
@@ -293,4 +293,118 @@ func marked(text string, at []int, role render.Role) render.Line {
 		text = rest
 	}
 	return line
+}
+
+// match reports whether the letters of the query occur in text in this order, how well, and where, as indices of
+// runes: at the beginning of the text or of a word, and one behind the other if possible. Case matters only between
+// places that are equally good.
+func match(query, text string) (score int, at []int, ok bool) {
+	q, t := []rune(query), []rune(text)
+	q, t = q[:min(len(q), queryRunes)], t[:min(len(t), rowRunes)]
+	for from := range t {
+		if len(q) == 0 || unicode.ToLower(t[from]) != unicode.ToLower(q[0]) {
+			continue
+		}
+		n, places := 0, []int(nil)
+		for j := from; j < len(t) && len(places) < len(q); j++ {
+			if r := q[len(places)]; unicode.ToLower(t[j]) == unicode.ToLower(r) {
+				n += worth(r, t, j)
+				if k := len(places); k > 0 && places[k-1] == j-1 {
+					n += 10
+				} else if k > 0 {
+					n -= 3
+				}
+				places = append(places, j)
+			}
+		}
+		if len(places) < len(q) {
+			break
+		}
+		if !ok || n > score {
+			score, at, ok = n, places, true
+		}
+	}
+	return score, at, ok || len(q) == 0
+}
+
+// worth is the value of a letter of the query at a place.
+func worth(q rune, t []rune, j int) int {
+	n := 1
+	switch {
+	case j == 0:
+		n += 12
+	case t[j-1] == '/':
+		n += 9
+	case !unicode.IsLetter(t[j-1]) && !unicode.IsDigit(t[j-1]), unicode.IsUpper(t[j]) && unicode.IsLower(t[j-1]):
+		n += 7
+	}
+	if q == t[j] {
+		n++
+	}
+	return n
+}
+
+// rankEditor returns the indices of the texts that match a query, the best first. Equal ones keep their order;
+// with a query, shorter ones come before longer ones.
+func rankEditor(query string, n int, text func(int) string) []int {
+	type hit struct{ index, score, length int }
+	var hits []hit
+	for i := range n {
+		t := text(i)
+		if score, _, ok := match(query, t); ok {
+			hits = append(hits, hit{i, score, len(t)})
+		}
+	}
+	if query != "" {
+		slices.SortStableFunc(hits, func(a, b hit) int {
+			if a.score != b.score {
+				return b.score - a.score
+			}
+			return a.length - b.length
+		})
+	}
+	order := make([]int, len(hits))
+	for i, h := range hits {
+		order[i] = h.index
+	}
+	return order
+}
+
+// suggest returns the commands that a misspelled word may mean, the nearest first: those that begin with
+// it, and those with one or two different letters.
+func suggest(word string) []string {
+	word = strings.ToLower(word)
+	if word == "" || len(word) > 20 || strings.ContainsAny(word, "/\\.:") {
+		return nil
+	}
+	allowed := 1
+	if len(word) > 3 {
+		allowed = 2
+	}
+	type near struct {
+		name string
+		far  int
+	}
+	var list []near
+	for _, s := range EditorCommands {
+		best := allowed + 1
+		for _, name := range append([]string{s.Name}, s.Aliases...) {
+			if strings.HasPrefix(name, word) {
+				best = 0
+			} else if len(word) > 1 {
+				best = min(best, words.Slips(word, name))
+			}
+		}
+		if best <= allowed {
+			list = append(list, near{"/" + s.Name, best})
+		}
+	}
+	sort.SliceStable(list, func(i, j int) bool { return list[i].far < list[j].far })
+	var names []string
+	for _, n := range list[:min(len(list), 3)] {
+		if n.far <= list[0].far {
+			names = append(names, n.name)
+		}
+	}
+	return names
 }

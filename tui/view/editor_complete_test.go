@@ -1,8 +1,10 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -190,5 +192,207 @@ func TestPopupFits(t *testing.T) {
 			}
 		}
 		r.press("Down")
+	}
+}
+
+func TestParseSlash(t *testing.T) {
+	for text, want := range map[string]EditorCommand{
+		"/pause":   {Name: "pause"},
+		"/Pause  ": {Name: "pause"},
+		"/note  the tests\nfirst ": {Name: "note", Args: []string{"the tests\nfirst"},
+			Rest: "the tests\nfirst"},
+		"/stop":          {Name: "stop"},
+		"/stop that now": {Name: "stop", Args: []string{"that now"}, Rest: "that now"},
+		"/to orch-2 go  on\nplease": {Name: "to", Args: []string{"orch-2", "go  on\nplease"},
+			Rest: "orch-2 go  on\nplease"},
+		"/to Orchestrator II go on": {Name: "to", Args: []string{"Orchestrator II", "go on"},
+			Rest: "Orchestrator II go on"},
+		`/to "Orchestrator II" go on`: {Name: "to", Args: []string{"Orchestrator II", "go on"},
+			Rest: `"Orchestrator II" go on`},
+		"/kill Orchestrator III": {Name: "kill", Args: []string{"Orchestrator III"},
+			Rest: "Orchestrator III"},
+		"/mode architect":   {Name: "summon", Args: []string{"architect"}, Rest: "architect"},
+		"/summon architect": {Name: "summon", Args: []string{"architect"}, Rest: "architect"},
+		"/interrupt":        {Name: "interrupt"},
+		"/plan":             {Name: "plan"},
+		"/plan show":        {Name: "plan", Args: []string{"show"}, Rest: "show"},
+		"/plan add read it": {Name: "plan", Args: []string{"add", "read it"},
+			Rest: "add read it"},
+		"/plan 2 mode tester": {Name: "plan", Args: []string{"2", "mode tester"},
+			Rest: "2 mode tester"},
+		"/plan set read\nwrite": {Name: "plan", Args: []string{"set", "read\nwrite"},
+			Rest: "set read\nwrite"},
+		"/allow always Bash(go test *)": {Name: "allow", Args: []string{"always", "Bash(go test *)"},
+			Rest: "always Bash(go test *)"},
+		"/allow Bash(go *)": {Name: "allow", Args: []string{"", "Bash(go *)"},
+			Rest: "Bash(go *)"},
+		"/allow mcp__git":    {Name: "allow", Args: []string{"", "mcp__git"}, Rest: "mcp__git"},
+		"/deny Bash(rm *)":   {Name: "deny", Args: []string{"Bash(rm *)"}, Rest: "Bash(rm *)"},
+		"/ask Edit(go.mod)":  {Name: "ask", Args: []string{"Edit(go.mod)"}, Rest: "Edit(go.mod)"},
+		"/permissions":       {Name: "permissions"},
+		"/permissions rules": {Name: "permissions", Args: []string{"rules"}, Rest: "rules"},
+		"/permissions allow-all i-accept-the-risk": {Name: "permissions",
+			Args: []string{"allow-all", "i-accept-the-risk"}, Rest: "allow-all i-accept-the-risk"},
+		"/allow run":        {Name: "allow", Args: []string{"run"}, Rest: "run"},
+		"/deny not in /etc": {Name: "deny", Args: []string{"not in /etc"}, Rest: "not in /etc"},
+		"/model opus orch-1": {Name: "model", Args: []string{"opus", "orch-1"},
+			Rest: "opus orch-1"},
+		"/model opus Orchestrator I": {Name: "model", Args: []string{"opus", "Orchestrator I"},
+			Rest: "opus Orchestrator I"},
+		"/file docs/what we want.md": {Name: "file", Args: []string{"docs/what we want.md"},
+			Rest: "docs/what we want.md"},
+		`/save "my notes.md"`: {Name: "save", Args: []string{"my notes.md"}, Rest: `"my notes.md"`},
+		"/search a b":         {Name: "search", Args: []string{"a b"}, Rest: "a b"},
+		"/choose 2":           {Name: "choose", Args: []string{"2"}, Rest: "2"},
+		"/steer /etc/hosts is wrong, look at it": {Name: "steer", Args: []string{"/etc/hosts is wrong, look at it"},
+			Rest: "/etc/hosts is wrong, look at it"},
+	} {
+		got, err := ParseSlash(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// Errors say what, where, and what to do.
+func TestParseSlashErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"/sumon x":            `"/sumon" is not a command – did you mean /summon? Otherwise, to send it as text, begin with "//"`,
+		"/psuse":              `"/psuse" is not a command – did you mean /pause? Otherwise, to send it as text, begin with "//"`,
+		"/s":                  `"/s" is not a command – did you mean /steer or /stop or /summon? Otherwise, to send it as text, begin with "//"`,
+		"/etc/hosts is wrong": `"/etc/hosts" is not a command – to send it as text, begin with "//"; /help lists the commands`,
+		"/":                   `"/" is not a command – to send it as text, begin with "//"; /help lists the commands`,
+		"/ pause":             `"/" is not a command – to send it as text, begin with "//"; /help lists the commands`,
+		"/note":               `/note: TEXT is missing – write /note TEXT`,
+		"/to orch-1":          `/to: TEXT is missing behind AGENT – write /to AGENT TEXT`,
+		"/kill":               `/kill: AGENT is missing – write /kill AGENT`,
+		"/pause now\nplease":  `/pause takes no argument: leave out "now…" – write /pause alone; to send it as text, begin with "//"`,
+		"/allow everything":   `/allow: "everything" is not known here, only run and always are – write /allow [run|always] [RULE]`,
+		"/permissions all":    `/permissions: "all" is not one of ask, rules, accept-edits, allow-all – write /permissions [MODE] [i-accept-the-risk]`,
+		"/permissions ask me": `/permissions: "me" is not known here, only i-accept-the-risk is – write /permissions [MODE] [i-accept-the-risk]`,
+		"/ask":                `/ask: RULE is missing – write /ask RULE`,
+		"/plan do":            `/plan: "do" is neither show, add or set nor the number of a step – write /plan [CHANGE]`,
+		"/plan add":           `/plan add: the step is missing – write what is to be done after it`,
+		"/plan 3":             `/plan 3: the change is missing – write /plan 3 done, start, skip, fail, pending, up, down, delete, text … or mode …`,
+		"/plan 0 done":        `/plan: "0" is neither show, add or set nor the number of a step – write /plan [CHANGE]`,
+		"/plan show it":       `/plan: leave out "it" – write /plan [CHANGE]; to send it as text, begin with "//"`,
+		"/plan set":           `/plan set: the steps are missing – write them after it, one step per line (Ctrl+J)`,
+		"/kill a\nb":          `/kill: leave out "b" – write /kill AGENT; to send it as text, begin with "//"`,
+	} {
+		cmd, err := ParseSlash(text)
+		if err == nil {
+			t.Errorf("%q was taken as %+v", text, cmd)
+		} else if err.Error() != want {
+			t.Errorf("%q:\n got %s\nwant %s", text, err, want)
+		}
+	}
+}
+
+// TestSlashIsNeverLostNorGuessed: refused text stays in the input; text that begins with two slashes is
+// sent with one; what does not begin with a slash is text.
+func TestSlashIsNeverLostNorGuessed(t *testing.T) {
+	r := newRig(t, 60, 3)
+	r.write("/etc/hosts is wrong").press("Esc", "Enter").text("/etc/hosts is wrong")
+	if len(r.sent)+len(r.commands) > 0 || len(r.notices) != 1 || !strings.Contains(r.notices[0], `begin with "//"`) {
+		t.Fatalf("sent %q, executed %v, said %q", r.sent, r.commands, r.notices)
+	}
+	r.press("Ctrl+Home").write("/").press("Enter").text("")
+	r.write(" /pause").press("Enter").text("")
+	r.write("first\n/pause").press("Enter").text("")
+	if diff := cmp.Diff([]string{"/etc/hosts is wrong", " /pause", "first\n/pause"}, r.sent); diff != "" ||
+		len(r.commands) > 0 {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+	r.refuse = true
+	r.write("/kill orch-7").press("Esc", "Enter").text("/kill orch-7")
+	if len(r.commands) != 1 {
+		t.Errorf("executed %v", r.commands)
+	}
+	r.press("Ctrl+U").write("keep me").press("Enter").text("keep me")
+}
+
+// TestPasteIsNoCommand: a chip at the beginning is text, and so is one in a command's name; after a name it
+// is an argument.
+func TestPasteIsNoCommand(t *testing.T) {
+	evil := "/kill orch-1" + strings.Repeat("\n", 20) + "x"
+	r := newRig(t, 60, 3)
+	r.c.Paste(evil)
+	r.press("Enter")
+	if len(r.commands) > 0 || len(r.sent) != 1 || r.sent[0] != evil {
+		t.Fatalf("executed %v, sent %q", r.commands, r.sent)
+	}
+	r.write("/")
+	r.c.Paste("kill orch-1" + strings.Repeat("\n", 20))
+	r.press("Enter")
+	if len(r.commands) > 0 || len(r.sent) != 1 || len(r.notices) != 1 {
+		t.Fatalf("executed %v, sent %q, said %q", r.commands, r.sent, r.notices)
+	}
+	r.c.Clear()
+	r.write("/steer ")
+	r.c.Paste(evil)
+	r.press("Enter")
+	if len(r.commands) != 1 || r.commands[0].Name != "steer" || r.commands[0].Arg(0) != evil {
+		t.Fatalf("executed %v", r.commands)
+	}
+}
+
+// TestCommandTable: names are single words, distinct, and explained; the help shows exactly what is parsed.
+func TestCommandTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range EditorCommands {
+		for _, n := range append([]string{s.Name}, s.Aliases...) {
+			if seen[n] || n != strings.ToLower(n) || strings.ContainsAny(n, " /") {
+				t.Errorf("name %q", n)
+			}
+			seen[n] = true
+		}
+		if s.Help == "" {
+			t.Errorf("/%s has no help", s.Name)
+		}
+		optional := false
+		for _, p := range s.params {
+			if optional && !p.optional {
+				t.Errorf("%s: %s is needed behind what may be left out", s.Usage(), p.want)
+			}
+			optional = p.optional
+		}
+		_, err := ParseSlash("/" + s.Name)
+		if needs := len(s.params) > 0 && !s.params[0].optional; needs != (err != nil) {
+			t.Errorf("%s alone: %v", s.Usage(), err)
+		}
+	}
+}
+
+func FuzzParseSlash(f *testing.F) {
+	for _, s := range EditorCommands {
+		f.Add(s.Usage())
+	}
+	f.Add("/to \"a\n' b")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseSlash(text)
+		if (c.Name == "") != (err != nil) {
+			t.Fatalf("%q: %+v, %v", text, c, err)
+		}
+		if err != nil {
+			if utf8.ValidString(text) && !utf8.ValidString(err.Error()) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%q: %q", text, err)
+			}
+			return
+		}
+		s, ok := Lookup(c.Name)
+		if !ok || s.Name != c.Name || len(c.Args) > len(s.params)+1 || slices.Contains(c.Args, "") || !slash(text) {
+			t.Fatalf("%q: %+v", text, c)
+		}
+	})
+}
+
+func TestSuggest(t *testing.T) {
+	for word, want := range map[string]string{"sumon": "/summon", "SUMMOM": "/summon", "modee": "/summon /model",
+		"qiut": "/quit", "halp": "/halt /help", "x": "", "frobnicate": "", "home/me": "", "": ""} {
+		if got := strings.Join(suggest(word), " "); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
 	}
 }

@@ -36,16 +36,16 @@ func (c *Editor) headed() bool { return c.to != "" || c.strength != "" }
 
 // header returns the row above the text: the recipient and the strength of the message. If there is too little room,
 // the name is shortened, never the strength.
-func (d editorPainter) header(width int) render.Line {
-	if d.strength == "" {
-		return render.Of(d.toRole, render.Shorten(d.to, width, d.look.Glyphs.Ellipsis))
+func (c *Editor) header(width int) render.Line {
+	if c.strength == "" {
+		return render.Of(c.toRole, render.Shorten(c.to, width, c.look.Glyphs.Ellipsis))
 	}
-	end := render.Of(strengthRole(d.strength), d.strength)
-	if d.to == "" {
+	end := render.Of(strengthRole(c.strength), c.strength)
+	if c.to == "" {
 		return end
 	}
-	end = append(render.Of(render.Dim, " "+d.look.Glyphs.Separator+" "), end...)
-	return append(render.Of(d.toRole, render.Shorten(d.to, width-end.Width(), d.look.Glyphs.Ellipsis)), end...)
+	end = append(render.Of(render.Dim, " "+c.look.Glyphs.Separator+" "), end...)
+	return append(render.Of(c.toRole, render.Shorten(c.to, width-end.Width(), c.look.Glyphs.Ellipsis)), end...)
 }
 
 func strengthRole(s string) render.Role {
@@ -58,9 +58,6 @@ func strengthRole(s string) render.Role {
 	return render.Dim
 }
 
-// editorPainter draws an editor.
-type editorPainter struct{ *Editor }
-
 // Draw draws the editor into its rectangle.
 func (c *Editor) Draw(screen tcell.Screen) {
 	x, y, w, h := c.GetRect()
@@ -70,14 +67,13 @@ func (c *Editor) Draw(screen tcell.Screen) {
 		return
 	}
 	canvas.Clear(render.Input)
-	d := editorPainter{c}
 	switch {
 	case c.headed() && h > 1:
-		canvas.Sub(0, 0, w, 1).Line(0, 0, d.header(w))
+		canvas.Sub(0, 0, w, 1).Line(0, 0, c.header(w))
 		canvas = canvas.Sub(0, 1, w, h-1)
 		h--
 	case c.headed(): // one row for both: the header has the left half at most
-		header := d.header(max(w/2-1, 0))
+		header := c.header(max(w/2-1, 0))
 		left := min(header.Width()+1, w/2)
 		canvas.Sub(0, 0, left, 1).Line(0, 0, header)
 		canvas = canvas.Sub(left, 0, w-left, 1)
@@ -87,43 +83,43 @@ func (c *Editor) Draw(screen tcell.Screen) {
 		canvas.Text(0, 0, c.look.Glyphs.Prompt, c.toRole)
 		canvas = canvas.Sub(gutter, 0, w-gutter, h)
 	}
-	d.drawText(canvas)
+	c.drawText(canvas)
 }
 
 // drawText draws the rows around the cursor.
-func (d editorPainter) drawText(canvas render.Canvas) {
+func (c *Editor) drawText(canvas render.Canvas) {
 	w, h := canvas.Size()
 	x, y := canvas.Origin()
-	d.shown = view{x, y, w, h}
+	c.shown = view{x, y, w, h}
 	if w == 0 || h == 0 {
 		return
 	}
-	ed := &d.ed
+	ed := &c.ed
 	ed.lay(w)
-	if ed.text == "" && d.placeholder != "" {
-		canvas.Text(0, 0, render.Shorten(d.placeholder, w, d.look.Glyphs.Ellipsis), render.Placeholder)
+	if ed.text == "" && c.placeholder != "" {
+		canvas.Text(0, 0, render.Shorten(c.placeholder, w, c.look.Glyphs.Ellipsis), render.Placeholder)
 	}
 	row := ed.row(ed.at)
-	d.top = max(min(d.top, row, len(ed.starts)-h), 0)
-	d.top = max(d.top, row-h+1)
-	marks := d.marks()
+	c.top = max(min(c.top, row, len(ed.starts)-h), 0)
+	c.top = max(c.top, row-h+1)
+	marks := c.marks()
 	for i := range h {
-		if d.top+i < len(ed.starts) {
-			d.drawRow(canvas.Sub(0, i, w, 1), d.top+i, marks)
+		if c.top+i < len(ed.starts) {
+			c.drawRow(canvas.Sub(0, i, w, 1), c.top+i, marks)
 		}
 	}
-	if d.HasFocus() {
-		canvas.Cursor(min(ed.column(ed.at), w-1), row-d.top)
+	if c.HasFocus() {
+		canvas.Cursor(min(ed.column(ed.at), w-1), row-c.top)
 	}
 }
 
 // editorMarks are the parts of the text that are drawn in another role.
 type editorMarks struct{ from, until, name int }
 
-func (d editorPainter) marks() (m editorMarks) {
-	text := d.ed.text
-	m.from, m.until = d.ed.selected()
-	if word := firstWord(text[:min(len(text), 64)]); slash(text) && !d.Plain {
+func (c *Editor) marks() (m editorMarks) {
+	text := c.ed.text
+	m.from, m.until = c.ed.selected()
+	if word := firstWord(text[:min(len(text), 64)]); slash(text) && !c.Plain {
 		if _, ok := Lookup(word[1:]); ok {
 			m.name = len(word)
 		}
@@ -143,8 +139,8 @@ func (m editorMarks) role(at int, p editorPiece) render.Role {
 	return render.Input
 }
 
-func (d editorPainter) drawRow(canvas render.Canvas, row int, m editorMarks) {
-	ed := &d.ed
+func (c *Editor) drawRow(canvas render.Canvas, row int, m editorMarks) {
+	ed := &c.ed
 	at, to, _ := ed.bounds(row)
 	w, x := ed.walk(ed.text[at:to]), 0
 	for w.rest != "" {
@@ -152,7 +148,7 @@ func (d editorPainter) drawRow(canvas render.Canvas, row int, m editorMarks) {
 		n := min(p.columns(x), ed.columns)
 		switch role := m.role(at, p); {
 		case p.id > 0:
-			canvas.Text(x, 0, render.Shorten(d.chips.byID[p.id].label, n, d.look.Glyphs.Ellipsis), role)
+			canvas.Text(x, 0, render.Shorten(c.chips.byID[p.id].label, n, c.look.Glyphs.Ellipsis), role)
 		case p.text == "\t":
 			canvas.Text(x, 0, strings.Repeat(" ", n), role)
 		case n > 0:

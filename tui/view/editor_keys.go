@@ -24,7 +24,7 @@ func (c *Editor) PasteHandler() func(string, func(tview.Primitive)) {
 func (c *Editor) Escape() bool {
 	switch {
 	case c.PopupOpen():
-		completer{c}.closePopup()
+		c.closePopup()
 	case c.ed.anchor >= 0:
 		c.ed.anchor = -1
 	default:
@@ -37,26 +37,25 @@ func (c *Editor) Escape() bool {
 // nothing to end, Enter with an empty text, Ctrl+C, Up without an older entry.
 func (c *Editor) Key(e *tcell.EventKey) bool {
 	key, mod := normal(e)
-	k := keyboard{c}
 	if key != tcell.KeyRune {
 		c.joiner = ""
 	}
-	if c.PopupOpen() && k.popupKey(key, mod) {
+	if c.PopupOpen() && c.popupKey(key, mod) {
 		return true
 	}
 	switch key {
 	case tcell.KeyRune:
 		if mod&(tcell.ModAlt|tcell.ModMeta) != 0 {
-			return k.altKey(e.Rune())
+			return c.altKey(e.Rune())
 		}
 		if mod&tcell.ModCtrl != 0 {
 			return false
 		}
-		k.typed(e.Rune())
+		c.typed(e.Rune())
 		return true
 	case tcell.KeyEnter:
 		if mod&(tcell.ModShift|tcell.ModAlt|tcell.ModCtrl) != 0 {
-			return k.newline()
+			return c.newline()
 		}
 		if strings.TrimSpace(c.ed.text) == "" {
 			return false
@@ -64,9 +63,9 @@ func (c *Editor) Key(e *tcell.EventKey) bool {
 		c.Send()
 		return true
 	case tcell.KeyCtrlJ:
-		return k.newline()
+		return c.newline()
 	case tcell.KeyTab:
-		return k.tab()
+		return c.tab()
 	case tcell.KeyEscape:
 		return c.Escape()
 	case tcell.KeyCtrlR:
@@ -76,13 +75,10 @@ func (c *Editor) Key(e *tcell.EventKey) bool {
 		return true
 	case tcell.KeyCtrlUnderscore:
 		c.ed.undo()
-		return k.turned()
+		return c.turned()
 	}
-	return k.moveKey(key, mod) || k.deleteKey(key, mod)
+	return c.moveKey(key, mod) || c.deleteKey(key, mod)
 }
-
-// keyboard implements the keys of an editor.
-type keyboard struct{ *Editor }
 
 // normal reverts changes that terminals and the screen library make to keys: Alt+Enter arrives as
 // Ctrl+Alt+M, and Ctrl+_ also as the letter with Ctrl.
@@ -110,19 +106,19 @@ func normal(e *tcell.EventKey) (tcell.Key, tcell.ModMask) {
 
 // typed inserts a character. One that is not a character on its own waits for the next, or belongs to the
 // previous one: it is checked together with that.
-func (k keyboard) typed(r rune) {
+func (c *Editor) typed(r rune) {
 	if r == '\u200d' || r == '\u200c' {
-		k.joiner = string(r)
+		c.joiner = string(r)
 		return
 	}
-	from, _ := k.ed.selected()
-	before := k.ed.text[max(k.ed.lineStart(from), from-64):from]
+	from, _ := c.ed.selected()
+	before := c.ed.text[max(c.ed.lineStart(from), from-64):from]
 	if i := strings.LastIndex(before, chipClose); i >= 0 {
 		before = before[i+len(chipClose):]
 	}
 	before = strings.ToValidUTF8(before, "")
-	s := k.joiner + string(r)
-	k.joiner = ""
+	s := c.joiner + string(r)
+	c.joiner = ""
 	clean, ok := strings.CutPrefix(sanitize.Text(before+s), before)
 	if !ok {
 		clean = sanitize.Text(string(r))
@@ -130,71 +126,233 @@ func (k keyboard) typed(r rune) {
 	if clean == "" {
 		return
 	}
-	k.insert(clean, true)
-	completer(k).complete(true)
-	k.changed()
+	c.insert(clean, true)
+	c.complete(true)
+	c.changed()
 }
 
-func (k keyboard) newline() bool {
-	k.insert("\n", true)
-	completer(k).closePopup()
-	k.changed()
+func (c *Editor) newline() bool {
+	c.insert("\n", true)
+	c.closePopup()
+	c.changed()
 	return true
 }
 
 // tab completes; with nothing to complete the owner handles it.
-func (k keyboard) tab() bool {
-	completer(k).complete(true)
-	if len(k.popup.list) == 1 {
-		completer(k).accept()
+func (c *Editor) tab() bool {
+	c.complete(true)
+	if len(c.popup.list) == 1 {
+		c.accept()
 	}
-	return k.popup.ctx.Kind != EditorNothing || !k.Empty()
+	return c.popup.ctx.Kind != EditorNothing || !c.Empty()
 }
 
 // popupKey handles a key while candidates are shown. Enter inserts a candidate only if that cannot
 // surprise: an incomplete command name, or a candidate chosen with the arrows.
-func (k keyboard) popupKey(key tcell.Key, mod tcell.ModMask) bool {
+func (c *Editor) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 	switch {
 	case key == tcell.KeyUp || key == tcell.KeyBacktab || key == tcell.KeyCtrlP:
-		completer(k).choose(-1)
+		c.choose(-1)
 	case key == tcell.KeyDown || key == tcell.KeyCtrlN:
-		completer(k).choose(1)
+		c.choose(1)
 	case key == tcell.KeyTab:
-		completer(k).accept()
-	case key == tcell.KeyEnter && mod == 0 && !k.popup.exact() && (k.popup.moved || k.popup.ctx.Kind == EditorName):
-		completer(k).accept()
+		c.accept()
+	case key == tcell.KeyEnter && mod == 0 && !c.popup.exact() && (c.popup.moved || c.popup.ctx.Kind == EditorName):
+		c.accept()
 	default:
 		return false
 	}
 	return true
 }
 
-func (k keyboard) altKey(r rune) bool {
-	ed := &k.ed
+func (c *Editor) altKey(r rune) bool {
+	ed := &c.ed
 	switch r {
 	case 'b', 'B':
 		ed.move(ed.wordLeft(ed.at, lettersEditor), false)
 	case 'f', 'F':
 		ed.move(ed.wordRight(ed.at, lettersEditor), false)
 	case 'd', 'D':
-		k.kill(ed.at, ed.wordRight(ed.at, lettersEditor))
+		c.kill(ed.at, ed.wordRight(ed.at, lettersEditor))
 	case '_', '/':
 		ed.redo()
-		return k.turned()
+		return c.turned()
 	case 'w', 'W':
-		k.Copy()
+		c.Copy()
 	case 'x', 'X':
-		k.Cut()
+		c.Cut()
 	default:
 		return false
 	}
-	completer(k).complete(false)
+	c.complete(false)
 	return true
 }
 
 // turned updates the editor after an undo or a redo.
-func (k keyboard) turned() bool {
-	completer(k).closePopup()
-	k.changed()
+func (c *Editor) turned() bool {
+	c.closePopup()
+	c.changed()
 	return true
+}
+
+// moveKey handles the keys that move the cursor; with Shift they select.
+func (c *Editor) moveKey(key tcell.Key, mod tcell.ModMask) bool {
+	ed := &c.ed
+	extend, word := mod&tcell.ModShift != 0, mod&(tcell.ModCtrl|tcell.ModAlt|tcell.ModMeta) != 0
+	from, to := ed.selected()
+	switch key {
+	case tcell.KeyLeft, tcell.KeyCtrlB:
+		switch {
+		case word && key == tcell.KeyLeft:
+			ed.move(ed.wordLeft(ed.at, lettersEditor), extend)
+		case from != to && !extend:
+			ed.move(from, false)
+		default:
+			ed.move(ed.left(ed.at), extend)
+		}
+	case tcell.KeyRight, tcell.KeyCtrlF:
+		switch {
+		case word && key == tcell.KeyRight:
+			ed.move(ed.wordRight(ed.at, lettersEditor), extend)
+		case from != to && !extend:
+			ed.move(to, false)
+		default:
+			ed.move(ed.right(ed.at), extend)
+		}
+	case tcell.KeyHome, tcell.KeyCtrlA:
+		if key == tcell.KeyHome && word {
+			ed.move(0, extend)
+			break
+		}
+		ed.move(ed.lineStart(ed.at), extend)
+	case tcell.KeyEnd, tcell.KeyCtrlE:
+		if key == tcell.KeyEnd && word {
+			ed.move(len(ed.text), extend)
+			break
+		}
+		ed.move(ed.lineEnd(ed.at), extend)
+	case tcell.KeyUp, tcell.KeyCtrlP:
+		return c.vertical(-1, extend)
+	case tcell.KeyDown, tcell.KeyCtrlN:
+		return c.vertical(1, extend)
+	default:
+		return false
+	}
+	c.complete(false)
+	return true
+}
+
+// vertical moves by a row; from the first or last row it moves through the history.
+func (c *Editor) vertical(by int, extend bool) bool {
+	ed := &c.ed
+	switch {
+	case !extend:
+		ed.anchor = -1
+	case ed.anchor < 0:
+		ed.anchor = ed.at
+	}
+	if !ed.vertical(by) {
+		switch {
+		case extend:
+		case by < 0:
+			return c.older()
+		default:
+			return c.newer()
+		}
+	}
+	if ed.anchor == ed.at {
+		ed.anchor = -1
+	}
+	c.closePopup()
+	return true
+}
+
+// deleteKey handles the keys that delete.
+func (c *Editor) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
+	ed := &c.ed
+	from, to := ed.selected()
+	marked, word := from != to, mod&(tcell.ModAlt|tcell.ModMeta) != 0
+	switch key {
+	case tcell.KeyBackspace, tcell.KeyDelete, tcell.KeyCtrlD:
+		switch {
+		case marked:
+			c.delete(from, to)
+		case key == tcell.KeyBackspace && word:
+			c.kill(ed.wordLeft(ed.at, lettersEditor), ed.at)
+		case key == tcell.KeyBackspace:
+			c.delete(ed.left(ed.at), ed.at)
+		case key == tcell.KeyDelete && word:
+			c.kill(ed.at, ed.wordRight(ed.at, lettersEditor))
+		default:
+			c.delete(ed.at, ed.right(ed.at))
+		}
+	case tcell.KeyCtrlW:
+		if marked {
+			c.kill(from, to)
+			break
+		}
+		c.kill(ed.wordLeft(ed.at, solid), ed.at)
+	case tcell.KeyCtrlU: // to the beginning of the line; there, the newline before it
+		if start := ed.lineStart(ed.at); start < ed.at {
+			c.kill(start, ed.at)
+		} else {
+			c.kill(max(ed.at-1, 0), ed.at)
+		}
+	case tcell.KeyCtrlK: // to the end of the line; there, its newline
+		if end := ed.lineEnd(ed.at); end > ed.at {
+			c.kill(ed.at, end)
+		} else {
+			c.kill(ed.at, min(ed.at+1, len(ed.text)))
+		}
+	case tcell.KeyCtrlY:
+		c.insert(c.killed, false)
+		c.complete(false)
+		c.changed()
+	default:
+		return false
+	}
+	return true
+}
+
+// MouseHandler sets the cursor on a click and selects on a drag. The owner handles the wheel.
+func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse,
+	func(tview.Primitive)) (bool, tview.Primitive) {
+	return c.WrapMouseHandler(func(action tview.MouseAction, e *tcell.EventMouse,
+		setFocus func(tview.Primitive)) (bool, tview.Primitive) {
+		x, y := e.Position()
+		if !c.InRect(x, y) && !c.dragging {
+			return false, nil
+		}
+		switch action {
+		case tview.MouseLeftDown:
+			setFocus(c)
+			c.closePopup()
+			c.dragging = true
+			c.ed.move(c.byteAt(x, y), e.Modifiers()&tcell.ModShift != 0)
+			return true, c
+		case tview.MouseMove:
+			if c.dragging {
+				c.ed.move(c.byteAt(x, y), true)
+				return true, c
+			}
+		case tview.MouseLeftUp:
+			c.dragging = false
+			return true, nil
+		}
+		return false, nil
+	})
+}
+
+// byteAt returns the place in the text under a cell of the screen.
+func (c *Editor) byteAt(x, y int) int {
+	ed, v := &c.ed, c.shown
+	if v.w == 0 || v.h == 0 {
+		return ed.at
+	}
+	ed.lay(v.w)
+	row := c.top + max(min(y-v.y, v.h-1), 0)
+	if row >= len(ed.starts) {
+		return len(ed.text)
+	}
+	return ed.find(row, max(x-v.x, 0))
 }

@@ -2,30 +2,29 @@ package view
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
-
-// cards lays out events, each in its own way.
-type cards struct{ EventOptions }
 
 // EventTalk lays out an entry of the conversation.
 func EventTalk(e history.Entry, o EventOptions) EventView {
 	if _, ok := e.Event.Body.(contract.SubagentStop); ok { // one line: in the conversation it is below no card
 		return o.quiet(e.Event, render.Dim, "", eventtext.Line(e.Event, o.Name)).finish(o)
 	}
-	return cards{o}.card(e).finish(o)
+	return o.card(e).finish(o)
 }
 
 // EventStream lays out an entry of what one agent does.
-func EventStream(e history.Entry, o EventOptions) EventView { return cards{o}.card(e).finish(o) }
+func EventStream(e history.Entry, o EventOptions) EventView { return o.card(e).finish(o) }
 
 // card is the table of all events and their cards.
-func (o cards) card(e history.Entry) EventView {
+func (o EventOptions) card(e history.Entry) EventView {
 	g := o.Look.Glyphs
 	switch b := e.Event.Body.(type) {
 	case contract.Message:
@@ -46,11 +45,11 @@ func (o cards) card(e history.Entry) EventView {
 	case contract.Handoff:
 		c := begin(b.From)
 		kind := render.Of(render.Dim, "hand-off")
-		c.Head = o.head(b.From, b.To, append(slices.Clone(kind), eventDocuments(o).proven(b)...), e.At)
+		c.Head = o.head(b.From, b.To, append(slices.Clone(kind), o.proven(b)...), e.At)
 		if !strings.Contains(c.Head.Text(), kind.Text()) { // there is no room for both
 			c.Head = o.head(b.From, b.To, kind, e.At)
 		}
-		c.Lines, c.Foldable = eventDocuments(o).handoff(b)
+		c.Lines, c.Foldable = o.handoff(b)
 		return c
 	case contract.Spawn:
 		return o.spawn(e.Event, b)
@@ -76,12 +75,11 @@ func (o cards) card(e history.Entry) EventView {
 		return o.plan(e.Event, b)
 	case contract.Check:
 		c := begin(e.Event.ID)
-		inner := o.EventOptions
 		if !o.Open {
 			b.Receipt.Output = ""
 		}
-		c.Lines = append(o.sentence(render.Dim, "", eventtext.CheckNumber(b)), eventDocuments{inner}.receipt(b.Receipt)...)
-		c.Lines = append(c.Lines, eventDocuments{inner}.aside("", eventtext.LastChange(b, o.Name))...)
+		c.Lines = append(o.sentence(render.Dim, "", eventtext.CheckNumber(b)), o.receipt(b.Receipt)...)
+		c.Lines = append(c.Lines, o.aside("", eventtext.LastChange(b, o.Name))...)
 		c.Foldable = b.Receipt.Output != "" || o.Open
 		return c
 	case contract.ContextWarning:
@@ -92,7 +90,7 @@ func (o cards) card(e history.Entry) EventView {
 		return o.quiet(e.Event, r, "", "Context thins. "+o.name(e.Event.ID)+": "+eventtext.Percent(b.Pct))
 	case contract.Assistant:
 		c := o.under(e.Event, b.Subagent)
-		o.EventOptions = o.inside(c.Indent)
+		o = o.inside(c.Indent)
 		if b.Subagent == "" {
 			c.Head = o.head(e.Event.ID, "", nil, e.At)
 		}
@@ -102,16 +100,16 @@ func (o cards) card(e history.Entry) EventView {
 		return o.toolUse(e, b)
 	case contract.ToolResult:
 		c := o.under(e.Event, b.Subagent)
-		o.EventOptions = o.inside(c.Indent)
+		o = o.inside(c.Indent)
 		c.Lines, c.Foldable = o.toolResult(b)
 		return c
 	case contract.ToolCall:
 		c := begin(e.Event.ID)
 		const mark = 2
 		c.Lines = o.behind(render.Span{Text: o.Look.Glyphs.Arrow, Role: render.SpeakerArbiter},
-			[]render.Line{inputs(o).call(b.Tool, b.Input, o.within(mark).width())})
+			[]render.Line{o.call(b.Tool, b.Input, o.within(mark).width())})
 		if c.Foldable = len(b.Input) > len("{}"); o.Open {
-			c.Lines = append(c.Lines, inset(inputs{o.within(o.step())}.input(b.Tool, b.Input), o.step())...)
+			c.Lines = append(c.Lines, inset(o.within(o.step()).input(b.Tool, b.Input), o.step())...)
 		}
 		return c
 	case contract.SubagentStart:
@@ -148,4 +146,352 @@ func (o cards) card(e history.Entry) EventView {
 		return o.quiet(e.Event, render.Warn, g.Failed, eventtext.One(b.Message, eventtext.MaxWords))
 	}
 	return o.quiet(e.Event, render.Dim, "", eventtext.Line(e.Event, o.Name))
+}
+
+// message is the card of a message from one party to another.
+func (o EventOptions) message(e history.Entry, m contract.Message) EventView {
+	c := begin(m.From)
+	if e.Edited != nil {
+		m = *e.Edited
+	}
+	var tail render.Line
+	if kind := eventtext.One(m.Kind, eventtext.MaxName); kind != "" && kind != "message" {
+		tail = append(tail, render.Span{Text: kind, Role: render.Dim})
+	}
+	if m.Edited {
+		tail = append(tail, render.Span{Text: eventtext.After(map[bool]string{true: " "}[len(tail) > 0], "edited"),
+			Role: render.Dim})
+	}
+	if m.To != contract.Human {
+		if mark := o.taken(e); mark.Text != "" {
+			if len(tail) > 0 {
+				tail = append(tail, render.Span{Text: " ", Role: render.Dim})
+			}
+			tail = append(tail, mark)
+		}
+	}
+	c.Head = o.head(m.From, m.To, tail, e.At)
+	role, keep := render.Base, foldBody
+	if m.From == contract.Supervisor { // messages of the program are of minor importance
+		role, keep = render.Dim, foldBrief
+	}
+	if m.From == contract.Human || m.To == contract.Human && m.Kind != "report" {
+		keep = 3 * foldBody // written by the reader, or for the reader
+	}
+	if eventtext.Withdrawn(e) {
+		c.Lines, c.Foldable = o.words(render.Strike, m.Text, foldBrief)
+		return c
+	}
+	// Each brief ends in the same note about the other agents: it is folded.
+	if own, note, ok := strings.Cut(m.Text, contract.BriefCompany); ok && m.Kind == "brief" && !o.Open {
+		c.Lines, _ = o.body(role, own, keep)
+		c.Lines = append(c.Lines, o.more(strings.Count(strings.TrimSpace(note), "\n")+2, 0))
+		c.Foldable = true
+		return c
+	}
+	c.Lines, c.Foldable = o.body(role, m.Text, keep)
+	return c
+}
+
+// taken returns the mark of whether a message was delivered.
+func (o EventOptions) taken(e history.Entry) render.Span {
+	if e.Outcome == nil {
+		text := o.Look.Glyphs.Pending
+		if m, ok := e.Event.Body.(contract.Message); ok && m.From == contract.Human {
+			text += " waits"
+		}
+		return render.Span{Text: text, Role: render.Pending}
+	}
+	if eventtext.Withdrawn(e) {
+		return render.Span{Text: "taken back", Role: render.Warn}
+	}
+	if _, ok := e.Outcome.Body.(contract.Delivered); ok {
+		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Dim}
+	}
+	return render.Span{}
+}
+
+// decision is the card of a decision, of one line or two.
+func (o EventOptions) decision(e contract.Event, d contract.Decision) EventView {
+	c := begin(e.ID)
+	r := render.SpeakerArbiter
+	if e.ID != contract.Arbiter {
+		r = render.Speaker(e.ID)
+	}
+	l := render.Line{{Text: o.plainly(eventtext.Decision(o.Name, d)), Role: r}}
+	if who := eventtext.Authority(d.Source); who != "" {
+		l = append(l, render.Span{Text: "  " + who, Role: render.Warn})
+	}
+	if d.Number > 0 {
+		l = append(l, render.Span{Text: "  " + eventtext.DecisionNumber(d), Role: render.Dim})
+	}
+	mark := render.Span{Text: o.Look.Glyphs.Current, Role: r}
+	if d.Decision == "COMPLETE" {
+		mark = render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}
+	}
+	space := o.within(markWidth(mark.Text))
+	lines := render.Wrap(l, space.prose())
+	if reason := strings.Trim(d.Reason, "\n"); strings.TrimSpace(reason) != "" {
+		more, foldable := space.words(render.Dim, reason, 2)
+		lines, c.Foldable = append(lines, more...), foldable
+	}
+	if why := strings.Join(eventtext.Warnings(d), "\n"); why != "" {
+		more, foldable := space.words(render.Warn, why, foldBrief)
+		lines, c.Foldable = append(lines, more...), c.Foldable || foldable
+	}
+	c.Lines = o.behind(mark, lines)
+	return c
+}
+
+// plainly replaces the characters of our own texts that an ASCII terminal does not have.
+func (o EventOptions) plainly(text string) string {
+	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)
+}
+
+func (o EventOptions) spawn(e contract.Event, s contract.Spawn) EventView {
+	c := begin(e.ID)
+	r := render.Speaker(e.ID)
+	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(eventtext.AgentSpawned(e, s, o.Name)))
+	c.Lines = lines
+	if strings.TrimSpace(s.Prompt) != "" && !s.Resumed {
+		c.Foldable = true // its brief comes as a message, too
+		if o.Open {
+			c.Lines = append(c.Lines, o.markdown(render.Dim, strings.Trim(s.Prompt, "\n"))...)
+		}
+	}
+	return c
+}
+
+// permission is the card of a permission request and its result.
+func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) EventView {
+	c := begin(e.Event.ID)
+	decided, open := contract.Permission{}, true
+	if e.Outcome != nil {
+		if d, ok := e.Outcome.Body.(contract.Permission); ok {
+			decided, open = d, false
+		}
+	}
+	role := render.Base
+	if open {
+		role, c.Gutter = render.Alert, render.Alert
+	}
+	who := o.name(e.Event.ID)
+	if p.Subagent != "" {
+		who = "A subagent of " + who
+	}
+	c.Head = o.titled(render.Line{{Text: who + " asks to use " + eventtext.ToolName(p.Tool), Role: role}}, nil,
+		e.At)
+	inner := o.within(o.step())
+	if !o.Open && !open && len(p.Input) > eventtext.MaxFullText {
+		inner.most = foldResult + foldSlack + 1
+	}
+	shown := inner.input(p.Tool, p.Input)
+	// A person has to judge an open request, so it is shown completely.
+	if c.Foldable = !open && (len(shown) > foldResult+foldSlack || inner.most > 0); c.Foldable && !o.Open {
+		n := len(shown) - foldResult
+		if inner.most > 0 {
+			n = 0
+		}
+		keep := min(foldResult, len(shown))
+		shown = append(shown[:keep:keep], inner.more(n, len(p.Input)))
+	}
+	c.Lines = inset(shown, o.step())
+	if eventtext.Concealed(p.Input) {
+		c.Lines = append(c.Lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, eventtext.Unseen)...)
+	}
+	if why := eventtext.One(p.Reason, eventtext.MaxWords); why != "" {
+		c.Lines = append(c.Lines, o.sentence(render.Dim, "", "Why it asks: "+why)...)
+	}
+	g := o.Look.Glyphs
+	switch {
+	case open:
+		c.Lines = append(c.Lines, o.sentence(render.Alert, g.Pending, "It waits for your answer.")...)
+	case decided.Behavior == "allow":
+		c.Lines = append(c.Lines, o.sentence(render.Good, g.Done, eventtext.Answered(decided))...)
+	default:
+		c.Lines = append(c.Lines, o.sentence(render.Bad, g.Failed, eventtext.Answered(decided))...)
+	}
+	return c
+}
+
+// taking is the card of a takeover: what was done in it is folded.
+func (o EventOptions) taking(e contract.Event, t contract.Takeover, r render.Role) EventView {
+	c := o.quiet(e, r, o.Look.Glyphs.Current, eventtext.Line(e, o.Name))
+	digest := strings.Trim(t.Digest, "\n")
+	if strings.TrimSpace(digest) == "" {
+		return c
+	}
+	if c.Foldable = true; o.Open {
+		c.Lines = append(c.Lines, o.markdown(render.Dim, digest)...)
+	}
+	return c
+}
+
+// errorView is the card of an error, with what can be done.
+func (o EventOptions) errorView(e history.Entry, b contract.Error) EventView {
+	c := begin(e.Event.ID)
+	c.Gutter = render.Bad
+	tail := render.Of(render.Dim, eventtext.Category(string(b.Category)))
+	c.Head = o.titled(render.Line{{Text: o.name(e.Event.ID), Role: render.Bad}}, tail, e.At)
+	lines, foldable := o.words(render.Base, strings.Trim(b.Message, "\n"), foldBody)
+	c.Lines, c.Foldable = o.behind(render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}, o.fit(lines)), foldable
+	var options []render.Line
+	for _, option := range b.RecoveryOptions {
+		if text := eventtext.One(option, 200); text != "" {
+			options = append(options,
+				render.Line{{Text: o.Look.Glyphs.Prompt + " ", Role: render.Dim}, {Text: text, Role: render.Strong}})
+		}
+	}
+	c.Lines = append(c.Lines, o.joined(options)...)
+	return c
+}
+
+// fit wraps lines again for the room beside a mark.
+func (o EventOptions) fit(lines []render.Line) []render.Line {
+	width := o.within(markWidth(o.Look.Glyphs.Failed)).width()
+	var out []render.Line
+	for _, l := range lines {
+		out = append(out, render.Wrap(l, width)...)
+	}
+	return out
+}
+
+// result is the card of the end of a run.
+func (o EventOptions) result(e history.Entry, b contract.Result) EventView {
+	c := begin(e.Event.ID)
+	g := o.Look.Glyphs
+	role, mark := render.Warn, g.Skipped
+	switch b.Status {
+	case contract.StatusComplete:
+		role, mark = render.Good, g.Done
+	case contract.StatusFailed:
+		role, mark = render.Bad, g.Failed
+	case contract.StatusNeedsInput:
+		role, mark = render.Alert, g.Pending
+	}
+	c.Gutter = role
+	c.Head = o.titled(render.Line{{Text: mark + " " + eventtext.Ending(b.Status), Role: role}}, nil, e.At)
+	c.Lines, c.Foldable = o.body(render.Base, b.Summary, 2*foldBody)
+	c.Lines = append(c.Lines, o.interrupted(b)...)
+	c.Lines = append(c.Lines, o.joined(o.account(b))...)
+	c.Lines = append(c.Lines, o.proved(b)...)
+	return c
+}
+
+// proved lays out what was proved of a run's work, and what it changed.
+func (o EventOptions) proved(b contract.Result) (lines []render.Line) {
+	tally := func(label string, k contract.Checks) {
+		lines = append(lines, o.labelled(label, o.results(k.Passed, k.Failed, k.Unproven, "passed",
+			"failed"))...)
+	}
+	if b.Checks != nil {
+		tally("checks", *b.Checks)
+	}
+	var criteria contract.Checks
+	for _, a := range b.Acceptance {
+		switch a.Status {
+		case "passed":
+			criteria.Passed++
+		case "failed":
+			criteria.Failed++
+		default:
+			criteria.Unproven++
+		}
+	}
+	tally("criteria", criteria)
+	if f := b.Changes; f != nil && f.Files > 0 {
+		lines = append(lines, o.labelled("changed", []render.Line{
+			render.Of(render.Base, words.Count(f.Files, "file")),
+			render.Of(render.DiffAdd, "+"+words.Number(f.Added)),
+			render.Of(render.DiffRemove, "-"+words.Number(f.Deleted)),
+		})...)
+	}
+	return lines
+}
+
+// interrupted lists all interrupted work: a person has to check it.
+func (o EventOptions) interrupted(b contract.Result) (lines []render.Line) {
+	if len(b.InterruptedWork) > 0 {
+		lines = o.sentence(render.Warn, "", "Left half-done:")
+	}
+	for _, text := range b.InterruptedWork {
+		lines = append(lines, o.sentence(render.Base, o.Look.Glyphs.Bullet,
+			eventtext.One(text, 2*eventtext.MaxWords))...)
+	}
+	return lines
+}
+
+// account lays out what a run has cost.
+func (o EventOptions) account(b contract.Result) []render.Line {
+	var parts []render.Line
+	for _, text := range eventtext.Spent(b) {
+		parts = append(parts, render.Of(render.Dim, text))
+	}
+	if b.Rehearsal {
+		parts = append(parts, render.Of(render.Danger, "a rehearsal"))
+	}
+	return parts
+}
+
+// session is the card of the start of a process of the run.
+func (o EventOptions) session(e contract.Event, s contract.Session) EventView {
+	c := begin(e.ID)
+	c.Lines = render.Wrap(render.Of(render.Motto, eventtext.Opening(s)), o.width())
+	var parts []render.Line
+	for _, text := range []string{eventtext.After("Claude Code ", eventtext.One(s.ClaudeVersion, eventtext.MaxName)),
+		eventtext.One(s.CWD, 400), eventtext.After("run ", eventtext.One(s.Session, eventtext.MaxName))} {
+		if text != "" {
+			parts = append(parts, render.Of(render.Dim, text))
+		}
+	}
+	for _, text := range eventtext.Safety(s) {
+		parts = append(parts, render.Of(render.Dim, text))
+	}
+	for _, text := range eventtext.RiskWarnings(s) {
+		parts = append(parts, render.Of(render.Danger, text))
+	}
+	c.Lines = append(c.Lines, o.joined(parts)...)
+	return c
+}
+
+// plan is the card of the whole plan, folded to the finished steps and the current ones.
+func (o EventOptions) plan(e contract.Event, p contract.Plan) EventView {
+	c := begin(e.ID)
+	if len(p.Steps) == 0 && (len(p.Tasks) == 0 || !o.Open) {
+		c.Lines = o.sentence(render.Dim, "", "The plan is empty.")
+		c.Foldable = len(p.Tasks) > 0
+		return c
+	}
+	c.Foldable = true
+	done := 0
+	var now []contract.Step
+	for _, s := range p.Steps {
+		switch s.Status {
+		case contract.StepDone:
+			done++
+		case contract.StepActive:
+			now = append(now, s)
+		}
+	}
+	c.Lines = o.sentence(render.Dim, "", "The plan: "+strconv.Itoa(done)+" of "+words.Count(len(p.Steps), "step")+
+		" done")
+	steps := now
+	if o.Open {
+		steps = p.Steps
+	} else if len(steps) > foldBrief {
+		steps = steps[:foldBrief]
+	}
+	for _, s := range steps {
+		text := eventtext.One(s.Text, eventtext.MaxWords) + eventtext.Parenthesis(eventtext.Worker(s, o.Name))
+		mark, role := stepMark(o.Look.Glyphs, s.Status)
+		lines := render.WrapText(render.Base, text, o.within(markWidth(mark)).width())
+		c.Lines = append(c.Lines, o.behind(render.Span{Text: mark, Role: role}, lines)...)
+	}
+	if o.Open {
+		for _, t := range p.Tasks {
+			c.Lines = append(c.Lines, o.sentence(render.Dim, "",
+				o.name(t.Agent)+" keeps a list of its own: "+eventtext.Tally(t))...)
+		}
+	}
+	return c
 }

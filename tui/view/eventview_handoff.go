@@ -21,11 +21,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// eventDocuments lays out hand-off documents and the results of their checks.
-type eventDocuments struct{ EventOptions }
-
 // handoff is the card of a document that one agent passes to another.
-func (o eventDocuments) handoff(h contract.Handoff) (lines []render.Line, foldable bool) {
+func (o EventOptions) handoff(h contract.Handoff) (lines []render.Line, foldable bool) {
 	d := h.Document
 	if d == nil {
 		return o.sentence(render.Dim, "", "There is no document."), false
@@ -71,7 +68,7 @@ func (o EventOptions) results(good, bad, open int, goodWord, badWord string) []r
 }
 
 // tally counts the parts of the document and the results of its checks and claims.
-func (o eventDocuments) tally(h contract.Handoff) []render.Line {
+func (o EventOptions) tally(h contract.Handoff) []render.Line {
 	d, questions := h.Document, "open questions"
 	if len(d.OpenQuestions) == 1 {
 		questions = "open question"
@@ -85,7 +82,7 @@ func (o eventDocuments) tally(h contract.Handoff) []render.Line {
 }
 
 // claims counts what was proved of the claims.
-func (o eventDocuments) claims(h contract.Handoff) []render.Line {
+func (o EventOptions) claims(h contract.Handoff) []render.Line {
 	n := map[string]int{}
 	for i := range h.Document.Claims {
 		n[proofOf(h, i)]++
@@ -94,7 +91,7 @@ func (o eventDocuments) claims(h contract.Handoff) []render.Line {
 }
 
 // proven counts in the head of the card what was proved: claims, or checks if the document has no claims.
-func (o eventDocuments) proven(h contract.Handoff) (l render.Line) {
+func (o EventOptions) proven(h contract.Handoff) (l render.Line) {
 	if h.Document == nil {
 		return nil
 	}
@@ -111,7 +108,7 @@ func (o eventDocuments) proven(h contract.Handoff) (l render.Line) {
 	return l
 }
 
-func (o eventDocuments) labelled(label string, parts []render.Line) []render.Line {
+func (o EventOptions) labelled(label string, parts []render.Line) []render.Line {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -131,7 +128,7 @@ func proofOf(h contract.Handoff, i int) string {
 }
 
 // document lays out the whole document.
-func (o eventDocuments) document(h contract.Handoff) []render.Line {
+func (o EventOptions) document(h contract.Handoff) []render.Line {
 	d := h.Document
 	var lines []render.Line
 	title := func(text string) {
@@ -202,12 +199,12 @@ func (o EventOptions) mark(result string) render.Span {
 }
 
 // item is one entry of a list.
-func (o eventDocuments) item(mark render.Span, text string) []render.Line {
+func (o EventOptions) item(mark render.Span, text string) []render.Line {
 	return o.behind(mark, o.within(markWidth(mark.Text)).markdown(render.Base, strings.Trim(text, "\n")))
 }
 
 // aside lays out a remark on an item, below it.
-func (o eventDocuments) aside(label, text string) []render.Line {
+func (o EventOptions) aside(label, text string) []render.Line {
 	if text = strings.TrimSpace(text); text == "" {
 		return nil
 	}
@@ -215,7 +212,7 @@ func (o eventDocuments) aside(label, text string) []render.Line {
 }
 
 // checked lays out a check of the document with the result.
-func (o eventDocuments) checked(d *verdict.Document, receipts []verdict.Receipt, i int) []render.Line {
+func (o EventOptions) checked(d *verdict.Document, receipts []verdict.Receipt, i int) []render.Line {
 	var r verdict.Receipt
 	ran := i < len(receipts)
 	if ran {
@@ -232,7 +229,7 @@ func (o eventDocuments) checked(d *verdict.Document, receipts []verdict.Receipt,
 }
 
 // receipt lays out the result of one check.
-func (o eventDocuments) receipt(r verdict.Receipt) []render.Line {
+func (o EventOptions) receipt(r verdict.Receipt) []render.Line {
 	mark := o.mark(r.Result)
 	code := o.within(markWidth(mark.Text)).highlight("sh", r.Command)
 	lines := o.behind(mark, code)

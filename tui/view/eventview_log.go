@@ -17,7 +17,7 @@ func EventLog(e history.Entry, o EventOptions, raw bool) EventView {
 	if raw {
 		c.Lines, c.Foldable = o.raw(e)
 	} else {
-		c.Lines = []render.Line{cards{o}.logged(e)}
+		c.Lines = []render.Line{o.logged(e)}
 	}
 	return c.finish(o)
 }
@@ -29,7 +29,7 @@ const (
 )
 
 // logged lays out an event on one line: when, who, what, and the most important part.
-func (o cards) logged(e history.Entry) render.Line {
+func (o EventOptions) logged(e history.Entry) render.Line {
 	width, ellipsis := o.width(), o.Look.Glyphs.Ellipsis
 	at := e.At
 	if !o.Now.IsZero() {

@@ -5,16 +5,16 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// inputs lays out the inputs of tools.
-type inputs struct{ EventOptions }
-
 // call lays out a tool's call on one line of so many columns.
-func (o inputs) call(tool string, input json.RawMessage, columns int) render.Line {
+func (o EventOptions) call(tool string, input json.RawMessage, columns int) render.Line {
 	name := eventtext.ToolName(tool)
 	l := render.Line{{Text: name, Role: render.Strong}}
 	about := eventtext.Relative(o.root, eventtext.Summary(tool, input))
@@ -30,7 +30,7 @@ func (o inputs) call(tool string, input json.RawMessage, columns int) render.Lin
 
 // input shows all of a tool's input: in the form of the tool if it is known, and its other members after
 // that, so that nothing is hidden.
-func (o inputs) input(tool string, raw json.RawMessage) []render.Line {
+func (o EventOptions) input(tool string, raw json.RawMessage) []render.Line {
 	list, sound := eventtext.Members(raw)
 	if !sound {
 		return o.json(raw)
@@ -89,7 +89,7 @@ func (o inputs) input(tool string, raw json.RawMessage) []render.Line {
 	return append(lines, o.others(list)...)
 }
 
-func (o inputs) path(file string, take func(string) (string, bool)) []render.Line {
+func (o EventOptions) path(file string, take func(string) (string, bool)) []render.Line {
 	if _, ok := take("file_path"); !ok {
 		return nil
 	}
@@ -97,7 +97,8 @@ func (o inputs) path(file string, take func(string) (string, bool)) []render.Lin
 }
 
 // edits shows the edits of a MultiEdit, if they have the expected form.
-func (o inputs) edits(list []eventtext.Member, lang string) (lines []render.Line, rest []eventtext.Member, ok bool) {
+func (o EventOptions) edits(list []eventtext.Member, lang string) (
+	lines []render.Line, rest []eventtext.Member, ok bool) {
 	for i, m := range list {
 		if m.Key != "edits" {
 			continue
@@ -128,7 +129,7 @@ func (o inputs) edits(list []eventtext.Member, lang string) (lines []render.Line
 }
 
 // others shows members one below the other.
-func (o inputs) others(list []eventtext.Member) []render.Line {
+func (o EventOptions) others(list []eventtext.Member) []render.Line {
 	var lines []render.Line
 	for _, m := range list {
 		text := o.value(m.Value)
@@ -138,13 +139,13 @@ func (o inputs) others(list []eventtext.Member) []render.Line {
 			if i == 0 {
 				l = render.Line{key, {Text: line, Role: render.Base}}
 			}
-			lines = o.cut(lines, l)
+			lines = append(lines, o.code(l)...)
 		}
 	}
 	return lines
 }
 
-func (o inputs) json(raw json.RawMessage) []render.Line {
+func (o EventOptions) json(raw json.RawMessage) []render.Line {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -153,7 +154,7 @@ func (o inputs) json(raw json.RawMessage) []render.Line {
 
 // highlight lays code out.
 func (o EventOptions) highlight(lang, text string) []render.Line {
-	return o.code(markdown.Highlight(lang, strings.TrimSuffix(text, "\n")))
+	return o.code(markdown.Highlight(lang, strings.TrimSuffix(text, "\n"))...)
 }
 
 func (o EventOptions) diff(before, now, lang string) []render.Line {
@@ -162,25 +163,162 @@ func (o EventOptions) diff(before, now, lang string) []render.Line {
 		context)
 }
 
-// languages maps the ends of file names to languages.
-var languages = map[string]string{
-	"go": "go", "c": "c", "h": "c", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp", "m": "c", "swift": "swift",
-	"kt": "kotlin", "py": "python", "pyi": "python", "ipynb": "json", "js": "javascript", "mjs": "javascript",
-	"cjs": "javascript", "jsx": "javascript", "ts": "typescript", "tsx": "typescript", "rs": "rust", "java": "java",
-	"sh": "sh", "bash": "sh", "zsh": "sh", "json": "json", "jsonl": "json", "yaml": "yaml", "yml": "yaml",
-	"toml": "toml", "sql": "sql", "html": "html", "htm": "html", "xml": "xml", "svg": "xml", "css": "css",
-	"scss": "css", "diff": "diff", "patch": "diff", "md": "markdown", "makefile": "sh", "dockerfile": "sh",
-	"rb": "ruby", "php": "php",
-}
-
-// EventLanguage returns the language of a file, by its name.
+// EventLanguage returns the end of a file's name, which package markdown knows as a language.
 func EventLanguage(file string) string {
 	name := strings.ToLower(file[strings.LastIndexByte(file, '/')+1:])
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		name = name[i+1:]
 	}
-	return languages[sanitize.Line(name, eventtext.MaxName)]
+	return sanitize.Line(name, eventtext.MaxName)
 }
 
 // value returns a value as text, with at most the wanted lines.
-func (o inputs) value(raw []byte) string { return eventtext.Value(raw, o.most) }
+func (o EventOptions) value(raw []byte) string { return eventtext.Value(raw, o.most) }
+
+// under begins a card that is indented like its subagent.
+func (o EventOptions) under(e contract.Event, subagent string) EventView {
+	c := begin(e.ID)
+	c.Indent = o.depth(subagent)
+	return c
+}
+
+// toolUse is the card of a tool's call on one line, and the result.
+func (o EventOptions) toolUse(e history.Entry, b contract.ToolUse) EventView {
+	c := o.under(e.Event, b.Subagent)
+	o = o.inside(c.Indent)
+	g := o.Look.Glyphs
+	result, over := contract.ToolResult{}, false
+	if e.Outcome != nil {
+		result, over = e.Outcome.Body.(contract.ToolResult)
+	}
+	mark, tail := render.Span{Text: g.Current, Role: render.Active}, render.Line(nil)
+	added, removed := eventtext.EditedLines(b.Tool, b.Input)
+	if added+removed > 0 {
+		tail = eventLineCounts(added, removed)
+	}
+	if over {
+		mark = render.Span{Text: g.Done, Role: render.Dim}
+		if took := e.OutcomeAt.Sub(e.At); tail == nil && took >= 1e9 && !e.OutcomeAt.IsZero() {
+			tail = render.Of(render.Dim, eventtext.Span(took))
+		}
+		if result.IsError {
+			mark = render.Span{Text: g.Failed, Role: render.Bad}
+			tail = render.Of(render.Bad, eventtext.Exit(result.Text))
+		}
+	}
+	space := o.within(markWidth(mark.Text)).width()
+	free := space
+	if n := tail.Width(); n > 0 && n+2 < space/2 {
+		free -= n + 2
+	} else {
+		tail = nil
+	}
+	if o.Root != nil {
+		o.root = o.Root(e.Event.ID)
+	}
+	l := o.call(b.Tool, b.Input, free)
+	if tail != nil {
+		l = append(l, render.Span{Text: spaces(space - l.Width() - tail.Width()), Role: render.Base})
+		l = append(l, tail...)
+	}
+	c.Lines = o.behind(mark, []render.Line{l})
+	c.Foldable = len(b.Input) > len("{}")
+	inner := o.within(o.step())
+	if o.Open {
+		c.Lines = append(c.Lines, inset(inner.input(b.Tool, b.Input), o.step())...)
+	}
+	if over {
+		lines, foldable := inner.toolResult(result)
+		if o.Open && len(lines) > 0 && c.Foldable {
+			c.Lines = append(c.Lines, o.rule(""))
+		}
+		c.Lines = append(c.Lines, inset(lines, o.step())...)
+		c.Foldable = c.Foldable || foldable
+	}
+	return c
+}
+
+// toolResult lays out a tool's result.
+func (o EventOptions) toolResult(b contract.ToolResult) (lines []render.Line, foldable bool) {
+	role := render.Dim
+	if o.Open {
+		role = render.Base
+	}
+	if b.IsError {
+		role = render.Bad
+	}
+	return o.output(role, b.Text, foldResult)
+}
+
+// subagent is the card of a subagent on one line, from its start to its end.
+func (o EventOptions) subagent(e history.Entry, b contract.SubagentStart) EventView {
+	c := o.under(e.Event, b.ToolUse)
+	o = o.inside(c.Indent)
+	g := o.Look.Glyphs
+	mark, text, role := render.Span{Text: g.Current, Role: render.Active}, "at work", render.Dim
+	if e.Progress != nil {
+		text = eventtext.Progress(*e.Progress)
+	}
+	if e.Outcome != nil {
+		if stop, ok := e.Outcome.Body.(contract.SubagentStop); ok {
+			mark = render.Span{Text: g.Done, Role: render.Dim}
+			var failed bool
+			text, failed = eventtext.SubagentEnd(stop)
+			if failed {
+				role, mark = render.Bad, render.Span{Text: g.Failed, Role: render.Bad}
+			}
+			if e.Progress != nil && e.Progress.ToolUses > 0 {
+				text += ", " + words.Count(e.Progress.ToolUses, "tool")
+			}
+		}
+	}
+	l := render.Line{{Text: eventtext.FirstOf(eventtext.One(b.Description, eventtext.MaxSummary), "a subagent"),
+		Role: render.Strong}}
+	if kind := eventtext.One(b.Type, eventtext.MaxName); kind != "" {
+		l = append(l, render.Span{Text: " (" + kind + ")", Role: render.Dim})
+	}
+	l = append(l, render.Span{Text: "  " + text, Role: role})
+	c.Lines = o.behind(mark, render.Wrap(l, o.within(markWidth(mark.Text)).width()))
+	return c
+}
+
+// rule returns a thin line with a word in it.
+func (o EventOptions) rule(word string) render.Line {
+	width, bar := o.width(), o.Look.Glyphs.Horizontal
+	if render.Width(bar) != 1 {
+		bar = "-"
+	}
+	if word == "" || width < render.Width(word)+8 {
+		if word != "" {
+			return o.shorten(render.Of(render.Dim, word), width)
+		}
+		return render.Of(render.Frame, strings.Repeat(bar, width))
+	}
+	right := width - render.Width(word) - 6
+	return render.Line{
+		{Text: strings.Repeat(bar, 4), Role: render.Frame}, {Text: " " + word + " ", Role: render.Dim},
+		{Text: strings.Repeat(bar, right), Role: render.Frame},
+	}
+}
+
+// eventLineCounts returns the lines that an edit adds and removes: "+12 -3".
+func eventLineCounts(added, removed int) render.Line {
+	l := render.Of(render.DiffAdd, "+"+words.Number(added))
+	if removed > 0 {
+		l = append(l, render.Span{Text: " -" + words.Number(removed), Role: render.DiffRemove})
+	}
+	return l
+}
+
+// Action lays out what a tool is asked to do, complete and exact, for a person who must decide whether to
+// allow it.
+func Action(tool string, input json.RawMessage, o EventOptions) []render.Line {
+	lines := o.input(tool, input)
+	if eventtext.Concealed(input) {
+		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, eventtext.Unseen)...)
+	}
+	for i, l := range lines {
+		lines[i] = l.Shorten(o.width(), "")
+	}
+	return lines
+}

@@ -1,10 +1,14 @@
 package view
 
 import (
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -178,3 +182,240 @@ func markWidth(mark string) int {
 }
 
 func (o EventOptions) name(id string) string { return eventtext.Called(o.Name, id) }
+
+const eventBlanks = "                                                                "
+
+func spaces(n int) string {
+	if n <= len(eventBlanks) {
+		return eventBlanks[:max(n, 0)]
+	}
+	return strings.Repeat(" ", n)
+}
+
+// shorten returns a line, or its beginning and an ellipsis.
+func (o EventOptions) shorten(l render.Line, columns int) render.Line {
+	return l.Shorten(columns, o.Look.Glyphs.Ellipsis)
+}
+
+// shortenPath keeps the end of a path: the file's name says more than the first directories.
+func (o EventOptions) shortenPath(path string, columns int) string {
+	if render.Width(path) <= columns {
+		return path
+	}
+	mark := o.Look.Glyphs.Ellipsis
+	space := columns - render.Width(mark)
+	for rest := path; ; {
+		i := strings.IndexByte(rest[1:], '/')
+		if i < 0 {
+			break
+		}
+		if rest = rest[1+i:]; render.Width(rest) <= space {
+			return mark + rest
+		}
+	}
+	return render.Shorten(path, columns, mark)
+}
+
+// joined puts lines after one another, with a separator between them, on as many rows as they need.
+func (o EventOptions) joined(parts []render.Line) []render.Line {
+	var rows []render.Line
+	var row render.Line
+	gap := " " + o.Look.Glyphs.Separator + " "
+	for _, p := range parts {
+		switch {
+		case len(row) == 0:
+			row = append(row, p...)
+		case row.Width()+render.Width(gap)+p.Width() <= o.width():
+			row = append(append(row, render.Span{Text: gap, Role: render.Dim}), p...)
+		default:
+			rows = append(rows, row)
+			row = append(render.Line(nil), p...)
+		}
+	}
+	if len(row) > 0 {
+		rows = append(rows, row)
+	}
+	var out []render.Line
+	for _, r := range rows {
+		out = append(out, render.Wrap(r, o.width())...)
+	}
+	return out
+}
+
+// inset moves lines to the right.
+func inset(lines []render.Line, columns int) []render.Line {
+	if columns <= 0 {
+		return lines
+	}
+	for i, l := range lines {
+		lines[i] = append(render.Line{{Text: spaces(columns), Role: render.Base}}, l...)
+	}
+	return lines
+}
+
+// step returns how far subordinate lines are indented; 0 if there is hardly any room.
+func (o EventOptions) step() int {
+	if o.width() < 8 {
+		return 0
+	}
+	return 2
+}
+
+// How much a folded card shows, in lines.
+const (
+	foldBody   = 12
+	foldBrief  = 3 // for texts of minor importance
+	foldResult = 4 // of a tool
+	foldSlack  = 2 // if so few lines would be folded, they are shown
+)
+
+// body lays out prose, folded to keep lines unless the card is open. It reports whether the text is longer
+// than that.
+func (o EventOptions) body(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
+	text = strings.Trim(text, "\n")
+	if strings.TrimSpace(text) == "" {
+		return nil, false
+	}
+	return o.folded(text, keep, func(text string) []render.Line { return o.markdown(r, text) })
+}
+
+// words is like body for plain text.
+func (o EventOptions) words(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
+	return o.folded(text, keep, func(text string) []render.Line { return render.WrapText(r, text, o.prose()) })
+}
+
+func (o EventOptions) folded(text string, keep int, lay func(string) []render.Line) ([]render.Line, bool) {
+	head, rest := text, ""
+	if !o.Open && len(text) > eventtext.MaxFullText {
+		head = eventtext.Beginning(text, keep)
+		rest = text[len(head):]
+	}
+	lines := lay(head)
+	switch {
+	case rest != "":
+		return append(lines[:min(keep, len(lines))], o.more(strings.Count(rest, "\n"), len(rest))), true
+	case len(lines) <= keep+foldSlack:
+		return lines, false
+	case o.Open:
+		return lines, true
+	}
+	return append(lines[:keep:keep], o.more(len(lines)-keep, 0)), true
+}
+
+// output lays out the output of a program, with its lines and spaces unchanged.
+func (o EventOptions) output(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
+	text = strings.TrimRight(text, "\n \t")
+	most, hidden, below := keep+foldSlack, 0, 0 // lines and bytes from the first folded line on
+	for rest := text; rest != ""; {
+		line, after, _ := strings.Cut(rest, "\n")
+		if room := 4 * o.width() * (most + 1); !o.Open && len(line) > room { // the rest of it is folded
+			line, after = strings.ToValidUTF8(line[:room], ""), rest[room:]
+		}
+		first := len(lines)
+		lines = append(lines, o.code(render.Of(r, line))...)
+		if first <= keep && len(lines) > keep {
+			hidden, below = strings.Count(rest, "\n"), len(rest)
+			if first == keep {
+				hidden++
+			}
+		}
+		if len(lines) > most && !o.Open {
+			return append(lines[:keep:keep], o.more(hidden, below)), true
+		}
+		rest = after
+	}
+	return lines, len(lines) > most
+}
+
+// more returns the line that replaces the folded lines.
+func (o EventOptions) more(lines, bytes int) render.Line {
+	text := words.Count(lines, "more line")
+	if lines < 1 {
+		text = words.Bytes(bytes) + " more"
+	}
+	return o.shorten(render.Line{{Text: o.Look.Glyphs.Folded + " " + text, Role: render.Dim}}, o.width())
+}
+
+// code breaks lines of code, or of an output, at the width.
+func (o EventOptions) code(lines ...render.Line) (out []render.Line) {
+	for _, l := range lines {
+		for _, row := range render.Cut(l, o.width()) {
+			out = append(out, o.shorten(row, o.width())) // a single character may be wider
+		}
+	}
+	return out
+}
+
+// beat is the duration of a frame of the quiet animation.
+const beat = 160 * time.Millisecond
+
+// EventLive lays out text that is still arriving: prose, or the part of a verdict's message that has arrived.
+// Its last line shows that it is not finished.
+func EventLive(l history.Live, o EventOptions) EventView {
+	c := begin(l.Agent)
+	c.Head = o.head(l.Agent, "", nil, l.Began)
+	text := l.Text
+	if l.Verdict {
+		text = l.Message
+	}
+	if text != "" {
+		r := markdown.Options{Width: o.prose(), Look: o.Look, Role: render.Base}
+		var lines []render.Line
+		if o.Stream != nil {
+			lines = o.Stream.Set(text, r)
+		} else {
+			lines = markdown.Markdown(text, r)
+		}
+		c.Lines = append(make([]render.Line, 0, len(lines)+1), lines...)
+	}
+	c.Lines = append(c.Lines, render.Of(render.Dim, o.pulse(l.Began)))
+	return c.finish(o)
+}
+
+// pulse returns the mark of an activity.
+func (o EventOptions) pulse(since time.Time) string {
+	frames := o.Look.Glyphs.Spinner
+	if o.Look.Still || len(frames) == 0 || o.Now.Before(since) {
+		return o.Look.Glyphs.Ellipsis
+	}
+	return frames[int(o.Now.Sub(since)/beat)%len(frames)]
+}
+
+// maxSubagents is how many subagents are remembered; a further one counts as started by the agent itself.
+const maxSubagents = 1 << 16
+
+// Subagents records which subagent started which. One goroutine adds; any may read.
+type Subagents struct {
+	mu      sync.Mutex
+	parents map[string]string
+}
+
+// Add learns from an event whether a subagent was started by another.
+func (k *Subagents) Add(e contract.Event) {
+	use, ok := e.Body.(contract.ToolUse)
+	if !ok || use.Subagent == "" || use.ToolUse == "" || use.Tool != "Agent" && use.Tool != "Task" {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.parents == nil {
+		k.parents = map[string]string{}
+	}
+	if _, known := k.parents[use.ToolUse]; !known && len(k.parents) < maxSubagents {
+		k.parents[strings.Clone(use.ToolUse)] = strings.Clone(use.Subagent)
+	}
+}
+
+// Become takes over the records of another one, to which nothing may be added any more.
+func (k *Subagents) Become(other *Subagents) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.parents = other.parents
+}
+
+// Parent returns the subagent that started a subagent; empty: an agent itself did.
+func (k *Subagents) Parent(subagent string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.parents[subagent]
+}

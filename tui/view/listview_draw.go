@@ -22,33 +22,30 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// listPainter draws a view.
-type listPainter struct{ *ListView }
-
 // draw fills the canvas. Each cell is written once, except those that are highlighted.
-func (d listPainter) draw(c render.Canvas) {
-	d.shown = d.shown[:0]
-	p, ok := d.top, d.total() > 0 && d.rows(d.top.block) > 0
-	if !ok && d.total() > 0 {
+func (v *ListView) draw(c render.Canvas) {
+	v.shown = v.shown[:0]
+	p, ok := v.top, v.total() > 0 && v.rows(v.top.block) > 0
+	if !ok && v.total() > 0 {
 		// The top is in a run of blocks without rows.
-		if i, found := d.below(p.block); found {
+		if i, found := v.below(p.block); found {
 			p, ok = pos{i, 0}, true
 		}
 	}
 	_, h := c.Size()
-	for y := range min(d.high, h) {
+	for y := range min(v.high, h) {
 		if !ok {
 			blank(c, 0, y)
 			continue
 		}
-		d.shown = append(d.shown, p)
-		d.drawRow(c, y, p)
+		v.shown = append(v.shown, p)
+		v.drawRow(c, y, p)
 		var missing int
-		p, missing = d.down(p, 1)
-		ok = missing == 0 && d.rows(p.block) > 0
+		p, missing = v.down(p, 1)
+		ok = missing == 0 && v.rows(p.block) > 0
 	}
-	d.note()
-	d.drawBar(c)
+	v.note()
+	v.drawBar(c)
 }
 
 // note records which blocks the reader has seen.
@@ -68,12 +65,12 @@ func (w *listWindow) note() {
 }
 
 // drawRow draws one row of one block.
-func (d listPainter) drawRow(c render.Canvas, y int, p pos) {
-	b := d.block(p.block)
+func (v *ListView) drawRow(c render.Canvas, y int, p pos) {
+	b := v.block(p.block)
 	if p.row < 0 {
 		x := c.Text(0, y, strings.Repeat(" ", gutterWidth), render.Base)
-		if i, ok := d.above(p.block); ok {
-			deep := min(levels(d.width, d.block(i).Indent), levels(d.width, b.Indent))
+		if i, ok := v.above(p.block); ok {
+			deep := min(levels(v.width, v.block(i).Indent), levels(v.width, b.Indent))
 			for range deep {
 				x = c.Text(x, y, c.Look.Glyphs.Vertical+" ", render.Dim)
 			}
@@ -81,23 +78,23 @@ func (d listPainter) drawRow(c render.Canvas, y int, p pos) {
 		blank(c, x, y)
 		return
 	}
-	d.drawGutter(c.Sub(0, y, 1, 1), p, b)
+	v.drawGutter(c.Sub(0, y, 1, 1), p, b)
 	c.Text(1, y, " ", render.Base)
-	x := d.drawTree(c, gutterWidth, y, p, b)
-	textWidth := d.textWidth(b)
-	line := d.text(p)
+	x := v.drawTree(c, gutterWidth, y, p, b)
+	textWidth := v.textWidth(b)
+	line := v.text(p)
 	text := c.Sub(x, y, textWidth, 1)
 	end := text.Line(0, 0, line)
 	w, _ := text.Size()
 	blank(c, x+min(end, w), y)
-	d.highlight(text, p, line)
+	v.highlight(text, p, line)
 }
 
 // drawGutter draws the mark at the left: the role of the block, its folding, and the cursor.
-func (d listPainter) drawGutter(c render.Canvas, p pos, b *Block) {
+func (v *ListView) drawGutter(c render.Canvas, p pos, b *Block) {
 	g, role := c.Look.Glyphs, b.Gutter
 	glyph := g.Gutter
-	if p.block == d.Marked() {
+	if p.block == v.Marked() {
 		glyph = g.GutterMarked
 	}
 	if p.row == 0 {
@@ -108,7 +105,7 @@ func (d listPainter) drawGutter(c render.Canvas, p pos, b *Block) {
 			}
 		}
 		if mark != "" {
-			if glyph = mark; p.block == d.Marked() {
+			if glyph = mark; p.block == v.Marked() {
 				role = render.Selection
 			}
 		}
@@ -118,13 +115,13 @@ func (d listPainter) drawGutter(c render.Canvas, p pos, b *Block) {
 }
 
 // drawTree draws the marks of the levels above a block, and returns the column where its text begins.
-func (d listPainter) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
+func (v *ListView) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 	g := c.Look.Glyphs
-	deep := levels(d.width, b.Indent)
+	deep := levels(v.width, b.Indent)
 	for level := 1; level <= deep; level++ {
 		mark := g.Vertical
 		if level == deep {
-			last := d.lastLeaf(p.block, b.Indent)
+			last := v.lastLeaf(p.block, b.Indent)
 			switch {
 			case p.row == 0 && last:
 				mark = g.LastLeaf
@@ -182,44 +179,44 @@ func headLine(head render.Line, columns int, ellipsis string) render.Line {
 }
 
 // highlight gives matches and the selection their roles.
-func (d listPainter) highlight(text render.Canvas, p pos, line render.Line) {
-	for _, m := range d.search.matches(line) {
+func (v *ListView) highlight(text render.Canvas, p pos, line render.Line) {
+	for _, m := range v.search.matches(line) {
 		role := render.Match
-		if d.search.at == (listSpot{p, m.from}) {
+		if v.search.at == (listSpot{p, m.from}) {
 			role = render.MatchAt
 		}
 		text.Restyle(m.from, 0, m.to-m.from, role)
 	}
-	if from, to := d.selected(p, line); from < to {
+	if from, to := v.selected(p, line); from < to {
 		text.Restyle(from, 0, to-from, render.Selection)
 	}
 }
 
 // selected returns the highlighted part of a row: the part that Copy returns.
-func (d listPainter) selected(p pos, line render.Line) (from, to int) {
-	from, to = d.sel.columns(p)
-	if from >= to || p.row < d.block(p.block).head() && d.sel.from.pos != d.sel.to.pos {
+func (v *ListView) selected(p pos, line render.Line) (from, to int) {
+	from, to = v.sel.columns(p)
+	if from >= to || p.row < v.block(p.block).head() && v.sel.from.pos != v.sel.to.pos {
 		return 0, 0
 	}
 	return snap(line, from, to)
 }
 
 // drawBar draws the position of the window in the whole, in blocks: the number of rows is unknown.
-func (d listPainter) drawBar(c render.Canvas) {
+func (v *ListView) drawBar(c render.Canvas) {
 	w, h := c.Size()
-	if d.barWidth(w) == 0 || len(d.shown) == 0 {
+	if v.barWidth(w) == 0 || len(v.shown) == 0 {
 		return
 	}
-	first, last := d.shown[0], d.shown[len(d.shown)-1]
-	if at, _ := d.up(first, 1); at == first && d.isLast(last) {
+	first, last := v.shown[0], v.shown[len(v.shown)-1]
+	if at, _ := v.up(first, 1); at == first && v.isLast(last) {
 		return
 	}
-	total := float64(d.total())
-	from, to := d.share(first, 0)/total, d.share(last, 1)/total
+	total := float64(v.total())
+	from, to := v.share(first, 0)/total, v.share(last, 1)/total
 	size := max(min(int(float64(h)*(to-from)+0.5), h-1), 1)
 	y := 0
 	switch {
-	case d.isLast(last):
+	case v.isLast(last):
 		y = h - size
 	case from > 0:
 		y = min(max(int(float64(h-size)*from/max(1-(to-from), 1e-9)+0.5), min(1, h-size-1)), h-size-1)

@@ -1,6 +1,15 @@
 package view
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+	"github.com/rivo/uniseg"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
 
 // Bounds of one copy: the text goes through the terminal.
 const (
@@ -155,3 +164,364 @@ func (l *layout) copied(sel selection) (text string, whole bool) {
 	}
 	return c.String(), true
 }
+
+// listSearch is the highlighted text.
+type listSearch struct {
+	needle []rune   // folded
+	at     listSpot // the current match
+}
+
+// none3 is not a match.
+var none3 = listSpot{pos: pos{block: -1}}
+
+// span is some columns of a row.
+type span struct{ from, to int }
+
+// Match highlights a text, ignoring case; an empty text removes the highlight.
+func (v *ListView) Match(needle string) {
+	v.search = listSearch{at: none3}
+	for _, r := range needle {
+		v.search.needle = append(v.search.needle, unicode.ToLower(r))
+	}
+}
+
+// MatchNext goes to the next match in the current block, or to the previous one. It returns false if there
+// is no further one.
+func (v *ListView) MatchNext(back bool) bool {
+	v.update()
+	at := v.search.at
+	if at.block < 0 || at.block >= v.total() {
+		return false
+	}
+	b := v.block(at.block)
+	step := 1
+	if back {
+		step = -1
+	}
+	for row := at.row; row >= 0 && row < b.rows(); row += step {
+		found := v.search.matches(v.text(pos{at.block, row}))
+		for k := range found {
+			if back {
+				k = len(found) - 1 - k
+			}
+			s := listSpot{pos{at.block, row}, found[k].from}
+			if !back && at.before(s) || back && s.before(at) {
+				v.search.at = s
+				v.show(s.pos)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// findIn makes the first match of a block the current one.
+func (v *ListView) findIn(i int) {
+	if len(v.search.needle) == 0 {
+		return
+	}
+	if v.firstIn(i) || i >= v.n {
+		return
+	}
+	if b := v.block(i); b.Foldable && !b.Open {
+		if v.toggle(i); !v.firstIn(i) {
+			v.toggle(i)
+			v.leave(v.fit(pos{i, 0}))
+		}
+	}
+}
+
+func (v *ListView) firstIn(i int) bool {
+	for row := range v.rows(i) {
+		if found := v.search.matches(v.text(pos{i, row})); len(found) > 0 {
+			v.search.at = listSpot{pos{i, row}, found[0].from}
+			p, _ := v.up(pos{i, row}, v.high/3)
+			v.leave(p)
+			return true
+		}
+	}
+	return false
+}
+
+// show brings a row into the window if it is not there.
+func (w *listWindow) show(p pos) {
+	q, _ := w.down(w.top, w.high-1)
+	if p.before(w.top) || q.before(p) {
+		p, _ = w.up(p, w.high/3)
+		w.leave(p)
+	}
+}
+
+// matches returns the places of the needle in a row.
+func (s listSearch) matches(l render.Line) []span {
+	needle := s.needle
+	if len(needle) == 0 || len(l) == 0 {
+		return nil
+	}
+	var runes []rune
+	var cols []span // columns of each rune's cluster
+	clusters(l, func(cluster string, col, width int) bool {
+		for _, r := range cluster {
+			runes = append(runes, unicode.ToLower(r))
+			cols = append(cols, span{col, col + width})
+		}
+		return col < maxMatched
+	})
+	var found []span
+	for i := 0; i+len(needle) <= len(runes); i++ {
+		if !begins(runes[i:], needle) {
+			continue
+		}
+		last := i + len(needle) - 1
+		found = append(found, span{cols[i].from, cols[last].to})
+		i = last
+	}
+	return found
+}
+
+func begins(text, with []rune) bool {
+	for i, r := range with {
+		if text[i] != r {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	wheelRows = 3 // of one notch
+	edgeRows  = 5 // most rows that one motion of a drag beyond the edge scrolls
+)
+
+// mouse is the state of a mouse gesture.
+type mouse struct {
+	down bool     // the button went down here
+	bar  bool     // on the bar
+	drag bool     // and was moved: a selection is made
+	from listSpot // where it went down
+}
+
+// MouseHandler scrolls with the wheel, selects by dragging, and folds and unfolds.
+func (v *ListView) MouseHandler() func(action tview.MouseAction, event *tcell.EventMouse,
+	setFocus func(p tview.Primitive)) (bool, tview.Primitive) {
+	return v.WrapMouseHandler(func(action tview.MouseAction, event *tcell.EventMouse,
+		setFocus func(p tview.Primitive)) (bool, tview.Primitive) {
+		x, y := event.Position()
+		if !v.mouse.down && !v.InInnerRect(x, y) {
+			return false, nil
+		}
+		switch action {
+		case tview.MouseLeftDown:
+			setFocus(v)
+			v.press(x, y)
+			return true, v
+		case tview.MouseMove:
+			if !v.mouse.down {
+				return false, nil
+			}
+			v.drag(x, y)
+			return true, v
+		case tview.MouseLeftUp:
+			v.release()
+			return true, nil
+		case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
+			v.click(x, y)
+		case tview.MouseScrollUp:
+			v.Up(wheelRows)
+		case tview.MouseScrollDown:
+			v.Down(wheelRows)
+		default:
+			return false, nil
+		}
+		if v.mouse.down {
+			return true, v
+		}
+		return true, nil
+	})
+}
+
+// hit returns the place at a cell of the screen: the nearest one that is shown.
+func (v *ListView) hit(x, y int) (listSpot, bool) {
+	if len(v.shown) == 0 {
+		return listSpot{}, false
+	}
+	left, top, _, _ := v.GetInnerRect()
+	row := y - top
+	s := listSpot{pos: v.shown[max(min(row, len(v.shown)-1), 0)]}
+	if s.block >= v.total() {
+		return listSpot{}, false
+	}
+	switch {
+	case row < 0:
+	case row >= len(v.shown):
+		s.col = maxColumn
+	default:
+		s.col = max(x-left-gutterWidth-Inset(v.width, v.block(s.block).Indent), 0)
+	}
+	return s, true
+}
+
+func (v *ListView) onBar(x int) bool {
+	left, _, w, _ := v.GetInnerRect()
+	return v.barWidth(w) > 0 && x == left+w-1
+}
+
+func (v *ListView) press(x, y int) {
+	v.SelectClear()
+	v.mouse.down, v.mouse.drag, v.mouse.bar = true, false, v.onBar(x)
+	if v.mouse.bar {
+		v.pull(y)
+		return
+	}
+	var ok bool
+	v.mouse.from, ok = v.hit(x, y)
+	v.mouse.down = ok
+}
+
+// pull moves the window to the position of the dragged bar.
+func (v *ListView) pull(y int) {
+	v.update()
+	_, top, _, h := v.GetInnerRect()
+	at := y - top
+	switch {
+	case at <= 0:
+		v.Top()
+	case at >= h-1:
+		v.Bottom()
+	default:
+		v.leave(v.clamp(pos{int(int64(v.total()) * int64(at) / int64(h)), 0}))
+	}
+}
+
+func (v *ListView) drag(x, y int) {
+	if v.mouse.bar {
+		v.pull(y)
+		return
+	}
+	v.update()
+	_, top, _, h := v.GetInnerRect()
+	switch {
+	case y < top:
+		v.scroll(-min(top-y, edgeRows))
+	case y >= top+h:
+		v.scroll(min(y-top-h+1, edgeRows))
+	}
+	to, ok := v.hit(x, y)
+	if !ok || !v.mouse.drag && to == v.mouse.from {
+		return
+	}
+	v.mouse.drag, v.resume = true, v.follow || v.resume
+	v.stay()
+	v.sel = selection{on: true, from: v.mouse.from, to: to}
+}
+
+// scroll moves the window during a drag, and shifts the recorded rows with it.
+func (v *ListView) scroll(n int) {
+	if n < 0 {
+		v.Up(-n)
+	} else {
+		v.Down(n)
+	}
+	v.updateTop()
+	v.shown = v.shown[:0]
+	for p, missing := v.top, 0; missing == 0 && len(v.shown) < v.high && v.total() > 0; {
+		v.shown = append(v.shown, p)
+		p, missing = v.down(p, 1)
+	}
+}
+
+func (v *ListView) release() {
+	dragged := v.mouse.drag
+	v.mouse.down, v.mouse.bar, v.mouse.drag = false, false, false
+	if dragged {
+		v.copySelection()
+	}
+}
+
+// copySelection passes the selected text to onCopy.
+func (v *ListView) copySelection() {
+	if v.onCopy == nil {
+		return
+	}
+	if text := v.Copy(); text != "" {
+		v.onCopy(text)
+	}
+}
+
+// click folds or unfolds a block, and moves the cursor if there is one.
+func (v *ListView) click(x, y int) {
+	v.update()
+	s, ok := v.hit(x, y)
+	if !ok || v.sel.on || v.onBar(x) {
+		return
+	}
+	_, top, _, _ := v.GetInnerRect()
+	if s.block >= v.n || y-top >= len(v.shown) {
+		return
+	}
+	if v.cursor >= 0 {
+		v.cursor = s.block
+	}
+	if b := v.block(s.block); b.Foldable && s.row >= 0 && (!b.Open || s.row == 0) {
+		v.toggle(s.block)
+	}
+}
+
+// clusters calls f with each cluster that a canvas draws of a line, and the column where it begins, until f
+// returns false.
+func clusters(l render.Line, f func(cluster string, col, width int) bool) {
+	col := 0
+	for _, s := range l {
+		for rest, state := s.Text, -1; rest != ""; {
+			var cluster string
+			var width int
+			cluster, rest, width, state = uniseg.FirstGraphemeClusterInString(rest, state)
+			if cluster == "\t" {
+				cluster, width = " ", 1
+			}
+			if width == 0 || strings.ContainsFunc(cluster, unicode.IsControl) {
+				continue
+			}
+			if !f(cluster, col, width) {
+				return
+			}
+			col += width
+		}
+	}
+}
+
+// slice returns the text between two columns, including wide characters that are only partly between them.
+func slice(l render.Line, from, to int) string {
+	var b strings.Builder
+	clusters(l, func(cluster string, col, width int) bool {
+		if col >= to {
+			return false
+		}
+		if col+width > from {
+			b.WriteString(cluster)
+		}
+		return true
+	})
+	return b.String()
+}
+
+// snap extends columns to whole clusters, and limits them to the text.
+func snap(l render.Line, from, to int) (int, int) {
+	first, last := -1, 0
+	clusters(l, func(_ string, col, width int) bool {
+		if col >= to {
+			return false
+		}
+		if col+width > from {
+			if first < 0 {
+				first = col
+			}
+			last = col + width
+		}
+		return true
+	})
+	return max(first, 0), last
+}
+
+// maxMatched is how many columns of a row are searched.
+const maxMatched = 4096

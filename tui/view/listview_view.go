@@ -137,5 +137,350 @@ func (v *ListView) Draw(screen tcell.Screen) {
 	}
 	v.update()
 	v.updateTop()
-	listPainter{v}.draw(render.On(screen, x, y, w, h, v.look))
+	v.draw(render.On(screen, x, y, w, h, v.look))
 }
+
+// Laid out blocks are kept up to these bounds, and beyond them only those that the current call needs.
+const (
+	maxKept  = 1024
+	maxBytes = 8 << 20
+)
+
+// maxEmpty is how many blocks without rows are skipped at once. A longer run of them stops a movement, so
+// that one key press never walks through the whole source.
+const maxEmpty = 2048
+
+// listLaid is a block that was laid out.
+type listLaid struct {
+	i     int
+	stamp uint64
+	width int
+	open  bool
+	block Block
+	bytes int
+	round uint64 // when it was last used
+}
+
+// cache holds the blocks that were used last.
+type cache struct {
+	blocks map[int]*listLaid
+	bytes  int
+	round  uint64 // incremented by each call that sees a new state of the source
+}
+
+func (c *cache) reset() { c.blocks, c.bytes = map[int]*listLaid{}, 0 }
+
+func (c *cache) put(l *listLaid) {
+	if old := c.blocks[l.i]; old != nil {
+		c.bytes -= old.bytes
+	}
+	c.blocks[l.i] = l
+	c.bytes += l.bytes
+}
+
+// next begins a new round: stamps are checked again. If there are too many blocks, those that were used neither in
+// the last round nor in the one before are evicted: the blocks in the window are used in each round.
+func (c *cache) next() {
+	if len(c.blocks) > maxKept || c.bytes > maxBytes {
+		for i, l := range c.blocks {
+			if l.round+1 < c.round {
+				c.bytes -= l.bytes
+				delete(c.blocks, i)
+			}
+		}
+	}
+	c.round++
+}
+
+// costList estimates the memory of a block.
+func costList(b *Block) int {
+	n := 256
+	for _, l := range b.Lines {
+		n += 25
+		for _, s := range l {
+			n += 24 + len(s.Text)
+		}
+	}
+	return n
+}
+
+// layout is the source, laid out for a width: blocks, their rows, and ways from one row to another. Its
+// results are valid for the moment at which the view last queried the source.
+type layout struct {
+	look   *render.Look
+	source BlockSource
+	bar    bool // a bar at the right edge shows the position
+	cache  cache
+	n      int     // blocks of the source
+	tail   []Block // live blocks
+	width  int     // of a block
+	high   int     // of the window
+
+	all   bool         // all foldable blocks are open, except those in folds
+	folds map[int]bool // blocks that were folded or unfolded individually
+}
+
+// total returns how many blocks there are, live ones included.
+func (l *layout) total() int { return l.n + len(l.tail) }
+
+// block returns a block for the current width. Those from n on are live.
+func (l *layout) block(i int) *Block {
+	if i >= l.n {
+		return &l.tail[i-l.n]
+	}
+	b := l.cache.blocks[i]
+	open := l.open(i)
+	if b != nil && b.width == l.width && b.open == open {
+		if b.round == l.cache.round {
+			return &b.block
+		}
+		if l.source.Stamp(i) == b.stamp {
+			b.round = l.cache.round
+			return &b.block
+		}
+	}
+	// Read the stamp first: a change in between is then noticed the next time.
+	b = &listLaid{i: i, stamp: l.source.Stamp(i), width: l.width, open: open, round: l.cache.round}
+	b.block = l.source.Block(i, l.width, open)
+	b.bytes = costList(&b.block)
+	l.cache.put(b)
+	return &b.block
+}
+
+// open reports whether a block is unfolded.
+func (l *layout) open(i int) bool {
+	if open, ok := l.folds[i]; ok {
+		return open
+	}
+	return l.all
+}
+
+func (l *layout) rows(i int) int { return l.block(i).rows() }
+
+// above returns the nearest block before i that has rows. If there is none, it returns where the search
+// ended: -1, or an empty block.
+func (l *layout) above(i int) (int, bool) {
+	j := i - 1
+	for ; j >= 0 && l.rows(j) == 0; j-- {
+		if i-j > maxEmpty {
+			return j, false
+		}
+	}
+	return j, j >= 0
+}
+
+// below returns the nearest block after i that has rows. If there is none, it returns where the search
+// ended: the total, or an empty block.
+func (l *layout) below(i int) (int, bool) { return l.within(i, maxEmpty) }
+
+// within is below with another bound.
+func (l *layout) within(i, limit int) (int, bool) {
+	j := i + 1
+	for ; j < l.total() && l.rows(j) == 0; j++ {
+		if j-i > limit {
+			return j, false
+		}
+	}
+	return j, j < l.total()
+}
+
+// neighbours bounds the search for the block above or below if only its look matters: whether it has a
+// head, and its depth.
+const neighbours = 8
+
+// gap returns how many blank rows are above a block.
+func (l *layout) gap(i int) int {
+	b := l.block(i)
+	if b.rows() == 0 {
+		return 0
+	}
+	for j := i - 1; j >= 0; j-- {
+		a := l.block(j)
+		if a.rows() == 0 && i-j < neighbours {
+			continue
+		}
+		return max(a.head(), b.head())
+	}
+	return 0
+}
+
+// pos is a row of a block. Row 0 is its first; the blank row above, if there is one, is row -1, so that the
+// numbers of rows do not depend on it.
+type pos struct{ block, row int }
+
+func (p pos) before(q pos) bool {
+	return p.block < q.block || p.block == q.block && p.row < q.row
+}
+
+// fit returns the existing row that is nearest to p.
+func (l *layout) fit(p pos) pos {
+	if l.total() == 0 || p.block < 0 {
+		return pos{}
+	}
+	if p.block >= l.total() {
+		return l.last()
+	}
+	rows := l.rows(p.block)
+	if rows > 0 {
+		return pos{p.block, max(min(p.row, rows-1), -l.gap(p.block))}
+	}
+	// Half of what a movement skips, so that this does not revert a movement.
+	if i, ok := l.within(p.block, maxEmpty/2); ok {
+		return pos{i, 0}
+	} else if i < l.total() {
+		return pos{p.block, 0}
+	}
+	if i, ok := l.above(p.block); ok {
+		return pos{i, l.rows(i) - 1}
+	}
+	return pos{p.block, 0}
+}
+
+// last returns the last row of all.
+func (l *layout) last() pos {
+	i, ok := l.above(l.total())
+	if !ok {
+		return pos{max(i, 0), 0}
+	}
+	return pos{i, l.rows(i) - 1}
+}
+
+// down returns the place n rows below p, or the last one, and how many rows were missing.
+func (l *layout) down(p pos, n int) (pos, int) {
+	if l.total() == 0 {
+		return pos{}, n
+	}
+	for n > 0 {
+		if step := min(n, l.rows(p.block)-1-p.row); step > 0 {
+			p.row, n = p.row+step, n-step
+			continue
+		}
+		i, ok := l.below(p.block)
+		if !ok {
+			if i < l.total() {
+				return pos{i, 0}, 0
+			}
+			return p, n
+		}
+		p, n = pos{i, -l.gap(i)}, n-1
+	}
+	return p, 0
+}
+
+// up returns the place n rows above p, or the first one, and how many rows were missing.
+func (l *layout) up(p pos, n int) (pos, int) {
+	if l.total() == 0 {
+		return pos{}, n
+	}
+	for n > 0 {
+		if step := min(n, p.row+l.gap(p.block)); step > 0 {
+			p.row, n = p.row-step, n-step
+			continue
+		}
+		i, ok := l.above(p.block)
+		if !ok {
+			if i >= 0 {
+				return pos{i, 0}, 0
+			}
+			return p, n
+		}
+		p, n = pos{i, l.rows(i) - 1}, n-1
+	}
+	return p, 0
+}
+
+// end returns the top of the window that shows the end.
+func (l *layout) end() pos {
+	p, _ := l.up(l.last(), l.high-1)
+	return p
+}
+
+// ends reports whether the window from p on shows the last row.
+func (l *layout) ends(p pos) bool {
+	q, missing := l.down(p, l.high-1)
+	return missing > 0 || l.isLast(q)
+}
+
+func (l *layout) isLast(p pos) bool {
+	if l.total() == 0 {
+		return true
+	}
+	if p.row < l.rows(p.block)-1 {
+		return false
+	}
+	i, ok := l.below(p.block)
+	return !ok && i >= l.total()
+}
+
+// clamp returns p, or a place above it from which the window is full.
+func (l *layout) clamp(p pos) pos {
+	p = l.fit(p)
+	if _, missing := l.down(p, l.high-1); missing > 0 {
+		return l.end()
+	}
+	return p
+}
+
+// Block is one statement or action, laid out for a width.
+type Block struct {
+	Gutter render.Role // the role of its speaker
+	// Mark is a glyph of one column in the first row of the gutter. If it is empty, a foldable block has
+	// the mark of its folding there, any other the gutter itself.
+	Mark string
+	// Head is a row of its own above the lines. If it has several spans, the last one is at the right edge
+	// (a time). A blank row precedes blocks with a head; blocks without follow one another directly.
+	Head  render.Line
+	Lines []render.Line
+	// Indent is the depth in a tree. Lines should not be wider than width less [Inset]; wider lines are
+	// cut.
+	Indent         int
+	Foldable, Open bool
+	// Key identifies a live block and the settled block that replaces it, so that the view stays with it
+	// when it settles. Optional; a settled block needs one only if it was live.
+	Key string
+}
+
+// BlockSource provides what is shown. Its blocks are numbered from 0. Blocks are only added at the end; a block
+// may change, and then has another stamp.
+type BlockSource interface {
+	Len() int
+	Stamp(i int) uint64
+	// Block lays out one block. It is called again only for another width, folding or stamp, or if the
+	// block was evicted in between.
+	Block(i, width int, open bool) Block
+	// Tail returns the blocks in progress after the last block; they may change all the time.
+	Tail(width int) []Block
+}
+
+// none is the source of a view without one.
+type none struct{}
+
+func (none) Len() int                   { return 0 }
+func (none) Stamp(int) uint64           { return 0 }
+func (none) Block(int, int, bool) Block { return Block{} }
+func (none) Tail(int) []Block           { return nil }
+
+const (
+	gutterWidth = 2 // the gutter and a blank
+	insetWidth  = 2 // a level of the tree
+)
+
+// Inset returns how many of the given columns the marks of a tree take. Deep trees stop growing to the
+// right before they leave no room for the text.
+func Inset(width, indent int) int { return insetWidth * levels(width, indent) }
+
+func levels(width, indent int) int { return max(min(indent, width/6), 0) }
+
+// head returns how many rows of the block are its head.
+func (b *Block) head() int {
+	if len(b.Head) > 0 {
+		return 1
+	}
+	return 0
+}
+
+// rows returns the block's height, without the blank row above.
+func (b *Block) rows() int { return b.head() + len(b.Lines) }
+
+// line returns the text of a row below the head.
+func (b *Block) line(row int) render.Line { return b.Lines[row-b.head()] }

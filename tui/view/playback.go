@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -284,15 +285,8 @@ func (p *Player) change(do func()) {
 	p.set(p.now())
 	do()
 	p.mu.Unlock()
-	hint(p.wake)
-	hint(p.changed)
-}
-
-func hint(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
+	backlog.Hint(p.wake)
+	backlog.Hint(p.changed)
 }
 
 // Pause pauses the playback, or lets it continue.
@@ -361,7 +355,7 @@ func (p *Player) rest(ctx context.Context, failed error) error {
 		p.err = fmt.Errorf("the rest of the event log cannot be read: %w", failed)
 	}
 	p.mu.Unlock()
-	hint(p.changed)
+	backlog.Hint(p.changed)
 	for {
 		p.mu.Lock()
 		back := p.rewind
@@ -396,7 +390,7 @@ func (p *Player) play(ctx context.Context, stage PlaybackStage, e journal.LogEnt
 	p.fold.add(e.At, event)
 	p.last = e.At
 	p.mu.Unlock()
-	hint(p.changed)
+	backlog.Hint(p.changed)
 	return nil
 }
 

@@ -1,5 +1,23 @@
 package clients
 
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
 // This part of the package serves the Agent Client Protocol (version 1) on a pair of pipes: an editor opens
 // sessions, and each session is a run of Arbiter.
 //
@@ -23,15 +41,6 @@ package clients
 // [ServeACP] owns the connection and all goroutines: one for each session that follows its run, and one for each
 // request of the client or to it. It returns when the client has closed its end, and waits for all of them. Runs
 // continue after that.
-
-import (
-	"fmt"
-	"strings"
-
-	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
-)
 
 const (
 	maxTitle       = 200  // runes of a title
@@ -389,3 +398,386 @@ func (m *mapper) compact(id string, b contract.Compact) []frame {
 	}
 	return m.on(session, c)
 }
+
+// spawn shows an agent: as a session of its own, or as a tool call in the session of the run.
+func (m *mapper) spawn(id string, b contract.Spawn) []frame {
+	a, known := m.agents[id], m.agents[id] != nil
+	if !known {
+		a = &agentView{}
+		m.agents[id] = a
+	}
+	a.name, a.gone, a.busy = sanitize.Line(cmp.Or(b.Name, id), maxTitle), false, false
+	if b.Host != "" {
+		a.name += " @" + sanitize.Line(b.Host, maxTitle)
+	}
+	frames := m.closeCalls(id) // of an earlier process
+	if id == contract.Arbiter {
+		return frames
+	}
+	title := a.name
+	if b.SuccessorOf != "" {
+		title += ", successor of " + m.name(b.SuccessorOf)
+	}
+	if b.Mode != "" {
+		title += " (" + sanitize.Line(b.Mode, maxTitle) + ")"
+	}
+	prompt := bound(b.Prompt, maxDescription)
+	if m.can.subagents {
+		a.state = childState{State: "running"}
+		return append(frames, frame{m.root, subagentUpdate{Kind: subagent, SessionID: m.child(id), Title: title,
+			Description: prompt, Capabilities: &childCapabilities{&empty{}}, State: &childState{State: "running"}}})
+	}
+	if known {
+		return append(frames, frame{m.root, toolCall{Update: toolChanged, ToolCallID: id, Status: inProgress}})
+	}
+	call := toolCall{Update: toolStarted, ToolCallID: id, Title: title, Kind: "think", Status: inProgress}
+	if prompt != "" {
+		call.Content = []toolContent{textContent(prompt)}
+	}
+	return m.on(m.root, call)
+}
+
+// done shows that an agent has ended.
+func (m *mapper) done(id string, b contract.Done) []frame {
+	a := m.agents[id]
+	if a == nil || a.gone || id == contract.Arbiter {
+		return nil
+	}
+	frames := m.closeCalls(id)
+	a.gone = true
+	if m.can.subagents {
+		a.state = childState{State: "idle", StopReason: stopEndTurn}
+		return append(frames, frame{m.root, subagentUpdate{Kind: subagent, SessionID: m.child(id),
+			Capabilities: &childCapabilities{}, State: &childState{State: "idle", StopReason: stopEndTurn}}})
+	}
+	text := textContent("Ended: " + sanitize.Line(b.Reason, maxTitle))
+	return append(frames, frame{m.root, toolCall{Update: toolChanged, ToolCallID: id, Status: completed,
+		Content: []toolContent{text}}})
+}
+
+// childState shows the state of an Orchestrator, if it has changed.
+func (m *mapper) childState(id string, s childState) []frame {
+	a := m.agents[id]
+	if a == nil || !m.can.subagents || id == contract.Arbiter || a.gone || a.state == s {
+		return nil
+	}
+	a.state = s
+	return m.on(m.root, subagentUpdate{Kind: subagent, SessionID: m.child(id), State: &s})
+}
+
+// workspace shows the working directory of an Orchestrator, if it has its own.
+func (m *mapper) workspace(id string, b contract.Workspace) []frame {
+	a := m.agents[id]
+	if a == nil || a.dir == b.Dir {
+		return nil
+	}
+	before := cmp.Or(a.dir, m.dir)
+	a.dir = b.Dir
+	if !m.can.subagents || id == contract.Arbiter || before == b.Dir {
+		return nil
+	}
+	return m.on(m.root, subagentUpdate{Kind: subagent, SessionID: m.child(id), CWD: b.Dir})
+}
+
+// message shows a message from one party to another.
+func (m *mapper) message(b contract.Message) []frame {
+	id := b.MessageID
+	if b.Edited {
+		id = m.newID(id)
+	}
+	from, to := m.agents[b.From], m.agents[b.To]
+	switch {
+	case b.From == contract.Human && b.To == contract.Arbiter:
+		frames := m.chunk(m.root, userChunk, id, b.Text)
+		if b.Kind == "task" && m.shownTexts[b.Kind] == "" { // the run keeps its first title
+			m.shownTexts[b.Kind] = b.Text
+			frames = append(frames, frame{m.root, info{Kind: infoChanged, Title: sanitize.Line(b.Text, maxTitle)}})
+		}
+		return frames
+	case b.From == contract.Human:
+		session, _ := m.home(b.To)
+		text := b.Text
+		if session == m.root {
+			text = "To " + m.name(b.To) + ": " + text
+		}
+		return m.chunk(session, userChunk, id, text)
+	case b.To == contract.Human && b.From == contract.Arbiter:
+		return m.chunk(m.root, agentChunk, id, b.Text)
+	case b.To == contract.Human:
+		return m.chunk(m.root, agentChunk, id, m.name(b.From)+": "+b.Text)
+	case m.can.subagents && from != nil && to != nil:
+		return m.between(b, id)
+	}
+	session := m.root
+	if m.can.subagents && to != nil {
+		session, _ = m.home(b.To)
+	}
+	text := fmt.Sprintf("%s → %s (%s): %s", m.name(b.From), m.name(b.To), sanitize.Line(b.Kind, maxTitle), b.Text)
+	return m.chunk(session, thoughtChunk, id, text)
+}
+
+// between shows a message between two agents in the transcripts of both.
+func (m *mapper) between(b contract.Message, id string) []frame {
+	from, _ := m.home(b.From)
+	to, _ := m.home(b.To)
+	u := acpBetween{Kind: sessionMessage, MessageID: id, SenderSessionID: from, RecipientSessionID: to,
+		Content: []textBlock{textOf(sanitize.Text(b.Text))}}
+	if from == to {
+		return m.on(from, u)
+	}
+	sent, received := u, u
+	sent.RecipientMessageID, received.SenderMessageID = id, id
+	return []frame{{from, sent}, {to, received}}
+}
+
+// prose shows text of an agent outside its verdict: as a message in the agent's own session, otherwise as a
+// thought.
+func (m *mapper) prose(id string, b contract.Assistant) []frame {
+	session, prefix := m.home(id)
+	kind := thoughtChunk
+	switch {
+	case b.Subagent != "":
+		prefix += "(subagent) "
+	case session != m.root:
+		kind = agentChunk
+	}
+	return m.chunk(session, kind, "", prefix+b.Text)
+}
+
+// bound truncates a text to a number of runes.
+func bound(s string, runes int) string {
+	s = sanitize.Text(s)
+	for i := range s {
+		if runes--; runes < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+const (
+	maxResult = 64 << 10 // runes of a shown result
+	ownTools  = "mcp__arbiter__"
+)
+
+// acpCall is a running tool call.
+type acpCall struct {
+	agent   string
+	session string
+	tool    string
+	input   json.RawMessage
+	diff    bool
+}
+
+// toolInput has the members of tool inputs that a client is shown separately.
+type toolInput struct {
+	Command      string  `json:"command"`
+	FilePath     string  `json:"file_path"`
+	NotebookPath string  `json:"notebook_path"`
+	Path         string  `json:"path"`
+	Pattern      string  `json:"pattern"`
+	URL          string  `json:"url"`
+	Query        string  `json:"query"`
+	Description  string  `json:"description"`
+	OldString    string  `json:"old_string"`
+	NewString    *string `json:"new_string"`
+	Content      *string `json:"content"`
+	Offset       int     `json:"offset"`
+}
+
+// kindOf returns the protocol's kind of a tool.
+func kindOf(tool string) string {
+	switch tool {
+	case "Bash", "BashOutput", "KillShell", "Monitor", "PowerShell":
+		return "execute"
+	case "Read", "NotebookRead", "LSP":
+		return "read"
+	case "Edit", "MultiEdit", "Write", "NotebookEdit":
+		return "edit"
+	case "Grep", "Glob", "LS", "ToolSearch":
+		return "search"
+	case "WebFetch", "WebSearch":
+		return "fetch"
+	case "Task", "Agent", "TodoWrite", "TaskCreate", "TaskUpdate", "Skill":
+		return "think"
+	}
+	return "other"
+}
+
+// describe returns a tool call in the form in which the client is shown it.
+func (m *mapper) describe(agent, tool string, input json.RawMessage) toolCall {
+	var in toolInput
+	_ = json.Unmarshal(input, &in) // input that cannot be parsed is shown unchanged
+	subject := cmp.Or(in.Command, in.FilePath, in.NotebookPath, in.Pattern, in.Path, in.URL, in.Query, in.Description)
+	title := tool
+	if subject != "" {
+		title += ": " + subject
+	}
+	t := toolCall{Title: sanitize.Line(title, maxTitle), Name: tool, Kind: kindOf(tool)}
+	if isObject(input) {
+		t.RawInput = input
+	}
+	path := cmp.Or(in.FilePath, in.NotebookPath, in.Path)
+	if path == "" {
+		return t
+	}
+	if !filepath.IsAbs(path) {
+		dir := m.dir
+		if a := m.agents[agent]; a != nil {
+			dir = cmp.Or(a.dir, dir)
+		}
+		path = filepath.Join(dir, path)
+	}
+	if !filepath.IsAbs(path) {
+		return t
+	}
+	path = sanitize.Line(path, 0)
+	t.Locations = []location{{Path: path, Line: max(in.Offset, 0)}}
+	diff := toolContent{Type: "diff", Path: path}
+	switch {
+	case tool == "Edit" && in.NewString != nil:
+		before, after := sanitize.Text(in.OldString), sanitize.Text(*in.NewString)
+		diff.OldText, diff.NewText = &before, &after
+	case tool == "Write" && in.Content != nil:
+		after := sanitize.Text(*in.Content)
+		diff.NewText = &after
+	default:
+		return t
+	}
+	t.Content = []toolContent{diff}
+	return t
+}
+
+// toolUse shows a call. Calls of Arbiter's own tools are not shown: their effects are.
+func (m *mapper) toolUse(id string, b contract.ToolUse) []frame {
+	if strings.HasPrefix(b.Tool, ownTools) || b.Tool == "StructuredOutput" {
+		return nil
+	}
+	session, prefix := m.home(id)
+	t := m.describe(id, b.Tool, b.Input)
+	t.Update, t.ToolCallID, t.Status = toolStarted, b.ToolUse, inProgress
+	if t.ToolCallID == "" {
+		t.ToolCallID = m.newID("call")
+	}
+	if b.Subagent != "" {
+		prefix += "(subagent) "
+	}
+	t.Title = sanitize.Line(prefix+t.Title, maxTitle)
+	m.calls[t.ToolCallID] = acpCall{id, session, b.Tool, slices.Clone(b.Input), len(t.Content) > 0}
+	return m.on(session, t)
+}
+
+// toolResult ends a call. The diff of a file change stays visible.
+func (m *mapper) toolResult(b contract.ToolResult) []frame {
+	c, ok := m.calls[b.ToolUse]
+	if !ok {
+		return nil
+	}
+	delete(m.calls, b.ToolUse)
+	t := toolCall{Update: toolChanged, ToolCallID: b.ToolUse, Status: completed}
+	if b.IsError {
+		t.Status = failed
+	}
+	text := strings.TrimSpace(bound(b.Text, maxResult))
+	switch {
+	case text == "" || c.diff && !b.IsError:
+	case kindOf(c.tool) == "execute" || kindOf(c.tool) == "read" || kindOf(c.tool) == "search":
+		t.Content = []toolContent{textContent(words.Fenced(text))}
+	default:
+		t.Content = []toolContent{textContent(text)}
+	}
+	return m.on(c.session, t)
+}
+
+// permissionRequest shows that a call waits for the human. The request does not name its call: it is the call of
+// the same agent with the same input. If there is no such call, the request is shown as a call of its own.
+func (m *mapper) permissionRequest(id string, b contract.PermissionRequest) []frame {
+	if _, again := m.asked[b.Request]; again {
+		return nil // the run was resumed
+	}
+	session, prefix := m.home(id)
+	t := m.describe(id, b.Tool, b.Input)
+	t.Title, t.Status = sanitize.Line(prefix+t.Title, maxTitle), pending
+	for callID, c := range m.calls {
+		if c.agent == id && c.tool == b.Tool && sameJSON(c.input, b.Input) && !m.isAsked(callID) {
+			t.ToolCallID = cmp.Or(min(t.ToolCallID, callID), callID)
+		}
+	}
+	for _, about := range []string{b.Reason, eventtext.PlaceOf(b.Place), eventtext.DeniedAt(b.Deadline)} {
+		if about != "" {
+			t.Content = append(t.Content, textContent(bound(about, maxTitle)))
+		}
+	}
+	frames := m.childState(id, childState{State: "requires_action"})
+	if t.ToolCallID != "" {
+		m.asked[b.Request] = t
+		return append(frames, frame{session, toolCall{Update: toolChanged, ToolCallID: t.ToolCallID, Status: pending}})
+	}
+	t.ToolCallID = b.Request
+	m.asked[b.Request] = t
+	t.Update = toolStarted
+	return append(frames, frame{session, t})
+}
+
+func (m *mapper) isAsked(callID string) bool {
+	for _, t := range m.asked {
+		if t.ToolCallID == callID {
+			return true
+		}
+	}
+	return false
+}
+
+// permission shows how a request was decided. A decision without a human is shown with its call.
+func (m *mapper) permission(id string, b contract.Permission) []frame {
+	t, ok := m.asked[b.Request]
+	if !ok {
+		return nil
+	}
+	delete(m.asked, b.Request)
+	session, _ := m.home(id)
+	u := toolCall{Update: toolChanged, ToolCallID: t.ToolCallID, Status: inProgress}
+	own := t.ToolCallID == b.Request
+	switch {
+	case b.Behavior == bridge.Deny:
+		u.Status = failed
+	case own:
+		u.Status = completed
+	}
+	frames := m.on(session, u)
+	if a := m.agents[id]; a != nil && a.state.State == "requires_action" { // otherwise its turn is over
+		frames = append(m.childState(id, childState{State: "running"}), frames...)
+	}
+	return frames
+}
+
+// closeCalls ends the calls of an ended agent, or of all agents if agent is empty: they get no result any more.
+func (m *mapper) closeCalls(agent string) []frame {
+	var frames []frame
+	for _, id := range sortedKeys(m.calls) {
+		c := m.calls[id]
+		if agent == "" || c.agent == agent {
+			delete(m.calls, id)
+			frames = append(frames, frame{c.session, toolCall{Update: toolChanged, ToolCallID: id, Status: failed}})
+		}
+	}
+	return frames
+}
+
+func textContent(text string) toolContent {
+	t := textOf(text)
+	return toolContent{Type: "content", Content: &t}
+}
+
+func isObject(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) > 0 && raw[0] == '{' && json.Valid(raw)
+}
+
+// sameJSON compares two inputs by value, regardless of formatting.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -2,16 +2,22 @@ package clients
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 const (
@@ -374,4 +380,166 @@ func sendCommand(ctx context.Context, client *control.Client,
 		return control.CommandResult{}, err
 	}
 	return client.Command(ctx, line)
+}
+
+// stopTimeout is how long the agents' turns may take to end after a prompt was cancelled.
+const stopTimeout = 15 * time.Second
+
+// prompt starts a prompt. It registers it before the next line is read, so that a later cancellation finds it.
+func (s *server) prompt(req *jsonrpc2.Request, p sessionParams) {
+	open, agent, err := s.session(p.SessionID)
+	if err == nil && agent != "" {
+		err = invalid("an Orchestrator takes no prompts: send it in the session of the run")
+	}
+	var text string
+	if err == nil {
+		if text, err = promptText(p.Prompt); err != nil {
+			err = invalid("%v", err)
+		}
+	}
+	if err != nil {
+		s.answer(req, nil, err)
+		return
+	}
+	mine := open.add()
+	s.mu.Lock()
+	s.serving[req.ID] = func() { s.cancel(open.id) }
+	s.mu.Unlock()
+	s.work.Go(func() {
+		result, err := open.await(mine, text)
+		s.mu.Lock()
+		delete(s.serving, req.ID)
+		s.mu.Unlock()
+		s.answer(req, result, err)
+	})
+}
+
+// await hands a prompt to the run and waits for its end.
+func (o *session) await(p *prompt, text string) (any, error) {
+	if err := o.deliver(o.ctx, p, text); err != nil {
+		o.end([]*prompt{p}, "", err)
+	}
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			return nil, err
+		}
+		return promptResult{p.stop}, nil
+	case <-o.ctx.Done():
+		return promptResult{stopCancelled}, nil
+	}
+}
+
+// cancelRequest cancels a prompt by its request id. Other requests are short and are not cancelled.
+func (s *server) cancelRequest(req *jsonrpc2.Request) {
+	var p cancelRequestParams
+	var id jsonrpc2.ID
+	if params(req, &p) != nil || json.Unmarshal(p.RequestID, &id) != nil {
+		return
+	}
+	s.mu.Lock()
+	cancel := s.serving[id]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// cancel stops the work of a session, or the turn of an Orchestrator.
+func (s *server) cancel(id string) {
+	open, agent, err := s.session(id)
+	if err != nil {
+		s.Log.Debug("acp: nothing to cancel", "err", err)
+		return
+	}
+	if agent == "" {
+		open.cancelPrompts()
+	}
+	s.work.Go(func() {
+		ctx, cancel := context.WithTimeout(open.ctx, commandTimeout)
+		defer cancel()
+		if agent != "" {
+			if err := open.command(ctx, contract.Interrupt{ID: agent}); err != nil {
+				s.Log.Warn("acp: an agent was not interrupted", "agent", agent, "err", err)
+			}
+			return
+		}
+		open.stopWork(ctx)
+		select {
+		case <-time.After(stopTimeout):
+			_, cancelled := open.waiting()
+			open.end(cancelled, stopCancelled, nil)
+		case <-open.ctx.Done():
+		}
+	})
+}
+
+// stopWork pauses the run and interrupts its agents. Running prompts end as cancelled when no agent works any more,
+// or at once if the run cannot be stopped.
+func (o *session) stopWork(ctx context.Context) {
+	err := o.hold(ctx)
+	if err == nil {
+		err = o.command(ctx, contract.Pause{})
+		if err == nil {
+			err = o.command(ctx, contract.Interrupt{})
+		}
+		o.release()
+	}
+	if err != nil {
+		o.s.Log.Info("acp: nothing was interrupted", "err", err)
+		_, cancelled := o.waiting()
+		o.end(cancelled, stopCancelled, nil)
+		return
+	}
+	o.follow.wake()
+}
+
+// sameWord reports whether a typed text is a choice, regardless of case and surrounding punctuation.
+func sameWord(choice, text string) bool {
+	clean := func(s string) string { return strings.ToLower(strings.Trim(strings.TrimSpace(s), ".!\"'`")) }
+	return clean(choice) == clean(text)
+}
+
+// maxPrompt bounds a prompt, in bytes. It is also the limit for a message from the human.
+const maxPrompt = 1 << 20
+
+// promptText converts a prompt to the text that the Arbiter gets. It refuses content types that were not
+// advertised.
+func promptText(blocks []contentBlock) (string, error) {
+	var b strings.Builder
+	for _, c := range blocks {
+		switch {
+		case c.Type == "text":
+			b.WriteString(c.Text)
+		case c.Type == "resource_link" && c.URI != "":
+			b.WriteString(placeACP(c.URI))
+		case c.Type == "resource" && c.Resource != nil && c.Resource.Text != nil:
+			fmt.Fprintf(&b, "\n\n%s:\n%s\n", placeACP(c.Resource.URI), words.Fenced(*c.Resource.Text))
+		case c.Type == "resource":
+			return "", fmt.Errorf("a prompt cannot contain a resource that is not text: name its file instead")
+		default:
+			return "", fmt.Errorf("a prompt cannot hold content of type %.40q: send text, or name a file", c.Type)
+		}
+	}
+	text := strings.TrimSpace(b.String())
+	switch {
+	case text == "":
+		return "", fmt.Errorf("the prompt is empty: say what is to be done")
+	case len(text) > maxPrompt:
+		return "", fmt.Errorf("the prompt has %d bytes; at most %d are accepted: put it into a file and name that",
+			len(text), maxPrompt)
+	}
+	return text, nil
+}
+
+// placeACP returns a resource in a form that agents can open: a file by its path, anything else by its URI.
+func placeACP(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Path == "" {
+		return uri
+	}
+	if u.Fragment != "" {
+		return u.Path + "#" + u.Fragment
+	}
+	return u.Path
 }

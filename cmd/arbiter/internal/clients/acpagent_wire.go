@@ -182,3 +182,153 @@ type (
 		} `json:"content"`
 	}
 )
+
+// Kinds of updates.
+const (
+	userChunk      = "user_message_chunk"
+	agentChunk     = "agent_message_chunk"
+	thoughtChunk   = "agent_thought_chunk"
+	toolStarted    = "tool_call"
+	toolChanged    = "tool_call_update"
+	planned        = "plan"
+	usageChanged   = "usage_update"
+	infoChanged    = "session_info_update"
+	modeChanged    = "current_mode_update"
+	optionsChanged = "config_option_update"
+	noticed        = "notice"
+	compacted      = "compaction_update"
+	subagent       = "subagent_update"
+	sessionMessage = "session_message"
+)
+
+// Statuses of a tool call or of a plan's entry.
+const (
+	pending    = "pending"
+	inProgress = "in_progress"
+	completed  = "completed"
+	failed     = "failed"
+)
+
+// frame is an update of a session: the session of the run or of one of its Orchestrators.
+type frame struct {
+	SessionID string `json:"sessionId"`
+	Update    any    `json:"update"`
+}
+
+type (
+	// contentBlock is a part of a prompt or of a message.
+	contentBlock struct {
+		Type     string    `json:"type"`
+		Text     string    `json:"text,omitempty"`
+		URI      string    `json:"uri,omitempty"`
+		Name     string    `json:"name,omitempty"`
+		Resource *resource `json:"resource,omitempty"`
+	}
+	resource struct {
+		URI  string  `json:"uri"`
+		Text *string `json:"text,omitempty"`
+	}
+	chunk struct {
+		Kind      string    `json:"sessionUpdate"`
+		MessageID string    `json:"messageId,omitempty"`
+		Content   textBlock `json:"content"`
+	}
+	// textBlock always has its text, even if that is empty.
+	textBlock struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	// toolCall is a tool_call, a tool_call_update, or the call in a permission request, which has no sessionUpdate.
+	toolCall struct {
+		Update     string          `json:"sessionUpdate,omitempty"`
+		ToolCallID string          `json:"toolCallId"`
+		Title      string          `json:"title,omitempty"`
+		Name       string          `json:"name,omitempty"`
+		Kind       string          `json:"kind,omitempty"`
+		Status     string          `json:"status,omitempty"`
+		Content    []toolContent   `json:"content,omitempty"`
+		Locations  []location      `json:"locations,omitempty"`
+		RawInput   json.RawMessage `json:"rawInput,omitempty"`
+	}
+	// toolContent is a text or a change of a file.
+	toolContent struct {
+		Type    string     `json:"type"`
+		Content *textBlock `json:"content,omitempty"`
+		Path    string     `json:"path,omitempty"`
+		OldText *string    `json:"oldText,omitempty"`
+		NewText *string    `json:"newText,omitempty"`
+	}
+	location struct {
+		Path string `json:"path"`
+		Line int    `json:"line,omitempty"`
+	}
+	plan struct {
+		Kind    string      `json:"sessionUpdate"`
+		Entries []planEntry `json:"entries"`
+	}
+	planEntry struct {
+		Content  string `json:"content"`
+		Priority string `json:"priority"`
+		Status   string `json:"status"`
+	}
+	usage struct {
+		Kind string `json:"sessionUpdate"`
+		Used int    `json:"used"`
+		Size int    `json:"size"`
+		Cost *cost  `json:"cost,omitempty"`
+	}
+	cost struct {
+		Amount   float64 `json:"amount"`
+		Currency string  `json:"currency"`
+	}
+	info struct {
+		Kind  string `json:"sessionUpdate"`
+		Title string `json:"title"`
+	}
+	currentMode struct {
+		Kind          string `json:"sessionUpdate"`
+		CurrentModeID string `json:"currentModeId"`
+	}
+	currentOptions struct {
+		Kind          string         `json:"sessionUpdate"`
+		ConfigOptions []configOption `json:"configOptions"`
+	}
+	acpNotice struct {
+		Kind     string `json:"sessionUpdate"`
+		Severity string `json:"severity"`
+		Title    string `json:"title"`
+	}
+	compaction struct {
+		Kind         string `json:"sessionUpdate"`
+		CompactionID string `json:"compactionId"`
+		Status       string `json:"status"`
+		Error        string `json:"error,omitempty"`
+	}
+	subagentUpdate struct {
+		Kind         string             `json:"sessionUpdate"`
+		SessionID    string             `json:"sessionId"`
+		Title        string             `json:"title,omitempty"`
+		Description  string             `json:"description,omitempty"`
+		CWD          string             `json:"cwd,omitempty"`
+		Capabilities *childCapabilities `json:"capabilities,omitempty"`
+		State        *childState        `json:"state,omitempty"`
+	}
+	childCapabilities struct {
+		Cancel *empty `json:"cancel,omitempty"`
+	}
+	childState struct {
+		State      string `json:"state"`
+		StopReason string `json:"stopReason,omitempty"`
+	}
+	acpBetween struct {
+		Kind               string      `json:"sessionUpdate"`
+		MessageID          string      `json:"messageId"`
+		SenderSessionID    string      `json:"senderSessionId"`
+		RecipientSessionID string      `json:"recipientSessionId"`
+		SenderMessageID    string      `json:"senderMessageId,omitempty"`
+		RecipientMessageID string      `json:"recipientMessageId,omitempty"`
+		Content            []textBlock `json:"content"`
+	}
+)
+
+func textOf(s string) textBlock { return textBlock{Type: "text", Text: s} }

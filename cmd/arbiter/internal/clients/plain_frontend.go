@@ -1,5 +1,23 @@
 package clients
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/backlog"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+)
+
 // This part of the package is the frontend of `--plain`: it prints a run as lines of prose, and reads lines
 // of input that answer it. It is for screen readers, for terminals without cursor control, and for pipes. It
 // prints no animation and no escape sequence, folds nothing, and prints important things once.
@@ -14,20 +32,6 @@ package clients
 // wait for those goroutines after that, and they end with their file.
 //
 // All text passes package sanitize on its way out, here and nowhere else.
-
-import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"strings"
-	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/runloop"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
-)
 
 // PlainRun is one process of a run, from its start to its end, with the methods that this frontend needs.
 type PlainRun interface {
@@ -260,4 +264,341 @@ func (s *plainSession) print(text string, urgent bool) {
 // put submits a command to the run, after the earlier ones.
 func (s *plainSession) put(c contract.CommandBody) {
 	s.do(func(run PlainRun) result { return result{over: run == nil || !run.Put(contract.Command{Body: c})} })
+}
+
+// maxLine bounds a line of the input, and a message of several lines.
+const maxLine = 1 << 20
+
+const tooLong = "That is more than 1 MiB and was not taken. Save it to a file, and name the file."
+
+// fence begins and ends a message of several lines.
+const fence = `"""`
+
+// inputLine is a line of the input, or its end.
+type inputLine struct {
+	text string
+	long bool
+	end  bool
+}
+
+// listen reads lines until the input ends or fails; both are reported as the end.
+func listen(in io.Reader, lines chan<- inputLine, quit <-chan struct{}) {
+	r := jsonl.NewLineReader(in, maxLine)
+	for {
+		line, err := r.NextOrLast()
+		h := inputLine{long: line.Oversize, end: err != nil}
+		if !h.long {
+			h.text = strings.ToValidUTF8(strings.TrimRight(string(line.Data), "\r"), "\uFFFD")
+		}
+		if line.Start == 0 {
+			h.text = strings.TrimPrefix(h.text, "\ufeff")
+		}
+		if len(h.text) > maxLine {
+			h.text, h.long = "", true
+		}
+		if !sendLine(lines, h, quit) || h.end {
+			return
+		}
+	}
+}
+
+func sendLine(lines chan<- inputLine, h inputLine, quit <-chan struct{}) bool {
+	select {
+	case lines <- h:
+		return true
+	case <-quit:
+		return false
+	}
+}
+
+// runJobs runs jobs, one after the other.
+func runJobs(jobs <-chan workerJob, results chan<- result, quit <-chan struct{}) {
+	for {
+		select {
+		case o := <-jobs:
+			r := o.do(o.run)
+			select {
+			case results <- r:
+			case <-quit:
+				return
+			}
+		case <-quit:
+			return
+		}
+	}
+}
+
+// handleLine handles a line of the input.
+func (s *plainSession) handleLine(ctx context.Context, h inputLine) {
+	text := strings.TrimSpace(h.text)
+	switch {
+	case h.end:
+		s.inputEnded = true
+		if s.block.open {
+			s.closeBlock(ctx)
+		}
+		if s.asked {
+			s.do(func(run PlainRun) result {
+				if run != nil {
+					run.InputEnded()
+				}
+				return result{}
+			})
+		}
+	case h.long && s.block.open:
+		s.block.bytes += maxLine + 1
+	case h.long:
+		s.print(tooLong, true)
+	case text == fence && s.block.open:
+		s.closeBlock(ctx)
+	case s.block.open:
+		s.block.add(h.text)
+	case text == fence:
+		s.block.open = true
+	case text == "":
+	case strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//"):
+		s.command(text)
+	default:
+		s.word(ctx, strings.TrimPrefix(text, "/"), true)
+	}
+}
+
+// block is a message of several lines that is being typed.
+type block struct {
+	open  bool
+	lines []string
+	bytes int
+}
+
+func (b *block) add(line string) {
+	if b.bytes += len(line) + 1; b.bytes <= maxLine {
+		b.lines = append(b.lines, line)
+	} else {
+		b.lines = nil
+	}
+}
+
+func (s *plainSession) closeBlock(ctx context.Context) {
+	b := s.block
+	s.block = block{}
+	text := strings.Join(b.lines, "\n")
+	switch {
+	case b.bytes > maxLine:
+		s.print(tooLong, true)
+	case strings.TrimSpace(text) != "":
+		s.word(ctx, text, false)
+	}
+}
+
+// word handles text that is not a command: an answer to a permission request, the task, or a message to the
+// Arbiter.
+func (s *plainSession) word(ctx context.Context, text string, answers bool) {
+	if answers {
+		switch a := s.narrator.answer(text); {
+		case a.problem != "":
+			s.print(a.problem, true)
+			return
+		case a.request != "":
+			s.put(contract.Permit{Request: a.request, Behavior: a.behavior, Scope: a.scope, Rule: a.rule,
+				Action: a.action, Message: a.reason})
+			return
+		}
+	}
+	if !s.asked {
+		s.print("So it shall be.", true)
+		s.begin(ctx, text)
+		return
+	}
+	s.narrator.answered()
+	s.put(contract.Say{Text: text})
+}
+
+// command runs a slash command. Without Commands there is only one.
+func (s *plainSession) command(text string) {
+	if s.frontend.Inbox != nil {
+		switch name, rest, _ := strings.Cut(text, " "); name {
+		case "/inbox":
+			s.listInbox()
+			return
+		case "/answer":
+			s.answerInbox(rest)
+			return
+		}
+	}
+	if s.frontend.Commands == nil {
+		if text != "/quit" {
+			s.print(fmt.Sprintf("There is no command %s; there is /quit. To send it as text, begin with two slashes.",
+				firstWord(text)), true)
+			return
+		}
+		s.print("Patience. The run is being stopped.", true)
+		s.stop()
+		return
+	}
+	s.do(func(PlainRun) result {
+		handled, message := s.frontend.Commands.Run(text)
+		if !handled && message == "" {
+			message = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.",
+				firstWord(text))
+		}
+		return result{text: message}
+	})
+}
+
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	if len(word) > 40 {
+		word = word[:40]
+	}
+	return word
+}
+
+// maxMail is how many events may wait to be printed. If there are more, unimportant ones are dropped.
+const maxMail = 4096
+
+// event is a waiting event.
+type event struct {
+	at    time.Time
+	event contract.Event
+}
+
+// mailbox takes events from the run's goroutine without ever blocking it.
+type mailbox struct {
+	*backlog.Queue[event]
+	verbose bool
+}
+
+func newMailbox(verbose bool) *mailbox { return &mailbox{backlog.New[event](), verbose} }
+
+// put is the run's sink.
+func (m *mailbox) put(at time.Time, e contract.Event) {
+	if contract.Fine(e.Body) {
+		return
+	}
+	switch e.Body.(type) {
+	case contract.Assistant, contract.ToolResult:
+		if !m.verbose {
+			return
+		}
+	}
+	limit := backlog.Limit{Items: maxMail}
+	if contract.Urgent(e.Body) {
+		limit.Items = 2 * maxMail
+	}
+	m.Put(event{at, e}, 0, limit)
+}
+
+// How many bytes may wait to be written: beyond the first limit only urgent text is accepted, beyond the
+// second nothing.
+const (
+	queueLimit  = 1 << 20
+	urgentLimit = 4 << 20
+)
+
+// outputWriter writes text. It has one goroutine; say never blocks.
+type outputWriter struct {
+	out   io.Writer
+	ascii bool
+	dead  chan struct{} // closed when the output failed
+	gone  chan struct{} // closed when the goroutine has ended
+	queue *backlog.Queue[string]
+
+	mu     sync.Mutex
+	closed bool
+	err    error
+}
+
+func newOutputWriter(out io.Writer, ascii bool) *outputWriter {
+	m := &outputWriter{out: out, ascii: ascii, dead: make(chan struct{}), gone: make(chan struct{}),
+		queue: backlog.New[string]()}
+	go m.run()
+	return m
+}
+
+// print queues a text, as a paragraph of its own.
+func (m *outputWriter) print(text string, urgent bool) {
+	text = m.fit(text)
+	limit := backlog.Limit{Bytes: queueLimit}
+	if urgent {
+		limit.Bytes = urgentLimit
+	}
+	m.queue.Put(text, len(text), limit)
+}
+
+// ascii maps characters of our own texts, and of most others, to a plain form.
+var ascii = strings.NewReplacer("–", "-", "—", "-", "…", "...", "“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "→",
+	"->", "•", "*", "\u00a0", " ")
+
+// fit makes a text safe to write: it contains nothing that a terminal interprets.
+func (m *outputWriter) fit(text string) string {
+	text = sanitize.Text(text)
+	if m.ascii {
+		text = strings.Map(func(r rune) rune {
+			if r > '~' {
+				return '?'
+			}
+			return r
+		}, ascii.Replace(text))
+	}
+	text = strings.TrimRight(text, "\n ")
+	if strings.Contains(text, "\n") {
+		text += "\n" // a blank line ends a paragraph of several lines
+	}
+	return text + "\n"
+}
+
+func (m *outputWriter) run() {
+	defer close(m.gone)
+	for {
+		text, over := m.next()
+		if text == "" {
+			if over {
+				return
+			}
+			<-m.queue.Wake()
+			continue
+		}
+		if _, err := io.WriteString(m.out, text); err != nil {
+			m.mu.Lock()
+			m.err = err
+			m.mu.Unlock()
+			close(m.dead)
+			return
+		}
+	}
+}
+
+// next returns what to write next, and whether there will be nothing more. It takes one text at a time: the
+// others count as waiting until it is written.
+func (m *outputWriter) next() (text string, over bool) {
+	m.mu.Lock()
+	over = m.closed // read first: all earlier texts are then in the queue
+	m.mu.Unlock()
+	texts, lost, _ := m.queue.Take(1)
+	text = strings.Join(texts, "")
+	if lost > 0 {
+		text += words.Count(lost, "announcement") + " left out, because the output is read too slowly.\n"
+	}
+	return text, over
+}
+
+// close waits until everything is written, but not longer than the given time.
+func (m *outputWriter) close(wait time.Duration) error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.queue.Nudge()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-m.gone:
+	case <-timer.C:
+		return errors.New("write the last lines: nobody reads the output")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil {
+		return fmt.Errorf("write: %w", m.err)
+	}
+	return nil
 }

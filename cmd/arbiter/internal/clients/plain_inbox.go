@@ -1,13 +1,17 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -127,4 +131,206 @@ func (v *narrator) called(id string) string {
 		return eventtext.Name(id)
 	}
 	return v.name(id)
+}
+
+// listInbox prints what waits for the human. A job computes what rules would settle, because it may take a
+// moment.
+func (s *plainSession) listInbox() {
+	s.do(func(PlainRun) result {
+		list := s.frontend.Inbox()
+		found := map[string][]string{}
+		for _, i := range list {
+			if i.Request == nil || s.frontend.Covers == nil {
+				continue
+			}
+			for _, rule := range i.Request.Suggestions {
+				if _, known := found[rule]; !known {
+					found[rule] = s.frontend.Covers(rule)
+				}
+			}
+		}
+		return result{then: func() {
+			s.print(s.narrator.waits(list, func(rule string) []string { return found[rule] }, time.Now()), true)
+		}}
+	})
+}
+
+// answerInbox handles "/answer N …", which answers the item with that number in /inbox.
+func (s *plainSession) answerInbox(line string) {
+	list := s.frontend.Inbox()
+	number, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	rest = strings.TrimSpace(rest)
+	switch n, err := strconv.Atoi(number); {
+	case number == "":
+		s.listInbox()
+	case number == "all":
+		s.answerAll(list, rest)
+	case err != nil:
+		s.print("Say which: /inbox lists what waits, and its numbers.", true)
+	default:
+		at := slices.IndexFunc(list, func(i supervisor.InboxItem) bool { return s.narrator.numbers[i.ID] == n })
+		if at < 0 {
+			s.print(fmt.Sprintf("Nothing waits under number %d: /inbox lists what does.", n), true)
+			return
+		}
+		s.answerItem(list[at], n, rest)
+	}
+}
+
+// answerItem answers one thing that waits.
+func (s *plainSession) answerItem(i supervisor.InboxItem, n int, rest string) {
+	switch {
+	case i.Request != nil:
+		s.narrator.opened(i)
+		a := s.narrator.answer(fmt.Sprintf("%d %s", n, rest))
+		if a.request == "" {
+			s.print(cmp.Or(a.problem,
+				fmt.Sprintf("That was not taken. Answer with %d y, %d run, %d always, or %d n REASON.",
+					n, n, n, n)), true)
+			return
+		}
+		s.put(contract.Permit{Request: a.request, Behavior: a.behavior, Scope: a.scope, Rule: a.rule, Action: a.action,
+			Message: a.reason})
+	case len(i.Choices) > 0:
+		if !slices.Contains(i.Choices, rest) {
+			s.print(fmt.Sprintf("That was not taken. Answer %d with %s.", n,
+				sanitize.Line(strings.Join(i.Choices, ", or "), 300)), true)
+			return
+		}
+		s.put(contract.Choose{Option: rest})
+	case rest == "":
+		s.print(fmt.Sprintf("Write the answer behind the number: /answer %d TEXT.", n), true)
+	default:
+		s.narrator.answered()
+		s.put(contract.Say{Text: rest})
+	}
+}
+
+// answerAll answers all permission requests, provided that they were listed and their number was shown.
+func (s *plainSession) answerAll(list []supervisor.InboxItem, rest string) {
+	list = s.narrator.leaves(list)
+	words := strings.Fields(rest)
+	if len(list) == 0 {
+		s.print("No permission request waits.", true)
+		return
+	}
+	what, known := verbs[strings.ToLower(strings.Join(words[:min(len(words), 1)], ""))]
+	if !known || what.scope != "once" && what.behavior == "allow" || len(words) > 2 {
+		s.print("Say /answer all y, or /answer all n.", true)
+		return
+	}
+	if len(words) < 2 || words[1] != strconv.Itoa(len(list)) {
+		does := map[string]string{"allow": "allows", "deny": "denies"}[what.behavior]
+		lines := []string{fmt.Sprintf("That %s %d permission requests:", does, len(list))}
+		for _, i := range list {
+			lines = append(lines, fmt.Sprintf("    %d. %s: %s", s.narrator.numberOf(i.ID),
+				eventtext.Asks(i, s.narrator.called(i.Agent)), sanitize.Line(i.Text, 600)))
+		}
+		s.print(strings.Join(append(lines, fmt.Sprintf("To do it, say /answer all %s %d.", words[0], len(list))), "\n"),
+			true)
+		s.listed = ids(list)
+		return
+	}
+	if !slices.Equal(s.listed, ids(list)) {
+		s.answerAll(list, words[0])
+		return
+	}
+	for _, i := range list {
+		s.put(contract.Permit{Request: i.ID, Behavior: what.behavior, Scope: what.scope, Action: i.Request.Action})
+	}
+}
+
+func ids(list []supervisor.InboxItem) []string {
+	var of []string
+	for _, i := range list {
+		of = append(of, i.ID)
+	}
+	return of
+}
+
+// opened makes a listed request answerable like one that was announced.
+func (v *narrator) opened(i supervisor.InboxItem) {
+	if !slices.ContainsFunc(v.open, func(r request) bool { return r.id == i.ID }) {
+		v.open = append(v.open, request{v.numberOf(i.ID), i.ID, i.Request.Action,
+			i.Request.Suggestions[:min(len(i.Request.Suggestions), mostRules)], i.Request.Tool == bridge.ElicitTool})
+	}
+}
+
+// plainAnswer is a line that answers a permission request.
+type plainAnswer struct {
+	request  string // its id; empty: the line is not an answer
+	behavior string
+	scope    string
+	rule     string
+	action   string
+	reason   string
+	problem  string // why it is not valid, though it was meant as an answer
+}
+
+// verbs are the words that begin an answer.
+var verbs = map[string]struct{ behavior, scope string }{
+	"y": {"allow", "once"}, "yes": {"allow", "once"}, "allow": {"allow", "once"},
+	"run": {"allow", "run"}, "always": {"allow", "always"},
+	"n": {"deny", ""}, "no": {"deny", ""}, "deny": {"deny", ""},
+}
+
+// answer parses a line as an answer, if a request is open. The line must name the request, because another
+// one may have come while it was typed. Only a word that stands alone allows, so that a message that begins
+// with such a word never does.
+func (v *narrator) answer(line string) plainAnswer {
+	if len(v.open) == 0 {
+		return plainAnswer{}
+	}
+	words := strings.Fields(line)
+	number, verb, rest := "", "", words
+	for range 2 {
+		if len(rest) == 0 {
+			break
+		}
+		word := strings.ToLower(rest[0])
+		if _, known := verbs[word]; known && verb == "" {
+			verb, rest = word, rest[1:]
+		} else if _, err := strconv.Atoi(word); err == nil && number == "" {
+			number, rest = word, rest[1:]
+		} else {
+			break
+		}
+	}
+	what, known := verbs[verb]
+	switch {
+	case !known:
+		return plainAnswer{}
+	case number == "" && len(rest) > 0:
+		return plainAnswer{} // a message
+	case number == "":
+		return plainAnswer{problem: "Say which: " + v.choices()}
+	}
+	n, err := strconv.Atoi(number)
+	i := slices.IndexFunc(v.open, func(r request) bool { return r.number == n })
+	rule := ""
+	switch {
+	case i >= 0 && len(rest) == 1 && what.scope != "once" && what.behavior == "allow" && v.open[i].rule(rest[0]) != "":
+		rule, rest = v.open[i].rule(rest[0]), nil
+	}
+	switch {
+	case i < 0 && what.behavior == "allow" && len(rest) > 0:
+		return plainAnswer{} // "run 2 tests"
+	case err != nil || i < 0:
+		return plainAnswer{problem: fmt.Sprintf("No request %s is open. %s", number, v.choices())}
+	case what.behavior == "allow" && len(rest) > 0 && !v.open[i].asks:
+		return plainAnswer{problem: fmt.Sprintf("That was not taken. To allow request %d, say %d %s and nothing more.", n, n,
+			verb)}
+	}
+	return plainAnswer{request: v.open[i].id, action: v.open[i].action, rule: rule, behavior: what.behavior,
+		scope: what.scope, reason: strings.Join(rest, " ")}
+}
+
+// choices lists the possible answers.
+func (v *narrator) choices() string {
+	var list []string
+	for _, r := range v.open {
+		list = append(list, fmt.Sprintf("%d y, %d run, %d always, or %d n REASON.", r.number, r.number, r.number,
+			r.number))
+	}
+	return strings.Join(list, " ")
 }

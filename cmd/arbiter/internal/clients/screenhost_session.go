@@ -23,6 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -132,10 +133,7 @@ func (s *ScreenSession) ask() {
 			}
 		}
 		if s.silent.Swap(since) != since {
-			select {
-			case s.changed <- struct{}{}:
-			default:
-			}
+			backlog.Hint(s.changed)
 		}
 		select {
 		case <-s.done:
@@ -269,10 +267,7 @@ func (s *ScreenSession) receive(part any) {
 		if s.state.Swap(state) == nil {
 			close(s.first)
 		}
-		select {
-		case s.changed <- struct{}{}:
-		default:
-		}
+		backlog.Hint(s.changed)
 	case control.RunEnded:
 		s.end, s.hasEnd = part, true
 	}

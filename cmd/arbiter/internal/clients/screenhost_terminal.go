@@ -2,8 +2,10 @@ package clients
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -16,11 +18,23 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/tui"
 )
 
 // Edit implements tui.Host. The editor is $VISUAL, or else $EDITOR, or else vi.
@@ -175,4 +189,235 @@ func (h *ScreenHost) Suspend() error {
 	case <-time.After(notStopped):
 	}
 	return nil
+}
+
+// Attach implements tui.Host: it shows the session of an agent in the terminal of the screen.
+func (h *ScreenHost) Attach(agent string) error {
+	l := h.Session()
+	if l == nil {
+		return errors.New("nothing runs")
+	}
+	cols, rows, err := ptyproxy.Size(os.Stdin)
+	if err != nil {
+		return err
+	}
+	// While the session is being opened, Ctrl+C gives up, and does not end the run.
+	ctx, stop := context.WithCancel(h.ctx)
+	defer stop()
+	defer h.withTerminal(stop)()
+	progress := subcommands.Progress(h.env.Stderr)
+	progress("Attaching to " + agent + ". Ctrl+C gives up.")
+	client, _, err := control.Dial(ctx, l.Socket(), progress)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)},
+		Term: os.Getenv("TERM"), Frontend: input.ChannelScreen}
+	r, err := client.Attach(ctx, p)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // the person who gave up knows
+		}
+		return err
+	}
+	err = subcommands.ShowAttach(h.ctx, h.env.Stderr, r, ptyproxy.Proxy{}, client)
+	if h.ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// asItWas resets everything that a screen may have changed: mouse, paste and focus reports, keys, colours and
+// cursor, the alternate screen, and the title, which the terminal had saved.
+const asItWas = "\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?1004l\x1b[?9001l" +
+	"\x1b[<u\x1b[>4;0m\x1b[?1l\x1b>\x1b[?7h\x1b[0m\x1b[0 q\x1b[?25h\x1b[23;2t\x1b[?1049l"
+
+// resetTerminal is for a screen that hangs and cannot reset the terminal itself. The returned function resets the
+// terminal as far as possible without blocking. Call resetTerminal before the screen starts.
+func resetTerminal(in *os.File, out io.Writer) (last func()) {
+	was, err := term.GetState(int(in.Fd()))
+	return func() {
+		if err != nil {
+			return // no terminal
+		}
+		_ = term.Restore(int(in.Fd()), was) // an error means that the terminal is gone
+		written := make(chan struct{})
+		go func() { // may block if the terminal is not read; the process ends anyway
+			defer close(written)
+			_, _ = io.WriteString(out, asItWas)
+		}()
+		select {
+		case <-written:
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// Time limits for ending a command of the user.
+const (
+	shellGrace = 500 * time.Millisecond // between the request to end and the kill
+	shellEnds  = 5 * time.Second        // until all processes that it started are gone
+)
+
+// Shell implements tui.Host: the user's own shell runs a line, without a terminal and without input.
+func (h *ScreenHost) Shell(ctx context.Context, dir, line string, out io.Writer) (code int, err error) {
+	program := os.Getenv("SHELL")
+	if !filepath.IsAbs(program) {
+		program = "/bin/sh"
+	}
+	cmd := exec.Command(program, "-c", line)
+	cmd.Dir, cmd.Env = dir, os.Environ()
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.WaitDelay = shellGrace                           // background processes hold the output, too
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it cannot prompt on the terminal of the screen
+	child, err := proctree.Start(cmd, proctree.Mark{Run: uuid.NewString()})
+	if err != nil {
+		return 0, fmt.Errorf("run %s: %w", program, err)
+	}
+	select {
+	case <-child.Done():
+	case <-ctx.Done():
+		child.Remember()
+		_ = child.Signal(syscall.SIGTERM) // Kill follows in any case
+		select {
+		case <-child.Done():
+		case <-time.After(shellGrace):
+		}
+	}
+	ending, cancel := context.WithTimeout(context.Background(), shellEnds)
+	defer cancel()
+	if _, err := child.Kill(ending); err != nil { // also ends background processes
+		return 0, fmt.Errorf("end what %q has started: %w", line, err)
+	}
+	var exit *exec.ExitError
+	if err := child.Wait(); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return 0, err
+	}
+	if s := child.State(); s != nil {
+		code = s.ExitCode()
+	}
+	return code, nil
+}
+
+// Show runs the frontend until it is left, ends the running session, and prints final messages. The terminal is
+// restored before anything is written to stderr.
+func (h *ScreenHost) Show(f *tui.Frontend) error {
+	stop := h.HandleSignals(f.Leave, resetTerminal(os.Stdin, os.Stdout))
+	defer stop()
+	failed := f.Run(context.Background())
+	var fault *tui.Fault
+	broke, end := errors.As(failed, &fault), "INT"
+	if failed != nil && !broke {
+		end = "TERM"
+	}
+	if lost := (*tui.LostError)(nil); errors.As(failed, &lost) {
+		h.Lost() // whether or not there was a signal
+	}
+	outcome := h.End(end)
+	if broke {
+		return h.screenFault(fault)
+	}
+	switch {
+	case failed != nil && !h.played():
+		return command.Environmentf("%v; use --plain for lines of text, or --json for scripts", failed)
+	case failed != nil:
+		fmt.Fprintln(h.env.Stderr, "arbiter: the terminal was lost: "+sanitize.Line(failed.Error(), 300))
+	}
+	if outcome.Exit == contract.ExitComplete {
+		return nil
+	}
+	if outcome.Exit == contract.ExitInterrupted && h.signal == "" {
+		outcome.Text = "the run was stopped before it was done"
+	}
+	return &command.Error{Code: outcome.Exit, Text: outcome.Text}
+}
+
+// Lost records that the terminal is gone: the run continues, or [ScreenHost.End] stops it.
+func (h *ScreenHost) Lost() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.signal == "" {
+		h.signal = "TERM"
+		h.hungUp()
+	}
+}
+
+// hungUp leaves the run if the settings say so. The caller holds mu.
+func (h *ScreenHost) hungUp() (left bool) {
+	if h.choices.Screen.OnHangup == settings.HangupStop {
+		return false
+	}
+	if h.last != nil {
+		h.last.Leave()
+	}
+	return true
+}
+
+// played reports whether a run was started or a signal was received.
+func (h *ScreenHost) played() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last != nil || h.signal != ""
+}
+
+// screenFault reports a panic of the screen.
+func (h *ScreenHost) screenFault(fault *tui.Fault) error {
+	if l := h.Session(); l != nil {
+		r := l.Reporter(h.choices)
+		r.Panicked(&runloop.Fault{Panic: fault.Panic, Stack: fault.Stack})
+		r.Close()
+		for _, path := range r.Written() {
+			fmt.Fprintln(h.env.Stderr, "arbiter: a crash report was written to "+path)
+		}
+	} else {
+		fmt.Fprintf(h.env.Stderr, "%s\n", fault.Stack)
+	}
+	return &command.Error{Code: contract.ExitBug, Text: fault.Error()}
+}
+
+// HandleSignals ends the run and leaves the frontend when the terminal is closed or a signal asks for it.
+func (h *ScreenHost) HandleSignals(leave, last func()) (stop func()) {
+	command.OutliveReaders()
+	return command.HandleSignals(func(name string, _ int) bool { return h.handles(name, leave) }, func() {
+		if l := h.Session(); l != nil {
+			l.HaltAtOnce()
+		}
+	}, last)
+}
+
+// handles reports whether a signal was meant for this program. Ctrl+C is only a key for the program that has the
+// terminal.
+func (h *ScreenHost) handles(name string, leave func()) bool {
+	if name == "INT" && time.Now().UnixNano() < h.awayUntil.Load() {
+		(*h.onInterrupt.Load())()
+		return false
+	}
+	h.signalled(name)
+	leave()
+	return true
+}
+
+// signalled ends the current run, or leaves it if the terminal hung up. Without a run, the signal determines the
+// exit code.
+func (h *ScreenHost) signalled(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.signal = name
+	h.recall() // end the program that has the terminal
+	if name == "HUP" && h.hungUp() || h.last == nil {
+		return
+	}
+	h.last.StopBy(name)
+}
+
+// Find returns the id of the run to resume.
+func (h *ScreenHost) Find(c settings.Choices) (string, error) {
+	store, err := journal.OpenStore(c.StateDir)
+	if err != nil {
+		return "", command.StateDirProblem(err)
+	}
+	defer store.Close()
+	info, err := runstore.ToResume(store, c.Place, c.Session)
+	return info.Run, err
 }

@@ -7,11 +7,11 @@ package host
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -75,8 +75,6 @@ func (c *Cursor) Next(ctx context.Context, most int) (lines []string, skipped ui
 	return lines, skipped, len(list) > 0, nil
 }
 
-var errEnough = errors.New("enough")
-
 // logLines reads lines after the cursor from the log, up to the oldest event that the hub keeps.
 func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines []string, err error) {
 	log, err := c.open()
@@ -86,7 +84,7 @@ func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [
 	defer log.Close()
 	health, err := log.Each(ctx, c.from, func(e journal.LogEntry) error {
 		if len(lines) == most {
-			return errEnough
+			return journal.Enough
 		}
 		if e.Line == nil {
 			c.from = e.Next()
@@ -97,7 +95,7 @@ func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [
 		}
 		if c.counted {
 			if c.logged+1 >= oldest {
-				return errEnough
+				return journal.Enough
 			}
 			c.logged++
 			if c.logged > c.seq {
@@ -110,9 +108,6 @@ func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [
 	})
 	if err == nil {
 		c.from = health.Next
-	}
-	if errors.Is(err, errEnough) {
-		err = nil
 	}
 	return lines, err
 }
@@ -196,10 +191,7 @@ func (h *Hub) Hint() {
 // hint wakes the watchers. The caller holds mu.
 func (h *Hub) hint() {
 	for w := range h.watchers {
-		select {
-		case w.c <- struct{}{}:
-		default:
-		}
+		backlog.Hint(w.c)
 	}
 }
 

@@ -44,6 +44,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -137,10 +138,7 @@ func (e *Exporter) collect() {
 }
 
 func (e *Exporter) wakeUp() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
+	backlog.Hint(e.wake)
 }
 
 // Close ends all open spans, sends the waiting ones, and gives up after a time. It returns how many spans did not
