@@ -65,7 +65,7 @@ func (st *step) snapshotAfterTurn(id string, t bridge.Turn, document int, unseen
 		if other.Role != RoleOrchestrator {
 			continue
 		}
-		if other.Alive() {
+		if other.Alive() && other.Standing != HandedOff {
 			turn.Alive = append(turn.Alive, other.ID)
 		}
 		if other.Status == AgentBusy || other.Status == AgentReady {

@@ -377,10 +377,7 @@ func (s *ChangeState) report(out *effect.Collector, t ChangeTurn, r ChangeRecord
 		}
 		e.Files = append(e.Files, c)
 	}
-	s.forgetMark(t.Agent)
-	if t.Top != "" || s.acting(t.Agent) {
-		s.setMark(ChangeMark{Agent: t.Agent, Commit: r.Commit, At: s.Changed})
-	}
+	s.setMark(ChangeMark{Agent: t.Agent, Commit: r.Commit, At: s.Changed, Idle: !s.acting(t.Agent)})
 	if len(e.Files) > 0 {
 		out.Emit(t.Agent, e)
 	}
@@ -542,6 +539,7 @@ type ChangeMark struct {
 	Agent   string
 	Commit  string   // empty: the run's base, or the first snapshot of an own directory
 	At      int      // State.Changed then
+	Idle    bool     `json:",omitempty"` // its next turn has not begun
 	Touched []string // files that it may have changed since
 }
 
@@ -587,14 +585,15 @@ func (s *ChangeState) Acts(c ChangeCall) {
 
 // begins sets where the changes of an agent's turn begin.
 func (s *ChangeState) begins(agent string) {
-	if s.mark(agent).Agent == "" {
+	if m := s.mark(agent); m.Agent == "" || m.Idle {
 		s.setMark(ChangeMark{Agent: agent, Commit: s.Last, At: s.Changed})
 	}
 }
 
-// acting reports whether an agent has begun calls since the last snapshot was requested.
+// acting reports whether an agent has begun calls since the last snapshot was requested, or ended another turn.
 func (s *ChangeState) acting(agent string) bool {
-	return slices.ContainsFunc(s.Open, func(c ChangeCall) bool { return c.Agent == agent }) ||
+	return slices.ContainsFunc(s.Queue, func(t ChangeTurn) bool { return t.Agent == agent }) ||
+		slices.ContainsFunc(s.Open, func(c ChangeCall) bool { return c.Agent == agent }) ||
 		slices.ContainsFunc(s.Seen, func(b ChangeBy) bool { return b.Agent == agent })
 }
 
