@@ -244,3 +244,30 @@ func damaged(t *testing.T, repo gittest.Dir, arbiter func(contract.Exit, []strin
 		t.Errorf("a planted object: %s", out)
 	}
 }
+
+// TestActionVerifies: the action repeats the receipts of a landed commit without a login and without Claude Code.
+func TestActionVerifies(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	repo, arbiter, _ := weave(t)
+	arbiter(contract.ExitComplete, nil, "land")
+	clone := gittest.Dir{TB: t, Path: gittest.Temp(t)}
+	clone.Git("clone", "-q", repo.Path, ".")
+	job := ciJob{t, t.TempDir(), t.TempDir(), t.TempDir(), nil}
+	inputs := map[string]string{"arbiter": arbiterProgram(t), "working-directory": clone.Path, "verify": "HEAD"}
+	out, log, code := job.action(inputs)
+	if code != 0 || !strings.Contains(log, "is verified: 3 receipts of run") || out["run"] != "" {
+		t.Errorf("exit code %d, outputs %v\n%s", code, out, log)
+	}
+	clone.Write("cloth.txt", "wovem\n")
+	clone.Git("-c", "user.name=B", "-c", "user.email=b@example.com", "commit", "-q", "-a", "--amend", "--no-edit")
+	_, log, code = job.action(inputs)
+	if code != int(contract.ExitFailed) || !strings.Contains(log, "is not verified: tree: ") ||
+		!strings.Contains(log, "\n::error title=Arbiter::The commit is not verified.") {
+		t.Errorf("of other files: exit code %d\n%s", code, log)
+	}
+	inputs["verify"] = "-x; touch pwned"
+	if _, log, code = job.action(inputs); code != int(contract.ExitUsage) || !strings.Contains(log, "there is no commit") {
+		t.Errorf("of no commit: exit code %d\n%s", code, log)
+	}
+}

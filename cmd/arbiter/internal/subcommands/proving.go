@@ -172,7 +172,10 @@ sandbox verify refuses. It needs no login, no Claude Code and no run.
 
 Exit codes: 0 all receipts were repeated; 1 refused, stdout says what does not match: commit, tree, note, exit code or
 output; 2 bad usage, no such commit; 5 Git cannot be read, or there is no working sandbox.`),
-		Flags: []cli.Flag{settings.StateDirFlag(), unconfinedFlag(), command.JSONFlag()},
+		Flags: []cli.Flag{
+			settings.StateDirFlag(), command.JSONFlag(), unconfinedFlag(),
+			&cli.StringFlag{Name: "cwd", Usage: "the repository of `DIR` (default: the current directory)"},
+		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 1 {
 				return command.Usagef("verify: give at most one COMMIT")
@@ -181,7 +184,11 @@ output; 2 bad usage, no such commit; 5 Git cannot be read, or there is no workin
 			if name == "" {
 				name = "HEAD"
 			}
-			r, err := workspaces.Open(c.Context, workspaces.Options{Dir: ".", Run: "verifying"})
+			dir, err := command.Workspace(c)
+			if err != nil {
+				return err
+			}
+			r, err := workspaces.Open(c.Context, workspaces.Options{Dir: dir, Run: "verifying"})
 			if err != nil {
 				return command.Environmentf("verify: %v", err)
 			}
