@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/internal/proof"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -50,14 +52,14 @@ actors:
 `
 
 // weave plays woven in a new repository, and returns it with a function that runs arbiter there.
-func weave(t *testing.T, args ...string) (repo gittest.Dir, arbiter func(code contract.Exit, env []string,
+func weave(t *testing.T, exit contract.Exit, args ...string) (repo gittest.Dir, arbiter func(code contract.Exit, env []string,
 	args ...string) string, run string) {
 	t.Helper()
 	repo = gittest.New(t, map[string]string{"old.txt": "old\n"})
 	s, model := hiredIn(t, players(t)[0], woven, repo.Path, append([]string{"--allow", "Bash", "--allow", "Write",
 		"--accept", "cat cloth.txt; echo in $LANG", "--task", "# Weave the cloth\n\nAll of it."}, args...)...)
 	result := await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.finish(exit)
 	if list := model.Problems(); len(list) > 0 {
 		t.Fatalf("the play left its script: %v\n%s", list, s.dump())
 	}
@@ -82,7 +84,7 @@ func TestLandWithProof(t *testing.T) {
 	for _, isolation := range []string{"shared", "worktree"} {
 		t.Run(isolation, func(t *testing.T) {
 			t.Parallel()
-			repo, arbiter, run := weave(t, "--isolation", isolation)
+			repo, arbiter, run := weave(t, contract.ExitComplete, "--isolation", isolation)
 			repo.Write("mine.txt", "mine\n")
 			out := arbiter(contract.ExitComplete, nil, "land")
 			for _, want := range []string{"left out, because only a command created it (--include PATH takes it along): " +
@@ -249,7 +251,7 @@ func damaged(t *testing.T, repo gittest.Dir, arbiter func(contract.Exit, []strin
 func TestActionVerifies(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)
-	repo, arbiter, _ := weave(t)
+	repo, arbiter, _ := weave(t, contract.ExitComplete)
 	arbiter(contract.ExitComplete, nil, "land")
 	clone := gittest.Dir{TB: t, Path: gittest.Temp(t)}
 	clone.Git("clone", "-q", repo.Path, ".")
@@ -269,5 +271,97 @@ func TestActionVerifies(t *testing.T) {
 	inputs["verify"] = "-x; touch pwned"
 	if _, log, code = job.action(inputs); code != int(contract.ExitUsage) || !strings.Contains(log, "there is no commit") {
 		t.Errorf("of no commit: exit code %d\n%s", code, log)
+	}
+}
+
+// TestLandRefuses: checks that are pending, or that fail on the files of the commit, refuse a landing; --force lands, and
+// the note says what is unproven. Nothing changes before.
+func TestLandRefuses(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	for name, c := range map[string]struct {
+		accept, args    []string
+		refused, forced string
+		exit            contract.Exit // of the run
+	}{
+		"a file was left out": {[]string{"--accept", "test -f out/cloth.o"}, nil,
+			"what passed in the run does not pass on the landed files, which differ: test -f out/cloth.o; --force", "unproven", contract.ExitComplete},
+		"only ignored files differ": {[]string{"--accept", "test -d .git"}, []string{"--include", "."}, "", "unproven",
+			contract.ExitComplete},
+		"it failed in the run": {[]string{"--max-iterations", "5", "--no-input", "--accept", "false"}, nil,
+			"because checks are pending: false (failed)", "unproven criterion false false: failed in the run",
+			contract.ExitLimit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo, arbiter, _ := weave(t, c.exit, c.accept...)
+			before := repo.Git("rev-parse", "HEAD")
+			args := append([]string{"land"}, c.args...)
+			if c.refused != "" {
+				if out := arbiter(contract.ExitFailed, nil, args...); !strings.Contains(out, c.refused) {
+					t.Errorf("land: %s", out)
+				}
+				if head := repo.Git("rev-parse", "HEAD"); head != before || repo.Git("for-each-ref", "refs/notes") != "" {
+					t.Errorf("landed %s", head)
+				}
+				args = append(args, "--force")
+			}
+			arbiter(contract.ExitComplete, nil, args...)
+			if out := arbiter(contract.ExitComplete, nil, "verify"); !strings.Contains(out, c.forced) {
+				t.Errorf("verify: %s", out)
+			}
+		})
+	}
+}
+
+// TestVerifyIsConfined: the commands of a commit change nothing outside of the scratch directory, and do not run without
+// a sandbox.
+func TestVerifyIsConfined(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	repo := gittest.New(t, map[string]string{"a": "1\n"})
+	home, marker := t.TempDir(), filepath.Join(t.TempDir(), "ran")
+	command := "touch " + marker + " ~/x " + repo.Path + "/x " + repo.Path + "/.git/hooks/x; echo changed > a; " +
+		"(exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null && echo connected; true"
+	tree := repo.Git("rev-parse", "HEAD^{tree}")
+	note := &proof.Note{Run: "run", Tree: tree, Receipts: []proof.Receipt{{Claim: proof.Claim{Kind: proof.Check,
+		Command: command}, Output: proof.Varies, Tree: tree}}}
+	text, digest, err := note.Encode()
+	repo.Must(err, os.WriteFile(filepath.Join(home, "note"), text, 0o600))
+	stamp := proof.Stamp{Run: "run", Tree: tree, Note: digest}
+	repo.Git("commit", "-q", "--amend", "-m", strings.TrimSuffix(stamp.Message("Forged"), "\nArbiter-Work: "))
+	repo.Git("notes", "--ref=arbiter", "add", "-C", repo.Git("hash-object", "-w", filepath.Join(home, "note")), "HEAD")
+	files, private := repo.Files(), repo.Private()
+	verify := func(code contract.Exit, path string, args ...string) string {
+		cmd := exec.Command(arbiterProgram(t), append([]string{"verify"}, args...)...)
+		cmd.Dir, cmd.Env = repo.Path, []string{path, "HOME=" + home, "TMPDIR=" + t.TempDir()}
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != int(code) {
+			t.Errorf("verify %v: exit code %d, want %d\n%s", args, got, code, out)
+		}
+		return string(out)
+	}
+	same := func() {
+		t.Helper()
+		if diff := cmp.Diff(files, repo.Files()) + cmp.Diff(private, repo.Private()); diff != "" {
+			t.Errorf("the repository has changed:\n%s", diff)
+		}
+		for _, path := range []string{marker, filepath.Join(home, "x")} {
+			if _, err := os.Lstat(path); err == nil {
+				t.Errorf("%s exists", path)
+			}
+		}
+	}
+	verify(contract.ExitComplete, "PATH="+os.Getenv("PATH"))
+	same()
+	for _, path := range []string{lying(t), "PATH=" + without(t, "bwrap")} {
+		if out := verify(contract.ExitEnvironment, path); !strings.Contains(out, "--unconfined runs them without") {
+			t.Errorf("without a sandbox: %s", out)
+		}
+		same()
+	}
+	verify(contract.ExitComplete, "PATH="+os.Getenv("PATH"), "--unconfined")
+	if _, err := os.Lstat(marker); err != nil {
+		t.Error(err)
 	}
 }

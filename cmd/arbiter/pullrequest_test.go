@@ -92,7 +92,7 @@ func TestPullRequest(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)
 	g := newGitHub(t)
-	repo, arbiter, run := weave(t)
+	repo, arbiter, run := weave(t, contract.ExitComplete)
 	origin := gittest.Temp(t)
 	bare := filepath.Join(origin, "weaver", "loom.git")
 	repo.Must(os.MkdirAll(bare, 0o755))
@@ -100,7 +100,7 @@ func TestPullRequest(t *testing.T) {
 	there.Git("init", "-q", "--bare")
 	repo.Git("remote", "add", "origin", "http://github.localhost/weaver/loom.git")
 	env, before := g.env(origin+"/"), repo.Git("rev-parse", "HEAD")
-	out := arbiter(contract.ExitEnvironment, append(env, "PATH="+withoutGH(t)), "land", "--pr", "--yes")
+	out := arbiter(contract.ExitEnvironment, append(env, "PATH="+without(t, "gh")), "land", "--pr", "--yes")
 	if !strings.Contains(out, "gh is not installed: install GitHub's program gh") {
 		t.Errorf("without gh: %s", out)
 	}
@@ -144,11 +144,14 @@ func TestPullRequest(t *testing.T) {
 	}
 }
 
-// withoutGH is a PATH with git and what it needs, but no gh.
-func withoutGH(t *testing.T) string {
+// without is a PATH with arbiter, git and what they need, but without one program.
+func without(t *testing.T, program string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"arbiter", "git", "bash", "sh", "bwrap"} {
+		if name == program {
+			continue
+		}
 		path, err := exec.LookPath(name)
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(dir, name))
@@ -191,7 +194,7 @@ func TestTaskFromAnIssue(t *testing.T) {
 		}
 	}
 	cmd := exec.Command(arbiterProgram(t), "--plain", "--task-from", "12")
-	cmd.Env, cmd.Dir = append(s.cmd.Env, "PATH="+withoutGH(t)), repo.Path
+	cmd.Env, cmd.Dir = append(s.cmd.Env, "PATH="+without(t, "gh")), repo.Path
 	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != int(contract.ExitEnvironment) ||
 		!strings.Contains(string(out), "gh is not installed") {
 		t.Errorf("without gh: %s", out)
