@@ -285,7 +285,8 @@ func TestLandRefuses(t *testing.T) {
 		exit            contract.Exit // of the run
 	}{
 		"a file was left out": {[]string{"--accept", "test -f out/cloth.o"}, nil,
-			"what passed in the run does not pass on the landed files, which differ: test -f out/cloth.o; --force", "unproven", contract.ExitComplete},
+			"what passed in the run does not pass on the landed files, which differ: test -f out/cloth.o; --include",
+			"unproven", contract.ExitComplete},
 		"only ignored files differ": {[]string{"--accept", "test -d .git"}, []string{"--include", "."}, "", "unproven",
 			contract.ExitComplete},
 		"it failed in the run": {[]string{"--max-iterations", "5", "--no-input", "--accept", "false"}, nil,
@@ -314,8 +315,8 @@ func TestLandRefuses(t *testing.T) {
 	}
 }
 
-// TestVerifyIsConfined: the commands of a commit change nothing outside of the scratch directory, and do not run without
-// a sandbox.
+// TestVerifyIsConfined: the commands of a commit change nothing outside of the scratch directory, and do not run
+// without a sandbox.
 func TestVerifyIsConfined(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)

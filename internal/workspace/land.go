@@ -334,10 +334,11 @@ func (l *lander) plan(ctx context.Context, from, to string) (*ApplyPlan, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := l.unfiltered(ctx, plan); err != nil {
+		return nil, err
+	}
 	if l.here {
 		plan.Write, plan.Delete, plan.Blocked = nil, nil, nil
-	} else if err := l.unfiltered(ctx, plan); err != nil {
-		return nil, err
 	}
 	blocked, err := l.staged(ctx, from, plan)
 	if err != nil {
@@ -376,7 +377,7 @@ func (l *lander) finish(ctx context.Context, plan *ApplyPlan, from, to string) e
 		Update{Ref: l.Ref(planned), Old: to}, Update{Ref: l.Ref(plannedFrom), Old: from})
 }
 
-// unfiltered refuses a plan with files that a filter would have to make.
+// unfiltered refuses a plan with files that a filter would have to make, or to put into a commit.
 func (l *lander) unfiltered(ctx context.Context, plan *ApplyPlan) error {
 	var paths []string
 	for _, c := range plan.Changes {

@@ -432,3 +432,25 @@ func TestInterrupted(t *testing.T) {
 		}
 	})
 }
+
+// TestLandHereFiltered: a snapshot has the files of a filter that does not run as they are, which no commit must have.
+func TestLandHereFiltered(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a.secret": "hidden\n", ".gitattributes": "*.secret filter=hide\n"})
+	d.Git("config", "filter.hide.clean", "sed s/shown/hidden/")
+	d.Git("config", "filter.hide.smudge", "sed s/hidden/shown/")
+	r := d.Open(nil)
+	_, err := r.Once(ctx, workspace.Base)
+	d.Must(err)
+	d.Write("a.secret", "shown again\n")
+	_, err = r.Again(ctx, workspace.End)
+	d.Must(err)
+	var filtered *workspace.FilteredError
+	q := here(r)
+	q.Without = nil
+	if _, err := workspace.PlanLand(ctx, r, q); !errors.As(err, &filtered) {
+		t.Errorf("planned: %v", err)
+	}
+	if _, err := workspace.Land(ctx, r, q); !errors.As(err, &filtered) || d.Git("rev-list", "--count", "HEAD") != "1" {
+		t.Errorf("landed: %v", err)
+	}
+}

@@ -150,7 +150,7 @@ func (l *landing) run() (workspaces.Landed, error) {
 		}
 	}
 	stamp := proof.Stamp{Run: l.info.Run, Tree: plan.Tree, Work: plan.Work}
-	note, err := l.prove(plan)
+	note, err := l.prove(plan, q.Without)
 	if err != nil {
 		return plan, err
 	}

@@ -74,7 +74,7 @@ func checkout(
 
 // prove runs each claim that has a command twice on the files of the plan, in two checkouts, and makes the note. Nil:
 // there is nothing to prove, or no way to.
-func (l *landing) prove(plan workspaces.Landed) (*proof.Note, error) {
+func (l *landing) prove(plan workspaces.Landed, without []string) (*proof.Note, error) {
 	if l.c.Bool("no-receipts") || len(l.claims) == 0 {
 		return nil, nil
 	}
@@ -115,7 +115,7 @@ func (l *landing) prove(plan workspaces.Landed) (*proof.Note, error) {
 				continue
 			}
 			fmt.Fprintf(l.Stderr, "arbiter: %s: %s\n", sanitize.Line(c.Command, 200), sanitize.Line(why, maxWarning))
-			if c.tree != "" && c.tree != plan.Tree {
+			if c.tree != "" && c.tree != plan.Tree || len(without) > 0 {
 				failed = append(failed, sanitize.Line(c.Command, 100))
 			}
 		}
@@ -124,7 +124,7 @@ func (l *landing) prove(plan workspaces.Landed) (*proof.Note, error) {
 	}
 	if len(failed) > 0 && !l.c.Bool("force") {
 		return nil, Refused("run %s is not landed: what passed in the run does not pass on the landed files, which "+
-			"differ: %s; --force lands it all the same", command.ShortID(l.info.Run), strings.Join(failed, "; "))
+			"differ: %s; --include takes along what was left out, --force lands all the same", command.ShortID(l.info.Run), strings.Join(failed, "; "))
 	}
 	return note, nil
 }
