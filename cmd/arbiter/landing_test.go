@@ -52,8 +52,9 @@ actors:
 `
 
 // weave plays woven in a new repository, and returns it with a function that runs arbiter there.
-func weave(t *testing.T, exit contract.Exit, args ...string) (repo gittest.Dir, arbiter func(code contract.Exit, env []string,
-	args ...string) string, run string) {
+func weave(t *testing.T, exit contract.Exit, args ...string) (
+	repo gittest.Dir, arbiter func(code contract.Exit, env []string, args ...string) string, run string,
+) {
 	t.Helper()
 	repo = gittest.New(t, map[string]string{"old.txt": "old\n"})
 	s, model := hiredIn(t, players(t)[0], woven, repo.Path, append([]string{"--allow", "Bash", "--allow", "Write",
@@ -274,8 +275,8 @@ func TestActionVerifies(t *testing.T) {
 	}
 }
 
-// TestLandRefuses: checks that are pending, or that fail on the files of the commit, refuse a landing; --force lands, and
-// the note says what is unproven. Nothing changes before.
+// TestLandRefuses: checks that are pending, or that fail on the files of the commit, refuse a landing; --force lands,
+// and the note says what is unproven. Nothing changes before.
 func TestLandRefuses(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)
@@ -321,17 +322,24 @@ func TestVerifyIsConfined(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)
 	repo := gittest.New(t, map[string]string{"a": "1\n"})
+	repo.Link("link", "/")
+	repo.Commit("a link")
 	home, marker := t.TempDir(), filepath.Join(t.TempDir(), "ran")
 	command := "touch " + marker + " ~/x " + repo.Path + "/x " + repo.Path + "/.git/hooks/x; echo changed > a; " +
 		"(exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null && echo connected; true"
 	tree := repo.Git("rev-parse", "HEAD^{tree}")
 	note := &proof.Note{Run: "run", Tree: tree, Receipts: []proof.Receipt{{Claim: proof.Claim{Kind: proof.Check,
 		Command: command}, Output: proof.Varies, Tree: tree}}}
-	text, digest, err := note.Encode()
-	repo.Must(err, os.WriteFile(filepath.Join(home, "note"), text, 0o600))
-	stamp := proof.Stamp{Run: "run", Tree: tree, Note: digest}
-	repo.Git("commit", "-q", "--amend", "-m", strings.TrimSuffix(stamp.Message("Forged"), "\nArbiter-Work: "))
-	repo.Git("notes", "--ref=arbiter", "add", "-C", repo.Git("hash-object", "-w", filepath.Join(home, "note")), "HEAD")
+	forge := func(dir string) {
+		note.Dir = dir
+		text, digest, err := note.Encode()
+		repo.Must(err, os.WriteFile(filepath.Join(home, "note"), text, 0o600))
+		stamp := proof.Stamp{Run: "run", Tree: tree, Note: digest}
+		repo.Git("commit", "-q", "--amend", "-m", strings.TrimSuffix(stamp.Message("Forged"), "\nArbiter-Work: "))
+		repo.Git("notes", "--ref=arbiter", "add", "-f", "-C", repo.Git("hash-object", "-w", filepath.Join(home, "note")),
+			"HEAD")
+	}
+	forge("")
 	files, private := repo.Files(), repo.Private()
 	verify := func(code contract.Exit, path string, args ...string) string {
 		cmd := exec.Command(arbiterProgram(t), append([]string{"verify"}, args...)...)
@@ -361,6 +369,17 @@ func TestVerifyIsConfined(t *testing.T) {
 		}
 		same()
 	}
+	for _, dir := range []string{"link", "link/etc", "..", "../..", "a", "missing"} {
+		forge(dir)
+		if out := verify(contract.ExitFailed, "PATH="+os.Getenv("PATH"), "--unconfined"); !strings.Contains(out,
+			"is no directory of the commit") {
+			t.Errorf("in %s: %s", dir, out)
+		}
+		if _, err := os.Lstat(marker); err == nil {
+			t.Errorf("the command ran in %s", dir)
+		}
+	}
+	forge("")
 	verify(contract.ExitComplete, "PATH="+os.Getenv("PATH"), "--unconfined")
 	if _, err := os.Lstat(marker); err != nil {
 		t.Error(err)

@@ -19,8 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -306,26 +304,11 @@ func (l *lander) prepare(ctx context.Context, q LandRequest) (Landed, error) {
 
 // leaveOut records a commit without some files.
 func (l *lander) leaveOut(ctx context.Context, c Commit, paths []string) (string, error) {
-	temp, err := l.Temp()
+	tree, err := l.edited(ctx, c.ID, list(paths), "update-index", "-z", "--force-remove", "--stdin")
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(temp)
-	env := []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}
-	for _, call := range []git.Call{
-		{Args: []string{"read-tree", "--no-sparse-checkout", c.ID}},
-		{Args: []string{"update-index", "-z", "--force-remove", "--stdin"}, Stdin: list(paths)},
-	} {
-		call.Env, call.Writes = env, true
-		if _, err := l.Git.Do(ctx, call); err != nil {
-			return "", err
-		}
-	}
-	out, err := l.Git.Do(ctx, git.Call{Args: []string{"write-tree", "--missing-ok"}, Env: env, Writes: true})
-	if err != nil {
-		return "", err
-	}
-	return l.Record(ctx, nil, strings.TrimSpace(string(out)), "Leave out what only a command created", c.ID)
+	return l.Record(ctx, nil, tree, "Leave out what only a command created", c.ID)
 }
 
 // plan refuses a landing that would overwrite uncommitted changes, or that a filter would have to make.

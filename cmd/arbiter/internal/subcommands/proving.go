@@ -64,10 +64,12 @@ func checkout(
 	if stage, err = r.Stage(ctx, tree, workspaces.Fields(out)); err != nil {
 		return "", nil, err
 	}
-	dir = filepath.Join(stage.Dir, filepath.FromSlash(below))
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil || real != dir || !filepath.IsLocal(filepath.Join(".", below)) {
-		return "", nil, errors.Join(fmt.Errorf("%q is no directory of the commit", below), stage.Close())
+	root, _ := filepath.EvalSymlinks(stage.Dir) // empty after an error
+	dir = filepath.Join(root, filepath.FromSlash(below))
+	real, _ := filepath.EvalSymlinks(dir)
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || real != dir || !filepath.IsLocal("./"+below) {
+		_ = stage.Close() // what is wrong is said
+		return "", nil, &proof.Mismatch{What: "note", Text: fmt.Sprintf("%.100q is no directory of the commit", below)}
 	}
 	return dir, stage, nil
 }
@@ -124,7 +126,8 @@ func (l *landing) prove(plan workspaces.Landed, without []string) (*proof.Note, 
 	}
 	if len(failed) > 0 && !l.c.Bool("force") {
 		return nil, Refused("run %s is not landed: what passed in the run does not pass on the landed files, which "+
-			"differ: %s; --include takes along what was left out, --force lands all the same", command.ShortID(l.info.Run), strings.Join(failed, "; "))
+			"differ: %s; --include takes along what was left out, --force lands all the same",
+			command.ShortID(l.info.Run), strings.Join(failed, "; "))
 	}
 	return note, nil
 }
@@ -276,6 +279,9 @@ func (v *verified) repeat(c *cli.Context, r *workspaces.Repo) error {
 		return &proof.Mismatch{What: "note", Text: "it has no receipt: nothing was proved when the commit was landed"}
 	}
 	dir, stage, err := checkout(ctx, r, v.Tree, note.Dir)
+	if m := (*proof.Mismatch)(nil); errors.As(err, &m) {
+		return m
+	}
 	if err != nil {
 		return problem(err)
 	}
