@@ -147,11 +147,38 @@ func (ds *dialogs) askTrust() {
 		return
 	}
 	ds.trustAsked = true
+	ds.showTrust()
+}
+
+// trustCommand asks whether to trust the workspace, whenever the person wants to.
+func (ds *dialogs) trustCommand() {
+	f := ds.d.session.found
+	switch {
+	case f.Rehearsal || ds.d.session.rehearse:
+		ds.d.flash("A rehearsal loads nothing of the workspace.")
+	case f.Trusted:
+		ds.d.flash("This workspace is trusted. `arbiter trust --revoke` takes that back.")
+	case f.Trust.Problem != "":
+		ds.d.flash("Its trust is not known: " + sanitize.Line(f.Trust.Problem, 300))
+	default:
+		ds.showTrust()
+	}
+}
+
+// showTrust asks whether files of the workspace may be loaded.
+func (ds *dialogs) showTrust() {
+	f := ds.d.session.found
 	head := "This workspace brings along what can run code, or redirect an agent. Nothing of it is loaded unless you " +
 		"trust it."
-	if f.Trust.Changed {
+	switch {
+	case f.Trust.Changed:
 		head = "This workspace is not as you trusted it. Nothing of what it brings along is loaded unless you trust " +
 			"it anew."
+	case len(f.Trust.Items) == 0:
+		head = "This workspace brings along nothing that runs code. Its texts for agents are loaded only if you trust it."
+	}
+	if len(f.Trust.Texts) > 0 {
+		head += " That holds for " + sanitize.Line(strings.Join(f.Trust.Texts, ", "), 200) + ", too."
 	}
 	items := f.Trust.Items
 	// No single key trusts: a task may begin with any letter.

@@ -1,6 +1,9 @@
 package tui
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -93,11 +96,12 @@ func findings(f Findings) []view.PageFinding {
 	if f.Trusted {
 		add("trusted", "its settings and agents are loaded", render.Base)
 	} else if f.Trust.Changed {
-		add("not trusted", "it is not as you trusted it (arbiter trust)", render.Warn)
+		add("not trusted", "it is not as you trusted it (/trust)", render.Warn)
 	} else if f.Trust.Problem != "" {
 		add("not trusted", f.Trust.Problem, render.Warn)
 	} else {
-		add("not trusted", "its own settings are not loaded (--trust)", render.Dim)
+		what := append(slices.Clone(f.Trust.Texts), "its own settings")
+		add("not trusted", sanitize.Line(strings.Join(what, " and "), 200)+" are not loaded (/trust)", render.Dim)
 	}
 	return list
 }

@@ -153,6 +153,7 @@ type Findings struct {
 // are unchanged.
 type Trust struct {
 	Items   []TrustItem // none: there is nothing to ask about
+	Texts   []string    // files with text for agents, such as CLAUDE.md, which need trust, too, but are not asked about
 	Changed bool        // it was trusted once, and has changed since
 	Problem string      // why it could not be determined
 }

@@ -55,6 +55,7 @@ func init() { // in init, because they refer to the app
 		"image":    func(d *app, c view.EditorCommand) bool { return d.commands.imageCommand(c) },
 		"save":     func(d *app, c view.EditorCommand) bool { return d.commands.saveCommand(c) },
 		"theme":    func(d *app, c view.EditorCommand) bool { return d.commands.themeCommand(c) },
+		"trust":    always(func(d *app) { d.f.post(d.dialogs.trustCommand) }), // after its removal from the input
 		"mouse":    always((*app).toggleMouse),
 		"search":   func(d *app, c view.EditorCommand) bool { return d.commands.searchCommand(c) },
 		"copy":     always(func(d *app) { d.copy(d.runScreen.talk.words()) }),

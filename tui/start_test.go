@@ -194,6 +194,20 @@ func TestTrustDialog(t *testing.T) {
 			}
 		})
 	}
+	// A workspace with nothing but texts for agents does not ask; /trust does.
+	play(t, 90, 30, func(o *Options, h *fakeHost) {
+		h.found.Trust = Trust{Texts: []string{"CLAUDE.md"}}
+	}, func(s *scene) {
+		s.Expect("CLAUDE.md and its own settings are not loaded (/trust)")
+		s.Type("/trust\n")
+		s.Expect("Trust this workspace?", "nothing that runs code", "That holds for CLAUDE.md, too.")
+		s.Advance(time.Second)
+		s.expectClean("the dialog")
+		s.Press("Tab", "Enter")
+		s.Expect("its settings and agents are loaded")
+		s.Type("/trust\n")
+		s.Expect("This workspace is trusted.")
+	})
 	play(t, 90, 30, brings(true), func(s *scene) {
 		s.Expect("not as you trusted it", "changed: hook SessionStart 1")
 		s.host.mu.Lock()

@@ -100,6 +100,7 @@ var EditorCommands = []EditorSpec{
 	onScreen("file", "[PATH]", "give a file of requirements; without PATH: choose one"),
 	onScreen("save", "[FILE]", "save the conversation"),
 	onScreen("theme", "THEME", "change the colours"),
+	onScreen("trust", "", "what this workspace brings along, and whether agents load it"),
 	onScreen("mouse", "", "the mouse on or off; off, the terminal itself selects text, as most do with Shift held"),
 	onScreen("search", "TEXT", "search the conversation"),
 	onScreen("copy", "", "copy what is selected, or the last answer"),

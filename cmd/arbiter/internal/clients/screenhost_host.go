@@ -294,7 +294,9 @@ func findingsOf(t settings.TrustState) tui.Trust {
 		}
 	}
 	for _, i := range t.Listing.Items {
-		if i.Counts() {
+		if !i.Counts() {
+			f.Texts = append(f.Texts, i.File)
+		} else {
 			f.Items = append(f.Items, tui.TrustItem{Kind: i.Kind, File: i.File, Name: i.Name, What: i.What,
 				How: how[key{i.Kind, i.File, i.Name}]})
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -127,30 +128,27 @@ func (t TrustState) Greeting() string {
 		"loads them for one run, arbiter trust for all)."
 }
 
-// InShort counts the settings by kind.
+// InShort counts the settings by kind, and names the texts for agents.
 func (t TrustState) InShort() string {
-	var kinds []string
+	var kinds, parts, texts []string
 	count := map[string]int{}
 	for _, i := range t.Listing.Items {
-		if !i.Counts() || i.Kind == trust.KindSettings {
-			continue
+		switch {
+		case !i.Counts():
+			texts = append(texts, sanitize.Line(i.File, 100))
+		case i.Kind != trust.KindSettings:
+			if count[i.Kind]++; count[i.Kind] == 1 {
+				kinds = append(kinds, i.Kind)
+			}
 		}
-		if count[i.Kind] == 0 {
-			kinds = append(kinds, i.Kind)
-		}
-		count[i.Kind]++
 	}
-	text := ""
-	for n, k := range kinds {
-		if n > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%d × %s", count[k], k)
+	for _, k := range kinds {
+		parts = append(parts, fmt.Sprintf("%d × %s", count[k], k))
 	}
-	if text == "" {
-		text = "settings files"
+	if parts = append(parts, texts...); len(parts) == 0 {
+		return "settings files"
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // Unchanged checks that the settings have not changed since the decision.

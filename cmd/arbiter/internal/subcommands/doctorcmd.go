@@ -241,7 +241,7 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 		w.Trust = "trusted, as it is: " + t.InShort()
 	case t.Distrust() != "":
 		w.Changed = t.Distrust()
-	case !t.Trusted && !t.Listing.Empty():
+	case !t.Trusted && len(t.Listing.Items) > 0:
 		w.Holds = t.InShort()
 	}
 	return w
