@@ -233,7 +233,7 @@ const (
 	DeliverySeen   = "seen"   // the history contains it, and the model has not answered
 	DeliveryBegun  = "begun"  // the model began to answer; tool calls may have been made
 	DeliveryRuled  = "ruled"  // its turn ended with a verdict
-	DeliveryEnded  = "ended"  // its turn ended without a verdict (interrupt, API error, plain text)
+	DeliveryEnded  = "ended"  // its turn ended without a verdict (plain text; interrupt or API error after an answer)
 )
 
 // MessageParams sends one message, which starts a turn. While a turn runs, the bridge

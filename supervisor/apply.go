@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // Apply applies one input to the state, and returns the next state and the effects to carry out. It is pure: no
@@ -185,8 +184,9 @@ func (st *step) agentEvent(e bridge.Event) {
 	switch b := e.Body.(type) {
 	case bridge.Turn:
 		document := st.Handoff.DocumentSerial
+		unseen := a.CurrentTool == "" && b.Tools > 0
 		st.turnEnded(st.Edit(e.ID), b)
-		st.snapshotAfterTurn(e.ID, b, document)
+		st.snapshotAfterTurn(e.ID, b, document, unseen)
 	case bridge.Delivered:
 		st.delivered(b.MessageID)
 	case bridge.Done:
@@ -200,9 +200,7 @@ func (st *step) agentEvent(e bridge.Event) {
 		st.relay(e)
 		st.compacted(st.Edit(e.ID), b)
 	case bridge.ToolUse:
-		if a.Role == RoleOrchestrator && a.Isolation == "" && policy.MayWrite(b.Tool) { // the Arbiter only reads
-			st.Changes.Acts(a.ID)
-		}
+		st.acts(&a, b)
 		if a.Role == RoleOrchestrator {
 			st.Edit(e.ID).accesses(b.Input)
 		}
@@ -213,6 +211,7 @@ func (st *step) agentEvent(e bridge.Event) {
 		}
 		st.relay(e)
 	case bridge.ToolResult:
+		st.Changes.Acted(a.ID, b.ToolUse, b.IsError)
 		if a.ToolCall != nil && a.ToolCall.ToolUse == b.ToolUse {
 			a := st.Edit(e.ID)
 			st.toolEnded(a, b)

@@ -1,6 +1,9 @@
 package supervisor
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -41,12 +44,18 @@ func (st *step) merged(f input.Merged) {
 // snapshotTaken reports what a snapshot showed. Agents that changed the same files get a message if they work;
 // the Arbiter reads about the overlap in its work log.
 func (st *step) snapshotTaken(f input.SnapshotTaken) {
-	if len(f.Paths) > 0 && len(st.Changes.Queue) > 0 && st.Changes.Queue[0].Request == f.Serial {
-		id := st.Changes.Queue[0].Agent
-		st.moved(id)
-		RecordedFor(st.Edit(id), &st.Changes, st.Options.Workspace.Root, f.Paths)
+	var turn input.ChangeTurn
+	if q := st.Changes.Queue; len(q) > 0 && q[0].Request == f.Serial {
+		turn = q[0]
 	}
 	o := st.Changes.Recorded(&st.out, st.Options.Workspace, input.ChangeRecorded(f))
+	if turn.Agent != "" && slices.ContainsFunc(f.Paths, func(p string) bool {
+		changed, _ := st.Changes.ChangedBy(p, turn.Agent)
+		return changed
+	}) {
+		st.moved(turn.Agent)
+		RecordedFor(st.Edit(turn.Agent), &st.Changes, cmp.Or(turn.Top, st.Options.Workspace.Root), f.Paths)
+	}
 	if st.Ending != nil {
 		if o.Final {
 			st.finish()

@@ -714,6 +714,28 @@ func (s *ConversationState) AnsweredBy(id string, except ...string) []AcceptedMe
 	})
 }
 
+// Unanswered returns the messages that were in an agent's session and that no model has answered, to be sent again to its
+// next session. The supervisor's own, the task and a brief are left out: its record says what they said. Images are left
+// out, because they may be why the API refused the session.
+func (s *ConversationState) Unanswered(id string) (list []Mail) {
+	for _, m := range s.RecentMessages {
+		waits := func(x AcceptedMessage) bool { return x.ID == m.MessageID && x.To == id && x.With == x.ID }
+		queued := func(x Mail) bool { return x.ID == m.MessageID }
+		if m.From == contract.Supervisor || m.Kind == KindTask || m.Kind == KindBrief ||
+			!slices.ContainsFunc(s.Accepted, waits) || slices.ContainsFunc(s.Mail, queued) {
+			continue
+		}
+		again := Mail{ID: m.MessageID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text, Reported: true}
+		if len(m.Images) > 0 {
+			again.Attached = []ConversationAttached{{Title: "left out", From: contract.Supervisor, Trusted: true,
+				Text: words.Count(len(m.Images), "image") + " of this message cannot be given again. Ask for them if " +
+					"you need them."}}
+		}
+		list = append(list, again)
+	}
+	return list
+}
+
 // Unread removes accepted messages that no model will read, and counts them as returned.
 func (s *ConversationState) Unread(which func(AcceptedMessage) bool) []AcceptedMessage {
 	list := s.takeAccepted(which)

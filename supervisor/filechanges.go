@@ -6,18 +6,48 @@ package supervisor
 // others changed, too. revert and reverted revert a change for a human. Package input computes who changed which file.
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
+// acts records that a call begins that may change files of the directory that agents share.
+func (st *step) acts(a *Agent, b bridge.ToolUse) {
+	if a.Role != RoleOrchestrator || a.Isolation != "" || !policy.MayWrite(b.Tool) { // the Arbiter only reads
+		return
+	}
+	var in struct {
+		File       string `json:"file_path"`
+		Notebook   string `json:"notebook_path"`
+		Background bool   `json:"run_in_background"`
+	}
+	c := input.ChangeCall{Agent: a.ID, Call: b.ToolUse}
+	known := json.Unmarshal(b.Input, &in) == nil
+	switch {
+	case policy.IsEditor(b.Tool) && known && in.File+in.Notebook != "":
+		c.Path = runconfig.Relative(st.Options.Workspace.Root, cmp.Or(in.File, in.Notebook))
+		if c.Path == "" { // elsewhere
+			return
+		}
+	case policy.StartsSubagent(b.Tool): // its calls are reported
+		return
+	default:
+		c.Background = in.Background
+	}
+	st.Changes.Acts(c)
+}
+
 // snapshotAfterTurn requests a snapshot of the files after a turn that used tools. document is the serial of the last
-// document before it.
-func (st *step) snapshotAfterTurn(id string, t bridge.Turn, document int) {
+// document before it. unseen: the turn's tool calls were not reported.
+func (st *step) snapshotAfterTurn(id string, t bridge.Turn, document int, unseen bool) {
 	a, _ := st.Agent(id)
 	if a.Role != RoleOrchestrator || !hasSnapshots(&a) || t.Tools == 0 && len(t.Files) == 0 {
 		return
@@ -35,14 +65,14 @@ func (st *step) snapshotAfterTurn(id string, t bridge.Turn, document int) {
 		if other.Role != RoleOrchestrator {
 			continue
 		}
-		if other.Alive() {
+		if other.Alive() && other.Standing != HandedOff {
 			turn.Alive = append(turn.Alive, other.ID)
 		}
-		if other.ToolCall != nil && other.Isolation == "" {
+		if other.Status == AgentBusy || other.Status == AgentReady {
 			working = append(working, other.ID)
 		}
 	}
-	st.Changes.TurnEnded(&st.out, st.Options.Workspace, turn, working)
+	st.Changes.TurnEnded(&st.out, st.Options.Workspace, turn, working, unseen)
 }
 
 // maxOverlapsReported bounds the files that one message names.

@@ -21,12 +21,12 @@ func workingFileChange() *step {
 // TestSnapshotAfterTurn: a snapshot is requested after a turn of an Orchestrator that used tools, and after no other.
 func TestSnapshotAfterTurn(t *testing.T) {
 	st := workingFileChange()
-	st.snapshotAfterTurn(contract.Arbiter, bridge.Turn{Tools: 3}, 0)
-	st.snapshotAfterTurn("orch-1", bridge.Turn{}, 0)
+	st.snapshotAfterTurn(contract.Arbiter, bridge.Turn{Tools: 3}, 0, false)
+	st.snapshotAfterTurn("orch-1", bridge.Turn{}, 0, false)
 	if asked := did[input.ChangeRecord](st); len(asked) != 0 {
 		t.Errorf("recorded without a reason: %+v", asked)
 	}
-	st.snapshotAfterTurn("orch-1", bridge.Turn{Tools: 1}, 0)
+	st.snapshotAfterTurn("orch-1", bridge.Turn{Tools: 1}, 0, false)
 	if asked := did[input.ChangeRecord](st); len(asked) != 1 {
 		t.Errorf("asked for %+v", asked)
 	}

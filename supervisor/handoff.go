@@ -343,7 +343,7 @@ func (s *HandoffState) FailedChecks() []decider.DecisionCheck {
 func (p *Proved) LastChange(c *input.ChangeState) input.LastChange {
 	return c.LastChange(func(f input.ChangeFile) bool {
 		if len(p.Files) == 0 {
-			return slices.Contains(f.Known, p.Author.ID)
+			return slices.Contains(f.Known(), p.Author.ID)
 		}
 		return slices.ContainsFunc(p.Files, func(name string) bool { return covers(name, f.Path) })
 	})

@@ -80,7 +80,7 @@ func TestABrokenCheckNamesWhoChangedItsFiles(t *testing.T) {
 			p.recorded("sub/parser.go")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			if c.both {
-				p.s.Changes.Acts(one)
+				p.s.Changes.Acts(input.ChangeCall{Agent: one, Call: "bash"})
 			}
 			p.works(two, nil, "make printer")
 			p.pass()

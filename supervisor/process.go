@@ -297,7 +297,11 @@ func (st *step) recall(a *Agent) {
 	b.WriteString(st.Conversation.Recollect(a.ID, max(recallChars-b.Len(), QuotedTalk), st.DisplayName))
 	b.WriteString("\nFiles in the workspace are as you left them: check them before you build on anything. If no " +
 		"message follows this one, report how far you are.")
-	st.notify(a.ID, KindRetry, b.String())
+	for _, m := range slices.Backward(st.Conversation.Unanswered(a.ID)) {
+		m.Wire = st.newID()
+		st.Conversation.Ahead(m)
+	}
+	st.notify(a.ID, KindRetry, b.String()) // before them
 }
 
 // callOffRenewal cancels a renewal that the Arbiter has been asked for: it takes back the request for a

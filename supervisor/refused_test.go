@@ -66,6 +66,30 @@ func TestARefusedRequestBeginsAfreshOnce(t *testing.T) {
 	}
 }
 
+// TestWhatTheRefusedSessionHadIsGivenAgain: no model has answered it, so it is not only quoted.
+func TestWhatTheRefusedSessionHadIsGivenAgain(t *testing.T) {
+	p, id, _ := openTurn(t, RoleOrchestrator)
+	p.command(contract.Say{Text: "Use port 8080."})
+	if got := p.lastSent("arbiter"); !strings.Contains(got, "Use port 8080.") {
+		t.Fatalf("the Arbiter was sent %q", got)
+	}
+	p.afresh("arbiter", bridge.CatInvalidRequest)
+	p.contains("the record", p.lastSent("arbiter"), "history is lost")
+	p.verdict("arbiter", ruling("CONTINUE", "I know again."))
+	p.contains("what nobody answered", p.lastSent("arbiter"), "Use port 8080.", "from: human")
+	n := len(told[contract.Delivered](p))
+	for _, m := range p.agent("arbiter").Turn {
+		p.happen("arbiter", bridge.Delivered{MessageID: m, Proof: "lifecycle"})
+	}
+	p.speaks("arbiter")
+	if now := told[contract.Delivered](p); len(now) != n+1 {
+		t.Errorf("%d deliveries were announced, want 1", len(now)-n)
+	}
+	p.verdict("arbiter", ruling("CONTINUE", "It is passed on."))
+	p.works(id, nil, "true")
+	p.folds()
+}
+
 // TestASessionThatAnsweredIsBegunAfreshAgain: a fresh session that has done a turn is as good as any other. Only too
 // many in a short time park the agent.
 func TestASessionThatAnsweredIsBegunAfreshAgain(t *testing.T) {

@@ -65,15 +65,15 @@ func (w *Work) changed(files []string) {
 
 // RecordedFor adds to the work of an agent what the snapshot after its turn shows: its commands change files, too. What
 // others may have changed meanwhile is left out.
-func RecordedFor(a *Agent, s *input.ChangeState, root string, paths []string) {
-	turn := s.Queue[0]
-	other := func(id string) bool { return id != turn.Agent }
-	if a == nil || a.Work == nil || turn.Top == "" && (len(turn.Others) > 0 || slices.ContainsFunc(s.Active, other)) {
+func RecordedFor(a *Agent, s *input.ChangeState, top string, paths []string) {
+	if a == nil || a.Work == nil {
 		return
 	}
 	var files []string
 	for _, p := range paths {
-		files = append(files, path.Join(cmp.Or(turn.Top, root), p))
+		if _, known := s.ChangedBy(p, a.ID); known {
+			files = append(files, path.Join(top, p))
+		}
 	}
 	w := *a.Work
 	w.changed(files)

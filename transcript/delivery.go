@@ -14,10 +14,10 @@ type State string
 // States of a message.
 const (
 	Absent State = "absent" // not remembered by a resume: never read, or on an abandoned branch
-	Seen   State = "seen"   // in the conversation, without an answer
+	Seen   State = "seen"   // in the conversation, without an answer of the model
 	Begun  State = "begun"  // the model began to answer; the turn has not ended
 	Ruled  State = "ruled"  // its turn ended with a verdict
-	Ended  State = "ended"  // its turn ended without one: interrupt, API failure, plain text
+	Ended  State = "ended"  // its turn ended without one: interrupt or API failure after an answer, plain text
 )
 
 // Delivery is the state of one message.
@@ -73,7 +73,9 @@ func (h *history) follow(rest []*node) (State, json.RawMessage) {
 	for _, n := range rest {
 		switch n.kind {
 		case interrupt, failure:
-			state = Ended
+			if state != Seen { // no model has answered
+				state = Ended
+			}
 		case pushed:
 			if state == Ended { // it continued after all
 				state = Begun

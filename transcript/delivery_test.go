@@ -173,13 +173,19 @@ func TestDeliveryStatuses(t *testing.T) {
 		{"interrupted before the first word", func(s *scribe) {
 			s.prompt("A")
 			s.user("[Request interrupted by user]", false)
-		}, []string{"A ended"}},
+		}, []string{"A seen"}},
 		{"a message with the words of an interrupt", func(s *scribe) {
 			s.prompt("A")
 			s.line(m{"type": "user", "uuid": "B", "promptSource": "sdk",
 				"message": m{"role": "user", "content": "[Request interrupted by user]"}})
 		}, []string{"A seen", "B seen"}},
-		{"API failure", func(s *scribe) { s.prompt("A"); s.own("API Error: 500", true) }, []string{"A ended"}},
+		{"API failure", func(s *scribe) { s.prompt("A"); s.own("API Error: 500", true) }, []string{"A seen"}},
+		{"API failure after a tool", func(s *scribe) {
+			s.prompt("A")
+			s.assistant("tool_use", use("t1", "Bash", m{}))
+			s.result("t1", true)
+			s.own("API Error: 500", true)
+		}, []string{"A ended"}},
 		{"plain text", func(s *scribe) { s.prompt("A"); s.assistant("end_turn", text("done")) }, []string{"A ended"}},
 		{"plain text, verdict asked for", func(s *scribe) {
 			s.prompt("A")

@@ -158,10 +158,10 @@ func changeRow(f ChangedFile, by input.ChangeFile, look *render.Look, now time.T
 			Append(render.DiffRemove, fmt.Sprintf(" -%d", f.Deleted))
 	}
 	var agents render.Line
-	for _, id := range by.Known {
+	for _, id := range by.Known() {
 		agents = agents.Append(render.Speaker(id), id+" ")
 	}
-	for _, id := range by.Maybe {
+	for _, id := range by.Maybe() {
 		agents = agents.Append(render.Speaker(id), id+"? ")
 	}
 	if len(by.Reported) > 1 {
@@ -262,7 +262,7 @@ func (c *changesScreen) authors(f ChangedFile) []string {
 	if s := c.d.session.state; s != nil {
 		for _, a := range s.Changes.Files {
 			if a.Path == f.Path {
-				return a.Known
+				return a.Known()
 			}
 		}
 	}

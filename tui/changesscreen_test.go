@@ -31,9 +31,10 @@ func authored(s *scene) {
 	s.startWork()
 	s.present(func(st *supervisor.State) {
 		st.Changes.Files = []input.ChangeFile{
-			{Path: "header.go", Known: []string{"orch-1", "orch-2"}, Reported: []string{"orch-1", "orch-2"}},
-			{Path: "warp.go", Maybe: []string{"orch-1", "orch-2"}},
-			{Path: "loom.png", Known: []string{"orch-2"}},
+			{Path: "header.go", Authors: []input.ChangeAuthor{{Agent: "orch-1", Known: 1}, {Agent: "orch-2", Known: 1}},
+				Reported: []string{"orch-1", "orch-2"}},
+			{Path: "warp.go", Authors: []input.ChangeAuthor{{Agent: "orch-1", Maybe: 1}, {Agent: "orch-2", Maybe: 1}}},
+			{Path: "loom.png", Authors: []input.ChangeAuthor{{Agent: "orch-2", Known: 1}}},
 		}
 	})
 	s.Press("F5")

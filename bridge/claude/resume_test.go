@@ -123,7 +123,7 @@ func TestDeliveryStatusAfterCrash(t *testing.T) {
 			return []reply{{status: 400, kind: "invalid_request_error",
 				message: "x"}}
 		},
-			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryEnded}},
+			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliverySeen}},
 		{"an interrupt", func(chan struct{}) []reply { return []reply{longTool} },
 			func(s *stageOf, _ *api, id string) {
 				waitFile(s.t, filepath.Join(s.dir, "ready"))

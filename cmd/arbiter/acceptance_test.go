@@ -99,13 +99,16 @@ func TestDemo(t *testing.T) {
 			story, _ := s.output(0, "logs", s.run())
 			for _, want := range []string{"  - refuted: Quotes in names are doubled\n",
 				"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n",
-				" changed ", "test.sh (new) +11", "README.md +3", " simulated, "} {
+				"Orchestrator II changed test.sh (new) +11.\n", "Orchestrator I changed invoice.sh +7 -2.\n",
+				"Orchestrator III changed README.md +3, invoice.sh +2 -1.\n", " simulated, "} {
 				if !strings.Contains(story, want) {
 					t.Errorf("the story does not tell %q:\n%s", want, story)
 				}
 			}
-			// Agents share the directory here: whose lines a look at the files finds depends on when it comes. Their sum
-			// does not.
+			// Agents share the directory. When their files are looked at depends on the load, what each changed does not.
+			if n := len(collect[contract.Changes](s)); n != 3 {
+				t.Errorf("%d turns changed files, want 3:\n%s", n, story)
+			}
 			if r.Changes == nil || r.Changes.Files != 3 || r.Changes.Added != 22 || r.Changes.Deleted != 2 {
 				t.Errorf("changes %+v", r.Changes)
 			}

@@ -77,8 +77,8 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 		}
 		if s != nil {
 			if f, ok := s.Changes.File(c.Path); ok {
-				who := slices.Clone(f.Known)
-				for _, id := range f.Maybe {
+				who := f.Known()
+				for _, id := range f.Maybe() {
 					who = append(who, "perhaps "+id)
 				}
 				if len(who) > 0 {

@@ -101,7 +101,8 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 	}
 	p.Type("fg\n")
 	s = p.await("THE WEAVING", "It is done.", "spun", "Speak again, or depart.")
-	if !s.Alt() || !s.Mouse() || s.Size != size || !strings.HasSuffix(s.Row(-1), "F1 help") || !strings.Contains(s.Title, "arbiter") {
+	if !s.Alt() || !s.Mouse() || s.Size != size || !strings.HasSuffix(s.Row(-1), "F1 help") ||
+		!strings.Contains(s.Title, "arbiter") {
 		t.Errorf("after fg, called %q:\n%s", s.Title, s.Text())
 	}
 	p.press("Ctrl+C")

@@ -4,7 +4,7 @@
 // arrives with the receipts of its checks; and that there is only one Arbiter at a time. In some rounds
 // (-actions) the human also acts: takes sessions over, halts, pauses, steers, edits and withdraws messages, and
 // changes the workspace's settings; in others (-transcripts) transcripts of agents are damaged between the
-// processes. It prints the figures, and exits with 1 if one of them that should be zero
+// processes, or (-refusals) the API refuses a session for good. It prints the figures, and exits with 1 if one of them that should be zero
 // is not.
 //
 // The scripted model runs in this process and so survives every kill. The players are the stand-in, which keeps
@@ -42,7 +42,7 @@ const (
 
 type options struct {
 	kills, real, perJob, rounds, parallel int
-	actions, transcripts                  uint64
+	actions, transcripts, refusals        uint64
 	clients, hosts                        int
 	points, at, claude                    string
 	seed                                  uint64
@@ -68,6 +68,8 @@ func main() {
 			"too (0: in none)")
 	flag.Uint64Var(&o.transcripts, "transcripts", 5,
 		"in one of so many rounds transcripts are shortened, emptied and zero-filled between the processes (0: in none)")
+	flag.Uint64Var(&o.refusals, "refusals", 5,
+		"in one of so many rounds the API refuses a session for good whose history has a certain message (0: in none)")
 	flag.IntVar(&o.clients, "clients", 4, "in one of so many processes clients connect, follow, hang and die (0: in none)")
 	flag.IntVar(&o.hosts, "hosts", 0, "in one of so many rounds Orchestrators live on another host (0: in none)")
 	flag.BoolVar(&o.verbose, "v", false, "report every process of the run")

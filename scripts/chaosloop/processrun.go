@@ -129,6 +129,9 @@ func (l *processRun) read(stdout io.Reader) {
 func (l *processRun) sendMessage(text string) {
 	token := l.r.token()
 	l.r.sent[token] = &sentMessage{text: text, by: l}
+	if l.r.refuse != nil && l.r.rnd.IntN(2) == 0 {
+		l.r.refuse.arm(token)
+	}
 	l.send(token, contract.Say{Text: text + " " + token})
 }
 

@@ -47,6 +47,7 @@ type round struct {
 	hosted   bool     // Orchestrators live on another host
 
 	api    *rehearsal.Server
+	refuse *refuser // nil: the API refuses nothing
 	player string
 	env    []string
 	mark   string // in the environment of arbiter and its bridge
@@ -107,6 +108,10 @@ func (r *round) play() {
 		r.land()
 		r.check()
 		r.remove()
+		if r.refuse != nil {
+			r.refuse.Close()
+			r.f.refused += r.refuse.count()
+		}
 		if err := r.api.Close(); err != nil {
 			r.fail("%v", err)
 		}
@@ -125,8 +130,9 @@ func (r *round) report() {
 			tried = fmt.Sprintf(" -at %s:%d:%d%s", r.must, r.mustN, r.mustAt+1, strings.Join(append([]string{""},
 				r.tried[1:]...), ","))
 		}
-		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -transcripts %d -hosts %d -points %s%s):\n"+
-			"  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.transcripts, r.o.hosts,
+		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -transcripts %d -refusals %d -hosts %d -points "+
+			"%s%s):\n"+
+			"  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.transcripts, r.o.refusals, r.o.hosts,
 			r.o.randomPoints(), tried, strings.Join(r.problems, "\n  "))
 	} else if err := os.RemoveAll(r.dir); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
@@ -170,6 +176,13 @@ func (r *round) prepare() error {
 	if r.api, err = rehearsal.Start(sc, rehearsal.Options{Record: true}); err != nil {
 		return err
 	}
+	base := r.api.URL()
+	if r.isRefused() {
+		if r.refuse, err = newRefuser(base); err != nil {
+			return err
+		}
+		base = r.refuse.URL
+	}
 	r.ledger, r.hits = filepath.Join(r.dir, "ledger"), filepath.Join(r.dir, "hits")
 	if r.player = r.claude; r.player == "" {
 		r.player = filepath.Join(r.dir, "claude")
@@ -195,7 +208,7 @@ func (r *round) prepare() error {
 	r.env = []string{
 		r.mark, "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CLAUDE_CONFIG_DIR=" + filepath.Join(home, ".claude"),
 		"XDG_CACHE_HOME=" + filepath.Join(home, ".cache"), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "LANG=C.UTF-8",
-		"ANTHROPIC_BASE_URL=" + r.api.URL(), "ANTHROPIC_API_KEY=" + r.api.Key(),
+		"ANTHROPIC_BASE_URL=" + base, "ANTHROPIC_API_KEY=" + r.api.Key(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "NO_PROXY=127.0.0.1",
 		"no_proxy=127.0.0.1",
 	}

@@ -27,8 +27,8 @@ type (
 	}
 )
 
-// FileChange is a file that changed. Agents are the agents that are known to have changed it; if none is known, the
-// agents that were working when it changed.
+// FileChange is a file that changed in an agent's turn. Agents are the agents that changed it meanwhile; if Unsure, at
+// least one of them did.
 type FileChange struct {
 	Path    string   `json:"path"`
 	Old     string   `json:"old,omitempty"` // its former path, if it was renamed
@@ -36,6 +36,7 @@ type FileChange struct {
 	Added   int      `json:"added"`         // lines; 0 in a binary file
 	Deleted int      `json:"deleted"`
 	Agents  []string `json:"agents"`
+	Unsure  bool     `json:"unsure,omitempty"` // not each of Agents is known to have changed it
 }
 
 // ResultChanges sums up what a run changed.

@@ -3,9 +3,12 @@ package input
 // This part of the package computes which files a run has changed, and which agents changed them.
 //
 // The files are recorded as snapshots: one when the run starts, one after each turn of an agent, one at the
-// end. The difference between two of them was made by the agents whose tools ran in between. An agent is known
-// to have changed a file if its editing tools named it, or if no other agent's tools ran; otherwise it may
-// have. If two active agents are known to have changed the same file, that is an overlap.
+// end. A snapshot is taken while agents work: what happens between its request and its result counts for it and for
+// the next. A file that differs was changed by the agents whose editing tools wrote it in between. If there is none,
+// a call that edits it and still runs decides when it is over, or else one of the agents whose commands ran changed
+// it: if that is one, it is known, otherwise each of them may have. If no tool ran, nobody is named: a human, or a
+// program that an agent has left behind. If two active agents are known to have changed the same file, that is an
+// overlap.
 //
 // The package does no I/O. Its effect [ChangeRecord] requests a snapshot, one at a time; its result comes back as
 // [ChangeRecorded].
@@ -97,11 +100,6 @@ func (s *ChangeState) Recorded(out *effect.Collector, w runconfig.Workspace, r C
 	}
 	turn := s.Queue[0]
 	s.Queue = slices.Clone(s.Queue[1:])
-	for _, id := range s.Active { // agents that began meanwhile may have changed files before the snapshot was taken
-		if id != turn.Agent && turn.Top == "" {
-			turn.Others = union(turn.Others, []string{id})
-		}
-	}
 	o := ChangeOutcome{Final: turn.last(), Judge: turn.Judge, Tree: r.Tree}
 	s.reportLeft(out, r.Left)
 	if r.Planted != "" {
@@ -157,61 +155,154 @@ func (s *ChangeState) date(paths []string, at time.Time) {
 
 // attribute records who changed the files of a snapshot.
 func (s *ChangeState) attribute(t ChangeTurn, serial int, paths []string) {
-	touched, foreign := map[string][]string{}, map[string]bool{}
-	if t.Top == "" {
-		foreign = s.takeForeign(serial, paths)
-	}
 	s.Changed++
+	if t.Top != "" {
+		for _, p := range paths { // its work is not delivered yet
+			s.edit(p, func(f *ChangeFile) { f.credit([]string{t.Agent}, true, s.Changed) })
+			s.touch(t.Agent, p)
+		}
+		return
+	}
+	flight, foreign := s.Flight, s.takeForeign(serial, paths)
+	s.Flight = nil
 	for _, p := range paths {
-		by := t.Agent
-		switch named := slices.Contains(t.Named, p); {
-		case foreign[p] && !named:
-		case named || len(t.Others) == 0:
-			if foreign[p] { // a merge wrote it, too: before or after
-				by = ""
+		editors, commands := by(flight, p), by(flight, "")
+		i := slices.IndexFunc(s.Open, func(c ChangeCall) bool { return c.Path == p })
+		switch {
+		case len(editors) > 0:
+			last := editors[0]
+			if foreign[p] || len(editors) > 1 { // a merge wrote it, too: before or after
+				last = ""
 			}
-			s.edit(p, func(f *ChangeFile) {
-				f.Known, f.Maybe = union(f.Known, []string{t.Agent}), union(f.Maybe, t.Others)
-				f.changed(t, by, s.Changed)
-			})
-			touched[t.Agent] = append(touched[t.Agent], p)
+			s.credit(p, editors, true, last)
+		case foreign[p]:
+		case i >= 0:
+			s.Unsettled = append(slices.Clip(s.Unsettled), ChangeUnsettled{ChangeCall: s.Open[i], Others: commands})
+			s.credit(p, nil, false, "")
 		default:
-			candidates := union(t.Others, []string{t.Agent})
-			s.edit(p, func(f *ChangeFile) {
-				f.Maybe = union(f.Maybe, candidates)
-				f.changed(t, "", s.Changed)
-			})
-			for _, id := range candidates {
-				touched[id] = append(touched[id], p)
-			}
+			s.among(p, commands)
 		}
 	}
-	for _, p := range t.Named { // a snapshot of another agent's turn may have shown it first
-		if f, ok := s.File(p); ok && slices.Contains(f.Maybe, t.Agent) && !slices.Contains(paths, p) {
-			s.edit(p, func(f *ChangeFile) {
-				f.Known = union(f.Known, []string{t.Agent})
-				if f.LastBy != t.Agent {
-					f.changed(t, "", s.Changed)
-				}
-			})
+	for _, c := range flight { // an earlier snapshot may have shown it first
+		if c.Path != "" && !slices.Contains(paths, c.Path) {
+			s.confirm(c.Path, c.Agent)
 		}
 	}
-	for id, files := range touched {
-		m := s.mark(id)
-		m.Touched = union(m.Touched, files)
-		if len(m.Touched) > changeMaxFiles {
-			m.Touched = m.Touched[:changeMaxFiles]
-		}
-		s.setMark(m)
-	}
-	slices.SortFunc(s.Marks, func(a, b ChangeMark) int { return strings.Compare(a.Agent, b.Agent) })
 }
 
-// changed records the last change of a file. Work in an agent's own directory is not delivered yet.
-func (f *ChangeFile) changed(t ChangeTurn, by string, when int) {
-	if t.Top == "" {
-		f.LastBy, f.Changed = by, when
+// by returns the agents whose calls wrote a file; of "": those whose commands may have written any.
+func by(calls []ChangeBy, p string) (agents []string) {
+	for _, c := range calls {
+		if c.Path == p {
+			agents = append(agents, c.Agent)
+		}
 	}
+	return union(agents, nil)
+}
+
+// among records that one of some agents changed a file.
+func (s *ChangeState) among(p string, candidates []string) {
+	last := ""
+	if len(candidates) == 1 {
+		last = candidates[0]
+	}
+	s.credit(p, candidates, len(candidates) == 1, last)
+}
+
+// credit records who changed a file now: all of the agents if that is known, otherwise one of them.
+func (s *ChangeState) credit(p string, agents []string, known bool, last string) {
+	s.edit(p, func(f *ChangeFile) {
+		f.credit(agents, known, s.Changed)
+		f.LastBy, f.Changed = last, s.Changed
+	})
+	for _, id := range agents {
+		s.touch(id, p)
+	}
+}
+
+// confirm records that an agent, which may have changed a file, has.
+func (s *ChangeState) confirm(p, agent string) {
+	f, _ := s.File(p)
+	i := slices.IndexFunc(f.Authors, func(a ChangeAuthor) bool { return a.Agent == agent && a.Maybe > 0 })
+	if i < 0 {
+		return
+	}
+	when := f.Authors[i].Maybe
+	s.edit(p, func(f *ChangeFile) {
+		f.Authors = slices.Clone(f.Authors)
+		for i := range f.Authors {
+			if f.Authors[i].Maybe == when {
+				f.Authors[i].Maybe = 0
+			}
+		}
+		f.credit([]string{agent}, true, when)
+	})
+}
+
+// touch adds a file to the changes of an agent's present turn.
+func (s *ChangeState) touch(agent, p string) {
+	m := s.mark(agent)
+	if m.Agent == "" {
+		m = ChangeMark{Agent: agent, Commit: s.Last, At: s.Changed - 1}
+	}
+	if len(m.Touched) < changeMaxFiles {
+		m.Touched = union(m.Touched, []string{p})
+	}
+	s.setMark(m)
+}
+
+// credit records that agents changed a file, or that one of them did.
+func (f *ChangeFile) credit(agents []string, known bool, when int) {
+	for _, id := range agents {
+		i := slices.IndexFunc(f.Authors, func(a ChangeAuthor) bool { return a.Agent == id })
+		if i < 0 {
+			i, f.Authors = len(f.Authors), append(slices.Clip(f.Authors), ChangeAuthor{Agent: id})
+		} else {
+			f.Authors = slices.Clone(f.Authors)
+		}
+		if known {
+			f.Authors[i].Known = when
+		} else {
+			f.Authors[i].Maybe = when
+		}
+	}
+}
+
+// Known returns the agents that are known to have changed a file.
+func (f ChangeFile) Known() []string {
+	known, _ := f.since(0)
+	return known
+}
+
+// Maybe returns the agents that may have changed a file, and are not known to.
+func (f ChangeFile) Maybe() []string {
+	_, maybe := f.since(0)
+	return maybe
+}
+
+// since returns who changed a file after a change.
+func (f ChangeFile) since(when int) (known, maybe []string) {
+	for _, a := range f.Authors {
+		switch {
+		case a.Known > when:
+			known = append(known, a.Agent)
+		case a.Maybe > when:
+			maybe = append(maybe, a.Agent)
+		}
+	}
+	return union(known, nil), union(maybe, nil)
+}
+
+// ChangedBy reports whether an agent may have changed a file at the last snapshot that was attributed, and whether
+// that is known.
+func (s *ChangeState) ChangedBy(p, agent string) (changed, known bool) {
+	f, _ := s.File(p)
+	for _, a := range f.Authors {
+		if a.Agent == agent {
+			return max(a.Known, a.Maybe) == s.Changed, a.Known == s.Changed
+		}
+	}
+	return false, false
 }
 
 // File returns what is known about a file.
@@ -246,11 +337,11 @@ func (s *ChangeState) overlaps(t ChangeTurn, paths []string) []contract.Overlap 
 	var found []contract.Overlap
 	for _, p := range union(paths, t.Named) {
 		f, ok := s.File(p)
-		if !ok || !slices.Contains(f.Known, t.Agent) {
+		if !ok || !slices.Contains(f.Known(), t.Agent) {
 			continue
 		}
 		gone := func(id string) bool { return !slices.Contains(t.Alive, id) }
-		living := slices.DeleteFunc(slices.Clone(f.Known), gone)
+		living := slices.DeleteFunc(f.Known(), gone)
 		if len(living) < 2 || slices.Equal(living, f.Reported) {
 			continue
 		}
@@ -274,17 +365,19 @@ func (s *ChangeState) report(out *effect.Collector, t ChangeTurn, r ChangeRecord
 			e.More++
 			continue
 		}
-		c.Agents = union(f.Known, nil)
+		known, maybe := f.since(m.At)
 		switch {
 		case t.Top != "":
 			c.Agents = []string{t.Agent}
-		case len(c.Agents) == 0:
-			c.Agents = union(f.Maybe, nil)
+		case slices.Contains(known, t.Agent):
+			c.Agents = known
+		default:
+			c.Agents = union(known, maybe)
+			c.Unsure = len(c.Agents) > 1
 		}
 		e.Files = append(e.Files, c)
 	}
-	s.setMark(ChangeMark{Agent: t.Agent, Commit: r.Commit})
-	slices.SortFunc(s.Marks, func(a, b ChangeMark) int { return strings.Compare(a.Agent, b.Agent) })
+	s.setMark(ChangeMark{Agent: t.Agent, Commit: r.Commit, At: s.Changed, Idle: !s.acting(t.Agent)})
 	if len(e.Files) > 0 {
 		out.Emit(t.Agent, e)
 	}
@@ -361,7 +454,6 @@ type ChangeState struct {
 	Last    string          // commit of the last snapshot; empty: the base
 	Serial  int             // of the last Record; 0: none
 	Queue   []ChangeTurn    // turns whose changes are not recorded yet, oldest first; the first one is being recorded
-	Active  []string        // agents that used tools since the last snapshot was requested
 	Files   []ChangeFile    // that agents changed, by path
 	Marks   []ChangeMark    // of agents
 	Foreign []ChangeForeign // by merges into the shared directory, not seen in a snapshot yet
@@ -369,7 +461,16 @@ type ChangeState struct {
 	Failed  bool            // the last snapshot could not be taken, which was reported
 	Left    []string        // files that could not be recorded, which was reported
 	Total   *contract.ResultChanges
+	Acting
 	Undoing
+}
+
+// Acting is what agents do to files of the shared directory.
+type Acting struct {
+	Open      []ChangeCall      // calls that run and may change files
+	Seen      []ChangeBy        // since the last snapshot was requested
+	Flight    []ChangeBy        // what the requested snapshot may show; what a failed one might have is kept
+	Unsettled []ChangeUnsettled // changes that a running call explains if it succeeds
 }
 
 // Undoing is what a human wants reverted.
@@ -387,7 +488,6 @@ type ChangeTurn struct {
 	Judge   bool     // the tree is wanted
 	Named   []string // files that its editing tools wrote, relative to the work tree
 	Alive   []string // agents that could write at that time
-	Others  []string // other agents that used tools meanwhile
 	Keep    string   // an additional name for the snapshot; may be empty
 	Request int      // the serial of its Record; 0: not requested yet
 }
@@ -398,8 +498,7 @@ func (t ChangeTurn) last() bool { return t.Agent == "" && !t.Judge }
 // ChangeFile is a changed file and who changed it.
 type ChangeFile struct {
 	Path     string
-	Known    []string // agents that changed it
-	Maybe    []string // agents whose tools ran when it changed
+	Authors  []ChangeAuthor
 	Reported []string // agents whose overlap was reported
 
 	LastBy  string // the agent known to have changed it last; empty: not known
@@ -408,10 +507,39 @@ type ChangeFile struct {
 	At time.Time `json:",omitzero"` // of the last snapshot that showed a change of it
 }
 
+// ChangeAuthor is an agent that changed a file, or may have: State.Changed of the last time; 0: never.
+type ChangeAuthor struct {
+	Agent string
+	Known int `json:",omitempty"`
+	Maybe int `json:",omitempty"` // it or others with the same number
+}
+
+// ChangeCall is a tool call that runs and may change files of the shared directory.
+type ChangeCall struct {
+	Agent      string
+	Call       string
+	Path       string `json:",omitempty"` // the file that it edits, relative to the work tree; empty: a command, any file
+	Background bool   `json:",omitempty"` // a command that goes on when its call is over
+}
+
+// ChangeBy is an edit that succeeded, or a command.
+type ChangeBy struct {
+	Agent string
+	Path  string `json:",omitempty"` // empty: a command
+}
+
+// ChangeUnsettled is a change that a snapshot showed while a call ran that edits the file.
+type ChangeUnsettled struct {
+	ChangeCall
+	Others []string `json:",omitempty"` // whose commands ran, too
+}
+
 // ChangeMark is where the changes of an agent's present turn begin.
 type ChangeMark struct {
 	Agent   string
-	Commit  string
+	Commit  string   // empty: the run's base, or the first snapshot of an own directory
+	At      int      // State.Changed then
+	Idle    bool     `json:",omitempty"` // its next turn has not begun
 	Touched []string // files that it may have changed since
 }
 
@@ -446,16 +574,92 @@ type ChangeRecorded struct {
 	Planted string `json:",omitempty"`
 }
 
-// Acts records that an agent uses a tool that may write files.
-func (s *ChangeState) Acts(agent string) {
-	if !slices.Contains(s.Active, agent) {
-		s.Active = append(slices.Clip(s.Active), agent)
+// Acts records that a call begins that may change files.
+func (s *ChangeState) Acts(c ChangeCall) {
+	s.begins(c.Agent)
+	s.Open = append(slices.Clip(s.Open), c)
+	if c.Path == "" {
+		s.saw(ChangeBy{Agent: c.Agent})
 	}
 }
 
-// TurnEnded requests a snapshot after a turn, whose Named are absolute paths. working are the agents whose
-// tools run.
-func (s *ChangeState) TurnEnded(out *effect.Collector, w runconfig.Workspace, t ChangeTurn, working []string) {
+// begins sets where the changes of an agent's turn begin.
+func (s *ChangeState) begins(agent string) {
+	if m := s.mark(agent); m.Agent == "" || m.Idle {
+		s.setMark(ChangeMark{Agent: agent, Commit: s.Last, At: s.Changed})
+	}
+}
+
+// acting reports whether an agent has begun calls since the last snapshot was requested, or ended another turn.
+func (s *ChangeState) acting(agent string) bool {
+	return slices.ContainsFunc(s.Queue, func(t ChangeTurn) bool { return t.Agent == agent }) ||
+		slices.ContainsFunc(s.Open, func(c ChangeCall) bool { return c.Agent == agent }) ||
+		slices.ContainsFunc(s.Seen, func(b ChangeBy) bool { return b.Agent == agent })
+}
+
+// saw records what the next snapshot may show, and one that is being taken.
+func (s *ChangeState) saw(b ChangeBy) {
+	s.Seen = with(s.Seen, b)
+	if s.taking() {
+		s.Flight = with(s.Flight, b)
+	}
+}
+
+// taking reports whether a snapshot of the shared directory is being taken that will be attributed.
+func (s *ChangeState) taking() bool {
+	return len(s.Queue) > 0 && s.Queue[0].Agent != "" && s.Queue[0].Top == ""
+}
+
+func with(list []ChangeBy, add ...ChangeBy) []ChangeBy {
+	list = slices.Clip(list)
+	for _, b := range add {
+		if len(list) >= changeMaxFiles {
+			b.Path = ""
+		}
+		if !slices.Contains(list, b) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// Acted records that a call is over. failed: it has changed nothing.
+func (s *ChangeState) Acted(agent, call string, failed bool) {
+	i := slices.IndexFunc(s.Open, func(c ChangeCall) bool { return c.Agent == agent && c.Call == call })
+	if i < 0 || s.Open[i].Background {
+		return
+	}
+	c := s.Open[i]
+	s.Open = slices.Delete(slices.Clone(s.Open), i, i+1)
+	if c.Path != "" && !failed {
+		s.saw(ChangeBy{Agent: agent, Path: c.Path})
+	}
+	s.settle(c, !failed, failed)
+}
+
+// settle attributes a change that a call explains if it succeeded. Without a result, it may have changed the file.
+func (s *ChangeState) settle(c ChangeCall, succeeded, failed bool) {
+	i := slices.IndexFunc(s.Unsettled, func(u ChangeUnsettled) bool { return u.ChangeCall == c })
+	if i < 0 {
+		return
+	}
+	u := s.Unsettled[i]
+	s.Unsettled = slices.Delete(slices.Clone(s.Unsettled), i, i+1)
+	s.Changed++
+	switch {
+	case succeeded:
+		s.credit(c.Path, []string{c.Agent}, true, c.Agent)
+	case failed:
+		s.among(c.Path, u.Others)
+	default:
+		s.among(c.Path, union(u.Others, []string{c.Agent}))
+	}
+}
+
+// TurnEnded requests a snapshot after a turn, whose Named are absolute paths. working are the agents whose processes
+// run. unseen: the calls of the turn were not reported, so that any file may be from it.
+func (s *ChangeState) TurnEnded(out *effect.Collector, w runconfig.Workspace, t ChangeTurn, working []string,
+	unseen bool) {
 	if !w.Enabled() {
 		return
 	}
@@ -466,17 +670,43 @@ func (s *ChangeState) TurnEnded(out *effect.Collector, w runconfig.Workspace, t 
 			t.Named = append(t.Named, rel)
 		}
 	}
-	if t.Top != "" { // no other agent works there
-		s.queue(out, w, t)
-		return
-	}
-	for _, other := range s.Active {
-		if other != t.Agent {
-			t.Others = append(t.Others, other)
+	if t.Top == "" { // otherwise, no other agent works there
+		s.begins(t.Agent)
+		for _, p := range t.Named {
+			edit := ChangeBy{Agent: t.Agent, Path: p}
+			f, _ := s.File(p)
+			known, _ := f.since(s.mark(t.Agent).At)
+			if !slices.Contains(known, t.Agent) && !slices.Contains(slices.Concat(s.Flight, s.Seen), edit) {
+				s.saw(edit)
+			}
 		}
+		if unseen {
+			s.saw(ChangeBy{Agent: t.Agent})
+		}
+		s.close(func(c ChangeCall) bool {
+			return !slices.Contains(working, c.Agent) || c.Agent == t.Agent && !c.Background
+		}, t)
 	}
-	s.Active = slices.Clone(working)
 	s.queue(out, w, t)
+}
+
+// close ends calls whose results are not known.
+func (s *ChangeState) close(over func(ChangeCall) bool, t ChangeTurn) {
+	var closed []ChangeCall
+	open := slices.DeleteFunc(slices.Clone(s.Open), func(c ChangeCall) bool {
+		if over(c) {
+			closed = append(closed, c)
+		}
+		return over(c)
+	})
+	s.Open = open
+	for _, c := range closed {
+		wrote := c.Agent == t.Agent && slices.Contains(t.Named, c.Path)
+		if c.Path != "" && !wrote { // it may have
+			s.saw(ChangeBy{Agent: c.Agent})
+		}
+		s.settle(c, wrote, false)
+	}
 }
 
 // Judge requests the tree to judge, after the snapshots that are requested already, and reports whether there
@@ -519,9 +749,6 @@ func (s *ChangeState) Again(out *effect.Collector, w runconfig.Workspace) {
 
 func (s *ChangeState) queue(out *effect.Collector, w runconfig.Workspace, t ChangeTurn) {
 	if n := len(s.Queue); n >= maxQueued && t.Agent != "" && t.Top == s.Queue[n-1].Top {
-		last := s.Queue[n-1]
-		last.Others = union(last.Others, append([]string{t.Agent}, t.Others...))
-		s.Queue = append(slices.Clone(s.Queue[:n-1]), last)
 		return
 	}
 	s.Queue = append(slices.Clip(s.Queue), t)
@@ -539,6 +766,15 @@ func (s *ChangeState) ask(out *effect.Collector, w runconfig.Workspace) {
 	s.Queue = slices.Clone(s.Queue)
 	s.Queue[0].Request = s.Serial
 	t := s.Queue[0]
+	if s.taking() {
+		s.Flight = with(s.Flight, s.Seen...)
+		s.Seen = nil
+		for _, c := range s.Open {
+			if c.Path == "" {
+				s.Seen = with(s.Seen, ChangeBy{Agent: c.Agent})
+			}
+		}
+	}
 	r := ChangeRecord{Serial: s.Serial, Base: w.Base, Keep: t.Keep, Tree: t.Judge, Final: t.last()}
 	r.Last, r.Since = cmp.Or(s.Last, w.Base), cmp.Or(s.mark(t.Agent).Commit, w.Base)
 	if t.Top != "" {
@@ -549,26 +785,28 @@ func (s *ChangeState) ask(out *effect.Collector, w runconfig.Workspace) {
 	out.Do(r)
 }
 
-// mark is the mark of an agent, by value.
+// mark is the mark of an agent, by value; without an Agent there is none.
 func (s *ChangeState) mark(agent string) ChangeMark {
 	for _, m := range s.Marks {
 		if m.Agent == agent {
 			return m
 		}
 	}
-	return ChangeMark{Agent: agent}
+	return ChangeMark{}
 }
 
 func (s *ChangeState) setMark(m ChangeMark) {
-	marks := slices.DeleteFunc(slices.Clone(s.Marks), func(old ChangeMark) bool { return old.Agent == m.Agent })
-	s.Marks = append(marks, m)
+	s.forgetMark(m.Agent)
+	s.Marks = append(slices.Clip(s.Marks), m)
+	slices.SortFunc(s.Marks, func(a, b ChangeMark) int { return strings.Compare(a.Agent, b.Agent) })
 }
 
-// Forget drops what is known about an agent that has ended.
-func (s *ChangeState) Forget(agent string) {
+func (s *ChangeState) forgetMark(agent string) {
 	s.Marks = slices.DeleteFunc(slices.Clone(s.Marks), func(m ChangeMark) bool { return m.Agent == agent })
-	s.Active = slices.DeleteFunc(slices.Clone(s.Active), func(id string) bool { return id == agent })
 }
+
+// Forget drops what is known about the turns of an agent that has ended.
+func (s *ChangeState) Forget(agent string) { s.forgetMark(agent) }
 
 // union is a sorted set of both.
 func union(a, b []string) []string {

@@ -42,8 +42,20 @@ func (r *run) asked() *ChangeRecord {
 func (r *run) turn(agent string, named, working, paths []string) []contract.Event {
 	r.t.Helper()
 	r.out = effect.Collector{}
-	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: agent, Named: named, Alive: r.alive}, working)
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: agent, Named: named, Alive: r.alive}, working,
+		!r.s.acting(agent))
 	return r.record(paths)
+}
+
+// edits plays an edit of a file.
+func (r *run) edits(agent, path string, fails bool) {
+	r.s.Acts(ChangeCall{Agent: agent, Call: path, Path: path})
+	r.s.Acted(agent, path, fails)
+}
+
+// ends ends a turn.
+func (r *run) ends(agent string, named ...string) {
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: agent, Named: named, Alive: r.alive}, r.alive, false)
 }
 
 // record answers the requested Record, and returns the events that follow.
@@ -62,7 +74,7 @@ func (r *run) record(paths []string) []contract.Event {
 	kept := slices.Clone(before.Files)
 	r.s.Recorded(&r.out, repository, taken)
 	if !slices.EqualFunc(kept, before.Files,
-		func(a, b ChangeFile) bool { return a.Path == b.Path && slices.Equal(a.Known, b.Known) }) {
+		func(a, b ChangeFile) bool { return a.Path == b.Path && slices.Equal(a.Authors, b.Authors) }) {
 		r.t.Error("the state before was written to")
 	}
 	var events []contract.Event
@@ -96,7 +108,7 @@ func overlapsOf(events []contract.Event) (found []contract.Overlap) {
 // TestAloneItIsTheAuthor: what a command wrote is attributed to its agent if no other agent worked.
 func TestAloneItIsTheAuthor(t *testing.T) {
 	r := begin(t, "orch-1")
-	r.s.Acts("orch-1")
+	r.s.Acts(ChangeCall{Agent: "orch-1", Call: "bash"})
 	files := changesOf(t, r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go", "made/by/bash"}), "orch-1")
 	if len(files) != 2 || !slices.Equal(files[1].Agents, []string{"orch-1"}) {
 		t.Errorf("changes are %+v", files)
@@ -107,8 +119,8 @@ func TestAloneItIsTheAuthor(t *testing.T) {
 // attributed to the agent that named it, even if a snapshot of the other's turn showed it first.
 func TestTwoAtWork(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
-	r.s.Acts("orch-1")
-	r.s.Acts("orch-2")
+	r.s.Acts(ChangeCall{Agent: "orch-1", Call: "bash"})
+	r.s.Acts(ChangeCall{Agent: "orch-2", Call: "bash"})
 	both := []string{"orch-1", "orch-2"}
 	events := r.turn("orch-1", []string{"/w/a.go"}, []string{"orch-2"}, []string{"a.go", "b.go", "c.go"})
 	files := changesOf(t, events, "orch-1")
@@ -124,6 +136,7 @@ func TestTwoAtWork(t *testing.T) {
 		repository,
 		ChangeTurn{Agent: "orch-2", Named: []string{"/w/b.go", "/elsewhere/x"}, Alive: r.alive},
 		nil,
+		false,
 	)
 	record := r.asked()
 	taken := ChangeRecorded{Serial: record.Serial, Commit: "c2",
@@ -157,9 +170,9 @@ func TestOverlap(t *testing.T) {
 // TestOneAtATime: turns that end while a snapshot is taken wait for it.
 func TestOneAtATime(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
-	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Keep: "handoff-1", Alive: r.alive}, nil)
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Keep: "handoff-1", Alive: r.alive}, nil, true)
 	first := r.asked()
-	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-2", Alive: r.alive}, nil)
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-2", Alive: r.alive}, nil, true)
 	if again := r.asked(); *again != *first || first.Keep != "handoff-1" || first.Since != "base" {
 		t.Fatalf("asked for %+v, then %+v", first, again)
 	}
@@ -180,7 +193,7 @@ func TestOneAtATime(t *testing.T) {
 func TestLast(t *testing.T) {
 	r := begin(t, "orch-1")
 	for range 2 {
-		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil)
+		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil, true)
 	}
 	if !r.s.Finish(&r.out, repository) {
 		t.Fatal("there is no last snapshot")
@@ -205,7 +218,7 @@ func TestTroubleIsReportedOnce(t *testing.T) {
 	notices := 0
 	for _, failed := range []string{"disk full", "disk full", "", "disk full"} {
 		r.out = effect.Collector{}
-		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil)
+		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil, true)
 		serial := r.asked().Serial
 		r.out = effect.Collector{}
 		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Failed: failed})
@@ -222,7 +235,7 @@ func TestFilesThatAreLeftOut(t *testing.T) {
 	var told []string
 	for _, left := range [][]string{{"a"}, {"a"}, nil, {"b", "a"}} {
 		r.out = effect.Collector{}
-		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil)
+		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil, true)
 		serial := r.asked().Serial
 		r.out = effect.Collector{}
 		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Commit: "c", Left: left})
@@ -242,7 +255,7 @@ func TestFilesThatAreLeftOut(t *testing.T) {
 // continues.
 func TestResumed(t *testing.T) {
 	r := begin(t, "orch-1")
-	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil)
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil, true)
 	r.s.Finish(&r.out, repository)
 	first := r.asked().Serial
 	r.out = effect.Collector{}
@@ -259,7 +272,7 @@ func TestResumed(t *testing.T) {
 // TestWithoutGit: nothing is requested.
 func TestWithoutGit(t *testing.T) {
 	r := begin(t)
-	r.s.TurnEnded(&r.out, runconfig.Workspace{}, ChangeTurn{Agent: "orch-1"}, nil)
+	r.s.TurnEnded(&r.out, runconfig.Workspace{}, ChangeTurn{Agent: "orch-1"}, nil, true)
 	if r.s.Finish(&r.out, runconfig.Workspace{}) || len(r.out.Effects()) > 0 {
 		t.Error("something was asked for")
 	}
@@ -287,29 +300,155 @@ func TestLastChange(t *testing.T) {
 	r.turn("orch-2", nil, nil, []string{"b"})
 	r.wants(LastChange{"orch-2", []string{"b"}}, "a", "b")
 	r.wants(LastChange{"orch-1", []string{"a"}}, "a")
-	r.s.Acts("orch-1")
+	r.s.Acts(ChangeCall{Agent: "orch-1", Call: "bash"})
 	r.turn("orch-2", []string{"/w/a"}, nil, []string{"a", "b"})
 	r.wants(LastChange{"orch-2", []string{"a"}}, "a") // its tools named it
 	r.wants(LastChange{}, "b")                        // either may have been the last
 	r.wants(LastChange{"orch-1", []string{"c"}}, "c")
 	// Both of them wrote it, and it is not known who did last.
-	r.turn("orch-1", []string{"/w/a"}, nil, nil)
+	r.edits("orch-1", "a", false)
+	r.edits("orch-2", "a", false)
+	r.turn("orch-1", nil, nil, []string{"a"})
 	r.wants(LastChange{}, "a")
 	// A pending snapshot may show another change.
-	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-2", Alive: r.alive}, nil)
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-2", Alive: r.alive}, nil, true)
 	r.wants(LastChange{}, "c")
 }
 
 // TestBothNamedIt: an overlap is noticed if one snapshot shows a file that both wrote.
 func TestBothNamedIt(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
-	r.s.Acts("orch-2")
-	if found := overlapsOf(r.turn("orch-1", []string{"/w/a"}, []string{"orch-2"}, []string{"a"})); len(found) > 0 {
-		t.Errorf("too early: %+v", found)
-	}
+	r.edits("orch-2", "a", false)
 	want := []contract.Overlap{{Path: "a", Agents: []string{"orch-1", "orch-2"}}}
-	if diff := cmp.Diff(want, overlapsOf(r.turn("orch-2", []string{"/w/a"}, nil, nil))); diff != "" {
+	found := overlapsOf(r.turn("orch-1", []string{"/w/a"}, []string{"orch-2"}, []string{"a"}))
+	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("overlaps, -want +got:\n%s", diff)
+	}
+	if again := overlapsOf(r.turn("orch-2", []string{"/w/a"}, nil, nil)); len(again) > 0 {
+		t.Errorf("again: %+v", again)
+	}
+}
+
+// TestMoreIsChangedWhileASnapshotIsTaken: a snapshot that was requested for one agent may show what others did until it
+// was taken, also those whose turn is over when it comes. A change that only one agent's calls explain is that agent's;
+// what they do not decide may be from each, and says so; what no call explains is nobody's.
+func TestMoreIsChangedWhileASnapshotIsTaken(t *testing.T) {
+	both := []string{"orch-1", "orch-2"}
+	for name, c := range map[string]struct {
+		during  func(r *run) // the snapshot of orch-1's turn, which used a command
+		after   func(r *run) // that snapshot, before the next
+		known   []string     // at the end
+		maybe   []string
+		first   []contract.FileChange // that the event of orch-1's turn says
+		command bool                  // orch-1's turn ran one
+	}{
+		"the other edited it, and its turn is over": {
+			during: func(r *run) {
+				r.edits("orch-2", "p", false)
+				r.ends("orch-2", "/w/p")
+			},
+			command: true, known: []string{"orch-2"},
+		},
+		"the other's edit still runs, and succeeds": {
+			during:  func(r *run) { r.s.Acts(ChangeCall{Agent: "orch-2", Call: "e", Path: "p"}) },
+			after:   func(r *run) { r.s.Acted("orch-2", "e", false) },
+			command: true, known: []string{"orch-2"},
+		},
+		"the other's edit still runs, and fails": {
+			during:  func(r *run) { r.s.Acts(ChangeCall{Agent: "orch-2", Call: "e", Path: "p"}) },
+			after:   func(r *run) { r.s.Acted("orch-2", "e", true) },
+			command: true, known: []string{"orch-1"},
+		},
+		"the other's edit never says how it ended": {
+			during:  func(r *run) { r.s.Acts(ChangeCall{Agent: "orch-2", Call: "e", Path: "p"}) },
+			after:   func(r *run) { r.ends("orch-2") },
+			command: true, maybe: both,
+		},
+		"the other's command is over, and its turn": {
+			during: func(r *run) {
+				r.s.Acts(ChangeCall{Agent: "orch-2", Call: "c"})
+				r.s.Acted("orch-2", "c", false)
+				r.ends("orch-2")
+			},
+			command: true, maybe: both,
+			first: []contract.FileChange{{Path: "p", Status: "modified", Added: 1, Agents: both, Unsure: true}},
+		},
+		"only the other ran a command": {
+			during: func(r *run) { r.s.Acts(ChangeCall{Agent: "orch-2", Call: "c"}) },
+			known:  []string{"orch-2"},
+		},
+		"the other edited another file": {
+			during:  func(r *run) { r.edits("orch-2", "q", false) },
+			command: true, known: []string{"orch-1"},
+			first: []contract.FileChange{{Path: "p", Status: "modified", Added: 1, Agents: []string{"orch-1"}}},
+		},
+		"the other tried to edit it":      {during: func(r *run) { r.edits("orch-2", "p", true) }},
+		"nobody's tools ran at that time": {during: func(*run) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := begin(t, "orch-1", "orch-2")
+			if c.command {
+				r.s.Acts(ChangeCall{Agent: "orch-1", Call: "c"})
+				r.s.Acted("orch-1", "c", false)
+			} else {
+				r.edits("orch-1", "own", false)
+			}
+			r.ends("orch-1")
+			first := r.asked()
+			c.during(r)
+			taken := ChangeRecorded{Serial: first.Serial, Commit: "one", Paths: []string{"p"},
+				Files: []contract.FileChange{{Path: "p", Status: "modified", Added: 1}}}
+			r.out = effect.Collector{}
+			r.s.Recorded(&r.out, repository, taken)
+			var events []contract.Event
+			for _, e := range r.out.Effects() {
+				if emit, ok := e.(effect.Emit); ok {
+					events = append(events, emit.Event)
+				}
+			}
+			if diff := cmp.Diff(c.first, changesOf(t, events, "orch-1")); diff != "" {
+				t.Errorf("the event of the turn, -want +got:\n%s", diff)
+			}
+			if c.after != nil {
+				c.after(r)
+			}
+			f, _ := r.s.File("p")
+			if !slices.Equal(f.Known(), c.known) || !slices.Equal(f.Maybe(), c.maybe) {
+				t.Errorf("known %v, maybe %v, want %v and %v", f.Known(), f.Maybe(), c.known, c.maybe)
+			}
+		})
+	}
+}
+
+// TestASnapshotFails: what it would have shown, the next one shows, of the same agents.
+func TestASnapshotFails(t *testing.T) {
+	r := begin(t, "orch-1", "orch-2")
+	r.edits("orch-1", "a", false)
+	r.ends("orch-1")
+	serial := r.asked().Serial
+	r.out = effect.Collector{}
+	r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Failed: "disk full"})
+	r.s.Acts(ChangeCall{Agent: "orch-2", Call: "c"})
+	if files := changesOf(t, r.turn("orch-2", nil, nil, []string{"a"}), "orch-2"); files != nil {
+		t.Errorf("changed by orch-2: %+v", files)
+	}
+	r.wants(LastChange{"orch-1", []string{"a"}}, "a")
+}
+
+// TestATurnBeginsWhereItsAgentBegan: the event of a turn counts neither the lines nor the authors of earlier ones.
+func TestATurnBeginsWhereItsAgentBegan(t *testing.T) {
+	r := begin(t, "orch-1", "orch-2")
+	r.edits("orch-1", "a", false)
+	r.turn("orch-1", nil, nil, []string{"a"})
+	r.edits("orch-2", "a", false)
+	r.out = effect.Collector{}
+	r.ends("orch-2")
+	if since := r.asked().Since; since != "after base" {
+		t.Errorf("its changes are compared with %q", since)
+	}
+	if files := changesOf(t, r.record([]string{"a"}), "orch-2"); len(files) != 1 ||
+		!slices.Equal(files[0].Agents, []string{"orch-2"}) || files[0].Unsure {
+		t.Errorf("changes are %+v", files)
 	}
 }
 
@@ -319,7 +458,7 @@ func TestMergedWork(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
 	r.turn("orch-2", nil, nil, []string{"a"})
 	r.out = effect.Collector{}
-	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Top: "/own/orch-1", Alive: r.alive}, nil)
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Top: "/own/orch-1", Alive: r.alive}, nil, true)
 	r.record([]string{"a", "b"})
 	r.wants(LastChange{"orch-2", []string{"a"}}, "a", "b") // it is not merged yet
 	r.s.Merged("orch-1", []string{"a", "b"}, true)
@@ -328,7 +467,7 @@ func TestMergedWork(t *testing.T) {
 	if files := changesOf(t, events, "orch-2"); len(files) != 1 || files[0].Path != "c" {
 		t.Errorf("changed by orch-2: %+v", files)
 	}
-	if f, _ := r.s.File("b"); !slices.Equal(f.Known, []string{"orch-1"}) {
+	if f, _ := r.s.File("b"); !slices.Equal(f.Known(), []string{"orch-1"}) {
 		t.Errorf("b: %+v", f)
 	}
 	r.wants(LastChange{"orch-1", []string{"a", "b"}}, "a", "b")

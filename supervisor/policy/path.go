@@ -207,7 +207,7 @@ func segmentMatches(seg, part string) bool {
 	case strings.IndexByte(part, hole) < 0:
 		ok, err := path.Match(seg, part)
 		return ok && err == nil
-	case part[0] == hole && seg[0] == '.':
+	case part[0] == hole && strings.HasPrefix(seg, "."):
 		return false // a pattern leaves out names that begin with a dot
 	}
 	return hasMeta(seg) || wildcard(strings.ReplaceAll(part, string(hole), "*"), seg)

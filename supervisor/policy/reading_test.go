@@ -49,3 +49,15 @@ func TestOnlyReads(t *testing.T) {
 		}
 	}
 }
+
+// TestPatternsInTheRoot: a call in / may name anything there.
+func TestPatternsInTheRoot(t *testing.T) {
+	for _, line := range []string{"cat $x", "cat /$x", "cat *", "rm -f $x*", "cat .$x", "echo a > $x"} {
+		input, _ := json.Marshal(map[string]string{"command": line})
+		for _, p := range []Policy{{CWD: "/"}, {CWD: "/", Home: "/", Deny: []Rule{mustRule("Edit(/**)")}}} {
+			r := Request{Tool: "Bash", Input: input}
+			p.OnlyReads(r, false)
+			p.Decide(r)
+		}
+	}
+}

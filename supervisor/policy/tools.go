@@ -39,6 +39,9 @@ func MayWrite(tool string) bool {
 	return !own && !readers.has(tool) && !harmless.has(tool) && tool != "WebFetch" && tool != "WebSearch"
 }
 
+// IsEditor reports whether a tool changes the one file that its input names.
+func IsEditor(tool string) bool { return editors.has(tool) }
+
 // Own reports whether a tool is one of Arbiter's own, and returns its name there.
 func Own(tool string) (name string, ok bool) { return strings.CutPrefix(tool, "mcp__arbiter__") }
 

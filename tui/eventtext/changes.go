@@ -10,11 +10,25 @@ import (
 // shownFiles is how many changed files a sentence names.
 const shownFiles = 5
 
-// changedText lists changed files with their lines: "a.go +3 −1, b.go (deleted)".
-func changedText(c contract.Changes) string {
+// changedText lists changed files with their lines: "a.go +3 −1, b.go (deleted) (with Orchestrator II)". by is whose
+// turn ended.
+func changedText(c contract.Changes, by string, name func(string) string) string {
 	var files []string
 	for _, f := range c.Files[:min(len(c.Files), shownFiles)] {
-		files = append(files, changedFile(f))
+		var agents []string
+		for _, id := range f.Agents {
+			if f.Unsure || id != by {
+				agents = append(agents, amid(Called(name, id)))
+			}
+		}
+		text := changedFile(f)
+		switch {
+		case f.Unsure:
+			text += " (" + strings.Join(agents, " or ") + ")"
+		case len(agents) > 0:
+			text += " (with " + strings.Join(agents, ", ") + ")"
+		}
+		files = append(files, text)
 	}
 	if more := len(c.Files) - len(files) + c.More; more > 0 {
 		files = append(files, words.Count(more, "more file"))

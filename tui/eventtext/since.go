@@ -110,7 +110,8 @@ func byHuman(b contract.Body) bool {
 	return false
 }
 
-// Text returns a summary for one paragraph, or nothing if the human did something a short time ago, or if nothing happened.
+// Text returns a summary for one paragraph, or nothing if the human did something a short time ago, or if nothing
+// happened.
 func (s *Since) Text(now time.Time, name func(id string) string) string {
 	if !s.happened || now.Sub(s.from) < awayFrom {
 		return ""

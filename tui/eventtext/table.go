@@ -117,7 +117,7 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Workspace:
 		return line(who + " works in " + One(b.Dir, 0) + After(" on branch ", One(b.Branch, MaxName)))
 	case contract.Changes:
-		return line(who + " changed " + changedText(b))
+		return line(who + " changed " + changedText(b, e.Event.ID, name))
 	case contract.Overlap:
 		return line(overlapText(b, name))
 	case contract.Merge:
