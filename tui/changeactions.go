@@ -90,7 +90,7 @@ func (c changeActions) again() {
 	}
 }
 
-// askLand asks whether to merge the work of the run into the branch that is checked out. files are the
+// askLand asks whether to commit the work of the run on the branch that is checked out. files are the
 // known changes; nil: unknown.
 func (c changeActions) askLand(files []ChangedFile) {
 	run := c.runID()
@@ -99,7 +99,7 @@ func (c changeActions) askLand(files []ChangedFile) {
 		return
 	}
 	head := []render.Line{render.Of(render.Base,
-		"The work of the run is merged into the branch that is checked out. Uncommitted changes are never overwritten.")}
+		"The work of the run becomes one commit on your branch. Uncommitted changes are never overwritten.")}
 	if len(files) > 0 {
 		added, deleted := 0, 0
 		for _, f := range files {

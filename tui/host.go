@@ -41,7 +41,7 @@ type Host interface {
 	// them; old is its previous path if it was renamed, otherwise empty.
 	Changes(ctx context.Context, run string) ([]ChangedFile, error)
 	Versions(ctx context.Context, run, path, old string) (Versions, error)
-	// Revert reverts a change of a run that is not active. Land merges the work of a run into the branch
+	// Revert reverts a change of a run that is not active. Land commits the work of a run on the branch
 	// that is checked out, and reports the result.
 	Revert(ctx context.Context, run string, r contract.Revert) error
 	Land(ctx context.Context, run string) (report string, err error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"time"
@@ -14,6 +15,13 @@ import (
 // Check implements [bridge.EvidenceCollector]. Reaching the time limit is a result, not an error: TERM,
 // KILL a second later, TimedOut.
 func (w *Collector) Check(ctx context.Context, of bridge.Owner, p bridge.CheckParams) (bridge.CheckResult, error) {
+	return w.CheckInto(ctx, of, p, io.Discard)
+}
+
+// CheckInto does the same, and copies all output to also.
+func (w *Collector) CheckInto(
+	ctx context.Context, of bridge.Owner, p bridge.CheckParams, also io.Writer,
+) (bridge.CheckResult, error) {
 	var none bridge.CheckResult
 	select { // its time limit begins when it does
 	case w.slots <- struct{}{}:
@@ -29,7 +37,7 @@ func (w *Collector) Check(ctx context.Context, of bridge.Owner, p bridge.CheckPa
 	cmd.Env = environ(os.Environ(), p.Env)
 	begun := time.Now()
 	output := newCapture(bridge.CheckOutputCap)
-	c, err := w.start(cmd, of, p.Sandbox, p.Scratch, output, nil)
+	c, err := w.start(cmd, of, p.Sandbox, p.Scratch, io.MultiWriter(output, also), nil)
 	if err != nil {
 		return none, startError(w.shell, p.CWD, err)
 	}

@@ -105,7 +105,7 @@ func TestHostileRepository(t *testing.T) {
 				}
 				j.prints(contract.ExitComplete, "diff")
 				if isolation != "shared" {
-					j.prints(contract.ExitComplete, "land")
+					j.prints(contract.ExitComplete, "land", "--include", ".") // its agents write with commands
 				}
 				j.prints(contract.ExitComplete, "undo")
 				j.prints(contract.ExitComplete, "report")

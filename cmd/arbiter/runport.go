@@ -170,7 +170,7 @@ func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) er
 
 // notForClients are flags that a client cannot pass: it is itself the frontend, and selects directory, run and
 // task by other means.
-var notForClients = []string{"cwd", "detach", "json", "plain", "resume", "session", "task"}
+var notForClients = []string{"cwd", "detach", "json", "plain", "resume", "session", "task", "task-from"}
 
 // choices parses flags as arbiter does in a directory, for a new run, or for the run with the id run if that is
 // not empty.

@@ -75,6 +75,7 @@ func (w worked) prints(want string, code contract.Exit, args ...string) {
 func TestWorkInTheWorkspace(t *testing.T) {
 	w := newWorked(t)
 	w.prints("has no snapshot in "+w.Path, contract.ExitFailed, "diff")
+	w.prints("there is nothing to land", contract.ExitFailed, "land")
 	w.snapshot(workspaces.Base)
 	w.Write("a", "2\n")
 	w.Remove("gone")
@@ -93,7 +94,6 @@ func TestWorkInTheWorkspace(t *testing.T) {
 	w.prints("there is no agent \"frob\"", contract.ExitUsage, "diff", gittest.RUN8, "frob")
 	w.prints("there is no run \"frob\"", contract.ExitUsage, "diff", "frob")
 	w.prints("exclude each other", contract.ExitUsage, "diff", "--stat", "--name-only")
-	w.prints("worked in the workspace itself", contract.ExitFailed, "land")
 
 	before := w.Files()
 	kept := "kept mine: it was modified since\n"

@@ -7,9 +7,14 @@ package workspace
 // replaces the files that differ, then the index, and moves the branch last, together with the end of those
 // references. A call after a crash continues from there. Other uncommitted changes, staged or not, stay as they are.
 //
+// If the run worked in the user's files ([LandRequest.Here]), they have the work: only the index and the branch change.
+//
+// A note about the commit ([NotesRef]) is attached before anything else, so that no landed commit lacks its note.
+//
 // Hooks do not run. The worktrees of submodules are left as they are, as by git merge.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +83,16 @@ func listLand(names []string) string {
 type LandRequest struct {
 	Commit  string // commit, or a reference: usually the run branch
 	Squash  bool   // one new commit with all changes, which does not name the run's commits
-	Message string // of the new commit; if empty, a default. With it there is always a new commit
+	Message string // of the new commit; if empty, a default
+	// Since is the commit with which the work is compared; empty: the commit at which its history and the branch part.
+	Since string
+	// Here: the files of the work tree have the work already, and are left alone.
+	Here bool
+	// Without are files that the run added and that are left out.
+	Without []string
+	// Tree is what the new commit must contain, from [PlanLand]; empty: any.
+	Tree string
+	Note []byte // attached to the new commit; may be nil
 }
 
 // Landed is what landing did.
@@ -86,51 +100,123 @@ type Landed struct {
 	Branch  string      // full name of the user's branch
 	Before  string      // its commit before
 	Head    string      // its commit now
-	Status  MergeStatus // Merged (also by a squash), Forward or Nothing
+	Status  MergeStatus // MergeMade (also by a squash) or MergeNothing
 	Resumed bool        // this call finished a landing that was interrupted
+	Tree    string      // of Head; [PlanLand]: of the commit that there would be
+	Work    string      // the run's commit that was landed, without what is left out
 }
+
+// NotesRef is the reference with the notes about landed commits.
+const NotesRef = "refs/notes/arbiter"
 
 const (
 	planned     = "landing"      // commit that the branch is about to get
 	plannedFrom = "landing-from" // commit that it had when the landing began
 )
 
+// PlanLand returns what [Land] would do: Head is still the commit before. It finishes a landing that was interrupted.
+// Errors: those of Land.
+func PlanLand(ctx context.Context, r *Repo, q LandRequest) (Landed, error) {
+	r, unlock, err := r.Lock(ctx)
+	if err != nil {
+		return Landed{}, err
+	}
+	defer unlock()
+	l, result, err := begin(ctx, r, q)
+	if err == nil && result.Work != "" {
+		_, err = l.plan(ctx, result.Head, result.Tree)
+	}
+	return result, err
+}
+
+// begin finishes an interrupted landing, and plans the next one.
+func begin(ctx context.Context, r *Repo, q LandRequest) (*lander, Landed, error) {
+	l := &lander{Repo: r, here: q.Here}
+	if err := l.ready(ctx); err != nil {
+		return l, Landed{}, err
+	}
+	resumed, err := l.resume(ctx)
+	if err != nil {
+		return l, Landed{}, err
+	}
+	result, err := l.prepare(ctx, q)
+	if err == nil && resumed.Head != "" {
+		if result.Status == MergeNothing {
+			return l, resumed, nil
+		}
+		result.Before, result.Resumed = resumed.Before, true
+	}
+	return l, result, err
+}
+
 // Land lands a commit. Errors before anything is changed: [ErrDetached], [*BusyError], [*ConflictError], [*DirtyError],
-// [*FilteredError];
-// [ErrMoved] if a human moved the branch meanwhile. After any other error a call finishes the work.
+// [*FilteredError]; [ErrMoved] if a human moved the branch meanwhile, or if the commit would not have the expected
+// tree. After any other error a call finishes the work.
 func Land(ctx context.Context, r *Repo, q LandRequest) (Landed, error) {
 	r, unlock, err := r.Lock(ctx)
 	if err != nil {
 		return Landed{}, err
 	}
 	defer unlock()
-	l := &lander{Repo: r}
-	if err := l.ready(ctx); err != nil {
+	l, result, err := begin(ctx, r, q)
+	if err != nil || result.Work == "" {
+		return result, err
+	}
+	if q.Tree != "" && q.Tree != result.Tree {
+		return Landed{}, fmt.Errorf("%s: %w: land again", result.Branch, ErrMoved)
+	}
+	from := result.Head
+	parents := []string{from, result.Work}
+	if q.Squash {
+		parents = parents[:1]
+	}
+	message := cmp.Or(q.Message, "Land the work of Arbiter's run "+l.Run)
+	signer := Signer(ctx, l.Repo)
+	if result.Head, err = l.Record(ctx, signer, result.Tree, message, parents...); err != nil {
 		return Landed{}, err
 	}
-	resumed, err := l.resume(ctx)
+	plan, err := l.plan(ctx, from, result.Head)
 	if err != nil {
 		return Landed{}, err
 	}
-	result, err := l.prepare(ctx, q)
-	if err != nil || result.Status == MergeNothing {
-		if err == nil && resumed.Head != "" {
-			result = resumed
+	if q.Note != nil {
+		if err := l.annotate(ctx, signer, result.Head, q.Note); err != nil {
+			return Landed{}, err
 		}
-		return result, err
 	}
-	if err := l.finish(ctx, result); err != nil {
-		return Landed{}, err
+	return result, l.finish(ctx, plan, from, result.Head)
+}
+
+// annotate attaches a note to a commit, byte by byte.
+func (r *Repo) annotate(ctx context.Context, signer []string, commit string, note []byte) error {
+	if signer == nil {
+		signer = signature
 	}
-	if resumed.Head != "" {
-		result.Before, result.Resumed = resumed.Before, true
+	blob, err := r.Git.Do(ctx, git.Call{Args: []string{"hash-object", "-w", "--no-filters", "--stdin"}, Stdin: note,
+		Writes: true})
+	if err == nil {
+		_, err = r.Git.Do(ctx, git.Call{Args: []string{"notes", "--ref=" + NotesRef, "add", "-f", "-C",
+			strings.TrimSpace(string(blob)), commit}, Env: signer, Writes: true})
 	}
-	return result, nil
+	return err
+}
+
+// Note returns the note about a commit; nil if there is none. Error: [git.ErrTooMuch].
+func (r *Repo) Note(ctx context.Context, commit string, most int) ([]byte, error) {
+	blob, err := r.Git.Text(ctx, "notes", "--ref="+NotesRef, "list", commit)
+	if git.Exit(err) == 1 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.Git.Do(ctx, git.Call{Args: []string{"cat-file", "blob", blob}, Max: most})
 }
 
 type lander struct {
 	*Repo
 	branch string
+	here   bool
 }
 
 // ready refuses work trees in which a landing cannot begin.
@@ -166,13 +252,17 @@ func (l *lander) resume(ctx context.Context) (Landed, error) {
 	}
 	result := Landed{Branch: l.branch, Before: from, Head: to, Status: MergeMade, Resumed: true}
 	if head == from && to != "" {
-		return result, l.finish(ctx, result)
+		plan, err := l.plan(ctx, from, to)
+		if err != nil {
+			return Landed{}, err
+		}
+		return result, l.finish(ctx, plan, from, to)
 	}
 	return Landed{}, l.Move(ctx, "arbiter: end of landing",
 		Update{Ref: l.Ref(planned), Old: to}, Update{Ref: l.Ref(plannedFrom), Old: from})
 }
 
-// prepare makes the commit that the branch is to get.
+// prepare finds the tree that the branch is to get.
 func (l *lander) prepare(ctx context.Context, q LandRequest) (Landed, error) {
 	commits, err := l.Commits(ctx, "HEAD", q.Commit)
 	if err != nil {
@@ -182,57 +272,69 @@ func (l *lander) prepare(ctx context.Context, q LandRequest) (Landed, error) {
 	if theirs.ID == "" {
 		return Landed{}, fmt.Errorf("there is nothing to land: no commit %s", q.Commit)
 	}
-	result := Landed{Branch: l.branch, Before: ours.ID, Head: ours.ID, Status: MergeNothing}
+	result := Landed{Branch: l.branch, Before: ours.ID, Head: ours.ID, Status: MergeNothing, Tree: ours.Tree}
 	if has, err := Contains(ctx, l.Repo, ours.ID, theirs.ID); err != nil || has {
 		return result, err
 	}
-	forward, err := Contains(ctx, l.Repo, theirs.ID, ours.ID)
-	if err != nil {
-		return Landed{}, err
+	work := theirs.ID
+	if len(q.Without) > 0 {
+		if work, err = l.leaveOut(ctx, theirs, q.Without); err != nil {
+			return Landed{}, err
+		}
 	}
-	if forward && !q.Squash && q.Message == "" {
-		result.Head, result.Status = theirs.ID, MergeForward
-		return result, nil
+	var tree string
+	var conflicts []string
+	if q.Since != "" {
+		tree, conflicts, err = TreesOver(ctx, l.Repo, q.Since, ours.ID, work)
+	} else {
+		tree, conflicts, err = MergeTrees(ctx, l.Repo, ours.ID, work)
 	}
-	tree, conflicts, err := MergeTrees(ctx, l.Repo, ours.ID, theirs.ID)
 	if err != nil {
 		return Landed{}, err
 	}
 	if len(conflicts) > 0 {
 		return Landed{}, &ConflictError{conflicts}
 	}
-	parents, message := []string{ours.ID, theirs.ID}, q.Message
-	if q.Squash {
-		if tree == ours.Tree {
-			return result, nil
-		}
-		parents = parents[:1]
+	if q.Squash && tree == ours.Tree {
+		return result, nil
 	}
-	if message == "" {
-		message = "Land the work of Arbiter's run " + l.Repo.Run
-	}
-	result.Status = MergeMade
-	result.Head, err = l.Record(ctx, Signer(ctx, l.Repo), tree, message, parents...)
-	return result, err
+	result.Status, result.Tree, result.Work = MergeMade, tree, work
+	return result, nil
 }
 
-// finish replaces files and index, and moves the branch. Each part may be repeated.
-func (l *lander) finish(ctx context.Context, result Landed) error {
-	from, to := result.Before, result.Head
+// leaveOut records a commit without some files.
+func (l *lander) leaveOut(ctx context.Context, c Commit, paths []string) (string, error) {
+	tree, err := l.edited(ctx, c.ID, list(paths), "update-index", "-z", "--force-remove", "--stdin")
+	if err != nil {
+		return "", err
+	}
+	return l.Record(ctx, nil, tree, "Leave out what only a command created", c.ID)
+}
+
+// plan refuses a landing that would overwrite uncommitted changes, or that a filter would have to make.
+func (l *lander) plan(ctx context.Context, from, to string) (*ApplyPlan, error) {
 	plan, err := PrepareApply(ctx, l.Repo, from, to, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := l.unfiltered(ctx, plan); err != nil {
-		return err
+		return nil, err
+	}
+	if l.here {
+		plan.Write, plan.Delete, plan.Blocked = nil, nil, nil
 	}
 	blocked, err := l.staged(ctx, from, plan)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if blocked = append(blocked, plan.Blocked...); len(blocked) > 0 {
-		return &DirtyError{blocked}
+		return nil, &DirtyError{blocked}
 	}
+	return plan, nil
+}
+
+// finish replaces files and index, and moves the branch. Each part may be repeated.
+func (l *lander) finish(ctx context.Context, plan *ApplyPlan, from, to string) error {
 	commits, err := l.Commits(ctx, l.Ref(planned), l.Ref(plannedFrom))
 	if err != nil {
 		return err
@@ -258,7 +360,7 @@ func (l *lander) finish(ctx context.Context, result Landed) error {
 		Update{Ref: l.Ref(planned), Old: to}, Update{Ref: l.Ref(plannedFrom), Old: from})
 }
 
-// unfiltered refuses a plan with files that a filter would have to make.
+// unfiltered refuses a plan with files that a filter would have to make, or to put into a commit.
 func (l *lander) unfiltered(ctx context.Context, plan *ApplyPlan) error {
 	var paths []string
 	for _, c := range plan.Changes {

@@ -19,7 +19,11 @@ var landOperations = gittest.Operations{
 	"land": func(step func(string), args []string) error {
 		r, err := workspace.Open(ctx, gittest.Options(args[0], step))
 		if err == nil {
-			_, err = workspace.Land(ctx, r, workspace.LandRequest{Commit: main, Squash: args[1] == "squash"})
+			q := workspace.LandRequest{Commit: main, Squash: args[1] == "squash"}
+			if args[1] == "here" {
+				q = here(r)
+			}
+			_, err = workspace.Land(ctx, r, q)
 		}
 		return err
 	},
@@ -87,7 +91,8 @@ func TestLand(t *testing.T) {
 		parents  int
 		subject  string
 	}{
-		"fast forward": {false, workspace.LandRequest{}, landed, workspace.MergeForward, 1, "work"},
+		"keep the commits": {false, workspace.LandRequest{}, landed, workspace.MergeMade, 2,
+			"Land the work of Arbiter's run 0123abcd"},
 		"with message": {false, workspace.LandRequest{Message: "All of it"}, landed, workspace.MergeMade, 2, "All of it"},
 		"squash":       {false, workspace.LandRequest{Squash: true, Message: "One"}, landed, workspace.MergeMade, 1, "One"},
 		"merge": {true, workspace.LandRequest{}, merged(), workspace.MergeMade, 2,
@@ -110,7 +115,7 @@ func TestLand(t *testing.T) {
 			got, err := workspace.Land(ctx, r, c.request)
 			d.Must(err)
 			want := workspace.Landed{Branch: "refs/heads/trunk", Before: before, Head: d.Git("rev-parse", "HEAD"),
-				Status: c.status}
+				Status: c.status, Tree: d.Git("rev-parse", "HEAD^{tree}"), Work: d.Git("rev-parse", main)}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -274,6 +279,116 @@ func TestLandKilled(t *testing.T) {
 	}
 }
 
+// here lands what a run changed in the user's files, without what it built.
+func here(r *workspace.Repo) workspace.LandRequest {
+	return workspace.LandRequest{Commit: r.Ref(workspace.End), Since: r.Ref(workspace.Base), Here: true, Squash: true,
+		Without: []string{"built/a.o"}, Note: []byte("a note\n\n# kept\n")}
+}
+
+// TestLandHere: a run worked in the user's files. What was uncommitted before stays uncommitted, also in a file that
+// the run changed; files are left alone, and the note is that of the commit. So it is after a kill at each step.
+func TestLandHere(t *testing.T) {
+	d := gittest.New(t, map[string]string{"both": "1\n2\n3\n4\n5\n", "edit": "1\n", "gone": "1\n", "staged": "1\n"})
+	d.Write("both", "mine\n2\n3\n4\n5\n")
+	d.Write("staged", "2\n")
+	d.Git("add", "staged")
+	d.Write("untracked", "mine\n")
+	r := d.Open(nil)
+	_, err := r.Once(ctx, workspace.Base)
+	d.Must(err)
+	d.Write("both", "mine\n2\n3\n4\nrun\n")
+	d.Write("edit", "run\n")
+	d.Remove("gone")
+	d.Write("dir/new", "run\n")
+	d.Write("built/a.o", "run\n")
+	_, err = r.Again(ctx, workspace.End)
+	d.Must(err)
+	d.Write("edit", "later\n")
+	q := here(r)
+	plan, err := workspace.PlanLand(ctx, r, q)
+	d.Must(err)
+	q.Tree = d.Git("rev-parse", "HEAD^{tree}")
+	if _, err := workspace.Land(ctx, r, q); !errors.Is(err, workspace.ErrMoved) {
+		t.Errorf("another tree than planned: %v", err)
+	}
+	files := d.Files()
+	for n := 1; ; n += gittest.Stride(5) {
+		c := d.Copy()
+		killed := gittest.Killed(t, "land", n, c.Path, "here")
+		_, err := workspace.Land(ctx, c.Open(nil), here(c.Open(nil)))
+		c.Must(err)
+		if tree := c.Git("rev-parse", "HEAD^{tree}"); tree != plan.Tree || c.Git("rev-list", "--count", "HEAD") != "2" {
+			t.Errorf("killed after step %d: tree %s, want %s\n%s", n, tree, plan.Tree, c.Git("log", "--stat"))
+		}
+		want := map[string]string{"both": "100644 1\n2\n3\n4\nrun\n", "edit": "100644 run\n", "dir/new": "100644 run\n",
+			"staged": "100644 1\n"}
+		if diff := cmp.Diff(want, c.Tree("HEAD")); diff != "" {
+			t.Errorf("killed after step %d: HEAD (-want +got):\n%s", n, diff)
+		}
+		if diff := cmp.Diff(files, c.Files()); diff != "" {
+			t.Errorf("killed after step %d: files changed:\n%s", n, diff)
+		}
+		if got := c.Git("status", "--porcelain", "-uall"); got !=
+			"M both\n M edit\nM  staged\n?? built/a.o\n?? untracked" {
+			t.Errorf("killed after step %d: status %q", n, got)
+		}
+		note, err := c.Open(nil).Note(ctx, c.Git("rev-parse", "HEAD"), 100)
+		if err != nil || string(note) != "a note\n\n# kept\n" {
+			t.Errorf("killed after step %d: note %q, %v", n, note, err)
+		}
+		if !killed {
+			if n < 10 {
+				t.Errorf("only %d steps", n-1)
+			}
+			break
+		}
+	}
+	// A later snapshot is compared with what was landed, and what was left out can follow.
+	d.Must(func() error { _, err := workspace.Land(ctx, r, here(r)); return err }())
+	d.Write("dir/new", "more\n")
+	_, err = r.Again(ctx, workspace.End)
+	d.Must(err)
+	q = here(r)
+	q.Since, q.Without = plan.Work, nil
+	_, err = workspace.Land(ctx, r, q)
+	d.Must(err)
+	if got := d.Git("show", "--format=", "--name-only", "HEAD"); got != "built/a.o\ndir/new\nedit" {
+		t.Errorf("then %q is landed", got)
+	}
+}
+
+// TestDamaged: each object of a commit is compared with its name.
+func TestDamaged(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n", "dir/b": "2\n", "dir/a": "1\n"})
+	r := d.Open(nil)
+	commit, err := r.Commit(ctx, "HEAD")
+	d.Must(err)
+	path := func(id string) string { return filepath.Join(d.Path, ".git/objects", id[:2], id[2:]) }
+	if bad, err := r.Damaged(ctx, commit); err != nil || bad != "" {
+		t.Errorf("%q, %v", bad, err)
+	}
+	for _, name := range []string{"HEAD:a", "HEAD:dir/b", "HEAD:dir", "HEAD^{tree}"} {
+		id := d.Git("rev-parse", name)
+		text, err := os.ReadFile(path(id))
+		d.Must(err)
+		kind := d.Git("cat-file", "-t", id)
+		other := d.Git("rev-parse", map[string]string{"blob": "HEAD:dir/b", "tree": "HEAD:dir"}[kind])
+		if other == id {
+			other = d.Git("rev-parse", map[string]string{"blob": "HEAD:a", "tree": "HEAD^{tree}"}[kind])
+		}
+		planted, err := os.ReadFile(path(other))
+		d.Must(err, os.Remove(path(id)), os.WriteFile(path(id), planted, 0o444))
+		if bad, err := r.Damaged(ctx, commit); err != nil || bad == "" {
+			t.Errorf("%s: another content is not found: %v", name, err)
+		}
+		d.Must(os.Remove(path(id)))
+		if bad, err := r.Damaged(ctx, commit); err != nil || bad == "" {
+			t.Errorf("%s: it is missing, and that is not found: %v", name, err)
+		}
+		d.Must(os.WriteFile(path(id), text, 0o444))
+	}
+}
+
 // TestInterrupted: a landing is interrupted, and the user continues before it is finished.
 func TestInterrupted(t *testing.T) {
 	whole := workedLand(t, true)
@@ -316,4 +431,26 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// TestLandHereFiltered: a snapshot has the files of a filter that does not run as they are, which no commit must have.
+func TestLandHereFiltered(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a.secret": "hidden\n", ".gitattributes": "*.secret filter=hide\n"})
+	d.Git("config", "filter.hide.clean", "sed s/shown/hidden/")
+	d.Git("config", "filter.hide.smudge", "sed s/hidden/shown/")
+	r := d.Open(nil)
+	_, err := r.Once(ctx, workspace.Base)
+	d.Must(err)
+	d.Write("a.secret", "shown again\n")
+	_, err = r.Again(ctx, workspace.End)
+	d.Must(err)
+	var filtered *workspace.FilteredError
+	q := here(r)
+	q.Without = nil
+	if _, err := workspace.PlanLand(ctx, r, q); !errors.As(err, &filtered) {
+		t.Errorf("planned: %v", err)
+	}
+	if _, err := workspace.Land(ctx, r, q); !errors.As(err, &filtered) || d.Git("rev-list", "--count", "HEAD") != "1" {
+		t.Errorf("landed: %v", err)
+	}
 }

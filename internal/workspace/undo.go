@@ -234,12 +234,6 @@ func Revert(ctx context.Context, r *Repo, base, end string, p UndoPart) error {
 
 // without returns the tree of end with one part of a change reverted.
 func without(ctx context.Context, r *Repo, end string, c Change, p UndoPart) (tree string, err error) {
-	temp, err := r.Temp()
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(temp)
-	env := []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}
 	back := c.From
 	if p.Hunk != nil {
 		if back, err = spliced(ctx, r, c, *p.Hunk); err != nil {
@@ -259,17 +253,28 @@ func without(ctx context.Context, r *Repo, end string, c Change, p UndoPart) (tr
 	} else {
 		line(c.Path, back)
 	}
+	return r.edited(ctx, end, lines.Bytes(), "update-index", "-z", "--index-info")
+}
+
+// edited returns a tree as a command leaves it in an index.
+func (r *Repo) edited(ctx context.Context, tree string, stdin []byte, command ...string) (string, error) {
+	temp, err := r.Temp()
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(temp)
+	var out []byte
 	for _, call := range []git.Call{
-		{Args: []string{"read-tree", "--no-sparse-checkout", end}},
-		{Args: []string{"update-index", "-z", "--index-info"}, Stdin: lines.Bytes()},
+		{Args: []string{"read-tree", "--no-sparse-checkout", tree}},
+		{Args: command, Stdin: stdin},
+		{Args: []string{"write-tree", "--missing-ok"}},
 	} {
-		call.Env, call.Writes = env, true
-		if _, err := r.Git.Do(ctx, call); err != nil {
+		call.Env, call.Writes = []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}, true
+		if out, err = r.Git.Do(ctx, call); err != nil {
 			return "", err
 		}
 	}
-	out, err := r.Git.Do(ctx, git.Call{Args: []string{"write-tree", "--missing-ok"}, Env: env, Writes: true})
-	return strings.TrimSpace(string(out)), err
+	return strings.TrimSpace(string(out)), nil
 }
 
 // spliced records the run's version of a file with the previous lines of a hunk.

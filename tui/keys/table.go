@@ -274,7 +274,7 @@ var table = []Binding{
 	{Changes, []string{"/"}, Filter, "search: words of the path, the agents or the kind of change"},
 	{Changes, []string{"s"}, Sort, "sort by the next column"},
 	{Changes, []string{"Space"}, ReadOn, "read on in the difference"},
-	{Changes, []string{"M"}, LandWork, "land: merge the work of the run into your branch (asks)"},
+	{Changes, []string{"M"}, LandWork, "land: commit the work of the run on your branch (asks)"},
 
 	{Settings, []string{"q", "Esc", "Left"}, Back, "back"},
 	{Settings, []string{"Enter"}, Choose, "change it in your configuration file"},

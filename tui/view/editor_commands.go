@@ -91,7 +91,7 @@ var EditorCommands = []EditorSpec{
 		"the settings; TEXT: the name of one and its new value, or default, for your configuration file"),
 	spec("revert", "PATH [HUNK=TEXT]",
 		"revert what the run has changed in a file; HUNK: only there, with the numbers of /changes PATH"),
-	spec("land", "", "merge the work of the run into the branch that is checked out"),
+	spec("land", "", "commit the work of the run on the branch that is checked out"),
 	spec("timeline", "", "when each agent did what"),
 	spec("logbook", "", "every event"),
 	spec("image", "PATH", "send an image file with your next message"),

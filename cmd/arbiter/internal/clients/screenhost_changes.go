@@ -1,16 +1,20 @@
 package clients
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui"
@@ -69,11 +73,21 @@ func (h *ScreenHost) Revert(ctx context.Context, run string, c contract.Revert) 
 
 // Land implements tui.Host.
 func (h *ScreenHost) Land(ctx context.Context, run string) (string, error) {
-	r, info, err := h.work(ctx, run)
+	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	return subcommands.LandWork(ctx, r, info, workspaces.LandRequest{})
+	// A process of its own runs checks: this one draws the screen.
+	cmd := exec.CommandContext(ctx, self, "land", "--state-dir", h.choices.StateDir, run)
+	cmd.Dir = h.choices.Place
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err = cmd.Run()
+	text := strings.TrimSpace(sanitize.Text(said.String()))
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && text != "" {
+		return "", subcommands.Refused("%s", strings.ReplaceAll(text, "arbiter: ", ""))
+	}
+	return text, err
 }
 
 // Open implements tui.Host.

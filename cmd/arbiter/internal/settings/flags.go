@@ -58,6 +58,8 @@ var Table = slices.Concat(
 	group("The run",
 		Setting{Name: "task", Kind: KindText, usage: "the task as `TEXT`; - reads it from stdin, which then cannot answer " +
 			"questions", Flagged: true, once: true, Env: "-"},
+		Setting{Name: "task-from", Kind: KindText, usage: "read `ISSUE` (number or address) with gh as the task, as a " +
+			"report from outside", Flagged: true, once: true, Env: "-"},
 		Setting{Name: "cwd", Kind: KindText, usage: "the workspace `DIR` (default: the current directory)", Flagged: true,
 			Env: "-"},
 		Setting{Name: "json", Kind: KindBool, usage: "for scripts: write JSON events to stdout and read JSON commands from " +

@@ -12,7 +12,7 @@ import (
 // program. An option that is given again at a resume replaces the old value.
 func TestEverySettingIsInOneGroup(t *testing.T) {
 	start := []string{ // of this start, of the screen, or handled separately: see Over and ResumeSandbox
-		"json", "task", "resume", "session", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write",
+		"json", "task", "task-from", "resume", "session", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write",
 		"sandbox-hide", "network", "allow-host", "trust", "pid-namespace", "share-workspace",
 		"plain", "theme", "ascii", "ritual", "sound",
 		"reduced-motion",

@@ -155,75 +155,6 @@ func (e workEnv) changesJSON(changes []workspaces.Change) error {
 	return json.NewEncoder(e.Stdout).Encode(list)
 }
 
-func (e workEnv) landCommand() *cli.Command {
-	return &cli.Command{
-		Name: "land", Usage: "merge the work of a run into the branch that is checked out", ArgsUsage: "[RUN]",
-		Description: strings.TrimSpace(`
-Without RUN it is the last run in this directory. Uncommitted changes are never overwritten: if some are in the
-way, or there is a conflict, nothing changes. A run that worked in the workspace itself has nothing to land.
-
-Exit codes: 0 landed, or there is nothing more to land; 1 refused: a conflict, uncommitted changes, a merge or
-rebase under way, no branch, nothing to land; 2 bad usage, no such run; 5 Git, files or the state directory
-cannot be read or written.`),
-		Flags: []cli.Flag{
-			settings.StateDirFlag(),
-			&cli.BoolFlag{Name: "squash", Usage: "as one commit with all changes"},
-			&cli.StringFlag{Name: "message", Usage: "message of the commit, as `TEXT`"},
-		},
-		Action: e.land,
-	}
-}
-
-func (e workEnv) land(c *cli.Context) error {
-	if c.IsSet("message") && strings.TrimSpace(c.String("message")) == "" {
-		return command.Usagef("--message is empty: give the text of the commit")
-	}
-	r, info, err := e.openWork(c, c.Args().First())
-	if err != nil {
-		return err
-	}
-	message, err := LandWork(
-		c.Context,
-		r,
-		info,
-		workspaces.LandRequest{Squash: c.Bool("squash"), Message: c.String("message")},
-	)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.Stdout, message)
-	return err
-}
-
-// LandWork lands the work of a run according to a request, and returns the result as text.
-func LandWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q workspaces.LandRequest) (string, error) {
-	q.Commit = r.Branch(workspaces.Main)
-	found, err := r.Commit(ctx, q.Commit)
-	if err == nil && found.ID == "" {
-		return "", Refused("run %s has no branch %s: it worked in the workspace itself, so there is nothing to land",
-			command.ShortID(info.Run), strings.TrimPrefix(q.Commit, "refs/heads/"))
-	}
-	var result workspaces.Landed
-	if err == nil {
-		result, err = workspaces.Land(ctx, r, q)
-	}
-	var busy *workspaces.BusyError
-	var conflict *workspaces.ConflictError
-	var dirty *workspaces.DirtyError
-	var filtered *workspaces.FilteredError
-	switch {
-	case errors.As(err, &filtered), errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
-		errors.Is(err, workspaces.ErrDetached), errors.Is(err, workspaces.ErrMoved):
-		return "", Refused("land run %s: %v", command.ShortID(info.Run), err)
-	case err != nil:
-		return "", command.Environmentf("land run %s: %v", command.ShortID(info.Run), err)
-	case result.Status == workspaces.MergeNothing:
-		return fmt.Sprintf("%s has the work of run %s already", strings.TrimPrefix(result.Branch, "refs/heads/"),
-			command.ShortID(info.Run)), nil
-	}
-	return fmt.Sprintf("%s is now %s", strings.TrimPrefix(result.Branch, "refs/heads/"), command.ShortID(result.Head)), nil
-}
-
 func Refused(format string, args ...any) error {
 	return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(format, args...)}
 }
@@ -403,7 +334,8 @@ func (e workEnv) undoCommand() *cli.Command {
 		Name: "undo", Usage: "revert what a run changed, except files that were modified since", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
 Without RUN it is the last run in this directory. Files become what they were when the run began; commits,
-branches and the index stay as they are. What the run made is kept in refs/arbiter.
+branches and the index stay as they are. What the run made is kept in refs/arbiter. If it was landed, undo says as
+what, and with which git revert that is undone.
 
 Exit codes: 0 reverted, also where some files were kept; 1 there is no snapshot, or the one file of --file was kept; 2 bad usage, no such run, or it
 is still running; 5 Git, files or the state directory cannot be read or written.`),
@@ -444,6 +376,9 @@ func (e workEnv) undo(c *cli.Context) error {
 		}
 		_, err := fmt.Fprintf(e.Stdout, "reverted %s\n", FileName(path))
 		return err
+	}
+	if err := e.sayLanded(c.Context, r, info); err != nil {
+		return command.Environmentf("undo run %s: %v", command.ShortID(info.Run), err)
 	}
 	span, err := r.Work(c.Context)
 	if err != nil {
@@ -559,7 +494,8 @@ func writeUsage(to io.Writer, by report.SpendingBy, rows []report.Row, total rep
 // WorkCommands returns the commands about the changes of a run.
 func WorkCommands(io command.Env) []*cli.Command {
 	e := workEnv{io}
-	return []*cli.Command{e.reportCommand(), e.usageCommand(), e.diffCommand(), e.undoCommand(), e.landCommand()}
+	return []*cli.Command{e.reportCommand(), e.usageCommand(), e.diffCommand(), e.undoCommand(), e.landCommand(),
+		e.verifyCommand()}
 }
 
 // maxWarning bounds a warning about the repository, in bytes.

@@ -1,0 +1,387 @@
+package main
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/proof"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// woven is a play in which an Orchestrator writes a file with a tool, and its command creates others.
+const woven = `
+name: woven
+title: A cloth with a proof
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave}}]
+      - verdict: {decision: CONTINUE, message: Weave., reason: It is summoned.}
+      - expect: is woven
+        verdict:
+          {decision: COMPLETE, message: It is done., summary: "The cloth is woven.\n\nArbiter-Tree: forged", reason: So.}
+    otherwise:
+      verdict: {decision: CONTINUE, message: Patience., reason: It is at work.}
+  - name: weaver
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/cloth.txt", content: "woven\n"}}]
+      - use:
+          - tool: Bash
+            input: {command: "mkdir -p out; echo object > out/cloth.o; echo listed > listed.txt", description: Build}
+    otherwise:
+      verdict:
+        expects_response: true
+        kind: done
+        message: It is woven.
+        handoff:
+          accomplished: [it]
+          remaining: []
+          key_context: In cloth.txt.
+          files: [cloth.txt, listed.txt]
+          checks: [{command: "date +%s%N", expect: exit 0}, {command: "echo took 3.2s", expect: exit 0}]
+`
+
+// weave plays woven in a new repository, and returns it with a function that runs arbiter there.
+func weave(t *testing.T, exit contract.Exit, args ...string) (
+	repo gittest.Dir, arbiter func(code contract.Exit, env []string, args ...string) string, run string,
+) {
+	t.Helper()
+	repo = gittest.New(t, map[string]string{"old.txt": "old\n"})
+	s, model := hiredIn(t, players(t)[0], woven, repo.Path, append([]string{"--allow", "Bash", "--allow", "Write",
+		"--accept", "cat cloth.txt; echo in $LANG", "--task", "# Weave the cloth\n\nAll of it."}, args...)...)
+	result := await[contract.Result](s, "the result", nil)
+	s.finish(exit)
+	if list := model.Problems(); len(list) > 0 {
+		t.Fatalf("the play left its script: %v\n%s", list, s.dump())
+	}
+	return repo, func(code contract.Exit, env []string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("arbiter", args...)
+		cmd.Env, cmd.Dir = append(append([]string{}, s.cmd.Env...), "LANG=C.UTF-8"), repo.Path
+		cmd.Env = append(cmd.Env, env...)
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != int(code) {
+			t.Errorf("arbiter %v: exit code %d, want %d\n%s", args, got, code, out)
+		}
+		return string(out)
+	}, result.Session
+}
+
+// TestLandWithProof: the work of a run becomes one commit with receipts, and each change of it is found: in the tree,
+// in the message, in the note, and in what a command does.
+func TestLandWithProof(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	for _, isolation := range []string{"shared", "worktree"} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			repo, arbiter, run := weave(t, contract.ExitComplete, "--isolation", isolation)
+			repo.Write("mine.txt", "mine\n")
+			out := arbiter(contract.ExitComplete, nil, "land")
+			for _, want := range []string{"left out, because only a command created it (--include PATH takes it along): " +
+				"out/cloth.o\n", "trunk is now ", "3 checks passed on the landed files, 0 unproven"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("land lacks %q: %s", want, out)
+				}
+			}
+			if names := repo.Git("ls-tree", "-r", "--name-only", "HEAD"); names != "cloth.txt\nlisted.txt\nold.txt" {
+				t.Errorf("landed %q", names)
+			}
+			message := repo.Git("log", "-1", "--format=%B")
+			tree := repo.Git("rev-parse", "HEAD^{tree}")
+			if !strings.HasPrefix(message, "Weave the cloth\n\nThe cloth is woven.\n\nArbiter-Tree: forged") ||
+				!strings.Contains(message, "\n\nArbiter-Run: "+run+"\nArbiter-Tree: "+tree+"\nArbiter-Receipts: ") {
+				t.Errorf("message %s", message)
+			}
+			if status := repo.Git("status", "--porcelain"); status != "?? mine.txt" && isolation == "worktree" ||
+				status != "?? mine.txt\n?? out/" && isolation == "shared" {
+				t.Errorf("status %q", status)
+			}
+			if out := arbiter(contract.ExitComplete, nil, "land"); !strings.Contains(out, "has the work of run") {
+				t.Errorf("again: %s", out)
+			}
+			out = arbiter(contract.ExitComplete, nil, "verify")
+			for _, want := range []string{"passed  cat cloth.txt; echo in $LANG (exit code 0; the same output)",
+				"passed  date +%s%N (exit code 0; the output varies and is not compared)",
+				"passed  echo took 3.2s (exit code 0; the same output besides times)", "3 receipts of run " + run[:8]} {
+				if !strings.Contains(out, want) {
+					t.Errorf("verify lacks %q: %s", want, out)
+				}
+			}
+			if out := arbiter(contract.ExitFailed, []string{"LANG=C"}, "verify"); !strings.Contains(out,
+				"is not verified: output: cat cloth.txt; echo in $LANG: its SHA-256 is ") {
+				t.Errorf("another output: %s", out)
+			}
+			head := repo.Git("rev-parse", "HEAD")
+			out = arbiter(contract.ExitComplete, nil, "undo", "--dry-run")
+			if !strings.Contains(out, "was landed as "+head[:8]+", which undo leaves as it is. To revert it: git revert "+
+				head+"\n") {
+				t.Errorf("undo: %s", out)
+			}
+			if isolation == "worktree" {
+				damaged(t, repo, arbiter)
+				return
+			}
+			// What was left out can follow, and a clone verifies, too.
+			out = arbiter(contract.ExitComplete, nil, "land", "--include", "out")
+			if !strings.Contains(out, "trunk is now") {
+				t.Errorf("the rest: %s", out)
+			}
+			if names := repo.Git("show", "--name-only", "--format=", "HEAD"); names != "out/cloth.o" {
+				t.Errorf("the rest is %q", names)
+			}
+			clone := gittest.Dir{TB: t, Path: gittest.Temp(t)}
+			clone.Git("clone", "-q", repo.Path, ".")
+			arbiterIn := func(code contract.Exit) string {
+				cmd := exec.Command("arbiter", "verify", "HEAD~1", "--json")
+				cmd.Dir = clone.Path
+				cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
+				out, _ := cmd.Output()
+				if got := cmd.ProcessState.ExitCode(); got != int(code) {
+					t.Errorf("in a clone: exit code %d\n%s", got, out)
+				}
+				return string(out)
+			}
+			fetch := "git fetch origin refs/notes/arbiter:refs/notes/arbiter"
+			if out := arbiterIn(contract.ExitFailed); !strings.Contains(out, fetch) {
+				t.Errorf("without a note: %s", out)
+			}
+			clone.Git("fetch", "-q", "origin", "refs/notes/arbiter:refs/notes/arbiter")
+			var v struct {
+				Verified bool
+				Repeated []any
+			}
+			out = arbiterIn(contract.ExitComplete)
+			if json.Unmarshal([]byte(out), &v) != nil || !v.Verified || len(v.Repeated) != 3 {
+				t.Errorf("in a clone: %s", out)
+			}
+			repo.Git("revert", "--no-edit", head)
+			if out := arbiter(contract.ExitComplete, nil, "undo", "--dry-run"); strings.Contains(out, head) {
+				t.Errorf("undo after the revert: %s", out)
+			}
+		})
+	}
+}
+
+// damaged changes one byte of what belongs to the landed commit, 200 times. Each is refused.
+func damaged(t *testing.T, repo gittest.Dir, arbiter func(contract.Exit, []string, ...string) string) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	commit := repo.Git("cat-file", "commit", "HEAD")
+	note := []byte(repo.Git("notes", "--ref=arbiter", "show", "HEAD") + "\n")
+	tree := repo.Git("rev-parse", "HEAD^{tree}")
+	head, message, _ := strings.Cut(commit, "\n\n")
+	flip := func(text string, from int) string {
+		b := []byte(text)
+		for i := from + random.IntN(len(b)-from); ; i = from + random.IntN(len(b)-from) {
+			if c := b[i] ^ byte(1<<random.IntN(7)); b[i] != '\n' && c != 0 && c != '\n' && c != '\r' {
+				b[i] = c
+				return string(b)
+			}
+		}
+	}
+	stamp := strings.Index(message, "Arbiter-Run: ")
+	object := func(args []string, text string) string {
+		cmd := repo.Command(args...)
+		cmd.Stdin = strings.NewReader(text)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	for n := range 200 {
+		what, message, note, tree, want := n%3, message, note, tree, ""
+		switch what {
+		case 0: // a file
+			name := []string{"cloth.txt", "listed.txt", "old.txt"}[random.IntN(3)]
+			blob := object([]string{"hash-object", "-w", "--stdin"}, flip(repo.Git("show", "HEAD:"+name), 0))
+			list := repo.Git("ls-tree", "HEAD")
+			list = strings.Replace(list, repo.Git("rev-parse", "HEAD:"+name), blob, 1)
+			tree, want = object([]string{"mktree"}, list+"\n"), "tree"
+		case 1: // the stamp of the commit
+			message, want = flip(message, stamp), ""
+		case 2: // the note: a command, an exit code, an output, a tree
+			note, want = []byte(flip(string(note), 0)), "note"
+		}
+		_, parents, _ := strings.Cut(head, "\n")
+		id := object([]string{"hash-object", "-w", "-t", "commit", "--stdin"},
+			"tree "+tree+"\n"+parents+"\n\n"+message+"\n")
+		_, err := proof.Match(message, tree, note)
+		m, _ := err.(*proof.Mismatch)
+		if m == nil || want != "" && m.What != want {
+			t.Errorf("seed %d, change %d of kind %d is accepted: %v\n%s\n%s", seed, n, what, err, message, note)
+			continue
+		}
+		if n%20 > 2 {
+			continue // the whole command takes longer
+		}
+		blob := object([]string{"hash-object", "-w", "--stdin"}, string(note))
+		repo.Git("notes", "--ref=arbiter", "add", "-f", "-C", blob, id)
+		out := arbiter(contract.ExitFailed, nil, "verify", id)
+		if !strings.Contains(out, "is not verified: "+m.What+": ") {
+			t.Errorf("seed %d: %s", seed, out)
+		}
+	}
+	blob := object([]string{"hash-object", "-w", "--stdin"}, string(note))
+	repo.Git("notes", "--ref=arbiter", "add", "-f", "-C", blob, "HEAD")
+	arbiter(contract.ExitComplete, nil, "verify")
+	// An object that does not fit its name: git does not notice when it checks it out.
+	blob = repo.Git("rev-parse", "HEAD:cloth.txt")
+	other := object([]string{"hash-object", "-w", "--stdin"}, "wovem\n")
+	path := func(id string) string { return filepath.Join(repo.Path, ".git/objects", id[:2], id[2:]) }
+	text, err := os.ReadFile(path(other))
+	repo.Must(err, os.Remove(path(blob)), os.WriteFile(path(blob), text, 0o444))
+	out := arbiter(contract.ExitFailed, nil, "verify")
+	if !strings.Contains(out, "is not verified: tree: the object "+blob) {
+		t.Errorf("a planted object: %s", out)
+	}
+}
+
+// TestActionVerifies: the action repeats the receipts of a landed commit without a login and without Claude Code.
+func TestActionVerifies(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	repo, arbiter, _ := weave(t, contract.ExitComplete)
+	arbiter(contract.ExitComplete, nil, "land")
+	clone := gittest.Dir{TB: t, Path: gittest.Temp(t)}
+	clone.Git("clone", "-q", repo.Path, ".")
+	job := ciJob{t, t.TempDir(), t.TempDir(), t.TempDir(), nil}
+	inputs := map[string]string{"arbiter": arbiterProgram(t), "working-directory": clone.Path, "verify": "HEAD"}
+	out, log, code := job.action(inputs)
+	if code != 0 || !strings.Contains(log, "is verified: 3 receipts of run") || out["run"] != "" {
+		t.Errorf("exit code %d, outputs %v\n%s", code, out, log)
+	}
+	clone.Write("cloth.txt", "wovem\n")
+	clone.Git("-c", "user.name=B", "-c", "user.email=b@example.com", "commit", "-q", "-a", "--amend", "--no-edit")
+	_, log, code = job.action(inputs)
+	if code != int(contract.ExitFailed) || !strings.Contains(log, "is not verified: tree: ") ||
+		!strings.Contains(log, "\n::error title=Arbiter::The commit is not verified.") {
+		t.Errorf("of other files: exit code %d\n%s", code, log)
+	}
+	inputs["verify"] = "-x; touch pwned"
+	if _, log, code = job.action(inputs); code != int(contract.ExitUsage) || !strings.Contains(log, "there is no commit") {
+		t.Errorf("of no commit: exit code %d\n%s", code, log)
+	}
+}
+
+// TestLandRefuses: checks that are pending, or that fail on the files of the commit, refuse a landing; --force lands,
+// and the note says what is unproven. Nothing changes before.
+func TestLandRefuses(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	for name, c := range map[string]struct {
+		accept, args    []string
+		refused, forced string
+		exit            contract.Exit // of the run
+	}{
+		"a file was left out": {[]string{"--accept", "test -f out/cloth.o"}, nil,
+			"what passed in the run does not pass on the landed files, which differ: test -f out/cloth.o; --include",
+			"unproven", contract.ExitComplete},
+		"only ignored files differ": {[]string{"--accept", "test -d .git"}, []string{"--include", "."}, "", "unproven",
+			contract.ExitComplete},
+		"it failed in the run": {[]string{"--max-iterations", "5", "--no-input", "--accept", "false"}, nil,
+			"because checks are pending: false (failed)", "unproven criterion false false: failed in the run",
+			contract.ExitLimit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo, arbiter, _ := weave(t, c.exit, c.accept...)
+			before := repo.Git("rev-parse", "HEAD")
+			args := append([]string{"land"}, c.args...)
+			if c.refused != "" {
+				if out := arbiter(contract.ExitFailed, nil, args...); !strings.Contains(out, c.refused) {
+					t.Errorf("land: %s", out)
+				}
+				if head := repo.Git("rev-parse", "HEAD"); head != before || repo.Git("for-each-ref", "refs/notes") != "" {
+					t.Errorf("landed %s", head)
+				}
+				args = append(args, "--force")
+			}
+			arbiter(contract.ExitComplete, nil, args...)
+			if out := arbiter(contract.ExitComplete, nil, "verify"); !strings.Contains(out, c.forced) {
+				t.Errorf("verify: %s", out)
+			}
+		})
+	}
+}
+
+// TestVerifyIsConfined: the commands of a commit change nothing outside of the scratch directory, and do not run
+// without a sandbox.
+func TestVerifyIsConfined(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	repo := gittest.New(t, map[string]string{"a": "1\n"})
+	repo.Link("link", "/")
+	repo.Commit("a link")
+	home, marker := t.TempDir(), filepath.Join(t.TempDir(), "ran")
+	command := "touch " + marker + " ~/x " + repo.Path + "/x " + repo.Path + "/.git/hooks/x; echo changed > a; " +
+		"(exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null && echo connected; true"
+	tree := repo.Git("rev-parse", "HEAD^{tree}")
+	note := &proof.Note{Run: "run", Tree: tree, Receipts: []proof.Receipt{{Claim: proof.Claim{Kind: proof.Check,
+		Command: command}, Output: proof.Varies, Tree: tree}}}
+	forge := func(dir string) {
+		note.Dir = dir
+		text, digest, err := note.Encode()
+		repo.Must(err, os.WriteFile(filepath.Join(home, "note"), text, 0o600))
+		stamp := proof.Stamp{Run: "run", Tree: tree, Note: digest}
+		repo.Git("commit", "-q", "--amend", "-m", strings.TrimSuffix(stamp.Message("Forged"), "\nArbiter-Work: "))
+		repo.Git("notes", "--ref=arbiter", "add", "-f", "-C", repo.Git("hash-object", "-w", filepath.Join(home, "note")),
+			"HEAD")
+	}
+	forge("")
+	files, private := repo.Files(), repo.Private()
+	verify := func(code contract.Exit, path string, args ...string) string {
+		cmd := exec.Command(arbiterProgram(t), append([]string{"verify"}, args...)...)
+		cmd.Dir, cmd.Env = repo.Path, []string{path, "HOME=" + home, "TMPDIR=" + t.TempDir()}
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != int(code) {
+			t.Errorf("verify %v: exit code %d, want %d\n%s", args, got, code, out)
+		}
+		return string(out)
+	}
+	same := func() {
+		t.Helper()
+		if diff := cmp.Diff(files, repo.Files()) + cmp.Diff(private, repo.Private()); diff != "" {
+			t.Errorf("the repository has changed:\n%s", diff)
+		}
+		for _, path := range []string{marker, filepath.Join(home, "x")} {
+			if _, err := os.Lstat(path); err == nil {
+				t.Errorf("%s exists", path)
+			}
+		}
+	}
+	verify(contract.ExitComplete, "PATH="+os.Getenv("PATH"))
+	same()
+	for _, path := range []string{lying(t), "PATH=" + without(t, "bwrap")} {
+		if out := verify(contract.ExitEnvironment, path); !strings.Contains(out, "--unconfined runs them without") {
+			t.Errorf("without a sandbox: %s", out)
+		}
+		same()
+	}
+	for _, dir := range []string{"link", "link/etc", "..", "../..", "a", "missing"} {
+		forge(dir)
+		if out := verify(contract.ExitFailed, "PATH="+os.Getenv("PATH"), "--unconfined"); !strings.Contains(out,
+			"is no directory of the commit") {
+			t.Errorf("in %s: %s", dir, out)
+		}
+		if _, err := os.Lstat(marker); err == nil {
+			t.Errorf("the command ran in %s", dir)
+		}
+	}
+	forge("")
+	verify(contract.ExitComplete, "PATH="+os.Getenv("PATH"), "--unconfined")
+	if _, err := os.Lstat(marker); err != nil {
+		t.Error(err)
+	}
+}
