@@ -137,7 +137,7 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 	var since eventtext.Since
 	_, err := log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.Position.Offset >= end.Next.Offset {
-			return journal.Enough // the run continues, and reports the rest itself
+			return journal.ErrEnough // the run continues, and reports the rest itself
 		}
 		if e.Line != nil {
 			if event, err := full.Recall(e); err == nil {

@@ -320,13 +320,6 @@ func (q *permissions) waiting() int { return len(q.requests()) }
 // to be named, and its risk accepted.
 var modeCycle = []policy.Mode{policy.ModeAsk, policy.ModeAcceptEdits, policy.ModeRules}
 
-// modeMeans describes what happens to a call that no rule covers.
-var modeMeans = map[policy.Mode]string{
-	policy.ModeAsk:         "you are asked",
-	policy.ModeAcceptEdits: "edits in the workspace are allowed, you are asked for the rest",
-	policy.ModeRules:       "what no rule allows is denied without asking",
-}
-
 // mode returns the last requested permission mode, or that of the run; empty: there is no run.
 func (q *permissions) mode() policy.Mode {
 	if q.sent != "" {
@@ -347,7 +340,7 @@ func (q *permissions) nextMode() {
 	next := modeCycle[(slices.Index(modeCycle, q.mode())+1)%len(modeCycle)]
 	if q.d.session.send(contract.Configure{Permissions: string(next)}) {
 		q.sent = next
-		q.d.flash(string(next) + ": " + modeMeans[next] + ".")
+		q.d.flash(string(next) + ": " + next.Means() + ".")
 	}
 }
 

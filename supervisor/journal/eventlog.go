@@ -291,12 +291,12 @@ func failed(offset int64, err error) error {
 	return fmt.Errorf("read %s at %d: %w", LogName, offset, err)
 }
 
-// Enough ends [EventLog.Each] before the current entry.
-var Enough = errors.New("enough of the log was read")
+// ErrEnough ends [EventLog.Each] before the current entry.
+var ErrEnough = errors.New("enough of the log was read")
 
 // Each passes the entries from a position on to each, oldest first. It skips damage and reports it in Health.
 // It reads as far as the file reached when it began, and stops early with the error of each, or of ctx, or without
-// one before the entry for which each returns [Enough]; Health is then about what was read. An entry's content
+// one before the entry for which each returns [ErrEnough]; Health is then about what was read. An entry's content
 // is valid only during the call that receives it.
 func (l *EventLog) Each(ctx context.Context, from LogPosition, each func(LogEntry) error) (LogHealth, error) {
 	h := LogHealth{Next: from}
@@ -346,7 +346,7 @@ func (l *EventLog) Each(ctx context.Context, from LogPosition, each func(LogEntr
 		next.Prev.N = e.N
 		h.Damage, faulty = append(h.Damage, faulty...), faulty[:0]
 		at, h.Next = next, next
-		if err := each(e); errors.Is(err, Enough) {
+		if err := each(e); errors.Is(err, ErrEnough) {
 			h.Next = e.Position
 			return h, nil
 		} else if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -131,7 +132,11 @@ func (c *Editor) complete(open bool) {
 		c.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"},
 			{Text: "always", Note: "in this workspace, in later runs too"}})
 	case ctx.Want == WantLeave:
-		c.SetCandidates(ctx.Generation, permissionModes)
+		var modes []Candidate
+		for _, m := range policy.Modes {
+			modes = append(modes, Candidate{Text: string(m), Note: m.Means()})
+		}
+		c.SetCandidates(ctx.Generation, modes)
 	case ctx.Want == WantRisk:
 		c.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
 	case ctx.Want == WantPlan:

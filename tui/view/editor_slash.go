@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // EditorCommand is a valid slash command.
@@ -121,14 +123,6 @@ func looksLikeRule(text string) bool {
 	return text[0] >= 'A' && text[0] <= 'Z' || strings.HasPrefix(text, "mcp__")
 }
 
-// permissionModes are those of a run, and what each means.
-var permissionModes = []Candidate{
-	{Text: "ask", Note: "you are asked for what Claude Code itself would ask for"},
-	{Text: "rules", Note: "what no rule allows is denied without asking"},
-	{Text: "accept-edits", Note: "as ask, but edits inside of the workspace are allowed"},
-	{Text: "allow-all", Note: "everything is allowed"},
-}
-
 // acceptRisk goes with allow-all.
 const acceptRisk = "i-accept-the-risk"
 
@@ -144,7 +138,7 @@ func (p param) check(arg string) string {
 			return fmt.Sprintf("%q is not known here, only run and always are", shortEditor(arg))
 		}
 	case WantLeave:
-		if !slices.ContainsFunc(permissionModes, func(m Candidate) bool { return m.Text == arg }) {
+		if !slices.Contains(policy.Modes, policy.Mode(arg)) {
 			return fmt.Sprintf("%q is not one of ask, rules, accept-edits, allow-all", shortEditor(arg))
 		}
 	case WantRisk:

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -285,7 +287,7 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	open := s.open(info.Run, info.CWD)
 	mode, err := s.Mode(info.CWD)
 	if err != nil {
-		mode = allModes[0].ID
+		mode = string(policy.ModeAsk)
 	}
 	open.mode, open.begun = mode, true
 	if err := open.load(s.ctx, show); err != nil {
@@ -418,22 +420,16 @@ const (
 	optionID = "permissions"
 )
 
-// allModes are the permission modes of a run, from the most careful one on.
-var allModes = []mode{
-	{"ask", "Ask", "Arbiter asks you about each tool call that no rule covers"},
-	{"rules", "Rules only", "Arbiter denies each tool call that no rule allows"},
-	{"accept-edits", "Accept edits", "Like Ask, but edits in the workspace are allowed"},
-	{allowAll, "Allow all", "Arbiter allows every tool call that no rule denies"},
-}
-
 // modes returns the modes that can be chosen. allow-all is among them only if the command was started with the risk
 // accepted, or if the run is in that mode already.
-func (c *ACPConfig) modes(now string) []mode {
-	list := slices.Clone(allModes)
-	if c.AcceptRisk || now == allowAll {
-		return list
+func (c *ACPConfig) modes(now string) (list []mode) {
+	for _, m := range policy.Modes {
+		if id := string(m); id != allowAll || c.AcceptRisk || now == allowAll {
+			name := strings.ToUpper(id[:1]) + strings.ReplaceAll(id[1:], "-", " ")
+			list = append(list, mode{id, name, m.Means()})
+		}
 	}
-	return slices.DeleteFunc(list, func(m mode) bool { return m.ID == allowAll })
+	return list
 }
 
 func (c *ACPConfig) canChoose(id, now string) bool {

@@ -173,7 +173,7 @@ func (f *acpFollower) catchUp(ctx context.Context, limit uint64) (since int64, e
 	process, seq := 0, uint64(0)
 	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.N > limit {
-			return journal.Enough
+			return journal.ErrEnough
 		}
 		if e.Line == nil {
 			return nil

@@ -236,7 +236,7 @@ func (n *news) read(ctx context.Context) error {
 		if line := n.render(e); line != "" {
 			if len(n.lines) == maxNews {
 				n.more = true
-				return journal.Enough
+				return journal.ErrEnough
 			}
 			n.lines = append(n.lines, line)
 		}

@@ -469,7 +469,7 @@ func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 	at, found := webPlace{Set: true}, false // the current place; whether the page's process was found
 	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.N > upTo {
-			return journal.Enough
+			return journal.ErrEnough
 		}
 		if e.Line == nil {
 			return nil

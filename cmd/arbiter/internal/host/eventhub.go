@@ -84,7 +84,7 @@ func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [
 	defer log.Close()
 	health, err := log.Each(ctx, c.from, func(e journal.LogEntry) error {
 		if len(lines) == most {
-			return journal.Enough
+			return journal.ErrEnough
 		}
 		if e.Line == nil {
 			c.from = e.Next()
@@ -95,7 +95,7 @@ func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [
 		}
 		if c.counted {
 			if c.logged+1 >= oldest {
-				return journal.Enough
+				return journal.ErrEnough
 			}
 			c.logged++
 			if c.logged > c.seq {
