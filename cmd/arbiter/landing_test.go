@@ -52,12 +52,12 @@ actors:
 `
 
 // weave plays woven in a new repository, and returns it with a function that runs arbiter there.
-func weave(t *testing.T, exit contract.Exit, args ...string) (
+func weave(t *testing.T, p player, exit contract.Exit, args ...string) (
 	repo gittest.Dir, arbiter func(code contract.Exit, env []string, args ...string) string, run string,
 ) {
 	t.Helper()
 	repo = gittest.New(t, map[string]string{"old.txt": "old\n"})
-	s, model := hiredIn(t, players(t)[0], woven, repo.Path, append([]string{"--allow", "Bash", "--allow", "Write",
+	s, model := hiredIn(t, p, woven, repo.Path, append([]string{"--allow", "Bash", "--allow", "Write",
 		"--accept", "cat cloth.txt; echo in $LANG", "--task", "# Weave the cloth\n\nAll of it."}, args...)...)
 	result := await[contract.Result](s, "the result", nil)
 	s.finish(exit)
@@ -82,10 +82,13 @@ func weave(t *testing.T, exit contract.Exit, args ...string) (
 func TestLandWithProof(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)
-	for _, isolation := range []string{"shared", "worktree"} {
-		t.Run(isolation, func(t *testing.T) {
+	list := players(t)
+	for i, isolation := range []string{"shared", "worktree", "shared", "worktree"} {
+		p := list[min(i/2, len(list)-1)]
+		t.Run(p.name+" "+isolation, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
-			repo, arbiter, run := weave(t, contract.ExitComplete, "--isolation", isolation)
+			repo, arbiter, run := weave(t, p, contract.ExitComplete, "--isolation", isolation)
 			repo.Write("mine.txt", "mine\n")
 			out := arbiter(contract.ExitComplete, nil, "land")
 			for _, want := range []string{"left out, because only a command created it (--include PATH takes it along): " +
@@ -252,7 +255,7 @@ func damaged(t *testing.T, repo gittest.Dir, arbiter func(contract.Exit, []strin
 func TestActionVerifies(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)
-	repo, arbiter, _ := weave(t, contract.ExitComplete)
+	repo, arbiter, _ := weave(t, players(t)[0], contract.ExitComplete)
 	arbiter(contract.ExitComplete, nil, "land")
 	clone := gittest.Dir{TB: t, Path: gittest.Temp(t)}
 	clone.Git("clone", "-q", repo.Path, ".")
@@ -296,7 +299,7 @@ func TestLandRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo, arbiter, _ := weave(t, c.exit, c.accept...)
+			repo, arbiter, _ := weave(t, players(t)[0], c.exit, c.accept...)
 			before := repo.Git("rev-parse", "HEAD")
 			args := append([]string{"land"}, c.args...)
 			if c.refused != "" {

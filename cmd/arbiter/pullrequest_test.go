@@ -92,7 +92,7 @@ func TestPullRequest(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)
 	g := newGitHub(t)
-	repo, arbiter, run := weave(t, contract.ExitComplete)
+	repo, arbiter, run := weave(t, players(t)[0], contract.ExitComplete)
 	origin := gittest.Temp(t)
 	bare := filepath.Join(origin, "weaver", "loom.git")
 	repo.Must(os.MkdirAll(bare, 0o755))

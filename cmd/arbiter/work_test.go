@@ -145,3 +145,38 @@ func TestWorkWithoutGit(t *testing.T) {
 	w.Must(os.RemoveAll(w.Path))
 	w.prints("the directory of run "+gittest.RUN8, contract.ExitEnvironment, "land", gittest.RUN8)
 }
+
+// TestLandKeepsCommits: --keep-commits joins the commits of the run by a merge, and undo names the revert of a merge.
+func TestLandKeepsCommits(t *testing.T) {
+	w := newWorked(t)
+	w.snapshot(workspaces.Base)
+	w.Git("checkout", "-q", "-b", "arbiter/"+gittest.RUN8+"/main")
+	w.Write("a", "2\n")
+	w.Commit("one")
+	w.Write("new", "1\n")
+	two := w.Commit("two")
+	w.Write("built", "1\n")
+	w.Commit("Work of orch-1")
+	w.Git("checkout", "-q", "trunk")
+	w.prints("exclude each other", contract.ExitUsage, "land", "--squash", "--keep-commits")
+	if _, said := w.arbiter(contract.ExitComplete, "land", "--keep-commits"); !strings.Contains(said, "left out") ||
+		!strings.Contains(said, ": built\n") {
+		t.Errorf("land: %s", said)
+	}
+	head := w.Git("rev-parse", "trunk")
+	if w.Git("merge-base", "--is-ancestor", two, head); w.Git("ls-tree", "--name-only", head) != "a\ngone\nmine\nnew" {
+		t.Errorf("landed %s", w.Git("log", "--graph", "--stat", head))
+	}
+	_, said := w.arbiter(contract.ExitComplete, "undo", "--dry-run")
+	_, revert, _ := strings.Cut(said, "To revert it: git ")
+	if revert = strings.TrimSpace(strings.Split(revert, "\n")[0]); revert != "revert -m 1 "+head {
+		t.Fatalf("undo says %s", said)
+	}
+	w.Git(append(strings.Fields(revert), "--no-edit")...)
+	if w.Git("rev-parse", "HEAD^{tree}") != w.Git("rev-parse", head+"^1^{tree}") {
+		t.Error("it is not reverted")
+	}
+	if _, said := w.arbiter(contract.ExitComplete, "undo", "--dry-run"); strings.Contains(said, "was landed") {
+		t.Errorf("after the revert: %s", said)
+	}
+}
