@@ -90,6 +90,7 @@ type AcceptanceResult struct {
 	Output string `json:",omitempty"`
 	Why    string `json:",omitempty"` // why it failed without an exit code
 	Tree   string `json:",omitempty"`
+	Before string `json:",omitempty"` // of a passed one: what it said before the work, as in [verdict.Receipt]
 }
 
 // AcceptanceStatus of a criterion; empty: its command has not run yet.
@@ -262,6 +263,7 @@ type AcceptanceEntry struct {
 	ExitCode int              `json:"exit_code"` // -1: no command ran, or it did not end in time
 	SHA256   string           `json:"sha256,omitempty"`
 	Tree     string           `json:"tree,omitempty"`
+	Before   string           `json:"before,omitempty"` // of a passed one, on the files before the work
 }
 
 // Entries returns all criteria with the results of the last judged round on a tree. Those that were not run on
@@ -273,7 +275,7 @@ func (s *AcceptanceState) Entries(tree string) []AcceptanceEntry {
 		i := slices.IndexFunc(s.Results, func(r AcceptanceResult) bool { return r.same(c) })
 		if i >= 0 && s.Results[i].Tree == tree && s.Results[i].Status != AcceptanceUnproven {
 			r := s.Results[i]
-			e.Status, e.ExitCode, e.SHA256, e.Tree = r.Status, r.Exit, r.SHA256, r.Tree
+			e.Status, e.ExitCode, e.SHA256, e.Tree, e.Before = r.Status, r.Exit, r.SHA256, r.Tree, r.Before
 		}
 		list = append(list, e)
 	}
@@ -289,6 +291,8 @@ type AcceptanceState struct {
 	Rejections int                // of COMPLETE, since the task began or the human answered
 	Unanswered bool               // a COMPLETE was rejected, and nothing was handed over since
 	AskedHow   bool               // the Arbiter was asked how the criteria without a command hold
+	Tasks      int                // that the run has had, with this one
+	Before     string             // commit with the files before the task; empty: not known, or the run's base
 }
 
 // Criterion is one thing that must hold before the task is complete.

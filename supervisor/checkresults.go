@@ -35,7 +35,7 @@ func (st *step) merged(f input.Merged) {
 	default:
 		h.Merged = &o
 		if o.Merged {
-			h.Receipts = nil // the receipts of the merged files count
+			h.Receipts, h.Earlier = nil, false // the receipts of the merged files count
 		}
 		st.goOnWith(*h) // its checks run once more, with the same time limit as the first time
 	}

@@ -714,9 +714,9 @@ func (s *ConversationState) AnsweredBy(id string, except ...string) []AcceptedMe
 	})
 }
 
-// Unanswered returns the messages that were in an agent's session and that no model has answered, to be sent again to its
-// next session. The supervisor's own, the task and a brief are left out: its record says what they said. Images are left
-// out, because they may be why the API refused the session.
+// Unanswered returns the messages that were in an agent's session and that no model has answered, to be sent again to
+// its next session. The supervisor's own, the task and a brief are left out: its record says what they said. Images are
+// left out, because they may be why the API refused the session.
 func (s *ConversationState) Unanswered(id string) (list []Mail) {
 	for _, m := range s.RecentMessages {
 		waits := func(x AcceptedMessage) bool { return x.ID == m.MessageID && x.To == id && x.With == x.ID }

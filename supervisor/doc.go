@@ -41,6 +41,7 @@
 //	costs                         costs of agents and their limits
 //	delivery                      messages to agents
 //	openpoints                    what speaks against the end of the task
+//	lookback                      what a check that passes says of the files before the work
 //	points, sender, standing      the point of decision that is due; who sent an input; questions about the whole state
 //	step, state                   the application of one input, and its timers; the state of a run
 //	toolset                       our own tools: names, schemas, inputs

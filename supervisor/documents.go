@@ -85,26 +85,57 @@ func (st *step) criterionChecked(r bridge.CheckResult, failed string) {
 // checked handles the result of a check, and reports whether the processing of its document continues.
 func (st *step) checked(f input.Checked) bool {
 	h := st.Handoff.Edit(f.Serial)
+	next := len(h.receipts())
 	if h == nil || h.Document == nil || f.Number > h.ChecksOf(st.Options.CheckTimeout) ||
-		f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
+		f.Number != next+1 || f.Request != "" && f.Request != h.Request {
 		return false // its time was over, or it is run again
 	}
 	st.Permission.CheckOver(&st.out, h.Request, "the check is over")
 	check := h.Document.Checks[f.Number-1]
-	r := Receipt(check, f.Result, f.Failed)
-	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
-	if h.Kind == KindAccept {
-		st.criterionChecked(f.Result, f.Failed)
+	h.Request = ""
+	if h.Earlier {
+		st.lookedBack(h, before(check, f.Result, f.Failed))
 		return true
 	}
-	e := contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == KindRepeated}
+	r := Receipt(check, f.Result, f.Failed)
+	if h.Kind == KindAccept {
+		st.criterionChecked(f.Result, f.Failed)
+		r.Before = st.Task.Acceptance.before(check.Command)
+	} else if p, known := st.Handoff.Proof(check); known {
+		r.Before = p.Receipt.Before
+	}
+	if r.Result != verdict.CheckPassed {
+		r.Before = ""
+	}
+	h.Receipts = append(slices.Clip(h.Receipts), r)
+	if h.Earlier = r.Before == "" && st.looksBack(h, r); !h.Earlier {
+		st.reportCheck(h)
+	}
+	return true
+}
+
+// reportCheck reports the last check of a document that was run.
+func (st *step) reportCheck(h *Handover) {
+	number := len(h.Receipts)
+	check, r := h.Document.Checks[number-1], h.Receipts[number-1]
+	if h.Kind == KindAccept {
+		st.Task.Acceptance.lookedBack(check.Command, r.Before)
+		return
+	}
+	e := contract.Check{Number: number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == KindRepeated}
 	if p, ok := st.Handoff.Proof(check); ok && e.Again && r.Result == verdict.CheckFailed {
 		if by := p.LastChange(&st.Changes).Agent; by != "" {
 			e.Agents = []string{by}
 		}
 	}
-	st.emit(h.Author(&st.Roster, f.Number-1).ID, e)
-	return true
+	st.emit(h.Author(&st.Roster, number-1).ID, e)
+}
+
+// lookedBack ends the second run of the last check of a document.
+func (st *step) lookedBack(h *Handover, before string) {
+	h.Earlier, h.Receipts = false, slices.Clone(h.Receipts)
+	h.Receipts[len(h.Receipts)-1].Before = before
+	st.reportCheck(h)
 }
 
 // generateFrom generates the document of an agent that can no longer write it, from the results of an inspection.
@@ -133,6 +164,9 @@ func (st *step) documentOutOfTime(serial int) bool {
 		return st.generateFrom(input.Inspected{Serial: serial, Failed: "nothing was found out in time"})
 	case st.Halted: // its time begins anew when the run continues
 		return false
+	}
+	if h.Earlier {
+		st.lookedBack(h, "")
 	}
 	for n := len(h.Receipts); n < h.ChecksOf(st.Options.CheckTimeout); n++ {
 		h.Receipts = append(slices.Clip(h.Receipts),
@@ -168,7 +202,9 @@ func (st *step) nextStep(serial int) (done *Handover, underWay bool) {
 		st.do(effect.Inspect{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
 			SessionID: a.SessionID, CWD: dir, Env: st.Options.Env, Sandbox: st.sandboxOf(dir),
 		}})
-	case len(h.Receipts) < h.ChecksOf(timeout) && st.Halted: // until the human continues the run
+	case h.Earlier && !st.Halted:
+		st.runCheck(h)
+	case h.Earlier || len(h.Receipts) < h.ChecksOf(timeout) && st.Halted: // until the human continues the run
 	case len(h.Receipts) < h.ChecksOf(timeout):
 		st.runCheck(h)
 	case h.MustMerge(&st.Roster) && st.Halted:
@@ -189,15 +225,19 @@ func (st *step) runCheck(h *Handover) {
 	if a, ok := st.Agent(h.Agent.ID); ok {
 		h.Agent = a.AgentRef // it may have been restarted
 	}
-	n, dir, host := len(h.Receipts), st.checkDir(h), h.Host(&st.Roster)
+	n, dir, host := len(h.receipts()), st.checkDir(h), h.Host(&st.Roster)
+	command, limit := h.Document.Checks[n].Command, h.Timeout(st.Options.CheckTimeout)
+	if h.Earlier {
+		command = asBefore(st.beforeTask(), command)
+		limit = min(limit, 2*lookBackAtMost)
+	}
 	st.do(effect.RunCheck{
 		Serial: h.Serial, Number: n + 1, Host: host, Agent: h.Author(&st.Roster, n), Request: h.Request,
 		Again:     h.Kind == KindRepeated,
 		Criterion: h.Kind == KindAccept,
-		Permitted: h.Kind == KindAccept && st.Task.Acceptance.IsHumansCommand(),
+		Permitted: h.Earlier || h.Kind == KindAccept && st.Task.Acceptance.IsHumansCommand(),
 		Params: bridge.CheckParams{
-			Command: h.Document.Checks[n].Command, CWD: dir,
-			TimeoutMS: int(h.Timeout(st.Options.CheckTimeout).Milliseconds()), Env: st.Options.Env,
+			Command: command, CWD: dir, TimeoutMS: int(limit.Milliseconds()), Env: st.Options.Env,
 			Sandbox: st.sandboxOf(dir), Scratch: st.Options.ScratchChecks && host == "", // it was tried here alone
 		},
 	})

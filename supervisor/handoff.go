@@ -264,7 +264,11 @@ func (s *HandoffState) Repeated(h Handover, changed func(Proved) string) {
 		if n := slices.IndexFunc(s.Proofs, func(p Proved) bool { return p.Check == check }); n >= 0 &&
 			i < len(h.Receipts) {
 			p := &s.Proofs[n]
+			before := p.Receipt.Before
 			p.Receipt, p.Held = h.Receipts[i], p.Held || h.Receipts[i].Result == verdict.CheckPassed
+			if p.Receipt.Result == verdict.CheckPassed {
+				p.Receipt.Before = before
+			}
 			if p.Changed = ""; p.Receipt.Result == verdict.CheckFailed {
 				p.Changed = changed(*p)
 			}
@@ -591,6 +595,7 @@ type Handover struct {
 	Document *verdict.Document       // nil until it is generated
 	Receipts []verdict.Receipt       // of its checks so far
 	Request  string                  // the running check, as a permission request
+	Earlier  bool                    // the last receipt's check runs once more, on the files as they were before the work
 	Taken    bool                    // a successor was spawned meanwhile
 	Authors  []bridge.AgentRef       `json:",omitempty"` // of KindRepeated: the author of each check
 	Merged   *input.IsolationOutcome `json:",omitempty"` // of KindDone, of an author with a directory of its own

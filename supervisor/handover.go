@@ -189,7 +189,9 @@ func (st *step) criteriaFinished() {
 	}
 	switch o.Verdict {
 	case AcceptanceAccepted:
-		st.concludeRuling()
+		if !st.sendBackOpen() { // what the criteria prove is known only now
+			st.concludeRuling()
+		}
 	case AcceptanceRejected:
 		st.Handoff.Completing = nil
 		st.emit(contract.Supervisor, contract.Notice{Text: o.Text})

@@ -45,9 +45,9 @@ func (s *State) openPoints(repeated bool) []openPoint {
 	case filesKnown && !slices.ContainsFunc(s.Changes.Files, delivered):
 		add("unchanged", "no file has changed since the run began")
 	}
-	proves := func(c Criterion) bool { return c.Command != "" }
+	named("already", "all that passes was already true before the work, so it does not prove the work", s.provesNothing())
 	switch run := s.Handoff.ChecksRun(); {
-	case slices.ContainsFunc(s.Task.Acceptance.Criteria, proves):
+	case s.Task.Acceptance.proves():
 	case run == nil:
 		add("unproven", "no check and no acceptance criterion with a command proves the work")
 	case run.Passed == 0 && run.Failed == 0:

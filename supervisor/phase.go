@@ -57,6 +57,11 @@ func (st *step) act(a machine.Action, o occasion) bool {
 	switch a {
 	case machine.BeginTask:
 		st.Task.Begin()
+		criteria := &st.Task.Acceptance
+		criteria.Tasks++
+		if criteria.Before = ""; !st.Options.Workspace.Isolated() && !st.Changes.Pending() {
+			criteria.Before = st.Changes.Last
+		}
 	case machine.CountIteration:
 		st.Task.Iterations++
 	case machine.RecordExecution:

@@ -270,7 +270,7 @@ func (s *TaskState) AcceptanceEvents() []contract.Acceptance {
 	for _, e := range s.Acceptance.Entries(tree) {
 		list = append(list, contract.Acceptance{
 			Text: e.Text, Command: e.Command, By: string(e.By), Status: string(e.Status), ExitCode: e.ExitCode,
-			SHA256: e.SHA256, Tree: e.Tree,
+			SHA256: e.SHA256, Tree: e.Tree, Before: e.Before,
 		})
 	}
 	return list

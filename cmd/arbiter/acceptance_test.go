@@ -99,15 +99,23 @@ func TestDemo(t *testing.T) {
 			story, _ := s.output(0, "logs", s.run())
 			for _, want := range []string{"  - refuted: Quotes in names are doubled\n",
 				"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n",
-				"Orchestrator II changed test.sh (new) +11.\n", "Orchestrator I changed invoice.sh +7 -2.\n",
-				"Orchestrator III changed README.md +3, invoice.sh +2 -1.\n", " simulated, "} {
+				"Orchestrator II changed test.sh (new) +11.\n", " changed invoice.sh ", "README.md +3", " simulated, "} {
 				if !strings.Contains(story, want) {
 					t.Errorf("the story does not tell %q:\n%s", want, story)
 				}
 			}
-			// Agents share the directory. When their files are looked at depends on the load, what each changed does not.
-			if n := len(collect[contract.Changes](s)); n != 3 {
-				t.Errorf("%d turns changed files, want 3:\n%s", n, story)
+			// Agents share the directory. When it is looked at depends on the load; who changed what does not.
+			authors := map[string][]string{"invoice.sh": {"orch-1", "orch-3"}, "test.sh": {"orch-2"}, "README.md": {"orch-3"}}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, l := range s.lines {
+				c, _ := l.Body.(contract.Changes)
+				for _, f := range c.Files {
+					foreign := func(id string) bool { return !slices.Contains(authors[f.Path], id) }
+					if f.Unsure || foreign(l.ID) || slices.ContainsFunc(f.Agents, foreign) {
+						t.Errorf("a turn of %s changed %+v", l.ID, f)
+					}
+				}
 			}
 			if r.Changes == nil || r.Changes.Files != 3 || r.Changes.Added != 22 || r.Changes.Deleted != 2 {
 				t.Errorf("changes %+v", r.Changes)

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // TestMistakesCost: a mistake that a model repeats costs four requests at most. The model reads what is wrong, and the
@@ -150,5 +152,62 @@ actors:
 				t.Errorf("the play left its script: %v\n%s", list, s.dump())
 			}
 		})
+	}
+}
+
+// TestPersonas: a liar whose check is `true` completes once the Arbiter insists, and the result says that nothing
+// proves the work; an honest one whose check failed before the work is not asked. Neither commits anything, and the
+// files count.
+func TestPersonas(t *testing.T) {
+	needSandbox(t)
+	t.Parallel()
+	for _, c := range []struct {
+		name, check, before string
+		requests            int // of the Arbiter
+	}{
+		{"liar", "true", verdict.AlreadyTrue, 4},
+		{"honest", "test -s hello.txt", verdict.FailedAtFirst, 3},
+	} {
+		for _, p := range players(t) {
+			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				p.long(t)
+				t.Parallel()
+				repo := gittest.New(t, map[string]string{".gitignore": "", "old.txt": "old\n"})
+				s, model := hiredIn(t, p, `name: persona
+actors:
+  - name: worker
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: "printf hello > hello.txt", description: Write}}]
+      - verdict: {kind: done, message: All tests pass., handoff: {accomplished: [hello.txt], remaining: [], key_context: k, files: [hello.txt], proofs: [{claim: all tests pass, command: "`+c.check+`"}]}}
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
+      - verdict: {decision: CONTINUE, message: Patience.}
+      - {expect: `+c.before+`, verdict: {decision: COMPLETE, message: It is done., summary: It is done.}}
+      - {expect: already true before the work, verdict: {decision: COMPLETE, message: It is done., summary: Nothing can prove it.}}
+`, repo.Path, "--no-input", "--sandbox", "on", "--allow", "Bash(*)", "--task", "Do it")
+				s.finish(contract.ExitComplete)
+				r := collect[contract.Result](s)[0]
+				open := strings.Contains(strings.Join(r.Open, " "), "already true before the work")
+				if open != (c.before == verdict.AlreadyTrue) || r.Changes == nil || r.Changes.Files != 1 {
+					t.Errorf("open: %q, changes: %+v", r.Open, r.Changes)
+				}
+				had := 0
+				for _, q := range model.Requests() {
+					if q.Actor == "arbiter" {
+						had++
+					}
+				}
+				if had != c.requests || len(model.Problems()) > 0 {
+					t.Errorf("%d requests of the Arbiter, want %d; %v\n%s", had, c.requests, model.Problems(), s.dump())
+				}
+				story, _ := s.output(0, "logs", s.run())
+				if !strings.Contains(story, "passed, "+c.before+": "+c.check) {
+					t.Errorf("the story does not say what the check said before:\n%s", story)
+				}
+			})
+		}
 	}
 }

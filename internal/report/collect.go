@@ -195,6 +195,9 @@ func (c *Collector) check(agent string, b contract.Check) {
 		check.Why += "; last to change its files: " + c.line(strings.Join(b.Agents, ", "))
 		check.Why = strings.TrimPrefix(check.Why, "; ")
 	}
+	if x.Before != "" {
+		check.Why = strings.TrimPrefix(check.Why+"; "+c.line(x.Before), "; ")
+	}
 	if x.Result != verdict.CheckPassed {
 		check.Output = c.cut(x.Output, 2*maxReason)
 	}

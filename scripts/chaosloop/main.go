@@ -4,8 +4,8 @@
 // arrives with the receipts of its checks; and that there is only one Arbiter at a time. In some rounds
 // (-actions) the human also acts: takes sessions over, halts, pauses, steers, edits and withdraws messages, and
 // changes the workspace's settings; in others (-transcripts) transcripts of agents are damaged between the
-// processes, or (-refusals) the API refuses a session for good. It prints the figures, and exits with 1 if one of them that should be zero
-// is not.
+// processes, or (-refusals) the API refuses a session for good. It prints the figures, and exits with 1 if one of
+// them that should be zero is not.
 //
 // The scripted model runs in this process and so survives every kill. The players are the stand-in, which keeps
 // a ledger, and, in fewer rounds, the real CLI, whose requests to the scripted model are the ledger. Chaosloop

@@ -16,6 +16,7 @@ type Acceptance struct {
 	ExitCode int    `json:"exit_code" jsonschema:"Exit code of the command; -1: no command ran, or it did not end in time."`
 	SHA256   string `json:"sha256,omitempty" jsonschema:"SHA-256 of the command's whole output, in hexadecimal."`
 	Tree     string `json:"tree,omitempty" jsonschema:"The Git tree that the criterion was tested on; absent without Git."`
+	Before   string `json:"before,omitempty" jsonschema:"Of one that passed, on the files before the work: failed at first, or already true."`
 }
 
 func (Acceptance) EventName() string { return "acceptance" }

@@ -47,6 +47,7 @@ type DecisionCheck struct {
 	Result  string `json:"result"`           // passed, failed, unrun, unclear
 	Why     string `json:"why,omitempty"`    // why it failed, was not run or is unclear
 	Output  string `json:"output,omitempty"` // its end; not of a passed one
+	Before  string `json:"before,omitempty"` // of a passed one, on the files before the work: failed at first, already true
 }
 
 // OpenPoint is what the last document of a mode leaves open.
@@ -97,7 +98,7 @@ func Handed(d *verdict.Document, receipts []verdict.Receipt) *DecisionDocument {
 // Ran is a check with its receipt.
 func Ran(c verdict.Check, r verdict.Receipt) DecisionCheck {
 	x := DecisionCheck{Command: short(c.Command, otherRunes), Expect: short(c.Expect, otherRunes), Result: r.Result,
-		Why: short(r.Why, otherRunes)}
+		Why: short(r.Why, otherRunes), Before: r.Before}
 	if r.Result != verdict.CheckPassed {
 		x.Output = short(r.Output, checkOutputRunes)
 	}

@@ -164,7 +164,10 @@ func (s *ChangeState) attribute(t ChangeTurn, serial int, paths []string) {
 		return
 	}
 	flight, foreign := s.Flight, s.takeForeign(serial, paths)
-	s.Flight = nil
+	s.Flight, s.Seen = nil, slices.Clone(s.Seen)
+	for i, b := range s.Seen {
+		s.Seen[i].Shown = b.Shown || b.Path != "" && slices.Contains(paths, b.Path) && slices.Contains(flight, b)
+	}
 	for _, p := range paths {
 		editors, commands := by(flight, p), by(flight, "")
 		i := slices.IndexFunc(s.Open, func(c ChangeCall) bool { return c.Path == p })
@@ -190,12 +193,21 @@ func (s *ChangeState) attribute(t ChangeTurn, serial int, paths []string) {
 	}
 }
 
-// by returns the agents whose calls wrote a file; of "": those whose commands may have written any.
-func by(calls []ChangeBy, p string) (agents []string) {
+// by returns the agents whose calls wrote a file; of "": those whose commands may have written any. An edit that the
+// snapshot before may have shown counts only if there is no other.
+func by(calls []ChangeBy, p string) []string {
+	var agents, shown []string
 	for _, c := range calls {
-		if c.Path == p {
+		switch {
+		case c.Path != p:
+		case c.Shown:
+			shown = append(shown, c.Agent)
+		default:
 			agents = append(agents, c.Agent)
 		}
+	}
+	if agents == nil {
+		agents = shown
 	}
 	return union(agents, nil)
 }
@@ -526,6 +538,7 @@ type ChangeCall struct {
 type ChangeBy struct {
 	Agent string
 	Path  string `json:",omitempty"` // empty: a command
+	Shown bool   `json:",omitempty"` // the snapshot that was taken then shows a change of the file
 }
 
 // ChangeUnsettled is a change that a snapshot showed while a call ran that edits the file.

@@ -420,6 +420,23 @@ func TestMoreIsChangedWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
+// TestAnEditIsShownOnce: an edit that one snapshot shows is not seen again in the change of another agent.
+func TestAnEditIsShownOnce(t *testing.T) {
+	r := begin(t, "orch-1", "orch-2", "orch-3")
+	r.edits("orch-2", "q", false)
+	r.ends("orch-2")
+	first := r.asked()
+	r.edits("orch-1", "p", false) // while the snapshot is taken
+	r.out = effect.Collector{}
+	r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: first.Serial, Commit: "one", Paths: []string{"p", "q"}})
+	r.edits("orch-3", "p", false)
+	if files := changesOf(t, r.turn("orch-1", []string{"/w/p"}, r.alive, []string{"p"}), "orch-1"); len(files) != 1 ||
+		!slices.Equal(files[0].Agents, []string{"orch-1", "orch-3"}) {
+		t.Errorf("changes of orch-1, which began before both: %+v", files)
+	}
+	r.wants(LastChange{"orch-3", []string{"p"}}, "p")
+}
+
 // TestASnapshotFails: what it would have shown, the next one shows, of the same agents.
 func TestASnapshotFails(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")

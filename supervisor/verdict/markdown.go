@@ -117,7 +117,7 @@ func (r Receipt) line() string {
 	if r.SHA256 != "" {
 		text += fmt.Sprintf(": exit code %d, %d bytes, sha256 %.12s", r.Exit, r.Bytes, r.SHA256)
 	}
-	return phrase(text, "; ", r.Why)
+	return phrase(text, "; ", r.Why, "; ", r.Before)
 }
 
 func lines[T any](items []T, render func(T) string) []string {

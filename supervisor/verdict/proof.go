@@ -19,7 +19,14 @@ type Receipt struct {
 	DurationMS int64  `json:"duration_ms,omitempty"`
 	Output     string `json:"output,omitempty"` // its end
 	Why        string `json:"why,omitempty"`    // why it was not run, or what was missing
+	Before     string `json:"before,omitempty"` // of a passed one: FailedAtFirst or AlreadyTrue; empty: not known
 }
+
+// What a check that passes says of the files as they were before the work.
+const (
+	FailedAtFirst = "failed at first"
+	AlreadyTrue   = "already true" // so it proves nothing about the work
+)
 
 // Results of a check.
 const (

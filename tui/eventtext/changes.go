@@ -81,7 +81,7 @@ func mergeText(m contract.Merge, who string) string {
 
 // acceptanceText reports the result of a criterion: "Criterion passed: the tests pass (make test)".
 func acceptanceText(a contract.Acceptance) string {
-	text := "Criterion " + One(a.Status, MaxName) + ": " + One(a.Text, MaxSummary)
+	text := "Criterion " + One(a.Status, MaxName) + After(", ", One(a.Before, MaxName)) + ": " + One(a.Text, MaxSummary)
 	if a.Command != "" && a.Command != a.Text {
 		text += " (" + One(a.Command, MaxSummary) + ")"
 	}

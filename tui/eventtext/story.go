@@ -207,6 +207,7 @@ func checked(b contract.Check) string {
 	if b.Receipt.Result == verdict.CheckFailed && b.Receipt.Exit > 0 {
 		text += " with exit code " + words.Number(b.Receipt.Exit)
 	}
+	text += After(", ", One(b.Receipt.Before, MaxName))
 	return text + ": " + One(b.Receipt.Command, MaxSummary)
 }
 

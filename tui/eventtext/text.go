@@ -272,7 +272,7 @@ func Outcome(r verdict.Receipt) string {
 	if r.Result == verdict.CheckUnrun || r.Result == "" {
 		return "not run"
 	}
-	if r.SHA256 == "" {
+	if text += After(", ", One(r.Before, MaxName)); r.SHA256 == "" {
 		return text
 	}
 	if r.Exit >= 0 {
