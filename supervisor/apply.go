@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,6 +117,9 @@ func (st *step) take(f input.Body) {
 		st.wokeFromSleep(f)
 	case input.CallDecided:
 		st.callDecided(f)
+		if f.By == contract.ByLimit && policy.StartsSubagent(f.Params.Tool) {
+			st.subagentRefused(f.Params.ID)
+		}
 	case input.Remembered:
 		st.remembered(f)
 	case input.JournalFull:
@@ -232,8 +236,14 @@ func (st *step) agentEvent(e bridge.Event) {
 		}
 		st.relay(e)
 	case bridge.SubagentStart:
-		st.Edit(e.ID).CurrentTool = b.Description
+		a := st.Edit(e.ID)
+		a.CurrentTool, a.RefusedSubagents = b.Description, 0
+		a.Subagents = append(slices.Clip(a.Subagents), b.ToolUse)
 		st.Budget.StartSubagent(st.at, st.Options.MaxSubagentsPerHour)
+		st.relay(e)
+	case bridge.SubagentStop:
+		a := st.Edit(e.ID)
+		a.Subagents = slices.DeleteFunc(slices.Clone(a.Subagents), func(call string) bool { return call == b.ToolUse })
 		st.relay(e)
 	default:
 		st.relay(e)

@@ -114,7 +114,7 @@ func (s *State) costLimitOf(agent *Agent) float64 {
 // chargeLost charges what the turn of a process had cost that ended without reporting it.
 func (st *step) chargeLost(agent *Agent) {
 	live := agent.Live
-	agent.Live = bridge.Spent{}
+	agent.Live, agent.Subagents = bridge.Spent{}, nil
 	agent.CostUSD += live.CostUSD
 	st.Budget.Charge(live.Usage, live.CostUSD)
 }
@@ -129,7 +129,7 @@ func (st *step) observe(agent *Agent, usd float64) {
 // chargeTurn charges a turn that ended.
 func (st *step) chargeTurn(a *Agent, t bridge.Turn) {
 	st.observe(a, t.CostUSD)
-	a.Live = bridge.Spent{}
+	a.Live, a.Subagents, a.RefusedSubagents = bridge.Spent{}, nil, 0
 	a.CostUSD += t.CostUSD
 	st.Budget.Charge(t.Usage, t.CostUSD)
 	var models []contract.ModelCost

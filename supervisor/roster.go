@@ -304,6 +304,8 @@ type AgentSpending struct {
 	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
 	Level   string       `json:",omitempty"` // of its cost limit that was reported last
 	Stopped bool         `json:",omitempty"` // its turn is being stopped, because little is left of a cost limit
+	// Subagents are those of the running turn that work, by the calls that started them.
+	Subagents []string `json:",omitempty"`
 }
 
 // AgentRhythm counts what an agent repeats.
@@ -313,6 +315,8 @@ type AgentRhythm struct {
 	Stalled int    `json:",omitempty"`
 	Failing string `json:",omitempty"` // the tool call that failed last, if nothing else ran since
 	Fails   int    `json:",omitempty"` // how often in a row it failed
+	// RefusedSubagents counts the subagents that a limit refused to the running turn since one has started.
+	RefusedSubagents int `json:",omitempty"`
 }
 
 // Engaged reports whether it is an Orchestrator that works, or has asked and waits.

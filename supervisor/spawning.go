@@ -58,7 +58,8 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 		return p, "There is no Git repository with a commit here, so no Orchestrator gets a directory of its own: " +
 			"leave out isolated."
 	case st.LivingCount() >= st.Options.MaxOrchestrators:
-		return p, fmt.Sprintf("%s already alive, which is the limit (%s). Release one first.",
+		return p, fmt.Sprintf("%s already alive, which is the limit (%s). Wait for their word with CONTINUE, or release "+
+			"one that you need no more.",
 			words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
 	}
 	if p.Host, problem = st.chooseHost(in.Host); problem != "" {

@@ -177,6 +177,9 @@ func (s *State) statusText() string {
 		if a.CurrentTool != "" {
 			fmt.Fprintf(&b, ", at %s", a.CurrentTool)
 		}
+		if n := len(a.Subagents); n > 0 {
+			b.WriteString(", " + words.CountOf(n, s.Options.MaxSubagents, "subagent") + " at work")
+		}
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "plan:\n%s", PlanText(s.Task.Plan))
@@ -190,7 +193,7 @@ func (s *State) statusText() string {
 	if s.Options.MaxCostUSD > 0 {
 		fmt.Fprintf(&b, " of $%.4f", s.Options.MaxCostUSD)
 	}
-	b.WriteString("\n")
+	b.WriteString("; started " + words.CountOf(s.Budget.Subagents, s.Options.MaxSubagentsTotal, "subagent") + "\n")
 	for _, x := range s.Options.Hosts {
 		fmt.Fprintf(&b, "host %s: %d of %d slots free\n", x.Name, max(x.Slots-s.livingOn(x.Name), 0), x.Slots)
 	}

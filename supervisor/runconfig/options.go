@@ -72,9 +72,10 @@ type Options struct {
 	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
 	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
 
-	// MaxSubagents is how many subagents of all agents may work at once, and MaxSubagentsPerHour how many may
-	// start within an hour. 0: no limit.
+	// MaxSubagents is how many subagents of one agent may work at once, MaxSubagentsTotal how many may start in the
+	// run, and MaxSubagentsPerHour within an hour. 0: no limit.
 	MaxSubagents        int
+	MaxSubagentsTotal   int
 	MaxSubagentsPerHour int
 
 	// Modes are the modes that an Orchestrator can be spawned as, as they were found when this process began;
@@ -139,10 +140,10 @@ const (
 	DefaultQuietAfter = 5 * time.Minute
 	DefaultMaxOutput  = 4 << 30
 
-	// DefaultMaxSubagents is twice what Claude Code starts at once for one agent, and
-	// DefaultMaxSubagentsPerHour is more than work that people follow needs: both stop agents that start agents
-	// endlessly.
-	DefaultMaxSubagents        = 20
+	// DefaultMaxSubagents is what one agent can use at once. The others are more than work that people follow needs:
+	// they stop agents that start agents endlessly.
+	DefaultMaxSubagents        = 8
+	DefaultMaxSubagentsTotal   = 200
 	DefaultMaxSubagentsPerHour = 200
 )
 
@@ -151,6 +152,7 @@ func (o Options) WithDefaults() Options {
 	o.MaxOrchestrators = cmp.Or(o.MaxOrchestrators, DefaultMaxOrchestrators)
 	o.MaxIterations = cmp.Or(o.MaxIterations, DefaultMaxIterations)
 	o.MaxSubagents = cmp.Or(o.MaxSubagents, DefaultMaxSubagents)
+	o.MaxSubagentsTotal = cmp.Or(o.MaxSubagentsTotal, DefaultMaxSubagentsTotal)
 	o.MaxSubagentsPerHour = cmp.Or(o.MaxSubagentsPerHour, DefaultMaxSubagentsPerHour)
 	o.MaxFailures = cmp.Or(o.MaxFailures, DefaultMaxFailures)
 	o.MaxExchanges = cmp.Or(o.MaxExchanges, DefaultMaxExchanges)

@@ -733,7 +733,7 @@ const silentAfter = 2 * time.Minute
 // text matters.
 func doing(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) (text string, since time.Time, tail bool) {
 	if n := w.Working(); n > 0 {
-		return delegated(w, n)
+		return delegated(w, n, s.Options.MaxSubagents)
 	}
 	root := SnapshotRoot(s, a)
 	if r := w.Running(); r.Call() {
@@ -765,7 +765,7 @@ func quiet(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) bool
 }
 
 // delegated describes what an agent does while its subagents work.
-func delegated(w Work, n int) (text string, since time.Time, tail bool) {
+func delegated(w Work, n, most int) (text string, since time.Time, tail bool) {
 	for _, sub := range w.Subagents {
 		if !sub.Works() {
 			continue
@@ -775,7 +775,7 @@ func delegated(w Work, n int) (text string, since time.Time, tail bool) {
 		}
 	}
 	if n > 1 {
-		text = fmt.Sprintf("%d subagents: %s", n, text)
+		text = words.CountOf(n, most, "subagent") + ": " + text
 	}
 	return text, since, false
 }

@@ -20,6 +20,7 @@ import (
 // resumed run replaces it if the setting is given again.
 var optionOf = map[string]func(*runconfig.Options) any{
 	"max-subagents":          func(o *runconfig.Options) any { return &o.MaxSubagents },
+	"max-subagents-total":    func(o *runconfig.Options) any { return &o.MaxSubagentsTotal },
 	"max-subagents-per-hour": func(o *runconfig.Options) any { return &o.MaxSubagentsPerHour },
 
 	"model":               func(o *runconfig.Options) any { return &o.Model },
@@ -239,7 +240,8 @@ func checkLimits(o runconfig.Options) error {
 		least int
 	}{
 		{"max-orchestrators", o.MaxOrchestrators, 1}, {"max-iterations", o.MaxIterations, 1},
-		{"max-subagents", o.MaxSubagents, 1}, {"max-subagents-per-hour", o.MaxSubagentsPerHour, 1},
+		{"max-subagents", o.MaxSubagents, 1}, {"max-subagents-total", o.MaxSubagentsTotal, 1},
+		{"max-subagents-per-hour", o.MaxSubagentsPerHour, 1},
 		{"max-failures", o.MaxFailures, 1}, {"max-total-failures", o.MaxTotalFailures, 0},
 		{"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
 	} {

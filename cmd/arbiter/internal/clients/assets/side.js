@@ -124,6 +124,8 @@ function row(a, told) {
       h("span", { class: "num" }, pct + " %"), h("span", { class: "num" }, dollars(a.cost_usd, rehearsal))),
     a.attached ? h("p", { class: "quiet" }, "Open in a terminal: " + a.attached) : null,
     !over && told?.doing ? h("p", { class: "doing" }, told.doing.slice(0, 200)) : null,
+    !over && a.subagents ? h("p", { class: "quiet" },
+      `${a.subagents}${a.max_subagents ? " of " + a.max_subagents : ""} ${a.subagents === 1 && !a.max_subagents ? "subagent" : "subagents"} at work`) : null,
     !over && told?.subs?.size ? h("ul", { class: "subs" },
       ...[...told.subs.values()].map((d) => h("li", null, "Subagent: " + d))) : null);
 }
