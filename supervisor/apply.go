@@ -156,6 +156,9 @@ func (st *step) dispatch() {
 	if st.endUncontinued(); st.Ending != nil {
 		return
 	}
+	if st.keepFuses(); st.Ending != nil {
+		return
+	}
 	if st.keepReserve(); st.Ending != nil {
 		return
 	}

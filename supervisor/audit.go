@@ -404,7 +404,8 @@ func (d *entries) processRun(what string, o runconfig.Options, c bridge.ClaudeIn
 		"max_orchestrators", o.MaxOrchestrators, "max_iterations", o.MaxIterations, "max_subagents",
 		o.MaxSubagents, "max_subagents_total", o.MaxSubagentsTotal, "max_subagents_per_hour", o.MaxSubagentsPerHour,
 		"max_failures", o.MaxFailures,
-		"max_cost_usd", fmt.Sprint(o.MaxCostUSD), "timeout", duration(o.Timeout), "permission_wait",
+		"max_cost_usd", fmt.Sprint(o.MaxCostUSD), "fuse_usd", fmt.Sprint(o.FuseUSD), "timeout", duration(o.Timeout),
+		"permission_wait",
 		duration(o.PermissionWait))
 }
 

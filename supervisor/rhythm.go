@@ -63,6 +63,9 @@ func (st *step) moved(id string) {
 func (st *step) allMoved() {
 	for i := range st.Agents {
 		st.moved(st.Agents[i].ID)
+		if st.Agents[i].Fuse.Nth > 1 { // what goes on is the human's will
+			st.Edit(st.Agents[i].ID).Fuse.Nth = 1
+		}
 	}
 }
 

@@ -99,7 +99,7 @@ func (st *step) toolSpawn(in SpawnInput) (string, error) {
 	}
 	if problem := st.spawnOrchestrator(SpawningRequest{
 		Brief: in.Prompt, Mode: in.Mode, SuccessorOf: in.SuccessorOf, By: contract.Arbiter, Isolated: in.Isolated,
-		Host: in.Host,
+		Host: in.Host, FuseUSD: in.FuseUSD,
 	}); problem != "" {
 		if st.Ending == nil {
 			st.exchange() // as with a verdict: it must not continue like that without an end
@@ -113,6 +113,9 @@ func (st *step) toolSpawn(in SpawnInput) (string, error) {
 		return "", err
 	}
 	text := "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word."
+	if a.Fuse.USD > 0 {
+		text += fmt.Sprintf(" It is parked when it has cost $%.4f.", a.Fuse.USD)
+	}
 	if a.Host != LifecycleHere {
 		text += st.hostText(a.Host)
 	}
@@ -176,6 +179,9 @@ func (s *State) statusText() string {
 		}
 		if a.CurrentTool != "" {
 			fmt.Fprintf(&b, ", at %s", a.CurrentTool)
+		}
+		if a.Fuse.USD > 0 {
+			fmt.Fprintf(&b, ", fuse $%.4f of $%.4f spent", a.FuseSpent(), a.Fuse.USD)
 		}
 		if n := len(a.Subagents); n > 0 {
 			b.WriteString(", " + words.CountOf(n, s.Options.MaxSubagents, "subagent") + " at work")

@@ -100,6 +100,9 @@ type AgentStatus struct {
 	Cost     float64   `json:"cost_usd"`
 	Host     string    `json:"host,omitempty"`     // on which it runs; absent: the host of arbiter
 	Attached string    `json:"attached,omitempty"` // who has it open in a terminal
+	// Fuse is what it may cost before it is parked, and how much of that is spent; 0: no limit.
+	Fuse      float64 `json:"fuse_usd,omitempty"`
+	FuseSpent float64 `json:"fuse_spent_usd,omitempty"`
 	// Subagents counts those that work, of all that may at once.
 	Subagents    int `json:"subagents,omitempty"`
 	MaxSubagents int `json:"max_subagents,omitempty"`

@@ -445,6 +445,7 @@ var events = []struct {
 	{Error{}, "A problem that a human should know about.", urgent | talk},
 	{Notice{}, "Something happened that a human may want to know; the run continues.", narrates | talk},
 	{Budget{}, "Spending reached a level of a cost limit; id is the agent, or the supervisor for the run.", talk},
+	{Fuse{}, "What an Orchestrator may cost was set, is nearly spent, or is spent; id is the Orchestrator.", talk},
 	{Quota{},
 		"How much of a usage window of the account's plan is used, at each percent; id is the supervisor.",
 		fine | aside},

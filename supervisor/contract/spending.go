@@ -12,6 +12,13 @@ type (
 		// Rehearsal: costs are simulated.
 		Rehearsal bool `json:"rehearsal,omitempty" jsonschema:"A rehearsal: a scripted model answers, and no money is spent."`
 	}
+	// Fuse says that the fuse of an Orchestrator was set, is nearly spent, or has blown.
+	Fuse struct {
+		USD       float64 `json:"usd" jsonschema:"What the Orchestrator may cost, in US dollars. A successor continues on the rest of its predecessor's fuse, unless it was summoned with fuse_usd."`
+		Spent     float64 `json:"spent" jsonschema:"US dollars spent of it, the running turn included."`
+		Status    string  `json:"status" jsonschema:"set: the Orchestrator was summoned with it, or a human set it again; warn: 80 % are spent, and it is told to hand off; blown: all of it is spent, and it is parked."`
+		Rehearsal bool    `json:"rehearsal,omitempty" jsonschema:"A rehearsal: a scripted model answers, and no money is spent."`
+	}
 	// Quota is how much of a usage window of the account's plan is used up.
 	Quota struct {
 		Window   string  `json:"window" jsonschema:"The window, such as five_hour or seven_day."`
@@ -42,6 +49,14 @@ const (
 	ScopeDay      = "day"
 )
 
+// Statuses of a fuse.
+const (
+	FuseSet   = "set"
+	FuseWarn  = "warn"
+	FuseBlown = "blown"
+)
+
 func (Budget) EventName() string { return "budget" }
+func (Fuse) EventName() string   { return "fuse" }
 func (Quota) EventName() string  { return "quota" }
 func (Quiet) EventName() string  { return "quiet" }

@@ -54,6 +54,7 @@ type Options struct {
 	MaxExchanges     int           // between agents without a human
 	MaxCostUSD       float64       // 0: no limit
 	MaxCostPerAgent  float64       `json:",omitempty"` // in US dollars, of one Orchestrator; 0: no limit
+	FuseUSD          float64       `json:",omitempty"` // what an Orchestrator may cost before it is parked; 0: the default
 	MaxCostPerDay    float64       `json:",omitempty"` // in US dollars, of all runs of a day; 0: no limit
 	QuotaReserve     float64       `json:",omitempty"` // percent of each usage window that stays unused; 0: none
 	Timeout          time.Duration // 0: no limit

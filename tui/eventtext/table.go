@@ -161,6 +161,8 @@ func word(e history.Entry, name func(string) string) wording {
 		return wording{One(b.Text, MaxWords), func() string { return introduce("Notice", b.Text) }}
 	case contract.Budget:
 		return line(budgetText(b, who))
+	case contract.Fuse:
+		return line(fuseText(b, who))
 	case contract.Quota:
 		return line(quotaText(b))
 	case contract.Quiet:
@@ -193,6 +195,23 @@ func budgetText(b contract.Budget, who string) string {
 		return text + ", which is the most"
 	}
 	return text
+}
+
+// FuseSpent says how much of a fuse is spent.
+func FuseSpent(spent, usd float64, rehearsal bool) string {
+	return Dollars(spent) + Simulated(rehearsal) + " of its fuse of " + Dollars(usd) + Simulated(rehearsal)
+}
+
+func fuseText(b contract.Fuse, who string) string {
+	switch b.Status {
+	case contract.FuseSet:
+		return who + " may cost " + Dollars(b.USD) + Simulated(b.Rehearsal)
+	case contract.FuseWarn:
+		return who + " has spent " + FuseSpent(b.Spent, b.USD, b.Rehearsal) + ", and is told to hand off"
+	case contract.FuseBlown:
+		return who + " has spent " + FuseSpent(b.Spent, b.USD, b.Rehearsal) + ", and is parked; the Arbiter is asked"
+	}
+	return who + " has spent " + FuseSpent(b.Spent, b.USD, b.Rehearsal) + After(", ", One(b.Status, MaxName))
 }
 
 func quotaText(b contract.Quota) string {

@@ -278,6 +278,11 @@ func samples() map[string][]history.Entry {
 			entry("supervisor", contract.Budget{Scope: "day", SpentUSD: 19, LimitUSD: 20, Level: "warn"}),
 			entry("orch-1", contract.Budget{Scope: "agent", SpentUSD: 2.5, LimitUSD: 2.5, Level: "limit"}),
 		},
+		"fuse": {
+			entry("orch-1", contract.Fuse{USD: 2, Status: "set"}),
+			entry("orch-1", contract.Fuse{USD: 2, Spent: 1.62, Status: "warn"}),
+			entry("orch-1", contract.Fuse{USD: 2, Spent: 2.05, Status: "blown", Rehearsal: true}),
+		},
 		"quota": {
 			entry("supervisor", contract.Quota{Window: "five_hour", UsedPct: 81, ResetsAt: "2026-03-14T12:00:00Z",
 				LeftSeconds: 2400}),

@@ -35,6 +35,8 @@ type PageAgent struct {
 	Window int
 	Pct    float64
 	Level  string // "", "warn", "critical"
+	Fuse   string // how much of its fuse is spent: "$0.41 of $0.50"; empty: it has none
+	Hot    bool   // nearly all of it
 
 	Doing string        // the current activity: a call, the end of what it writes, what it waits for
 	Tail  bool          // the end of Doing matters

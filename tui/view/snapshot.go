@@ -97,6 +97,11 @@ func agentRow(
 		Age: max(now.Sub(since), 0), Past: SlashOver(a) || a.Status == supervisor.AgentEnded,
 		Subagents: subagents(a, w, now),
 	}
+	if a.Fuse.USD > 0 {
+		line.Fuse = eventtext.Dollars(a.FuseSpent()) + " of " + eventtext.Dollars(a.Fuse.USD) +
+			eventtext.Simulated(s.Options.Rehearsal)
+		line.Hot = a.Fuse.Level != ""
+	}
 	switch {
 	case stall != nil:
 		line.Doing, line.Age = fmt.Sprintf("%s, attempt %d", countdown(stall, now), stall.Attempt), 0
@@ -451,6 +456,9 @@ func figures(s *supervisor.State, row PageAgent) string {
 		if a.ID == row.ID && a.Spent() > 0 {
 			text += ", " + eventtext.Dollars(a.Spent()) + eventtext.Simulated(s.Options.Rehearsal)
 		}
+	}
+	if row.Fuse != "" {
+		text += ", fuse " + row.Fuse
 	}
 	return text
 }

@@ -203,6 +203,9 @@ func (s *service) Status() control.Status {
 			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host,
 			Attached: s.run.Opener.Terminals.Holder(a.ID), Subagents: len(a.Subagents), MaxSubagents: most,
 		})
+		if last := &status.Agents[len(status.Agents)-1]; a.Fuse.USD > 0 {
+			last.Fuse, last.FuseSpent = contract.RoundUSD(a.Fuse.USD), contract.RoundUSD(a.FuseSpent())
+		}
 	}
 	status.Inbox = inboxItems(st)
 	return status

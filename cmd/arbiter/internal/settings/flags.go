@@ -148,6 +148,8 @@ var Table = slices.Concat(
 			"limit)"},
 		Setting{Name: "max-cost-per-agent", Kind: kindNumber, Value: 0.0,
 			usage: "cost limit of one Orchestrator in US `DOLLARS`; then it must hand off (0: no limit)"},
+		Setting{Name: "fuse", Kind: kindNumber, Value: 0.0, usage: "what one summons may cost in US `DOLLARS`: at 80 % the " +
+			"Orchestrator must hand off, at 100 % it is parked (0: a quarter of what is left of --max-cost)"},
 		Setting{Name: "max-cost-per-day", Kind: kindNumber, Value: 0.0,
 			usage: "cost limit of all runs of a day in US `DOLLARS`, without rehearsals (0: no limit)"},
 		Setting{Name: "quota-reserve", Kind: kindNumber, Value: 0.0,

@@ -48,6 +48,7 @@ var optionOf = map[string]func(*runconfig.Options) any{
 	"max-exchanges":       func(o *runconfig.Options) any { return &o.MaxExchanges },
 	"max-cost":            func(o *runconfig.Options) any { return &o.MaxCostUSD },
 	"max-cost-per-day":    func(o *runconfig.Options) any { return &o.MaxCostPerDay },
+	"fuse":                func(o *runconfig.Options) any { return &o.FuseUSD },
 	"max-cost-per-agent":  func(o *runconfig.Options) any { return &o.MaxCostPerAgent },
 	"quota-reserve":       func(o *runconfig.Options) any { return &o.QuotaReserve },
 	"timeout":             func(o *runconfig.Options) any { return &o.Timeout },
@@ -262,6 +263,9 @@ func checkLimits(o runconfig.Options) error {
 	}
 	if o.MaxCostPerAgent < 0 {
 		return command.Usagef("--max-cost-per-agent %g: must not be negative", o.MaxCostPerAgent)
+	}
+	if o.FuseUSD < 0 {
+		return command.Usagef("--fuse %g: must not be negative", o.FuseUSD)
 	}
 	if o.MaxCostPerDay < 0 {
 		return command.Usagef("--max-cost-per-day %g: must not be negative", o.MaxCostPerDay)

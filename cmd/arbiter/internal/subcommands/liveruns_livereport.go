@@ -43,6 +43,8 @@ type liveAgent struct {
 	ContextPct float64   `json:"context_pct"`
 	CostUSD    float64   `json:"cost_usd"`
 	Attached   string    `json:"attached,omitempty"`
+	FuseUSD    float64   `json:"fuse_usd,omitempty"` // what it may cost before it is parked
+	FuseSpent  float64   `json:"fuse_spent_usd,omitempty"`
 	Subagents  int       `json:"subagents,omitempty"`     // that work
 	Most       int       `json:"max_subagents,omitempty"` // that may at once
 }
@@ -80,7 +82,7 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 	for _, a := range st.Agents {
 		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Status: a.Status,
 			Since: a.Since, SessionID: a.Session, ContextPct: a.Context, CostUSD: a.Cost, Attached: a.Attached,
-			Subagents: a.Subagents, Most: a.MaxSubagents})
+			FuseUSD: a.Fuse, FuseSpent: a.FuseSpent, Subagents: a.Subagents, Most: a.MaxSubagents})
 	}
 	return r, err
 }

@@ -124,6 +124,8 @@ function row(a, told) {
       h("span", { class: "num" }, pct + " %"), h("span", { class: "num" }, dollars(a.cost_usd, rehearsal))),
     a.attached ? h("p", { class: "quiet" }, "Open in a terminal: " + a.attached) : null,
     !over && told?.doing ? h("p", { class: "doing" }, told.doing.slice(0, 200)) : null,
+    a.fuse_usd ? h("p", { class: "quiet" },
+      `Fuse: ${dollars(a.fuse_spent_usd, rehearsal)} of ${dollars(a.fuse_usd, rehearsal)}`) : null,
     !over && a.subagents ? h("p", { class: "quiet" },
       `${a.subagents}${a.max_subagents ? " of " + a.max_subagents : ""} ${a.subagents === 1 && !a.max_subagents ? "subagent" : "subagents"} at work`) : null,
     !over && told?.subs?.size ? h("ul", { class: "subs" },
