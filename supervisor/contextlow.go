@@ -89,8 +89,8 @@ func (st *step) spent(a *Agent, c bridge.Category, why string) {
 	st.reportLostAgent(a.ID, "is parked: "+why)
 }
 
-// keepFuses parks the Orchestrators that have spent their fuse, and asks the Arbiter what follows. Who has said that it is
-// done, or has handed off, needs no end: it costs nothing unless it is given something to do.
+// keepFuses parks the Orchestrators that have spent their fuse, and asks the Arbiter what follows. Who has said that it
+// is done, or has handed off, needs no end: it costs nothing unless it is given something to do.
 func (st *step) keepFuses() {
 	for i := range st.Agents {
 		a := st.Agents[i]

@@ -188,8 +188,8 @@ func (st *step) emitFuse(a *Agent, status string) {
 	}
 }
 
-// reportFuse reports how far the fuse of an Orchestrator is spent. At 80 % it is told to hand off, also in the middle of
-// its turn. Who is at 100 % is parked by keepFuses.
+// reportFuse reports how far the fuse of an Orchestrator is spent. At 80 % it is told to hand off, also in the middle
+// of its turn. Who is at 100 % is parked by keepFuses.
 func (st *step) reportFuse(a *Agent) {
 	level := BudgetLevel(a.FuseSpent(), a.Fuse.USD)
 	if level == a.Fuse.Level || a.Fuse.Level == LevelLimit {

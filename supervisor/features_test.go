@@ -36,7 +36,7 @@ const (
 // eventsInPrompts says for each event by which word the role that it concerns knows it.
 var eventsInPrompts = map[string]string{
 	"acceptance": "A: set_acceptance", "check": "A: PASSED, FAILED, UNRUN", "context_warning": "O: [arbiter: context]",
-	"cost": "A: cost", "budget": "A: limits", "fuse": "A: `fuse_usd`", "quota": "A: limits", "decision": "A: decision", "handoff": "A: `handoff`",
+	"cost": "A: cost", "budget": "A: limits", "fuse": "A: `fuse_usd`", "forecast": noModel, "quota": "A: limits", "decision": "A: decision", "handoff": "A: `handoff`",
 	"host": "A: `host`", "merge": "A: merge", "message": "A: envelopes", "notice": "A: `notice`", "plan": "A: `set_plan`",
 	"question": "A: The question stays open", "quiet": "A: silent or gone", "done": "A: silent or gone",
 	"permission_request": "A: permission requests", "permission": "O: denied", "spawn": "A: `spawn_orchestrator`",
@@ -67,7 +67,7 @@ var settingsInPrompts = map[string]string{
 	// What follows a model cannot choose, and need not know.
 	"Run": noModel, "Version": noModel, "Log": noModel, "Model": noModel, "ArbiterModel": noModel, "Allow": noModel,
 	"Ask": noModel, "Sandbox": noModel, "SandboxReason": noModel, "ScratchChecks": noModel, "TrustHash": noModel,
-	"Env": noModel, "ArbiterEnv": noModel, "Performance": noModel, "Trusted": noModel, "RetryBase": noModel,
+	"Env": noModel, "ArbiterEnv": noModel, "Performance": noModel, "Expected": noModel, "Trusted": noModel, "RetryBase": noModel,
 	"StartTimeout": noModel, "PermissionWait": noModel, "MaxWait": noModel, "WatchEvery": noModel, "MaxMemory": noModel,
 	"MaxOutput": noModel, "Templates": noModel,
 	"DeciderModel": noModel, "DeciderEffort": noModel, "DeciderTimeout": noModel, "DecisionCache": noModel,

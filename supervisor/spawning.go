@@ -83,9 +83,9 @@ const fuseShare = 4
 // maxFuses is how many fuses the Arbiter may set for one work, over its successors, until a human says something.
 const maxFuses = 4
 
-// fuseFor is the fuse of an Orchestrator that is summoned. A successor continues on the rest of its predecessor's, unless
-// the summons sets another: so no chain of successors gets around a fuse by handing off. A model cannot exceed what the
-// human has set with --fuse.
+// fuseFor is the fuse of an Orchestrator that is summoned. A successor continues on the rest of its predecessor's,
+// unless the summons sets another: so no chain of successors gets around a fuse by handing off. A model cannot exceed
+// what the human has set with --fuse.
 func (s *State) fuseFor(in SpawningRequest, old *Agent) (f AgentFuse, problem string) {
 	f = AgentFuse{USD: s.Options.FuseUSD, Nth: 1}
 	if f.USD == 0 && s.Options.MaxCostUSD > 0 {
@@ -153,6 +153,10 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 	warnOfOthers := ""
 	if a.Isolation == "" {
 		warnOfOthers = st.SharingText(a.ID)
+	}
+	if f := ForecastOf(&st.Options, a.Mode); f.From > 0 {
+		f.Step = st.Task.StepAtHand() + 1
+		st.emit(a.ID, f)
 	}
 	st.addAgent(a, p.Brief)
 	st.emitFuse(a, contract.FuseSet)

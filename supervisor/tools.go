@@ -86,7 +86,11 @@ func (st *step) toolPlan(steps []contract.Step, problem error) (string, error) {
 		return "", problem
 	}
 	st.setPlan(steps)
-	return "The plan:\n" + PlanText(steps), nil
+	text := "The plan:\n" + PlanText(steps)
+	if all, _ := ForecastPlan(&st.Options, steps); all.From > 0 {
+		text += "\nThe open steps cost about " + all.Price() + ", by earlier runs here."
+	}
+	return text, nil
 }
 
 func (st *step) toolSpawn(in SpawnInput) (string, error) {

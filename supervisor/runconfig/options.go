@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 	Lessons    string            `json:",omitempty"` // of earlier runs, as the Arbiter reads them
 	// Performance is how well each mode did in earlier runs, by its name.
 	Performance map[string]decider.DecisionPerformance `json:",omitempty"`
+	// Expected is what one step of each mode will cost, by its name, from earlier runs; nil: nobody has looked.
+	Expected map[string]contract.Forecast `json:",omitempty"`
 	// commands that must pass before the task is complete
 	Accept  []string `json:",omitempty"`
 	Trusted bool     // project settings, hooks, agents and CLAUDE.md may be loaded

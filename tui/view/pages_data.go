@@ -11,6 +11,7 @@ type PageStep struct {
 	Text, Status string
 	Agent        string // name of the agent that does it
 	Mode         string // the mode it is meant for
+	Price        string // the forecast of an open step: "≈ $0.40, 6 min"; empty: none
 	Touched      bool   // a person has changed it, and has not saved the change
 }
 

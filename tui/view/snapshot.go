@@ -487,6 +487,9 @@ func SnapshotSteps(s *supervisor.State, plan []contract.Step) []PageStep {
 		if p.Agent != "" {
 			step.Agent = SlashName(s, p.Agent)
 		}
+		if p.Status == contract.StepPending || p.Status == contract.StepActive {
+			step.Price = eventtext.Price(supervisor.ForecastOf(&s.Options, p.Mode))
+		}
 		list = append(list, step)
 	}
 	return list
