@@ -49,6 +49,9 @@ func (s *State) agentConfig(a *Agent) bridge.AgentConfig {
 		// run has cost twice its limit. The costs of a session continue to count when it is resumed.
 		c.MaxBudgetUSD = max(o.MaxCostUSD-s.Spent(), 0) + o.MaxCostUSD + a.Spent()
 	}
+	if fuse := a.Fuse.From + a.Fuse.USD; a.Fuse.USD > 0 && (c.MaxBudgetUSD == 0 || fuse < c.MaxBudgetUSD) {
+		c.MaxBudgetUSD = fuse // the CLI itself begins no further call
+	}
 	hooks := s.Hooks(a)
 	c.Hooks = &hooks
 	if a.Role == RoleArbiter {

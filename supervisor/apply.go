@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // Apply applies one input to the state, and returns the next state and the effects to carry out. It is pure: no
@@ -115,6 +117,9 @@ func (st *step) take(f input.Body) {
 		st.wokeFromSleep(f)
 	case input.CallDecided:
 		st.callDecided(f)
+		if f.By == contract.ByLimit && policy.StartsSubagent(f.Params.Tool) {
+			st.subagentRefused(f.Params.ID)
+		}
 	case input.Remembered:
 		st.remembered(f)
 	case input.JournalFull:
@@ -149,6 +154,9 @@ func (st *step) dispatch() {
 		return
 	}
 	if st.endUncontinued(); st.Ending != nil {
+		return
+	}
+	if st.keepFuses(); st.Ending != nil {
 		return
 	}
 	if st.keepReserve(); st.Ending != nil {
@@ -231,8 +239,14 @@ func (st *step) agentEvent(e bridge.Event) {
 		}
 		st.relay(e)
 	case bridge.SubagentStart:
-		st.Edit(e.ID).CurrentTool = b.Description
+		a := st.Edit(e.ID)
+		a.CurrentTool, a.RefusedSubagents = b.Description, 0
+		a.Subagents = append(slices.Clip(a.Subagents), b.ToolUse)
 		st.Budget.StartSubagent(st.at, st.Options.MaxSubagentsPerHour)
+		st.relay(e)
+	case bridge.SubagentStop:
+		a := st.Edit(e.ID)
+		a.Subagents = slices.DeleteFunc(slices.Clone(a.Subagents), func(call string) bool { return call == b.ToolUse })
 		st.relay(e)
 	default:
 		st.relay(e)

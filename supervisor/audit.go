@@ -402,8 +402,10 @@ func (d *entries) processRun(what string, o runconfig.Options, c bridge.ClaudeIn
 		o.Ask, "sandbox", sandbox, "sandbox_reason", o.SandboxReason, "trusted", o.Trusted, "trust_hash", o.TrustHash,
 		"task", AuditText(o.Task), "rehearsal", o.Rehearsal, "stand_in", c.StandIn, "human_present", o.HumanPresent,
 		"max_orchestrators", o.MaxOrchestrators, "max_iterations", o.MaxIterations, "max_subagents",
-		o.MaxSubagents, "max_subagents_per_hour", o.MaxSubagentsPerHour, "max_failures", o.MaxFailures,
-		"max_cost_usd", fmt.Sprint(o.MaxCostUSD), "timeout", duration(o.Timeout), "permission_wait",
+		o.MaxSubagents, "max_subagents_total", o.MaxSubagentsTotal, "max_subagents_per_hour", o.MaxSubagentsPerHour,
+		"max_failures", o.MaxFailures,
+		"max_cost_usd", fmt.Sprint(o.MaxCostUSD), "fuse_usd", fmt.Sprint(o.FuseUSD), "timeout", duration(o.Timeout),
+		"permission_wait",
 		duration(o.PermissionWait))
 }
 

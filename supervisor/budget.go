@@ -458,6 +458,7 @@ type BudgetState struct {
 	AskedAt   time.Time      `json:",omitzero"`  // when a human was asked what to do about a limit that is reached
 	// SubagentStarts are the times at which subagents have started within the last hour, oldest first.
 	SubagentStarts []time.Time `json:",omitempty"`
+	Subagents      int         `json:",omitempty"` // that have started in the run
 	Runtime        BudgetRuntime
 }
 
@@ -483,10 +484,11 @@ func BudgetSum(a, b bridge.Usage) bridge.Usage {
 // BudgetTokens counts the tokens of all kinds.
 func BudgetTokens(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
 
-// StartSubagent records the start of a subagent, so that a resumed run knows how many have started within the
+// StartSubagent records the start of a subagent, so that a resumed run knows how many have started, and within the
 // last hour. At most `most` starts are kept, the latest ones: a limit of so many an hour needs no more.
 func (s *BudgetState) StartSubagent(at time.Time, most int) {
 	starts := append(SubagentsSince(s.SubagentStarts, at.Add(-time.Hour)), at)
+	s.Subagents++
 	s.SubagentStarts = starts[max(len(starts)-max(most, 0), 0):]
 }
 

@@ -89,6 +89,24 @@ func (st *step) spent(a *Agent, c bridge.Category, why string) {
 	st.reportLostAgent(a.ID, "is parked: "+why)
 }
 
+// keepFuses parks the Orchestrators that have spent their fuse, and asks the Arbiter what follows. Who has said that it
+// is done, or has handed off, needs no end: it costs nothing unless it is given something to do.
+func (st *step) keepFuses() {
+	for i := range st.Agents {
+		a := st.Agents[i]
+		if a.Fuse.Level != LevelLimit || !a.Up() || !a.Engaged() {
+			continue
+		}
+		a, session := st.Edit(a.ID), a.NewSession
+		st.spent(a, bridge.CatBudget, fmt.Sprintf("its fuse is spent ($%.4f of $%.4f). If the work is worth more, summon a "+
+			"successor with fuse_usd; else have it done in another way, or leave it", a.FuseSpent(), a.Fuse.USD))
+		if st.Ending != nil {
+			return
+		}
+		st.Edit(a.ID).NewSession = session // a human may have it go on: its context is sound
+	}
+}
+
 // setAside handles a message that the Arbiter could not read: its successors could not read it either, and do
 // not get it. Of a large one they receive the beginning. The human is notified.
 func (st *step) setAside(m Mail) {

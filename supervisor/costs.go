@@ -114,7 +114,7 @@ func (s *State) costLimitOf(agent *Agent) float64 {
 // chargeLost charges what the turn of a process had cost that ended without reporting it.
 func (st *step) chargeLost(agent *Agent) {
 	live := agent.Live
-	agent.Live = bridge.Spent{}
+	agent.Live, agent.Subagents = bridge.Spent{}, nil
 	agent.CostUSD += live.CostUSD
 	st.Budget.Charge(live.Usage, live.CostUSD)
 }
@@ -129,7 +129,7 @@ func (st *step) observe(agent *Agent, usd float64) {
 // chargeTurn charges a turn that ended.
 func (st *step) chargeTurn(a *Agent, t bridge.Turn) {
 	st.observe(a, t.CostUSD)
-	a.Live = bridge.Spent{}
+	a.Live, a.Subagents, a.RefusedSubagents = bridge.Spent{}, nil, 0
 	a.CostUSD += t.CostUSD
 	st.Budget.Charge(t.Usage, t.CostUSD)
 	var models []contract.ModelCost
@@ -167,7 +167,48 @@ func (st *step) reportCostLevels(a *Agent) {
 				"cost. When that is spent, it has to hand off.", a.Name, a.ID, a.Spent(), limit))
 		}
 	}
+	st.reportFuse(a)
 	st.reportSharedLevels()
+}
+
+// renewFuse gives an Orchestrator whose fuse has blown another like it: a human has it go on.
+func (st *step) renewFuse(a *Agent) {
+	if a.Fuse.Level == LevelLimit {
+		a.ReachedLimit, a.HandoffDemands = "", 0
+		a.Fuse = AgentFuse{USD: a.Fuse.USD, From: a.Spent(), Nth: 1}
+		st.emitFuse(a, contract.FuseSet)
+	}
+}
+
+// emitFuse reports the fuse of an Orchestrator, if it has one.
+func (st *step) emitFuse(a *Agent, status string) {
+	if a.Fuse.USD > 0 {
+		st.emit(a.ID, contract.Fuse{USD: a.Fuse.USD, Spent: a.FuseSpent(), Status: status,
+			Rehearsal: st.Options.Rehearsal})
+	}
+}
+
+// reportFuse reports how far the fuse of an Orchestrator is spent. At 80 % it is told to hand off, also in the middle
+// of its turn. Who is at 100 % is parked by keepFuses.
+func (st *step) reportFuse(a *Agent) {
+	level := BudgetLevel(a.FuseSpent(), a.Fuse.USD)
+	if level == a.Fuse.Level || a.Fuse.Level == LevelLimit {
+		return
+	}
+	if a.Fuse.Level = level; level == LevelLimit {
+		st.emitFuse(a, contract.FuseBlown)
+		return
+	}
+	st.emitFuse(a, contract.FuseWarn)
+	why := fmt.Sprintf("it has spent $%.4f of its fuse of $%.4f, and is parked when all of it is spent", a.FuseSpent(),
+		a.Fuse.USD)
+	if a.ReachedLimit == "" {
+		st.limitAgent(a, why)
+	}
+	if a.Status == AgentBusy {
+		st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer,
+			Text: a.HandoffDemand()})
+	}
 }
 
 // reportSharedLevels reports when a limit of the run, or of the day, is nearly or completely spent.

@@ -36,7 +36,7 @@ const (
 // eventsInPrompts says for each event by which word the role that it concerns knows it.
 var eventsInPrompts = map[string]string{
 	"acceptance": "A: set_acceptance", "check": "A: PASSED, FAILED, UNRUN", "context_warning": "O: [arbiter: context]",
-	"cost": "A: cost", "budget": "A: limits", "quota": "A: limits", "decision": "A: decision", "handoff": "A: `handoff`",
+	"cost": "A: cost", "budget": "A: limits", "fuse": "A: `fuse_usd`", "forecast": noModel, "quota": "A: limits", "decision": "A: decision", "handoff": "A: `handoff`",
 	"host": "A: `host`", "merge": "A: merge", "message": "A: envelopes", "notice": "A: `notice`", "plan": "A: `set_plan`",
 	"question": "A: The question stays open", "quiet": "A: silent or gone", "done": "A: silent or gone",
 	"permission_request": "A: permission requests", "permission": "O: denied", "spawn": "A: `spawn_orchestrator`",
@@ -60,14 +60,16 @@ var settingsInPrompts = map[string]string{
 	"Hosts": "A: loom", "Pools": "A: loom", "HereToo": "A: here", "HumanPresent": "A: no human is present",
 	"Workspace": "O: worktree", "Permissions": "A: permission requests", "Deny": "O: denied",
 	"MaxIterations": "A: limits", "MaxTotalFailures": "A: limits", "MaxExchanges": "A: limits",
-	"MaxCostPerDay": "A: limits", "QuotaReserve": "A: limits", "QuietAfter": "A: silent or gone",
+	"MaxCostPerDay": "A: limits", "FuseUSD": "A: `fuse_usd`", "QuotaReserve": "A: limits", "QuietAfter": "A: silent or gone",
 	"ContextTokens": "O: Your\n  conversation is limited", "ContextTokensFor": "O: conversation is limited",
+	"MaxSubagents": "O: limits how many subagents", "MaxSubagentsTotal": "O: limits how many subagents",
+	"MaxSubagentsPerHour": "O: limits how many subagents",
 	// What follows a model cannot choose, and need not know.
 	"Run": noModel, "Version": noModel, "Log": noModel, "Model": noModel, "ArbiterModel": noModel, "Allow": noModel,
 	"Ask": noModel, "Sandbox": noModel, "SandboxReason": noModel, "ScratchChecks": noModel, "TrustHash": noModel,
-	"Env": noModel, "ArbiterEnv": noModel, "Performance": noModel, "Trusted": noModel, "RetryBase": noModel,
+	"Env": noModel, "ArbiterEnv": noModel, "Performance": noModel, "Expected": noModel, "Trusted": noModel, "RetryBase": noModel,
 	"StartTimeout": noModel, "PermissionWait": noModel, "MaxWait": noModel, "WatchEvery": noModel, "MaxMemory": noModel,
-	"MaxOutput": noModel, "MaxSubagents": noModel, "MaxSubagentsPerHour": noModel, "Templates": noModel,
+	"MaxOutput": noModel, "Templates": noModel,
 	"DeciderModel": noModel, "DeciderEffort": noModel, "DeciderTimeout": noModel, "DecisionCache": noModel,
 	"Provider": noModel, "Lease": noModel, "Cores": noModel, "Partial": noModel, "Claude": noModel, "Rehearsal": noModel,
 	"Scenario": noModel, "Script": noModel, "StandIn": noModel,

@@ -130,6 +130,9 @@ func randomOptions(r *rand.Rand) runconfig.Options {
 	if r.IntN(4) == 0 {
 		o.QuotaReserve = 40
 	}
+	if r.IntN(4) == 0 {
+		o.FuseUSD = 0.05
+	}
 	o.Trusted, o.TrustHash = r.IntN(2) == 0, "h0"
 	switch r.IntN(4) {
 	case 0:

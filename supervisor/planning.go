@@ -9,6 +9,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -19,10 +20,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// setPlan replaces the plan.
+// setPlan replaces the plan, and says what another plan will cost.
 func (st *step) setPlan(steps []contract.Step) {
+	same := slices.EqualFunc(st.Task.Plan, steps, func(a, b contract.Step) bool {
+		return a.Text == b.Text && a.Mode == b.Mode
+	})
 	st.Task.Plan = steps
-	st.planChanged()
+	if st.planChanged(); same || len(steps) == 0 || st.Options.Expected == nil {
+		return
+	}
+	all, each := ForecastPlan(&st.Options, steps)
+	st.emit(contract.Supervisor, all)
+	for _, f := range each {
+		st.emit(contract.Supervisor, f)
+	}
 }
 
 // planChanged announces the plan, and updates the agents' reminders.

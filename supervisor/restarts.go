@@ -47,6 +47,7 @@ func (st *step) lost(a *Agent, class runconfig.RestartClass, reason string) {
 // unpark restarts a parked agent because a human asked for it.
 func (st *step) unpark(a *Agent) {
 	a.Status, a.Since, a.Dismissed = AgentDown, st.at, false
+	st.renewFuse(a)
 	st.cancelSuccession(a.ID)
 	if a.Role == RoleArbiter {
 		st.Rulings.LeaveFallback(&st.out)

@@ -38,7 +38,7 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 		{"the bridge with it", func(p *play) { p.do(input.Signal{Signal: "INT"}); p.do(input.BridgeLost{}) }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 50; o.Timeout = time.Hour })
+			p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.FuseUSD, o.Timeout = 50, 500, time.Hour })
 			one, two := p.spawn("left half"), p.spawn("right half")
 			p.call("arbiter", "set_plan", `{"steps":[{"text":"left"},{"text":"right"}]}`)
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))

@@ -39,6 +39,9 @@ const (
 	failsForArbiter = 10
 	failsStopped    = 20
 
+	// refusedStopped is how many subagents a turn may ask for in vain, since one has started, before it is stopped.
+	refusedStopped = 50
+
 	// questionsInRow is the question to the human in a row with whose answer the Arbiter is reminded to ask less.
 	questionsInRow = 5
 )
@@ -60,6 +63,9 @@ func (st *step) moved(id string) {
 func (st *step) allMoved() {
 	for i := range st.Agents {
 		st.moved(st.Agents[i].ID)
+		if st.Agents[i].Fuse.Nth > 1 { // what goes on is the human's will
+			st.Edit(st.Agents[i].ID).Fuse.Nth = 1
+		}
 	}
 }
 
@@ -138,6 +144,23 @@ func (st *step) toolEnded(a *Agent, r bridge.ToolResult) {
 		st.emit(a.ID, contract.Notice{Text: a.Name + ": " + text + "; its turn is stopped"})
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
+}
+
+// subagentRefused counts a call for a subagent that a limit refused. The refusal tells the model what to do instead; a
+// turn that asks on and on is stopped, and the Arbiter decides.
+func (st *step) subagentRefused(id string) {
+	a := st.Edit(id)
+	if a == nil || a.Status != AgentBusy {
+		return
+	}
+	if a.RefusedSubagents++; a.RefusedSubagents != refusedStopped {
+		return
+	}
+	text := fmt.Sprintf("%s (%s) asked for %s more than the limits allow; its turn is stopped", a.Name, a.ID,
+		words.Count(a.RefusedSubagents, "subagent"))
+	st.log(contract.Supervisor, KindNotice, text)
+	st.emit(a.ID, contract.Notice{Text: text})
+	st.do(effect.Interrupt{Agent: a.AgentRef})
 }
 
 // triesAgain counts a RETRY as a failure of an Orchestrator that has only asked since it changed a file: the limits of

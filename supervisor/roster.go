@@ -304,7 +304,21 @@ type AgentSpending struct {
 	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
 	Level   string       `json:",omitempty"` // of its cost limit that was reported last
 	Stopped bool         `json:",omitempty"` // its turn is being stopped, because little is left of a cost limit
+	Fuse    AgentFuse    `json:",omitzero"`
+	// Subagents are those of the running turn that work, by the calls that started them.
+	Subagents []string `json:",omitempty"`
 }
+
+// AgentFuse is what an Orchestrator may cost before it is parked. Successors share one, until another is set for them.
+type AgentFuse struct {
+	USD   float64 // 0: none
+	From  float64 `json:",omitempty"` // what its agent had cost when it was set
+	Level string  `json:",omitempty"` // that was reported last: one of a cost limit
+	Nth   int     `json:",omitempty"` // of those that were set for this work since a human said something
+}
+
+// FuseSpent is how much of its fuse an agent has spent.
+func (a *Agent) FuseSpent() float64 { return max(a.Spent()-a.Fuse.From, 0) }
 
 // AgentRhythm counts what an agent repeats.
 type AgentRhythm struct {
@@ -313,6 +327,8 @@ type AgentRhythm struct {
 	Stalled int    `json:",omitempty"`
 	Failing string `json:",omitempty"` // the tool call that failed last, if nothing else ran since
 	Fails   int    `json:",omitempty"` // how often in a row it failed
+	// RefusedSubagents counts the subagents that a limit refused to the running turn since one has started.
+	RefusedSubagents int `json:",omitempty"`
 }
 
 // Engaged reports whether it is an Orchestrator that works, or has asked and waits.

@@ -53,6 +53,7 @@ func (st *step) word(c contract.Say) {
 		st.Question.Recovery.Overcome(&st.Roster, to)
 		worker := st.Edit(to)
 		worker.Standing = AgentWorking
+		st.renewFuse(worker)
 		st.executing()
 		st.Task.BeginWork(worker, st.at)
 	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers a question about what the human wants

@@ -26,16 +26,18 @@ const successorOfNone = "none"
 // SpawningRequest describes the Orchestrator to spawn.
 type SpawningRequest struct {
 	Brief, Mode string
-	SuccessorOf string // empty: the first one whose document waits for a successor, if any
-	By          string // who asked for it
-	Isolated    bool   // in its own directory
-	Host        string // host or pool to run on; empty: any with a free slot
+	SuccessorOf string  // empty: the first one whose document waits for a successor, if any
+	By          string  // who asked for it
+	Isolated    bool    // in its own directory
+	Host        string  // host or pool to run on; empty: any with a free slot
+	FuseUSD     float64 // what it may cost before it is parked; 0: the rest of its predecessor's, or the default
 }
 
 // SpawningPlan is a request that passed checkSpawning.
 type SpawningPlan struct {
 	SpawningRequest
-	old Agent // its predecessor, if any
+	old  Agent // its predecessor, if any
+	fuse AgentFuse
 }
 
 // checkSpawning says why an Orchestrator cannot be spawned, or returns the plan for it.
@@ -58,10 +60,14 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 		return p, "There is no Git repository with a commit here, so no Orchestrator gets a directory of its own: " +
 			"leave out isolated."
 	case st.LivingCount() >= st.Options.MaxOrchestrators:
-		return p, fmt.Sprintf("%s already alive, which is the limit (%s). Release one first.",
+		return p, fmt.Sprintf("%s already alive, which is the limit (%s). Wait for their word with CONTINUE, or release "+
+			"one that you need no more.",
 			words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
 	}
 	if p.Host, problem = st.chooseHost(in.Host); problem != "" {
+		return p, problem
+	}
+	if p.fuse, problem = st.fuseFor(p.SpawningRequest, &p.old); problem != "" {
 		return p, problem
 	}
 	problem = st.Budget.NoNewAgent(&st.out, st.limits(), st.Spent())
@@ -69,6 +75,44 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 		problem = ""
 	}
 	return p, problem
+}
+
+// fuseShare is the part of what is left of --max-cost that one summons may cost by default.
+const fuseShare = 4
+
+// maxFuses is how many fuses the Arbiter may set for one work, over its successors, until a human says something.
+const maxFuses = 4
+
+// fuseFor is the fuse of an Orchestrator that is summoned. A successor continues on the rest of its predecessor's,
+// unless the summons sets another: so no chain of successors gets around a fuse by handing off. A model cannot exceed
+// what the human has set with --fuse.
+func (s *State) fuseFor(in SpawningRequest, old *Agent) (f AgentFuse, problem string) {
+	f = AgentFuse{USD: s.Options.FuseUSD, Nth: 1}
+	if f.USD == 0 && s.Options.MaxCostUSD > 0 {
+		f.USD = max(s.Options.MaxCostUSD-s.Spent(), 0) / fuseShare
+	}
+	left := old.Fuse.USD - old.FuseSpent()
+	switch most := s.Options.FuseUSD; {
+	case in.FuseUSD < 0:
+		return f, "fuse_usd must not be negative."
+	case in.FuseUSD > most && most > 0 && in.By != contract.Human:
+		return f, fmt.Sprintf("The human has set $%.4f as the most that one summons may cost (--fuse).", most)
+	case in.By == contract.Human || in.FuseUSD == 0 && old.Fuse.USD == 0:
+	case in.FuseUSD == 0 && left <= 0:
+		return f, fmt.Sprintf("The fuse of %s is spent ($%.4f of $%.4f). If the work is worth more, summon its successor "+
+			"with fuse_usd. Else have it done in another way, or leave it.", old.ID, old.FuseSpent(), old.Fuse.USD)
+	case in.FuseUSD == 0:
+		f.USD, f.Nth = left, old.Fuse.Nth
+	case old.Fuse.Nth >= maxFuses:
+		return f, fmt.Sprintf("%s were set for this work already, one after the other. Ask the human with ADDRESS_HUMAN "+
+			"whether it goes on.", words.Count(old.Fuse.Nth, "fuse"))
+	default:
+		f.Nth += old.Fuse.Nth
+	}
+	if in.FuseUSD > 0 {
+		f.USD = in.FuseUSD
+	}
+	return f, ""
 }
 
 // predecessor is the agent that an Orchestrator succeeds, if any.
@@ -98,7 +142,8 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 			Isolation: st.Options.IsolationOf(p.Isolated || p.old.Isolation != "" || p.Host != LifecycleHere),
 			Host:      p.Host,
 		},
-		AgentWork: AgentWork{Standing: AgentWorking, Unexamined: p.old.Document != nil},
+		AgentSpending: AgentSpending{Fuse: p.fuse},
+		AgentWork:     AgentWork{Standing: AgentWorking, Unexamined: p.old.Document != nil},
 	}
 	if ruler := *st.Agents[0]; len(ruler.InterruptedTurn) > 0 {
 		a.SpawnedIn = ruler.InterruptedTurn[0]
@@ -109,7 +154,12 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 	if a.Isolation == "" {
 		warnOfOthers = st.SharingText(a.ID)
 	}
+	if f := ForecastOf(&st.Options, a.Mode); f.From > 0 {
+		f.Step = st.Task.StepAtHand() + 1
+		st.emit(a.ID, f)
+	}
 	st.addAgent(a, p.Brief)
+	st.emitFuse(a, contract.FuseSet)
 	text, attached := p.Brief, []ConversationAttached(nil)
 	if p.old.Document != nil {
 		text, attached = ForSuccessor(p.Brief, &p.old)

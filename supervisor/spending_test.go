@@ -161,7 +161,7 @@ func TestTurnsTakeTurns(t *testing.T) {
 
 // spends lets a turn reach the limit of a run.
 func spends(t *testing.T, human bool) (*play, string) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, human })
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent, o.FuseUSD = 1, human, 99 })
 	one := p.spawn("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.happen(one, bridge.Spent{CostUSD: 1.2})
@@ -326,7 +326,7 @@ func TestBudgetIsReported(t *testing.T) {
 
 // TestASuccessorMayStart: when 80 % are spent a successor may start, because it replaces another agent.
 func TestASuccessorMayStart(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.FuseUSD = 1, 9 })
 	one := p.spawn("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.happen(one, bridge.Spent{CostUSD: 0.85})

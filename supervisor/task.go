@@ -308,6 +308,32 @@ func PlanText(steps []contract.Step) string {
 	return b.String()
 }
 
+// ForecastOf is what the next step of a mode will cost; From is 0 if nothing is known.
+func ForecastOf(o *runconfig.Options, mode string) contract.Forecast {
+	return o.Expected[cmp.Or(mode, AnyMode)]
+}
+
+// ForecastPlan is what the open steps of a plan will cost, all together and one by one. The steps of which nothing is
+// known are counted, and left out.
+func ForecastPlan(o *runconfig.Options, plan []contract.Step) (all contract.Forecast, steps []contract.Forecast) {
+	for i, s := range plan {
+		if s.Status != contract.StepPending && s.Status != contract.StepActive {
+			continue
+		}
+		f := ForecastOf(o, s.Mode)
+		if f.From == 0 {
+			all.Unknown++
+			continue
+		}
+		f.Step = i + 1
+		if steps = append(steps, f); all.From == 0 || f.From < all.From {
+			all.From = f.From
+		}
+		all.USD, all.Tokens, all.Minutes = all.USD+f.USD, all.Tokens+f.Tokens, all.Minutes+f.Minutes
+	}
+	return all, steps
+}
+
 // StepToSkip returns the index of the step to skip; -1: there is none, or another agent works on it. agent is
 // the one that works on the step; empty: any.
 func (s *TaskState) StepToSkip(r *Roster, agent string) int {

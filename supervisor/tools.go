@@ -86,7 +86,11 @@ func (st *step) toolPlan(steps []contract.Step, problem error) (string, error) {
 		return "", problem
 	}
 	st.setPlan(steps)
-	return "The plan:\n" + PlanText(steps), nil
+	text := "The plan:\n" + PlanText(steps)
+	if all, _ := ForecastPlan(&st.Options, steps); all.From > 0 {
+		text += "\nThe open steps cost about " + all.Price() + ", by earlier runs here."
+	}
+	return text, nil
 }
 
 func (st *step) toolSpawn(in SpawnInput) (string, error) {
@@ -99,7 +103,7 @@ func (st *step) toolSpawn(in SpawnInput) (string, error) {
 	}
 	if problem := st.spawnOrchestrator(SpawningRequest{
 		Brief: in.Prompt, Mode: in.Mode, SuccessorOf: in.SuccessorOf, By: contract.Arbiter, Isolated: in.Isolated,
-		Host: in.Host,
+		Host: in.Host, FuseUSD: in.FuseUSD,
 	}); problem != "" {
 		if st.Ending == nil {
 			st.exchange() // as with a verdict: it must not continue like that without an end
@@ -113,6 +117,9 @@ func (st *step) toolSpawn(in SpawnInput) (string, error) {
 		return "", err
 	}
 	text := "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word."
+	if a.Fuse.USD > 0 {
+		text += fmt.Sprintf(" It is parked when it has cost $%.4f.", a.Fuse.USD)
+	}
 	if a.Host != LifecycleHere {
 		text += st.hostText(a.Host)
 	}
@@ -177,6 +184,12 @@ func (s *State) statusText() string {
 		if a.CurrentTool != "" {
 			fmt.Fprintf(&b, ", at %s", a.CurrentTool)
 		}
+		if a.Fuse.USD > 0 {
+			fmt.Fprintf(&b, ", fuse $%.4f of $%.4f spent", a.FuseSpent(), a.Fuse.USD)
+		}
+		if n := len(a.Subagents); n > 0 {
+			b.WriteString(", " + words.CountOf(n, s.Options.MaxSubagents, "subagent") + " at work")
+		}
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "plan:\n%s", PlanText(s.Task.Plan))
@@ -190,7 +203,7 @@ func (s *State) statusText() string {
 	if s.Options.MaxCostUSD > 0 {
 		fmt.Fprintf(&b, " of $%.4f", s.Options.MaxCostUSD)
 	}
-	b.WriteString("\n")
+	b.WriteString("; started " + words.CountOf(s.Budget.Subagents, s.Options.MaxSubagentsTotal, "subagent") + "\n")
 	for _, x := range s.Options.Hosts {
 		fmt.Fprintf(&b, "host %s: %d of %d slots free\n", x.Name, max(x.Slots-s.livingOn(x.Name), 0), x.Slots)
 	}

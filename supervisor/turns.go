@@ -248,7 +248,10 @@ func (st *step) requestRefused(a *Agent, t bridge.Turn) {
 // overspent handles a process that its CLI has stopped at the cost limit it was started with. The process
 // answers nothing more, so another one replaces it.
 func (st *step) overspent(a *Agent, t bridge.Turn) {
-	if st.Options.MaxCostUSD <= 0 {
+	if a.Fuse.Level == LevelLimit {
+		return // it is parked for that
+	}
+	if st.Options.MaxCostUSD <= 0 && a.Fuse.USD <= 0 {
 		st.broken(a, t.Category, t.Error) // not a limit that the options set
 		return
 	}

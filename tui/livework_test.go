@@ -80,7 +80,7 @@ func TestAgentActivityIsShown(t *testing.T) {
 			if size[0] >= planWidth {
 				s.Expect("Callers in the writer  Grep ReadHeader", "36k", "├", "└")
 			} else {
-				s.Expect("2 subagents: Callers in the writer")
+				s.Expect("2 of 8 subagents: Callers in the writer")
 				s.ExpectNot("├")
 			}
 			if size[0] >= tileWidth {

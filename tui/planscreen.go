@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -73,6 +75,9 @@ func (p *planScreen) renew() {
 		p.Note = render.Of(render.Warn, "changed, not saved  ")
 	}
 	p.Note = p.Note.Append(render.Dim, fmt.Sprintf("%d of %d", done, len(steps)))
+	if all, _ := supervisor.ForecastPlan(&s.Options, draft.Steps()); all.From > 0 {
+		p.Note = p.Note.Append(render.Dim, "  "+eventtext.Price(all))
+	}
 }
 
 // row shows a step in one row.
@@ -84,13 +89,17 @@ func (p *planScreen) row(i int, step view.PageStep) view.ListRow {
 		number = number.Append(render.Warn, "*")
 	}
 	return view.ListRow{Key: fmt.Sprint(i), Value: step, Find: step.Text, Cells: []render.Line{number,
-		render.Of(text, sanitize.Line(step.Text, 0)), render.Of(render.Dim, step.Mode), render.Of(render.Dim, step.Agent)}}
+		render.Of(text, sanitize.Line(step.Text, 0)), render.Of(render.Dim, step.Mode),
+		render.Of(render.Dim, cmp.Or(step.Agent, step.Price))}}
 }
 
 // preview shows a step, the agents' own lists, and the task in full.
 func (p *planScreen) preview(row view.ListRow, width int) []render.Line {
 	s, step := p.d.session.state, row.Value.(view.PageStep)
 	lines := render.WrapText(render.Base, step.Text, width)
+	if step.Price != "" {
+		lines = append(lines, render.Of(render.Dim, step.Price+", by earlier runs in this directory"))
+	}
 	if step.Touched {
 		lines = append(lines, render.Of(render.Warn, "You have changed it; w saves."))
 	}

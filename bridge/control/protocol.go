@@ -69,7 +69,10 @@ type Status struct {
 	// Permissions is the permission mode.
 	Permissions string        `json:"permissions"`
 	Agents      []AgentStatus `json:"agents"`
-	Inbox       []InboxItem   `json:"inbox"` // what waits for a human, oldest first
+	// Subagents counts those that the run has started, of all that it may start; 0: no limit.
+	Subagents    int         `json:"subagents"`
+	MaxSubagents int         `json:"max_subagents"`
+	Inbox        []InboxItem `json:"inbox"` // what waits for a human, oldest first
 }
 
 // InboxItem is one thing that waits for a human.
@@ -97,6 +100,12 @@ type AgentStatus struct {
 	Cost     float64   `json:"cost_usd"`
 	Host     string    `json:"host,omitempty"`     // on which it runs; absent: the host of arbiter
 	Attached string    `json:"attached,omitempty"` // who has it open in a terminal
+	// Fuse is what it may cost before it is parked, and how much of that is spent; 0: no limit.
+	Fuse      float64 `json:"fuse_usd,omitempty"`
+	FuseSpent float64 `json:"fuse_spent_usd,omitempty"`
+	// Subagents counts those that work, of all that may at once.
+	Subagents    int `json:"subagents,omitempty"`
+	MaxSubagents int `json:"max_subagents,omitempty"`
 }
 
 // CommandParams is a line as `arbiter --json` reads it on stdin.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -41,6 +42,60 @@ actors:
       - say: It is spun.
 `
 
+// nestedStorm is a play in which each subagent starts two more.
+const nestedStorm = `name: storm
+title: Each starts two
+allow: ["Bash(*)", Agent]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}
+  - name: weaver
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Agent, input: {description: Root, subagent_type: general-purpose, prompt: Spin.}}]
+      - verdict:
+          expects_response: true
+          kind: done
+          message: Spun.
+          handoff: {accomplished: [spun], remaining: [], key_context: none}
+  - name: spinner
+    match: {role: subagent}
+    steps:
+      - use:
+          - {tool: Agent, input: {description: Left, subagent_type: general-purpose, prompt: Spin.}}
+          - {tool: Agent, input: {description: Right, subagent_type: general-purpose, prompt: Spin.}}
+      - say: It is spun.
+`
+
+// endlessStorm is a play in which an Orchestrator asks for subagents in each of its messages.
+const endlessStorm = `name: storm
+title: Again and again
+allow: ["Bash(*)", Agent]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: (?s)asked for 50 subagents more.*waits for your message
+        verdict: {decision: COMPLETE, message: It is done., summary: stopped, reason: r}
+  - name: weaver
+    match: {role: orchestrator}
+    otherwise:
+      use:
+        - {tool: Agent, input: {description: North, subagent_type: general-purpose, prompt: Spin.}}
+        - {tool: Agent, input: {description: East, subagent_type: general-purpose, prompt: Spin.}}
+        - {tool: Agent, input: {description: South, subagent_type: general-purpose, prompt: Spin.}}
+        - {tool: Agent, input: {description: West, subagent_type: general-purpose, prompt: Spin.}}
+  - name: spinner
+    match: {role: subagent}
+    otherwise: {say: It is spun.}
+`
+
 // orchestratorStorm is a play in which the Arbiter spawns and releases Orchestrators without end.
 const orchestratorStorm = `name: storm
 title: One after the other
@@ -55,6 +110,16 @@ actors:
     match: {role: orchestrator}
     otherwise: {verdict: {kind: progress, expects_response: false, message: Spun.}}
 `
+
+// awaitSubagents waits until so many subagents have started.
+func awaitSubagents(s *script, n int) {
+	s.t.Helper()
+	started := map[string]bool{}
+	await[contract.SubagentStart](s, "subagents", func(_ string, b contract.SubagentStart) bool {
+		started[b.ToolUse] = true
+		return len(started) >= n
+	})
+}
 
 // TestStormsAreBounded: no more subagents work at the same time than allowed, and others are denied before they
 // start. An Arbiter that spawns without end reaches the limit of its task.
@@ -71,9 +136,7 @@ func TestStormsAreBounded(t *testing.T) {
 					return b.Behavior == "deny" && b.By == contract.ByLimit && strings.Contains(b.Reason, "--max-subagents")
 				})
 			}
-			for range 2 {
-				await[contract.SubagentStart](s, "a subagent", nil)
-			}
+			awaitSubagents(s, 2)
 			if err := os.WriteFile(filepath.Join(began.CWD, "go"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -82,6 +145,47 @@ func TestStormsAreBounded(t *testing.T) {
 			}
 			if n := len(collect[contract.SubagentStart](s)); n != 2 {
 				t.Errorf("%d subagents started, want 2", n)
+			}
+		})
+		t.Run("nested/"+who.name, func(t *testing.T) {
+			who.inside(t)
+			who.long(t)
+			t.Parallel()
+			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, nestedStorm), "--task", "Spin",
+				"--max-subagents", "3", "--max-subagents-total", "5")...)
+			s.offScript = true // some of the subagents do not start
+			if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
+				t.Errorf("result %+v", r)
+			}
+			if n := len(collect[contract.SubagentStart](s)); n > 5 {
+				t.Errorf("%d subagents started, want at most 5", n)
+			}
+			denied := 0
+			for _, b := range collect[contract.Permission](s) {
+				if b.Behavior == "deny" && b.By == contract.ByLimit {
+					denied++
+				}
+			}
+			if denied == 0 {
+				t.Error("nothing was denied")
+			}
+		})
+		t.Run("endless/"+who.name, func(t *testing.T) {
+			who.long(t)
+			t.Parallel()
+			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, endlessStorm), "--task", "Spin",
+				"--max-subagents-total", "3")...)
+			s.offScript = true // the turn is stopped
+			awaitSubagents(s, 3)
+			s.mustSignal(syscall.SIGKILL)
+			s.gone()
+			awaitGone(t, s.run())
+			s = s.again("--json", "--resume")
+			if r := s.finish(contract.ExitComplete); !sums(r, "stopped") {
+				t.Errorf("result %+v", r)
+			}
+			if n := len(collect[contract.SubagentStart](s)); n != 0 {
+				t.Errorf("%d subagents started after the resume, want none\n%s", n, s.dump())
 			}
 		})
 		t.Run("Orchestrators/"+who.name, func(t *testing.T) {

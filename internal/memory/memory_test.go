@@ -191,7 +191,7 @@ func TestTally(t *testing.T) {
 	agents := Tally(h.Counts(), []AgentUse{{"tester", 1, 0, 0.25}, {"tester", 0, 2, 0.5}, {"idle", 0, 0, 0.125}})
 	want := []AgentOutcome{
 		{Name: "idle", CostUSD: 0.125},
-		{"tester", 1, 1, 2, now, now, 1, 2, 0.75},
+		{"tester", 1, 1, 2, now, now, 1, 2, 0.75, 0, 0},
 	}
 	if diff := cmp.Diff(want, agents); diff != "" {
 		t.Error(diff)

@@ -36,6 +36,8 @@ type AgentOutcome struct {
 	Restarts       int       `json:"restarts"`
 	Handoffs       int       `json:"handoffs"`
 	CostUSD        float64   `json:"cost_usd"`
+	Tokens         int       `json:"tokens,omitempty"`
+	Minutes        float64   `json:"minutes,omitempty"` // that its executions took
 }
 
 func (o Outcome) clean(mask func(string) string) Outcome {
@@ -45,7 +47,7 @@ func (o Outcome) clean(mask func(string) string) Outcome {
 	o.Agents = slices.Clone(o.Agents[:min(len(o.Agents), maxAgents)])
 	for i := range o.Agents {
 		a := &o.Agents[i]
-		a.Name, a.CostUSD = line(a.Name), finite(a.CostUSD)
+		a.Name, a.CostUSD, a.Minutes, a.Tokens = line(a.Name), finite(a.CostUSD), finite(a.Minutes), max(a.Tokens, 0)
 		a.Succeeded, a.Failed, a.TriesToSuccess = max(a.Succeeded, 0), max(a.Failed, 0), max(a.TriesToSuccess, 0)
 		a.Restarts, a.Handoffs = max(a.Restarts, 0), max(a.Handoffs, 0)
 		a.LastSuccess, a.LastFailure = a.LastSuccess.UTC(), a.LastFailure.UTC()

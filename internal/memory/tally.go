@@ -29,6 +29,7 @@ func Tally(counts []decider.DecisionCount, uses []AgentUse) []AgentOutcome {
 		o := of(c.Agent)
 		o.Succeeded, o.Failed, o.TriesToSuccess = c.Succeeded, c.Failed, c.TriesToSuccess
 		o.LastSuccess, o.LastFailure = c.LastSuccess, c.LastFailure
+		o.Tokens, o.Minutes = c.Tokens, c.Worked.Minutes()
 	}
 	for _, u := range uses {
 		o := of(u.Mode)

@@ -445,6 +445,9 @@ var events = []struct {
 	{Error{}, "A problem that a human should know about.", urgent | talk},
 	{Notice{}, "Something happened that a human may want to know; the run continues.", narrates | talk},
 	{Budget{}, "Spending reached a level of a cost limit; id is the agent, or the supervisor for the run.", talk},
+	{Fuse{}, "What an Orchestrator may cost was set, is nearly spent, or is spent; id is the Orchestrator.", talk},
+	{Forecast{}, "What a step, or the plan, will cost by earlier runs; id is the supervisor, or the agent that is " +
+		"summoned for it.", 0},
 	{Quota{},
 		"How much of a usage window of the account's plan is used, at each percent; id is the supervisor.",
 		fine | aside},

@@ -1,6 +1,10 @@
 package contract
 
-import "github.com/arbiter-cli/arbiter/bridge"
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
 
 type (
 	// Budget says that spending reached a level of a cost limit.
@@ -11,6 +15,23 @@ type (
 		Level    string  `json:"level" jsonschema:"warn: 80 % of the limit is spent; limit: all of it is spent."`
 		// Rehearsal: costs are simulated.
 		Rehearsal bool `json:"rehearsal,omitempty" jsonschema:"A rehearsal: a scripted model answers, and no money is spent."`
+	}
+	// Fuse says that the fuse of an Orchestrator was set, is nearly spent, or has blown.
+	Fuse struct {
+		USD       float64 `json:"usd" jsonschema:"What the Orchestrator may cost, in US dollars. A successor continues on the rest of its predecessor's fuse, unless it was summoned with fuse_usd."`
+		Spent     float64 `json:"spent" jsonschema:"US dollars spent of it, the running turn included."`
+		Status    string  `json:"status" jsonschema:"set: the Orchestrator was summoned with it, or a human set it again; warn: 80 % are spent, and it is told to hand off; blown: all of it is spent, and it is parked."`
+		Rehearsal bool    `json:"rehearsal,omitempty" jsonschema:"A rehearsal: a scripted model answers, and no money is spent."`
+	}
+	// Forecast is what a step will cost, by what such steps have cost in earlier runs in this workspace.
+	Forecast struct {
+		Step    int     `json:"step" jsonschema:"The number of the step in the plan, counted from 1; 0: all open steps of the plan, or a summons without a step."`
+		Mode    string  `json:"mode,omitempty" jsonschema:"The mode by whose earlier steps it was made."`
+		USD     float64 `json:"usd" jsonschema:"US dollars that it will cost."`
+		Tokens  int     `json:"tokens" jsonschema:"Tokens that it will use."`
+		Minutes float64 `json:"minutes" jsonschema:"Minutes that it will take."`
+		From    int     `json:"from" jsonschema:"From how many earlier runs; 0: nothing is known, and there is no forecast."`
+		Unknown int     `json:"unknown,omitempty" jsonschema:"How many open steps of the plan it leaves out, because nothing is known about such steps."`
 	}
 	// Quota is how much of a usage window of the account's plan is used up.
 	Quota struct {
@@ -42,6 +63,20 @@ const (
 	ScopeDay      = "day"
 )
 
-func (Budget) EventName() string { return "budget" }
-func (Quota) EventName() string  { return "quota" }
-func (Quiet) EventName() string  { return "quiet" }
+// Price is a forecast in words: "$0.40, 6 min".
+func (f Forecast) Price() string {
+	return fmt.Sprintf("$%.2f, %.0f min", f.USD, max(f.Minutes, 1))
+}
+
+// Statuses of a fuse.
+const (
+	FuseSet   = "set"
+	FuseWarn  = "warn"
+	FuseBlown = "blown"
+)
+
+func (Budget) EventName() string   { return "budget" }
+func (Fuse) EventName() string     { return "fuse" }
+func (Forecast) EventName() string { return "forecast" }
+func (Quota) EventName() string    { return "quota" }
+func (Quiet) EventName() string    { return "quiet" }

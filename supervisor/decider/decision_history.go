@@ -62,6 +62,8 @@ type tally struct {
 	SucceededAt              int               // place of its last success in the history
 	Left                     *DecisionDocument `json:",omitempty"` // its last document, if that leaves something open
 	LeftAt, LeftIteration    int               // place and iteration of the execution that gave it
+	Tokens                   int               `json:",omitempty"` // of all its executions
+	Worked                   time.Duration     `json:",omitempty"`
 }
 
 // Failed reports whether the execution counts as a failure. A timeout does: SPEC-0006 counts only failures, and
@@ -124,6 +126,7 @@ func count(agents []tally, e *DecisionExecution, at int) []tally {
 	}
 	t := &agents[i]
 	t.Tries++
+	t.Tokens, t.Worked = t.Tokens+e.Tokens.Total, t.Worked+e.Duration()
 	if e.Failed() {
 		t.Failed++
 		t.LastFailure = e.ended()
@@ -209,13 +212,16 @@ type DecisionCount struct {
 	Succeeded, Failed        int
 	TriesToSuccess           int // number of executions up to each success, summed over all successes
 	LastSuccess, LastFailure time.Time
+	Tokens                   int
+	Worked                   time.Duration
 }
 
 // Counts returns a Count for each agent that has worked, by name.
 func (h DecisionHistory) Counts() []DecisionCount {
 	list := make([]DecisionCount, len(h.agents))
 	for i, t := range h.agents {
-		list[i] = DecisionCount{t.Agent, t.Succeeded, t.Failed, t.TriesToSuccess, t.LastSuccess, t.LastFailure}
+		list[i] = DecisionCount{t.Agent, t.Succeeded, t.Failed, t.TriesToSuccess, t.LastSuccess, t.LastFailure,
+			t.Tokens, t.Worked}
 	}
 	return list
 }

@@ -193,7 +193,8 @@ func TestPerformance(t *testing.T) {
 		t.Errorf("the tester's (-want +got):\n%s", diff)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 10, 0, time.UTC)
-	counts := []DecisionCount{{"developer", 2, 3, 4, at.Add(-time.Second), at}, {"tester", 0, 5, 0, time.Time{}, at}}
+	counts := []DecisionCount{{"developer", 2, 3, 4, at.Add(-time.Second), at, 15, 5 * time.Second},
+		{"tester", 0, 5, 0, time.Time{}, at, 15, 5 * time.Second}}
 	if diff := cmp.Diff(counts, h.Counts()); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}

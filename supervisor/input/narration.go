@@ -3,7 +3,8 @@ package input
 import "github.com/arbiter-cli/arbiter/bridge"
 
 // Narrates reports whether an input only reports what an agent does: it leads to events, and changes nothing
-// that lasts. If the disk is too slow, the journal may drop such inputs.
+// that lasts. If the disk is too slow, the journal may drop such inputs. The start of a subagent is none: it is counted
+// against a limit.
 func Narrates(f Body) bool {
 	if _, judged := f.(CallDecided); judged {
 		return true
@@ -13,8 +14,8 @@ func Narrates(f Body) bool {
 		return false
 	}
 	switch h.Event.Body.(type) {
-	case bridge.Assistant, bridge.Delta, bridge.ToolResult, bridge.SubagentStart, bridge.SubagentStop,
-		bridge.SubagentProgress, bridge.ToolUse, bridge.Error, bridge.Notice, bridge.Stderr, bridge.Unknown, bridge.PTY:
+	case bridge.Assistant, bridge.Delta, bridge.ToolResult, bridge.SubagentStop, bridge.SubagentProgress,
+		bridge.ToolUse, bridge.Error, bridge.Notice, bridge.Stderr, bridge.Unknown, bridge.PTY:
 		return true
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 	Lessons    string            `json:",omitempty"` // of earlier runs, as the Arbiter reads them
 	// Performance is how well each mode did in earlier runs, by its name.
 	Performance map[string]decider.DecisionPerformance `json:",omitempty"`
+	// Expected is what one step of each mode will cost, by its name, from earlier runs; nil: nobody has looked.
+	Expected map[string]contract.Forecast `json:",omitempty"`
 	// commands that must pass before the task is complete
 	Accept  []string `json:",omitempty"`
 	Trusted bool     // project settings, hooks, agents and CLAUDE.md may be loaded
@@ -54,6 +57,7 @@ type Options struct {
 	MaxExchanges     int           // between agents without a human
 	MaxCostUSD       float64       // 0: no limit
 	MaxCostPerAgent  float64       `json:",omitempty"` // in US dollars, of one Orchestrator; 0: no limit
+	FuseUSD          float64       `json:",omitempty"` // what an Orchestrator may cost before it is parked; 0: the default
 	MaxCostPerDay    float64       `json:",omitempty"` // in US dollars, of all runs of a day; 0: no limit
 	QuotaReserve     float64       `json:",omitempty"` // percent of each usage window that stays unused; 0: none
 	Timeout          time.Duration // 0: no limit
@@ -72,9 +76,10 @@ type Options struct {
 	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
 	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
 
-	// MaxSubagents is how many subagents of all agents may work at once, and MaxSubagentsPerHour how many may
-	// start within an hour. 0: no limit.
+	// MaxSubagents is how many subagents of one agent may work at once, MaxSubagentsTotal how many may start in the
+	// run, and MaxSubagentsPerHour within an hour. 0: no limit.
 	MaxSubagents        int
+	MaxSubagentsTotal   int
 	MaxSubagentsPerHour int
 
 	// Modes are the modes that an Orchestrator can be spawned as, as they were found when this process began;
@@ -139,10 +144,10 @@ const (
 	DefaultQuietAfter = 5 * time.Minute
 	DefaultMaxOutput  = 4 << 30
 
-	// DefaultMaxSubagents is twice what Claude Code starts at once for one agent, and
-	// DefaultMaxSubagentsPerHour is more than work that people follow needs: both stop agents that start agents
-	// endlessly.
-	DefaultMaxSubagents        = 20
+	// DefaultMaxSubagents is what one agent can use at once. The others are more than work that people follow needs:
+	// they stop agents that start agents endlessly.
+	DefaultMaxSubagents        = 8
+	DefaultMaxSubagentsTotal   = 200
 	DefaultMaxSubagentsPerHour = 200
 )
 
@@ -151,6 +156,7 @@ func (o Options) WithDefaults() Options {
 	o.MaxOrchestrators = cmp.Or(o.MaxOrchestrators, DefaultMaxOrchestrators)
 	o.MaxIterations = cmp.Or(o.MaxIterations, DefaultMaxIterations)
 	o.MaxSubagents = cmp.Or(o.MaxSubagents, DefaultMaxSubagents)
+	o.MaxSubagentsTotal = cmp.Or(o.MaxSubagentsTotal, DefaultMaxSubagentsTotal)
 	o.MaxSubagentsPerHour = cmp.Or(o.MaxSubagentsPerHour, DefaultMaxSubagentsPerHour)
 	o.MaxFailures = cmp.Or(o.MaxFailures, DefaultMaxFailures)
 	o.MaxExchanges = cmp.Or(o.MaxExchanges, DefaultMaxExchanges)

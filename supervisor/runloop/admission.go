@@ -1,6 +1,6 @@
 package runloop
 
-// This file bounds the subagents of a run: how many work at once, and how many start within an hour.
+// This file bounds the subagents of a run: how many work at once, how many start within an hour, and how many in all.
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// AdmissionLimits are how many subagents of all agents together may work at once, and start within an hour. A limit of
-// 0 is no limit.
-type AdmissionLimits struct{ AtOnce, PerHour int }
+// AdmissionLimits are how many subagents of one agent may work at once, and how many of all agents may start in the
+// run, and within an hour. A limit of 0 is no limit.
+type AdmissionLimits struct{ AtOnce, Total, PerHour int }
 
 // Subagents counts the subagents of a run. Its zero value is ready for use, and it is safe for concurrent use: an agent
 // may call for many of them at the same moment, before any has started.
@@ -22,6 +22,7 @@ type Subagents struct {
 	mu      sync.Mutex
 	working []call
 	started []time.Time // within the last hour, oldest first
+	total   int         // of the run
 }
 
 // call is the tool call that a subagent works for.
@@ -30,34 +31,46 @@ type call struct {
 	toolUse string
 }
 
-// Restore resumes a run whose subagents had started at these times, oldest first.
-func (s *Subagents) Restore(started []time.Time) {
+// Restore resumes a run that has started so many subagents, those of the last hour at these times, oldest first.
+func (s *Subagents) Restore(total int, started []time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.started = slices.Clone(started)
+	s.total, s.started = total, slices.Clone(started)
 }
 
-// Admit counts a subagent that an agent wants to start, or says why it may not start now. living are the living
-// agents; subagents of other agents have ended. A call that was admitted before is admitted again, and counts
-// once.
+// Admit counts a subagent that an agent wants to start, or says why it may not start, and what to do instead: a text
+// after which a model asks again at once would feed a storm. living are the living agents; subagents of other agents
+// have ended. A call that was admitted before is admitted again, and counts once. A subagent that starts another counts
+// for its agent.
 func (s *Subagents) Admit(agent bridge.AgentRef, toolUse string, living []bridge.AgentRef, l AdmissionLimits,
 	at time.Time) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.working = slices.DeleteFunc(s.working, func(c call) bool { return !slices.Contains(living, c.agent) })
 	s.started = slices.DeleteFunc(s.started, func(t time.Time) bool { return at.Sub(t) >= time.Hour })
-	c := call{agent, toolUse}
+	c, own := call{agent, toolUse}, 0
+	for _, w := range s.working {
+		if w.agent == agent {
+			own++
+		}
+	}
 	switch {
 	case toolUse != "" && slices.Contains(s.working, c):
 		return ""
-	case l.AtOnce > 0 && len(s.working) >= l.AtOnce:
-		return fmt.Sprintf("%s already at work, which is the limit (--max-subagents): wait until one has ended, or do "+
-			"the work without one", subagents(len(s.working)))
+	case l.Total > 0 && s.total >= l.Total:
+		return fmt.Sprintf("this run has started %s, all that it may (--max-subagents-total). No other starts, so do not "+
+			"ask again: do the work yourself, one part after the other, or end your turn and say what is left",
+			subagents(s.total))
+	case l.AtOnce > 0 && own >= l.AtOnce:
+		return fmt.Sprintf("%s of this session already at work, all that it may have at once (--max-subagents). Asking "+
+			"again before one has ended changes nothing: wait for their results, or do this part yourself. If you are a "+
+			"subagent, do your work without others", subagents(own))
 	case l.PerHour > 0 && len(s.started) >= l.PerHour:
-		return fmt.Sprintf("%s started within an hour, which is the limit (--max-subagents-per-hour): the next may start "+
-			"in %s, so do the work without one", subagents(len(s.started)), s.wait(at))
+		return fmt.Sprintf("%s started within an hour, all that may (--max-subagents-per-hour). The next may start in %s: "+
+			"do the work yourself until then", subagents(len(s.started)), s.wait(at))
 	}
 	s.working, s.started = append(s.working, c), append(s.started, at)
+	s.total++
 	return ""
 }
 

@@ -92,7 +92,8 @@ func (l *Loop) refuseSubagent(p bridge.JudgeParams) string {
 			living = append(living, a.AgentRef)
 		}
 	}
-	limits := AdmissionLimits{AtOnce: s.Options.MaxSubagents, PerHour: s.Options.MaxSubagentsPerHour}
+	limits := AdmissionLimits{AtOnce: s.Options.MaxSubagents, Total: s.Options.MaxSubagentsTotal,
+		PerHour: s.Options.MaxSubagentsPerHour}
 	return l.subagents.Admit(p.AgentRef, p.ToolUse, living, limits, l.clock.Now())
 }
 

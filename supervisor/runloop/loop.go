@@ -146,7 +146,7 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 // Restore sets the state with which a run is resumed. Call it before [Loop.Run].
 func (l *Loop) Restore(s supervisor.State) {
 	l.state.Store(&s)
-	l.subagents.Restore(s.Budget.SubagentStarts)
+	l.subagents.Restore(s.Budget.Subagents, s.Budget.SubagentStarts)
 }
 
 // OnBridgeLost sets how a bridge is started or replaced, and how one that does not answer is ended. Call it

@@ -23,7 +23,9 @@ func subagentCall(n int) bridge.JudgeParams {
 // within an hour. Denied calls do not count.
 func TestSubagentsAreBounded(t *testing.T) {
 	l := court(t, runconfig.Options{Permissions: "allow-all", Deny: []string{"Agent(forbidden)"}},
-		func(s *supervisor.State) { s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour = 2, 4 })
+		func(s *supervisor.State) {
+			s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour, s.Options.MaxSubagentsTotal = 2, 4, 5
+		})
 	calls := 0
 	call := func(want, reason string) {
 		t.Helper()
@@ -83,6 +85,19 @@ func TestSubagentsOfTheHourCountAfterAResume(t *testing.T) {
 	for n, want := range []string{bridge.Pass, bridge.Deny} {
 		r, f := judgement(t, l, "orch-1", subagentCall(n))
 		if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, "--max-subagents-per-hour") {
+			t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)
+		}
+	}
+}
+
+// TestSubagentsOfTheRunCountAfterAResume: however a run was interrupted, it does not start more subagents than it may.
+func TestSubagentsOfTheRunCountAfterAResume(t *testing.T) {
+	l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
+		s.Options.MaxSubagents, s.Options.MaxSubagentsTotal, s.Budget.Subagents = 9, 3, 2
+	})
+	for n, want := range []string{bridge.Pass, bridge.Deny} {
+		r, f := judgement(t, l, "orch-1", subagentCall(n))
+		if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, "--max-subagents-total") {
 			t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)
 		}
 	}

@@ -28,6 +28,14 @@ func Count(n int, thing string) string {
 	return Number(n) + " " + thing + "s"
 }
 
+// CountOf is a number of things of all that there may be: "3 of 8 subagents". Without a limit it is the number.
+func CountOf(n, most int, thing string) string {
+	if most <= 0 {
+		return Count(n, thing)
+	}
+	return Number(n) + " of " + Count(most, thing)
+}
+
 // Tokens is a number of tokens in few characters: "912", "8.4k", "84k", "1.2M".
 func Tokens(n int) string {
 	switch {

@@ -29,6 +29,9 @@ func Text(e history.Entry, name func(id string) string) (string, bool) {
 	if e.Event.Body == nil || contract.Fine(e.Event.Body) {
 		return "", false
 	}
+	if f, ok := e.Event.Body.(contract.Forecast); ok && f.Step > 0 && e.Event.ID == contract.Supervisor {
+		return "", false // the forecast of the plan has it
+	}
 	w := word(e, name)
 	if w.text == nil {
 		return Sentence(w.line), true
@@ -161,6 +164,10 @@ func word(e history.Entry, name func(string) string) wording {
 		return wording{One(b.Text, MaxWords), func() string { return introduce("Notice", b.Text) }}
 	case contract.Budget:
 		return line(budgetText(b, who))
+	case contract.Forecast:
+		return line(forecastText(b, who))
+	case contract.Fuse:
+		return line(fuseText(b, who))
 	case contract.Quota:
 		return line(quotaText(b))
 	case contract.Quiet:
@@ -193,6 +200,49 @@ func budgetText(b contract.Budget, who string) string {
 		return text + ", which is the most"
 	}
 	return text
+}
+
+// FuseSpent says how much of a fuse is spent.
+func FuseSpent(spent, usd float64, rehearsal bool) string {
+	return Dollars(spent) + Simulated(rehearsal) + " of its fuse of " + Dollars(usd) + Simulated(rehearsal)
+}
+
+// Price is a forecast on a screen: "≈ $0.40, 6 min"; empty: nothing is known.
+func Price(f contract.Forecast) string {
+	if f.From == 0 {
+		return ""
+	}
+	return "≈ " + f.Price()
+}
+
+func forecastText(b contract.Forecast, who string) string {
+	if b.From == 0 {
+		return "no forecast: no earlier run here has finished such steps"
+	}
+	text := "step " + words.Number(b.Step)
+	switch {
+	case who != Called(nil, contract.Supervisor):
+		text = who
+	case b.Step == 0:
+		text = "the plan"
+	}
+	text += ": " + Price(b) + ", by " + words.Count(b.From, "earlier run")
+	if b.Unknown > 0 {
+		text += "; nothing is known about " + words.Count(b.Unknown, "other step")
+	}
+	return text
+}
+
+func fuseText(b contract.Fuse, who string) string {
+	switch b.Status {
+	case contract.FuseSet:
+		return who + " may cost " + Dollars(b.USD) + Simulated(b.Rehearsal)
+	case contract.FuseWarn:
+		return who + " has spent " + FuseSpent(b.Spent, b.USD, b.Rehearsal) + ", and is told to hand off"
+	case contract.FuseBlown:
+		return who + " has spent " + FuseSpent(b.Spent, b.USD, b.Rehearsal) + ", and is parked; the Arbiter is asked"
+	}
+	return who + " has spent " + FuseSpent(b.Spent, b.USD, b.Rehearsal) + After(", ", One(b.Status, MaxName))
 }
 
 func quotaText(b contract.Quota) string {

@@ -68,6 +68,8 @@ func TestMembership(t *testing.T) {
 		{contract.Event{ID: o, Body: contract.Error{}}, true, true, nil},
 		{contract.Event{ID: o, Body: contract.Notice{}}, true, true, nil},
 		{contract.Event{ID: o, Body: contract.Budget{}}, true, true, nil},
+		{contract.Event{ID: o, Body: contract.Fuse{}}, true, true, nil},
+		{contract.Event{ID: contract.Supervisor, Body: contract.Forecast{}}, false, true, nil},
 		{contract.Event{ID: contract.Supervisor, Body: contract.Quota{}}, false, false, nil},
 		{contract.Event{ID: o, Body: contract.Quiet{}}, true, true, nil},
 		{contract.Event{ID: o, Body: contract.Done{}}, true, true, nil},

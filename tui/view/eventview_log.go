@@ -95,6 +95,11 @@ func logRole(b contract.Body) render.Role {
 		contract.Restart, contract.ContextWarning, contract.Compact, contract.Notice, contract.Quiet,
 		contract.Budget:
 		return render.Warn
+	case contract.Fuse:
+		if b.Status == contract.FuseSet {
+			return render.Dim
+		}
+		return render.Warn
 	case contract.Question, contract.PermissionRequest:
 		return render.Alert
 	case contract.Delivered, contract.Context, contract.Cost, contract.Quota, contract.SubagentProgress,

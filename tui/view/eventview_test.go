@@ -278,6 +278,17 @@ func samples() map[string][]history.Entry {
 			entry("supervisor", contract.Budget{Scope: "day", SpentUSD: 19, LimitUSD: 20, Level: "warn"}),
 			entry("orch-1", contract.Budget{Scope: "agent", SpentUSD: 2.5, LimitUSD: 2.5, Level: "limit"}),
 		},
+		"forecast": {
+			entry("supervisor", contract.Forecast{USD: 2.4, Tokens: 900000, Minutes: 36, From: 12, Unknown: 1}),
+			entry("supervisor", contract.Forecast{Step: 2, Mode: "tester", USD: 0.4, Tokens: 90000, Minutes: 6, From: 12}),
+			entry("orch-2", contract.Forecast{Step: 2, USD: 0.4, Tokens: 90000, Minutes: 6, From: 12}),
+			entry("supervisor", contract.Forecast{Unknown: 3}),
+		},
+		"fuse": {
+			entry("orch-1", contract.Fuse{USD: 2, Status: "set"}),
+			entry("orch-1", contract.Fuse{USD: 2, Spent: 1.62, Status: "warn"}),
+			entry("orch-1", contract.Fuse{USD: 2, Spent: 2.05, Status: "blown", Rehearsal: true}),
+		},
 		"quota": {
 			entry("supervisor", contract.Quota{Window: "five_hour", UsedPct: 81, ResetsAt: "2026-03-14T12:00:00Z",
 				LeftSeconds: 2400}),

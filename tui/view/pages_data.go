@@ -11,6 +11,7 @@ type PageStep struct {
 	Text, Status string
 	Agent        string // name of the agent that does it
 	Mode         string // the mode it is meant for
+	Price        string // the forecast of an open step: "≈ $0.40, 6 min"; empty: none
 	Touched      bool   // a person has changed it, and has not saved the change
 }
 
@@ -35,6 +36,8 @@ type PageAgent struct {
 	Window int
 	Pct    float64
 	Level  string // "", "warn", "critical"
+	Fuse   string // how much of its fuse is spent: "$0.41 of $0.50"; empty: it has none
+	Hot    bool   // nearly all of it
 
 	Doing string        // the current activity: a call, the end of what it writes, what it waits for
 	Tail  bool          // the end of Doing matters

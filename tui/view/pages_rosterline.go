@@ -9,7 +9,7 @@ import (
 )
 
 // table holds the widths of the columns; 0: there is no room for one.
-type table struct{ name, mode, state, doing, age, meter, pct, tokens int }
+type table struct{ name, mode, state, doing, age, meter, pct, fuse, tokens int }
 
 // Widths from which on a line has more columns.
 const (
@@ -35,6 +35,7 @@ func (r *PageRoster) measure(agents []PageAgent, w int) (t table) {
 		t.state = max(t.state, render.Width(a.State))
 		t.age = max(t.age, len(age(a)))
 		t.tokens = max(t.tokens, len(tokens(a)))
+		t.fuse = max(t.fuse, len(a.Fuse))
 	}
 	t.name, t.mode, t.state = min(t.name, 24), min(t.mode, 12), min(max(t.state, 10), 18)
 	t.pct, t.meter, t.age = 4, 10, max(t.age, 3)
@@ -51,7 +52,7 @@ func (r *PageRoster) measure(agents []PageAgent, w int) (t table) {
 	}
 	left := func() int {
 		n := w - 2
-		for _, column := range []int{t.name, t.mode, t.state, t.age, t.pct, t.tokens} {
+		for _, column := range []int{t.name, t.mode, t.state, t.age, t.pct, t.fuse, t.tokens} {
 			if column > 0 {
 				n -= column + 2
 			}
@@ -62,7 +63,7 @@ func (r *PageRoster) measure(agents []PageAgent, w int) (t table) {
 		return n + 2 // no gap after the last column
 	}
 	const least = 12 // of its activity
-	for _, column := range []*int{&t.tokens, &t.age, &t.mode, &t.pct} {
+	for _, column := range []*int{&t.tokens, &t.age, &t.mode, &t.fuse, &t.pct} {
 		if left() < least+2 {
 			*column = 0
 		}
@@ -112,6 +113,11 @@ func (r *PageRoster) line(a PageAgent, t table) render.Line {
 	if t.pct > 0 {
 		put(t.pct, contextPct(r.look, a), soft(levelRole(a.Level)))
 	}
+	fuse := render.Dim
+	if a.Hot {
+		fuse = render.Warn
+	}
+	put(t.fuse, padLeft(a.Fuse, t.fuse, e), soft(fuse))
 	put(t.tokens, padLeft(tokens(a), t.tokens, e), render.Dim)
 	return l
 }

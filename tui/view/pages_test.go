@@ -365,7 +365,7 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 			Cells: []render.Line{cell, cell, cell}, Find: []string{text, ""}[many/3%2]})
 		steps = append(steps,
 			PageStep{text, []string{"", "pending", "active", "done", "failed", "skipped", text}[random.IntN(7)], text, text,
-				true})
+				text, true})
 		agents = append(agents, PageAgent{ID: fmt.Sprint(i), Name: text, Mode: text, State: text, Busy: i%3 == 0,
 			Known: i%2 == 0, Tokens: random.Int() - math.MaxInt/2, Window: random.Int() - math.MaxInt/2,
 			Pct: []float64{math.NaN(), math.Inf(1), -5, 1e18, 50}[random.IntN(5)], Level: text, Doing: text,

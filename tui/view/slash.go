@@ -865,7 +865,14 @@ func SlashPlan(s *supervisor.State) string {
 		} else if step.Mode != "" {
 			fmt.Fprintf(&b, " (for a %s)", SlashWord(step.Mode))
 		}
+		if price := eventtext.Price(supervisor.ForecastOf(&s.Options, step.Mode)); price != "" &&
+			(step.Status == contract.StepPending || step.Status == contract.StepActive) {
+			b.WriteString(" " + price)
+		}
 		b.WriteString("\n")
+	}
+	if all, _ := supervisor.ForecastPlan(&s.Options, s.Task.Plan); all.From > 0 {
+		fmt.Fprintf(&b, "\nThe open steps: %s, by earlier runs here.\n", eventtext.Price(all))
 	}
 	return b.String()
 }

@@ -97,6 +97,11 @@ func agentRow(
 		Age: max(now.Sub(since), 0), Past: SlashOver(a) || a.Status == supervisor.AgentEnded,
 		Subagents: subagents(a, w, now),
 	}
+	if a.Fuse.USD > 0 {
+		line.Fuse = eventtext.Dollars(a.FuseSpent()) + " of " + eventtext.Dollars(a.Fuse.USD) +
+			eventtext.Simulated(s.Options.Rehearsal)
+		line.Hot = a.Fuse.Level != ""
+	}
 	switch {
 	case stall != nil:
 		line.Doing, line.Age = fmt.Sprintf("%s, attempt %d", countdown(stall, now), stall.Attempt), 0
@@ -452,6 +457,9 @@ func figures(s *supervisor.State, row PageAgent) string {
 			text += ", " + eventtext.Dollars(a.Spent()) + eventtext.Simulated(s.Options.Rehearsal)
 		}
 	}
+	if row.Fuse != "" {
+		text += ", fuse " + row.Fuse
+	}
 	return text
 }
 
@@ -478,6 +486,9 @@ func SnapshotSteps(s *supervisor.State, plan []contract.Step) []PageStep {
 		step := PageStep{Text: beginning(p.Text, mostOfStep), Status: p.Status, Mode: SlashWord(p.Mode)}
 		if p.Agent != "" {
 			step.Agent = SlashName(s, p.Agent)
+		}
+		if p.Status == contract.StepPending || p.Status == contract.StepActive {
+			step.Price = eventtext.Price(supervisor.ForecastOf(&s.Options, p.Mode))
 		}
 		list = append(list, step)
 	}
@@ -733,7 +744,7 @@ const silentAfter = 2 * time.Minute
 // text matters.
 func doing(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) (text string, since time.Time, tail bool) {
 	if n := w.Working(); n > 0 {
-		return delegated(w, n)
+		return delegated(w, n, s.Options.MaxSubagents)
 	}
 	root := SnapshotRoot(s, a)
 	if r := w.Running(); r.Call() {
@@ -765,7 +776,7 @@ func quiet(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) bool
 }
 
 // delegated describes what an agent does while its subagents work.
-func delegated(w Work, n int) (text string, since time.Time, tail bool) {
+func delegated(w Work, n, most int) (text string, since time.Time, tail bool) {
 	for _, sub := range w.Subagents {
 		if !sub.Works() {
 			continue
@@ -775,7 +786,7 @@ func delegated(w Work, n int) (text string, since time.Time, tail bool) {
 		}
 	}
 	if n > 1 {
-		text = fmt.Sprintf("%d subagents: %s", n, text)
+		text = words.CountOf(n, most, "subagent") + ": " + text
 	}
 	return text, since, false
 }

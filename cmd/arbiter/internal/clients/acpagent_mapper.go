@@ -161,7 +161,7 @@ func (m *mapper) add(e contract.Event) []frame {
 		contract.Takeover:
 		return m.aside(e)
 	case contract.Notice, contract.Retry, contract.Restart, contract.ContextWarning, contract.Overlap, contract.Halted,
-		contract.Quiet, contract.Budget:
+		contract.Quiet, contract.Budget, contract.Fuse:
 		return m.notice(e)
 	}
 	return nil

@@ -190,14 +190,22 @@ func (s *service) Status() control.Status {
 		Run: s.run.ID, CWD: s.run.CWD, PID: os.Getpid(), Title: command.Title(st.Task.Text),
 		Began: st.Budget.Runtime.Began.UTC(), Phase: string(st.Task.Phase), Paused: st.Paused, Halted: st.Halted,
 		Seq: s.run.Clients.Last(), Cost: contract.RoundUSD(st.Spent()), Agents: []control.AgentStatus{},
+		Subagents: st.Budget.Subagents, MaxSubagents: st.Options.MaxSubagentsTotal,
 		Rehearsal: st.Options.Rehearsal, LogLines: s.run.Clients.LogLines(), Permissions: st.Options.Permissions,
 	}
 	for _, a := range st.Agents {
+		most := 0
+		if len(a.Subagents) > 0 {
+			most = st.Options.MaxSubagents
+		}
 		status.Agents = append(status.Agents, control.AgentStatus{
 			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.StatusText(), Since: a.Since.UTC(), Session: a.SessionID,
 			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host,
-			Attached: s.run.Opener.Terminals.Holder(a.ID),
+			Attached: s.run.Opener.Terminals.Holder(a.ID), Subagents: len(a.Subagents), MaxSubagents: most,
 		})
+		if last := &status.Agents[len(status.Agents)-1]; a.Fuse.USD > 0 {
+			last.Fuse, last.FuseSpent = contract.RoundUSD(a.Fuse.USD), contract.RoundUSD(a.FuseSpent())
+		}
 	}
 	status.Inbox = inboxItems(st)
 	return status

@@ -30,6 +30,7 @@ func (w workspaceMemory) recall(o *runconfig.Options) error {
 	m, err := store.Load()
 	o.Lessons = memory.Brief(m.Lessons)
 	o.Performance = memory.Performance(m.Outcomes)
+	o.Expected = memory.Forecasts(m.Outcomes)
 	return err
 }
 

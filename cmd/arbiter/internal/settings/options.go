@@ -20,6 +20,7 @@ import (
 // resumed run replaces it if the setting is given again.
 var optionOf = map[string]func(*runconfig.Options) any{
 	"max-subagents":          func(o *runconfig.Options) any { return &o.MaxSubagents },
+	"max-subagents-total":    func(o *runconfig.Options) any { return &o.MaxSubagentsTotal },
 	"max-subagents-per-hour": func(o *runconfig.Options) any { return &o.MaxSubagentsPerHour },
 
 	"model":               func(o *runconfig.Options) any { return &o.Model },
@@ -47,6 +48,7 @@ var optionOf = map[string]func(*runconfig.Options) any{
 	"max-exchanges":       func(o *runconfig.Options) any { return &o.MaxExchanges },
 	"max-cost":            func(o *runconfig.Options) any { return &o.MaxCostUSD },
 	"max-cost-per-day":    func(o *runconfig.Options) any { return &o.MaxCostPerDay },
+	"fuse":                func(o *runconfig.Options) any { return &o.FuseUSD },
 	"max-cost-per-agent":  func(o *runconfig.Options) any { return &o.MaxCostPerAgent },
 	"quota-reserve":       func(o *runconfig.Options) any { return &o.QuotaReserve },
 	"timeout":             func(o *runconfig.Options) any { return &o.Timeout },
@@ -239,7 +241,8 @@ func checkLimits(o runconfig.Options) error {
 		least int
 	}{
 		{"max-orchestrators", o.MaxOrchestrators, 1}, {"max-iterations", o.MaxIterations, 1},
-		{"max-subagents", o.MaxSubagents, 1}, {"max-subagents-per-hour", o.MaxSubagentsPerHour, 1},
+		{"max-subagents", o.MaxSubagents, 1}, {"max-subagents-total", o.MaxSubagentsTotal, 1},
+		{"max-subagents-per-hour", o.MaxSubagentsPerHour, 1},
 		{"max-failures", o.MaxFailures, 1}, {"max-total-failures", o.MaxTotalFailures, 0},
 		{"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
 	} {
@@ -260,6 +263,9 @@ func checkLimits(o runconfig.Options) error {
 	}
 	if o.MaxCostPerAgent < 0 {
 		return command.Usagef("--max-cost-per-agent %g: must not be negative", o.MaxCostPerAgent)
+	}
+	if o.FuseUSD < 0 {
+		return command.Usagef("--fuse %g: must not be negative", o.FuseUSD)
 	}
 	if o.MaxCostPerDay < 0 {
 		return command.Usagef("--max-cost-per-day %g: must not be negative", o.MaxCostPerDay)

@@ -24,6 +24,8 @@ type LiveReport struct {
 	Halted    bool                   `json:"halted"`
 	Seq       uint64                 `json:"seq"`
 	CostUSD   float64                `json:"cost_usd"`
+	Subagents int                    `json:"subagents"`     // that the run has started
+	Most      int                    `json:"max_subagents"` // that it may start
 	Agents    []liveAgent            `json:"agents"`
 	Inbox     []supervisor.InboxItem `json:"inbox"`
 	// Problem says why the run did not answer. Then only the data in its directory is known.
@@ -41,6 +43,10 @@ type liveAgent struct {
 	ContextPct float64   `json:"context_pct"`
 	CostUSD    float64   `json:"cost_usd"`
 	Attached   string    `json:"attached,omitempty"`
+	FuseUSD    float64   `json:"fuse_usd,omitempty"` // what it may cost before it is parked
+	FuseSpent  float64   `json:"fuse_spent_usd,omitempty"`
+	Subagents  int       `json:"subagents,omitempty"`     // that work
+	Most       int       `json:"max_subagents,omitempty"` // that may at once
 }
 
 // reportOn asks a live run for its status.
@@ -71,11 +77,12 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 	r := LiveReport{
 		Run: st.Run, PID: st.PID, CWD: st.CWD, Title: st.Title, Began: st.Began, Rehearsal: info.Rehearsal,
 		Phase: st.Phase, Paused: st.Paused, Halted: st.Halted, Seq: st.Seq, CostUSD: st.Cost, Agents: []liveAgent{},
-		Inbox: waiting,
+		Inbox: waiting, Subagents: st.Subagents, Most: st.MaxSubagents,
 	}
 	for _, a := range st.Agents {
 		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Status: a.Status,
-			Since: a.Since, SessionID: a.Session, ContextPct: a.Context, CostUSD: a.Cost, Attached: a.Attached})
+			Since: a.Since, SessionID: a.Session, ContextPct: a.Context, CostUSD: a.Cost, Attached: a.Attached,
+			FuseUSD: a.Fuse, FuseSpent: a.FuseSpent, Subagents: a.Subagents, Most: a.MaxSubagents})
 	}
 	return r, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
@@ -22,9 +23,10 @@ func StatusCommand(io command.Env) *cli.Command {
 		Description: strings.TrimSpace(`
 Without RUN it is the live run of this directory. What waits for you is printed in full, with the
 command that answers it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state",
-"paused", "halted", "seq", "cost_usd", "agents": [{"id", "name", "mode", "status", "since",
-"session_id", "context_pct", "cost_usd", "attached"}], "inbox": [{"id", "kind", "agent", "text",
-"since", "choices", "request", "optional"}]}. seq is the last event's: arbiter watch --since SEQ
+"paused", "halted", "seq", "cost_usd", "subagents", "max_subagents", "agents": [{"id", "name",
+"mode", "status", "since", "session_id", "context_pct", "cost_usd", "attached", "fuse_usd",
+"fuse_spent_usd", "subagents", "max_subagents"}], "inbox": [{"id", "kind", "agent", "text", "since",
+"choices", "request", "optional"}]}. The run's subagents are those that it has started, an agent's those at work. seq is the last event's: arbiter watch --since SEQ
 prints what follows. A kind is question, acceptance, permission, trust or recovery.
 
 Exit codes: 0 printed; 2 bad usage, no such live run, or refused; 5 arbiter does not answer, or the
@@ -64,10 +66,19 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 	for _, a := range r.Agents {
 		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID, eventtext.OnHost(a.Name, a.Host), a.Status,
 			eventtext.Span(max(now.Sub(a.Since), 0)), eventtext.Percent(a.ContextPct), usd(a.CostUSD))
+		if a.FuseUSD > 0 {
+			text += ", " + eventtext.FuseSpent(a.FuseSpent, a.FuseUSD, r.Rehearsal) + " spent"
+		}
+		if a.Subagents > 0 {
+			text += ", " + words.CountOf(a.Subagents, a.Most, "subagent") + " at work"
+		}
 		if a.Attached != "" {
 			text += ", in a terminal: " + a.Attached
 		}
 		line("agent", "%s", text)
+	}
+	if r.Subagents > 0 {
+		line("subagents", "%s started", words.CountOf(r.Subagents, r.Most, "subagent"))
 	}
 	for _, i := range r.Inbox {
 		line("waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))

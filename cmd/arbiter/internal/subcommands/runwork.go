@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/memory"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -408,13 +410,19 @@ states; tokens include those of subagents. Days are those of the local time zone
 out, and so are runs that were deleted. With --json, it prints an array of objects: day, run, agent or model, turns,
 cost_usd and usage.
 
+--forecast prints instead what one step of each mode will cost in this workspace, as the median of its last 20 runs:
+mode, cost, tokens, minutes, and from how many runs. With --json, an array of the fields of the forecast event.
+
   arbiter usage --by run
   arbiter usage --by model --json
+  arbiter usage --forecast
 
 Exit codes: 0 printed, also if nothing was spent; 2 bad usage; 5 the state directory cannot be read.`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(), command.JSONFlag(),
 			&cli.StringFlag{Name: "by", Value: string(report.SpendingDay), Usage: "`day|run|agent|model`: what to sum up by"},
+			&cli.BoolFlag{Name: "forecast", Usage: "what a step of each mode will cost in this workspace"},
+			settings.FlagOf("cwd"),
 		},
 		Action: e.usage,
 	}
@@ -423,6 +431,10 @@ Exit codes: 0 printed, also if nothing was spent; 2 bad usage; 5 the state direc
 func (e workEnv) usage(c *cli.Context) error {
 	by := report.SpendingBy(c.String("by"))
 	switch {
+	case c.Bool("forecast") && c.IsSet("by"):
+		return command.Usagef("--forecast and --by exclude each other")
+	case c.Bool("forecast"):
+		return e.forecast(c)
 	case !slices.Contains(report.SpendingWays(), by):
 		return command.Usagef("--by %s: use day, run, agent or model", by)
 	}
@@ -444,6 +456,38 @@ func (e workEnv) usage(c *cli.Context) error {
 		return nil
 	}
 	return writeUsage(e.Stdout, by, rows, total)
+}
+
+// forecast prints what a step of each mode will cost in a workspace.
+func (e workEnv) forecast(c *cli.Context) error {
+	store, place, err := memoryOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	m, err := store.Load()
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	modes, list := memory.Forecasts(m.Outcomes), []contract.Forecast{}
+	for _, name := range slices.Sorted(maps.Keys(modes)) {
+		list = append(list, modes[name])
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(e.Stdout).Encode(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintf(e.Stderr, "No forecast: no run in %s has finished a step yet. Rehearsals do not count.\n",
+			sanitize.Line(place, 200))
+		return nil
+	}
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MODE\tCOST OF A STEP\tTOKENS\tMINUTES\tRUNS")
+	for _, f := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%d\n", sanitize.Line(f.Mode, 60), eventtext.Dollars(f.USD), words.Tokens(f.Tokens),
+			f.Minutes, f.From)
+	}
+	return w.Flush()
 }
 
 // spending returns what all runs have cost. It reports a run that cannot be read completely.

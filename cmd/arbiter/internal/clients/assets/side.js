@@ -11,6 +11,7 @@ let rehearsal = false; // nobody pays what is shown
 const files = new Map(); // by path: {status, added, deleted, agents}
 let total = null; // of the result
 let plan = [];
+const prices = new Map(); // forecasts, by number of step; 0: of the whole plan
 const merges = [];
 let dirty = true;
 
@@ -64,11 +65,23 @@ export function event(e) {
     case "subagent_start": known(e.id).subs.set(e.tool_use, e.description); break;
     case "subagent_stop": known(e.id).subs.delete(e.tool_use); break;
     case "plan": plan = e.steps ?? []; break;
+    case "forecast": if (e.id === "supervisor") forecast(e); break;
     case "changes": for (const f of e.files ?? []) changed(f); break;
     case "merge": merges.push(e); break;
     case "result": total = e.changes ?? null; break;
     default: dirty = before;
   }
+}
+
+function forecast(e) {
+  if (e.step === 0) prices.clear();
+  if (e.from > 0) prices.set(e.step, `≈ ${dollars(e.usd, rehearsal)}, ${Math.max(1, Math.round(e.minutes))} min`);
+}
+
+// price is the forecast of a step that is not done; of step 0, of the plan.
+function price(step, status) {
+  const open = status === "pending" || status === "active";
+  return open && prices.has(step) ? h("span", { class: "quiet" }, " " + prices.get(step)) : null;
 }
 
 function changed(f) {
@@ -124,6 +137,10 @@ function row(a, told) {
       h("span", { class: "num" }, pct + " %"), h("span", { class: "num" }, dollars(a.cost_usd, rehearsal))),
     a.attached ? h("p", { class: "quiet" }, "Open in a terminal: " + a.attached) : null,
     !over && told?.doing ? h("p", { class: "doing" }, told.doing.slice(0, 200)) : null,
+    a.fuse_usd ? h("p", { class: "quiet" },
+      `Fuse: ${dollars(a.fuse_spent_usd, rehearsal)} of ${dollars(a.fuse_usd, rehearsal)}`) : null,
+    !over && a.subagents ? h("p", { class: "quiet" },
+      `${a.subagents}${a.max_subagents ? " of " + a.max_subagents : ""} ${a.subagents === 1 && !a.max_subagents ? "subagent" : "subagents"} at work`) : null,
     !over && told?.subs?.size ? h("ul", { class: "subs" },
       ...[...told.subs.values()].map((d) => h("li", null, "Subagent: " + d))) : null);
 }
@@ -132,9 +149,9 @@ const marks = { done: "✓", active: "▸", failed: "✗", skipped: "–", pendi
 
 function drawPlan() {
   byId("plan").parentElement.hidden = plan.length === 0;
-  byId("plan").replaceChildren(...plan.map((s) => h("li", { "data-status": s.status },
+  byId("plan").replaceChildren(...plan.map((s, i) => h("li", { "data-status": s.status },
     h("span", { class: "mark", role: "img", "aria-label": s.status }, marks[s.status] ?? "○"),
-    h("span", null, s.text, s.agent ? h("span", { class: "quiet" }, " " + nameOf(s.agent)) : null))));
+    h("span", null, s.text, s.agent ? h("span", { class: "quiet" }, " " + nameOf(s.agent)) : null, price(i + 1, s.status)))));
 }
 
 const plusMinus = (added, deleted) => [

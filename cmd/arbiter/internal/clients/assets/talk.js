@@ -160,6 +160,12 @@ function check(e) {
   return note(e, good ? "good" : "bad", `Check ${e.number} of ${e.of} ${r.result}: `, h("code", null, r.command));
 }
 
+function fuse(e) {
+  const spent = `${nameOf(e.id)} has spent ${dollars(e.spent, e.rehearsal)} of its fuse of ${dollars(e.usd, e.rehearsal)}`;
+  return e.status === "set" ? `${nameOf(e.id)} may cost ${dollars(e.usd, e.rehearsal)}`
+    : spent + (e.status === "warn" ? ", and is told to hand off" : ", and is parked; the Arbiter is asked");
+}
+
 function entry(e) {
   switch (e.event) {
     case "session":
@@ -190,6 +196,7 @@ function entry(e) {
     case "takeover": return note(e, "", `The session of ${nameOf(e.id)} in a terminal: ${e.state}`);
     case "halted": return note(e, "bad", "Everything was stopped at once");
     case "withdrawn": return note(e, "", "A message was taken back");
+    case "fuse": return note(e, e.status === "set" ? "" : e.status === "warn" ? "wait" : "bad", fuse(e));
     case "retry": return note(e, "wait", `${nameOf(e.id)} tries again: ${e.reason}`);
     case "restart": return note(e, "wait", `${nameOf(e.id)} is started again: ${e.reason}`);
     case "error": return note(e, "bad", e.message);
