@@ -51,7 +51,8 @@ func TestTheSecondRunHasAPrice(t *testing.T) {
 	}
 	out, _ := s.output(int(contract.ExitComplete), "usage", "--forecast", "--json", "--state-dir", state, "--cwd", work)
 	var list []contract.Forecast
-	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 1 || list[0].From != 2 || list[0].Tokens == 0 {
+	err := json.Unmarshal([]byte(out), &list)
+	if err != nil || len(list) != 1 || list[0].From != 2 || list[0].Tokens == 0 {
 		t.Errorf("%v, %s", err, out)
 	}
 }
