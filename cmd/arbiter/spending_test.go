@@ -71,7 +71,7 @@ func TestCostsAreSharedWhileTheyArise(t *testing.T) {
 
 			limit := ofOne.CostUSD * 3.3
 			all := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task", "Spin",
-				"--max-cost", fmt.Sprintf("%.4f", limit))...)
+				"--max-cost", fmt.Sprintf("%.4f", limit), "--fuse", "100")...)
 			all.offScript = true
 			began := await[contract.Session](all, "the session", nil)
 			if err := os.WriteFile(filepath.Join(began.CWD, "go"), nil, 0o600); err != nil {
