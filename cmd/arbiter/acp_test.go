@@ -197,11 +197,50 @@ func TestACPForms(t *testing.T) {
 		}
 		e.stops(id, "end_turn")
 		e.call("session/close", `{"sessionId":"`+e.session+`"}`)
-		h.endHosts()
+		awaitGone(t, e.session)
 	}
 	if text := e.dump(e.got); !strings.Contains(text, "The run ended: complete") {
 		t.Errorf("it was not answered:\n%s", text)
 	}
+}
+
+// TestACPThreads: a second thread in a project whose first one waits is asked how to begin, and begins. A thread that is
+// closed ends the process that it began.
+func TestACPThreads(t *testing.T) {
+	t.Parallel()
+	play, err := os.ReadFile("testdata/scenarios/screen.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := build(t, players(t)[0], string(play))
+	at := slices.Index(h.args, "--task")
+	e := h.edits(acpEditors["plain"], slices.Delete(slices.Clone(h.args), at, at+2)...)
+	e.opens(h.testHome)
+	e.stops(e.prompt("Make a thing"), "end_turn")
+	first := e.session
+	e.opens(h.testHome)
+	from := e.count()
+	id := e.prompt("Make another")
+	asked := e.permission(from)
+	if text := string(asked.Params); !strings.Contains(text, "Another run works in this directory: Make a thing") ||
+		!strings.Contains(text, first) {
+		t.Errorf("it is asked %s", text)
+	}
+	e.permits(asked, "not")
+	if m := e.answer(id); m.Error == nil || !strings.Contains(m.Error.Message, "Nothing was begun") {
+		t.Errorf("the prompt ended with %s %+v", m.Result, m.Error)
+	}
+	from = e.count()
+	e.prompt("Make another")
+	e.permits(e.permission(from), "together")
+	e.sees(from, "the second run", func(m acpMessage) bool {
+		return strings.Contains(string(m.Params), e.session) && strings.Contains(string(m.Params), "agent_")
+	})
+	e.call("session/close", `{"sessionId":"`+first+`"}`)
+	awaitGone(t, first)
+	e.call("session/close", `{"sessionId":"`+e.session+`"}`)
+	awaitGone(t, e.session)
+	e.loads(h.testHome, first) // it is there
 }
 
 // TestACPLogin: without a login the prompt fails with the protocol's error, and the editor learns how to log in.

@@ -343,7 +343,8 @@ func (s *server) list(p sessionParams) (any, error) {
 	return r, nil
 }
 
-// closeSession stops the work of a session, as the protocol requires, and removes the session. The run remains.
+// closeSession stops the work of a session, as the protocol requires, and the process that it started, and removes the
+// session. The run can be loaded again.
 func (s *server) closeSession(id string) (any, error) {
 	open, agent, err := s.session(id)
 	if err == nil && agent != "" {
@@ -356,6 +357,7 @@ func (s *server) closeSession(id string) (any, error) {
 	defer cancel()
 	open.cancelPrompts()
 	open.stopWork(ctx)
+	open.endProcess(ctx)
 	s.mu.Lock()
 	if s.sessions[open.id] == open {
 		delete(s.sessions, open.id)

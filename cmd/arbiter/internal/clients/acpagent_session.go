@@ -14,8 +14,11 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -46,6 +49,7 @@ type session struct {
 // standing is the state of a session.
 type standing struct {
 	begun   bool   // the run exists
+	own     bool   // this connection started its process: the session's end ends it
 	started bool   // the follower was started
 	mode    string // permission mode
 	chosen  bool   // mode was chosen while the run was not live: resume with it
@@ -197,6 +201,11 @@ func (o *session) send(ctx context.Context, text string) error {
 	o.mu.Unlock()
 	if !begun {
 		args := append(o.s.Args[:len(o.s.Args):len(o.s.Args)], o.modeArgs(mode)...)
+		more, err := o.beside(ctx)
+		if err != nil {
+			return err
+		}
+		args = append(args, more...)
 		if _, err := o.s.Runs.Start(ctx, Start{Dir: o.dir, Task: text, Args: args, Run: o.id}); err != nil {
 			if _, none := o.s.run(o.id); none == nil {
 				o.mu.Lock()
@@ -206,7 +215,7 @@ func (o *session) send(ctx context.Context, text string) error {
 			return err
 		}
 		o.mu.Lock()
-		o.begun, o.chosen = true, false
+		o.begun, o.own, o.chosen = true, true, false
 		o.mu.Unlock()
 		return nil
 	}
@@ -222,6 +231,64 @@ func (o *session) send(ctx context.Context, text string) error {
 		case <-ctx.Done():
 			return fmt.Errorf("run %s did not accept the prompt in time; send it again", o.id)
 		}
+	}
+}
+
+// Ways to begin in a directory in which another run works.
+const (
+	besideApart    = "apart"
+	besideTogether = "together"
+	besideNot      = "not"
+)
+
+// beside asks how a run begins in a directory in which another one works, and returns the flags for that.
+func (o *session) beside(ctx context.Context) ([]string, error) {
+	const share = "--share-workspace"
+	list, err := o.s.Runs.List()
+	i := slices.IndexFunc(list, func(x journal.Info) bool {
+		return x.Live && !x.Rehearsal && command.SameDir(x.CWD, o.dir)
+	})
+	if err != nil || i < 0 || slices.Contains(o.s.Args, share) {
+		return nil, nil // if the runs cannot be read, Start says why
+	}
+	where := "Another run works in this directory: " + sanitize.Line(list[i].Title, maxTitle)
+	var r permissionResult
+	err = o.s.call(ctx, methodPermission, permissionParams{o.id, toolCall{
+		ToolCallID: "begin-" + o.id, Title: where, Kind: "other", Status: "pending",
+		Content: []toolContent{{Type: "content", Content: &textBlock{Type: "text",
+			Text: "To go on with that run, open its session, " + list[i].Run + ", from the list of sessions."}}},
+	}, []permissionOption{
+		{besideApart, "Begin in a worktree of its own", "allow_once"},
+		{besideTogether, "Begin in the same files", "allow_once"},
+		{besideNot, "Do not begin", "reject_once"},
+	}}, &r)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Outcome.OptionID == besideApart:
+		return []string{share, "--isolation", "worktree"}, nil
+	case r.Outcome.OptionID == besideTogether:
+		return []string{share}, nil
+	}
+	return nil, invalid("%s. Nothing was begun", where)
+}
+
+// endProcess stops the process of the run in order, if this connection started it: another run may begin in the directory,
+// and the session can be loaded again.
+func (o *session) endProcess(ctx context.Context) {
+	o.mu.Lock()
+	own := o.own
+	o.mu.Unlock()
+	if !own {
+		return
+	}
+	client, _, err := o.s.Runs.Dial(ctx, o.id)
+	if err == nil {
+		err = client.Stop(ctx, control.StopParams{Signal: "TERM"})
+		client.Close()
+	}
+	if err != nil {
+		o.s.Log.Info("acp: the run was not stopped", "run", o.id, "err", err)
 	}
 }
 
@@ -247,7 +314,7 @@ func (o *session) trySend(ctx context.Context, text string) (done bool, err erro
 			return false, err
 		}
 		o.mu.Lock()
-		o.chosen = false
+		o.own, o.chosen = true, false
 		o.mu.Unlock()
 		return info.Finished, nil
 	}
