@@ -204,8 +204,8 @@ func TestACPForms(t *testing.T) {
 	}
 }
 
-// TestACPThreads: a second thread in a project whose first one waits is asked how to begin, and begins. A thread that is
-// closed ends the process that it began.
+// TestACPThreads: a second thread in a project whose first one waits is asked how to begin, and begins. A thread that
+// is closed ends the process that it began.
 func TestACPThreads(t *testing.T) {
 	t.Parallel()
 	play, err := os.ReadFile("testdata/scenarios/screen.yaml")

@@ -273,8 +273,8 @@ func (o *session) beside(ctx context.Context) ([]string, error) {
 	return nil, invalid("%s. Nothing was begun", where)
 }
 
-// endProcess stops the process of the run in order, if this connection started it: another run may begin in the directory,
-// and the session can be loaded again.
+// endProcess stops the process of the run in order, if this connection started it: another run may begin in the
+// directory, and the session can be loaded again.
 func (o *session) endProcess(ctx context.Context) {
 	o.mu.Lock()
 	own := o.own
