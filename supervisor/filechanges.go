@@ -21,7 +21,8 @@ import (
 
 // acts records that a call begins that may change files of the directory that agents share.
 func (st *step) acts(a *Agent, b bridge.ToolUse) {
-	if a.Role != RoleOrchestrator || a.Isolation != "" || !policy.MayWrite(b.Tool) { // the Arbiter only reads
+	if a.Role != RoleOrchestrator || a.Isolation != "" || !policy.MayWrite(b.Tool) || // the Arbiter only reads
+		!st.Options.Workspace.Enabled() { // no snapshot would ever close the call
 		return
 	}
 	var in struct {

@@ -43,6 +43,8 @@ type PlainRun interface {
 	Stop()
 	// Left is closed when the run must continue without the frontend.
 	Left() <-chan struct{}
+	// Silent returns since when the run does not answer; zero: it answers, or is over.
+	Silent() time.Time
 	// Done is closed when the run and everything that belongs to it has ended.
 	Done() <-chan struct{}
 }
@@ -80,6 +82,7 @@ var ErrNoTask = errors.New("no task was given")
 const (
 	grace         = 2 * time.Second // for the last texts
 	progressPause = time.Minute     // between two reports on progress
+	silentLook    = 4 * time.Second // between two looks whether the run answers
 	maxJobs       = 64              // waiting to run; further input is not read
 )
 
@@ -123,6 +126,7 @@ type plainSession struct {
 	pending    []job
 	inputEnded bool // the input has ended
 	stopping   bool
+	silent     bool // it was said that the run does not answer
 	block      block
 	listed     []string // ids of the requests that "/answer all" has listed
 }
@@ -151,8 +155,9 @@ func (s *plainSession) loop(ctx context.Context) error {
 	} else {
 		s.print("Speak, mortal.", true)
 	}
-	tick := time.NewTicker(progressPause)
+	tick, look := time.NewTicker(progressPause), time.NewTicker(silentLook)
 	defer tick.Stop()
+	defer look.Stop()
 	done, dead := ctx.Done(), s.out.dead
 	for {
 		var over, left <-chan struct{}
@@ -184,6 +189,8 @@ func (s *plainSession) loop(ctx context.Context) error {
 			if s.frontend.Inbox != nil {
 				s.print(s.narrator.remind(supervisor.Awaited(s.frontend.Inbox()), time.Now()), true)
 			}
+		case <-look.C:
+			s.printSilence()
 		case <-over:
 			s.printEvents()
 			return nil
@@ -204,6 +211,24 @@ func (s *plainSession) loop(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// printSilence says once that the run does not answer, and once that it does again.
+func (s *plainSession) printSilence() {
+	var since time.Time
+	if s.run != nil {
+		since = s.run.Silent()
+	}
+	switch {
+	case since.IsZero() == !s.silent:
+		return
+	case s.silent:
+		s.print("The run answers again.", true)
+	default:
+		s.print("The run has not answered since "+since.Format("15:04:05")+": its process is stopped, or hangs. What you "+
+			"write waits for it; arbiter halt ends its agents.", true)
+	}
+	s.silent = !s.silent
 }
 
 // begin starts the run.

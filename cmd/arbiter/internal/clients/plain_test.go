@@ -303,6 +303,33 @@ func TestProgressIsThrottled(t *testing.T) {
 	})
 }
 
+// TestSilenceIsSaid: that a run does not answer is said once, and that it does again.
+func TestSilenceIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := newFake()
+		s := play(t, &Frontend{Begin: true}, host)
+		at := time.Now()
+		for _, c := range []struct {
+			since time.Time
+			says  string
+		}{
+			{time.Time{}, ""},
+			{at, "The run has not answered since " + at.Format("15:04:05") + ": its process is stopped, or hangs. What you " +
+				"write waits for it; arbiter halt ends its agents.\n"},
+			{at, ""},
+			{time.Time{}, "The run answers again.\n"},
+		} {
+			host.mu.Lock()
+			host.silent = c.since
+			host.mu.Unlock()
+			time.Sleep(silentLook)
+			synctest.Wait()
+			s.expect(c.says)
+		}
+		s.end()
+	})
+}
+
 func TestPlanIsPrintedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{Begin: true}, newFake())
@@ -658,16 +685,17 @@ func TestOutputHasNoControlCharacters(t *testing.T) {
 
 // fake is a host and its run.
 type fake struct {
-	mu    sync.Mutex
-	sink  runloop.Sink
-	tasks []string
-	puts  []contract.CommandBody
-	ended int
-	stops int
-	fail  error
-	hold  chan struct{} // Begin waits for it
-	done  chan struct{}
-	once  sync.Once
+	mu     sync.Mutex
+	silent time.Time
+	sink   runloop.Sink
+	tasks  []string
+	puts   []contract.CommandBody
+	ended  int
+	stops  int
+	fail   error
+	hold   chan struct{} // Begin waits for it
+	done   chan struct{}
+	once   sync.Once
 }
 
 func newFake() *fake { return &fake{done: make(chan struct{})} }
@@ -703,9 +731,15 @@ func (f *fake) Put(c contract.Command) bool {
 }
 
 func (f *fake) Left() <-chan struct{} { return nil }
-func (f *fake) InputEnded()           { f.mu.Lock(); f.ended++; f.mu.Unlock() }
-func (f *fake) Stop()                 { f.mu.Lock(); f.stops++; f.mu.Unlock(); f.end() }
-func (f *fake) end()                  { f.once.Do(func() { close(f.done) }) }
+
+func (f *fake) Silent() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.silent
+}
+func (f *fake) InputEnded() { f.mu.Lock(); f.ended++; f.mu.Unlock() }
+func (f *fake) Stop()       { f.mu.Lock(); f.stops++; f.mu.Unlock(); f.end() }
+func (f *fake) end()        { f.once.Do(func() { close(f.done) }) }
 
 func (f *fake) Done() <-chan struct{} { return f.done }
 
