@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +52,14 @@ func TestNothingIsInvented(t *testing.T) {
 		p.spawn("spin")
 		if got, _ := p.forecasts(); len(got) != said || said == 1 && got[0] != (contract.Forecast{Unknown: 1}) {
 			t.Errorf("told %+v", got)
+		}
+		var replayed runconfig.Options
+		raw, err := json.Marshal(runconfig.Options{Expected: expected})
+		if err == nil {
+			err = json.Unmarshal(raw, &replayed)
+		}
+		if err != nil || (replayed.Expected == nil) != (expected == nil) {
+			t.Errorf("a replay of the journal tells something else: %s %v", raw, err)
 		}
 	}
 }

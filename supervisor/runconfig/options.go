@@ -45,7 +45,7 @@ type Options struct {
 	// Performance is how well each mode did in earlier runs, by its name.
 	Performance map[string]decider.DecisionPerformance `json:",omitempty"`
 	// Expected is what one step of each mode will cost, by its name, from earlier runs; nil: nobody has looked.
-	Expected map[string]contract.Forecast `json:",omitempty"`
+	Expected map[string]contract.Forecast `json:",omitzero"` // an empty one is not nil, also in a replay
 	// commands that must pass before the task is complete
 	Accept  []string `json:",omitempty"`
 	Trusted bool     // project settings, hooks, agents and CLAUDE.md may be loaded
