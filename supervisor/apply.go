@@ -218,6 +218,10 @@ func (st *step) agentEvent(e bridge.Event) {
 				What: ToolSubject(b.Input), Since: st.at}
 		}
 		st.relay(e)
+	case bridge.ToolRan: // a hook of the user has changed the input
+		st.Changes.Acted(a.ID, b.ToolUse, true)
+		st.acts(&a, bridge.ToolUse{Tool: b.Tool, ToolUse: b.ToolUse, Input: b.Input})
+		st.relay(e)
 	case bridge.ToolResult:
 		st.Changes.Acted(a.ID, b.ToolUse, b.IsError)
 		if a.ToolCall != nil && a.ToolCall.ToolUse == b.ToolUse {

@@ -174,6 +174,33 @@ func TestAnOldTreeIsNotJudged(t *testing.T) {
 	p.folds()
 }
 
+// TestARewrittenEditChangesAnotherFile: a hook of the user lets an edit write another file than its call names. That
+// file is its agent's, although another agent's command ran meanwhile, and the named one is not.
+func TestARewrittenEditChangesAnotherFile(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" })
+	one, two := p.spawn("parser"), p.spawn("printer")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	file := func(name string) json.RawMessage {
+		return json.RawMessage(`{"file_path":"` + p.s.Options.Workspace.Root + "/" + name + `"}`)
+	}
+	p.happen(two, bridge.ToolUse{Tool: "Bash", ToolUse: "b", Input: []byte(`{"command":"make"}`)})
+	p.happen(one, bridge.ToolUse{Tool: "Write", ToolUse: "w", Input: file("named.go")})
+	p.happen(one, bridge.ToolRan{Tool: "Write", ToolUse: "w", Input: file("written.go")})
+	p.happen(one, bridge.ToolResult{ToolUse: "w"})
+	raw, err := json.Marshal(report("progress", "half", false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.turn(one, bridge.Turn{Verdict: raw, Tools: 1})
+	p.recorded("named.go", "written.go")
+	for name, want := range map[string]bool{"written.go": true, "named.go": false} {
+		if _, known := p.s.Changes.ChangedBy(name, one); known != want {
+			t.Errorf("%s is known to be of %s: %v", name, one, known)
+		}
+	}
+	p.folds()
+}
+
 // TestCommandsChangeFilesToo: the input of a decision names the files that a snapshot shows after a turn, once each,
 // and not those that another agent may have changed.
 func TestCommandsChangeFilesToo(t *testing.T) {
