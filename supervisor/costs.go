@@ -188,7 +188,7 @@ func (st *step) emitFuse(a *Agent, status string) {
 	}
 }
 
-// reportFuse reports how far the fuse of an Orchestrator is spent. At 80 % it is told to hand off, also in the middle
+// reportFuse reports how far the fuse of an Orchestrator is spent. At 80 % it must hand off, also in the middle
 // of its turn. Who is at 100 % is parked by keepFuses.
 func (st *step) reportFuse(a *Agent) {
 	level := BudgetLevel(a.FuseSpent(), a.Fuse.USD)

@@ -38,7 +38,7 @@ func fused(t *testing.T, change func(*runconfig.Options)) (*play, string) {
 	return p, one
 }
 
-// TestFuse: at 80 % an Orchestrator is told to hand off, in the middle of its turn. At 100 % it is parked, and the Arbiter
+// TestFuse: at 80 % an Orchestrator must hand off, in the middle of its turn. At 100 % it is parked, and the Arbiter
 // is asked. A human can have it go on, with another fuse.
 func TestFuse(t *testing.T) {
 	p, one := fused(t, nil)

@@ -28,7 +28,7 @@ type (
 		Mode        string  `json:"mode,omitempty" jsonschema:"the role: instructions, tools, model and effort of that mode; leave out for general work"`
 		SuccessorOf string  `json:"successor_of,omitempty" jsonschema:"after a handoff: the id of the Orchestrator that handed off; its document is appended to the brief. If left out: the oldest document that has no successor yet. none: it continues nobody's work."`
 		Isolated    bool    `json:"isolated,omitempty" jsonschema:"true: a Git worktree and a branch of its own, merged when it reports done. Use it when another Orchestrator works at the same time. Needs a Git repository with a commit."`
-		FuseUSD     float64 `json:"fuse_usd,omitempty" jsonschema:"what it may cost in US dollars: at 80 % it is told to hand off, at 100 % it is parked and you are asked. If left out: what the human has set, or a quarter of what is left of the run's limit. A successor continues on the rest of its predecessor's fuse unless you give it another."`
+		FuseUSD     float64 `json:"fuse_usd,omitempty" jsonschema:"what it may cost in US dollars: at 80 % it must hand off, at 100 % it is parked and you are asked. If left out: what the human has set, or a quarter of what is left of the run's limit. A successor continues on the rest of its predecessor's fuse unless you give it another."`
 		Host        string  `json:"host,omitempty" jsonschema:"only in a run with hosts: the host or pool where it lives, such as here; by default the one with the most free slots. On another host it has a directory of its own."`
 	}
 	ReleaseInput struct {

@@ -24,7 +24,7 @@ actors:
       use: [{tool: Bash, input: {command: "true", description: Spin}}]
 `
 
-// TestFuseStopsAnOrchestrator: an Orchestrator that costs more than its fuse is told to hand off, then parked, and the
+// TestFuseStopsAnOrchestrator: an Orchestrator that costs more than its fuse must hand off, then parked, and the
 // Arbiter is asked. The fuse is passed by one call at most.
 func TestFuseStopsAnOrchestrator(t *testing.T) {
 	for _, who := range players(t) {

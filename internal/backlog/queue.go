@@ -88,7 +88,7 @@ func (q *Queue[T]) Taken() <-chan struct{} { return q.taken }
 // Nudge wakes the consumer although no item was put in.
 func (q *Queue[T]) Nudge() { Hint(q.wake) }
 
-// Hint puts a value into a channel of capacity 1, unless it has one: whoever receives it looks at everything.
+// Hint puts a value into a channel of capacity 1, unless it has one: its receiver looks at everything.
 func Hint(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

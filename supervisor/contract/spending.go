@@ -20,7 +20,7 @@ type (
 	Fuse struct {
 		USD       float64 `json:"usd" jsonschema:"What the Orchestrator may cost, in US dollars. A successor continues on the rest of its predecessor's fuse, unless it was summoned with fuse_usd."`
 		Spent     float64 `json:"spent" jsonschema:"US dollars spent of it, the running turn included."`
-		Status    string  `json:"status" jsonschema:"set: the Orchestrator was summoned with it, or a human set it again; warn: 80 % are spent, and it is told to hand off; blown: all of it is spent, and it is parked."`
+		Status    string  `json:"status" jsonschema:"set: the Orchestrator was summoned with it, or a human set it again; warn: 80 % are spent, and it must hand off; blown: all of it is spent, and it is parked."`
 		Rehearsal bool    `json:"rehearsal,omitempty" jsonschema:"A rehearsal: a scripted model answers, and no money is spent."`
 	}
 	// Forecast is what a step will cost, by what such steps have cost in earlier runs in this workspace.

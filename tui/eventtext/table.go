@@ -238,7 +238,7 @@ func fuseText(b contract.Fuse, who string) string {
 	case contract.FuseSet:
 		return who + " may cost " + Dollars(b.USD) + Simulated(b.Rehearsal)
 	case contract.FuseWarn:
-		return who + " has spent " + FuseSpent(b.Spent, b.USD, b.Rehearsal) + ", and is told to hand off"
+		return who + " has spent " + FuseSpent(b.Spent, b.USD, b.Rehearsal) + ", and must hand off"
 	case contract.FuseBlown:
 		return who + " has spent " + FuseSpent(b.Spent, b.USD, b.Rehearsal) + ", and is parked; the Arbiter is asked"
 	}

@@ -170,7 +170,7 @@ Without COMMIT it is HEAD. verify compares the commit, its files and its note in
 out in a scratch directory, repeats the commands of the note there and compares exit codes and outputs. In a clone,
 fetch the note first: git fetch origin refs/notes/arbiter:refs/notes/arbiter
 
-Whoever made the commit chose the commands. They run in the sandbox, on a copy, without a network; without a working
+The author of the commit chose the commands. They run in the sandbox, on a copy, without a network; without a working
 sandbox verify refuses. It needs no login, no Claude Code and no run.
 
 Exit codes: 0 all receipts were repeated; 1 refused, stdout says what does not match: commit, tree, note, exit code or
@@ -288,7 +288,7 @@ func (v *verified) repeat(c *cli.Context, r *workspaces.Repo) error {
 	defer stage.Close()
 	b, err := bench(c, dir)
 	if err != nil {
-		return command.Environmentf("verify: the commands are of whoever made the commit, and run in a sandbox only: "+
+		return command.Environmentf("verify: the author of the commit chose the commands, so they run in a sandbox only: "+
 			"%v; --unconfined runs them without", err)
 	}
 	var first error

@@ -460,14 +460,9 @@ func (e workEnv) usage(c *cli.Context) error {
 
 // forecast prints what a step of each mode will cost in a workspace.
 func (e workEnv) forecast(c *cli.Context) error {
-	store, place, err := memoryOf(c)
+	m, place, _, err := loadMemory(c)
 	if err != nil {
 		return err
-	}
-	defer store.Close()
-	m, err := store.Load()
-	if err != nil {
-		return command.Environmentf("%v", err)
 	}
 	modes, list := memory.Forecasts(m.Outcomes), []contract.Forecast{}
 	for _, name := range slices.Sorted(maps.Keys(modes)) {

@@ -622,6 +622,19 @@ func memoryOf(c *cli.Context) (*memory.Store, string, error) {
 	})
 }
 
+// loadMemory reads what is remembered of a workspace, and from which file.
+func loadMemory(c *cli.Context) (m memory.Memory, place, file string, err error) {
+	store, place, err := memoryOf(c)
+	if err != nil {
+		return m, "", "", err
+	}
+	defer store.Close()
+	if m, err = store.Load(); err != nil {
+		err = command.Environmentf("%v", err)
+	}
+	return m, place, store.Path(), err
+}
+
 // MemoryReport is the output of `memory --json`.
 type MemoryReport struct {
 	CWD      string           `json:"cwd"`
@@ -631,17 +644,12 @@ type MemoryReport struct {
 }
 
 func (e workspaceEnv) listMemory(c *cli.Context) error {
-	store, place, err := memoryOf(c)
+	m, place, file, err := loadMemory(c)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	m, err := store.Load()
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
 	if c.Bool("json") {
-		r := MemoryReport{place, store.Path(), append([]memory.Lesson{}, m.Lessons...), append([]memory.Outcome{},
+		r := MemoryReport{place, file, append([]memory.Lesson{}, m.Lessons...), append([]memory.Outcome{},
 			m.Outcomes...)}
 		raw, err := json.MarshalIndent(r, "", "  ")
 		if err != nil {

@@ -163,7 +163,7 @@ function check(e) {
 function fuse(e) {
   const spent = `${nameOf(e.id)} has spent ${dollars(e.spent, e.rehearsal)} of its fuse of ${dollars(e.usd, e.rehearsal)}`;
   return e.status === "set" ? `${nameOf(e.id)} may cost ${dollars(e.usd, e.rehearsal)}`
-    : spent + (e.status === "warn" ? ", and is told to hand off" : ", and is parked; the Arbiter is asked");
+    : spent + (e.status === "warn" ? ", and must hand off" : ", and is parked; the Arbiter is asked");
 }
 
 function entry(e) {
