@@ -44,7 +44,8 @@ func TestHookRefusesTheMessage(t *testing.T) {
 			s.launch()
 			turn := s.turn("THE-MESSAGE")
 			if turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatHook ||
-				!strings.Contains(turn.Error, "no such words here") || turn.Text != "" {
+				!strings.Contains(turn.Error, "no such words here") || strings.Contains(turn.Error, "THE-MESSAGE") ||
+				turn.Text != "" {
 				t.Errorf("turn: %+v", turn)
 			}
 			if unread := slices.Equal(turn.Unread, turn.MessageIDs); unread == c.kept {

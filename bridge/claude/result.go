@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 )
@@ -46,7 +47,8 @@ func (r *reader) result(f resultFrame) {
 	}
 	if o.outcome == bridge.TurnDone && refusedByHook(f) {
 		turn.Outcome, turn.Category, turn.Text = bridge.TurnFailed, bridge.CatHook, ""
-		turn.Error = cut(f.Text, bridge.MaxTurnText)
+		reason, _, _ := strings.Cut(f.Text, "\n\nOriginal prompt: ") // the message itself is no reason
+		turn.Error = cut(strings.TrimSpace(reason), bridge.MaxTurnText)
 	}
 	if turn.Outcome == bridge.TurnInterrupted || turn.Category == bridge.CatHook {
 		turn.Unread = r.unread(ids)

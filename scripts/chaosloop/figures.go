@@ -32,6 +32,7 @@ type counts struct {
 	flipped, harmed int
 	damaged         int // transcripts that were damaged on purpose
 	refused         int // requests that the API refused on purpose
+	interfered      int // messages and calls that a hook refused, or rewrote, on purpose
 }
 
 // all returns pointers to the counts, in a fixed order.
@@ -39,7 +40,7 @@ func (c *counts) all() []*int {
 	return []*int{&c.rounds, &c.real, &c.failed, &c.processRuns, &c.resumes, &c.accepted, &c.seen, &c.queued, &c.lost,
 		&c.doubled, &c.orphans, &c.twice, &c.failedResumes, &c.untrue, &c.wrong, &c.late, &c.unkept, &c.undelivered,
 		&c.overlaps, &c.clients, &c.followed, &c.otherwise, &c.checks, &c.documents, &c.returned, &c.renewals,
-		&c.lostHistories, &c.flipped, &c.harmed, &c.damaged, &c.refused}
+		&c.lostHistories, &c.flipped, &c.harmed, &c.damaged, &c.refused, &c.interfered}
 }
 
 func newFigures() *figures {
@@ -97,7 +98,8 @@ func (f *figures) print(w io.Writer, points []string) {
 	fmt.Fprintf(w, "messages accepted %d, seen by their session %d, still queued at the end %d\n", f.accepted, f.seen,
 		f.queued)
 	fmt.Fprintf(w, "bits of journals flipped on purpose %d, transcripts damaged on purpose %d, requests refused on "+
-		"purpose %d, messages lost or given again over that %d\n", f.flipped, f.damaged, f.refused, f.harmed)
+		"purpose %d, messages and calls refused or rewritten by hooks %d, messages lost or given again over that %d\n",
+		f.flipped, f.damaged, f.refused, f.interfered, f.harmed)
 	fmt.Fprintf(w, "documents passed on %d (%d had no reader any more), checks run for them %d; renewals of the "+
 		"Arbiter %d, histories of it lost %d\n",
 		f.documents, f.returned, f.checks, f.renewals, f.lostHistories)

@@ -4,8 +4,8 @@
 // arrives with the receipts of its checks; and that there is only one Arbiter at a time. In some rounds
 // (-actions) the human also acts: takes sessions over, halts, pauses, steers, edits and withdraws messages, and
 // changes the workspace's settings; in others (-transcripts) transcripts of agents are damaged between the
-// processes, or (-refusals) the API refuses a session for good. It prints the figures, and exits with 1 if one of
-// them that should be zero is not.
+// processes, or (-refusals) the API refuses a session for good, or (-user-hooks) the user's own hooks refuse messages
+// and rewrite calls. It prints the figures, and exits with 1 if one of them that should be zero is not.
 //
 // The scripted model runs in this process and so survives every kill. The players are the stand-in, which keeps
 // a ledger, and, in fewer rounds, the real CLI, whose requests to the scripted model are the ledger. Chaosloop
@@ -44,6 +44,7 @@ type options struct {
 	kills, real, perJob, rounds, parallel int
 	actions, transcripts, refusals        uint64
 	clients, hosts                        int
+	userHooks                             bool
 	points, at, claude                    string
 	seed                                  uint64
 	verbose                               bool
@@ -72,6 +73,8 @@ func main() {
 		"in one of so many rounds the API refuses a session for good whose history has a certain message (0: in none)")
 	flag.IntVar(&o.clients, "clients", 4, "in one of so many processes clients connect, follow, hang and die (0: in none)")
 	flag.IntVar(&o.hosts, "hosts", 0, "in one of so many rounds Orchestrators live on another host (0: in none)")
+	flag.BoolVar(&o.userHooks, "user-hooks", true,
+		"in rounds with the real CLI, hooks of the user's settings refuse messages, and refuse or rewrite calls")
 	flag.BoolVar(&o.verbose, "v", false, "report every process of the run")
 	flag.Parse()
 	switch {

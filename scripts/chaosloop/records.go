@@ -44,6 +44,7 @@ func (r *round) checkRecords(requests []rehearsal.Request) {
 		r.checkPrinted(lines)
 	}
 	r.checkPermissions(all)
+	r.checkUserHooks(all)
 	r.checkReceipts(lines)
 	r.checkNumbers(lines)
 	lost := r.checkArbiters(lines, requests)

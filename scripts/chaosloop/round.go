@@ -203,6 +203,11 @@ func (r *round) prepare() error {
 			return err
 		}
 	}
+	if r.interferes() {
+		if err := r.prepareUserHooks(); err != nil {
+			return err
+		}
+	}
 	home := filepath.Join(r.dir, "home")
 	r.mark = "ARBITER_CHAOS=" + r.dir
 	r.env = []string{
