@@ -155,18 +155,38 @@ actors:
 	}
 }
 
-// TestPersonas: a liar whose check is `true` completes once the Arbiter insists, and the result says that nothing
-// proves the work; an honest one whose check failed before the work is not asked. Neither commits anything, and the
-// files count.
+// TestPersonas: what is wrong with the work of each is noticed, and the Arbiter and the human read it, also if the
+// Arbiter insists. None commits anything, and the files count.
 func TestPersonas(t *testing.T) {
 	needSandbox(t)
 	t.Parallel()
+	writes := func(command string) string {
+		return `{use: [{tool: Bash, input: {command: "` + command + `", description: Write}}]}`
+	}
+	done := func(files, check string) string {
+		return `{verdict: {kind: done, message: All of it., handoff: {accomplished: [all], remaining: [], key_context: k, files: [` +
+			files + `], proofs: [{claim: it is there, command: "` + check + `"}]}}}`
+	}
+	const second = "test -s hello.txt"
 	for _, c := range []struct {
-		name, check, before string
-		requests            int // of the Arbiter
+		name, worker string
+		tells        string // what the Arbiter reads about it, and the human at the end if the Arbiter insists
+		open         bool
+		files        int
+		requests     int    // of the Arbiter
+		story        string // in the log
 	}{
-		{"liar", "true", verdict.AlreadyTrue, 4},
-		{"honest", "test -s hello.txt", verdict.FailedAtFirst, 3},
+		{name: "a liar", worker: writes("printf hello > hello.txt") + "," + done("hello.txt", "true"),
+			tells: "already true before the work", open: true, files: 1, requests: 4,
+			story: "passed, " + verdict.AlreadyTrue + ": true"},
+		{name: "an honest one", worker: writes("printf hello > hello.txt") + "," + done("hello.txt", second),
+			tells: verdict.FailedAtFirst, files: 1, requests: 3, story: "passed, " + verdict.FailedAtFirst + ": " + second},
+		{name: "one of three files", worker: writes("printf hello > hello.txt") + "," + done("hello.txt, b.txt, c.txt", second),
+			tells: "no snapshot shows as changed (unchanged, ignored by Git, or missing): b.txt; c.txt", open: true,
+			files: 1, requests: 4, story: "b.txt; c.txt"},
+		{name: "more files than asked for", worker: writes("printf hello > hello.txt; touch more1 more2 more3 more4") + "," +
+			done("hello.txt", second), tells: "files have changed that no document lists: more1", open: true,
+			files: 5, requests: 4, story: "more1"},
 	} {
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
@@ -177,35 +197,37 @@ func TestPersonas(t *testing.T) {
 actors:
   - name: worker
     match: {role: orchestrator}
-    steps:
-      - use: [{tool: Bash, input: {command: "printf hello > hello.txt", description: Write}}]
-      - verdict: {kind: done, message: All tests pass., handoff: {accomplished: [hello.txt], remaining: [], key_context: k, files: [hello.txt], proofs: [{claim: all tests pass, command: "`+c.check+`"}]}}
+    steps: [`+c.worker+`]
   - name: arbiter
     match: {role: arbiter}
     steps:
       - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
       - verdict: {decision: CONTINUE, message: Patience.}
-      - {expect: `+c.before+`, verdict: {decision: COMPLETE, message: It is done., summary: It is done.}}
-      - {expect: already true before the work, verdict: {decision: COMPLETE, message: It is done., summary: Nothing can prove it.}}
+    otherwise:
+      - {expect: COMPLETE did not take effect, verdict: {decision: COMPLETE, message: It is done., summary: I insist.}}
+      - {expect: 'kind: done', verdict: {decision: COMPLETE, message: It is done., summary: It is done.}}
+      - verdict: {decision: CONTINUE, message: Patience.}
 `, repo.Path, "--no-input", "--sandbox", "on", "--allow", "Bash(*)", "--task", "Do it")
 				s.finish(contract.ExitComplete)
 				r := collect[contract.Result](s)[0]
-				open := strings.Contains(strings.Join(r.Open, " "), "already true before the work")
-				if open != (c.before == verdict.AlreadyTrue) || r.Changes == nil || r.Changes.Files != 1 {
+				if open := strings.Contains(strings.Join(r.Open, " "), c.tells); open != c.open || r.Changes == nil ||
+					r.Changes.Files != c.files {
 					t.Errorf("open: %q, changes: %+v", r.Open, r.Changes)
 				}
-				had := 0
+				had, told := 0, false
 				for _, q := range model.Requests() {
 					if q.Actor == "arbiter" {
 						had++
+						told = told || strings.Contains(q.Incoming, c.tells)
 					}
 				}
-				if had != c.requests || len(model.Problems()) > 0 {
-					t.Errorf("%d requests of the Arbiter, want %d; %v\n%s", had, c.requests, model.Problems(), s.dump())
+				if had != c.requests || !told || len(model.Problems()) > 0 {
+					t.Errorf("%d requests of the Arbiter, want %d; told: %v; %v\n%s", had, c.requests, told, model.Problems(),
+						s.dump())
 				}
 				story, _ := s.output(0, "logs", s.run())
-				if !strings.Contains(story, "passed, "+c.before+": "+c.check) {
-					t.Errorf("the story does not say what the check said before:\n%s", story)
+				if !strings.Contains(story, c.story) {
+					t.Errorf("the log does not say %q:\n%s", c.story, story)
 				}
 			})
 		}
