@@ -51,6 +51,7 @@ func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
 // Arbiter.
 func (st *step) park(a *Agent, class runconfig.RestartClass, reason string) {
 	a.Status, a.Since = AgentParked, st.at
+	a.NewSession = a.NewSession || class == runconfig.InvalidResume // this one would be refused again
 	category := cmp.Or(Categories[class], bridge.CatCrash)
 	options := RecoveryOptions(category, RoleOrchestrator)
 	if a.Role == RoleArbiter {

@@ -94,6 +94,12 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		st.dropMail(a.ID)
 		return
 	}
+	if class == runconfig.InvalidResume && f.Category == bridge.CatResume && !a.HasHistory {
+		// It was killed before its session had anything that could be lost: that is no second refusal.
+		a.Status, a.NewSession = AgentDown, true
+		st.restart(a.ID)
+		return
+	}
 	if class != runconfig.CouldNotStart {
 		st.lost(a, class, cause)
 		return

@@ -331,6 +331,59 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p.folds()
 }
 
+// TestASessionWithoutHistoryIsNotResumedForEver: a fresh session that was killed before it had read anything is not
+// found afterwards. Another begins, with the record, and that is no second refusal.
+func TestASessionWithoutHistoryIsNotResumedForEver(t *testing.T) {
+	for _, role := range []Role{RoleArbiter, RoleOrchestrator} {
+		t.Run(string(role), func(t *testing.T) {
+			p, id, _ := openTurn(t, role)
+			p.proven(id)
+			p.dies(id)
+			p.restartDue(id)
+			notFound := func() {
+				p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "No conversation found"})
+			}
+			notFound()
+			for range 3 {
+				p.comes(id, bridge.SpawnResult{})
+				p.contains("the record", p.lastSent(id), "history is lost")
+				session := p.agent(id).SessionID
+				p.out = nil // Arbiter is killed before anything is in the session, and resumed at once
+				p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Stay: true})
+				if role == RoleOrchestrator {
+					p.comes("arbiter", p.remembers("arbiter", bridge.DeliveryEnded))
+					p.restartDue(id)
+				}
+				notFound()
+				list := p.spawns(id)
+				if s := list[len(list)-1]; s.Config.Resume || s.Config.SessionID == session {
+					t.Fatalf("%s: resume %v of %s, which does not exist (%s)", p.agent(id).Status, s.Config.Resume,
+						s.Config.SessionID, session)
+				}
+			}
+			p.folds()
+		})
+	}
+}
+
+// TestRetryBeginsAnotherSession: what was refused twice would be refused again.
+func TestRetryBeginsAnotherSession(t *testing.T) {
+	p, id, _ := openTurn(t, RoleArbiter)
+	p.afresh(id, bridge.CatInvalidRequest)
+	p.refusedFor(id, bridge.CatInvalidRequest)
+	p.refusedFor(id, bridge.CatInvalidRequest)
+	p.ended(id)
+	session := p.agent(id).SessionID
+	p.command(contract.Choose{Option: "retry"})
+	list := p.spawns(id)
+	if s := list[len(list)-1]; p.agent(id).Status != AgentStarting || s.Config.Resume || s.Config.SessionID == session {
+		t.Fatalf("it is %s, on %s (it was %s)", p.agent(id).Status, s.Config.SessionID, session)
+	}
+	p.comes(id, bridge.SpawnResult{})
+	p.contains("the record", p.lastSent(id), "history is lost")
+	p.folds()
+}
+
 // TestTheLastAnswerIsAskedFor: a process that resumes a session is given the last message whose turn ended there, so
 // that a transcript without it is noticed. What another session has said, or a human has changed, is not asked for.
 func TestTheLastAnswerIsAskedFor(t *testing.T) {

@@ -35,6 +35,9 @@ import (
 // waitTimeout is the time limit for something that must happen.
 const waitTimeout = 60 * time.Second
 
+// longestProcess is the time limit for one process of arbiter, whatever happens in it: a job takes seconds.
+const longestProcess = 10 * time.Minute
+
 const (
 	mostTries    = 8 // of a crash point that did not kill
 	mostFailures = 3 // failed rounds; after more of them no new round begins

@@ -251,6 +251,8 @@ func (r *round) playRuns() {
 func (r *round) playHuman(l *processRun, p plan) bool {
 	timer := time.NewTimer(waitTimeout)
 	defer timer.Stop()
+	whole := time.NewTimer(longestProcess)
+	defer whole.Stop()
 	tick := time.NewTicker(actionTick)
 	defer tick.Stop()
 	struck := false
@@ -270,15 +272,23 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 		case <-tick.C:
 			l.tick()
 		case <-timer.C:
-			r.f.late++
-			_ = l.cmd.Process.Kill()
-			for range l.lines { // to the end
-			}
-			l.wait()
-			r.fail("nothing happened within %s\n%s", waitTimeout, l.dump())
+			r.stuck(l, fmt.Sprintf("nothing happened within %s", waitTimeout))
+			return false
+		case <-whole.C:
+			r.stuck(l, fmt.Sprintf("events, and no end within %s", longestProcess))
 			return false
 		}
 	}
+}
+
+// stuck ends a process that does not get anywhere.
+func (r *round) stuck(l *processRun, how string) {
+	r.f.late++
+	_ = l.cmd.Process.Kill()
+	for range l.lines { // to the end
+	}
+	l.wait()
+	r.fail("%s\n%s", how, l.dump())
 }
 
 // answer reacts to an event as a human would.
