@@ -39,6 +39,9 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	if l.ended != nil && (l.ended.Status == contract.StatusComplete || l.ended.Status == contract.StatusIncomplete) {
 		switch {
 		case r.jobDone():
+		case r.asks && l.ended.Status == contract.StatusIncomplete && len(l.ended.Open) > 0:
+			// A worker of the script claims what was denied because the run ended; the result says what is open.
+			r.logf("  %s: incomplete: %q", r.name(), l.ended.Open)
 		case r.flipped: // the damage may lose a spawn that the Arbiter's session remembers
 			r.f.harmed++
 			r.logf("  %s: complete without the files, over a damaged journal", r.name())
