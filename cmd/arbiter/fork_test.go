@@ -479,6 +479,14 @@ func TestForkOfALiveRun(t *testing.T) {
 	if out, _ := s.output(0, "status", fork.run()); !strings.Contains(out, "before decision 1") {
 		t.Error(out)
 	}
+	out, _ := s.output(0, "fork", run, "--at", "1", "--isolation", "shared", "--task", "Quickly", "--detach", "--",
+		"--share-workspace")
+	detached := strings.TrimSpace(out)
+	if out, _ = s.output(0, "sessions", "show", detached); !strings.Contains(out, "before decision 1") {
+		t.Error(out)
+	}
+	s.output(0, "stop", detached)
+	awaitGone(t, detached)
 	for _, x := range []*script{fork, s} {
 		x.send(contract.Say{Text: "Ada"})
 		await[contract.Result](x, "the result", nil)
@@ -487,7 +495,7 @@ func TestForkOfALiveRun(t *testing.T) {
 	if list := model.Problems(); len(list) > 0 {
 		t.Errorf("the play left its script: %v", list)
 	}
-	out, _ := s.output(0, "compare", run, fork.run())
+	out, _ = s.output(0, "compare", run, fork.run())
 	for _, want := range []string{run[:8], fork.run()[:8], run[:8] + ", before decision 1", "complete", "since)"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
