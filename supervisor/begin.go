@@ -75,6 +75,6 @@ func sessionEvent(o *runconfig.Options, claude bridge.ClaudeInfo) contract.Sessi
 		Session: o.Run, CWD: o.CWD, ClaudeVersion: claude.Version, Claude: claude.Path,
 		Rehearsal: o.Rehearsal, StandIn: o.StandIn, Scenario: o.Scenario,
 		Trusted: o.Trusted, Permissions: o.Permissions, Version: o.Version, Log: o.Log,
-		Sandbox: confined, SandboxReason: why,
+		Sandbox: confined, SandboxReason: why, ForkedFrom: o.ForkedFrom,
 	}
 }

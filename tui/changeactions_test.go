@@ -146,6 +146,10 @@ func (h *fakeHost) Revert(_ context.Context, run string, r contract.Revert) erro
 	return h.barred
 }
 
+func (h *fakeHost) Fork(_ context.Context, run string, at int) (string, error) {
+	return fmt.Sprintf("%s is forked before decision %d", run, at), nil
+}
+
 func (h *fakeHost) Land(context.Context, string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -45,6 +45,9 @@ type Host interface {
 	// that is checked out, and reports the result.
 	Revert(ctx context.Context, run string, r contract.Revert) error
 	Land(ctx context.Context, run string) (report string, err error)
+	// Fork begins a run in the background that continues another one from before a decision, and reports how to
+	// see it.
+	Fork(ctx context.Context, run string, at int) (report string, err error)
 
 	// Settings are those of the program, and the file in which the person changes them. ChangeSetting
 	// writes one there, or removes it if the value is empty, and reports what it did; it refuses a value

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"context"
+	"fmt"
 	"sort"
 	"time"
 
@@ -78,6 +80,8 @@ func (t *timelineScreen) act(a keys.Action, _ string) bool {
 		t.read()
 	case keys.OpenFocus:
 		t.look()
+	case keys.Fork:
+		t.askFork()
 	default:
 		return false
 	}
@@ -131,6 +135,39 @@ func (t *timelineScreen) look() {
 	if f, ok := t.d.screen().(*focus); ok {
 		t.readAt(f.reader, p.At)
 	}
+}
+
+// askFork asks whether to begin a run that continues this one from before the decision at the cursor.
+func (t *timelineScreen) askFork() {
+	run := t.d.changes.runID()
+	if run == "" {
+		t.d.flash("Only a run of this state directory can be forked.")
+		return
+	}
+	decision, ok := t.d.f.timeline.Decision(&t.view, t.d.now())
+	if !ok {
+		t.d.flash("Nothing has been decided yet.")
+		return
+	}
+	t.d.dialogs.sure(fmt.Sprintf("Fork before decision %d?", decision.Number), "Not now", "Fork", func() {
+		t.fork(run, decision.Number)
+	}, render.Of(render.Base, decision.Text), render.Of(render.Dim,
+		"A new run makes this decision again, with files of its own, in the background. This run stays as it is."))
+}
+
+func (t *timelineScreen) fork(run string, at int) {
+	t.d.flash("Forking …")
+	t.d.f.work(func(ctx context.Context) {
+		report, err := t.d.f.options.Host.Fork(ctx, run, at)
+		t.d.f.post(func() {
+			t.d.word = flash{}
+			if err != nil {
+				t.d.dialogs.showText("Not forked", err.Error())
+				return
+			}
+			t.d.dialogs.showText("Forked", report)
+		})
+	})
 }
 
 // readAt shows the entry at a time, or the next one after it.

@@ -26,7 +26,7 @@ func timed(s *scene) {
 	s.Press("F6")
 }
 
-// TestTimeline: Enter goes from a lane to what was reported at that time, f to the agent, and the mouse
+// TestTimeline: Enter goes from a lane to what was reported at that time, a to the agent, and the mouse
 // does the same.
 func TestTimeline(t *testing.T) {
 	testkit.WithoutRace(t)
@@ -43,9 +43,9 @@ func TestTimeline(t *testing.T) {
 		}
 		s.Press("l")
 		s.Expect("TIMELINE")
-		s.Press("Down", "Home", "f")
+		s.Press("Down", "Home", "a")
 		if f, ok := s.frontend.root.screen().(*focus); !ok || f.id != "orch-1" {
-			t.Errorf("f leads to %T", s.frontend.root.screen())
+			t.Errorf("a leads to %T", s.frontend.root.screen())
 		}
 		s.Press("Esc", "F6", "Home", "[")
 		s.Expect("There is no notable event there.")
@@ -57,5 +57,16 @@ func TestTimeline(t *testing.T) {
 		s.Click(60, y)
 		s.Click(60, y)
 		s.Expect("THE WEAVING")
+	})
+}
+
+// TestForkOnTheTimeline: f asks, and forks the run before the decision at the cursor, or the next one.
+func TestForkOnTheTimeline(t *testing.T) {
+	play(t, 120, 40, nil, func(s *scene) {
+		timed(s)
+		s.Press("Home", "f")
+		s.Expect("Fork before decision 1?", "The thread continues")
+		s.Press("n", "f", "y")
+		s.Expect("Forked", "is forked before decision 1")
 	})
 }

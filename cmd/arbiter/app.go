@@ -135,6 +135,7 @@ still running. Without a run it exits with 0, or with what prevented one (2, 5).
 func (e env) commands() []*cli.Command {
 	safe := env{e.WithSafeOutput()}
 	list := slices.Concat(safe.sessionCommands(), subcommands.WorkCommands(safe.Env), e.liveCommands(), []*cli.Command{
+		e.forkCommand(), subcommands.CompareCommand(safe.Env),
 		subcommands.AgentsCommand(safe.Env), subcommands.TrustCommand(safe.Env), subcommands.GrantsCommand(safe.Env),
 		subcommands.MemoryCommand(safe.Env), host.HostsCommand(safe.Env),
 		subcommands.DecideCommand(safe.Env), subcommands.DoctorCommand(e.Env),
@@ -181,9 +182,14 @@ func (e env) main(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	return e.begin(c.Context, s)
+}
+
+// begin begins or resumes a run in the frontend that was chosen.
+func (e env) begin(ctx context.Context, s settings.Choices) error {
 	switch {
 	case s.Detach:
-		return e.detach(c.Context, s)
+		return e.detach(ctx, s)
 	case s.JSON:
 		return host.Headless(e.Env, s)
 	case s.Plain:

@@ -102,7 +102,7 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Session:
 		c.r.Run, c.r.Directory, c.r.Rehearsal = c.line(b.Session), c.line(b.CWD), b.Rehearsal
-		c.result = nil // the run was resumed
+		c.result, c.r.ForkedFrom = nil, b.ForkedFrom // the run was resumed
 	case contract.Spawn:
 		a := c.agent(e.ID)
 		a.Name, a.Mode, a.SuccessorOf, a.Host = c.line(b.Name), c.line(b.Mode), c.line(b.SuccessorOf), c.line(b.Host)

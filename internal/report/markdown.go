@@ -22,6 +22,10 @@ func (r *Report) Markdown() string {
 		b.item("This was a rehearsal: a scripted model played it.")
 	}
 	b.item("Directory: %s", code(r.Directory))
+	if f := r.ForkedFrom; f != nil {
+		b.item("Branched off from run %s before decision %d: what came before is that run's, with %s of the cost",
+			inline(f.Run), f.At, r.usd(f.CostUSD))
+	}
 	b.item("Began %s, took %s", r.Began.Format("2006-01-02 15:04:05 MST"), r.lasted())
 	b.item("Changed: %s", inline(r.changed()))
 	b.item("Proved: %s", r.proved())

@@ -30,6 +30,8 @@ type Report struct {
 	Usage      bridge.Usage    `json:"usage"`
 	Open       []Open          `json:"open"`
 	Notes      []string        `json:"notes"` // what the report omits, and why
+
+	ForkedFrom *contract.Fork `json:"forked_from,omitempty"` // its costs are a part of CostUSD
 }
 
 // Milestone is what an agent reported when it had reached something.

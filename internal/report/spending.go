@@ -47,6 +47,8 @@ type Spending struct {
 	Rows      []Row                    `json:"rows"`    // by day, agent and model, without the run
 	Running   map[string]contract.Cost `json:"running"` // of running turns, by agent: it is charged if the turn is lost
 	Rehearsal bool                     `json:"rehearsal,omitempty"`
+
+	ForkedFrom *contract.Fork `json:"forked_from,omitempty"`
 }
 
 // spendingWanted are the events that report costs, or that a running turn was lost.
@@ -66,6 +68,9 @@ func (s *Spending) Take(at time.Time, line []byte) error {
 	}
 	switch b := e.Body.(type) {
 	case contract.Session:
+		if f := b.ForkedFrom; f != nil && (s.ForkedFrom == nil || *f != *s.ForkedFrom) {
+			*s = Spending{ForkedFrom: f} // the costs so far are of the run that this one branched off from
+		}
 		s.Rehearsal = b.Rehearsal
 		s.lose(at) // of the previous process of the run
 	case contract.Result:

@@ -48,6 +48,8 @@ type (
 		SandboxReason string `json:"sandbox_reason,omitempty" jsonschema:"Why there is no sandbox."`
 		Version       string `json:"version" jsonschema:"Arbiter's own version."`
 		Log           string `json:"log,omitempty" jsonschema:"Path of the log file."`
+		// ForkedFrom is the run that this one branched off from.
+		ForkedFrom *Fork `json:"forked_from,omitempty" jsonschema:"The run that this one branched off from: its events before this one are a copy of that run's."`
 	}
 	// State is a move of the task machine.
 	State struct {

@@ -27,6 +27,13 @@ type (
 	}
 )
 
+// Fork is where a run branched off from another one.
+type Fork struct {
+	Run     string  `json:"run" jsonschema:"The id of that run."`
+	At      int     `json:"at" jsonschema:"The number of the decision before which this run branched off."`
+	CostUSD float64 `json:"cost_usd" jsonschema:"What that run had cost by then. The costs of this run begin with it."`
+}
+
 // FileChange is a file that changed in an agent's turn. Agents are the agents that changed it meanwhile; if Unsure, at
 // least one of them did.
 type FileChange struct {

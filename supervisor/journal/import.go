@@ -33,6 +33,8 @@ type Staged struct {
 	name string
 	dir  directory
 	done bool
+	// began: the run is a new one, and comes from nowhere.
+	began bool
 }
 
 // Stage begins to import a run. It returns ErrExists if a run has that id, and *HeldError if another process
@@ -154,6 +156,23 @@ func validPart(part string) bool {
 	return true
 }
 
+// Begin writes the description of the run and its first segment, for a run that begins with a state: after an
+// input, and with the events that Add has written, which end at logEnd.
+func (g *Staged) Begin(m Meta, input uint64, state []byte, logEnd LogPosition) error {
+	g.began, m.Run, m.Closed = true, g.run, input
+	m.CWD, m.Place = placeOf(m.CWD)
+	if err := writeMeta(g.dir, m); err != nil {
+		return err
+	}
+	h := newHeader(g.run, input+1, input, seedOf(g.run), len(state))
+	h.logEnd = logEnd
+	seg, err := createSegment(g.dir, 1, h, snapshotFrame(state, h))
+	if err != nil {
+		return err
+	}
+	return seg.f.Close()
+}
+
 // Commit checks the description and the records of the run, calls change to set where the run continues, calls
 // last, and then makes the run visible, in one step. It refuses what Open would refuse, and damage
 // (*DamagedError), before it calls last; an error of last is returned.
@@ -174,7 +193,7 @@ func (g *Staged) commit(change func(*Meta), last func() error) error {
 	}
 	closed, reopened := m.Closed, m.Reopened
 	change(&m)
-	m.Run, m.Closed, m.Reopened, m.Imported = g.run, closed, reopened, true
+	m.Run, m.Closed, m.Reopened, m.Imported = g.run, closed, reopened, !g.began
 	m.CWD, m.Place = placeOf(m.CWD)
 	if err := writeMeta(g.dir, m); err != nil {
 		return err

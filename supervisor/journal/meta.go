@@ -27,6 +27,8 @@ type Meta struct {
 	// Imported: the run came from elsewhere. CWD is where it continues, even if its records name another
 	// directory.
 	Imported bool `json:"imported,omitempty"`
+	// ForkedFrom is the run that this one branched off from.
+	ForkedFrom *Fork `json:"forked_from,omitempty"`
 
 	// Place identifies CWD if its name is not valid text. Create fills it in.
 	Place string `json:"place,omitempty"`
@@ -36,6 +38,16 @@ type Meta struct {
 	Reopened bool `json:"reopened,omitempty"`
 	// Bytes is the size of all files of the run's directory then. The journal maintains it.
 	Bytes int64 `json:"bytes,omitempty"`
+}
+
+// Fork is where a run branched off from another one.
+type Fork struct {
+	Run string `json:"run"`
+	At  int    `json:"at"` // the number of the decision before which it did
+	// CostUSD is what that run had cost by then. The costs of this run begin with it.
+	CostUSD float64 `json:"cost_usd"`
+	// Isolated: no agent of it works in CWD, where another run may work.
+	Isolated bool `json:"isolated,omitempty"`
 }
 
 // writeMeta replaces the whole description.

@@ -102,7 +102,9 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 	if err != nil {
 		return nil, sc.rec, err
 	}
-	recovered := &Recovered{read: func(each func(Record) error) error { return readAgain(h.dir, id, sc.end.seq, each) }}
+	recovered := &Recovered{read: func(each func(Record) error) error {
+		return readAgain(h.dir, id, sc.end.seq, false, each)
+	}}
 	events, damage, err := openEvents(h.dir, sc.logEnd(), sc.end.seq, recovered.note)
 	if err != nil {
 		return nil, sc.rec, err
@@ -125,7 +127,7 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 	if err != nil {
 		return nil, rec, err
 	}
-	seg, err := sc.takeOver(snapshot, events.durable)
+	seg, err := sc.takeOver(snapshot, events.durable, o.History)
 	if err != nil {
 		return nil, rec, err
 	}
@@ -152,7 +154,7 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 }
 
 // takeOver begins a segment with a snapshot of everything that was found.
-func (s *scanner) takeOver(snapshot []byte, logEnd LogPosition) (*segment, error) {
+func (s *scanner) takeOver(snapshot []byte, logEnd LogPosition, history int64) (*segment, error) {
 	number, keep := 1, 1
 	if n := len(s.segs); n > 0 {
 		number, keep = s.segs[n-1].number+1, s.segs[s.start].number
@@ -168,7 +170,7 @@ func (s *scanner) takeOver(snapshot []byte, logEnd LogPosition) (*segment, error
 	}
 	seg, err := createSegment(s.dir, number, h, frames)
 	if err == nil && s.end.seq > 0 {
-		removeSegments(s.dir, keep)
+		removeSegments(s.dir, keep, history)
 	}
 	return seg, err
 }
@@ -187,8 +189,9 @@ func (s *scanner) logEnd() LogPosition {
 }
 
 // readAgain passes what was checked just before to each.
-func readAgain(dir directory, run string, upTo uint64, each func(Record) error) error {
+func readAgain(dir directory, run string, upTo uint64, oldest bool, each func(Record) error) error {
 	s := rescanner(dir, run, upTo, each)
+	s.oldest = oldest
 	if err := s.scan(); err != nil {
 		return err
 	}
@@ -257,10 +260,23 @@ func (s *Store) Read(id string, each func(Record) error) (Recovery, error) {
 // ReadTo is Read up to an input, from the last snapshot before it. If that snapshot is no longer kept, there is
 // nothing to read.
 func (s *Store) ReadTo(id string, upTo uint64, each func(Record) error) (Recovery, error) {
+	return s.readRun(id, upTo, false, each)
+}
+
+// ReadAll is Read from the oldest snapshot that is kept, or else from the first input. An [ErrEnough] of each ends it.
+func (s *Store) ReadAll(id string, each func(Record) error) (Recovery, error) {
+	rec, err := s.readRun(id, math.MaxUint64, true, each)
+	if errors.Is(err, ErrEnough) {
+		err = nil
+	}
+	return rec, err
+}
+
+func (s *Store) readRun(id string, upTo uint64, oldest bool, each func(Record) error) (Recovery, error) {
 	if err := validID(id); err != nil {
 		return Recovery{}, fmt.Errorf("read run: %w", err)
 	}
-	rec, err := s.read(id, upTo, each)
+	rec, err := s.read(id, upTo, oldest, each)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.Join(ErrNotFound, err)
 	}
@@ -270,7 +286,7 @@ func (s *Store) ReadTo(id string, upTo uint64, each func(Record) error) (Recover
 	return rec, nil
 }
 
-func (s *Store) read(id string, upTo uint64, each func(Record) error) (Recovery, error) {
+func (s *Store) read(id string, upTo uint64, oldest bool, each func(Record) error) (Recovery, error) {
 	dir, err := s.runs.Dir(id)
 	if err != nil {
 		return Recovery{}, err
@@ -283,6 +299,7 @@ func (s *Store) read(id string, upTo uint64, each func(Record) error) (Recovery,
 	var sc *scanner
 	for range 5 { // a segment may be replaced meanwhile
 		sc = newScanner(dir, m)
+		sc.oldest = oldest
 		if sc.upTo = upTo; upTo < m.Closed {
 			sc.closed = 0
 		}
@@ -294,7 +311,7 @@ func (s *Store) read(id string, upTo uint64, each func(Record) error) (Recovery,
 		sc.rec.MetaLost = lost.Error()
 	}
 	if err == nil && each != nil {
-		err = readAgain(dir, id, sc.end.seq, each)
+		err = readAgain(dir, id, sc.end.seq, oldest, each)
 	}
 	return sc.rec, err
 }

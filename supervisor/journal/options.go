@@ -21,6 +21,9 @@ type Options struct {
 	// MaxBytes bounds what a resume reads into memory: the last snapshot, and the inputs since. Above it inputs are
 	// refused. The event log does not count: no process has to hold it. Default: 256 MiB.
 	MaxBytes int64
+	// History bounds the segments that are kept in addition to those that a resume needs, in bytes, for
+	// [Store.ReadAll]. Default: none.
+	History int64
 	// Retry is how long the writer waits before it repeats what failed. Default: 500 ms.
 	Retry time.Duration
 	// CloseWait bounds how long Close waits for pending records. Default: 5 s.

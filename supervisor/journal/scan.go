@@ -33,6 +33,7 @@ type scanner struct {
 	run    string
 	closed uint64 // the last input when the run was closed normally, 0 if not known
 	upTo   uint64 // the last input wanted
+	oldest bool   // begin with the oldest snapshot, not with the youngest
 	each   func(Record) error
 
 	segs   []found
@@ -93,9 +94,17 @@ func (s *scanner) find() error {
 	return nil
 }
 
-// begin passes the youngest undamaged snapshot to each. Without one a run is read from its first input on.
+// begin passes the youngest undamaged snapshot to each, or the oldest. Without one a run is read from its first input
+// on.
 func (s *scanner) begin() error {
-	for i := len(s.segs) - 1; i >= 0; i-- {
+	if s.oldest && len(s.segs) > 0 && s.segs[0].header.base == 1 {
+		return nil
+	}
+	for n := range s.segs {
+		i := len(s.segs) - 1 - n
+		if s.oldest {
+			i = n
+		}
 		seg := &s.segs[i]
 		if !seg.hasSnapshot() || seg.header.base-1 > s.upTo {
 			continue

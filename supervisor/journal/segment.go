@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -213,18 +214,30 @@ func (s *segment) build(dir directory, scratch string, h header, frames []byte) 
 	return nil
 }
 
-// removeSegments removes the segments with smaller numbers. Errors do not matter: a segment that is left over
-// does not count, and is removed later.
-func removeSegments(dir directory, below int) {
+// removeSegments removes the segments with smaller numbers, except the latest of them, up to so many bytes. Errors do
+// not matter: a segment that is left over does not count, and is removed later.
+func removeSegments(dir directory, below int, history int64) {
 	names, err := dir.Names()
 	if err != nil {
 		return
 	}
+	var old []int
 	for _, name := range names {
 		if n, ok := segmentNumber(name); ok && n < below {
-			crash("journal.segment.unlink.before")
-			_ = dir.Unlink(name)
+			old = append(old, n)
 		}
+	}
+	slices.SortFunc(old, func(a, b int) int { return b - a })
+	for _, n := range old {
+		if history > 0 {
+			info, err := statFile(dir, segmentName(n))
+			if history -= info.Size; err == nil && history >= 0 {
+				continue
+			}
+			history = 0 // older ones would be cut off from the rest
+		}
+		crash("journal.segment.unlink.before")
+		_ = dir.Unlink(segmentName(n))
 	}
 }
 

@@ -171,7 +171,7 @@ func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	}
 	w.seg.f.Close()
 	w.seg = seg
-	removeSegments(w.r.dir, w.keep)
+	removeSegments(w.r.dir, w.keep, w.r.opts.History)
 	w.keep = seg.number
 	return seg.end
 }

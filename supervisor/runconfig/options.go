@@ -20,6 +20,8 @@ type Options struct {
 	Version   string // Arbiter's own
 	Log       string // path of the log file, for the `session` event
 
+	ForkedFrom *contract.Fork `json:",omitempty"` // the run that this one branched off from
+
 	Task string // the first task; empty: the human will give one
 
 	Model        string // of every agent; empty: the CLI's default

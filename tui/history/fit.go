@@ -28,7 +28,7 @@ var prose = map[string]bool{
 // identifying are the fields that are never shown, and that a search ignores.
 var identifying = map[string]bool{
 	"Session": true, "SessionID": true, "MessageID": true, "MessageIDs": true, "ToolUse": true, "Subagent": true,
-	"Request": true, "Question": true, "Ref": true, "SHA256": true, "Action": true,
+	"Request": true, "Question": true, "Ref": true, "SHA256": true, "Action": true, "Run": true,
 }
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()

@@ -113,7 +113,7 @@ var footers = map[Context][]hint{
 		does("revert file", RevertFile), does("copy", Copy), does("help", OpenHelp)},
 	Timeline: {does("time", Earlier, Later), does("agent", PrevChoice, NextChoice), does("read it", Choose),
 		does("back", Back), does("zoom", ZoomIn, ZoomOut), does("notable events", PrevMoment, NextMoment),
-		does("ends", Top, Bottom), does("look at the agent", OpenFocus), does("help", OpenHelp)},
+		does("fork", Fork), does("ends", Top, Bottom), does("look at the agent", OpenFocus), does("help", OpenHelp)},
 	Playback: {does("pause", Hold), does("speed", Faster, Slower), does("jump", JumpBack, JumpOn), does("leave", Leave),
 		does("restart", PlayAnew), does("to the end", PlayOut), does("agent", NextAgent), does("look at it", OpenFocus),
 		does("timeline", OpenTimes), does("help", OpenHelp)},

@@ -43,6 +43,7 @@ const (
 	OpenRuns    Action = "sessions"
 	OpenChanges Action = "changes"
 	OpenTimes   Action = "timeline"
+	Fork        Action = "fork"
 	OpenConfig  Action = "settings"
 	ToDefault   Action = "default"
 	SideBySide  Action = "side by side"
@@ -308,7 +309,8 @@ var table = []Binding{
 	{Timeline, []string{"+", "="}, ZoomIn, "zoom in: half the time"},
 	{Timeline, []string{"-", "_"}, ZoomOut, "zoom out: twice the time"},
 	{Timeline, []string{"Enter"}, Choose, "read the conversation at that time"},
-	{Timeline, []string{"f"}, OpenFocus, "look at that agent at that time"},
+	{Timeline, []string{"a"}, OpenFocus, "look at that agent at that time"},
+	{Timeline, []string{"f"}, Fork, "begin a new run that continues this one from before the decision at that time"},
 
 	{Playback, []string{"Space"}, Hold, "pause, or continue"},
 	{Playback, []string{"+", "=", "]"}, Faster, "faster: 1, 2, 8, 64 times"},

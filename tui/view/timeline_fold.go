@@ -18,6 +18,7 @@ const (
 	maxLanes = 1000   // with a span of each kind they are half of maxSpans
 	maxText  = 120    // of a span, in characters
 	maxID    = 256    // bytes of the id of a call
+	maxRuled = 10_000 // decisions
 )
 
 // Timeline records what the agents of a run did at which time. One goroutine adds, any may read. The zero
@@ -41,6 +42,14 @@ type timelineData struct {
 	cuts      []timelineCut
 	spans     int           // of all lanes
 	coarse    time.Duration // spans of the same kind that were closer than this were joined
+	decisions []TimelineDecision
+}
+
+// TimelineDecision is a decision of the run.
+type TimelineDecision struct {
+	At     time.Time
+	Number int
+	Text   string
 }
 
 // timelineKey identifies an activity in progress.
@@ -119,6 +128,10 @@ func (t *Timeline) add(at time.Time, e contract.Event) {
 			t.begin(at, timelineKey{e.ID, TimelineWait, "takeover"}, e)
 		} else {
 			t.end(at, timelineKey{e.ID, TimelineWait, "takeover"})
+		}
+	case contract.Decision:
+		if b.Number > 0 && len(t.decisions) < maxRuled {
+			t.decisions = append(t.decisions, TimelineDecision{at, b.Number, textTimeline(e)})
 		}
 	case contract.Handoff:
 		t.moment(at, author(b.From), HandedOff, textTimeline(e))

@@ -197,6 +197,24 @@ func (t *Timeline) Point(v *TimelineView, now time.Time) (TimelinePoint, bool) {
 	return p, true
 }
 
+// Decision returns the decision under the cursor, or the next one after it; without one, the last. It returns false if
+// nothing was decided yet.
+func (t *Timeline) Decision(v *TimelineView, now time.Time) (TimelineDecision, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, axis := len(t.decisions), t.axis(now)
+	if n == 0 {
+		return TimelineDecision{}, false
+	}
+	i := slices.IndexFunc(t.decisions, func(d TimelineDecision) bool {
+		return v.columnAbs(axis.Place(d.At)) >= v.columnAbs(v.cursor)
+	})
+	if i < 0 {
+		i = n - 1
+	}
+	return t.decisions[i], true
+}
+
 // axis returns the axis of the run.
 func (t *Timeline) axis(now time.Time) Axis {
 	a := Axis{Began: t.first, Ended: t.last, cuts: t.cuts}

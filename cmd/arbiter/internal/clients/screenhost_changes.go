@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
@@ -73,12 +74,21 @@ func (h *ScreenHost) Revert(ctx context.Context, run string, c contract.Revert) 
 
 // Land implements tui.Host.
 func (h *ScreenHost) Land(ctx context.Context, run string) (string, error) {
+	return h.command(ctx, "land", "--state-dir", h.choices.StateDir, run)
+}
+
+// Fork implements tui.Host.
+func (h *ScreenHost) Fork(ctx context.Context, run string, at int) (string, error) {
+	return h.command(ctx, "fork", "--state-dir", h.choices.StateDir, "--at", strconv.Itoa(at), "--detach", run)
+}
+
+// command runs a command of arbiter in a process of its own, because this one draws the screen.
+func (h *ScreenHost) command(ctx context.Context, args ...string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	// A process of its own runs checks: this one draws the screen.
-	cmd := exec.CommandContext(ctx, self, "land", "--state-dir", h.choices.StateDir, run)
+	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Dir = h.choices.Place
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said

@@ -56,6 +56,9 @@ func (w workspaceMemory) remember(s *supervisor.State) error {
 			return err
 		}
 	}
+	if s.Options.ForkedFrom != nil {
+		return nil // its executions are those of the other run, too
+	}
 	var uses []memory.AgentUse
 	for _, a := range s.Agents {
 		if a.Role != supervisor.RoleOrchestrator {

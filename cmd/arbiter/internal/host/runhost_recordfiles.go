@@ -18,7 +18,7 @@ import (
 // recorded if its scenario brings files.
 func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) error) {
 	o := &r.choices.Options
-	isolation := o.Workspace.Isolation
+	was, isolation := o.Workspace, o.Workspace.Isolation
 	o.Workspace = runconfig.Workspace{}
 	unrecorded := o.Rehearsal && (r.stage == nil || !r.stage.Repository)
 	if unrecorded || r.resumed != nil && !r.resumed.Options.Workspace.Enabled() {
@@ -47,7 +47,12 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 	}
 	return func(loop *runloop.Loop) error {
 		files, err := begin()
+		if err == nil {
+			r.files.files = files // git makes directories where the sandbox shows these files
+			err = files.PlaceWork(ctx)
+		}
 		if err != nil && isolation != "" && isolation != runconfig.IsolationShared {
+			o.Workspace = was // the next process must not continue in the user's files
 			return fmt.Errorf("isolation %s: %s", isolation, noSnapshots(err))
 		}
 		if err != nil {
@@ -61,7 +66,7 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 		if files.Notice != "" {
 			r.notice.add("%s", files.Notice)
 		}
-		r.files.files, o.Workspace = files, files.Workspace
+		o.Workspace = files.Workspace
 		files.Reach(r.bridges.others.Work())
 		loop.Files(files)
 		return nil

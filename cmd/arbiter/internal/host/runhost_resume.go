@@ -51,6 +51,9 @@ func (r *hostedRun) lockAgain() error {
 	if info.CWD != "" {
 		r.choices.Place = info.CWD
 	}
+	if info.ForkedFrom != nil && info.ForkedFrom.Isolated {
+		r.choices.Share = true // no agent of it works there
+	}
 	if err := r.lockPlace(); err != nil {
 		return err
 	}
@@ -88,6 +91,9 @@ func (r *hostedRun) resumeState() error {
 	if o := &r.choices.Options; r.storage.journal.Meta().Imported && o.CWD != r.choices.Place {
 		r.notice.add("the run was imported: it continues in %s, no longer in %s", r.choices.Place, o.CWD)
 		o.CWD = r.choices.Place
+	}
+	if text := runstore.ForkText(r.storage.journal.Meta().ForkedFrom); text != "" {
+		r.notice.add("this run has branched off %s", text)
 	}
 	forget(&r.notice, "--env", &r.choices.Options.Env)
 	forget(&r.notice, "--arbiter-env", &r.choices.Options.ArbiterEnv)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -100,7 +101,7 @@ func (r *hostedRun) openStorage() (err error) {
 	r.storage, err = openStorage(r.choices.StateDir, journal.Options{
 		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
 		Trouble:   func(err error) { r.loop.Trouble(err) },
-		MaxBytes:  r.choices.Journal,
+		MaxBytes:  r.choices.Journal, History: runstore.History,
 	}, &r.notice)
 	return err
 }

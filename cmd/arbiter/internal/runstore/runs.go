@@ -130,6 +130,8 @@ type Line struct {
 	Rehearsal  bool      `json:"rehearsal,omitempty"`
 	Resumable  bool      `json:"resumable"`
 	Problem    string    `json:"problem,omitempty"`
+
+	ForkedFrom *journal.Fork `json:"forked_from,omitempty"`
 }
 
 func LineOf(i journal.Info) Line {
@@ -137,7 +139,7 @@ func LineOf(i journal.Info) Line {
 	return Line{
 		Run: i.Run, Status: status, CWD: i.CWD, Title: i.Title, Began: i.Began, LastActive: i.LastActive,
 		Bytes: i.Bytes, PID: i.PID, CostUSD: i.CostUSD, Rehearsal: i.Rehearsal, Problem: i.Problem,
-		Resumable: !i.Live && !i.Damaged && status != NeverBegan,
+		Resumable: !i.Live && !i.Damaged && status != NeverBegan, ForkedFrom: i.ForkedFrom,
 	}
 }
 

@@ -28,6 +28,8 @@ type LiveReport struct {
 	Most      int                    `json:"max_subagents"` // that it may start
 	Agents    []liveAgent            `json:"agents"`
 	Inbox     []supervisor.InboxItem `json:"inbox"`
+	// ForkedFrom is the run that it branched off from.
+	ForkedFrom *journal.Fork `json:"forked_from,omitempty"`
 	// Problem says why the run did not answer. Then only the data in its directory is known.
 	Problem string `json:"problem,omitempty"`
 }
@@ -65,7 +67,8 @@ func reportOn(ctx context.Context, store *runstore.Runs, info journal.Info) Live
 
 func silentReport(info journal.Info, err error) LiveReport {
 	r := LiveReport{Run: info.Run, PID: info.PID, CWD: info.CWD, Title: info.Title, Began: info.Began,
-		Rehearsal: info.Rehearsal, Agents: []liveAgent{}, Inbox: []supervisor.InboxItem{}, Problem: err.Error()}
+		Rehearsal: info.Rehearsal, Agents: []liveAgent{}, Inbox: []supervisor.InboxItem{}, Problem: err.Error(),
+		ForkedFrom: info.ForkedFrom}
 	if errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
 		r.Problem = "does not answer"
 	}
@@ -77,7 +80,7 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 	r := LiveReport{
 		Run: st.Run, PID: st.PID, CWD: st.CWD, Title: st.Title, Began: st.Began, Rehearsal: info.Rehearsal,
 		Phase: st.Phase, Paused: st.Paused, Halted: st.Halted, Seq: st.Seq, CostUSD: st.Cost, Agents: []liveAgent{},
-		Inbox: waiting, Subagents: st.Subagents, Most: st.MaxSubagents,
+		Inbox: waiting, Subagents: st.Subagents, Most: st.MaxSubagents, ForkedFrom: info.ForkedFrom,
 	}
 	for _, a := range st.Agents {
 		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Status: a.Status,

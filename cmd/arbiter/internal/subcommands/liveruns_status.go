@@ -26,7 +26,7 @@ command that answers it. --json prints one object: {"run", "pid", "cwd", "title"
 "paused", "halted", "seq", "cost_usd", "subagents", "max_subagents", "agents": [{"id", "name",
 "mode", "status", "since", "session_id", "context_pct", "cost_usd", "attached", "fuse_usd",
 "fuse_spent_usd", "subagents", "max_subagents"}], "inbox": [{"id", "kind", "agent", "text", "since",
-"choices", "request", "optional"}]}. The run's subagents are those that it has started, an agent's those at work. seq is the last event's: arbiter watch --since SEQ
+"choices", "request", "optional"}], "forked_from": {"run", "at", "cost_usd"}}. The run's subagents are those that it has started, an agent's those at work. seq is the last event's: arbiter watch --since SEQ
 prints what follows. A kind is question, acceptance, permission, trust or recovery.
 
 Exit codes: 0 printed; 2 bad usage, no such live run, or refused; 5 arbiter does not answer, or the
@@ -62,6 +62,9 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 	line("directory", "%s", r.CWD)
 	line("task", "%s", r.Title)
 	usd := func(x float64) string { return eventtext.Dollars(x) + eventtext.Simulated(r.Rehearsal) }
+	if text := runstore.ForkText(r.ForkedFrom); text != "" {
+		line("forked", "%s", text)
+	}
 	line("state", "%s, %s, began %s ago", r.stands(), usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
 		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID, eventtext.OnHost(a.Name, a.Host), a.Status,

@@ -223,7 +223,11 @@ func filesToExport(
 		return manifest, nil, command.Environmentf("read run %s: %v", run, err)
 	}
 	_, waiting := os.Lstat(filepath.Join(store.Dir(m.Run), runstore.ProjectsDir))
+	_, unplaced := os.Lstat(filepath.Join(store.Dir(m.Run), runstore.ForkPlanName))
 	switch {
+	case unplaced == nil, waiting == nil && m.ForkedFrom != nil && !m.Imported:
+		return manifest, nil, Refused("run %s was forked and has not begun: continue it first (arbiter --resume --session "+
+			"%[1]s)", run)
 	case waiting == nil:
 		return manifest, nil, Refused("run %s was imported and has not continued since: use the archive that "+
 			"it came from", run)
@@ -793,6 +797,9 @@ func (e historyEnv) printSession(r SessionReport, state string, more bool) {
 	line("run", "%s (%s)", r.Run, r.Status)
 	line("directory", "%s", r.CWD)
 	line("task", "%s", words.Title(r.Task))
+	if text := runstore.ForkText(r.ForkedFrom); text != "" {
+		line("forked", "%s", text)
+	}
 	line("began", "%s, last active %s, processes: %d", r.Began.Local().Format(time.DateTime),
 		r.LastActive.Local().Format(time.DateTime), r.Processes)
 	line("state", "%s; %s, %s, $%.4f%s", r.Phase, words.Count(r.Iterations, "iteration"),

@@ -1,0 +1,20 @@
+package runstore
+
+import "testing"
+
+// TestMovePaths: a directory is replaced where it is named, and not where it is a part of another name.
+func TestMovePaths(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"cwd":"/src/a"}`:                       `{"cwd":"/own/orch-1"}`,
+		`{"file_path":"/src/a/b.go"}`:            `{"file_path":"/own/orch-1/b.go"}`,
+		`cd /src/a && ls /src/a/; \"/src/a\"`:    `cd /own/orch-1 && ls /own/orch-1/; \"/own/orch-1\"`,
+		`/src/ab /src/a-b /src/a.git /src/aé`:    `/src/ab /src/a-b /src/a.git /src/aé`,
+		`/home/src/a /mnt//src/a x/src/a ../src`: `/home/src/a /mnt//src/a x/src/a ../src`,
+		`/src/a`:                                 `/own/orch-1`,
+		`list:\n/src/a/x\n\t/src/a/y`:            `list:\n/own/orch-1/x\n\t/own/orch-1/y`,
+	} {
+		if got := movePaths(text, "/src/a", "/own/orch-1"); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+}
