@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 )
 
 // result ends a turn of the agent, or reports one that Arbiter did not ask for.
@@ -33,7 +34,8 @@ func (r *reader) result(f resultFrame) {
 	turn := bridge.Turn{
 		Verdict: f.Verdict, MessageIDs: ids, Usage: f.Usage, CostUSD: r.costs.take(),
 		NumTurns: f.NumTurns, DurationMS: f.DurationMS, Outcome: o.outcome,
-		Category: o.category, Error: cut(o.message, bridge.MaxTurnText), Reason: f.TerminalReason, ResetsAt: o.resetsAt,
+		Category: o.category, Error: driver.Cut(o.message, bridge.MaxTurnText), Reason: f.TerminalReason,
+		ResetsAt: o.resetsAt,
 	}
 	if o.category == bridge.CatPromptTooLong {
 		turn.Model, turn.Window = a.gauge.modelName(), longestPrompt(f.Text)
@@ -42,11 +44,11 @@ func (r *reader) result(f resultFrame) {
 		turn.Verdict, turn.Oversize = nil, n
 	}
 	if f.Verdict == nil && o.outcome == bridge.TurnDone {
-		turn.Text = cut(f.Text, bridge.MaxTurnText)
+		turn.Text = driver.Cut(f.Text, bridge.MaxTurnText)
 	}
 	if o.outcome == bridge.TurnDone && refusedByHook(f) {
 		turn.Outcome, turn.Category, turn.Text = bridge.TurnFailed, bridge.CatHook, ""
-		turn.Error = cut(f.Text, bridge.MaxTurnText)
+		turn.Error = driver.Cut(f.Text, bridge.MaxTurnText)
 	}
 	if turn.Outcome == bridge.TurnInterrupted || turn.Category == bridge.CatHook {
 		turn.Unread = r.unread(ids)
