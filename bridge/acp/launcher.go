@@ -17,6 +17,7 @@ import (
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
+	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
@@ -71,6 +72,47 @@ func mayRun(cfg bridge.AgentConfig, t traits) error {
 	}
 	return problem(bridge.CatStart, "the make %s does not ask about each command and edit, so deny rules do not hold for "+
 		"it: use --sandbox, or set makes.%[1]s.accept_unasked to true in the configuration to let it run without one", m.Name)
+}
+
+// NeedsSandbox reports whether a make runs only in a sandbox.
+func NeedsSandbox(m bridge.MakeSpec) bool { return !traitsOf(&m).asks && !m.AcceptUnasked }
+
+// Look starts an agent in an empty directory, has it begin a session, and ends it. The result says what it is.
+func (l *Launcher) Look(ctx context.Context, m bridge.MakeSpec) (bridge.SpawnResult, error) {
+	dir, err := os.MkdirTemp("", "arbiter-look-")
+	if err != nil {
+		return bridge.SpawnResult{}, fmt.Errorf("look at %s: %w", m.Name, err)
+	}
+	defer os.RemoveAll(dir)
+	m.AcceptUnasked = true // nothing is asked of it
+	id := uuid.NewString()
+	a, err := l.Launch(ctx, bridge.Owner{Run: id}, bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "look", Generation: 1},
+		Config: bridge.AgentConfig{Make: &m, SessionID: id, CWD: dir}}, nobody{})
+	if err != nil {
+		return bridge.SpawnResult{}, err
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
+	defer cancel()
+	return a.Info(), a.Stop(stop, false)
+}
+
+// nobody is the client of an agent that is only looked at.
+type nobody struct{}
+
+var errNobody = errors.New("nobody is there")
+
+func (nobody) Emit(bridge.Event) {}
+
+func (nobody) ToolCall(context.Context, bridge.ToolCallParams) (r bridge.ToolCallResult, err error) {
+	return r, errNobody
+}
+
+func (nobody) Permission(context.Context, bridge.PermissionParams) (r bridge.PermissionResult, err error) {
+	return r, errNobody
+}
+
+func (nobody) Judge(context.Context, bridge.JudgeParams) (r bridge.JudgeResult, err error) {
+	return r, errNobody
 }
 
 func problem(c bridge.Category, format string, args ...any) error {
