@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -425,4 +426,53 @@ func TestReads(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnasked: a make that does not ask does not start without a sandbox, unless that is accepted; in a sandbox it writes
+// in its directory alone, and gives its verdict through it.
+func TestUnasked(t *testing.T) {
+	r := newRig(t, "fake", "unasked")
+	r.make.Name = "unheard-of"
+	if err := r.tryLaunch(); err == nil || !strings.Contains(err.Error(), "makes.unheard-of.accept_unasked") {
+		t.Fatalf("it started: %v", err)
+	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	const line = `[[shell touch inside; touch %s]] [[verdict {"kind":"done"}]]`
+	t.Run("accepted", func(t *testing.T) {
+		r := newRig(t, "fake", "unasked")
+		r.make.Name, r.make.AcceptUnasked = "unheard-of", true
+		r.launch()
+		if turn := r.turn(fmt.Sprintf(line, filepath.Join(r.dir, "also"))); string(turn.Verdict) != kindDone {
+			t.Errorf("%+v", turn)
+		}
+		if left, _ := filepath.Glob(filepath.Join(r.dir, "*")); len(left) != 2 || len(r.asked) > 0 {
+			t.Errorf("files %v, asked %v", left, r.asked)
+		}
+	})
+	t.Run("confined", func(t *testing.T) {
+		program, err := exec.LookPath("bwrap")
+		if err != nil {
+			t.Skip("no bubblewrap here")
+		}
+		r := newRig(t, "fake", "unasked")
+		r.make.Name = "unheard-of"
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.cfg.Sandbox = &bridge.SandboxConfig{Program: program, Network: bridge.NetworkOpen, Read: []string{self}}
+		if err := r.tryLaunch(); err != nil {
+			t.Skipf("no sandbox here: %v", err)
+		}
+		turn := r.turn(fmt.Sprintf(line, outside))
+		if string(turn.Verdict) != kindDone || !r.agent.Info().Sandbox {
+			t.Errorf("%+v", turn)
+		}
+		if _, err := os.Stat(outside); err == nil {
+			t.Error("it wrote outside of its directory")
+		}
+		if _, err := os.Stat(filepath.Join(r.dir, "inside")); err != nil {
+			t.Errorf("it could not write inside of its directory: %v", err)
+		}
+	})
 }

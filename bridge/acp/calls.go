@@ -168,14 +168,14 @@ func (c *call) claude(names map[string]bool) (tool string, input json.RawMessage
 		if len(files) > 1 {
 			fields["more_files"] = files[1:]
 		}
-		for _, d := range c.diffs() {
+		if list := c.diffs(); len(list) > 0 {
+			d := list[0]
 			if d.OldText != nil && *d.OldText != "" {
 				tool = "Edit"
 				fields["old_string"], fields["new_string"] = *d.OldText, d.NewText
 			} else {
 				fields["content"] = d.NewText
 			}
-			break
 		}
 		if c.kind != sdk.ToolKindEdit {
 			fields["does"] = string(c.kind)

@@ -151,12 +151,13 @@ func command(cfg bridge.AgentConfig, t traits) (*exec.Cmd, error) {
 }
 
 // confined is the sandbox of an agent: it also writes where the make keeps its sessions, and reaches our tools.
-func (a *agent) confined(cmd *exec.Cmd) *bridge.SandboxConfig {
+func (a *agent) confined(cmd *exec.Cmd, self string) *bridge.SandboxConfig {
 	if a.cfg.Sandbox == nil {
 		return nil
 	}
 	c := *a.cfg.Sandbox
 	c.Write, c.Reach = slices.Clone(c.Write), append(slices.Clone(c.Reach), a.tools.dir)
+	c.Read = append(slices.Clone(c.Read), self)
 	home := proctree.EnvLookup(cmd.Env, "HOME")
 	for _, dir := range a.traits.writes {
 		dir = filepath.Join(home, dir)
@@ -180,7 +181,7 @@ func (l *Launcher) start(a *agent, cmd *exec.Cmd, of bridge.Owner) (err error) {
 		undo()
 		return err
 	}
-	confined := a.confined(cmd)
+	confined := a.confined(cmd, l.Self)
 	a.planted = sandbox.Watch(confined, cmd.Dir)
 	mark := proctree.Mark{Run: of.Run, Bridge: of.Bridge, Agent: fmt.Sprintf("%s.%d", a.ref.ID, a.ref.Generation)}
 	child, release, err := sandbox.Start(cmd, mark, confined, driver.Gate(l.Self, a.ref, a.host, a.emit))

@@ -166,7 +166,6 @@ func (a *agent) heedMode(mode string) {
 
 // replay is the history of a session that is loaded: what it says about messages whose turn has no known end.
 type replay struct {
-	text  strings.Builder // of the user, and a mark for each verdict
 	calls map[string]*call
 	acts  []act
 }
