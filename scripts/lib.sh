@@ -85,14 +85,14 @@ install_acp_clients() {
   rm -rf "$fresh"
 }
 
-# makes is where the agents of other makes are that long tests play with, in the versions that scripts/makes.versions
-# pins: a directory for each, and one for the Node.js that runs them. shellcheck knows no use of it here.
-# shellcheck disable=SC2034
-makes="$tools/makes/$(git hash-object --no-filters "$root/scripts/makes.versions")"
+# makes_place prints where the agents of other makes are that long tests play with, in the versions that
+# scripts/makes.versions pins: a directory for each, and one for the Node.js that runs them.
+makes_place() { printf '%s\n' "$tools/makes/$(git hash-object --no-filters "$root/scripts/makes.versions")"; }
 
 # install_makes installs them unless they are there, in the same way as install_claude.
 install_makes() {
-  local name package fresh
+  local name package fresh makes
+  makes="$(makes_place)"
   [ -e "$makes" ] && return
   mkdir -p "$tools/makes"
   fresh="$(mktemp -d "$tools/makes/.new.XXXXXX")"

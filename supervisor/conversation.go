@@ -65,6 +65,9 @@ type MessageRecord struct {
 	Sent   int       `json:"sent"` // how often it was written to the agent
 }
 
+// read reports whether a model has answered the message.
+func (m MessageRecord) read() bool { return m.Status == MessageDelivered || m.Status == MessageWritten }
+
 // Messages builds the ledger of a run from the entries of its event log, in order.
 type Messages struct {
 	List []MessageRecord
@@ -86,7 +89,7 @@ func (m *Messages) AddMessage(at time.Time, b contract.Message) {
 func (m *Messages) Sent(id string) {
 	m.set(id, func(x *MessageRecord) {
 		x.Sent++
-		if x.Status != MessageDelivered && x.Status != MessageWritten { // sent again to a process that does not know it, it stays delivered
+		if !x.read() { // sent again to a process that does not know it, it stays delivered
 			x.Status = MessageSent
 		}
 	})
@@ -136,7 +139,7 @@ func (m *Messages) Close(s *ConversationState) {
 		x := &m.List[i]
 		if status, ok := waiting[x.ID]; ok {
 			x.Status = status
-		} else if x.Status != MessageDelivered && x.Status != MessageWritten && x.Status != MessageDemoted && x.To != contract.Human {
+		} else if !x.read() && x.Status != MessageDemoted && x.To != contract.Human {
 			x.Status = MessageReturned
 		}
 	}

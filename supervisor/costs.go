@@ -139,8 +139,8 @@ func (st *step) chargeTurn(a *Agent, t bridge.Turn) {
 		m.CostUSD = contract.RoundUSD(m.CostUSD)
 		models = append(models, contract.ModelCost(m))
 	}
-	st.emit(a.ID, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Unknown: t.CostUnknown, Models: models, Outcome: t.Outcome,
-		MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
+	st.emit(a.ID, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Unknown: t.CostUnknown, Models: models,
+		Outcome: t.Outcome, MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
 }
 
 // spends records what a running turn has cost so far. All agents share the limit of the run.

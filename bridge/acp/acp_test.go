@@ -124,8 +124,9 @@ func newRig(t *testing.T, name string, traps ...string) *rig {
 	} else {
 		r.make = acptest.StartModel(t).Real(t, name, r.home)
 	}
-	r.cfg = bridge.AgentConfig{Make: &r.make, SessionID: uuid.NewString(), CWD: r.dir, AppendSystemPrompt: "You are a test.",
-		JSONSchema: json.RawMessage(`{"type":"object","properties":{"kind":{"type":"string"}},"required":["kind"]}`),
+	r.cfg = bridge.AgentConfig{Make: &r.make, SessionID: uuid.NewString(), CWD: r.dir,
+		AppendSystemPrompt: "You are a test.",
+		JSONSchema:         json.RawMessage(`{"type":"object","properties":{"kind":{"type":"string"}},"required":["kind"]}`),
 		MCPTools: []bridge.ToolSpec{{Name: "report_progress", Description: "Reports.",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}}}`)}},
 		Env: map[string]string{"HOME": r.home}}
@@ -240,6 +241,23 @@ func (r *rig) file(name string) string {
 	return string(raw)
 }
 
+// awaitFile waits for a file that a process of the agent makes: that gives no event.
+func (r *rig) awaitFile(name string) {
+	r.t.Helper()
+	tick, late := time.NewTicker(time.Millisecond), time.After(waitTimeout)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(filepath.Join(r.dir, name)); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			r.t.Fatalf("%s did not come", name)
+		}
+	}
+}
+
 const kindDone = `{"kind":"done"}`
 
 func TestWork(t *testing.T) {
@@ -316,12 +334,7 @@ func TestInterrupt(t *testing.T) {
 			r.answers <- bridge.Allow
 			id := r.send(`[[shell touch begun; sh -c "sleep 600; touch late"]]`)
 			r.until("request", func() bool { return len(r.asked) == 1 })
-			for r.file("begun") == "" { // a process gives no event
-				if _, err := os.Stat(filepath.Join(r.dir, "begun")); err == nil {
-					break
-				}
-				time.Sleep(time.Millisecond)
-			}
+			r.awaitFile("begun")
 			if _, err := r.agent.Interrupt(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -428,8 +441,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestUnasked: a make that does not ask does not start without a sandbox, unless that is accepted; in a sandbox it writes
-// in its directory alone, and gives its verdict through it.
+// TestUnasked: a make that does not ask does not start without a sandbox, unless that is accepted; in a sandbox it
+// writes in its directory alone, and gives its verdict through it.
 func TestUnasked(t *testing.T) {
 	r := newRig(t, "fake", "unasked")
 	r.make.Name = "unheard-of"

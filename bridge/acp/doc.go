@@ -3,15 +3,15 @@
 //
 // # What differs between makes
 //
-// Only the data in table.go. Everything else is the same for each make: a verdict is a call of a tool that an MCP server
-// of ours offers in the session (tools.go), a request for permission is judged by the client's rules and then asked
-// about (permission.go), options are chosen by their kind, and the end of a turn counts by its verdict.
+// Only the data in table.go. Everything else is the same for each make: a verdict is a call of a tool that an MCP
+// server of ours offers in the session (tools.go), a request for permission is judged by the client's rules and then
+// asked about (permission.go), options are chosen by their kind, and the end of a turn counts by its verdict.
 //
 // # What no make can do
 //
-// None proves that it has received a message, none takes a message in mid-turn, and none can pass the reason of a denial
-// on to its model. [Launcher.Launch] reports that, and what else a make lacks, in [bridge.SpawnResult]. Nothing is
-// imitated: what is not reported is unknown.
+// None proves that it has received a message, none takes a message in mid-turn, and none can pass the reason of a
+// denial on to its model. [Launcher.Launch] reports that, and what else a make lacks, in [bridge.SpawnResult]. Nothing
+// is imitated: what is not reported is unknown.
 //
 // # Files and commands
 //

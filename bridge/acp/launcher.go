@@ -349,7 +349,8 @@ func (a *agent) setModel(ctx context.Context, model string) error {
 	_, err := a.conn.UnstableSetSessionModel(ctx, sdk.UnstableSetSessionModelRequest{SessionId: a.session,
 		ModelId: sdk.UnstableModelId(model)})
 	if err != nil {
-		return &bridge.RPCError{Code: bridge.CodeRefused, Message: fmt.Sprintf("it does not take the model %s: %v", model, err)}
+		return &bridge.RPCError{Code: bridge.CodeRefused,
+			Message: fmt.Sprintf("it does not take the model %s: %v", model, err)}
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ const RelayCommand = "make-tools"
 const verdictTool = "StructuredOutput"
 
 // instructions reach the model of most makes, beside the prompt.
-const instructions = "End each turn with exactly one call of " + verdictTool + ", with what you report. A turn without " +
-	"it does not count. Then write nothing more."
+const instructions = "End each turn with exactly one call of " + verdictTool + ", with what you report. A turn " +
+	"without it does not count. Then write nothing more."
 
 // toolServer serves our tools and the verdict to one agent, on a socket to which a relay connects.
 type toolServer struct {

@@ -154,7 +154,8 @@ func (a *agent) heedMode(mode string) {
 	if want == "" || mode == want || a.loading != nil || a.down {
 		return
 	}
-	a.notice("mode "+mode, fmt.Sprintf("it went into mode %.40q, which nobody asked for; it is set back to %s", mode, want))
+	a.notice("mode "+mode, fmt.Sprintf("it went into mode %.40q, which nobody asked for; it is set back to %s",
+		mode, want))
 	a.work.Go(func() { // a request cannot be made from within an update
 		if err := a.setMode(a.ctx); err != nil && a.ctx.Err() == nil {
 			a.emit(bridge.Error{Category: bridge.CatProtocol, Message: fmt.Sprintf("%v; it is ended", err)})

@@ -132,8 +132,8 @@ func makeSchema(props map[string]any) {
 				"env": words("variables that it gets besides those of each agent: NAME is taken from the environment, " +
 					"NAME=VALUE is set"),
 				"like": about("string", "the make that it behaves like, if it has another name here"),
-				"accept_unasked": about("boolean", "true: it may run without a sandbox although it does not ask about each command "+
-					"and edit, so that deny rules do not hold"),
+				"accept_unasked": about("boolean", "true: it may run without a sandbox although it does not ask about each "+
+					"command and edit, so that deny rules do not hold"),
 				"max_turns": map[string]any{"type": "integer", "minimum": 1, "default": runconfig.DefaultMakeTurns,
 					"description": "after how many messages it hands off while nobody knows how full its context is"},
 				"input_usd":  about("number", "what a million tokens of input cost, where it reports no costs"),
