@@ -67,7 +67,13 @@ func TestMakeOfASummons(t *testing.T) {
 			t.Errorf("%s %s: make %q, %q, model %q", c.more, c.plan, a.Make, name, cfg.Model)
 		}
 	}
-	p := othersToo(t)
+	p := begin(t, func(o *runconfig.Options) {
+		o.Makes, o.DefaultMake = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other"}}}, "other"
+	})
+	if id, _ := p.summon(""); p.agent(id).Make != "other" {
+		t.Error("the default does not count")
+	}
+	p = othersToo(t)
 	p.contains("plan", p.call("arbiter", "set_plan", `{"steps":[{"text":"a","make":"third"}]}`).Text, "no make")
 	p.contains("prompt", p.spawns("arbiter")[0].Config.SystemPrompt, "`make` chooses the make of agent: claude, other.")
 	if ok, why := p.command(contract.SetPlan{Steps: []contract.Step{{Text: "a", Make: "third"}}}); ok {

@@ -231,6 +231,7 @@ const (
 // Agent is the Arbiter or an Orchestrator, in its present generation, divided into parts like [State].
 type Agent struct {
 	AgentIdentity
+	AgentMake
 	AgentProcess
 	AgentTurn
 	AgentContext
@@ -254,11 +255,14 @@ type AgentIdentity struct {
 	Predecessor string
 	Isolation   string `json:",omitempty"` // of its own directory; empty: it shares the run's
 	Host        string `json:",omitempty"` // that it runs on; empty: the one that Arbiter runs on
-	Make        string `json:",omitempty"` // empty: Claude
-	MakeSession string `json:",omitempty"` // the make's own id of the session
-	// Lacks is what its make cannot do, in words.
-	Lacks     []string `json:",omitempty"`
-	Forgotten bool     // its records are only in the journal
+	Forgotten   bool   // its records are only in the journal
+}
+
+// AgentMake says what program an agent is; the zero value: Claude.
+type AgentMake struct {
+	Make        string   `json:",omitempty"`
+	MakeSession string   `json:",omitempty"` // the make's own id of the session
+	Lacks       []string `json:",omitempty"` // what it cannot do, in words
 }
 
 // Role is the role of an agent in the hierarchy.

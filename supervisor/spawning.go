@@ -45,7 +45,7 @@ type SpawningPlan struct {
 func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem string) {
 	mode, known := st.Options.ModeNamed(in.Mode)
 	p = SpawningPlan{SpawningRequest: in}
-	if p.Make = cmp.Or(in.Make, st.makeOfStep(in.Mode), mode.Make); p.Make == runconfig.ClaudeMake {
+	if p.Make = cmp.Or(in.Make, st.makeOfStep(in.Mode), mode.Make, st.Options.DefaultMake); p.Make == runconfig.ClaudeMake {
 		p.Make = ""
 	}
 	p.SuccessorOf = cmp.Or(in.SuccessorOf, st.Handoff.NextPredecessor())
@@ -164,8 +164,8 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 			Predecessor: p.SuccessorOf, Brief: p.Brief,
 			Isolation: st.Options.IsolationOf(p.Isolated || p.old.Isolation != "" || p.Host != LifecycleHere),
 			Host:      p.Host,
-			Make:      p.Make,
 		},
+		AgentMake:     AgentMake{Make: p.Make},
 		AgentSpending: AgentSpending{Fuse: p.fuse},
 		AgentWork:     AgentWork{Standing: AgentWorking, Unexamined: p.old.Document != nil},
 	}

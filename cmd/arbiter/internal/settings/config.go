@@ -82,7 +82,7 @@ func applyFile(c *cli.Context, file string, src []byte, given origins, own bool)
 				}
 				continue // read by readMakes
 			}
-			entries, err := configEntries(file, f)
+			entries, err := configEntries(file, f, own)
 			if err != nil {
 				return err
 			}

@@ -36,29 +36,43 @@ func (s *Choices) readMakes(c *cli.Context) error {
 	if err != nil {
 		return command.Usagef("cannot read the configuration %s: %v", file, command.WithoutPath(err))
 	}
-	if s.Options.Makes, err = parseMakes(file, src); err != nil {
+	if err := parseMakes(file, src, &s.Options); err != nil {
 		return command.Usagef("%v", err)
 	}
 	return nil
 }
 
-func parseMakes(file string, src []byte) (list []runconfig.Make, err error) {
+// parseMakes reads the makes of a file, and which of them is the default, into the options of a run.
+func parseMakes(file string, src []byte, o *runconfig.Options) error {
 	doc, err := yamldoc.Parse(file, src)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	var standard []yamldoc.Field
 	for _, v := range doc.Values() {
 		for _, f := range v.Fields("lines of the form `key: value`") {
-			if f.Key != makesKey {
-				continue
-			}
-			for _, m := range f.Value.Fields("a mapping of names to makes") {
-				list = append(list, readMake(m))
+			switch f.Key {
+			case makesKey:
+				for _, m := range f.Value.Fields("a mapping of names to makes") {
+					o.Makes = append(o.Makes, readMake(m))
+				}
+			case agentPrograms:
+				standard = f.Value.Fields("a mapping such as `default: claude`")
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b runconfig.Make) int { return strings.Compare(a.Name, b.Name) })
-	return list, doc.Err()
+	slices.SortFunc(o.Makes, func(a, b runconfig.Make) int { return strings.Compare(a.Name, b.Name) })
+	for _, f := range standard {
+		name, _ := f.Scalar()
+		if slices.Contains(claudeNames, strings.ToLower(name)) {
+			continue
+		}
+		if o.DefaultMake = name; o.MakeProblem(name) != "" {
+			f.Errorf("there is no make %q: configure it under makes; there are %s. Another provider's model can decide: set "+
+				"provider and model of the block decider", name, strings.Join(o.MakeNames(), ", "))
+		}
+	}
+	return doc.Err()
 }
 
 func readMake(v yamldoc.Field) runconfig.Make {

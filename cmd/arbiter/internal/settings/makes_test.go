@@ -11,7 +11,9 @@ import (
 )
 
 func TestMakes(t *testing.T) {
-	got, err := parseMakes("c.yaml", []byte(`model: opus
+	var o runconfig.Options
+	err := parseMakes("c.yaml", []byte(`model: opus
+provider: {default: mine}
 makes:
   opencode: {command: [opencode, acp], env: [OPENAI_API_KEY, "A=b"]}
   mine:
@@ -21,7 +23,7 @@ makes:
     max_turns: 3
     input_usd: 0.5
     output_usd: 2
-`))
+`), &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +33,15 @@ makes:
 		{MaxTurns: runconfig.DefaultMakeTurns, MakeSpec: bridge.MakeSpec{Name: "opencode",
 			Command: []string{"opencode", "acp"}, Env: []string{"OPENAI_API_KEY", "A=b"}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(want, o.Makes); diff != "" || o.DefaultMake != "mine" {
+		t.Error(diff, o.DefaultMake)
+	}
+	parse := func(text string) error { return parseMakes("c.yaml", []byte(text), &runconfig.Options{}) }
+	if err := parse("provider: {default: mine}\n"); err == nil || !strings.Contains(err.Error(), `no make "mine"`) {
+		t.Error(err)
+	}
+	if err := parse("provider: {default: claude-code}\n"); err != nil {
+		t.Error(err)
 	}
 	for text, problem := range map[string]string{
 		"{}":                               "command is missing",
@@ -42,13 +51,13 @@ makes:
 		"{command: [a], input_usd: free}":  "US dollars",
 		"{command: [a], mode: auto}":       `unknown field "mode"`,
 	} {
-		if _, err := parseMakes("c.yaml", []byte("makes: {m: "+text+"}\n")); err == nil ||
+		if err := parse("makes: {m: " + text + "}\n"); err == nil ||
 			!strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, name := range []string{"claude", "Upper", "-x"} {
-		if _, err := parseMakes("c.yaml", []byte("makes: {"+name+": {command: [a]}}\n")); err == nil {
+		if err := parse("makes: {" + name + ": {command: [a]}}\n"); err == nil {
 			t.Errorf("%s is a name", name)
 		}
 	}
