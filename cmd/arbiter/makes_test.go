@@ -311,3 +311,63 @@ func TestAnotherMakeFails(t *testing.T) {
 		})
 	}
 }
+
+// opinionPlay: Claude builds, and another make reviews.
+const opinionPlay = `name: second-opinion
+title: A second opinion
+allow: [Write, "Bash(grep *)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Build it.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: It is built
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {mode: reviewer, make: other, successor_of: none, prompt:
+          'Review it. [[read {{.cwd}}/made.txt]] [[write {{.cwd}}/made.txt|mended]]
+          [[verdict {"expects_response":true,"kind":"done","message":"It is reviewed.","handoff":{"accomplished":["read"],
+          "remaining":[],"key_context":"none","checks":[{"command":"grep -c bug made.txt","expect":"1"},
+          {"command":"grep -c leak made.txt","expect":"1"}],"claims":[{"claim":"There is a bug.","verified":true,"check":1},
+          {"claim":"There is a leak.","verified":true,"check":2}]}}]]'}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: (?s)It is reviewed.*[^N]VERIFIED[^\n]*There is a bug.*REFUTED[^\n]*There is a leak
+        verdict: {decision: COMPLETE, message: It is done., summary: one of two findings is proven, reason: r}
+    otherwise:
+      - {expect: COMPLETE, verdict: {decision: COMPLETE, message: It is done., summary: one of two findings is proven,
+          reason: r}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+  - name: claude
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/made.txt", content: "a bug\n"}}]
+      - verdict: {expects_response: true, kind: done, message: It is built., handoff: {accomplished: [a], remaining: [],
+          key_context: none, files: [made.txt]}}
+`
+
+// TestSecondOpinion: what a reviewer of another make finds comes with checks, and only what they reproduce is proven.
+// Its mode holds for it: it changes nothing.
+func TestSecondOpinion(t *testing.T) {
+	for _, name := range madeOf {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMade(t, name)
+			s := m.start(opinionPlay)
+			if r := s.finish(contract.ExitFailed); !strings.Contains(r.Summary, "one of two findings is proven") ||
+				len(r.Failing) != 1 { // a finding that does not reproduce stays open
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+			if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "a bug\n" {
+				t.Errorf("made.txt: %q, %v", raw, err)
+			}
+			var proofs []string
+			for _, l := range s.lines {
+				if b, ok := l.Body.(contract.Handoff); ok && l.ID == "orch-2" && len(b.Proofs) > 0 {
+					proofs = b.Proofs
+				}
+			}
+			if !slices.Equal(proofs, []string{"verified", "refuted"}) {
+				t.Errorf("proofs %q", proofs)
+			}
+		})
+	}
+}
