@@ -90,6 +90,7 @@ func (r asked) next() (say string, o op, ok bool) {
 				switch {
 				case o.verb == "say":
 					say = o.arg
+				case o.verb != "fail" && !r.offers(o): // it was taken from the model
 				case steps == 0:
 					return say, o, true
 				default:
@@ -101,6 +102,11 @@ func (r asked) next() (say string, o op, ok bool) {
 		}
 	}
 	return "A title", op{}, false
+}
+
+func (r asked) offers(o op) bool {
+	name, _ := r.tool(o)
+	return name != ""
 }
 
 // lastPrompt is the last prompt in a text: Claude Code joins messages between which no model has answered.
@@ -164,9 +170,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	name, input := "", json.RawMessage(nil)
 	if o.verb != "" {
-		if name, input = r.tool(o); name == "" {
-			text = "There is no such tool: " + o.verb + " " + o.arg
-		}
+		name, input = r.tool(o)
 	}
 	switch {
 	case strings.HasSuffix(req.URL.Path, "/chat/completions"):
