@@ -45,7 +45,8 @@ type SpawningPlan struct {
 func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem string) {
 	mode, known := st.Options.ModeNamed(in.Mode)
 	p = SpawningPlan{SpawningRequest: in}
-	if p.Make = cmp.Or(in.Make, st.makeOfStep(in.Mode), mode.Make, st.Options.DefaultMake); p.Make == runconfig.ClaudeMake {
+	p.Make = cmp.Or(in.Make, st.makeOfStep(in.Mode), mode.Make, st.Options.DefaultMake)
+	if p.Make == runconfig.ClaudeMake {
 		p.Make = ""
 	}
 	p.SuccessorOf = cmp.Or(in.SuccessorOf, st.Handoff.NextPredecessor())
