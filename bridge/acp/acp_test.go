@@ -414,6 +414,36 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestMode: a make that begins in a mode in which it asks about nothing is put into the one in which it asks, also
+// after it has left that by itself, and after a resume.
+func TestMode(t *testing.T) {
+	r := newRig(t, "fake", "auto")
+	r.make.Name = "claude-acp"
+	r.launch()
+	asks := func(n int) {
+		t.Helper()
+		r.answers <- bridge.Deny
+		if turn := r.turn(`[[shell touch ran]] [[verdict {"kind":"done"}]]`); string(turn.Verdict) != kindDone {
+			t.Errorf("%+v", turn)
+		}
+		if left, _ := filepath.Glob(filepath.Join(r.dir, "*")); len(left) > 0 || len(r.asked) != n {
+			t.Errorf("files %v, %d requests", left, len(r.asked))
+		}
+	}
+	asks(1)
+	r.turn(`[[mode auto]] [[verdict {"kind":"done"}]]`)
+	r.until("notice", func() bool {
+		return slices.ContainsFunc(of[bridge.Notice](r), func(n bridge.Notice) bool {
+			return strings.Contains(n.Text, "set back")
+		})
+	})
+	asks(2)
+	r.stop(false)
+	r.cfg.Resume, r.cfg.MakeSession = true, r.agent.Info().MakeSession
+	r.launch()
+	asks(3)
+}
+
 // TestReads: what is read inside of the directory needs no human, and rules hold. Claude's own agent does not ask about
 // it, and holds deny rules itself.
 func TestReads(t *testing.T) {

@@ -24,6 +24,12 @@ func (a *agent) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 	switch {
 	case u.CurrentModeUpdate != nil:
 		a.heedMode(string(u.CurrentModeUpdate.CurrentModeId))
+	case u.ConfigOptionUpdate != nil:
+		for _, o := range u.ConfigOptionUpdate.ConfigOptions {
+			if o.Select != nil && o.Select.Id == "mode" {
+				a.heedMode(string(o.Select.CurrentValue))
+			}
+		}
 	case u.UsageUpdate != nil:
 		a.measure(u.UsageUpdate)
 	case a.loading != nil || a.turn == nil:
@@ -154,14 +160,18 @@ func (a *agent) heedMode(mode string) {
 	if want == "" || mode == want || a.loading != nil || a.down {
 		return
 	}
-	a.notice("mode "+mode, fmt.Sprintf("it went into mode %.40q, which nobody asked for; it is set back to %s",
-		mode, want))
 	a.work.Go(func() { // a request cannot be made from within an update
-		if err := a.setMode(a.ctx); err != nil && a.ctx.Err() == nil {
-			a.emit(bridge.Error{Category: bridge.CatProtocol, Message: fmt.Sprintf("%v; it is ended", err)})
-			a.HurryUp()
-			a.breakOff()
+		if err := a.setMode(a.ctx); err != nil {
+			if a.ctx.Err() == nil {
+				a.emit(bridge.Error{Category: bridge.CatProtocol, Message: fmt.Sprintf("%v; it is ended", err)})
+				a.breakOff()
+			}
+			return
 		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.notice("mode "+mode, fmt.Sprintf("it went into mode %.40q, which nobody asked for; it was set back to %s", mode,
+			want))
 	})
 }
 

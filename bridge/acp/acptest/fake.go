@@ -191,6 +191,12 @@ func (f *fake) do(ctx context.Context, id sdk.SessionId, o op) error {
 		f.send(id, sdk.UpdateAgentMessageText(o.arg))
 	case "fail":
 		return &sdk.RequestError{Code: -32603, Message: o.arg}
+	case "mode":
+		f.mu.Lock()
+		f.mode = o.arg
+		f.mu.Unlock()
+		f.send(id, sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{
+			CurrentModeId: sdk.SessionModeId(o.arg)}})
 	case "die":
 		os.Exit(3)
 	case "shell":

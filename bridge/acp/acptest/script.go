@@ -1,7 +1,8 @@
 // Package acptest is for tests: a fake agent that speaks the Agent Client Protocol and misbehaves on command, and a
 // scripted model on loopback for real agents. Both do what a prompt says in double brackets:
 //
-//	[[say TEXT]] [[shell COMMAND]] [[write PATH|TEXT]] [[read PATH]] [[tool NAME|JSON]] [[verdict JSON]] [[fail TEXT]]
+//	[[say TEXT]] [[mode MODE]] [[shell COMMAND]] [[write PATH|TEXT]] [[read PATH]] [[tool NAME|JSON]]
+//	[[verdict JSON]] [[fail TEXT]]
 //
 // A prompt of Arbiter that says nothing ends with the verdict `done`.
 package acptest
