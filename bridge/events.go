@@ -125,11 +125,13 @@ type Turn struct {
 	MessageIDs []string `json:"message_ids"`
 	// Unread are the MessageIDs that the session did not receive because of an interrupt: its
 	// model will never see them.
-	Unread     []string `json:"unread,omitempty"`
-	Usage      Usage    `json:"usage"`
-	CostUSD    float64  `json:"cost_usd"` // of this turn, including subagents
-	NumTurns   int      `json:"num_turns,omitempty"`
-	DurationMS int64    `json:"duration_ms,omitempty"`
+	Unread  []string `json:"unread,omitempty"`
+	Usage   Usage    `json:"usage"`
+	CostUSD float64  `json:"cost_usd"` // of this turn, including subagents
+	// CostUnknown says that nobody knows what the turn has cost: CostUSD is 0 then.
+	CostUnknown bool  `json:"cost_unknown,omitempty"`
+	NumTurns    int   `json:"num_turns,omitempty"`
+	DurationMS  int64 `json:"duration_ms,omitempty"`
 	// Outcome is one of the Turn… constants; Category and Error explain TurnFailed.
 	Outcome  string   `json:"outcome"`
 	Category Category `json:"category,omitempty"`
@@ -219,8 +221,11 @@ const (
 // Delivered says that it is proven that the CLI received a message.
 type Delivered struct {
 	MessageID string `json:"message_id"`
-	Proof     string `json:"proof"` // lifecycle, replay, result, transcript
+	Proof     string `json:"proof"` // lifecycle, replay, result, transcript, or ProofWritten
 }
+
+// ProofWritten is the Proof of a message to a make that proves no delivery: it was written.
+const ProofWritten = "written"
 
 // Retry says that the CLI repeats a failed API request after a delay.
 type Retry struct {

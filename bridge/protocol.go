@@ -110,8 +110,30 @@ type ToolSpec struct {
 	TimeoutMS int `json:"timeout_ms,omitempty"`
 }
 
-// AgentConfig is the configuration of a Claude session.
+// MakeSpec is the program of an agent that is not the Claude CLI. It speaks the Agent Client Protocol.
+type MakeSpec struct {
+	Name    string   `json:"name"`
+	Command []string `json:"command"`
+	// Env are variables that it gets besides those that each agent gets: NAME is taken from the bridge's own
+	// environment, NAME=VALUE is set.
+	Env []string `json:"env,omitempty"`
+	// Like is the make that it behaves like, if that is not Name.
+	Like string `json:"like,omitempty"`
+	// AcceptUnasked lets it run without a sandbox although it does not ask about each command and edit: deny rules do
+	// not hold for what it does not ask about.
+	AcceptUnasked bool `json:"accept_unasked,omitempty"`
+	// InputUSD and OutputUSD are what a million tokens cost, where it does not report costs; 0: not known.
+	InputUSD  float64 `json:"input_usd,omitempty"`
+	OutputUSD float64 `json:"output_usd,omitempty"`
+}
+
+// AgentConfig is the configuration of a Claude session, or of a session of another make.
 type AgentConfig struct {
+	// Make is set for an agent of another make.
+	Make *MakeSpec `json:"make,omitempty"`
+	// MakeSession is that make's own id of the session to resume.
+	MakeSession string `json:"make_session,omitempty"`
+
 	SessionID string `json:"session_id"`       // a UUID
 	Resume    bool   `json:"resume,omitempty"` // continue SessionID instead of creating it
 	CWD       string `json:"cwd"`
@@ -215,6 +237,12 @@ type SpawnResult struct {
 	Env      []string `json:"env,omitempty"` // the names of its environment variables, sorted; never the values
 	// ClaudeSHA256 is the hash of the program, in hex; empty while it is not known yet.
 	ClaudeSHA256 string `json:"claude_sha256,omitempty"`
+
+	// MakeSession is the id that an agent of another make gave its session; MakeVersion is what it says about itself.
+	MakeSession string `json:"make_session,omitempty"`
+	MakeVersion string `json:"make_version,omitempty"`
+	// Lacks says in words what a make cannot do that Claude can.
+	Lacks []string `json:"lacks,omitempty"`
 }
 
 // DeliveryStatus is what a session's transcript says about a message after the session's process

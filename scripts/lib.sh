@@ -84,3 +84,26 @@ install_acp_clients() {
   fi
   rm -rf "$fresh"
 }
+
+# makes_place prints where the agents of other makes are that long tests play with, in the versions that
+# scripts/makes.versions pins: a directory for each, and one for the Node.js that runs them.
+makes_place() { printf '%s\n' "$tools/makes/$(git hash-object --no-filters "$root/scripts/makes.versions")"; }
+
+# install_makes installs them unless they are there, in the same way as install_claude.
+install_makes() {
+  local name package fresh makes
+  makes="$(makes_place)"
+  [ -e "$makes" ] && return
+  mkdir -p "$tools/makes"
+  fresh="$(mktemp -d "$tools/makes/.new.XXXXXX")"
+  # shellcheck disable=SC2064 # the directory of now
+  trap "rm -rf '$fresh'" EXIT
+  while read -r name package; do
+    say "installing $package into $makes"
+    mkdir "$fresh/$name"
+    npm install --prefix "$fresh/$name" --no-audit --no-fund --loglevel=error "$package" </dev/null >&2 ||
+      die "npm could not install $package; with a network (or a mirror in your npm configuration) try again"
+  done <"$root/scripts/makes.versions"
+  [ -e "$makes" ] || mv "$fresh" "$makes" # else another set-up was faster
+  rm -rf "$fresh"
+}

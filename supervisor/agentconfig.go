@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -62,6 +63,9 @@ func (s *State) agentConfig(a *Agent) bridge.AgentConfig {
 	if a.Model != "" {
 		c.Model = a.Model
 	}
+	if m, ok := s.Options.MakeNamed(a.Make); ok {
+		c.Make, c.MakeSession = &m.MakeSpec, a.MakeSession
+	}
 	return c
 }
 
@@ -102,11 +106,17 @@ func (s *State) configureArbiter(c *bridge.AgentConfig) {
 	if len(s.Options.Hosts) > 0 {
 		p.Hosts = s.Options.HostNames()
 	}
+	if len(s.Options.Makes) > 0 {
+		p.Makes = strings.Join(s.Options.MakeNames(), ", ")
+	}
 	c.SystemPrompt = p.Text()
 }
 
 func (s *State) configureOrchestrator(c *bridge.AgentConfig, a *Agent) {
 	c.JSONSchema = verdict.OrchestratorSchema()
+	if a.Make != "" {
+		c.Model = "" // the run's is Claude's
+	}
 	c.MCPTools = OrchestratorTools()
 	p := decider.OrchestratorPrompt{
 		ID: a.ID, Name: a.Name, CWD: c.CWD, Delimiter: s.Options.Delimiter, Isolated: a.Isolation != "",
@@ -118,6 +128,9 @@ func (s *State) configureOrchestrator(c *bridge.AgentConfig, a *Agent) {
 		c.Tools, c.DisallowedTools = tools, append(c.DisallowedTools, denied...)
 		c.NoSkillCommands = mode.Narrows()
 		c.Effort = mode.Effort
+		if (a.Make != "") != (mode.Make != "" && mode.Make != runconfig.ClaudeMake) {
+			mode.Model = "" // it is the name of a model of the mode's own make
+		}
 		if mode.Model != "" && mode.Model != "inherit" {
 			c.Model = mode.Model
 		}

@@ -48,6 +48,9 @@ func (s *State) attachRefusal(a *Agent, id string) string {
 		return fmt.Sprintf("the session of %s was taken over already, at %s by %s; one person has it at a time: "+
 			"detach %s first",
 			id, a.Takeover.Since.UTC().Format("15:04:05 MST"), a.Takeover.Channel, id)
+	case a.Make != "":
+		return fmt.Sprintf("%s is of make %s, whose sessions cannot be opened in a terminal here: send it a message instead",
+			id, a.Make)
 	case a.Status == AgentParked:
 		return id + " is parked, and has no process: choose retry first"
 	case s.Halted:

@@ -539,7 +539,7 @@ func AuditLedger(ctx context.Context, log *journal.EventLog, from journal.LogPos
 		case contract.Message:
 			ledger.AddMessage(e.At, b)
 		case contract.Delivered:
-			ledger.Delivered(b.MessageID)
+			ledger.Delivered(b.MessageID, b.Proof)
 		}
 		return nil
 	})

@@ -51,6 +51,12 @@ func (st *step) commanded(c contract.Command) {
 				strings.Join(st.Options.ModeNames(), ", "))
 			return
 		}
+		for i, s := range b.Steps {
+			if problem := st.Options.MakeProblem(s.Make); problem != "" {
+				st.out.Reject(c.Ref, "step %d: %s", i+1, problem)
+				return
+			}
+		}
 		st.out.Accept(c.Ref, "plan set")
 		st.setPlan(b.Steps)
 		st.notify(contract.Arbiter, KindNotice, "The human set the plan:\n"+PlanText(st.Task.Plan))

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -47,6 +48,7 @@ const (
 	MessageWaiting   = "waiting"   // in a queue
 	MessageSent      = "sent"      // written to the agent, and no model has answered it yet
 	MessageDelivered = "delivered" // a model has answered a request that contained it
+	MessageWritten   = "written"   // the same of an agent whose make proves no delivery
 	MessageDemoted   = "shelved"   // decided without its reader, which reads about it later
 	MessageReturned  = "returned"  // its reader was released before it read it, or before a model answered it
 )
@@ -62,6 +64,9 @@ type MessageRecord struct {
 	Status string    `json:"status"`
 	Sent   int       `json:"sent"` // how often it was written to the agent
 }
+
+// read reports whether a model has answered the message.
+func (m MessageRecord) read() bool { return m.Status == MessageDelivered || m.Status == MessageWritten }
 
 // Messages builds the ledger of a run from the entries of its event log, in order.
 type Messages struct {
@@ -84,15 +89,20 @@ func (m *Messages) AddMessage(at time.Time, b contract.Message) {
 func (m *Messages) Sent(id string) {
 	m.set(id, func(x *MessageRecord) {
 		x.Sent++
-		if x.Status != MessageDelivered { // sent again to a process that does not know it, it stays delivered
+		if !x.read() { // sent again to a process that does not know it, it stays delivered
 			x.Status = MessageSent
 		}
 	})
 }
 
 // Delivered records that a model has read the message.
-func (m *Messages) Delivered(id string) {
-	m.set(id, func(x *MessageRecord) { x.Status = MessageDelivered })
+func (m *Messages) Delivered(id, proof string) {
+	m.set(id, func(x *MessageRecord) {
+		x.Status = MessageDelivered
+		if proof == bridge.ProofWritten {
+			x.Status = MessageWritten
+		}
+	})
 }
 
 // Demoted records that a message was ruled on without its reader.
@@ -129,7 +139,7 @@ func (m *Messages) Close(s *ConversationState) {
 		x := &m.List[i]
 		if status, ok := waiting[x.ID]; ok {
 			x.Status = status
-		} else if x.Status != MessageDelivered && x.Status != MessageDemoted && x.To != contract.Human {
+		} else if !x.read() && x.Status != MessageDemoted && x.To != contract.Human {
 			x.Status = MessageReturned
 		}
 	}

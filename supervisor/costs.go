@@ -18,6 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // The choices when a cost limit is reached.
@@ -131,14 +132,15 @@ func (st *step) chargeTurn(a *Agent, t bridge.Turn) {
 	st.observe(a, t.CostUSD)
 	a.Live, a.Subagents, a.RefusedSubagents = bridge.Spent{}, nil, 0
 	a.CostUSD += t.CostUSD
+	a.CostUnknown = a.CostUnknown || t.CostUnknown
 	st.Budget.Charge(t.Usage, t.CostUSD)
 	var models []contract.ModelCost
 	for _, m := range t.Models {
 		m.CostUSD = contract.RoundUSD(m.CostUSD)
 		models = append(models, contract.ModelCost(m))
 	}
-	st.emit(a.ID, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Models: models, Outcome: t.Outcome,
-		MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
+	st.emit(a.ID, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Unknown: t.CostUnknown, Models: models,
+		Outcome: t.Outcome, MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
 }
 
 // spends records what a running turn has cost so far. All agents share the limit of the run.
@@ -233,6 +235,9 @@ func (st *step) countTurn(a *Agent) {
 	}
 	mode, _ := st.Options.ModeNamed(a.Mode) // an Orchestrator without a mode has no such limits
 	why := ReachedLimit(a, mode.Limits)
+	if m, ok := st.Options.MakeNamed(a.Make); ok && why == "" && a.Context.Window == 0 && a.Turns >= m.MaxTurns {
+		why = fmt.Sprintf("it has answered %s, and nobody knows how full its context is", words.Count(a.Turns, "message"))
+	}
 	if limit := st.Options.MaxCostPerAgent; why == "" && BudgetLevel(a.CostUSD, limit) == LevelLimit {
 		why = fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, limit)
 	}

@@ -442,6 +442,9 @@ func (st *step) announceDelivery(to, from, id string) {
 	if a := st.Edit(to); a != nil {
 		a.Delivered++
 		d.From, d.SessionID, d.Generation, d.Sequence = from, a.SessionID, a.Generation, a.Delivered
+		if a.Make != "" {
+			d.Proof = bridge.ProofWritten
+		}
 	}
 	st.emit(to, d)
 }

@@ -23,12 +23,12 @@ func (st *step) broken(a *Agent, c bridge.Category, message string) {
 		st.enterFallback("it could not continue: "+message) {
 		return
 	}
-	if a.Host != LifecycleHere && AffectsAllAgents(c) {
+	if a.Host != LifecycleHere && AffectsAllAgents(c) && a.Make == "" {
 		a.Troubles++ // it takes up its message again when its host is back
 		st.unfitHost(a.Host, c, message)
 		return
 	}
-	if a.Role == RoleArbiter || AffectsAllAgents(c) {
+	if a.Role == RoleArbiter || AffectsAllAgents(c) && a.Make == "" {
 		st.giveUp(c, fmt.Sprintf("%s could not continue: %s", a.Name, message))
 		return
 	}

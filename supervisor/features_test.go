@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -18,6 +19,7 @@ func rolePrompts(t *testing.T) (arbiter, orchestrator string) {
 	t.Helper()
 	p := begin(t, func(o *runconfig.Options) {
 		o.Hosts = []runconfig.Host{{Name: "loom", Slots: 2}}
+		o.Makes = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "spindle"}}}
 		o.Workspace = runconfig.Workspace{Root: "/w", Isolation: runconfig.IsolationWorktree}
 	})
 	a, _ := p.s.Agent(contract.Arbiter)
@@ -56,7 +58,8 @@ var settingsInPrompts = map[string]string{
 	"Accept": "A: human's criteria", "MaxOrchestrators": "A: At most 4 may live", "MaxFailures": "A: three failures",
 	"MaxCostUSD": "A: limit", "MaxCostPerAgent": "O: `relief`", "Timeout": "A: limit", "ContextWarn": "O: 70 %",
 	"ContextCritical": "O: 85 %", "ContextStop": "O: only read and commit",
-	"CheckTimeout": "O: It takes seconds", "Modes": "A: # Modes", "Decider": "A: decision",
+	"CheckTimeout": "O: It takes seconds", "Modes": "A: # Modes", "Makes": "A: spindle",
+	"DefaultMake": noModel, "Decider": "A: decision",
 	"Hosts": "A: loom", "Pools": "A: loom", "HereToo": "A: here", "HumanPresent": "A: no human is present",
 	"Workspace": "O: worktree", "Permissions": "A: permission requests", "Deny": "O: denied",
 	"MaxIterations": "A: limits", "MaxTotalFailures": "A: limits", "MaxExchanges": "A: limits",

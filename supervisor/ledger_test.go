@@ -179,7 +179,7 @@ func notes(m *Messages, r Replayed, after *State) {
 			case contract.Message:
 				m.AddMessage(r.Input.At, b)
 			case contract.Delivered:
-				m.Delivered(b.MessageID)
+				m.Delivered(b.MessageID, "")
 			}
 		case effect.Send:
 			if sent, ok := after.Conversation.SentAs(e.Params.MessageID); ok {

@@ -23,7 +23,7 @@ import (
 // setPlan replaces the plan, and says what another plan will cost.
 func (st *step) setPlan(steps []contract.Step) {
 	same := slices.EqualFunc(st.Task.Plan, steps, func(a, b contract.Step) bool {
-		return a.Text == b.Text && a.Mode == b.Mode
+		return a.Text == b.Text && a.Mode == b.Mode && a.Make == b.Make
 	})
 	st.Task.Plan = steps
 	if st.planChanged(); same || len(steps) == 0 || st.Options.Expected == nil {

@@ -133,7 +133,7 @@ func (st *step) addAgent(a *Agent, prompt string) {
 	st.Add(a)
 	st.emit(a.ID, contract.Spawn{
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
-		Generation: a.Generation, SuccessorOf: a.Predecessor, Host: a.Host,
+		Generation: a.Generation, SuccessorOf: a.Predecessor, Host: a.Host, Make: a.Make,
 	})
 	if w := st.Options.Workspace; w.Enabled() && a.Role == RoleOrchestrator && a.Isolation == "" {
 		st.emit(a.ID, contract.Workspace{Dir: st.Options.CWD, Base: w.Base, Isolation: runconfig.IsolationShared})
@@ -169,7 +169,7 @@ func (st *step) restart(id string) {
 	a.Status, a.Since, a.CurrentTool, a.EndReason = AgentStarting, st.at, "", ""
 	a.Watch, a.Backoff, a.NotifyingLevel, a.Interrupting = AgentWatch{}, nil, "", false
 	if a.NewSession && !first { // the first was announced when the agent was added
-		a.SessionID, a.LastAnswered = st.sessionID(a.ID, a.Generation), ""
+		a.SessionID, a.MakeSession, a.LastAnswered = st.sessionID(a.ID, a.Generation), "", ""
 		st.emptied(a)
 	}
 	config := st.agentConfig(a)
@@ -177,7 +177,7 @@ func (st *step) restart(id string) {
 	if !first { // it was announced when it was added
 		st.emit(id, contract.Spawn{
 			Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
-			SuccessorOf: a.Predecessor, Resumed: !a.NewSession, Host: a.Host,
+			SuccessorOf: a.Predecessor, Resumed: !a.NewSession, Host: a.Host, Make: a.Make,
 		})
 	}
 	p := bridge.SpawnParams{AgentRef: a.AgentRef, Config: config}

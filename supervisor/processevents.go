@@ -26,6 +26,12 @@ func (st *step) spawned(f input.Spawned) {
 	}
 	a.Status, a.Since = AgentReady, st.at
 	st.placed(a, f.Own)
+	a.MakeSession = f.Result.MakeSession
+	if len(f.Result.Lacks) > 0 && a.Lacks == nil {
+		a.Lacks = f.Result.Lacks
+		st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s is %s (%s). What it lacks: %s.", a.Name, a.Make,
+			cmp.Or(f.Result.MakeVersion, "no version"), strings.Join(a.Lacks, "; "))})
+	}
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
 	}
@@ -114,6 +120,11 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	broken := OfProgram(f.Category) && st.HumanPresent && st.Agents[0].HasHistory
 	if broken && a.Role == RoleArbiter {
 		st.lost(a, class, message+" ("+strings.Join(mend, "; ")+")")
+		return
+	}
+	if a.Make != "" { // it says nothing about other agents
+		st.fail(a.ID, f.Category, message, []string{})
+		st.reportLostAgent(a.ID, "could not start: "+message)
 		return
 	}
 	st.fail(a.ID, f.Category, message, mend)

@@ -4,9 +4,10 @@ package supervisor
 // denied.
 
 import (
+	"sync"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
-	"sync"
 )
 
 // Party is a role of a sender that can request something from a run. The pipe it sends through determines it.

@@ -231,6 +231,7 @@ const (
 // Agent is the Arbiter or an Orchestrator, in its present generation, divided into parts like [State].
 type Agent struct {
 	AgentIdentity
+	AgentMake
 	AgentProcess
 	AgentTurn
 	AgentContext
@@ -255,6 +256,13 @@ type AgentIdentity struct {
 	Isolation   string `json:",omitempty"` // of its own directory; empty: it shares the run's
 	Host        string `json:",omitempty"` // that it runs on; empty: the one that Arbiter runs on
 	Forgotten   bool   // its records are only in the journal
+}
+
+// AgentMake says what program an agent is; the zero value: Claude.
+type AgentMake struct {
+	Make        string   `json:",omitempty"`
+	MakeSession string   `json:",omitempty"` // the make's own id of the session
+	Lacks       []string `json:",omitempty"` // what it cannot do, in words
 }
 
 // Role is the role of an agent in the hierarchy.
@@ -301,10 +309,12 @@ type AgentTakeover struct {
 // AgentSpending counts what an agent has cost.
 type AgentSpending struct {
 	CostUSD float64
-	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
-	Level   string       `json:",omitempty"` // of its cost limit that was reported last
-	Stopped bool         `json:",omitempty"` // its turn is being stopped, because little is left of a cost limit
-	Fuse    AgentFuse    `json:",omitzero"`
+	// CostUnknown says that some of its turns have cost what nobody knows.
+	CostUnknown bool         `json:",omitempty"`
+	Live        bridge.Spent // of the running turn so far; not in CostUSD yet
+	Level       string       `json:",omitempty"` // of its cost limit that was reported last
+	Stopped     bool         `json:",omitempty"` // its turn is being stopped, because little is left of a cost limit
+	Fuse        AgentFuse    `json:",omitzero"`
 	// Subagents are those of the running turn that work, by the calls that started them.
 	Subagents []string `json:",omitempty"`
 }
@@ -566,6 +576,9 @@ func (r *Roster) ForSuccessor() string {
 		fmt.Fprintf(&b, "- %s, %s: %s", a.ID, a.Name, where)
 		if a.Mode != "" {
 			fmt.Fprintf(&b, ", as %s", a.Mode)
+		}
+		if a.Make != "" {
+			fmt.Fprintf(&b, ", of make %s", a.Make)
 		}
 		if a.Predecessor != "" {
 			fmt.Fprintf(&b, ", successor of %s", a.Predecessor)

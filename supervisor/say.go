@@ -98,7 +98,7 @@ func (st *step) pump() {
 		if !ok || a.Role == RoleArbiter && st.Renewal.Withholds(m.Kind) {
 			continue
 		}
-		steer := m.Strength == contract.Steer && a.Status == AgentBusy
+		steer := m.Strength == contract.Steer && a.Status == AgentBusy && a.Make == "" // no other make takes it then
 		switch {
 		case steer:
 			st.send(i, true)

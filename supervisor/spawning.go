@@ -30,6 +30,7 @@ type SpawningRequest struct {
 	By          string  // who asked for it
 	Isolated    bool    // in its own directory
 	Host        string  // host or pool to run on; empty: any with a free slot
+	Make        string  // of agent; empty: the step's at hand, or the mode's
 	FuseUSD     float64 // what it may cost before it is parked; 0: the rest of its predecessor's, or the default
 }
 
@@ -42,8 +43,12 @@ type SpawningPlan struct {
 
 // checkSpawning says why an Orchestrator cannot be spawned, or returns the plan for it.
 func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem string) {
-	_, known := st.Options.ModeNamed(in.Mode)
+	mode, known := st.Options.ModeNamed(in.Mode)
 	p = SpawningPlan{SpawningRequest: in}
+	p.Make = cmp.Or(in.Make, st.makeOfStep(in.Mode), mode.Make, st.Options.DefaultMake)
+	if p.Make == runconfig.ClaudeMake {
+		p.Make = ""
+	}
 	p.SuccessorOf = cmp.Or(in.SuccessorOf, st.Handoff.NextPredecessor())
 	if strings.EqualFold(in.SuccessorOf, successorOfNone) {
 		p.SuccessorOf = ""
@@ -56,6 +61,8 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 		return p, fmt.Sprintf("There is no mode %q. Modes: %s.", in.Mode, strings.Join(st.Options.ModeNames(), ", "))
 	case problem != "":
 		return p, problem
+	case st.Options.MakeProblem(p.Make) != "":
+		return p, st.Options.MakeProblem(p.Make)
 	case in.Isolated && !st.Options.Workspace.Enabled():
 		return p, "There is no Git repository with a commit here, so no Orchestrator gets a directory of its own: " +
 			"leave out isolated."
@@ -64,7 +71,15 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 			"one that you need no more.",
 			words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
 	}
-	if p.Host, problem = st.chooseHost(in.Host); problem != "" {
+	switch {
+	case p.Make == "":
+		p.Host, problem = st.chooseHost(in.Host)
+	case in.Host != "" && in.Host != runconfig.Here:
+		problem = fmt.Sprintf("An agent of make %s runs only on the host %s: leave host or make out.", p.Make, runconfig.Here)
+	default:
+		p.Host = LifecycleHere
+	}
+	if problem != "" {
 		return p, problem
 	}
 	if p.fuse, problem = st.fuseFor(p.SpawningRequest, &p.old); problem != "" {
@@ -75,6 +90,15 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 		problem = ""
 	}
 	return p, problem
+}
+
+// makeOfStep is the make that the step at hand is for, if a summons in a mode is for that step.
+func (s *State) makeOfStep(mode string) string {
+	i := s.Task.StepAtHand()
+	if i < 0 || s.Task.Plan[i].Mode != "" && s.Task.Plan[i].Mode != mode {
+		return ""
+	}
+	return s.Task.Plan[i].Make
 }
 
 // fuseShare is the part of what is left of --max-cost that one summons may cost by default.
@@ -142,6 +166,7 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 			Isolation: st.Options.IsolationOf(p.Isolated || p.old.Isolation != "" || p.Host != LifecycleHere),
 			Host:      p.Host,
 		},
+		AgentMake:     AgentMake{Make: p.Make},
 		AgentSpending: AgentSpending{Fuse: p.fuse},
 		AgentWork:     AgentWork{Standing: AgentWorking, Unexamined: p.old.Document != nil},
 	}

@@ -303,6 +303,9 @@ func PlanText(steps []contract.Step) string {
 		if s.Mode != "" {
 			fmt.Fprintf(&b, " (for %s)", s.Mode)
 		}
+		if s.Make != "" {
+			fmt.Fprintf(&b, " (by %s)", s.Make)
+		}
 		b.WriteByte('\n')
 	}
 	return b.String()
@@ -398,6 +401,7 @@ func (s *TaskState) SameAgents(steps []contract.Step) []contract.Step {
 		for _, was := range s.Plan {
 			if steps[i].Agent == "" && was.Text == steps[i].Text {
 				steps[i].Agent, steps[i].Mode = was.Agent, cmp.Or(steps[i].Mode, was.Mode)
+				steps[i].Make = cmp.Or(steps[i].Make, was.Make)
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func (st *step) toolSpawn(in SpawnInput) (string, error) {
 	}
 	if problem := st.spawnOrchestrator(SpawningRequest{
 		Brief: in.Prompt, Mode: in.Mode, SuccessorOf: in.SuccessorOf, By: contract.Arbiter, Isolated: in.Isolated,
-		Host: in.Host, FuseUSD: in.FuseUSD,
+		Host: in.Host, FuseUSD: in.FuseUSD, Make: in.Make,
 	}); problem != "" {
 		if st.Ending == nil {
 			st.exchange() // as with a verdict: it must not continue like that without an end
@@ -168,6 +168,9 @@ func (s *State) statusText() string {
 		if a.Mode != "" {
 			fmt.Fprintf(&b, " as %s", a.Mode)
 		}
+		if a.Make != "" {
+			fmt.Fprintf(&b, " of make %s", a.Make)
+		}
 		fmt.Fprintf(&b, ": process %s", a.StatusText())
 		if a.Role == RoleOrchestrator {
 			fmt.Fprintf(&b, ", %s", a.Standing)
@@ -177,6 +180,11 @@ func (s *State) statusText() string {
 			if a.Context.TurnsLeft > 0 {
 				fmt.Fprintf(&b, " (about %d turns left)", a.Context.TurnsLeft)
 			}
+		} else if a.Make != "" {
+			b.WriteString(", context unknown")
+		}
+		if a.CostUnknown {
+			b.WriteString(", cost unknown")
 		}
 		if a.Compactions > 0 {
 			fmt.Fprintf(&b, ", compacted %d times", a.Compactions)
@@ -191,6 +199,9 @@ func (s *State) statusText() string {
 			b.WriteString(", " + words.CountOf(n, s.Options.MaxSubagents, "subagent") + " at work")
 		}
 		b.WriteString("\n")
+		if len(a.Lacks) > 0 {
+			b.WriteString("  lacks: " + strings.Join(a.Lacks, "; ") + "\n")
+		}
 	}
 	fmt.Fprintf(&b, "plan:\n%s", PlanText(s.Task.Plan))
 	if criteria := s.Task.Acceptance.Text(); criteria != "" {

@@ -29,6 +29,7 @@ type (
 		SuccessorOf string  `json:"successor_of,omitempty" jsonschema:"after a handoff: the id of the Orchestrator that handed off; its document is appended to the brief. If left out: the oldest document that has no successor yet. none: it continues nobody's work."`
 		Isolated    bool    `json:"isolated,omitempty" jsonschema:"true: a Git worktree and a branch of its own, merged when it reports done. Use it when another Orchestrator works at the same time. Needs a Git repository with a commit."`
 		FuseUSD     float64 `json:"fuse_usd,omitempty" jsonschema:"what it may cost in US dollars: at 80 % it must hand off, at 100 % it is parked and you are asked. If left out: what the human has set, or a quarter of what is left of the run's limit. A successor continues on the rest of its predecessor's fuse unless you give it another."`
+		Make        string  `json:"make,omitempty" jsonschema:"only in a run with makes: the make of agent, such as claude; by default the step's or the mode's"`
 		Host        string  `json:"host,omitempty" jsonschema:"only in a run with hosts: the host or pool where it lives, such as here; by default the one with the most free slots. On another host it has a directory of its own."`
 	}
 	ReleaseInput struct {
@@ -42,6 +43,7 @@ type (
 		Text   string `json:"text" jsonschema:"what is done in this step, and the command that proves it"`
 		Status string `json:"status,omitempty" jsonschema:"pending (default), active, done, failed or skipped"`
 		Mode   string `json:"mode,omitempty" jsonschema:"the mode that the step is for, if any"`
+		Make   string `json:"make,omitempty" jsonschema:"only in a run with makes: the make that the step is for, if any"`
 	}
 	StatusInput   struct{}
 	ProgressInput struct {
@@ -157,7 +159,10 @@ func (in SetPlanInput) Plan(o *runconfig.Options) ([]contract.Step, error) {
 		if _, ok := o.ModeNamed(s.Mode); s.Mode != "" && !ok {
 			return nil, fmt.Errorf("step %d: no mode %q; modes: %s", i+1, s.Mode, strings.Join(o.ModeNames(), ", "))
 		}
-		steps = append(steps, contract.Step{Text: s.Text, Status: status, Mode: s.Mode})
+		if problem := o.MakeProblem(s.Make); problem != "" {
+			return nil, fmt.Errorf("step %d: %s", i+1, problem)
+		}
+		steps = append(steps, contract.Step{Text: s.Text, Status: status, Mode: s.Mode, Make: s.Make})
 	}
 	return steps, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -36,7 +37,7 @@ type agent struct {
 	release func()
 	planted func() []string // see [sandbox.Watch]
 	in      *stdin
-	stderr  *stderrLog
+	stderr  *driver.StderrLog
 	calls   *calls
 	asks    *asks
 	tools   *toolServer // nil without tools of Arbiter
@@ -64,7 +65,7 @@ type agent struct {
 	started time.Time
 	last    atomic.Int64 // when the last frame came, as a time.Duration since started
 
-	exiting
+	driver.Ending
 	closing sync.Once // of turns, when the end is requested
 
 	mode         atomic.Pointer[string] // the permission mode that the CLI has to be in; nil: not known
@@ -83,13 +84,13 @@ func newAgent(p bridge.SpawnParams, version string, host bridge.Host, in *os.Fil
 		in: newStdin(in), turns: newTurns(), gauge: newGauge(p.Config), adviser: newAdviser(p.Config.Hooks),
 		silent: make(chan struct{}), launchDone: make(chan struct{}),
 		foreign: make(chan struct{}),
-		exiting: newExiting(),
+		Ending:  driver.NewEnding(),
 		noticed: map[string]bool{},
 	}
 	a.calls, a.asks = newCalls(a.in), newAsks(a.in)
 	a.prober, a.started = &prober{a: a, timeout: bridge.ProbeTimeout}, time.Now()
 	a.follow, a.reader = newFollower(a), newReader(a)
-	a.stderr = newStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
+	a.stderr = driver.NewStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	return a
 }

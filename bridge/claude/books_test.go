@@ -2,9 +2,7 @@ package claude
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -149,22 +147,4 @@ func TestFlatten(t *testing.T) {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
 	}
-	if got := cut("aé", 2); got != "a" {
-		t.Errorf("cut in mid-rune: %q", got)
-	}
-}
-
-func TestStderrLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var lines []string
-		l := newStderrLog(func(line string) { lines = append(lines, line) })
-		l.drain(strings.NewReader(strings.Repeat("x\n\n", 100) + strings.Repeat("y", 5000) + "\nlast\n"))
-		if len(lines) != stderrBurst+1 || lines[stderrBurst] != "(82 lines left out)" {
-			t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
-		}
-		tail := strings.Split(l.tail(), "\n")
-		if len(tail) != stderrLines || tail[len(tail)-1] != "last" || len(tail[len(tail)-2]) != stderrLine {
-			t.Errorf("tail of %d lines: %.100q", len(tail), tail)
-		}
-	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
@@ -95,7 +96,7 @@ func resolve(spec bridge.ClaudeSpec) (program, error) {
 
 func askVersion(ctx context.Context, p program) (string, error) {
 	out, err := ask(ctx, p, "--version")
-	return cut(strings.TrimSpace(string(out)), 200), err
+	return driver.Cut(strings.TrimSpace(string(out)), 200), err
 }
 
 // ask runs the CLI with arguments that make it answer and exit. It returns its stdout, even if it exits
@@ -122,7 +123,7 @@ func ask(ctx context.Context, p program, args ...string) ([]byte, error) {
 	}
 	if err := child.Wait(); err != nil {
 		e := claudeError(bridge.CatUnsupported, "%s %s failed: %v", p.Path, what, err)
-		e.Stderr = cut(errs.String(), stderrLine)
+		e.Stderr = driver.Cut(errs.String(), driver.StderrLine)
 		return out.Bytes(), e
 	}
 	return out.Bytes(), nil

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 )
 
 func TestGarbageIsSurvived(t *testing.T) {
@@ -235,8 +236,8 @@ func TestOrderlyStopIsShortened(t *testing.T) {
 		bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
 		t.Errorf("message while stopping: %v", err)
 	}
-	if err := <-orderly; err != nil || !s.agent.(*agent).hurried() {
-		t.Errorf("orderly stop: %v, hurried: %v", err, s.agent.(*agent).hurried())
+	if err := <-orderly; err != nil || !s.agent.(*agent).Hurried() {
+		t.Errorf("orderly stop: %v, hurried: %v", err, s.agent.(*agent).Hurried())
 	}
 }
 
@@ -270,7 +271,7 @@ func TestStderrFlood(t *testing.T) {
 	s.turn("stderr 5000\n" + fakeTurn)
 	s.stopNow()
 	lines := of[bridge.Stderr](s.host)
-	if len(lines) > 200 || len(lines) < stderrBurst {
+	if len(lines) > 200 || len(lines) < driver.StderrBurst {
 		t.Errorf("%d stderr events", len(lines))
 	}
 	if done := of[bridge.Done](s.host)[0]; !strings.Contains(done.Exit.Stderr, "trouble 4999") ||

@@ -87,7 +87,7 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 		return hookDeny(message)
 	}
 	select {
-	case <-a.stopping:
+	case <-a.Stopping:
 		return hookDeny("This session is being ended.")
 	default:
 	}

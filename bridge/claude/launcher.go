@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
@@ -109,11 +110,11 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 	if err := proctree.CheckDir(cmd); err != nil {
 		return nil, claudeError(bridge.CatWorkspace, "start the Claude CLI: %v", err)
 	}
-	pipes, err := newPipes(cmd)
+	pipes, err := driver.NewPipes(cmd)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
-	a := newAgent(p, program.now.Version, host, pipes.stdin)
+	a := newAgent(p, program.now.Version, host, pipes.Stdin)
 	a.judgeTimeout, a.enterTimeout = l.judgeTimeout, l.enterTimeout
 	a.past, a.prober.files = then, filesOf(cmd.Env, cmd.Dir)
 	a.follow.config, a.follow.path, a.follow.atEnd = a.prober.files.config, then.path, then.resumed
@@ -122,16 +123,16 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 	}
 	if len(p.Config.MCPTools) > 0 {
 		if a.tools, err = newToolServer(a.ctx, p.AgentRef, p.Config.MCPTools, host); err != nil {
-			pipes.close()
+			pipes.Close()
 			a.cancel()
 			return nil, err
 		}
 	}
 	a.planted = sandbox.Watch(p.Config.Sandbox, cmd.Dir)
-	a.child, a.release, err = sandbox.Start(cmd, mark, p.Config.Sandbox, l.gate(p.AgentRef, host, a.emit))
-	pipes.closeTheirs()
+	a.child, a.release, err = sandbox.Start(cmd, mark, p.Config.Sandbox, driver.Gate(l.self, p.AgentRef, host, a.emit))
+	pipes.CloseTheirs()
 	if err != nil {
-		pipes.close()
+		pipes.Close()
 		if a.tools != nil {
 			a.tools.end()
 		}
@@ -139,14 +140,15 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
 	a.program = program
-	recordStart(&a.info, cmd, p.Config)
+	driver.RecordStart(&a.info, cmd, p.Config)
+	a.info.PermissionMode = permissionMode(p.Config)
 	var drains sync.WaitGroup
 	drains.Go(func() { program.report(a) })
 	drains.Go(func() {
-		a.reader.run(pipes.stdout)
+		a.reader.run(pipes.Stdout)
 		close(a.silent)
 	})
-	drains.Go(func() { a.stderr.drain(pipes.stderr) })
+	drains.Go(func() { a.stderr.Drain(pipes.Stderr) })
 	watcher := l.watching.acquire()
 	drains.Go(func() {
 		defer l.watching.release()
@@ -230,7 +232,7 @@ func (a *agent) abort(cause error) error {
 		message = fmt.Sprintf("the Claude CLI ended before it was ready (%s)", a.child.State())
 	}
 	e := claudeError(bridge.CatStart, "%s", message)
-	e.Stderr = a.stderr.tail()
+	e.Stderr = a.stderr.Tail()
 	if why := a.startProblem.Load(); why != nil && !strings.Contains(e.Stderr, *why) {
 		e.Message += ": " + *why
 	}
@@ -238,44 +240,4 @@ func (a *agent) abort(cause error) error {
 		e.Category = bridge.CatResume
 	}
 	return e
-}
-
-// pipes are the three pipes of a child. Our ends are polled, so that reads and writes have deadlines; the
-// child's ends are closed in this process once the child has them.
-type pipes struct {
-	stdin          *os.File
-	stdout, stderr *tail
-	theirs         []*os.File
-}
-
-func newPipes(cmd *exec.Cmd) (*pipes, error) {
-	p := &pipes{}
-	var files []*os.File
-	for range 3 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			for _, f := range files {
-				f.Close()
-			}
-			return nil, err
-		}
-		files = append(files, r, w)
-	}
-	cmd.Stdin, p.stdin = files[0], files[1]
-	p.stdout, cmd.Stdout = &tail{f: files[2]}, files[3]
-	p.stderr, cmd.Stderr = &tail{f: files[4]}, files[5]
-	p.theirs = []*os.File{files[0], files[3], files[5]}
-	return p, nil
-}
-
-func (p *pipes) closeTheirs() {
-	for _, f := range p.theirs {
-		f.Close()
-	}
-}
-
-func (p *pipes) close() {
-	p.stdin.Close()
-	p.stdout.Close()
-	p.stderr.Close()
 }

@@ -3,7 +3,6 @@ package claude
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,16 +10,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 )
 
 const (
-	mcpName   = "arbiter"
+	mcpName   = driver.MCPName
 	mcpPrefix = "mcp__" + mcpName + "__" // how the model sees our tools
 	// mcpGrace is added to a tool's own deadline for passing on the answer.
 	mcpGrace = 5 * time.Second
@@ -45,9 +43,15 @@ func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.Tool
 	server := mcp.NewServer(&mcp.Implementation{Name: mcpName, Version: strconv.Itoa(bridge.ProtocolVersion)},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
 	for _, spec := range tools {
-		schema, err := inputSchema(spec)
+		handle, err := driver.ToolHandler(ctx, spec, func(ctx context.Context, req *mcp.CallToolRequest,
+			input json.RawMessage) (bridge.ToolCallResult, error) {
+			call := s.callID(req)
+			return s.host.ToolCall(ctx, bridge.ToolCallParams{
+				AgentRef: s.ref, Call: call, Tool: spec.Name, Input: input, Subagent: s.within.of(call),
+			})
+		})
 		if err != nil {
-			return nil, &bridge.RPCError{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+			return nil, err
 		}
 		server.AddTool(&mcp.Tool{
 			// alwaysLoad: the tool is sent with the first request, never deferred to the tool search.
@@ -55,8 +59,8 @@ func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.Tool
 			Name:        spec.Name,
 			Description: spec.Description,
 			InputSchema: spec.InputSchema,
-		}, s.handler(ctx, spec, schema))
-		s.longest = max(s.longest, toolTimeout(spec))
+		}, handle)
+		s.longest = max(s.longest, driver.ToolTimeout(spec))
 	}
 	session, err := server.Connect(ctx, s.conn, nil)
 	if err != nil {
@@ -66,73 +70,11 @@ func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.Tool
 	return s, nil
 }
 
-// inputSchema resolves a tool's schema; the SDK panics if a schema is not an object.
-func inputSchema(spec bridge.ToolSpec) (*jsonschema.Resolved, error) {
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(spec.InputSchema, &schema); err != nil {
-		return nil, fmt.Errorf("tool %q: read input schema: %w", spec.Name, err)
-	}
-	if spec.Name == "" || schema.Type != "object" {
-		return nil, fmt.Errorf("tool %q: needs a name and an input schema of type object", spec.Name)
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		return nil, fmt.Errorf("tool %q: resolve input schema: %w", spec.Name, err)
-	}
-	return resolved, nil
-}
-
-func toolTimeout(spec bridge.ToolSpec) time.Duration {
-	if spec.TimeoutMS > 0 {
-		return time.Duration(spec.TimeoutMS) * time.Millisecond
-	}
-	return bridge.DefaultToolTimeout
-}
-
-// handler passes a call on to the client. Every failure becomes a result that the model can read: a call
-// that is never answered would block the turn forever.
-func (s *toolServer) handler(agent context.Context, spec bridge.ToolSpec, schema *jsonschema.Resolved) mcp.ToolHandler {
-	timeout := toolTimeout(spec)
-	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		input := req.Params.Arguments
-		if jsonl.IsNull(input) {
-			input = json.RawMessage("{}")
-		}
-		var value any
-		if err := json.Unmarshal(input, &value); err != nil {
-			return toolText(fmt.Sprintf("The arguments are not JSON: %v.", err), true), nil
-		}
-		if err := schema.Validate(value); err != nil {
-			return toolText(fmt.Sprintf("The arguments do not match the tool's schema: %v.", err), true), nil
-		}
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		defer context.AfterFunc(agent, cancel)()
-		call := s.callID(req)
-		res, err := s.host.ToolCall(ctx, bridge.ToolCallParams{
-			AgentRef: s.ref, Call: call, Tool: spec.Name, Input: input, Subagent: s.within.of(call),
-		})
-		switch {
-		case err != nil && res.Text != "": // the host gave a text of its own
-			return toolText(res.Text, true), nil
-		case errors.Is(err, context.DeadlineExceeded):
-			return toolText(fmt.Sprintf("No answer within %s. It may still take effect.", timeout), true), nil
-		case err != nil:
-			return toolText(fmt.Sprintf("The call failed: %v.", err), true), nil
-		}
-		return toolText(res.Text, res.IsError), nil
-	}
-}
-
 func (s *toolServer) callID(req *mcp.CallToolRequest) string {
 	if id, ok := req.Params.Meta["claudecode/toolUseId"].(string); ok && id != "" {
 		return id
 	}
 	return "call-" + strconv.FormatInt(s.calls.Add(1), 10)
-}
-
-func toolText(text string, isError bool) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: isError}
 }
 
 // accept passes one mcp_message to the server, in the order of the wire, and returns a function that waits

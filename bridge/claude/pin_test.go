@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
@@ -129,9 +127,5 @@ func TestStartIsRecorded(t *testing.T) {
 	if !slices.Contains(info.Env, "SOME_TOKEN") || !slices.IsSorted(info.Env) ||
 		strings.Contains(strings.Join(info.Env, " "), "=") {
 		t.Errorf("environment: %v", info.Env)
-	}
-	if diff := cmp.Diff(secretsOf([]string{"ANTHROPIC_API_KEY=sk-12345678", "DEBUG_AUTH=1", "PATH=/usr/bin:/bin"}),
-		map[string]string{"sk-12345678": "ANTHROPIC_API_KEY"}); diff != "" {
-		t.Error(diff)
 	}
 }

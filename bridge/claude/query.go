@@ -115,7 +115,7 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 	case output.result != nil:
 	case errors.Is(cause, errQueryTimeout):
 		e := &bridge.RPCError{Code: bridge.CodeTimeout, Category: bridge.CatTimeout,
-			Message: fmt.Sprintf("the model gave no answer within %v", limit), Stderr: q.stderr.tail()}
+			Message: fmt.Sprintf("the model gave no answer within %v", limit), Stderr: q.stderr.Tail()}
 		if retry := output.retry; retry != nil {
 			// If an error makes the CLI retry, the caller can wait for its end too.
 			if e.Category = byStatus(retry.Status); e.Category == "" {
@@ -128,7 +128,7 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 		return bridge.QueryResult{}, cause
 	default:
 		e := claudeError(bridge.CatStart, "the Claude CLI ended without an answer (%s)", q.child.State())
-		e.Stderr = q.stderr.tail()
+		e.Stderr = q.stderr.Tail()
 		return bridge.QueryResult{}, e
 	}
 	f := *output.result
@@ -137,7 +137,7 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 		if e.Category == "" || f.Subtype == "error_during_execution" {
 			e.Category, e.Message = bridge.CatStart, failureText(f) // it never got as far as a request
 		}
-		e.Stderr, e.CostUSD, e.ResetsAt = q.stderr.tail(), f.TotalCost, o.resetsAt
+		e.Stderr, e.CostUSD, e.ResetsAt = q.stderr.Tail(), f.TotalCost, o.resetsAt
 		return bridge.QueryResult{}, e
 	}
 	r := bridge.QueryResult{Output: f.Verdict, Usage: f.Usage, CostUSD: f.TotalCost, DurationMS: q.took.Milliseconds(),

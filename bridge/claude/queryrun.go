@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -24,8 +25,8 @@ const (
 type queryRun struct {
 	child   *proctree.Child
 	release func() // of its way to the network
-	pipes   *pipes
-	stderr  *stderrLog
+	pipes   *driver.Pipes
+	stderr  *driver.StderrLog
 	begun   time.Time
 	took    time.Duration
 
@@ -44,23 +45,24 @@ type queryOutput struct {
 
 func startQuery(cmd *exec.Cmd, mark proctree.Mark, confined *bridge.SandboxConfig, self string, input []byte) (
 	*queryRun, error) {
-	pipes, err := newPipes(cmd)
+	pipes, err := driver.NewPipes(cmd)
 	if err != nil {
 		return nil, err
 	}
-	q := &queryRun{pipes: pipes, stderr: newStderrLog(func(string) {}), begun: time.Now(), done: make(chan struct{})}
+	q := &queryRun{pipes: pipes, stderr: driver.NewStderrLog(func(string) {}), begun: time.Now(),
+		done: make(chan struct{})}
 	q.child, q.release, err = sandbox.Start(cmd, mark, confined, &sandbox.Gate{Self: self})
-	pipes.closeTheirs()
+	pipes.CloseTheirs()
 	if err != nil {
-		pipes.close()
+		pipes.Close()
 		return nil, err
 	}
 	q.drains.Go(func() {
-		_, _ = pipes.stdin.Write(input) // if the input is not read, there is no answer either
-		_ = pipes.stdin.Close()
+		_, _ = pipes.Stdin.Write(input) // if the input is not read, there is no answer either
+		_ = pipes.Stdin.Close()
 	})
 	q.drains.Go(q.read)
-	q.drains.Go(func() { q.stderr.drain(pipes.stderr) })
+	q.drains.Go(func() { q.stderr.Drain(pipes.Stderr) })
 	return q, nil
 }
 
@@ -68,7 +70,7 @@ func startQuery(cmd *exec.Cmd, mark proctree.Mark, confined *bridge.SandboxConfi
 func (q *queryRun) read() {
 	finished := sync.OnceFunc(func() { close(q.done) })
 	defer finished()
-	lines := jsonl.NewLineReader(q.pipes.stdout, maxLine)
+	lines := jsonl.NewLineReader(q.pipes.Stdout, maxLine)
 	for {
 		line, err := lines.Next()
 		if err != nil {
@@ -108,7 +110,7 @@ func (q *queryRun) await(ctx context.Context) error {
 	select {
 	case <-q.done:
 		q.took = time.Since(q.begun)
-		ended(q.child, queryExit, nil)
+		driver.Ended(q.child, queryExit, nil)
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -118,18 +120,18 @@ func (q *queryRun) await(ctx context.Context) error {
 // end ends the process, if it is still running, and all processes that it has started.
 func (q *queryRun) end() error {
 	q.child.Remember()
-	if !isClosed(q.child.Done()) {
-		terminate(q.child, syscall.SIGTERM)
-		ended(q.child, queryTerm, nil)
+	if !driver.IsClosed(q.child.Done()) {
+		driver.Terminate(q.child, syscall.SIGTERM)
+		driver.Ended(q.child, queryTerm, nil)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	_, err := q.child.Kill(ctx)
 	q.release()
-	_ = q.pipes.stdin.SetWriteDeadline(time.Now()) // fails if it is closed, which is as good
-	q.pipes.stdout.expire(drainGrace)
-	q.pipes.stderr.expire(drainGrace)
+	_ = q.pipes.Stdin.SetWriteDeadline(time.Now()) // fails if it is closed, which is as good
+	q.pipes.Stdout.Expire(drainGrace)
+	q.pipes.Stderr.Expire(drainGrace)
 	q.drains.Wait()
-	q.pipes.close()
+	q.pipes.Close()
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 )
 
 // result ends a turn of the agent, or reports one that Arbiter did not ask for.
@@ -34,7 +35,8 @@ func (r *reader) result(f resultFrame) {
 	turn := bridge.Turn{
 		Verdict: f.Verdict, MessageIDs: ids, Usage: f.Usage, CostUSD: r.costs.take(),
 		NumTurns: f.NumTurns, DurationMS: f.DurationMS, Outcome: o.outcome,
-		Category: o.category, Error: cut(o.message, bridge.MaxTurnText), Reason: f.TerminalReason, ResetsAt: o.resetsAt,
+		Category: o.category, Error: driver.Cut(o.message, bridge.MaxTurnText), Reason: f.TerminalReason,
+		ResetsAt: o.resetsAt,
 	}
 	if o.category == bridge.CatPromptTooLong {
 		turn.Model, turn.Window = a.gauge.modelName(), longestPrompt(f.Text)
@@ -43,12 +45,12 @@ func (r *reader) result(f resultFrame) {
 		turn.Verdict, turn.Oversize = nil, n
 	}
 	if f.Verdict == nil && o.outcome == bridge.TurnDone {
-		turn.Text = cut(f.Text, bridge.MaxTurnText)
+		turn.Text = driver.Cut(f.Text, bridge.MaxTurnText)
 	}
 	if o.outcome == bridge.TurnDone && refusedByHook(f) {
 		turn.Outcome, turn.Category, turn.Text = bridge.TurnFailed, bridge.CatHook, ""
 		reason, _, _ := strings.Cut(f.Text, "\n\nOriginal prompt: ") // the message itself is no reason
-		turn.Error = cut(strings.TrimSpace(reason), bridge.MaxTurnText)
+		turn.Error = driver.Cut(strings.TrimSpace(reason), bridge.MaxTurnText)
 	}
 	if turn.Outcome == bridge.TurnInterrupted || turn.Category == bridge.CatHook {
 		turn.Unread = r.unread(ids)

@@ -2,15 +2,12 @@ package claude
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
@@ -45,38 +42,6 @@ func (l *Launcher) environ(extra map[string]string) []string {
 // needs bubblewrap, and leaves twenty empty files in the workspace and as many in the home directory.
 const shellPrefix = "CLAUDE_CODE_SHELL_PREFIX"
 
-// gate is the way of an agent to the network.
-func (l *Launcher) gate(ref bridge.AgentRef, host bridge.Host, emit func(bridge.EventBody)) *sandbox.Gate {
-	return &sandbox.Gate{Self: l.self,
-		Ask: func(ctx context.Context, name string, port int) (bool, string) {
-			return askHost(ctx, ref, host, name, port)
-		},
-		Report: func(_ string, _ int, why string) { emit(bridge.Notice{Text: "network: " + why}) }}
-}
-
-// reportPlanted tells of files that run by themselves outside, and that appeared in the workspace.
-func reportPlanted(paths []string, emit func(bridge.EventBody)) {
-	if len(paths) > 0 {
-		emit(bridge.Notice{Text: strings.Join(paths, ", ") + " appeared while this agent worked: programs outside of the " +
-			"sandbox run or obey such files; look at them before you open a shell or an editor there"})
-	}
-}
-
-// askHost asks for permission to reach a host, as for a tool.
-func askHost(ctx context.Context, ref bridge.AgentRef, host bridge.Host, name string, port int) (bool, string) {
-	input, err := json.Marshal(map[string]any{"host": name, "port": port})
-	if err != nil {
-		return false, err.Error()
-	}
-	r, err := host.Permission(ctx, bridge.PermissionParams{AgentRef: ref, Request: "perm-" + uuid.NewString(),
-		Tool: bridge.NetworkTool, Input: input,
-		Reason: "a program of this agent wants to connect to a host that is not listed"})
-	if err != nil && r.Message == "" {
-		r.Message = err.Error()
-	}
-	return err == nil && r.Behavior == bridge.Allow, r.Message
-}
-
 // Sandbox implements bridge.Sandboxer.
 func (l *Launcher) Sandbox(ctx context.Context, of bridge.Owner, p bridge.SandboxParams) (bridge.SandboxResult, error) {
 	if l.self == "" {
@@ -104,7 +69,3 @@ func (f files) within(child *proctree.Child) files {
 	}
 	return inside
 }
-
-// monitorSignal is added to the number of the signal in a monitor's exit code if a signal ended the
-// process.
-const monitorSignal = 128

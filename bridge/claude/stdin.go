@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -67,7 +68,7 @@ func (s *stdin) send(ctx context.Context, v any) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return stdinClosed(err)
 	case errors.Is(err, syscall.EPIPE):
-		if !isClosed(s.lost) { // the lock is held
+		if !driver.IsClosed(s.lost) { // the lock is held
 			close(s.lost)
 		}
 		return errEnded()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 )
 
 // The steps of the stop ladder. The end of input alone does not stop the CLI: it may continue for minutes,
@@ -18,17 +18,15 @@ const (
 	inputGrace     = 3 * time.Second        // after the end of input; idle takes 0.1 s
 	termGrace      = 2 * time.Second        // after TERM; takes 0.2 s
 	hurryGrace     = 500 * time.Millisecond // after TERM, when the end is urgent
-	quickStopTime  = 900 * time.Millisecond // upper bound of a quick ladder, kill included
 	killTimeout    = 5 * time.Second        // until no process is left
 	silentGrace    = 500 * time.Millisecond // for the exit after stdout has ended, or stdin was closed
-	tailGrace      = 300 * time.Millisecond // after the end, for each read of the rest in the pipes
 	drainGrace     = time.Minute            // for all reads, a slow client included
 )
 
 // Stop implements bridge.Agent.
 func (a *agent) Stop(ctx context.Context, now bool) error {
 	a.closing.Do(func() { a.turns.close("the agent is being stopped") })
-	if err := a.ask(ctx, a.child, now); err != nil {
+	if err := a.End(ctx, a.child, now); err != nil {
 		return fmt.Errorf("stop agent %s: %w", a.ref.ID, err)
 	}
 	return nil
@@ -36,11 +34,11 @@ func (a *agent) Stop(ctx context.Context, now bool) error {
 
 // superviseProcess waits for the end of the process, ends it when requested, and then reports the end. It
 // alone emits done.
-func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *pipes) {
+func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *driver.Pipes) {
 	expected := false
 	select {
 	case <-a.child.Done():
-	case <-a.stopping:
+	case <-a.Stopping:
 		expected = true
 		a.stopInSteps()
 	case <-a.foreign:
@@ -51,7 +49,7 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *pipes) {
 	}
 	swept := a.kill()
 	a.release()
-	reportPlanted(a.planted(), a.emit)
+	driver.ReportPlanted(a.planted(), a.emit)
 
 	a.cancel() // of requests being answered, and of our tools
 	a.in.close()
@@ -61,16 +59,16 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *pipes) {
 	if a.tools != nil {
 		a.tools.end()
 	}
-	pipes.stdout.expire(drainGrace)
-	pipes.stderr.expire(drainGrace)
+	pipes.Stdout.Expire(drainGrace)
+	pipes.Stderr.Expire(drainGrace)
 	drains.Wait()
-	pipes.close()
+	pipes.Close()
 
 	<-a.launchDone
 	if lost := a.turns.lose(); len(lost) > 0 {
 		turn := bridge.Turn{MessageIDs: lost, Outcome: bridge.TurnLost, Category: bridge.CatCrash,
 			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.child.State())}
-		if isClosed(a.foreign) {
+		if driver.IsClosed(a.foreign) {
 			turn.Category, turn.Error = bridge.CatProtocol, errForeign.Error()
 		}
 		a.reader.calls.closeTurn(&turn) // the reader has ended
@@ -79,13 +77,13 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *pipes) {
 		a.emit(turn)
 	}
 	a.emit(bridge.Done{SessionID: a.cfg.SessionID, Exit: a.exit(expected, swept)})
-	close(a.done)
+	a.Finish()
 }
 
 // awaitExitAfterClose gives a process that closed a pipe time to exit, and reports an error if it does not: an agent
 // needs both pipes.
 func (a *agent) awaitExitAfterClose(pipe string) {
-	if !ended(a.child, silentGrace, nil) {
+	if !driver.Ended(a.child, silentGrace, nil) {
 		a.emit(bridge.Error{Category: bridge.CatProtocol, Message: "the CLI closed its " + pipe + " and went on"})
 	}
 }
@@ -93,21 +91,21 @@ func (a *agent) awaitExitAfterClose(pipe string) {
 // stopInSteps ends the process: in order, or quickly once hurry is closed.
 func (a *agent) stopInSteps() {
 	a.child.Remember() // before it is asked to end: its orphans are then known
-	if a.turns.busy() && !a.hurried() {
+	if a.turns.busy() && !a.Hurried() {
 		a.interruptTurn()
 	}
-	if !a.hurried() {
+	if !a.Hurried() {
 		a.in.close()
-		if ended(a.child, inputGrace, a.hurry) {
+		if driver.Ended(a.child, inputGrace, a.Hurry) {
 			return
 		}
 	}
-	terminate(a.child, syscall.SIGTERM)
-	if !a.hurried() && ended(a.child, termGrace, a.hurry) {
+	driver.Terminate(a.child, syscall.SIGTERM)
+	if !a.Hurried() && driver.Ended(a.child, termGrace, a.Hurry) {
 		return
 	}
-	if a.hurried() {
-		ended(a.child, hurryGrace, nil)
+	if a.Hurried() {
+		driver.Ended(a.child, hurryGrace, nil)
 	}
 }
 
@@ -120,7 +118,7 @@ func (a *agent) interruptTurn() {
 	defer cancel()
 	watch.Go(func() {
 		select {
-		case <-a.hurry:
+		case <-a.Hurry:
 		case <-a.child.Done():
 		case <-ctx.Done():
 		}
@@ -148,23 +146,7 @@ func (a *agent) kill() (others int) {
 }
 
 func (a *agent) exit(expected bool, swept int) bridge.Exit {
-	e := exitOf(a.child, expected, swept)
-	e.Stderr = a.stderr.tail()
-	return e
-}
-
-// exitOf describes the exit of a child that has ended.
-func exitOf(child *proctree.Child, expected bool, swept int) bridge.Exit {
-	e := bridge.Exit{Expected: expected, Swept: swept}
-	state := child.State()
-	e.Code = state.ExitCode()
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		e.Signal = ws.Signal().String()
-	}
-	// the CLI itself exits with the codes of these two signals, too
-	if sig := e.Code - monitorSignal; child.Confines() && sig > 0 && sig != int(syscall.SIGINT) &&
-		sig != int(syscall.SIGTERM) {
-		e.Code, e.Signal = -1, syscall.Signal(sig).String()
-	}
+	e := driver.ExitOf(a.child, expected, swept)
+	e.Stderr = a.stderr.Tail()
 	return e
 }

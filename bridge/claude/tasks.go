@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -43,7 +44,8 @@ type cliTask struct {
 }
 
 func (t cliTask) task() bridge.Task {
-	return bridge.Task{ID: cut(t.ID, maxTaskText), Text: cut(t.Subject, maxTaskText), Status: taskStatus(t.Status)}
+	return bridge.Task{ID: driver.Cut(t.ID, maxTaskText), Text: driver.Cut(t.Subject, maxTaskText),
+		Status: taskStatus(t.Status)}
 }
 
 func taskStatus(s string) string {
@@ -90,7 +92,7 @@ func (l *taskList) written(input json.RawMessage) {
 	}
 	l.items = nil
 	for _, t := range in.Todos[:min(len(in.Todos), maxTasks)] {
-		l.items = append(l.items, bridge.Task{Text: cut(t.Content, maxTaskText), Status: taskStatus(t.Status)})
+		l.items = append(l.items, bridge.Task{Text: driver.Cut(t.Content, maxTaskText), Status: taskStatus(t.Status)})
 	}
 }
 
@@ -111,7 +113,7 @@ func (l *taskList) updated(input, result json.RawMessage) {
 	}
 	t := &l.items[i]
 	if in.Subject != "" {
-		t.Text = cut(in.Subject, maxTaskText)
+		t.Text = driver.Cut(in.Subject, maxTaskText)
 	}
 	if in.Status != "" {
 		t.Status = taskStatus(in.Status)

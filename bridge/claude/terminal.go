@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
@@ -48,7 +49,7 @@ type terminal struct {
 	writing chan struct{} // holds a value while a caller writes: one at a time, in order
 	last    []byte        // its last output; owned by the reader, and after that has ended by superviseProcess
 
-	exiting
+	driver.Ending
 }
 
 const (
@@ -82,7 +83,7 @@ func (l *Launcher) OpenPTY(ctx context.Context, of bridge.Owner, spec bridge.Cla
 		return nil, err
 	}
 	t, err := startTerminal(cmd, markOf(of, fmt.Sprintf("%s.%d", p.ID, p.Generation)), p, host,
-		l.gate(p.AgentRef, host, func(body bridge.EventBody) { host.Emit(bridge.Event{Body: body}) }))
+		driver.Gate(l.self, p.AgentRef, host, func(body bridge.EventBody) { host.Emit(bridge.Event{Body: body}) }))
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "open a terminal: %v", err)
 	}
@@ -184,9 +185,10 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 	}
 	t := &terminal{
 		session: p.Config.SessionID, child: child, release: release, planted: planted, master: master, host: host,
-		writing: make(chan struct{}, 1), exiting: newExiting(),
+		writing: make(chan struct{}, 1), Ending: driver.NewEnding(),
 	}
-	recordStart(&t.started, cmd, p.Config)
+	driver.RecordStart(&t.started, cmd, p.Config)
+	t.started.PermissionMode = permissionMode(p.Config)
 	var reads sync.WaitGroup
 	reads.Go(t.read)
 	go t.superviseProcess(&reads)
@@ -223,7 +225,7 @@ func (t *terminal) Write(ctx context.Context, data []byte) error {
 	select {
 	case t.writing <- struct{}{}:
 		defer func() { <-t.writing }()
-	case <-t.done:
+	case <-t.Done():
 		return t.over()
 	case <-ctx.Done():
 		return t.unread(0, len(data), ctx.Err())
@@ -262,7 +264,7 @@ func (t *terminal) unread(n, of int, why error) error {
 // Resize implements bridge.Terminal.
 func (t *terminal) Resize(cols, rows int) error {
 	if err := setSize(t.master, cols, rows); err != nil {
-		if isClosed(t.done) {
+		if driver.IsClosed(t.Done()) {
 			return t.over()
 		}
 		return fmt.Errorf("resize the terminal: %w", err)
@@ -272,7 +274,7 @@ func (t *terminal) Resize(cols, rows int) error {
 
 // Stop implements bridge.Terminal.
 func (t *terminal) Stop(ctx context.Context, now bool) error {
-	if err := t.ask(ctx, t.child, now); err != nil {
+	if err := t.End(ctx, t.child, now); err != nil {
 		return fmt.Errorf("close the terminal: %w", err)
 	}
 	return nil
@@ -284,7 +286,7 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	expected := false
 	select {
 	case <-t.child.Done():
-	case <-t.stopping:
+	case <-t.Stopping:
 		expected = true
 		t.stopInSteps()
 	}
@@ -292,7 +294,7 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	swept, err := t.child.Kill(ctx)
 	cancel()
 	t.release()
-	reportPlanted(t.planted(), func(body bridge.EventBody) { t.host.Emit(bridge.Event{Body: body}) })
+	driver.ReportPlanted(t.planted(), func(body bridge.EventBody) { t.host.Emit(bridge.Event{Body: body}) })
 	if err != nil {
 		t.host.Emit(bridge.Event{Body: bridge.Error{Category: bridge.CatInternal,
 			Message: fmt.Sprintf("processes are left over: %v", err)}})
@@ -303,12 +305,12 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	_ = t.master.SetReadDeadline(time.Now().Add(drainGrace))
 	reads.Wait()
 	t.master.Close()
-	exit := exitOf(t.child, expected, swept)
+	exit := driver.ExitOf(t.child, expected, swept)
 	if exit.Code != 0 && !expected {
 		exit.Stderr = t.shownLast()
 	}
 	t.host.Emit(bridge.Event{Body: bridge.Done{SessionID: t.session, Exit: exit}})
-	close(t.done)
+	t.Finish()
 }
 
 // shownLast returns the last lines of the output that are not blank, unchanged.
@@ -316,7 +318,7 @@ func (t *terminal) shownLast() string {
 	var lines []string
 	for line := range strings.Lines(string(t.last)) {
 		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, cut(line, stderrLine))
+			lines = append(lines, driver.Cut(line, driver.StderrLine))
 		}
 	}
 	return strings.Join(lines[max(len(lines)-shownLines, 0):], "\n")
@@ -329,15 +331,15 @@ func (t *terminal) stopInSteps() {
 		signal syscall.Signal
 		grace  time.Duration
 	}{{syscall.SIGHUP, hangupGrace}, {syscall.SIGTERM, termGrace}} {
-		hurry := t.hurry
-		if t.hurried() {
+		hurry := t.Hurry
+		if t.Hurried() {
 			if step.signal == syscall.SIGHUP {
 				continue
 			}
 			step.grace, hurry = hurryGrace, nil
 		}
-		terminate(t.child, step.signal)
-		if ended(t.child, step.grace, hurry) {
+		driver.Terminate(t.child, step.signal)
+		if driver.Ended(t.child, step.grace, hurry) {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -50,7 +51,7 @@ func (d *toolCalls) call(b block, parent string) {
 	c.attempted = attempted(input, b.Input)
 	switch b.Name {
 	case "Bash":
-		c.command = cut(text(input, "command"), maxCommand)
+		c.command = driver.Cut(text(input, "command"), maxCommand)
 	case "Edit", "Write", "MultiEdit":
 		c.path = text(input, "file_path")
 	case "NotebookEdit":
@@ -73,10 +74,10 @@ var attempts = []string{"command", "file_path", "notebook_path", "pattern", "pat
 func attempted(input object, raw json.RawMessage) string {
 	for _, name := range attempts {
 		if s := text(input, name); s != "" {
-			return cut(s, maxAttempted)
+			return driver.Cut(s, maxAttempted)
 		}
 	}
-	return cut(string(raw), maxAttempted)
+	return driver.Cut(string(raw), maxAttempted)
 }
 
 // text returns a member that is a string, and "" for others.
@@ -102,7 +103,7 @@ func (d *toolCalls) result(b block, content string, denied bool) (c toolCall, kn
 		}
 	case b.IsError && c.main && b.ToolUseID == d.last:
 		d.failed = &bridge.FailedTool{Tool: c.tool, Attempted: c.attempted, Command: c.command,
-			Message: cut(content, maxMessage), Denied: denied || switchedOff(content), InputSize: c.size,
+			Message: driver.Cut(content, maxMessage), Denied: denied || switchedOff(content), InputSize: c.size,
 			Size: len(content)}
 	}
 	return c, true

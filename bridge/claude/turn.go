@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 )
 
 // turns tracks the messages whose turn has not ended. A turn runs while any message is open. Results name
@@ -221,7 +222,7 @@ func (t *turns) remove(id string) {
 }
 
 func (t *turns) closeEntered() {
-	if !isClosed(t.entered) {
+	if !driver.IsClosed(t.entered) {
 		close(t.entered)
 	}
 }

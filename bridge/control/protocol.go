@@ -99,10 +99,15 @@ type AgentStatus struct {
 	Context  float64   `json:"context_pct"`
 	Cost     float64   `json:"cost_usd"`
 	Host     string    `json:"host,omitempty"`     // on which it runs; absent: the host of arbiter
+	Make     string    `json:"make,omitempty"`     // absent: Claude Code
 	Attached string    `json:"attached,omitempty"` // who has it open in a terminal
 	// Fuse is what it may cost before it is parked, and how much of that is spent; 0: no limit.
 	Fuse      float64 `json:"fuse_usd,omitempty"`
 	FuseSpent float64 `json:"fuse_spent_usd,omitempty"`
+	// Lacks is what its make cannot do. What nobody knows is not in Context and Cost.
+	Lacks          []string `json:"lacks,omitempty"`
+	ContextUnknown bool     `json:"context_unknown,omitempty"`
+	CostUnknown    bool     `json:"cost_unknown,omitempty"`
 	// Subagents counts those that work, of all that may at once.
 	Subagents    int `json:"subagents,omitempty"`
 	MaxSubagents int `json:"max_subagents,omitempty"`

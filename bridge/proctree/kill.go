@@ -209,3 +209,42 @@ func (s snapshot) addMarked(m Mark, found procSet) {
 		}
 	}
 }
+
+// Present are a child's processes at one time.
+type Present map[procKey]bool
+
+// Present returns the child, its descendants, and the processes that bear its mark.
+func (c *Child) Present() Present {
+	s := scan()
+	c.killing.Lock()
+	found := c.note(s)
+	c.killing.Unlock()
+	if c.mark.Run != "" {
+		s.addMarked(c.mark, found)
+	}
+	present := Present{}
+	for key := range found {
+		present[key] = true
+	}
+	return present
+}
+
+// KillNew ends the child's processes that were not present before, and returns how many there were. The child itself
+// stays. It returns when none of them is left, or with an error when ctx ends first.
+func (c *Child) KillNew(ctx context.Context, before Present) (int, error) {
+	c.killing.Lock()
+	defer c.killing.Unlock()
+	killed, err := killAll(ctx, func(s snapshot) procSet {
+		found := c.note(s)
+		if c.mark.Run != "" {
+			s.addMarked(c.mark, found)
+		}
+		for key := range found {
+			if before[key] || key.pid == c.cmd.Process.Pid {
+				delete(found, key)
+			}
+		}
+		return found
+	})
+	return len(killed), err
+}

@@ -30,3 +30,12 @@ func (c *Child) killTree(context.Context) (int, error) {
 }
 
 func (c *Child) remember() {}
+
+// Present is empty here: processes cannot be listed.
+type Present struct{}
+
+// Present returns nothing here.
+func (c *Child) Present() Present { return Present{} }
+
+// KillNew finds nothing here.
+func (c *Child) KillNew(context.Context, Present) (int, error) { return 0, nil }

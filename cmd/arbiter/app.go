@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge/acp"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
@@ -43,6 +44,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 2 && args[1] == sandbox.EntryCommand {
 		fmt.Fprintln(stderr, "arbiter:", sandbox.Enter(args[2:]))
 		return 126
+	}
+	if len(args) == 3 && args[1] == acp.RelayCommand {
+		if err := acp.Relay(args[2], stdin, stdout); err != nil {
+			fmt.Fprintln(stderr, "arbiter:", err)
+			return int(contract.ExitFailed)
+		}
+		return 0
 	}
 	if sandbox.IsScratch(args) {
 		return scratchCopy(args, stderr)

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/acp"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/evidence"
@@ -115,6 +116,21 @@ func (e env) scenarios(c *cli.Context) error {
 	return command.Usagef("scenarios: give at most one SCENARIO")
 }
 
+// agentLauncher starts agents of all makes: Claude, unless a configuration names another.
+type agentLauncher struct {
+	*claude.Launcher
+	makes acp.Launcher
+}
+
+// Launch implements bridge.Launcher.
+func (l agentLauncher) Launch(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec, p bridge.SpawnParams,
+	host bridge.Host) (bridge.Agent, error) {
+	if p.Config.Make != nil {
+		return l.makes.Launch(ctx, of, p, host)
+	}
+	return l.Launcher.Launch(ctx, of, spec, p, host)
+}
+
 // bridge serves one client on stdin and stdout. When the client is gone, it ends everything it started.
 func (e env) bridge(c *cli.Context) error {
 	crashpoint.Role("bridge")
@@ -145,9 +161,10 @@ func (e env) bridge(c *cli.Context) error {
 	} else {
 		defer release()
 	}
-	launcher := claude.NewLauncher("")
+	launcher := agentLauncher{Launcher: claude.NewLauncher("")}
 	if self, err := os.Executable(); err == nil {
 		launcher.ToolShell(self)
+		launcher.makes.Self = self
 	}
 	options := bridge.ServerOptions{Version: command.Version(), Logger: log, Evidence: evidence.New(log)}
 	ctx, pipe := c.Context, bridge.Stdio()

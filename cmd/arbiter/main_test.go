@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 		"plain-screen": plainScreen,
 		"ask-socket":   askSocket,
 		"curious":      curious,
+		"fake-acp":     func() { os.Exit(acptest.RunFake()) },
 	})
 }
 

@@ -151,7 +151,7 @@ func TestProviderInTheConfiguration(t *testing.T) {
 		"the record's": {"arbiter: {provider: openai, model: m, maxTokens: 1024, temperature: 0.3}", "",
 			contract.ExitEnvironment, "OPENAI_API_KEY is not set"},
 		"another agent": {"provider:\n  default: opencode", "", contract.ExitUsage,
-			":2: provider.default: agents cannot be \"opencode\": Arbiter supports one program, Claude Code"},
+			":2: provider.default: there is no make \"opencode\": configure it under makes; there are claude"},
 		"another arbiter": {"arbiter: {provider: codex}", "", contract.ExitUsage, "claude, openai or anthropic"},
 		"this agent": {"provider: {default: claude}\narbiter: {provider: codex}", "", contract.ExitUsage,
 			"\"codex\""},

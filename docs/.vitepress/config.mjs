@@ -24,7 +24,7 @@ export default {
     sidebar: [
       { text: 'Use', items: pages(['Getting started', 'getting-started'], ['The screen', 'screen'], ['A second terminal', 'second-terminal'], ['On a web page', 'web'], ['Scripting', 'scripting'], ['Editors', 'acp'], ['MCP', 'mcp'], ['In CI', 'ci'],
         ['Permissions, sandbox, trust', 'permissions'], ['Resume and durability', 'resume'], ['Hand-offs and context', 'handoffs'],
-        ['Acceptance criteria', 'acceptance'], ['Changes, undo and landing', 'changes'], ['Worktrees and merging', 'isolation'], ['Other hosts', 'hosts'], ['Deciders', 'deciders'], ['Reports', 'reports'], ['Telemetry', 'telemetry'], ['Memory', 'memory'], ['Agents and templates', 'agents'],
+        ['Acceptance criteria', 'acceptance'], ['Changes, undo and landing', 'changes'], ['Worktrees and merging', 'isolation'], ['Other hosts', 'hosts'], ['Agents of other makes', 'makes'], ['Deciders', 'deciders'], ['Reports', 'reports'], ['Telemetry', 'telemetry'], ['Memory', 'memory'], ['Agents and templates', 'agents'],
         ['Troubleshooting', 'troubleshooting']) },
       { text: 'Reference', items: pages(['Configuration', 'configuration'], ['Commands', 'commands'], ['Contract', 'contract'],
         ['Security and limits', 'security']) },

@@ -11,6 +11,7 @@ import (
 // version, and listens on no network.
 var networks = map[string]string{
 	"supervisor/decider/modelapi.":             "questions of a decider, to the provider that --decider-provider names",
+	"bridge/acp/acptest/":                      "a scripted model on loopback",
 	"bridge/egress/":                           "connections of sandboxed agents, to the hosts that the user names",
 	"bridge/sandbox/":                          "the loopback of a sandbox, and its trial",
 	"internal/hosts/hosttest/":                 "hosts of tests, on loopback",

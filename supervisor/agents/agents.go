@@ -17,6 +17,7 @@ type Agent struct {
 	DisallowedTools []string `json:",omitempty"`
 	Model           string   `json:",omitempty"` // empty or inherit: the run's
 	Effort          string   `json:",omitempty"`
+	Make            string   `json:",omitempty"` // of agent; empty: Claude
 	Prompt          string   // the Markdown body
 	Limits          Limits   `json:",omitzero"`
 	Source          string   `json:",omitempty"` // built-in, or the file's path

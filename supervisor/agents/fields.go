@@ -26,6 +26,7 @@ var fields = []field{
 	{"disallowedTools", (*reader).disallowedTools},
 	{"model", (*reader).model},
 	{"effort", (*reader).effort},
+	{"make", (*reader).makeOf},
 	{"maxTurns", (*reader).maxTurns},
 	{"maxCost", (*reader).maxCost},
 	{"timeout", (*reader).timeout},
@@ -215,6 +216,22 @@ func (r *reader) effort(line int, v yamldoc.Value) {
 	}
 	r.agent.Effort = effort
 }
+
+// makeOf is the make of agent. Whether one of that name is configured shows when it is summoned.
+func (r *reader) makeOf(line int, v yamldoc.Value) {
+	name, ok := r.text(line, "make", v)
+	if !ok {
+		return
+	}
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" ||
+		len(name) > maxMake {
+		r.problem(line, "make", "%s is not the name of a make: use small letters, digits and . _ -", clip(name))
+		return
+	}
+	r.agent.Make = name
+}
+
+const maxMake = 40
 
 func (r *reader) maxTurns(line int, v yamldoc.Value) {
 	n, err := strconv.Atoi(scalar(v))

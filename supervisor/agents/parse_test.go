@@ -44,6 +44,7 @@ func TestRead(t *testing.T) {
 		"limits": {file("maxTurns: 7", "maxCost: 2.50", "timeout: 1h30m"), with(func(a *Agent) {
 			a.Limits = Limits{MaxTurns: 7, MaxCostUSD: 2.5, Timeout: 90 * time.Minute}
 		})},
+		"make":  {file("make: open-code.2"), with(func(a *Agent) { a.Make = "open-code.2" })},
 		"model": {file("model: opus", "effort: high"), with(func(a *Agent) { a.Model, a.Effort = "opus", "high" })},
 		"no YAML, as the CLI takes it": {
 			"---\nname: x\ndescription: Use: <example>it's: \"b\"</example>\\nSo.\ntools: Read, Bash\n---\nDo it.",

@@ -67,6 +67,7 @@ type (
 		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"The agent whose work this one continues."`
 		Resumed     bool   `json:"resumed,omitempty" jsonschema:"A new process resumes the agent's session."`
 		Host        string `json:"host,omitempty" jsonschema:"The host that the agent runs on; absent: the host of arbiter itself."`
+		Make        string `json:"make,omitempty" jsonschema:"The make of the agent, as it is configured; absent: Claude Code."`
 	}
 	// Message is a message from one party to another.
 	Message struct {
@@ -87,6 +88,7 @@ type (
 		SessionID  string `json:"session_id,omitempty" jsonschema:"Claude's session id of the process that read it."`
 		Generation int    `json:"generation,omitempty" jsonschema:"The generation that read it."`
 		Sequence   int    `json:"sequence,omitempty" jsonschema:"The number of this delivery to the event's id, counted from 1."`
+		Proof      string `json:"proof,omitempty" jsonschema:"written: the agent is of a make that proves no delivery; the message was written to it. Absent: it is proven."`
 	}
 	// Assistant is text of an agent's main thread or of its subagent.
 	Assistant struct {
@@ -144,6 +146,7 @@ type (
 	Turn struct {
 		Usage      bridge.Usage `json:"usage"`
 		CostUSD    float64      `json:"cost_usd"`
+		Unknown    bool         `json:"cost_unknown,omitempty" jsonschema:"Nobody knows what this turn has cost; cost_usd is 0 then."`
 		Models     []ModelCost  `json:"models,omitempty" jsonschema:"Cost and tokens by model, subagents included; absent: not reported."`
 		Outcome    string       `json:"outcome" jsonschema:"How the turn ended: done, interrupted, failed, or lost (its process ended)."`
 		MessageIDs []string     `json:"message_ids" jsonschema:"The messages the turn answered."`
@@ -335,6 +338,7 @@ type Step struct {
 	Status string `json:"status"`          // pending, active, done, failed, skipped
 	Agent  string `json:"agent,omitempty"` // who works, or worked, on it
 	Mode   string `json:"mode,omitempty"`  // the mode it is meant for
+	Make   string `json:"make,omitempty"`  // the make of agent it is meant for
 }
 
 // Tasks is an agent's own task list, which it keeps with Claude's task or todo tools.

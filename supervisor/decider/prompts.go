@@ -41,6 +41,7 @@ type ArbiterPrompt struct {
 	Modes            []PromptMode
 	MaxOrchestrators int
 	Hosts            string // names of hosts and pools; empty: there is one
+	Makes            string // of agents; empty: Claude is the only one
 	Decider          string // who decides in its place, in words; empty: the Arbiter itself
 	Isolated         bool   // Orchestrators have their own directories, and CWD contains the merged files
 	Rehearsal        bool

@@ -1,7 +1,12 @@
 package runconfig
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
 
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 )
@@ -14,6 +19,46 @@ func (o *Options) ModeNamed(name string) (agents.Agent, bool) {
 // ModeNames lists the names of the modes.
 func (o *Options) ModeNames() []string {
 	return agents.Names(o.AvailableModes())
+}
+
+// ClaudeMake is the make of each agent that names no other.
+const ClaudeMake = "claude"
+
+// Make is a program that an Orchestrator can be in place of Claude Code.
+type Make struct {
+	bridge.MakeSpec
+	// MaxTurns is after how many messages it hands off while nobody knows how full its context is.
+	MaxTurns int
+}
+
+// DefaultMakeTurns is MaxTurns unless the configuration sets it.
+const DefaultMakeTurns = 15
+
+// MakeNamed finds a make. Claude is none of them.
+func (o *Options) MakeNamed(name string) (Make, bool) {
+	i := slices.IndexFunc(o.Makes, func(m Make) bool { return m.Name == name })
+	if i < 0 {
+		return Make{}, false
+	}
+	return o.Makes[i], true
+}
+
+// MakeNames lists the names of all makes, Claude first.
+func (o *Options) MakeNames() []string {
+	names := []string{ClaudeMake}
+	for _, m := range o.Makes {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// MakeProblem says why an agent cannot be of a make; empty: it can.
+func (o *Options) MakeProblem(name string) string {
+	if _, ok := o.MakeNamed(name); ok || name == "" || name == ClaudeMake {
+		return ""
+	}
+	return fmt.Sprintf("There is no make %q. Makes: %s. The human configures more under makes.", name,
+		strings.Join(o.MakeNames(), ", "))
 }
 
 // ProbeEvery is the time between two probes of an agent in this run.

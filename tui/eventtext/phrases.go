@@ -219,7 +219,7 @@ func AgentSpawned(e contract.Event, s contract.Spawn, name func(string) string) 
 	if who == "" {
 		who = Called(name, e.ID)
 	}
-	who = OnHost(who, s.Host)
+	who = OfMake(OnHost(who, s.Host), s.Make)
 	switch {
 	case s.Resumed:
 		return who + " takes up its thread again" + After(" – ", One(s.Mode, MaxName))
@@ -237,6 +237,15 @@ func AgentSpawned(e contract.Event, s contract.Spawn, name func(string) string) 
 func OnHost(name, host string) string {
 	mark := " @" + One(host, MaxName)
 	if host == "" || strings.HasSuffix(name, mark) {
+		return name
+	}
+	return name + mark
+}
+
+// OfMake adds the agent's make to its name; an empty make is Claude, which is not named.
+func OfMake(name, make string) string {
+	mark := " [" + One(make, MaxName) + "]"
+	if make == "" || strings.HasSuffix(name, mark) {
 		return name
 	}
 	return name + mark

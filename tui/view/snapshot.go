@@ -90,7 +90,8 @@ func agentRow(
 		stall = nil
 	}
 	line := PageAgent{
-		ID: a.ID, Name: eventtext.OnHost(SlashWord(a.Name), a.Host), Mode: SlashWord(a.Mode), State: text, Tone: tone,
+		ID: a.ID, Name: eventtext.OfMake(eventtext.OnHost(SlashWord(a.Name), a.Host), a.Make), Mode: SlashWord(a.Mode),
+		State: text, Tone: tone,
 		Busy:  a.Status == supervisor.AgentBusy && stall == nil,
 		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window,
 		Pct: a.Context.Pct, Level: a.WarnedLevel,

@@ -410,6 +410,9 @@ func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 	if b.Host != "" {
 		a.name += " @" + sanitize.Line(b.Host, maxTitle)
 	}
+	if b.Make != "" {
+		a.name += " [" + sanitize.Line(b.Make, maxTitle) + "]"
+	}
 	frames := m.closeCalls(id) // of an earlier process
 	if id == contract.Arbiter {
 		return frames

@@ -57,6 +57,7 @@ type MCPAgent struct {
 	ID         string  `json:"id"`
 	Name       string  `json:"name"`
 	Host       string  `json:"host,omitempty" jsonschema:"the host that it lives on; absent: the one of the run"`
+	Make       string  `json:"make,omitempty" jsonschema:"the make of agent; absent: Claude Code"`
 	Status     string  `json:"status"`
 	ContextPct float64 `json:"context_pct"`
 	CostUSD    float64 `json:"cost_usd"`
@@ -103,8 +104,9 @@ func (s *MCPServer) liveView(st control.Status) MCPView {
 		Simulated: st.Rehearsal}
 	for _, a := range st.Agents[:min(len(st.Agents), maxAgents)] {
 		v.Agents = append(v.Agents, MCPAgent{ID: a.ID, Name: sanitize.Line(a.Name, 60),
-			Host: sanitize.Line(a.Host, 60), Status: a.Status, ContextPct: math.Round(a.Context*10) / 10,
-			CostUSD: contract.RoundUSD(a.Cost)})
+			Host: sanitize.Line(a.Host, 60), Make: sanitize.Line(a.Make, 60), Status: a.Status,
+			ContextPct: math.Round(a.Context*10) / 10,
+			CostUSD:    contract.RoundUSD(a.Cost)})
 	}
 	rest := maxTexts
 	for _, i := range st.Inbox[:min(len(st.Inbox), maxWaiting)] {

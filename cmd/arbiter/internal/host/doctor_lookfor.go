@@ -18,6 +18,8 @@ var kinds = []struct{ prefix, what string }{
 	{"arbiter-home-", "homes of rehearsals that were killed"},
 	{"arbiter-hook-", "for sockets of runs that were killed"},
 	{"arbiter-doctor-", "of examinations that were killed"},
+	{"arbiter-look-", "of makes that were being looked at"},
+	{"arbiter-make-", "for sockets of agents of other makes whose bridge was killed"},
 }
 
 // minAge is the minimum age of a leftover directory: a younger one may belong to a run that is just starting.

@@ -24,6 +24,16 @@ func checkSettings(s Surroundings) []Finding {
 			"arbiter hosts check "+c.Hosts[0],
 		)
 	}
+	for _, m := range c.Makes {
+		switch {
+		case m.Problem != "":
+			l.add("make "+m.Name, DoctorWarn, m.Problem, "correct makes."+m.Name+" in the configuration")
+		case m.Version == "":
+			l.add("make "+m.Name, DoctorNote, "its program is there; it was not started", "arbiter doctor")
+		default:
+			l.add("make "+m.Name, DoctorOK, m.Version+"; lacks: "+strings.Join(m.Lacks, "; "), "")
+		}
+	}
 	if c.Templates != "" {
 		l.add("templates", DoctorFail, c.Templates, "arbiter decide --template select.md")
 	}

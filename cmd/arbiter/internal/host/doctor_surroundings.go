@@ -63,10 +63,19 @@ type DoctorSettings struct {
 	Problem string   // in flags, variables or files
 	Agents  []string // problems of agent files
 	Hosts   []string // other machines that are configured
+	Makes   []DoctorMake
 	// Templates is the problem of a prompt template.
 	Templates string
 	// Skipped says why the other settings were not checked.
 	Skipped string
+}
+
+// DoctorMake is a configured make of agents.
+type DoctorMake struct {
+	Name    string
+	Version string // what it says about itself; empty: it was not started
+	Lacks   []string
+	Problem string
 }
 
 // DoctorWorkspace is the directory in which a run would work.

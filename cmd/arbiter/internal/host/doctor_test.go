@@ -121,6 +121,11 @@ func TestFindings(t *testing.T) {
 			DoctorFail, "select.md", "arbiter decide --template"},
 		"agent files": {func(s *Surroundings) { s.Settings.Agents = []string{"a.md:2: tools: bad"} }, AreaSettings,
 			"agents", DoctorWarn, "a.md:2", "arbiter agents check"},
+		"a make that does not start": {func(s *Surroundings) {
+			s.Settings.Makes = []DoctorMake{{Name: "other", Version: "x", Problem: "no login"}}
+		}, AreaSettings, "make other", DoctorWarn, "no login", "correct makes.other"},
+		"a make that was not started": {func(s *Surroundings) { s.Settings.Makes = []DoctorMake{{Name: "other"}} },
+			AreaSettings, "make other", DoctorNote, "not started", "arbiter doctor"},
 
 		"no state": {func(s *Surroundings) { s.State = DoctorPlace{Problem: "no place"} }, AreaPlaces, "state", DoctorFail,
 			"no place", "ARBITER_STATE_DIR"},

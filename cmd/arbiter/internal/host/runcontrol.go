@@ -200,7 +200,8 @@ func (s *service) Status() control.Status {
 		}
 		status.Agents = append(status.Agents, control.AgentStatus{
 			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.StatusText(), Since: a.Since.UTC(), Session: a.SessionID,
-			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host,
+			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host, Make: a.Make,
+			Lacks: a.Lacks, ContextUnknown: a.Make != "" && a.Context.Window == 0, CostUnknown: a.CostUnknown,
 			Attached: s.run.Opener.Terminals.Holder(a.ID), Subagents: len(a.Subagents), MaxSubagents: most,
 		})
 		if last := &status.Agents[len(status.Agents)-1]; a.Fuse.USD > 0 {

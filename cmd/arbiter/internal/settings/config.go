@@ -75,7 +75,14 @@ func applyFile(c *cli.Context, file string, src []byte, given origins, own bool)
 				}
 				continue // read by readHosts
 			}
-			entries, err := configEntries(file, f)
+			if f.Key == makesKey {
+				if !own {
+					return command.Usagef("%s:%d: %s: a workspace cannot name programs to run as agents: move this to your own "+
+						"configuration", file, f.KeyLine, f.Key)
+				}
+				continue // read by readMakes
+			}
+			entries, err := configEntries(file, f, own)
 			if err != nil {
 				return err
 			}
@@ -181,6 +188,7 @@ func ConfigSchema() ([]byte, error) {
 	}
 	blockSchemas(props)
 	hostSchemas(props)
+	makeSchema(props)
 	return json.MarshalIndent(map[string]any{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"title":   "arbiter configuration",

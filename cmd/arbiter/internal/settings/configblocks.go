@@ -58,11 +58,11 @@ func (e configEntry) texts() ([]string, error) {
 }
 
 // configEntries returns the settings in a field of the file.
-func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
+func configEntries(file string, f yamldoc.Field, own bool) ([]configEntry, error) {
 	block, isBlock := configBlocks[f.Key]
 	switch {
 	case f.Key == agentPrograms:
-		return nil, checkAgentProgram(file, f)
+		return nil, checkAgentProgram(file, f, own)
 	case isBlock && (f.Value.Kind() == yamldoc.Mapping || f.Key != "decider"):
 		var list []configEntry
 		for _, inner := range f.Value.Fields("keys of the form `key: value`") {
@@ -103,11 +103,12 @@ func settingNamed(name string) Setting {
 	return Table[slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name })]
 }
 
-// claudeNames are the accepted names of the only program for agents.
-var claudeNames = []string{runconfig.ProviderClaude, "claude-code", "claude-cli"}
+// claudeNames are the names of Claude Code as the program of agents.
+var claudeNames = []string{runconfig.ClaudeMake, "claude-code", "claude-cli"}
 
-// checkAgentProgram returns an error if the default program of agents is not Claude Code.
-func checkAgentProgram(file string, f yamldoc.Field) error {
+// checkAgentProgram returns an error if a file names a default program of agents that it may not name. readMakes checks
+// whether it is there.
+func checkAgentProgram(file string, f yamldoc.Field, own bool) error {
 	for _, inner := range f.Value.Fields("a mapping such as `default: claude`") {
 		if inner.Key != "default" {
 			return command.Usagef("%s:%d: %s: unknown key %q; it takes default", file, inner.KeyLine, f.Key, inner.Key)
@@ -116,10 +117,10 @@ func checkAgentProgram(file string, f yamldoc.Field) error {
 		if !ok {
 			return command.Usagef("%s:%d: %s: give a plain value, not %s", file, inner.KeyLine, inner.Path, inner.Kind())
 		}
-		if !slices.Contains(claudeNames, strings.ToLower(name)) {
-			return command.Usagef("%s:%d: %s: agents cannot be %q: Arbiter supports one program, Claude Code (claude); "+
-				"leave this out or set it to claude. Another provider's model can decide: set provider and model of "+
-				"the block decider (%s)", file, inner.KeyLine, inner.Path, name, alternatives(Providers))
+		if !own && !slices.Contains(claudeNames, strings.ToLower(name)) {
+			return command.Usagef("%s:%d: %s: a workspace cannot choose %q as the program of agents: move this to your own "+
+				"configuration. Another provider's model can decide: set provider and model of the block decider (%s)", file,
+				inner.KeyLine, inner.Path, name, alternatives(Providers))
 		}
 	}
 	return nil
@@ -162,6 +163,6 @@ func blockSchemas(props map[string]any) {
 		"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}}}}}
 	props[arbiterEnv] = props["arbiter-env"]
 	props[agentPrograms] = map[string]any{"type": "object", "additionalProperties": false,
-		"properties": map[string]any{"default": map[string]any{"enum": claudeNames,
-			"description": "the program that agents are; Arbiter supports one"}}}
+		"properties": map[string]any{"default": map[string]any{"type": "string",
+			"description": "the make of an Orchestrator for which none is named: claude, or one of makes"}}}
 }

@@ -170,6 +170,7 @@ func (c Choices) Over(old runconfig.Options) runconfig.Options {
 	if c.Given["hosts"] {
 		o.Hosts, o.HereToo, o.Pools = now.Hosts, now.HereToo, now.Pools
 	}
+	o.Makes, o.DefaultMake = now.Makes, now.DefaultMake
 	if c.Given["claude"] {
 		o.Claude = c.Claude
 	}

@@ -123,6 +123,9 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	if err := s.readHosts(c); err != nil {
 		return s, err
 	}
+	if err := s.readMakes(c); err != nil {
+		return s, err
+	}
 	err = s.readRun(c)
 	return s, err
 }

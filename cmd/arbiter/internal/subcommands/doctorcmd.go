@@ -23,6 +23,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/acp"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
@@ -149,8 +150,34 @@ func (l *inspection) around(ctx context.Context) host.Surroundings {
 	s.Workspace = l.workspace()
 	s.Claude, s.Login = l.claude(ctx)
 	s.Isolation, s.Sandbox = l.confinement(ctx)
+	s.Settings.Makes = l.makes(ctx, s.Sandbox.Holds && s.Sandbox.Mode != settings.SandboxOff)
 	s.Leftovers = l.leftovers(s.State)
 	return s
+}
+
+// makes starts each configured make for the time of a session's beginning, unless sessions are not wanted.
+func (l *inspection) makes(ctx context.Context, confined bool) (list []host.DoctorMake) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	for _, m := range l.choices.Options.Makes {
+		d := host.DoctorMake{Name: m.Name}
+		if acp.NeedsSandbox(m.MakeSpec) && !confined {
+			d.Problem = "it does not ask about each command and edit: use --sandbox, or set accept_unasked"
+		} else if _, err := exec.LookPath(m.Command[0]); err != nil {
+			d.Problem = err.Error()
+		} else if !l.c.Bool("no-trial") {
+			ctx, cancel := context.WithTimeout(ctx, bridge.DefaultStartTimeout)
+			r, err := (&acp.Launcher{Self: self}).Look(ctx, m.MakeSpec)
+			cancel()
+			if d.Version, d.Lacks = cmp.Or(r.MakeVersion, "it gives no version"), r.Lacks; err != nil {
+				d.Problem = err.Error()
+			}
+		}
+		list = append(list, d)
+	}
+	return list
 }
 
 func (l *inspection) stateHere() host.DoctorPlace {

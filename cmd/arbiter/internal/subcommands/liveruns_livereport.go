@@ -39,16 +39,21 @@ type liveAgent struct {
 	Name       string    `json:"name"`
 	Mode       string    `json:"mode,omitempty"`
 	Host       string    `json:"host,omitempty"` // absent: the host of arbiter
+	Make       string    `json:"make,omitempty"` // absent: Claude Code
+	Lacks      []string  `json:"lacks,omitempty"`
 	Status     string    `json:"status"`
 	Since      time.Time `json:"since"`
 	SessionID  string    `json:"session_id"`
 	ContextPct float64   `json:"context_pct"`
 	CostUSD    float64   `json:"cost_usd"`
-	Attached   string    `json:"attached,omitempty"`
-	FuseUSD    float64   `json:"fuse_usd,omitempty"` // what it may cost before it is parked
-	FuseSpent  float64   `json:"fuse_spent_usd,omitempty"`
-	Subagents  int       `json:"subagents,omitempty"`     // that work
-	Most       int       `json:"max_subagents,omitempty"` // that may at once
+	// What nobody knows: how full its context is, and what some of its turns have cost.
+	ContextUnknown bool    `json:"context_unknown,omitempty"`
+	CostUnknown    bool    `json:"cost_unknown,omitempty"`
+	Attached       string  `json:"attached,omitempty"`
+	FuseUSD        float64 `json:"fuse_usd,omitempty"` // what it may cost before it is parked
+	FuseSpent      float64 `json:"fuse_spent_usd,omitempty"`
+	Subagents      int     `json:"subagents,omitempty"`     // that work
+	Most           int     `json:"max_subagents,omitempty"` // that may at once
 }
 
 // reportOn asks a live run for its status.
@@ -83,7 +88,8 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 		Inbox: waiting, Subagents: st.Subagents, Most: st.MaxSubagents, ForkedFrom: info.ForkedFrom,
 	}
 	for _, a := range st.Agents {
-		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Status: a.Status,
+		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Make: a.Make,
+			Lacks: a.Lacks, ContextUnknown: a.ContextUnknown, CostUnknown: a.CostUnknown, Status: a.Status,
 			Since: a.Since, SessionID: a.Session, ContextPct: a.Context, CostUSD: a.Cost, Attached: a.Attached,
 			FuseUSD: a.Fuse, FuseSpent: a.FuseSpent, Subagents: a.Subagents, Most: a.MaxSubagents})
 	}

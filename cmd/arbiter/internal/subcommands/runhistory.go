@@ -710,6 +710,7 @@ type agentReport struct {
 	Name       string `json:"name"`
 	Mode       string `json:"mode,omitempty"`
 	Host       string `json:"host,omitempty"`
+	Make       string `json:"make,omitempty"`
 	SessionID  string `json:"session_id"`
 	Generation int    `json:"generation"`
 	Status     string `json:"status"`
@@ -778,7 +779,7 @@ func ShowSession(io command.Env, c *cli.Context) error {
 	}
 	for _, a := range s.Agents {
 		r.Agents = append(r.Agents, agentReport{
-			ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, SessionID: a.SessionID, Generation: a.Generation,
+			ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Make: a.Make, SessionID: a.SessionID, Generation: a.Generation,
 			Status: string(a.Status), Standing: string(a.Standing),
 		})
 	}
@@ -808,8 +809,8 @@ func (e historyEnv) printSession(r SessionReport, state string, more bool) {
 		line("waits", "for you, since %s: %s of %s: %s", i.Since.Local().Format(time.DateTime), i.Kind, i.Agent, i.Text)
 	}
 	for _, a := range r.Agents {
-		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID, eventtext.OnHost(a.Name, a.Host),
-			a.condition(), a.SessionID, a.Generation)
+		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID,
+			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), a.condition(), a.SessionID, a.Generation)
 	}
 	for i, s := range r.Plan {
 		line("plan", "%d. [%s] %s", i+1, s.Status, s.Text)

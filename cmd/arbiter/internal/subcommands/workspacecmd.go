@@ -58,6 +58,7 @@ format of Claude Code's own agents:
   tools: Read, Edit(db/**), Bash(go run ./migrate *)    # or disallowedTools; default: all tools
   model: opus                                           # or sonnet, haiku, inherit, a full id
   effort: high                                          # low, medium, high, xhigh, max
+  make: claude                                          # or another that you have configured
   maxTurns: 40      # at this limit, and the next two, the agent must hand off
   maxCost: 2.50     # US dollars
   timeout: 45m

@@ -1,4 +1,4 @@
-package claude
+package driver
 
 import (
 	"fmt"
@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	stderrLine  = 2 << 10 // bytes kept of a line: failing hooks dump minified source
-	stderrLines = 40      // lines kept for Exit.Stderr
-	stderrBurst = 20      // events at once
+	StderrLine  = 2 << 10 // bytes kept of a line: failing hooks dump minified source
+	StderrLines = 40      // lines kept for Exit.Stderr
+	StderrBurst = 20      // events at once
 	stderrEvery = 200 * time.Millisecond
 )
 
-// stderrLog reads a child's stderr to its end: 64 KiB unread would stall the child. It keeps the last lines
+// StderrLog reads a child's stderr to its end: 64 KiB unread would stall the child. It keeps the last lines
 // and passes on a limited number.
-type stderrLog struct {
+type StderrLog struct {
 	emit func(string)
 
 	mu   sync.Mutex
@@ -31,12 +31,13 @@ type stderrLog struct {
 	dropped int
 }
 
-func newStderrLog(emit func(string)) *stderrLog {
-	return &stderrLog{emit: emit, credit: stderrBurst, refill: time.Now()}
+// NewStderrLog returns a log that passes lines on to emit.
+func NewStderrLog(emit func(string)) *StderrLog {
+	return &StderrLog{emit: emit, credit: StderrBurst, refill: time.Now()}
 }
 
-// drain reads until the end of r.
-func (l *stderrLog) drain(r io.Reader) {
+// Drain reads until the end of r.
+func (l *StderrLog) Drain(r io.Reader) {
 	lines := jsonl.NewLineReader(r, 1<<20)
 	for {
 		line, err := lines.NextOrLast()
@@ -47,23 +48,23 @@ func (l *stderrLog) drain(r io.Reader) {
 		if line.Oversize {
 			line.Data = []byte("(a line too long to keep)")
 		}
-		l.add(cut(string(line.Data), stderrLine))
+		l.add(Cut(string(line.Data), StderrLine))
 	}
 }
 
-func (l *stderrLog) add(line string) {
+func (l *StderrLog) add(line string) {
 	if strings.TrimSpace(line) == "" {
 		return
 	}
 	l.mu.Lock()
 	l.last = append(l.last, line)
-	if len(l.last) > stderrLines {
+	if len(l.last) > StderrLines {
 		l.last = l.last[1:]
 	}
 	l.mu.Unlock()
 
 	now := time.Now()
-	l.credit = min(stderrBurst, l.credit+float64(now.Sub(l.refill))/float64(stderrEvery))
+	l.credit = min(StderrBurst, l.credit+float64(now.Sub(l.refill))/float64(stderrEvery))
 	l.refill = now
 	if l.credit < 1 {
 		l.dropped++
@@ -74,22 +75,22 @@ func (l *stderrLog) add(line string) {
 	l.emit(line)
 }
 
-func (l *stderrLog) flush() {
+func (l *StderrLog) flush() {
 	if l.dropped > 0 {
 		l.emit(fmt.Sprintf("(%d lines left out)", l.dropped))
 		l.dropped = 0
 	}
 }
 
-// tail returns the last lines of the child.
-func (l *stderrLog) tail() string {
+// Tail returns the last lines of the child.
+func (l *StderrLog) Tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.last, "\n")
 }
 
-// cut shortens s to at most n bytes on a rune border.
-func cut(s string, n int) string {
+// Cut shortens s to at most n bytes on a rune border.
+func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

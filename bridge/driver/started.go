@@ -1,4 +1,4 @@
-package claude
+package driver
 
 import (
 	"crypto/sha256"
@@ -20,10 +20,10 @@ const (
 // secretNames are parts of the names of variables whose values are secrets.
 var secretNames = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE"}
 
-// recordStart records how a process was started; cmd is the command as it was run.
-func recordStart(info *bridge.SpawnResult, cmd *exec.Cmd, cfg bridge.AgentConfig) {
+// RecordStart records how a process was started; cmd is the command as it was run.
+func RecordStart(info *bridge.SpawnResult, cmd *exec.Cmd, cfg bridge.AgentConfig) {
 	info.Argv, info.CWD, info.Env = recordedArgs(cmd), cfg.CWD, variables(cmd.Env)
-	info.PermissionMode, info.Sandbox = permissionMode(cfg), cfg.Sandbox != nil
+	info.Sandbox = cfg.Sandbox != nil
 }
 
 // recordedArgs returns the arguments of cmd without the secrets, which must not be recorded.

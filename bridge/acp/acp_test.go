@@ -1,0 +1,521 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+)
+
+// waitTimeout is only a deadline for failures.
+const waitTimeout = 2 * time.Minute
+
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 2 && os.Args[1] == RelayCommand:
+		if err := Relay(os.Args[2], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case len(os.Args) > 1 && os.Args[1] == "fake-acp":
+		os.Exit(acptest.RunFake())
+	}
+	release, err := proctree.BecomeSubreaper()
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	release()
+	os.Exit(code)
+}
+
+// recorder is the client of a test: it records events, denies what deny names, and answers requests from a queue.
+type recorder struct {
+	mu      sync.Mutex
+	events  []bridge.EventBody
+	asked   []bridge.PermissionParams
+	judged  []string
+	deny    string // a part of the input
+	answers chan string
+	changed chan struct{}
+}
+
+func (r *recorder) Emit(e bridge.Event) {
+	r.mu.Lock()
+	r.events = append(r.events, e.Body)
+	close(r.changed)
+	r.changed = make(chan struct{})
+	r.mu.Unlock()
+}
+
+func (r *recorder) ToolCall(_ context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+	return bridge.ToolCallResult{Text: "called " + p.Tool + " " + string(p.Input)}, nil
+}
+
+func (r *recorder) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+	r.mu.Lock()
+	r.asked = append(r.asked, p)
+	close(r.changed)
+	r.changed = make(chan struct{})
+	r.mu.Unlock()
+	select {
+	case answer := <-r.answers:
+		return bridge.PermissionResult{Behavior: answer}, nil
+	case <-ctx.Done():
+		return bridge.PermissionResult{}, ctx.Err()
+	}
+}
+
+func (r *recorder) Judge(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.judged = append(r.judged, p.Tool+" "+string(p.Input))
+	if r.deny != "" && strings.Contains(string(p.Input), r.deny) {
+		return bridge.JudgeResult{Behavior: bridge.Deny, Message: "a rule"}, nil
+	}
+	return bridge.JudgeResult{Behavior: bridge.Pass}, nil
+}
+
+// rig is one agent and its client.
+type rig struct {
+	*recorder
+	t     *testing.T
+	make  bridge.MakeSpec
+	home  string
+	dir   string
+	cfg   bridge.AgentConfig
+	agent bridge.Agent
+	gen   int
+	run   string
+}
+
+// makes are the fake agent, and the real ones in long tests.
+var makes = []string{"fake", "opencode", "claude-acp"}
+
+func newRig(t *testing.T, name string, traps ...string) *rig {
+	t.Helper()
+	if name != "fake" {
+		testkit.Long(t)
+	}
+	r := &rig{recorder: &recorder{answers: make(chan string, 100), changed: make(chan struct{})}, t: t,
+		home: t.TempDir(), dir: t.TempDir(), run: uuid.NewString()}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name == "fake" {
+		r.make = bridge.MakeSpec{Name: "opencode", Command: []string{self, "fake-acp"},
+			Env: []string{acptest.TrapsEnv + "=" + strings.Join(traps, ",")}}
+	} else {
+		r.make = acptest.StartModel(t).Real(t, name, r.home)
+	}
+	r.cfg = bridge.AgentConfig{Make: &r.make, SessionID: uuid.NewString(), CWD: r.dir,
+		AppendSystemPrompt: "You are a test.",
+		JSONSchema:         json.RawMessage(`{"type":"object","properties":{"kind":{"type":"string"}},"required":["kind"]}`),
+		MCPTools: []bridge.ToolSpec{{Name: "report_progress", Description: "Reports.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}}}`)}},
+		Env: map[string]string{"HOME": r.home}}
+	return r
+}
+
+func (r *rig) launch(pending ...string) {
+	r.t.Helper()
+	if err := r.tryLaunch(pending...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) tryLaunch(pending ...string) error {
+	self, _ := os.Executable()
+	r.gen++
+	a, err := (&Launcher{Self: self}).Launch(r.t.Context(), bridge.Owner{Run: r.run},
+		bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: r.gen}, Config: r.cfg, Pending: pending}, r)
+	if err != nil {
+		return err
+	}
+	r.agent = a
+	r.t.Cleanup(func() { r.stop(true) })
+	return nil
+}
+
+func (r *rig) stop(now bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
+	defer cancel()
+	if err := r.agent.Stop(ctx, now); err != nil {
+		r.t.Error(err)
+	}
+	if left := proctree.Survivors(r.run); len(left) > 0 {
+		r.t.Errorf("left over: %v", left)
+	}
+}
+
+// send sends a message and returns its id.
+func (r *rig) send(text string) string {
+	r.t.Helper()
+	id := uuid.NewString()
+	if err := r.agent.Message(r.t.Context(), bridge.MessageParams{MessageID: id, Content: text}); err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+// until waits until a condition holds, which is tried after each event and request.
+func (r *rig) until(what string, holds func() bool) {
+	r.t.Helper()
+	late := time.After(waitTimeout)
+	for {
+		r.mu.Lock()
+		ok, changed := holds(), r.changed
+		r.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late:
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.t.Fatalf("no %s; events: %s", what, eventsText(r.events))
+		}
+	}
+}
+
+func eventsText(events []bridge.EventBody) string {
+	var b strings.Builder
+	for _, e := range events {
+		raw, _ := json.Marshal(e)
+		fmt.Fprintf(&b, "\n%T %s", e, raw)
+	}
+	return b.String()
+}
+
+func of[B bridge.EventBody](r *rig) (list []B) {
+	for _, e := range r.events {
+		if b, ok := e.(B); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// ended waits for the end of the turn of a message.
+func (r *rig) ended(id string) (t bridge.Turn) {
+	r.t.Helper()
+	r.until("end of the turn", func() bool {
+		for _, x := range of[bridge.Turn](r) {
+			if slices.Contains(x.MessageIDs, id) {
+				t = x
+				return true
+			}
+		}
+		return false
+	})
+	return t
+}
+
+func (r *rig) turn(text string) bridge.Turn {
+	r.t.Helper()
+	return r.ended(r.send(text))
+}
+
+func (r *rig) file(name string) string {
+	raw, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+// awaitFile waits for a file that a process of the agent makes: that gives no event.
+func (r *rig) awaitFile(name string) {
+	r.t.Helper()
+	tick, late := time.NewTicker(time.Millisecond), time.After(waitTimeout)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(filepath.Join(r.dir, name)); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			r.t.Fatalf("%s did not come", name)
+		}
+	}
+}
+
+const kindDone = `{"kind":"done"}`
+
+func TestWork(t *testing.T) {
+	for _, name := range makes {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, name)
+			r.launch()
+			info := r.agent.Info()
+			if info.MakeSession == "" || info.SessionID != r.cfg.SessionID || len(info.Lacks) == 0 || info.MakeVersion == "" {
+				t.Errorf("%+v", info)
+			}
+			r.answers <- bridge.Allow
+			id := r.send("[[say On it.]] [[write " + filepath.Join(r.dir, "a.txt") + "|hello]] " +
+				`[[tool report_progress|{"message":"half"}]] [[verdict {"kind":"done"}]]`)
+			turn := r.ended(id)
+			if turn.Outcome != bridge.TurnDone || string(turn.Verdict) != kindDone || turn.Tools != 1 ||
+				!slices.Contains(turn.Files, filepath.Join(r.dir, "a.txt")) || r.file("a.txt") != "hello" {
+				t.Errorf("turn: %+v, file %q", turn, r.file("a.txt"))
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if d := of[bridge.Delivered](r); len(d) != 1 || d[0].MessageID != id || d[0].Proof != bridge.ProofWritten {
+				t.Errorf("delivered: %+v", d)
+			}
+			if len(r.asked) != 1 || r.asked[0].Tool != "Write" ||
+				!strings.Contains(string(r.asked[0].Input), "a.txt") || !strings.Contains(string(r.asked[0].Input), "hello") {
+				t.Errorf("asked: %+v", r.asked)
+			}
+			if c := of[bridge.Context](r); len(c) == 0 || c[len(c)-1].Tokens == 0 {
+				t.Errorf("context: %+v", c)
+			}
+			uses := of[bridge.ToolUse](r)
+			if len(uses) != 2 || uses[0].Tool != "Write" || uses[1].Tool != "mcp__arbiter__report_progress" ||
+				len(of[bridge.ToolResult](r)) != 2 {
+				t.Errorf("events: %s", eventsText(r.events))
+			}
+			if said := of[bridge.Assistant](r); len(said) == 0 || said[0].Text != "On it." {
+				t.Errorf("said: %+v", said)
+			}
+		})
+	}
+}
+
+func TestDenied(t *testing.T) {
+	for _, name := range makes {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, name)
+			r.deny = "touch denied"
+			r.launch()
+			r.answers <- bridge.Deny
+			turn := r.turn(`[[shell touch denied]] [[shell touch refused]] [[verdict {"kind":"done"}]]`)
+			if turn.Outcome != bridge.TurnDone || string(turn.Verdict) != kindDone {
+				t.Errorf("%+v", turn)
+			}
+			if left, _ := filepath.Glob(filepath.Join(r.dir, "*")); len(left) > 0 {
+				t.Errorf("it ran: %v", left)
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if len(r.asked) != 1 || !strings.Contains(string(r.asked[0].Input), `"command":"touch refused"`) ||
+				r.asked[0].Tool != "Bash" {
+				t.Errorf("asked: %+v, judged %v", r.asked, r.judged)
+			}
+		})
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	for _, name := range append(slices.Clone(makes), "fake leave", "fake deaf") {
+		t.Run(name, func(t *testing.T) {
+			name, trap, _ := strings.Cut(name, " ")
+			r := newRig(t, name, trap)
+			r.launch()
+			r.answers <- bridge.Allow
+			id := r.send(`[[shell touch begun; sh -c "sleep 600; touch late"]]`)
+			r.until("request", func() bool { return len(r.asked) == 1 })
+			r.awaitFile("begun")
+			if _, err := r.agent.Interrupt(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			turn := r.ended(id)
+			if trap == "deaf" {
+				if turn.Outcome != bridge.TurnLost {
+					t.Errorf("%+v", turn)
+				}
+				return
+			}
+			if turn.Outcome != bridge.TurnInterrupted {
+				t.Errorf("%+v", turn)
+			}
+			for _, p := range proctree.Survivors(r.run) {
+				if p.Name == "sleep" {
+					t.Errorf("it is left running: %+v", p)
+				}
+			}
+			if turn := r.turn("And now?"); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
+				t.Errorf("afterwards: %+v", turn)
+			}
+			r.stop(false)
+		})
+	}
+}
+
+func TestModelFails(t *testing.T) {
+	for _, name := range append(slices.Clone(makes), "fake end-turn") {
+		t.Run(name, func(t *testing.T) {
+			name, trap, _ := strings.Cut(name, " ")
+			r := newRig(t, name, trap)
+			r.launch()
+			turn := r.turn("[[fail 400]]")
+			if turn.Verdict != nil || trap == "" && (turn.Outcome != bridge.TurnFailed || turn.Category == "" ||
+				!strings.Contains(turn.Error, "400")) || trap != "" && turn.Outcome != bridge.TurnDone {
+				t.Errorf("%+v", turn)
+			}
+			if turn := r.turn("And now?"); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
+				t.Errorf("afterwards: %+v", turn)
+			}
+		})
+	}
+}
+
+func TestResume(t *testing.T) {
+	for _, name := range makes {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, name)
+			r.launch()
+			first := r.send(`[[say One.]] [[verdict {"kind":"one"}]]`)
+			r.ended(first)
+			r.answers <- bridge.Allow
+			second := r.send("[[say Two.]] [[shell touch begun; sleep 600]]")
+			r.until("request", func() bool { return len(r.asked) == 1 })
+			r.until("call", func() bool { return len(of[bridge.ToolUse](r)) > 0 })
+			r.stop(true)
+			if lost := r.ended(second); lost.Outcome != bridge.TurnLost && lost.Outcome != bridge.TurnInterrupted {
+				t.Errorf("%+v", lost)
+			}
+			r.cfg.Resume, r.cfg.MakeSession = true, r.agent.Info().MakeSession
+			r.events = nil
+			r.launch(first, second, "never")
+			d := r.agent.Info().Deliveries
+			if len(d) != 3 || d[0].Status != bridge.DeliveryRuled || string(d[0].Verdict) != `{"kind":"one"}` ||
+				d[1].Status != bridge.DeliveryBegun || d[2].Status != bridge.DeliveryAbsent || !r.agent.Info().Resumed {
+				t.Errorf("deliveries: %+v", d)
+			}
+			if turn := r.turn("And now?"); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
+				t.Errorf("afterwards: %+v", turn)
+			}
+			r.cfg.MakeSession = "no-such"
+			r.stop(false)
+			if err := r.tryLaunch(); err == nil || err.(*bridge.RPCError).Category != bridge.CatResume {
+				t.Errorf("another session: %v", err)
+			}
+		})
+	}
+}
+
+// TestMode: a make that begins in a mode in which it asks about nothing is put into the one in which it asks, also
+// after it has left that by itself, and after a resume.
+func TestMode(t *testing.T) {
+	r := newRig(t, "fake", "auto")
+	r.make.Name = "claude-acp"
+	r.launch()
+	asks := func(n int) {
+		t.Helper()
+		r.answers <- bridge.Deny
+		if turn := r.turn(`[[shell touch ran]] [[verdict {"kind":"done"}]]`); string(turn.Verdict) != kindDone {
+			t.Errorf("%+v", turn)
+		}
+		if left, _ := filepath.Glob(filepath.Join(r.dir, "*")); len(left) > 0 || len(r.asked) != n {
+			t.Errorf("files %v, %d requests", left, len(r.asked))
+		}
+	}
+	asks(1)
+	r.turn(`[[mode auto]] [[verdict {"kind":"done"}]]`)
+	r.until("notice", func() bool {
+		return slices.ContainsFunc(of[bridge.Notice](r), func(n bridge.Notice) bool {
+			return strings.Contains(n.Text, "set back")
+		})
+	})
+	asks(2)
+	r.stop(false)
+	r.cfg.Resume, r.cfg.MakeSession = true, r.agent.Info().MakeSession
+	r.launch()
+	asks(3)
+}
+
+// TestReads: what is read inside of the directory needs no human, and rules hold. Claude's own agent does not ask about
+// it, and holds deny rules itself.
+func TestReads(t *testing.T) {
+	for _, name := range makes {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, name)
+			path := func(name string) string { return filepath.Join(r.dir, name) }
+			for _, file := range []string{"open.txt", "secret.txt"} {
+				if err := os.WriteFile(path(file), []byte("words of "+file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.deny = "secret.txt"
+			r.cfg.Rules.Deny = []string{"Read(//" + path("secret.txt")[1:] + ")"}
+			r.launch()
+			r.turn("[[read " + path("open.txt") + "]] [[read " + path("secret.txt") + `]] [[verdict {"kind":"done"}]]`)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			results := of[bridge.ToolResult](r)
+			if len(results) != 2 || !strings.Contains(results[0].Text, "words of open.txt") || results[0].IsError ||
+				strings.Contains(results[1].Text, "words of secret.txt") || !results[1].IsError || len(r.asked) > 0 {
+				t.Errorf("asked %v; %s", r.asked, eventsText(r.events))
+			}
+		})
+	}
+}
+
+// TestUnasked: a make that does not ask does not start without a sandbox, unless that is accepted; in a sandbox it
+// writes in its directory alone, and gives its verdict through it.
+func TestUnasked(t *testing.T) {
+	r := newRig(t, "fake", "unasked")
+	r.make.Name = "unheard-of"
+	if err := r.tryLaunch(); err == nil || !strings.Contains(err.Error(), "makes.unheard-of.accept_unasked") {
+		t.Fatalf("it started: %v", err)
+	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	const line = `[[shell touch inside; touch %s]] [[verdict {"kind":"done"}]]`
+	t.Run("accepted", func(t *testing.T) {
+		r := newRig(t, "fake", "unasked")
+		r.make.Name, r.make.AcceptUnasked = "unheard-of", true
+		r.launch()
+		if turn := r.turn(fmt.Sprintf(line, filepath.Join(r.dir, "also"))); string(turn.Verdict) != kindDone {
+			t.Errorf("%+v", turn)
+		}
+		if left, _ := filepath.Glob(filepath.Join(r.dir, "*")); len(left) != 2 || len(r.asked) > 0 {
+			t.Errorf("files %v, asked %v", left, r.asked)
+		}
+	})
+	t.Run("confined", func(t *testing.T) {
+		program, err := exec.LookPath("bwrap")
+		if err != nil {
+			t.Skip("no bubblewrap here")
+		}
+		r := newRig(t, "fake", "unasked")
+		r.make.Name = "unheard-of"
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.cfg.Sandbox = &bridge.SandboxConfig{Program: program, Network: bridge.NetworkOpen, Read: []string{self}}
+		if err := r.tryLaunch(); err != nil {
+			t.Skipf("no sandbox here: %v", err)
+		}
+		turn := r.turn(fmt.Sprintf(line, outside))
+		if string(turn.Verdict) != kindDone || !r.agent.Info().Sandbox {
+			t.Errorf("%+v", turn)
+		}
+		if _, err := os.Stat(outside); err == nil {
+			t.Error("it wrote outside of its directory")
+		}
+		if _, err := os.Stat(filepath.Join(r.dir, "inside")); err != nil {
+			t.Errorf("it could not write inside of its directory: %v", err)
+		}
+	})
+}

@@ -1,0 +1,256 @@
+package acptest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Model is a scripted model on loopback. It speaks Chat Completions and the Messages API.
+type Model struct {
+	// Base is its address, without a path.
+	Base string
+
+	mu       sync.Mutex
+	requests []string
+}
+
+// StartModel starts a model that ends with the test.
+func StartModel(t testing.TB) *Model {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Model{Base: "http://" + l.Addr().String()}
+	srv := &http.Server{Handler: m}
+	served := make(chan struct{})
+	go func() { _ = srv.Serve(l); close(served) }()
+	t.Cleanup(func() { _ = srv.Close(); <-served })
+	return m
+}
+
+// Requests are the bodies of the requests so far.
+func (m *Model) Requests() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string(nil), m.requests...)
+}
+
+// message is one of a conversation, in either dialect.
+type message struct {
+	Role    string
+	Content json.RawMessage
+}
+
+type asked struct {
+	Model    string
+	Stream   bool
+	Messages []message
+	Tools    []struct {
+		Name     string
+		Function struct{ Name string }
+	}
+}
+
+// text is what a message says, without results of tools.
+func (m message) text() string {
+	var s string
+	if json.Unmarshal(m.Content, &s) == nil {
+		return s
+	}
+	var parts []struct{ Type, Text string }
+	_ = json.Unmarshal(m.Content, &parts)
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Type == "text" {
+			b.WriteString(p.Text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// next is what the model does now: the script of the last prompt of Arbiter, by how often it was asked since. ok is
+// false for requests beside the conversation.
+func (r asked) next() (say string, o op, ok bool) {
+	steps := 0
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		x := r.Messages[i]
+		if x.Role == "assistant" {
+			steps++
+		}
+		if x.Role == "user" && strings.Contains(x.text(), "[arbiter message ") {
+			for _, o := range opsOf(lastPrompt(x.text())) {
+				switch {
+				case o.verb == "say":
+					say = o.arg
+				case o.verb != "fail" && !r.offers(o): // it was taken from the model
+				case steps == 0:
+					return say, o, true
+				default:
+					say = ""
+					steps--
+				}
+			}
+			return "That is all.", op{}, true
+		}
+	}
+	return "A title", op{}, false
+}
+
+func (r asked) offers(o op) bool {
+	name, _ := r.tool(o)
+	return name != ""
+}
+
+// lastPrompt is the last prompt in a text: Claude Code joins messages between which no model has answered.
+func lastPrompt(text string) string {
+	parts := strings.Split(text, "[arbiter message ")
+	return parts[len(parts)-2]
+}
+
+// tool returns the name under which a tool is offered, and its input.
+func (r asked) tool(o op) (name string, input json.RawMessage) {
+	first, second := o.two()
+	want, args := []string{first}, map[string]any{}
+	switch o.verb {
+	case "verdict":
+		want, input = []string{"StructuredOutput"}, json.RawMessage(o.arg)
+	case "tool":
+		input = json.RawMessage(second)
+	case "shell":
+		want, args = []string{"bash"}, map[string]any{"command": o.arg, "description": "what the test says"}
+	case "write":
+		want = []string{"write"}
+		args = map[string]any{"filePath": first, "file_path": first, "content": second}
+	case "read":
+		want, args = []string{"read"}, map[string]any{"filePath": first, "file_path": first}
+	}
+	for _, t := range r.Tools {
+		offered := cmp.Or(t.Name, t.Function.Name)
+		if strings.EqualFold(offered, want[0]) || strings.HasSuffix(offered, "_"+want[0]) {
+			name = offered
+		}
+	}
+	if name != "" && name[0] >= 'A' && name[0] <= 'Z' { // each dialect refuses the other's names
+		delete(args, "filePath")
+	} else {
+		delete(args, "file_path")
+	}
+	if input == nil {
+		input, _ = json.Marshal(args)
+	}
+	return name, input
+}
+
+func (m *Model) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var r asked
+	var raw json.RawMessage
+	_ = json.NewDecoder(req.Body).Decode(&raw)
+	_ = json.Unmarshal(raw, &r)
+	m.mu.Lock()
+	m.requests = append(m.requests, string(raw))
+	id := "x" + strconv.Itoa(len(m.requests))
+	m.mu.Unlock()
+	text, o, ok := r.next()
+	if ok && len(r.Tools) == 0 {
+		text, o = "A title", op{}
+	}
+	if o.verb == "fail" {
+		status, _ := strconv.Atoi(o.arg)
+		w.WriteHeader(cmp.Or(status, 500))
+		fmt.Fprintf(w, `{"type":"error","error":{"type":"error","message":"scripted failure %s"}}`, o.arg)
+		return
+	}
+	name, input := "", json.RawMessage(nil)
+	if o.verb != "" {
+		name, input = r.tool(o)
+	}
+	switch {
+	case strings.HasSuffix(req.URL.Path, "/chat/completions"):
+		chat(w, r.Stream, id, text, name, input)
+	case strings.HasSuffix(req.URL.Path, "/messages"):
+		messages(w, r.Stream, r.Model, id, text, name, input)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"input_tokens":10}`)
+	}
+}
+
+type object = map[string]any
+
+// send writes one event of a stream.
+func send(w http.ResponseWriter, kind string, v any) {
+	raw, _ := json.Marshal(v)
+	if kind != "" {
+		fmt.Fprintf(w, "event: %s\n", kind)
+	}
+	fmt.Fprintf(w, "data: %s\n\n", raw)
+}
+
+func chat(w http.ResponseWriter, stream bool, id, text, name string, input json.RawMessage) {
+	delta, reason := object{"role": "assistant", "content": text}, "stop"
+	if name != "" {
+		reason = "tool_calls"
+		delta["tool_calls"] = []object{{"index": 0, "id": "call_" + id, "type": "function",
+			"function": object{"name": name, "arguments": string(input)}}}
+	}
+	usage := object{"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
+	head := object{"id": id, "created": 1, "model": "scripted"}
+	if !stream {
+		w.Header().Set("Content-Type", "application/json")
+		head["object"], head["usage"] = "chat.completion", usage
+		head["choices"] = []object{{"index": 0, "message": delta, "finish_reason": reason}}
+		_ = json.NewEncoder(w).Encode(head)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	head["object"] = "chat.completion.chunk"
+	head["choices"] = []object{{"index": 0, "delta": delta, "finish_reason": nil}}
+	send(w, "", head)
+	head["usage"] = usage
+	head["choices"] = []object{{"index": 0, "delta": object{}, "finish_reason": reason}}
+	send(w, "", head)
+	fmt.Fprint(w, "data: [DONE]\n\n")
+}
+
+func messages(w http.ResponseWriter, stream bool, model, id, text, name string, input json.RawMessage) {
+	usage := object{"input_tokens": 1000, "output_tokens": 10}
+	m := object{"id": "msg_" + id, "type": "message", "role": "assistant", "model": model, "content": []object{},
+		"stop_reason": nil, "stop_sequence": nil, "usage": usage}
+	reason := "end_turn"
+	if name != "" {
+		reason = "tool_use"
+	}
+	if !stream {
+		w.Header().Set("Content-Type", "application/json")
+		m["content"], m["stop_reason"] = []object{{"type": "text", "text": text}}, reason
+		_ = json.NewEncoder(w).Encode(m)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	send(w, "message_start", object{"type": "message_start", "message": m})
+	index := 0
+	block := func(block, delta object) {
+		send(w, "content_block_start", object{"type": "content_block_start", "index": index, "content_block": block})
+		send(w, "content_block_delta", object{"type": "content_block_delta", "index": index, "delta": delta})
+		send(w, "content_block_stop", object{"type": "content_block_stop", "index": index})
+		index++
+	}
+	if text != "" {
+		block(object{"type": "text", "text": ""}, object{"type": "text_delta", "text": text})
+	}
+	if name != "" {
+		block(object{"type": "tool_use", "id": "toolu_" + id, "name": name, "input": object{}},
+			object{"type": "input_json_delta", "partial_json": string(input)})
+	}
+	send(w, "message_delta", object{"type": "message_delta",
+		"delta": object{"stop_reason": reason, "stop_sequence": nil}, "usage": object{"output_tokens": 10}})
+	send(w, "message_stop", object{"type": "message_stop"})
+}

@@ -1,0 +1,543 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
+
+// The steps in which an agent is ended, and how long a turn has to end after a cancel.
+const (
+	cancelGrace  = 10 * time.Second
+	stopGrace    = 2 * time.Second // for the turn that runs when the end is requested
+	inputGrace   = 3 * time.Second // after the end of input
+	termGrace    = 2 * time.Second // after TERM
+	hurryGrace   = 500 * time.Millisecond
+	killTimeout  = 5 * time.Second
+	silentGrace  = 500 * time.Millisecond // for the exit after stdout has ended
+	drainGrace   = time.Minute
+	writeTimeout = 10 * time.Second
+)
+
+// agent is one process of another make.
+type agent struct {
+	ref    bridge.AgentRef
+	cfg    bridge.AgentConfig
+	host   bridge.Host
+	traits traits
+	info   bridge.SpawnResult // set before Launch returns
+
+	child   *proctree.Child
+	release func() // ends its way to the network
+	planted func() []string
+	pipes   *driver.Pipes
+	stderr  *driver.StderrLog
+	conn    *sdk.ClientSideConnection
+	tools   *toolServer
+	session sdk.SessionId // set before the first turn
+	images  bool          // it takes images
+	realCWD string
+	resumed bool
+
+	ctx        context.Context // ends with the process
+	cancel     context.CancelFunc
+	work       sync.WaitGroup // turns, and what they begin
+	launchDone chan struct{}  // closed when it is known whether the launch succeeded
+	muted      atomic.Bool    // the launch failed: no event reports this agent
+	broken     chan struct{}  // closed when the agent has to be ended
+	breakOnce  sync.Once
+
+	driver.Ending
+	started time.Time
+	output  atomic.Int64 // when the agent said something last, as a time.Duration since started
+
+	mu       sync.Mutex
+	mode     string // permission mode
+	preamble string // our system text, until the first message has carried it
+	loading  *replay
+	turn     *turn // nil: none runs
+	over     map[string]bool
+	closed   string          // why no more messages are taken
+	down     bool            // the process has ended: nothing new begins
+	idle     chan struct{}   // closed while no turn runs
+	asking   context.Context // of requests in the running turn; a cancel ends it
+	cancelQ  context.CancelFunc
+	context  bridge.ContextResult
+	costs    costs
+	process  sdk.Usage // of the turns so far, if the make adds them up
+	present  proctree.Present
+	noticed  map[string]bool
+}
+
+// costs are those of the session, as the make reports them.
+type costs struct {
+	begun          bool
+	total, counted float64
+}
+
+// turn is the running one.
+type turn struct {
+	id          string
+	begun       time.Time
+	written     chan struct{} // closed when the prompt is written
+	once        sync.Once
+	text        strings.Builder
+	last        string // text
+	calls       map[string]*call
+	tools       int
+	failed      *bridge.FailedTool
+	files       []string
+	verdict     json.RawMessage
+	interrupted bool
+}
+
+var (
+	_ bridge.Agent = (*agent)(nil)
+	_ sdk.Client   = (*agent)(nil)
+)
+
+func newAgent(p bridge.SpawnParams, t traits, host bridge.Host) *agent {
+	a := &agent{ref: p.AgentRef, cfg: p.Config, traits: t, host: host, launchDone: make(chan struct{}),
+		broken: make(chan struct{}), Ending: driver.NewEnding(), started: time.Now(), mode: p.Config.PermissionMode,
+		over: map[string]bool{}, idle: make(chan struct{}), noticed: map[string]bool{}}
+	close(a.idle)
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.asking, a.cancelQ = context.WithCancel(a.ctx)
+	a.stderr = driver.NewStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
+	return a
+}
+
+func (a *agent) emit(body bridge.EventBody) {
+	if !a.muted.Load() {
+		a.host.Emit(bridge.Event{AgentRef: a.ref, Body: body})
+	}
+}
+
+// notice reports an oddity, once per kind. Called with the lock held.
+func (a *agent) notice(kind, text string) {
+	if !a.noticed[kind] {
+		a.noticed[kind] = true
+		a.emit(bridge.Notice{Text: text})
+	}
+}
+
+func (a *agent) noteOutput() { a.output.Store(int64(time.Since(a.started))) }
+
+// breakOff has the agent ended, because it cannot be trusted or does not answer.
+func (a *agent) breakOff() { a.breakOnce.Do(func() { close(a.broken) }) }
+
+// keepPresent notes the processes that an interrupt leaves alone.
+func (a *agent) keepPresent() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.child != nil {
+		a.present = a.child.Present()
+	}
+}
+
+// rule takes the verdict of the running turn.
+func (a *agent) rule(input json.RawMessage) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn == nil {
+		return false
+	}
+	a.turn.verdict = input
+	return true
+}
+
+// noteDenied remembers that a call was refused.
+func (a *agent) noteDenied(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.callOf(id).denied = true
+}
+
+// Info implements bridge.Agent.
+func (a *agent) Info() bridge.SpawnResult { return a.info }
+
+// Message implements bridge.Agent.
+func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
+	a.mu.Lock()
+	switch {
+	case a.closed != "":
+		a.mu.Unlock()
+		return &bridge.RPCError{Code: bridge.CodeEnded, Message: a.closed}
+	case a.turn != nil && a.turn.id == p.MessageID:
+		a.mu.Unlock()
+		return nil
+	case a.over[p.MessageID]:
+		a.mu.Unlock()
+		return &bridge.RPCError{Code: bridge.CodeRefused, Message: fmt.Sprintf("message %s has had its turn", p.MessageID)}
+	case a.turn != nil:
+		a.mu.Unlock()
+		return &bridge.RPCError{Code: bridge.CodeBusy, Message: "a turn runs, and this make takes no message in mid-turn"}
+	case p.MessageID == "":
+		a.mu.Unlock()
+		return &bridge.RPCError{Code: jsonrpc.CodeInvalidParams, Message: "a message needs an id"}
+	}
+	t := &turn{id: p.MessageID, begun: time.Now(), written: make(chan struct{}), calls: map[string]*call{}}
+	a.turn, a.idle = t, make(chan struct{})
+	a.cancelQ()
+	a.asking, a.cancelQ = context.WithCancel(a.ctx)
+	blocks := a.blocks(p)
+	idle := a.idle
+	a.work.Go(func() { a.play(t, blocks) })
+	a.mu.Unlock()
+	select {
+	case <-t.written:
+		return nil
+	case <-idle: // it failed at once; the turn says so
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// blocks are the parts of a prompt. Called with the lock held.
+func (a *agent) blocks(p bridge.MessageParams) (blocks []sdk.ContentBlock) {
+	if a.preamble != "" {
+		blocks = append(blocks, sdk.TextBlock(a.preamble))
+		a.preamble = ""
+	}
+	blocks = append(blocks, sdk.TextBlock(p.Content))
+	for _, image := range p.Images {
+		if !a.images {
+			blocks = append(blocks, sdk.TextBlock("(An image came with this message, which you cannot be shown.)"))
+			break
+		}
+		blocks = append(blocks, imageBlock(image))
+	}
+	return append(blocks, sdk.TextBlock(markOf(p.MessageID)))
+}
+
+// play runs one turn to its end.
+func (a *agent) play(t *turn, blocks []sdk.ContentBlock) {
+	res, err := a.conn.Prompt(a.ctx, sdk.PromptRequest{SessionId: a.session, Prompt: blocks})
+	select {
+	case <-a.conn.Done(): // supervise reports the turn as lost
+		return
+	default:
+	}
+	a.mu.Lock()
+	interrupted := t.interrupted
+	present := a.present
+	a.mu.Unlock()
+	if interrupted {
+		ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+		if _, err := a.child.KillNew(ctx, present); err != nil {
+			a.emit(bridge.Error{Category: bridge.CatInternal,
+				Message: fmt.Sprintf("processes of the interrupted turn are left over: %v", err)})
+		}
+		cancel()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.flushText()
+	a.emit(a.ended(t, res, err))
+	a.turn, a.over[t.id] = nil, true
+	close(a.idle)
+}
+
+// ended describes the end of a turn. A verdict counts, whatever came after it. Called with the lock held.
+func (a *agent) ended(t *turn, res sdk.PromptResponse, err error) bridge.Turn {
+	out := bridge.Turn{Verdict: t.verdict, MessageIDs: []string{t.id}, Outcome: bridge.TurnDone, Tools: t.tools,
+		Failed: t.failed, Files: t.files, Reason: string(res.StopReason),
+		DurationMS: time.Since(t.begun).Milliseconds()}
+	out.Usage, out.CostUSD, out.CostUnknown = a.charge(res.Usage)
+	switch {
+	case t.interrupted, t.verdict == nil && res.StopReason == sdk.StopReasonCancelled && driver.IsClosed(a.Stopping):
+		out.Outcome = bridge.TurnInterrupted
+	case t.verdict != nil:
+		if n := len(t.verdict); n > bridge.MaxVerdict {
+			out.Verdict, out.Oversize = nil, n
+		}
+	case err != nil:
+		out.Outcome = bridge.TurnFailed
+		out.Category, out.Error = failure(err)
+	case res.StopReason == sdk.StopReasonRefusal:
+		out.Outcome, out.Category, out.Error = bridge.TurnFailed, bridge.CatRefusal, t.last
+	default:
+		out.Text = t.last
+	}
+	return out
+}
+
+// charge returns what a turn has used and cost. Called with the lock held.
+func (a *agent) charge(u *sdk.Usage) (used bridge.Usage, usd float64, unknown bool) {
+	counts := u != nil
+	if counts {
+		n := *u
+		switch a.traits.usage {
+		case usageProcess:
+			n.InputTokens, n.OutputTokens = n.InputTokens-a.process.InputTokens, n.OutputTokens-a.process.OutputTokens
+			a.process = *u
+		case usageTurn:
+			used.CacheRead, used.CacheCreation = value(n.CachedReadTokens), value(n.CachedWriteTokens)
+		default:
+			counts = false
+		}
+		if counts {
+			used.Input, used.Output = max(n.InputTokens, 0), max(n.OutputTokens, 0)
+		}
+	}
+	price := a.cfg.Make
+	switch {
+	case a.costs.begun:
+		usd = max(a.costs.total-a.costs.counted, 0)
+		a.costs.counted = a.costs.total
+	case counts && price.InputUSD+price.OutputUSD > 0:
+		in := used.Input + used.CacheRead + used.CacheCreation
+		usd = (float64(in)*price.InputUSD + float64(used.Output)*price.OutputUSD) / 1e6
+	default:
+		unknown = true
+	}
+	return used, usd, unknown
+}
+
+func value(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// failure sorts an error of a prompt by what can be done about it: the protocol has one code for a missing login, and
+// texts for the rest.
+func failure(err error) (bridge.Category, string) {
+	text := err.Error()
+	var refused *sdk.RequestError
+	if errors.As(err, &refused) && refused.Code == -32000 {
+		return bridge.CatAuth, text
+	}
+	lower := strings.ToLower(text)
+	for _, row := range []struct {
+		category bridge.Category
+		words    []string
+	}{
+		{bridge.CatAuth, []string{"401", "403", "unauthorized", "api key", "authentication"}},
+		{bridge.CatRateLimit, []string{"429", "rate limit", "rate_limit"}},
+		{bridge.CatOverloaded, []string{"529", "overloaded"}},
+		{bridge.CatPromptTooLong, []string{"prompt is too long", "context length", "context_length", "context window"}},
+	} {
+		for _, word := range row.words {
+			if strings.Contains(lower, word) {
+				return row.category, text
+			}
+		}
+	}
+	return bridge.CatServer, text
+}
+
+// Interrupt implements bridge.Agent. Requests in the turn are answered as cancelled, and the turn has a limited time to
+// end; what it has started ends with it.
+func (a *agent) Interrupt(ctx context.Context) (bridge.InterruptResult, error) {
+	a.mu.Lock()
+	t := a.turn
+	if t == nil || t.interrupted || a.down {
+		a.mu.Unlock()
+		return bridge.InterruptResult{}, nil
+	}
+	t.interrupted = true
+	idle := a.idle
+	a.cancelQ()
+	a.work.Go(func() {
+		late := time.NewTimer(cancelGrace)
+		defer late.Stop()
+		select {
+		case <-idle:
+		case <-a.ctx.Done():
+		case <-late.C:
+			a.emit(bridge.Notice{Text: "it did not end its turn within " + cancelGrace.String() +
+				" after it was interrupted; its process is ended"})
+			a.breakOff()
+		}
+	})
+	a.mu.Unlock()
+	if err := a.conn.Cancel(ctx, sdk.CancelNotification{SessionId: a.session}); err != nil {
+		return bridge.InterruptResult{}, fmt.Errorf("cancel the turn: %w", err)
+	}
+	return bridge.InterruptResult{}, nil
+}
+
+// Context implements bridge.Agent: it is what the make has reported last.
+func (a *agent) Context(context.Context) (bridge.ContextResult, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.context.Window == 0 {
+		return bridge.ContextResult{}, unsupported("does not say how full its context is")
+	}
+	return a.context, nil
+}
+
+// Ask implements bridge.Agent.
+func (a *agent) Ask(context.Context, string) (string, error) {
+	return "", unsupported("answers no side questions: read its document, or ask it with a message")
+}
+
+func unsupported(what string) error {
+	return &bridge.RPCError{Code: bridge.CodeUnsupported, Message: "this make " + what}
+}
+
+// Configure implements bridge.Agent. Rules need no change here: the client judges each request by the present ones.
+func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
+	if p.PermissionMode == bridge.BypassPermissions {
+		return &bridge.RPCError{Code: jsonrpc.CodeInvalidParams,
+			Message: "an agent is started in permission mode " + bridge.BypassPermissions + ", or never asks for less"}
+	}
+	if p.PermissionMode != "" {
+		a.mu.Lock()
+		a.mode = p.PermissionMode
+		a.mu.Unlock()
+	}
+	if p.Model != "" {
+		return a.setModel(ctx, p.Model)
+	}
+	return nil
+}
+
+// Probe implements bridge.Agent. Each agent answers a request that it does not know.
+func (a *agent) Probe(ctx context.Context) bridge.ProbeResult {
+	ctx, cancel := context.WithTimeout(ctx, bridge.ProbeTimeout)
+	defer cancel()
+	usage := a.child.Usage()
+	r := bridge.ProbeResult{
+		SilentMS: max(0, time.Since(a.started)-time.Duration(a.output.Load())).Milliseconds(),
+		CPUMS:    usage.CPU.Milliseconds(), RSSBytes: usage.RSS, Processes: usage.Processes, Stopped: usage.Stopped,
+	}
+	_, err := a.conn.CallExtension(ctx, "_arbiter/ping", struct{}{})
+	r.Answered = ctx.Err() == nil && !driver.IsClosed(a.conn.Done()) || err == nil
+	return r
+}
+
+// Stop implements bridge.Agent.
+func (a *agent) Stop(ctx context.Context, now bool) error {
+	a.mu.Lock()
+	if a.closed == "" {
+		a.closed = "the agent is being stopped"
+	}
+	a.mu.Unlock()
+	if err := a.End(ctx, a.child, now); err != nil {
+		return fmt.Errorf("stop agent %s: %w", a.ref.ID, err)
+	}
+	return nil
+}
+
+// supervise waits for the end of the process, ends it when requested, and then reports the end. It alone emits done.
+func (a *agent) supervise(drains *sync.WaitGroup) {
+	expected := false
+	select {
+	case <-a.child.Done():
+	case <-a.Stopping:
+		expected = true
+		a.stopInSteps()
+	case <-a.broken:
+	case <-a.conn.Done():
+		driver.Ended(a.child, silentGrace, nil)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	swept, err := a.child.Kill(ctx)
+	cancel()
+	if err != nil {
+		a.emit(bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)})
+	}
+	<-a.child.Done() // KILL was sent: the kernel ends it
+	a.release()
+	driver.ReportPlanted(a.planted(), a.emit)
+	a.pipes.Stdout.Expire(drainGrace)
+	a.pipes.Stderr.Expire(drainGrace)
+	<-a.conn.Done()
+	a.cancel()
+	a.pipes.Stdin.Close()
+	a.tools.end()
+	drains.Wait()
+	a.mu.Lock()
+	a.closed, a.down = "the agent has ended", true
+	a.mu.Unlock()
+	a.work.Wait()
+	a.pipes.Close()
+	<-a.launchDone
+	a.mu.Lock()
+	lost := a.turn
+	a.turn = nil
+	a.mu.Unlock()
+	if lost != nil {
+		a.emit(bridge.Turn{MessageIDs: []string{lost.id}, Outcome: bridge.TurnLost, Category: bridge.CatCrash,
+			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.child.State()), Tools: lost.tools, Files: lost.files,
+			CostUnknown: !a.costs.begun})
+	}
+	exit := driver.ExitOf(a.child, expected, swept)
+	exit.Stderr = a.stderr.Tail()
+	a.emit(bridge.Done{SessionID: a.cfg.SessionID, Exit: exit})
+	a.Finish()
+}
+
+// stopInSteps ends the process: in order, or quickly once Hurry is closed.
+func (a *agent) stopInSteps() {
+	a.child.Remember()
+	a.mu.Lock()
+	idle := a.idle
+	a.mu.Unlock()
+	if !driver.IsClosed(idle) && !a.Hurried() {
+		_, _ = a.Interrupt(a.ctx) // the next step does not need it
+		late := time.NewTimer(stopGrace)
+		select {
+		case <-idle:
+		case <-late.C:
+		case <-a.Hurry:
+		case <-a.child.Done():
+		}
+		late.Stop()
+	}
+	if !a.Hurried() {
+		_ = a.pipes.Stdin.Close()
+		if driver.Ended(a.child, inputGrace, a.Hurry) {
+			return
+		}
+	}
+	driver.Terminate(a.child, syscall.SIGTERM)
+	if !a.Hurried() && driver.Ended(a.child, termGrace, a.Hurry) {
+		return
+	}
+	if a.Hurried() {
+		driver.Ended(a.child, hurryGrace, nil)
+	}
+}
+
+// stdin is the agent's input, for the library. It sees when the prompt of a turn is written, and does not wait forever
+// for an agent that does not read.
+type stdin struct {
+	a    *agent
+	pipe *os.File
+}
+
+func (s stdin) Write(line []byte) (int, error) {
+	_ = s.pipe.SetWriteDeadline(time.Now().Add(writeTimeout)) // only fails when it is closed
+	n, err := s.pipe.Write(line)
+	if err != nil && n > 0 {
+		s.a.breakOff() // a line was cut short: a further line would be garbage
+	}
+	s.a.mu.Lock()
+	defer s.a.mu.Unlock()
+	if t := s.a.turn; err == nil && t != nil && strings.Contains(string(line), markOf(t.id)) {
+		t.once.Do(func() {
+			close(t.written)
+			s.a.emit(bridge.Delivered{MessageID: t.id, Proof: bridge.ProofWritten})
+		})
+	}
+	return n, err
+}

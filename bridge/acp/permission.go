@@ -1,0 +1,168 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	sdk "github.com/coder/acp-go-sdk"
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// acceptEdits is the permission mode in which edits inside of the workspace are not asked about.
+const acceptEdits = "acceptEdits"
+
+// RequestPermission implements sdk.Client. Every answer but a clear allow is a deny, and options are chosen by their
+// kind: their ids and their order differ between makes.
+func (a *agent) RequestPermission(ctx context.Context, p sdk.RequestPermissionRequest) (
+	sdk.RequestPermissionResponse, error) {
+	a.noteOutput()
+	c, asking := a.requested(p)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(asking, cancel)()
+	allowed := a.allows(ctx, c)
+	if asking.Err() != nil {
+		return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+	}
+	kind := sdk.PermissionOptionKindRejectOnce
+	if allowed {
+		kind = sdk.PermissionOptionKindAllowOnce
+	} else {
+		a.noteDenied(c.id)
+	}
+	i := slices.IndexFunc(p.Options, func(o sdk.PermissionOption) bool { return o.Kind == kind })
+	if i < 0 {
+		if allowed {
+			a.notice("no "+string(kind), "it offers no way to allow a call once, so the call is denied")
+		}
+		return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+	}
+	return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeSelected(p.Options[i].OptionId)}, nil
+}
+
+// requested returns the call that a request is about, and the context in which its answer is awaited. Some makes
+// describe a call only in the request, others only before it.
+func (a *agent) requested(p sdk.RequestPermissionRequest) (call, context.Context) {
+	u := p.ToolCall
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.callOf(string(u.ToolCallId))
+	c.learn(sdk.SessionToolCallUpdate{Meta: u.Meta, Content: u.Content, Kind: u.Kind, Locations: u.Locations,
+		RawInput: u.RawInput, Title: u.Title, ToolCallId: u.ToolCallId}, a.traits.toolMeta)
+	a.report(c)
+	return *c, a.asking
+}
+
+// allows decides about a call: our own tools may be called, the client's rules can deny, what is read inside of the
+// directory needs no human, and everything else does.
+func (a *agent) allows(ctx context.Context, c call) bool {
+	if c.own(a.tools.names) != "" {
+		return true
+	}
+	tool, input := c.claude(a.tools.names)
+	inputs := []json.RawMessage{input}
+	if files := c.files(); len(files) > 1 && tool != "Bash" {
+		for _, path := range files[1:] {
+			inputs = append(inputs, encode(map[string]any{"file_path": path}))
+		}
+	}
+	passes, reason := true, ""
+	for _, in := range inputs {
+		judged, err := a.host.Judge(ctx, bridge.JudgeParams{AgentRef: a.ref, Tool: tool, Input: in, ToolUse: c.id,
+			CWD: a.cfg.CWD})
+		if err != nil || judged.Behavior != bridge.Pass && judged.Behavior != bridge.Ask {
+			return false
+		}
+		if judged.Behavior == bridge.Ask {
+			passes, reason = false, judged.Message
+		}
+	}
+	if passes && a.inMode(c) {
+		return true
+	}
+	r, err := a.host.Permission(ctx, bridge.PermissionParams{AgentRef: a.ref, Request: "perm-" + uuid.NewString(),
+		Tool: tool, Input: input, ToolUse: c.id, Reason: reason, CWD: a.cfg.CWD})
+	return err == nil && r.Behavior == bridge.Allow
+}
+
+// inMode reports whether the permission mode lets a call run that no rule is about.
+func (a *agent) inMode(c call) bool {
+	a.mu.Lock()
+	mode := a.mode
+	a.mu.Unlock()
+	switch {
+	case mode == bridge.BypassPermissions:
+		return true
+	case c.kind == sdk.ToolKindRead || c.kind == sdk.ToolKindSearch:
+		return a.inside(c)
+	case c.kind == sdk.ToolKindEdit:
+		return mode == acceptEdits && a.inside(c)
+	}
+	return false
+}
+
+// inside reports whether all files of a call are in the agent's directory. A call that names none is not about a file
+// elsewhere; links are followed.
+func (a *agent) inside(c call) bool {
+	for _, path := range c.files() {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(a.cfg.CWD, path)
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			path = filepath.Join(dir, filepath.Base(path)) // a new file
+		} else {
+			return false
+		}
+		if rel, err := filepath.Rel(a.realCWD, path); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+			return false
+		}
+	}
+	return true
+}
+
+// notServed answers what this client does not offer: the agent would act outside of its sandbox.
+func notServed(method string) error { return sdk.NewMethodNotFound(method) }
+
+// ReadTextFile implements sdk.Client.
+func (a *agent) ReadTextFile(context.Context, sdk.ReadTextFileRequest) (r sdk.ReadTextFileResponse, err error) {
+	return r, notServed("fs/read_text_file")
+}
+
+// WriteTextFile implements sdk.Client.
+func (a *agent) WriteTextFile(context.Context, sdk.WriteTextFileRequest) (r sdk.WriteTextFileResponse, err error) {
+	return r, notServed("fs/write_text_file")
+}
+
+// CreateTerminal implements sdk.Client.
+func (a *agent) CreateTerminal(context.Context, sdk.CreateTerminalRequest) (r sdk.CreateTerminalResponse, err error) {
+	return r, notServed("terminal/create")
+}
+
+// KillTerminal implements sdk.Client.
+func (a *agent) KillTerminal(context.Context, sdk.KillTerminalRequest) (r sdk.KillTerminalResponse, err error) {
+	return r, notServed("terminal/kill")
+}
+
+// TerminalOutput implements sdk.Client.
+func (a *agent) TerminalOutput(context.Context, sdk.TerminalOutputRequest) (r sdk.TerminalOutputResponse, err error) {
+	return r, notServed("terminal/output")
+}
+
+// ReleaseTerminal implements sdk.Client.
+func (a *agent) ReleaseTerminal(context.Context, sdk.ReleaseTerminalRequest) (r sdk.ReleaseTerminalResponse,
+	err error) {
+	return r, notServed("terminal/release")
+}
+
+// WaitForTerminalExit implements sdk.Client.
+func (a *agent) WaitForTerminalExit(context.Context, sdk.WaitForTerminalExitRequest) (
+	r sdk.WaitForTerminalExitResponse, err error) {
+	return r, notServed("terminal/wait_for_exit")
+}

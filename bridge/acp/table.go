@@ -1,0 +1,78 @@
+package acp
+
+import (
+	"cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// traits are what differs between makes, as far as it cannot be asked of them.
+type traits struct {
+	env []string // what it is started with, unless the configuration sets it
+	// mode is set when a session begins, and kept: in others a model approves, or nothing is asked about. Empty: the
+	// make has none, or env makes it ask.
+	mode string
+	// asks: it asks about each command and each edit, so that deny rules hold. A make that does not runs in a sandbox.
+	asks bool
+	// reads: it also asks about reading, so that deny rules about files to read hold, too.
+	reads bool
+	// toolMeta is the key under `_meta` of a tool call whose toolName is the name of a tool of Claude Code, with the
+	// input of that tool.
+	toolMeta string
+	// metaSystem: our system text goes into `_meta` of a new session. Otherwise it is in front of the first message.
+	metaSystem bool
+	// metaDeny: so do deny rules, which the make holds itself.
+	metaDeny bool
+	// usage is what the usage at the end of a turn counts: usageTurn, usageProcess, or nothing of use.
+	usage string
+	// writes are the directories below the home directory that it writes to, for the sandbox.
+	writes []string
+}
+
+// What the usage of an answer to a prompt counts.
+const (
+	usageTurn    = "turn"
+	usageProcess = "process" // all turns since the process started
+)
+
+// table has the makes that were tried. A make that is not in it is trusted with nothing.
+var table = map[string]traits{
+	// Asked with this permission, it asks about everything, and what is inside of the directory is read without a
+	// question to a human (permission.go). It needs no network for its own sake.
+	"opencode": {
+		env: []string{`OPENCODE_PERMISSION={"*":"ask","read":{"*":"ask"},"list":"ask","glob":"ask","grep":"ask",` +
+			`"edit":"ask","bash":{"*":"ask"},"webfetch":"ask","task":"ask","arbiter_*":"allow","todowrite":"allow"}`,
+			`OPENCODE_CONFIG_CONTENT={"experimental":{"continue_loop_on_deny":true}}`,
+			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"},
+		asks: true, reads: true,
+		writes: []string{".local/share/opencode", ".local/state/opencode", ".cache/opencode", ".config/opencode"},
+	},
+	// It begins in mode auto, in which a model approves, and hides tools of MCP servers behind a search.
+	"claude-acp": {
+		env: []string{"ENABLE_TOOL_SEARCH=false", "DISABLE_AUTOUPDATER=1"}, mode: "default", asks: true,
+		toolMeta: "claudeCode", metaSystem: true, metaDeny: true, usage: usageTurn,
+		writes: []string{".claude"},
+	},
+}
+
+func traitsOf(m *bridge.MakeSpec) traits { return table[cmp.Or(m.Like, m.Name)] }
+
+// lacks says what an agent cannot do that a Claude CLI can, in words for people and for the Arbiter.
+func (t traits) lacks(loads bool) []string {
+	list := []string{
+		"delivery is shown as written: it proves none",
+		"a message waits until its turn has ended",
+		"the reason of a denial does not reach its model",
+		"no warning about its context in mid-turn, and no side questions",
+		"allow rules do not count: each request is asked about",
+	}
+	if !t.asks {
+		list = append(list, "it runs some calls without asking: deny rules do not hold for those, only the sandbox")
+	} else if !t.reads && !t.metaDeny {
+		list = append(list, "it reads without asking: deny rules about reading do not hold, only the sandbox")
+	}
+	if !loads {
+		list = append(list, "no resume: a session that ends is continued from the supervisor's record")
+	}
+	return list
+}

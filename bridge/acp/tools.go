@@ -1,0 +1,134 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
+)
+
+// RelayCommand is the hidden command of arbiter that an agent starts as its MCP server: [Relay].
+const RelayCommand = "make-tools"
+
+// verdictTool ends a turn. It has the name of Claude Code's own tool, which prompts and corrections name.
+const verdictTool = "StructuredOutput"
+
+// instructions reach the model of most makes, beside the prompt.
+const instructions = "End each turn with exactly one call of " + verdictTool + ", with what you report. A turn " +
+	"without it does not count. Then write nothing more."
+
+// toolServer serves our tools and the verdict to one agent, on a socket to which a relay connects.
+type toolServer struct {
+	a        *agent
+	dir      string
+	listener net.Listener
+	server   *mcp.Server
+	names    map[string]bool // of the tools
+	calls    atomic.Int64
+	serving  sync.WaitGroup
+}
+
+// newToolServer opens the socket and serves it until end is called.
+func newToolServer(a *agent) (*toolServer, error) {
+	s := &toolServer{a: a, names: map[string]bool{}}
+	s.server = mcp.NewServer(&mcp.Implementation{Name: driver.MCPName, Version: strconv.Itoa(bridge.ProtocolVersion)},
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}, Instructions: instructions})
+	specs := a.cfg.MCPTools
+	if a.cfg.JSONSchema != nil {
+		specs = append([]bridge.ToolSpec{{Name: verdictTool, InputSchema: a.cfg.JSONSchema,
+			Description: "Your verdict, which ends this turn: call it exactly once, last."}}, specs...)
+	}
+	for _, spec := range specs {
+		handle, err := driver.ToolHandler(a.ctx, spec, s.handler(spec))
+		if err != nil {
+			return nil, err
+		}
+		s.names[spec.Name] = true
+		s.server.AddTool(&mcp.Tool{Name: spec.Name, Description: spec.Description, InputSchema: spec.InputSchema,
+			Meta: mcp.Meta{"anthropic/alwaysLoad": true}}, handle)
+	}
+	// Not in TMPDIR: the name of a socket is short.
+	dir, err := os.MkdirTemp("/tmp", "arbiter-make-")
+	if err != nil {
+		return nil, fmt.Errorf("the directory of the tools' socket: %w", err)
+	}
+	s.dir = dir
+	if s.listener, err = net.Listen("unix", s.socket()); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, fmt.Errorf("the tools' socket: %w", err)
+	}
+	s.serving.Go(s.accept)
+	return s, nil
+}
+
+func (s *toolServer) socket() string { return filepath.Join(s.dir, "s") }
+
+func (s *toolServer) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.a.keepPresent() // an interrupt must not end the relay
+		s.serving.Go(func() {
+			defer conn.Close()
+			defer context.AfterFunc(s.a.ctx, func() { conn.Close() })()
+			session, err := s.server.Connect(s.a.ctx, &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
+			if err == nil {
+				_ = session.Wait() // it ends with the connection
+			}
+		})
+	}
+}
+
+func (s *toolServer) handler(spec bridge.ToolSpec) func(context.Context, *mcp.CallToolRequest, json.RawMessage) (
+	bridge.ToolCallResult, error) {
+	if spec.Name == verdictTool {
+		return func(_ context.Context, _ *mcp.CallToolRequest, input json.RawMessage) (bridge.ToolCallResult, error) {
+			if !s.a.rule(input) {
+				return bridge.ToolCallResult{Text: "No turn runs.", IsError: true}, nil
+			}
+			return bridge.ToolCallResult{Text: "Recorded. Your turn is over: write nothing more."}, nil
+		}
+	}
+	return func(ctx context.Context, _ *mcp.CallToolRequest, input json.RawMessage) (bridge.ToolCallResult, error) {
+		return s.a.host.ToolCall(ctx, bridge.ToolCallParams{AgentRef: s.a.ref, Tool: spec.Name, Input: input,
+			Call: "call-" + strconv.FormatInt(s.calls.Add(1), 10)})
+	}
+}
+
+// end closes the socket and waits for the calls. The agent's context has ended.
+func (s *toolServer) end() {
+	_ = s.listener.Close()
+	s.serving.Wait()
+	_ = os.RemoveAll(s.dir)
+}
+
+// Relay connects an agent's MCP client, on stdin and stdout, with the socket of its tools. It returns when one of them
+// has closed.
+func Relay(socket string, stdin io.Reader, stdout io.Writer) error {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return fmt.Errorf("arbiter's tools: %w", err)
+	}
+	defer conn.Close()
+	done := make(chan error, 2) // the process ends with the first
+	copying := func(to io.Writer, from io.Reader) {
+		_, err := io.Copy(to, from)
+		done <- err
+	}
+	go copying(conn, stdin)
+	go copying(stdout, conn)
+	return <-done
+}

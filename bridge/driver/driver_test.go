@@ -1,0 +1,37 @@
+package driver
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCut(t *testing.T) {
+	if got := Cut("aé", 2); got != "a" {
+		t.Errorf("cut in mid-rune: %q", got)
+	}
+}
+
+func TestSecretsOf(t *testing.T) {
+	if diff := cmp.Diff(secretsOf([]string{"ANTHROPIC_API_KEY=sk-12345678", "DEBUG_AUTH=1", "PATH=/usr/bin:/bin"}),
+		map[string]string{"sk-12345678": "ANTHROPIC_API_KEY"}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStderrLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		l := NewStderrLog(func(line string) { lines = append(lines, line) })
+		l.Drain(strings.NewReader(strings.Repeat("x\n\n", 100) + strings.Repeat("y", 5000) + "\nlast\n"))
+		if len(lines) != StderrBurst+1 || lines[StderrBurst] != "(82 lines left out)" {
+			t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+		}
+		tail := strings.Split(l.Tail(), "\n")
+		if len(tail) != StderrLines || tail[len(tail)-1] != "last" || len(tail[len(tail)-2]) != StderrLine {
+			t.Errorf("tail of %d lines: %.100q", len(tail), tail)
+		}
+	})
+}

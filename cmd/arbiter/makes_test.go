@@ -1,0 +1,373 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// made is a run whose Arbiter is Claude, and that has a make called `other`: the fake one, or a real one in long tests.
+type made struct {
+	t      *testing.T
+	name   string
+	home   string // of the make
+	work   string // of the run
+	config string
+}
+
+var madeOf = []string{"fake", "opencode", "claude-acp"}
+
+func newMade(t *testing.T, name string, more ...string) *made {
+	t.Helper()
+	m := &made{t: t, name: name, home: t.TempDir()}
+	spec := bridge.MakeSpec{Name: "opencode"}
+	if name == "fake" {
+		program, err := exec.LookPath("fake-acp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Command = []string{program}
+	} else {
+		testkit.Long(t)
+		spec = acptest.StartModel(t).Real(t, name, m.home)
+	}
+	env := []string{"HOME=" + m.home}
+	for _, entry := range append(spec.Env, more...) {
+		if !strings.HasPrefix(entry, "ANTHROPIC_API_KEY=") { // the stage has one
+			env = append(env, entry)
+		}
+	}
+	m.config = filepath.Join(t.TempDir(), "config.yaml")
+	command, _ := json.Marshal(spec.Command)
+	environment, _ := json.Marshal(env)
+	if err := os.WriteFile(m.config, fmt.Appendf(nil, "makes:\n  other:\n    like: %s\n    command: %s\n    env: %s\n",
+		spec.Name, command, environment), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// start starts the run with a play.
+func (m *made) start(play string, args ...string) *script {
+	m.t.Helper()
+	s := start(m.t, nil, append([]string{"--stand-in", "--json", "--config", m.config,
+		"--scenario", scenarioFile(m.t, play), "--task", "Do it"}, args...)...)
+	s.offScript = true
+	m.work = await[contract.Session](s, "the session", nil).CWD
+	return s
+}
+
+// permits answers the next request of an agent.
+func (s *script) permits(id, behavior string) contract.PermissionRequest {
+	s.t.Helper()
+	r := await[contract.PermissionRequest](s, "a request of "+id, func(of string, _ contract.PermissionRequest) bool {
+		return of == id
+	})
+	s.send(contract.Permit{Request: r.Request, Behavior: behavior})
+	return r
+}
+
+const arbiterWaits = `
+    otherwise:
+      - {expect: It is done, verdict: {decision: COMPLETE, message: It is done., summary: all of it, reason: r}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+`
+
+const handOver = `[[verdict {"expects_response":true,"kind":"handoff","message":"Half is done.","handoff":` +
+	`{"accomplished":["made.txt"],"remaining":["the rest"],"key_context":"none"}}]]`
+
+// othersPlay: an agent of another make begins, Claude continues, and the other make ends it.
+const othersPlay = `name: others
+title: Others
+allow: ["Bash(*)", Write]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__set_plan, input: {steps: [{text: Begin, make: other}, {text: End}]}},
+              {tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: '[[say Begun.]] [[shell touch forbidden]]
+                [[write {{.cwd}}/made.txt|by another]] [[tool report_progress|{"message":"halfway"}]] ` + handOver + `'}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: Half is done
+        use: [{tool: mcp__arbiter__status, input: {}}]
+      - expect: 'of make other'
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: claude, prompt: Take it up.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: Claude was here
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: 'End it. [[say Ended.]]'}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: It is done
+        verdict: {decision: COMPLETE, message: It is done., summary: all of it, reason: r}
+` + arbiterWaits + `
+  - name: claude
+    match: {role: orchestrator}
+    otherwise:
+      verdict: {expects_response: true, kind: handoff, message: Claude was here., handoff: {accomplished: [a],
+        remaining: [the end], key_context: none}}
+`
+
+// TestAnotherMake: an Orchestrator of another make gets its brief, asks for permission in the inbox, obeys deny rules,
+// gives its verdict, and hands off to Claude, who hands off to another of that make.
+func TestAnotherMake(t *testing.T) {
+	for _, name := range madeOf {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMade(t, name)
+			s := m.start(othersPlay, "--deny", "Bash(touch forbidden*)", "--permissions", "ask")
+			if r := s.permits("orch-1", bridge.Allow); r.Tool != "Write" || !strings.Contains(string(r.Input), "made.txt") {
+				t.Errorf("request %+v", r)
+			}
+			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+			if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "by another" {
+				t.Errorf("made.txt: %q, %v", raw, err)
+			}
+			if _, err := os.Stat(filepath.Join(m.work, "forbidden")); err == nil {
+				t.Error("a denied call ran")
+			}
+			makes := map[string]string{}
+			written, lacks := 0, 0
+			for _, l := range s.lines {
+				switch b := l.Body.(type) {
+				case contract.Spawn:
+					makes[l.ID] = b.Make
+				case contract.Delivered:
+					if b.Proof == bridge.ProofWritten && makes[l.ID] == "other" {
+						written++
+					} else if b.Proof != "" || makes[l.ID] != "" {
+						t.Errorf("%s: delivered %+v", l.ID, b)
+					}
+				case contract.Notice:
+					if strings.Contains(b.Text, "What it lacks: ") {
+						lacks++
+					}
+				}
+			}
+			if makes["orch-1"] != "other" || makes["orch-2"] != "" || makes["orch-3"] != "other" || makes["arbiter"] != "" ||
+				written == 0 || lacks != 2 {
+				t.Errorf("makes %v, %d written, %d lacks", makes, written, lacks)
+			}
+		})
+	}
+}
+
+// interruptPlay: the Arbiter has an interrupted agent go on.
+const interruptPlay = `name: interrupt
+title: Interrupt
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: '[[shell touch begun; sleep 600]]'}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: (interrupted|process ended)
+        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: Leave it., reason: r}
+      - expect: It is done
+        verdict: {decision: COMPLETE, message: It is done., summary: all of it, reason: r}
+` + arbiterWaits
+
+// TestAnotherMakeIsInterrupted: nothing that its turn has started is left, and it goes on.
+func TestAnotherMakeIsInterrupted(t *testing.T) {
+	for _, name := range append(slices.Clone(madeOf), "fake leave") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			name, trap, _ := strings.Cut(name, " ")
+			m := newMade(t, name, acptest.TrapsEnv+"="+trap)
+			s := m.start(interruptPlay)
+			s.permits("orch-1", bridge.Allow)
+			awaitFile(t, filepath.Join(m.work, "begun"))
+			s.send(contract.Interrupt{ID: "orch-1"})
+			await[contract.Turn](s, "the end of the turn", func(id string, b contract.Turn) bool {
+				return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
+			})
+			for _, p := range proctree.Survivors(s.run()) {
+				if p.Name == "sleep" {
+					t.Errorf("it is left running: %+v", p)
+				}
+			}
+			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+		})
+	}
+}
+
+const resumePlay = `name: resume
+title: Resume
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: '[[shell touch begun; sleep 600]]'}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: It is done
+        verdict: {decision: COMPLETE, message: It is done., summary: all of it, reason: r}
+` + arbiterWaits
+
+// TestAnotherMakeResumes: after a kill of the host and its bridge, the session is loaded, or another begins with the
+// supervisor's record.
+func TestAnotherMakeResumes(t *testing.T) {
+	for _, name := range append(slices.Clone(madeOf), "fake no-load") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			name, trap, _ := strings.Cut(name, " ")
+			m := newMade(t, name, acptest.TrapsEnv+"="+trap)
+			s := m.start(resumePlay)
+			s.permits("orch-1", bridge.Allow)
+			awaitFile(t, filepath.Join(m.work, "begun"))
+			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+			if !ok {
+				t.Skip("no /proc here")
+			}
+			_ = s.cmd.Process.Signal(syscall.SIGSTOP)
+			for _, pid := range []int{pid, s.cmd.Process.Pid} {
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.gone()
+			awaitGone(t, s.run())
+			n := s.again("--json", "--resume", "--config", m.config)
+			await[contract.Spawn](n, "its next process", func(id string, b contract.Spawn) bool {
+				return id == "orch-1" && b.Resumed == (trap == "") && b.Make == "other"
+			})
+			if r := n.finish(contract.ExitComplete); !sums(r, "all of it") {
+				t.Errorf("result %+v\n%s", r, n.dump())
+			}
+		})
+	}
+}
+
+// failPlay: the model of the other make fails, and Claude does the work.
+const failPlay = `name: fail
+title: Fail
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: none, prompt: x}},
+              {tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: '[[fail 401]]'}}]
+      - expect: 'There is no make "none". Makes: claude, other'
+        verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: orch-1
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: It fails.}},
+              {tool: mcp__arbiter__spawn_orchestrator, input: {successor_of: none, prompt: Do it.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: It is done
+        verdict: {decision: COMPLETE, message: It is done., summary: by Claude, reason: r}
+` + arbiterWaits + `
+  - name: claude
+    match: {role: orchestrator}
+    otherwise:
+      verdict: {expects_response: true, kind: done, message: It is done., handoff: {accomplished: [a], remaining: [],
+        key_context: none}}
+`
+
+// TestAnotherMakeFails: a make whose model fails, openly or as if all were well, or that does not start, does not end
+// the run: the Arbiter is told. (claude-acp repeats such a request for minutes.)
+func TestAnotherMakeFails(t *testing.T) {
+	for _, name := range []string{"fake", "opencode", "fake end-turn", "fake unasked"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			name, trap, _ := strings.Cut(name, " ")
+			m := newMade(t, name, acptest.TrapsEnv+"="+trap)
+			if trap == "unasked" { // a make that is not known to ask does not start without a sandbox
+				raw, err := os.ReadFile(m.config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				raw = []byte(strings.Replace(string(raw), "like: opencode", "like: unknown", 1))
+				if err := os.WriteFile(m.config, raw, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := m.start(failPlay)
+			if r := s.finish(contract.ExitComplete); !sums(r, "by Claude") {
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+			var told []string
+			for _, l := range s.lines {
+				if b, ok := l.Body.(contract.Error); ok && l.ID == "orch-1" {
+					told = append(told, b.Message)
+				}
+			}
+			want := map[string]string{"": "401", "unasked": "use --sandbox, or set makes.other.accept_unasked to true"}[trap]
+			if text := strings.Join(told, "\n"); !strings.Contains(text, want) {
+				t.Errorf("told %q", text)
+			}
+		})
+	}
+}
+
+// opinionPlay: Claude builds, and another make reviews.
+const opinionPlay = `name: second-opinion
+title: A second opinion
+allow: [Write, "Bash(grep *)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Build it.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: It is built
+        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {mode: reviewer, make: other, successor_of: none, prompt:
+          'Review it. [[read {{.cwd}}/made.txt]] [[write {{.cwd}}/made.txt|mended]]
+          [[verdict {"expects_response":true,"kind":"done","message":"It is reviewed.","handoff":{"accomplished":["read"],
+          "remaining":[],"key_context":"none","checks":[{"command":"grep -c bug made.txt","expect":"1"},
+          {"command":"grep -c leak made.txt","expect":"1"}],"claims":[{"claim":"There is a bug.","verified":true,"check":1},
+          {"claim":"There is a leak.","verified":true,"check":2}]}}]]'}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: (?s)It is reviewed.*[^N]VERIFIED[^\n]*There is a bug.*REFUTED[^\n]*There is a leak
+        verdict: {decision: COMPLETE, message: It is done., summary: one of two findings is proven, reason: r}
+    otherwise:
+      - {expect: COMPLETE, verdict: {decision: COMPLETE, message: It is done., summary: one of two findings is proven,
+          reason: r}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+  - name: claude
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/made.txt", content: "a bug\n"}}]
+      - verdict: {expects_response: true, kind: done, message: It is built., handoff: {accomplished: [a], remaining: [],
+          key_context: none, files: [made.txt]}}
+`
+
+// TestSecondOpinion: what a reviewer of another make finds comes with checks, and only what they reproduce is proven.
+// Its mode holds for it: it changes nothing.
+func TestSecondOpinion(t *testing.T) {
+	for _, name := range madeOf {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMade(t, name)
+			s := m.start(opinionPlay)
+			if r := s.finish(contract.ExitFailed); !strings.Contains(r.Summary, "one of two findings is proven") ||
+				len(r.Failing) != 1 { // a finding that does not reproduce stays open
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+			if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "a bug\n" {
+				t.Errorf("made.txt: %q, %v", raw, err)
+			}
+			var proofs []string
+			for _, l := range s.lines {
+				if b, ok := l.Body.(contract.Handoff); ok && l.ID == "orch-2" && len(b.Proofs) > 0 {
+					proofs = b.Proofs
+				}
+			}
+			if !slices.Equal(proofs, []string{"verified", "refuted"}) {
+				t.Errorf("proofs %q", proofs)
+			}
+		})
+	}
+}
