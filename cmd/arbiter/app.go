@@ -154,7 +154,7 @@ func (e env) commands() []*cli.Command {
 		},
 		{
 			Name: "version", Usage: "print the versions of arbiter and of claude",
-			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}, settings.FlagOf("claude")},
+			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON"}, settings.FlagOf("claude")},
 			Action: safe.version,
 		},
 		subcommands.CompletionCommand(e.Env), e.manCommand(), subcommands.HookCommand(e.Env), host.HostCommand(e.Env),

@@ -106,7 +106,7 @@ func documented(t *testing.T, page string) map[string]string {
 	sections := map[string]string{}
 	for _, section := range strings.Split(string(text), "\n## ")[1:] {
 		title, text, _ := strings.Cut(section, "\n")
-		sections[title] = strings.NewReplacer("```text", "", "```", "", `\<`, "<", `\|`, "|").Replace(text)
+		sections[title] = strings.NewReplacer("```text", "", "```", "", "` or `arbiter", " arbiter", "`", "", `\<`, "<").Replace(text)
 	}
 	return sections
 }
@@ -119,20 +119,24 @@ func TestFrozenHelp(t *testing.T) {
 	t.Parallel()
 	home, settings := t.TempDir(), map[string]string{}
 	for group, text := range documented(t, "configuration.md") {
-		for _, row := range strings.Split(text, "\n| `")[1:] {
-			c := strings.Split(strings.TrimSuffix(strings.NewReplacer(" | ", "\x00", "`", "").Replace(row), " |\n"), "\x00")
-			about := strings.TrimSuffix(c[4], " |")
-			nought := (c[3] == "0" || c[3] == "0s") && !strings.Contains(about, "0: ")
-			if c[3] != "–" && !nought && !strings.Contains(about, "(default: ") {
-				about += " (default: " + c[3] + ")"
+		for line := range strings.Lines(text) {
+			if term, about, ok := strings.Cut(strings.TrimPrefix(line, "- "), ": "); ok && term != line {
+				name, _, _ := strings.Cut(strings.TrimLeft(term, "-"), " ")
+				if term, flag := strings.CutSuffix(term, "†"); flag {
+					settings[term] = group + ": " + strings.TrimSpace(about)
+				} else if term, file := strings.CutSuffix(term, "‡"); file {
+					settings[term] = group + ": " + strings.TrimSpace(about)
+				} else {
+					name = strings.TrimSuffix(name, "§")
+					settings[strings.TrimSuffix(term, "§")] = group + ": " + strings.TrimSpace(about) +
+						" [$ARBITER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "]"
+				}
 			}
-			if c[2] != "–" {
-				about += " [$" + c[2] + "]"
-			}
-			settings[c[0]] = group + ": " + about
 		}
 	}
 	pages := documented(t, "commands.md")
+	shared := pages["Flags of several commands"]
+	delete(pages, "Flags of several commands")
 	commands, told := 0, map[string]bool{}
 	var golden strings.Builder
 	var walk func(command ...string)
@@ -141,18 +145,19 @@ func TestFrozenHelp(t *testing.T) {
 		name, text := strings.Join(command, " "), builtProgram(t, home, append(slices.Clone(command), "--help")...)
 		head, about, list := readHelp(text)
 		_, usage, _ := strings.Cut(head, " - ")
-		page, reads := strings.ToUpper(usage[:1])+usage[1:]+". "+about, ""
+		page, reads, also := strings.ToUpper(usage[:1])+usage[1:]+": "+about, "", ""
 		for _, e := range list {
 			flag := settings[e.term]
 			switch {
 			case e.section == "Commands":
 				walk(append(slices.Clone(command), e.term)...)
 			case e.section == "Flags" && e.term != "--help":
-				if !strings.Contains(page, "| flag | |") {
-					page += " | flag | | |---|---|"
+				line := "- " + e.term + ": " + flagEnv.ReplaceAllString(e.about, "")
+				if strings.Contains(shared, line+"\n") {
+					also += ", " + strings.Fields(e.term)[0]
+				} else {
+					page += " " + line
 				}
-				text := strings.TrimSuffix(flagEnv.ReplaceAllString(e.about, ""), " (default: 0)")
-				page += " | `" + e.term + "` | " + text + " |"
 				if env := flagEnv.FindString(e.about); !strings.HasSuffix(flag, env) {
 					fmt.Fprintf(&golden, "arbiter %s %s%s\n", name, e.term, env)
 				}
@@ -174,7 +179,10 @@ func TestFrozenHelp(t *testing.T) {
 		}
 		if reads != "" {
 			fmt.Fprintf(&golden, "arbiter %s reads%s\n", name, reads)
-			page += " It also reads settings of the [configuration](configuration.md); `--help` lists them."
+			also += " and [settings](configuration.md) that --help lists"
+		}
+		if also != "" {
+			page += " Also " + strings.TrimPrefix(strings.TrimPrefix(also, ", "), " and ") + "."
 		}
 		want := strings.Fields(pages[name])
 		if diff := cmp.Diff(want, strings.Fields(page)); diff != "" {

@@ -63,7 +63,9 @@ func document(text string) (lines []written, scripts []string) {
 		}
 	}
 	for _, span := range codeSpan.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
-		add(span[0], span[1])
+		if !strings.Contains(span[1], "[flags]") { // a synopsis is no line to type
+			add(span[0], span[1])
+		}
 	}
 	return lines, scripts
 }

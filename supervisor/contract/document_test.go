@@ -66,8 +66,8 @@ const preface = "# The contract for scripts\n\n" +
 	"- The end of stdin means that no human is there. Arbiter then answers one question by saying so; the next question " +
 	"ends the\n" +
 	"  run with `needs_input`. COMPLETE ends the process even if stdin is open.\n" +
-	"- A `question` stays open until the human's next `message` to the Arbiter, which answers all open questions, or until " +
-	"another\n" +
+	"- A `question` stays open until the human's next `message` to the Arbiter, which answers all open questions, or " +
+	"until another\n" +
 	"  command of the human settles its subject. No rule, mode or decider answers it.\n" +
 	"- An answer of scope `run` or `always`, and `configure` with permissions or a rule, settle at once every\n" +
 	"  request that they cover, of any agent. Each request has a `permission` event of its own.\n" +

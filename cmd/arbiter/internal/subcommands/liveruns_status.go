@@ -21,16 +21,12 @@ func StatusCommand(io command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
-Without RUN it is the live run of this directory. What waits for you is printed in full, with the
-command that answers it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state",
-"paused", "halted", "seq", "cost_usd", "subagents", "max_subagents", "agents": [{"id", "name",
-"mode", "status", "since", "session_id", "context_pct", "cost_usd", "attached", "fuse_usd",
-"fuse_spent_usd", "subagents", "max_subagents"}], "inbox": [{"id", "kind", "agent", "text", "since",
-"choices", "request", "optional"}]}. The run's subagents are those that it has started, an agent's those at work. seq is the last event's: arbiter watch --since SEQ
-prints what follows. A kind is question, acceptance, permission, trust or recovery.
-
-Exit codes: 0 printed; 2 bad usage, no such live run, or refused; 5 arbiter does not answer, or the
-state directory cannot be read.`),
+Without RUN it is the live run of this directory. What waits for you is printed in full, with the command that answers
+it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state", "paused", "halted", "seq", "cost_usd",
+"subagents", "max_subagents", "agents": [{"id", "name", "mode", "status", "since", "session_id", "context_pct",
+"cost_usd", "attached", "fuse_usd", "fuse_spent_usd", "subagents", "max_subagents"}], "inbox": [{"id", "kind", "agent",
+"text", "since", "choices", "request", "optional"}]}. The run's subagents are those that it has started, an agent's those
+at work. seq is the last event's. A kind is question, acceptance, permission, trust or recovery.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.status,
 	}
