@@ -74,8 +74,8 @@ var (
 // helpEntry is a command or a flag in a help text.
 type helpEntry struct{ section, term, about string }
 
-// readHelp separates a help text: the command with its usage, and its description, the words of each separated by
-// single spaces, and the entries of its lists.
+// readHelp separates a help text: the command with its usage, and its synopsis and description with an empty line
+// between them, the words of each separated by single spaces, and the entries of its lists.
 func readHelp(text string) (head, about string, list []helpEntry) {
 	fold := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	head, text, _ = strings.Cut(text, "\n\nUsage:\n")
@@ -93,7 +93,8 @@ func readHelp(text string) (head, about string, list []helpEntry) {
 			list = append(list, helpEntry{section, term, fold(rest)})
 		}
 	}
-	return fold(head), fold(about), list
+	synopsis, about, _ := strings.Cut(strings.TrimSpace(about), "\n\n")
+	return fold(head), fold(synopsis) + "\n\n" + fold(about), list
 }
 
 // documented returns the sections of a page of the documentation, by their titles, in the words of the help.
@@ -114,7 +115,7 @@ func documented(t *testing.T, page string) map[string]string {
 // TestFrozenHelp: every command with its arguments, every flag with the kind of its value, its default and its
 // environment variable, and the exit codes. The help of a command must say what its section of docs/commands.md says,
 // and of settings what docs/configuration.md says; TestReferencePages freezes both pages. The golden file has the rest:
-// the program's own help, the look of one command's, and which settings each command reads.
+// descriptions, the program's own help, the look of one command's, and which settings each command reads.
 func TestFrozenHelp(t *testing.T) {
 	t.Parallel()
 	home, settings := t.TempDir(), map[string]string{}
@@ -145,7 +146,8 @@ func TestFrozenHelp(t *testing.T) {
 		name, text := strings.Join(command, " "), builtProgram(t, home, append(slices.Clone(command), "--help")...)
 		head, about, list := readHelp(text)
 		_, usage, _ := strings.Cut(head, " - ")
-		page, reads, also := strings.ToUpper(usage[:1])+usage[1:]+": "+about, "", ""
+		synopsis, about, _ := strings.Cut(about, "\n\n")
+		page, reads, also := strings.ToUpper(usage[:1])+usage[1:]+": "+synopsis, "", ""
 		for _, e := range list {
 			flag := settings[e.term]
 			switch {
@@ -183,6 +185,9 @@ func TestFrozenHelp(t *testing.T) {
 		}
 		if also != "" {
 			page += " Also " + strings.TrimPrefix(strings.TrimPrefix(also, ", "), " and ") + "."
+		}
+		if about != "" {
+			fmt.Fprintf(&golden, "arbiter %s: %s\n", name, about)
 		}
 		want := strings.Fields(pages[name])
 		if diff := cmp.Diff(want, strings.Fields(page)); diff != "" {

@@ -95,12 +95,12 @@ const commandsHead = `# Command reference
 
 This page is generated from the program's own table of commands
 (` + "`go test ./cmd/arbiter -run TestReferencePages -freeze`" + `). ` + "`arbiter COMMAND --help`" + ` and
-` + "`arbiter man | man -l -`" + ` say the same. ` + "`arbiter`" + ` without a command starts or resumes a run; its flags
-are in the [configuration reference](configuration.md).
+` + "`arbiter man | man -l -`" + ` also explain each command, with examples. ` + "`arbiter`" + ` without a command starts or resumes
+a run; its flags are in the [configuration reference](configuration.md).
 
 Exit codes of all commands: 0 done, also if there is nothing to list; 2 bad usage, or there is no such run, agent,
 request, file or commit, or the run refuses; 5 a file, a directory or Git cannot be read or written, or arbiter does not answer;
-130, 143 ended by a signal. A command says below what else its codes mean. Those of a run are in the
+130, 143 ended by a signal. The help of a command says what else its codes mean. Those of a run are in the
 [contract](contract.md#exit-codes).
 
 ## Flags of several commands
@@ -125,9 +125,6 @@ func commandsPage() string {
 	for _, c := range all {
 		fmt.Fprintf(&b, "\n## %s\n\n%s: `%s`\n", strings.TrimPrefix(c.HelpName, "arbiter "),
 			strings.ToUpper(c.Usage[:1])+c.Usage[1:], strings.Join(command.Synopsis(c), "` or `"))
-		if c.Description != "" {
-			b.WriteString("\n" + described(c.Description))
-		}
 		var own, also []string
 		settings := ""
 		for _, f := range command.Flags(c) {
@@ -152,29 +149,6 @@ func commandsPage() string {
 
 // flagLine is the line about a flag of a command.
 func flagLine(f command.Flag) string { return fmt.Sprintf("- `%s`: %s\n", f.Term(), about(f)) }
-
-// described is a description as Markdown: lines that begin with a space are examples.
-func described(text string) string {
-	var b strings.Builder
-	inside := false
-	for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
-		if example := strings.HasPrefix(line, " "); example != inside && strings.TrimSpace(line) != "" {
-			inside = example
-			b.WriteString(map[bool]string{true: "```text\n", false: "```\n\n"}[inside])
-		}
-		if inside && strings.TrimSpace(line) == "" {
-			continue
-		}
-		if !inside {
-			line = strings.ReplaceAll(line, "<", "\\<")
-		}
-		b.WriteString(strings.TrimPrefix(line, "  "))
-	}
-	if inside {
-		b.WriteString("```\n")
-	}
-	return b.String()
-}
 
 // about is what the help says of a flag, without its variable.
 func about(f command.Flag) string {
