@@ -138,6 +138,7 @@ func (e env) commands() []*cli.Command {
 		subcommands.AgentsCommand(safe.Env), subcommands.TrustCommand(safe.Env), subcommands.GrantsCommand(safe.Env),
 		subcommands.MemoryCommand(safe.Env), host.HostsCommand(safe.Env),
 		subcommands.DecideCommand(safe.Env), subcommands.DoctorCommand(e.Env),
+		e.demoCommand(),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",
 			Action: safe.scenarios,

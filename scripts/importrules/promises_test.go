@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var namedTest = regexp.MustCompile("`([a-z/]+\\.(?:Test|Fuzz)\\w+|scripts/[a-z]+)`")
+var namedTest = regexp.MustCompile("`([a-z/]+\\.(?:Test|Fuzz)\\w+|scripts/[a-z-]+)`")
 
 // TestPromisesAreTested: each promise in docs/promises.md has a test, each page for users has promises there,
 // and each test that it or SECURITY.md names exists.
