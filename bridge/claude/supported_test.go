@@ -57,8 +57,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestSupportedVersionsMatchTheTable: the measured versions are those of the table, and the bounds of the supported ones
-// are the first and the last of them.
+// TestSupportedVersionsMatchTheTable: the measured versions are those of the table, and the bounds of the supported
+// ones are the first and the last of them.
 func TestSupportedVersionsMatchTheTable(t *testing.T) {
 	var texts [2]string
 	for i, name := range []string{"drift.md", "claude-versions"} {
