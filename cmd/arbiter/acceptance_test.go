@@ -76,7 +76,7 @@ func TestSmallJob(t *testing.T) {
 	}
 }
 
-// TestDemo plays what scripts/demo shows, without its pauses: two Orchestrators side by side, a question, a permission
+// TestDemo plays what arbiter demo shows, without its pauses: two Orchestrators side by side, a question, a permission
 // request, a claim that a check refutes, a successor that mends the fault, an Arbiter that is renewed, and a diff.
 func TestDemo(t *testing.T) {
 	for _, p := range players(t) {
@@ -121,6 +121,28 @@ func TestDemo(t *testing.T) {
 				t.Errorf("changes %+v", r.Changes)
 			}
 		})
+	}
+}
+
+// TestDemoOfTheInstalled: the program alone plays the demo, in an empty directory with an empty home, from a system
+// without Go, npm and Claude Code. scripts/release-dry-run does it with every package.
+func TestDemoOfTheInstalled(t *testing.T) {
+	t.Parallel()
+	s := start(t, []string{"PATH=/usr/bin:/bin"}, "demo")
+	if r := s.finish(contract.ExitComplete); !r.Rehearsal || r.Iterations != 3 || r.Checks == nil || r.Checks.Failed != 0 {
+		t.Errorf("result %+v", r)
+	}
+	if text := s.stderr.String(); !strings.HasPrefix(text, "REHEARSAL: a scripted model plays \"demo\"; nothing is real") {
+		t.Errorf("stderr says %q", text)
+	}
+	list, err := os.ReadDir(s.cmd.Dir)
+	for _, e := range list {
+		if !strings.HasPrefix(e.Name(), ".") {
+			t.Errorf("it left %s in its directory", e.Name())
+		}
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -27,14 +27,12 @@ func (e env) acpCommand() *cli.Command {
 		Name: "acp", Usage: "serve runs to an editor: an agent of the Agent Client Protocol on stdin and stdout",
 		ArgsUsage: "[-- RUN_FLAG…]",
 		Description: strings.TrimSpace(`
-An editor starts this command. Each of its sessions is a run: the first prompt is the task, later ones
-answer questions or tell the Arbiter something. What follows -- are flags for each run that is begun.
-Runs continue when the editor ends, and the editor can load them again. See docs/acp.md.
+An editor starts this command. Each of its sessions is a run: the first prompt is the task, later ones answer questions
+or tell the Arbiter something. What follows -- are flags for each run that is begun. See docs/acp.md.
 
   arbiter acp -- --max-cost 5 --isolation worktree
 
-Exit codes: 0 the editor has gone; 2 bad usage; 5 the state directory cannot be read; 130, 143 ended
-by a signal. With --login: that of claude auth login.`),
+With --login the exit code is that of claude auth login.`),
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: loginFlag, Usage: "run claude auth login in this terminal instead"},
 			settings.StateDirFlag(),

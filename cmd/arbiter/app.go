@@ -147,6 +147,7 @@ func (e env) commands() []*cli.Command {
 		subcommands.AgentsCommand(safe.Env), subcommands.TrustCommand(safe.Env), subcommands.GrantsCommand(safe.Env),
 		subcommands.MemoryCommand(safe.Env), host.HostsCommand(safe.Env),
 		subcommands.DecideCommand(safe.Env), subcommands.DoctorCommand(e.Env),
+		e.demoCommand(),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",
 			Action: safe.scenarios,
@@ -163,7 +164,7 @@ func (e env) commands() []*cli.Command {
 		},
 		{
 			Name: "version", Usage: "print the versions of arbiter and of claude",
-			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}, settings.FlagOf("claude")},
+			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON"}, settings.FlagOf("claude")},
 			Action: safe.version,
 		},
 		subcommands.CompletionCommand(e.Env), e.manCommand(), subcommands.HookCommand(e.Env), host.HostCommand(e.Env),

@@ -74,8 +74,8 @@ var (
 // helpEntry is a command or a flag in a help text.
 type helpEntry struct{ section, term, about string }
 
-// readHelp separates a help text: the command with its usage, and its description, the words of each separated by
-// single spaces, and the entries of its lists.
+// readHelp separates a help text: the command with its usage, and its synopsis and description with an empty line
+// between them, the words of each separated by single spaces, and the entries of its lists.
 func readHelp(text string) (head, about string, list []helpEntry) {
 	fold := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	head, text, _ = strings.Cut(text, "\n\nUsage:\n")
@@ -93,7 +93,8 @@ func readHelp(text string) (head, about string, list []helpEntry) {
 			list = append(list, helpEntry{section, term, fold(rest)})
 		}
 	}
-	return fold(head), fold(about), list
+	synopsis, about, _ := strings.Cut(strings.TrimSpace(about), "\n\n")
+	return fold(head), fold(synopsis) + "\n\n" + fold(about), list
 }
 
 // documented returns the sections of a page of the documentation, by their titles, in the words of the help.
@@ -106,7 +107,7 @@ func documented(t *testing.T, page string) map[string]string {
 	sections := map[string]string{}
 	for _, section := range strings.Split(string(text), "\n## ")[1:] {
 		title, text, _ := strings.Cut(section, "\n")
-		sections[title] = strings.NewReplacer("```text", "", "```", "", `\<`, "<", `\|`, "|").Replace(text)
+		sections[title] = strings.NewReplacer("```text", "", "```", "", "` or `arbiter", " arbiter", "`", "", `\<`, "<").Replace(text)
 	}
 	return sections
 }
@@ -114,25 +115,29 @@ func documented(t *testing.T, page string) map[string]string {
 // TestFrozenHelp: every command with its arguments, every flag with the kind of its value, its default and its
 // environment variable, and the exit codes. The help of a command must say what its section of docs/commands.md says,
 // and of settings what docs/configuration.md says; TestReferencePages freezes both pages. The golden file has the rest:
-// the program's own help, the look of one command's, and which settings each command reads.
+// descriptions, the program's own help, the look of one command's, and which settings each command reads.
 func TestFrozenHelp(t *testing.T) {
 	t.Parallel()
 	home, settings := t.TempDir(), map[string]string{}
 	for group, text := range documented(t, "configuration.md") {
-		for _, row := range strings.Split(text, "\n| `")[1:] {
-			c := strings.Split(strings.TrimSuffix(strings.NewReplacer(" | ", "\x00", "`", "").Replace(row), " |\n"), "\x00")
-			about := strings.TrimSuffix(c[4], " |")
-			nought := (c[3] == "0" || c[3] == "0s") && !strings.Contains(about, "0: ")
-			if c[3] != "–" && !nought && !strings.Contains(about, "(default: ") {
-				about += " (default: " + c[3] + ")"
+		for line := range strings.Lines(text) {
+			if term, about, ok := strings.Cut(strings.TrimPrefix(line, "- "), ": "); ok && term != line {
+				name, _, _ := strings.Cut(strings.TrimLeft(term, "-"), " ")
+				if term, flag := strings.CutSuffix(term, "†"); flag {
+					settings[term] = group + ": " + strings.TrimSpace(about)
+				} else if term, file := strings.CutSuffix(term, "‡"); file {
+					settings[term] = group + ": " + strings.TrimSpace(about)
+				} else {
+					name = strings.TrimSuffix(name, "§")
+					settings[strings.TrimSuffix(term, "§")] = group + ": " + strings.TrimSpace(about) +
+						" [$ARBITER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "]"
+				}
 			}
-			if c[2] != "–" {
-				about += " [$" + c[2] + "]"
-			}
-			settings[c[0]] = group + ": " + about
 		}
 	}
 	pages := documented(t, "commands.md")
+	shared := pages["Flags of several commands"]
+	delete(pages, "Flags of several commands")
 	commands, told := 0, map[string]bool{}
 	var golden strings.Builder
 	var walk func(command ...string)
@@ -141,18 +146,20 @@ func TestFrozenHelp(t *testing.T) {
 		name, text := strings.Join(command, " "), builtProgram(t, home, append(slices.Clone(command), "--help")...)
 		head, about, list := readHelp(text)
 		_, usage, _ := strings.Cut(head, " - ")
-		page, reads := strings.ToUpper(usage[:1])+usage[1:]+". "+about, ""
+		synopsis, about, _ := strings.Cut(about, "\n\n")
+		page, reads, also := strings.ToUpper(usage[:1])+usage[1:]+": "+synopsis, "", ""
 		for _, e := range list {
 			flag := settings[e.term]
 			switch {
 			case e.section == "Commands":
 				walk(append(slices.Clone(command), e.term)...)
 			case e.section == "Flags" && e.term != "--help":
-				if !strings.Contains(page, "| flag | |") {
-					page += " | flag | | |---|---|"
+				line := "- " + e.term + ": " + flagEnv.ReplaceAllString(e.about, "")
+				if strings.Contains(shared, line+"\n") {
+					also += ", " + strings.Fields(e.term)[0]
+				} else {
+					page += " " + line
 				}
-				text := strings.TrimSuffix(flagEnv.ReplaceAllString(e.about, ""), " (default: 0)")
-				page += " | `" + e.term + "` | " + text + " |"
 				if env := flagEnv.FindString(e.about); !strings.HasSuffix(flag, env) {
 					fmt.Fprintf(&golden, "arbiter %s %s%s\n", name, e.term, env)
 				}
@@ -174,7 +181,13 @@ func TestFrozenHelp(t *testing.T) {
 		}
 		if reads != "" {
 			fmt.Fprintf(&golden, "arbiter %s reads%s\n", name, reads)
-			page += " It also reads settings of the [configuration](configuration.md); `--help` lists them."
+			also += " and [settings](configuration.md) that --help lists"
+		}
+		if also != "" {
+			page += " Also " + strings.TrimPrefix(strings.TrimPrefix(also, ", "), " and ") + "."
+		}
+		if about != "" {
+			fmt.Fprintf(&golden, "arbiter %s: %s\n", name, about)
 		}
 		want := strings.Fields(pages[name])
 		if diff := cmp.Diff(want, strings.Fields(page)); diff != "" {

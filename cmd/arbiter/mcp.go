@@ -21,18 +21,14 @@ func (e env) mcpCommand() *cli.Command {
 		Name: "mcp", Usage: "serve runs to an MCP client, such as Claude Code, on stdin and stdout",
 		ArgsUsage: "[-- RUN_FLAG…]",
 		Description: strings.TrimSpace(`
-A model that has these tools can start runs, wait for them and answer their questions: start_run,
-resume_run, wait, answer, status, list_runs, report and cancel. What follows -- are flags for each run
-that is started. Runs continue when the server ends; the next server finds them.
+A model that has these tools can start runs, wait for them and answer their questions. What follows -- are flags for
+each run that is started. Runs continue when the server ends; the next server finds them. Runs work in the current
+directory and below, unless --allow-dir names others. Permission requests and trust are yours to answer: in a form of
+the client, or with arbiter allow, deny and choose. See docs/mcp.md.
 
   claude mcp add arbiter -- arbiter mcp -- --max-cost 5
 
-Runs work in the current directory and below, unless --allow-dir names others. Permission requests
-and trust in a workspace are yours to answer: in a form of the client, or with arbiter allow, deny
-and choose. See docs/mcp.md.
-
-Exit codes: 0 the client has gone; 1 the connection was lost; 2 bad usage; 5 the state directory
-cannot be read; 130, 143 ended by a signal.`),
+Exit code 1: the connection was lost.`),
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "allow-dir", Usage: "runs may also work in `DIR` and below; repeatable",
 				TakesFile: true},

@@ -17,7 +17,7 @@ import (
 // TestFrozenHelp reads them.
 func TestReferencePages(t *testing.T) {
 	for path, got := range map[string]string{
-		"../../docs/configuration.md": configurationPage(),
+		"../../docs/configuration.md": configurationPage(t),
 		"../../docs/commands.md":      commandsPage(),
 	} {
 		if *freeze {
@@ -44,37 +44,34 @@ This page is generated from the program's own table of settings
 Arbiter reads each setting from the first of these places that names it:
 
 1. the flag on the command line
-2. the environment variable
+2. the environment variable: ` + "`ARBITER_`" + ` and the name of the flag in capitals, such as ` + "`ARBITER_MAX_COST`" + `
 3. ` + "`.arbiter/config.yaml`" + ` in the workspace, if you [trust](permissions.md#trust) the workspace
 4. ` + "`config.yaml`" + ` in your configuration directory: ` + "`$XDG_CONFIG_HOME/arbiter`" + `, else ` + "`~/.config/arbiter`" + `
    (macOS: ` + "`~/Library/Application Support/arbiter`" + `); ` + "`--config FILE`" + ` reads another file instead
 5. the default
 
-The keys of the file are the names of the flags. Repeatable flags are lists:
+In the list below, † is a flag only, ‡ a flag or a line of a file, § a flag or a variable. The keys of the file are the
+names of the flags. Repeatable flags are lists:
 
 ` + "```yaml" + `
 model: opus
 max-cost: 5
-timeout: 2h
 allow:
   - Bash(go test *)
   - Edit(src/**)
-` + "```" + `
-
-The settings of the decider may be written as a block, with the keys kind, provider, model, base_url, key_env,
-max_tokens, temperature, effort and timeout ([deciders](deciders.md#providers)):
-
-` + "```yaml" + `
 decider: {kind: hybrid, provider: openai, base_url: "http://127.0.0.1:11434/v1", model: "qwen3:8b"}
 ` + "```" + `
 
-Arbiter refuses an unknown key or a wrong value with the file and the line, and a variable whose name begins like
-these and is none of them. ` + "`arbiter schema config`" + ` prints a JSON Schema of the file, for editors.
+The settings of the decider may be a block, with the keys kind, provider, model, base_url, key_env,
+max_tokens, temperature, effort and timeout ([deciders](deciders.md#providers)).
 
+Arbiter refuses an unknown key or variable, and a wrong value, with the file and the line.
+` + "`arbiter schema config`" + ` prints a JSON Schema of the file, for editors.
 A run keeps the settings that it started with. With ` + "`--resume`" + `, a flag or a variable changes a setting.
 `
 
-func configurationPage() string {
+func configurationPage(t *testing.T) string {
+	t.Helper()
 	var b strings.Builder
 	b.WriteString(configurationHead)
 	group := ""
@@ -82,14 +79,14 @@ func configurationPage() string {
 		f := command.FlagDoc(s.Flag())
 		if s.Group != group {
 			group = s.Group
-			fmt.Fprintf(&b, "\n## %s\n\n| flag | file | variable | default | |\n|---|---|---|---|---|\n", group)
+			fmt.Fprintf(&b, "\n## %s\n\n", group)
 		}
-		file := "yes"
-		if s.Flagged {
-			file = "–"
+		if f.Env != "" && f.Env != "ARBITER_"+strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")) {
+			t.Errorf("the page does not say that --%s has the variable %s", f.Name, f.Env)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", cell(f.Term()), file, code(f.Env), code(f.Default),
-			cell(about(f)))
+		mark := map[[2]bool]string{{true, false}: "†", {false, false}: "‡", {true, true}: "§"}[[2]bool{s.Flagged,
+			f.Env != ""}]
+		fmt.Fprintf(&b, "- `%s`%s: %s\n", f.Term(), mark, about(f))
 	}
 	return b.String()
 }
@@ -98,75 +95,70 @@ const commandsHead = `# Command reference
 
 This page is generated from the program's own table of commands
 (` + "`go test ./cmd/arbiter -run TestReferencePages -freeze`" + `). ` + "`arbiter COMMAND --help`" + ` and
-` + "`arbiter man | man -l -`" + ` say the same. ` + "`arbiter`" + ` without a command starts or resumes a run; its flags
-are in the [configuration reference](configuration.md).
+` + "`arbiter man | man -l -`" + ` also explain each command, with examples. ` + "`arbiter`" + ` without a command starts or resumes
+a run; its flags are in the [configuration reference](configuration.md).
+
+Exit codes of all commands: 0 done, also if there is nothing to list; 2 bad usage, or there is no such run, agent,
+request, file or commit, or the run refuses; 5 a file, a directory or Git cannot be read or written, or arbiter does not answer;
+130, 143 ended by a signal. The help of a command says what else its codes mean. Those of a run are in the
+[contract](contract.md#exit-codes).
+
+## Flags of several commands
+
 `
 
 func commandsPage() string {
 	var b strings.Builder
 	b.WriteString(commandsHead)
-	for _, c := range command.All(env{}.app())[1:] {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n%s\n```\n", strings.TrimPrefix(c.HelpName, "arbiter "),
-			strings.ToUpper(c.Usage[:1])+c.Usage[1:], strings.Join(command.Synopsis(c), "\n"))
-		if c.Description != "" {
-			b.WriteString("\n" + described(c.Description))
-		}
-		shared := false
-		var rows strings.Builder
+	all, count := command.All(env{}.app())[1:], map[string]int{}
+	for _, c := range all {
 		for _, f := range command.Flags(c) {
-			if f.Category != "" { // a setting, of which the other page tells
-				shared = true
-				continue
+			line := flagLine(f)
+			if f.Category == "" {
+				count[line]++
 			}
-			text := about(f)
-			if f.Default != "" && f.Default != "0" && !strings.Contains(text, "(default: ") {
-				text += " (default: " + f.Default + ")"
+			if f.Category == "" && count[line] == 3 {
+				b.WriteString(line)
 			}
-			fmt.Fprintf(&rows, "| `%s` | %s |\n", cell(f.Term()), cell(text))
 		}
-		if rows.Len() > 0 {
-			b.WriteString("\n| flag | |\n|---|---|\n" + rows.String())
+	}
+	for _, c := range all {
+		fmt.Fprintf(&b, "\n## %s\n\n%s: `%s`\n", strings.TrimPrefix(c.HelpName, "arbiter "),
+			strings.ToUpper(c.Usage[:1])+c.Usage[1:], strings.Join(command.Synopsis(c), "` or `"))
+		var own, also []string
+		settings := ""
+		for _, f := range command.Flags(c) {
+			switch line := flagLine(f); {
+			case f.Category != "": // the other page tells of it
+				settings = " and [settings](configuration.md) that `--help` lists"
+			case count[line] > 2:
+				also = append(also, "`--"+f.Name+"`")
+			default:
+				own = append(own, line)
+			}
 		}
-		if shared {
-			b.WriteString("\nIt also reads settings of the [configuration](configuration.md); `--help` lists them.\n")
+		if own != nil {
+			b.WriteString("\n" + strings.Join(own, ""))
+		}
+		if also != nil || settings != "" {
+			fmt.Fprintf(&b, "\nAlso %s.\n", strings.TrimPrefix(strings.Join(also, ", ")+settings, " and "))
 		}
 	}
 	return b.String()
 }
 
-// described is a description as Markdown: lines that begin with a space are examples.
-func described(text string) string {
-	var b strings.Builder
-	inside := false
-	for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
-		if example := strings.HasPrefix(line, " "); example != inside && strings.TrimSpace(line) != "" {
-			inside = example
-			b.WriteString(map[bool]string{true: "```text\n", false: "```\n\n"}[inside])
-		}
-		if inside && strings.TrimSpace(line) == "" {
-			continue
-		}
-		b.WriteString(strings.ReplaceAll(strings.TrimPrefix(line, "  "), "<", "\\<"))
-	}
-	if inside {
-		b.WriteString("```\n")
-	}
-	return b.String()
-}
+// flagLine is the line about a flag of a command.
+func flagLine(f command.Flag) string { return fmt.Sprintf("- `%s`: %s\n", f.Term(), about(f)) }
 
+// about is what the help says of a flag, without its variable.
 func about(f command.Flag) string {
+	text := f.About
 	if f.Repeats {
-		return f.About + " (repeatable)"
+		text += " (repeatable)"
 	}
-	return f.About
-}
-
-func code(s string) string {
-	if s == "" {
-		return "–"
+	nought := (f.Default == "0" || f.Default == "0s") && !strings.Contains(text, "0: ")
+	if f.Default != "" && !nought && !strings.Contains(text, "(default: ") {
+		text += " (default: " + f.Default + ")"
 	}
-	return "`" + s + "`"
+	return text
 }
-
-// cell escapes the character that would end a cell of a table.
-func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }

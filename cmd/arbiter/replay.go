@@ -17,12 +17,11 @@ func (e env) replayCommand() *cli.Command {
 			"--screen plays the run on the full screen, at its own pace, without Claude Code: Space pauses, + and -\n" +
 			"change the speed, the arrow keys jump, q leaves. Nothing is written to the run.\n\n" +
 			"--decisions asks a decider again for each recorded input and prints the decisions that differ: a\n" +
-			"regression test for prompts and models. It compares decisions and agent names, and shows reasons.\n" +
-			"An agent that the Arbiter started with its tool counts as SELECT_MODE. It skips, and counts, turns\n" +
-			"that no other decider could decide: those without a decision, messages to the human, and the\n" +
-			"Arbiter's own renewal. The decider is stateless by default; session cannot be asked.\n\n" +
-			"Exit codes: 0 done; 1 with --decisions: a decision differs or failed; 2 usage, or no decision to\n" +
-			"compare; 5 environment; 130 SIGINT; 143 SIGTERM or SIGHUP.",
+			"regression test for prompts and models. An agent that the Arbiter started with its tool counts as\n" +
+			"SELECT_MODE. Turns that no other decider could decide are skipped and counted: those without a\n" +
+			"decision, messages to the human, and the Arbiter's own renewal. The decider is stateless by default;\n" +
+			"session cannot be asked.\n\n" +
+			"Exit code 1, with --decisions: a decision differs or failed; 2: also if there is no decision to compare.",
 		Flags: append(append([]cli.Flag{
 			&cli.BoolFlag{Name: "screen", Usage: "play the run on the full screen"},
 			&cli.Float64Flag{Name: "pace", Usage: "print events `N` times as fast as they came (0: all at once)"},

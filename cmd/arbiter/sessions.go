@@ -49,21 +49,16 @@ func (e env) sessionCommands() []*cli.Command {
 			Name: "logs", Usage: "print what happened in a run, or its audit",
 			ArgsUsage: "[RUN] | --verify FILE [RUN]",
 			Description: strings.TrimSpace(`
-Prints a story that a person can read: what each agent was told, said, did and handed over, questions
-and answers, checks and what they proved, the files that changed, and the end, each with its time.
-
-The audit comes from the run's event log. Each line holds the hash of the line before it. --verify
-finds lines that were changed, removed, added or moved since, and compares them with the run if it
-is still in the state directory.
+Prints a story for people: what each agent was told, said, did and handed over, questions, answers, checks, changed
+files and the end, with times. In the audit, each line holds the hash of the line before it. --verify finds lines that
+were changed, removed, added or moved, and compares them with the run if it is still in the state directory.
 
   arbiter logs                                         # of the last run of this directory
   arbiter logs -f                                      # continues while the run is live
   arbiter logs RUN --audit --json > run.audit
   arbiter logs --verify run.audit
 
-Exit codes: 0 printed, or verified; 1 the event log or the audit was changed, or is of another
-run; 2 usage, no such run or file; 5 the state directory cannot be read; 130, 143 ended by a
-signal.`),
+Exit code 1: the event log or the audit was changed, or is of another run.`),
 			Flags: append([]cli.Flag{settings.StateDirFlag(), subcommands.FollowFlag(), subcommands.ProgramFlag()},
 				subcommands.AuditFlags()...), Action: func(c *cli.Context) error { return subcommands.Logs(e.Env, c) },
 		},

@@ -20,19 +20,15 @@ func (e env) webCommand() *cli.Command {
 	return &cli.Command{
 		Name: "web", Usage: "show a run on a page in your browser, and answer it there", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
-Serves one page until you press Ctrl+C: the agents, the conversation, what waits for you, the changes
-and the cost. On it you answer questions and permission requests, and send messages. Without RUN it is
-the live run of this directory. The run continues when arbiter web ends.
-
-stdout gets the link. It works once, in one browser; the page makes links for further browsers.
-Nobody else has access. Only this machine reaches the page. To open it from elsewhere, use ssh -L, or
-tailscale serve with --host and the name that the browser shows.
+Serves one page until you press Ctrl+C. Without RUN it is of the live run of this directory, which continues when arbiter
+web ends. stdout gets the link. It works once, in one browser; the page makes links for further browsers. Only this
+machine reaches the page. To open it from elsewhere, use ssh -L, or tailscale serve with --host and the name that the
+browser shows.
 
   arbiter web
   arbiter web 4be1c2d0 --listen 127.0.0.1:8080 --host box.example.ts.net
 
-Exit codes: 2 bad usage, no such run, or the address is refused; 5 the state directory cannot be read,
-or the port cannot be opened; 130, 143 a signal ended it: the run continues.`),
+Exit code 2: also if the address is refused; 5: also if the port cannot be opened.`),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "listen at `ADDRESS:PORT`; port 0: any"},
 			&cli.StringSliceFlag{Name: "host", Usage: "a further `NAME` of this machine that browsers may use"},

@@ -27,9 +27,9 @@ export default {
         ['Acceptance criteria', 'acceptance'], ['Changes, undo and landing', 'changes'], ['Worktrees and merging', 'isolation'], ['Other hosts', 'hosts'], ['Agents of other makes', 'makes'], ['Deciders', 'deciders'], ['Reports', 'reports'], ['Telemetry', 'telemetry'], ['Memory', 'memory'], ['Agents and templates', 'agents'],
         ['Troubleshooting', 'troubleshooting']) },
       { text: 'Reference', items: pages(['Configuration', 'configuration'], ['Commands', 'commands'], ['Contract', 'contract'],
-        ['Security and limits', 'security']) },
-      { text: 'Inside', items: pages(['Walkthroughs', 'walkthroughs'], ['Packages', 'packages'], ['Where to change what', 'changing'], ['Changing prompts', 'prompts'],
-        ['The task machine', 'machine'], ['How each part works', 'internals'], ['Decisions', 'decisions'], ['Designs', 'specifications'], ['Glossary', 'glossary']) },
+        ['Promises and their tests', 'promises']) },
+      { text: 'Inside', items: pages(['Where to change what', 'changing'], ['Changing prompts', 'prompts'],
+        ['The task machine', 'machine'], ['How each part works', 'internals'], ['Decisions', 'decisions'], ['Glossary', 'glossary']) },
     ],
   },
 }

@@ -201,7 +201,8 @@ func TestBuildFlagsMatchReleases(t *testing.T) {
 // TestScriptsRun: what is called as a command can be called as one.
 func TestScriptsRun(t *testing.T) {
 	for _, name := range []string{"scripts/setup", "scripts/build", "scripts/packages", "scripts/demo", "scripts/test",
-		"scripts/bench", "scripts/chaos", "scripts/soak", "scripts/drift", "scripts/docs", ".ci/run"} {
+		"scripts/bench", "scripts/chaos", "scripts/soak", "scripts/drift", "scripts/docs", "scripts/release",
+		"scripts/release-dry-run", "scripts/nightly", ".ci/run"} {
 		text, err := os.ReadFile(filepath.Join("../..", name))
 		if err != nil {
 			t.Error(err)

@@ -56,31 +56,27 @@ func TestEverythingIsExplained(t *testing.T) {
 const preface = "# The contract for scripts\n\n" +
 	"`arbiter --json` writes events to stdout and reads commands from stdin: one JSON object per line. Messages for " +
 	"people go to\n" +
-	"stderr. This page is generated from the program's own types (`go test ./supervisor/contract -run Document " +
-	"-update`), like the\n" +
-	"schemas that `arbiter schema events` and `arbiter schema commands` print. [Scripting](scripting.md) shows how to " +
-	"use them.\n\n" +
+	"stderr. This page is generated (`go test ./supervisor/contract -run Document -update`) from the same types as " +
+	"the JSON Schemas\n" +
+	"of `arbiter schema events` and `arbiter schema commands`. [Scripting](scripting.md) shows how to use them.\n\n" +
 	"Within `v` 1, Arbiter adds events, fields and commands, and never renames or removes one: ignore what you do not " +
 	"know.\n\n" +
-	"- `seq` counts the lines of one process from 1, without gaps. A resumed run is a new process, which counts from 1 " +
-	"again.\n" +
-	"- The first line is `session`, the last one is `result`.\n" +
-	"- Arbiter answers each command with `accepted`, once the command is on disk, or with `rejected`; both carry its " +
-	"`ref`.\n" +
+	"- The first line is `session`, the last one is `result`. A resumed run is a new process: its `seq` begins at 1.\n" +
+	"- Arbiter answers each command with `accepted`, once the command is on disk, or with `rejected`.\n" +
 	"- The end of stdin means that no human is there. Arbiter then answers one question by saying so; the next question " +
 	"ends the\n" +
 	"  run with `needs_input`. COMPLETE ends the process even if stdin is open.\n" +
-	"- A `question` comes even while agents work. It stays open until the human's next `message` to the Arbiter,\n" +
-	"  which answers all open questions, or until another command of the human settles its subject. No rule, " +
-	"mode or\n" +
-	"  decider answers it.\n" +
+	"- A `question` stays open until the human's next `message` to the Arbiter, which answers all open questions, or " +
+	"until another\n" +
+	"  command of the human settles its subject. No rule, mode or decider answers it.\n" +
 	"- An answer of scope `run` or `always`, and `configure` with permissions or a rule, settle at once every\n" +
 	"  request that they cover, of any agent. Each request has a `permission` event of its own.\n" +
 	"- After `--resume`, Arbiter emits each open question again. It emits a permission request again, with the same\n" +
-	"  id, when the agent asks for the same action again, and otherwise reports the request as withdrawn, or as\n" +
+	"  id, when the agent asks for the same action again; otherwise it reports the request as withdrawn, or as\n" +
 	"  decided by the rules of the resumed run.\n" +
 	"- At the end, Arbiter prints Claude's session ids on stderr: `{\"arbiter\": …, \"lastOrchestrator\": …, " +
-	"\"orchestratorNumber\": …}`.\n"
+	"\"orchestratorNumber\": …}`.\n\n" +
+	"Below, `?` marks a field that may be absent. A field without a type is a string.\n"
 
 func document(t *testing.T) string {
 	t.Helper()
@@ -90,50 +86,103 @@ func document(t *testing.T) string {
 	for _, e := range Exits() {
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", e.Exit, e.Word, e.When)
 	}
-	b.WriteString("\n## Events\n\nEvery event has these fields:\n\n")
 	common := []string{"v", "seq", "time", "id", "event"}
-	fields(t, &b, documents().events.Defs["session"], func(f string) bool { return slices.Contains(common, f) })
-	b.WriteString("\nThe other fields follow, event by event. Fields in *italics* may be absent.\n")
+	section := func(names []string, doc *jsonschema.Schema, own ...string) {
+		show := func(f string) bool { return !slices.Contains(own, f) }
+		shared := sharedFields(t, names, doc, show)
+		b.WriteString("\nThese fields mean the same wherever they are:\n\n")
+		for _, line := range shared {
+			b.WriteString(line)
+		}
+		for _, name := range names {
+			define(t, &b, name, doc, show, shared)
+		}
+	}
+	b.WriteString("\n## Events\n\nEvery event has these fields:\n\n")
+	for _, f := range common {
+		b.WriteString(fieldLine(t, documents().events.Defs["session"], f))
+	}
+	var names []string
 	for _, e := range Events() {
-		define(t, &b, e.EventName(), documents().events, func(f string) bool { return !slices.Contains(common, f) })
+		names = append(names, e.EventName())
 	}
+	section(names, documents().events, common...)
 	b.WriteString("\n## Commands\n\nA command names its `type`. It may carry a `ref`, a text or a number, that the " +
-		"answer repeats. Fields in *italics* are optional. Arbiter rejects unknown fields.\n")
+		"answer repeats. Arbiter rejects unknown fields.\n")
+	names = nil
 	for _, f := range forms {
-		define(t, &b, f.body.CommandType(), documents().commands, func(f string) bool {
-			return f != "type" && f != "ref"
-		})
+		names = append(names, f.body.CommandType())
 	}
+	section(names, documents().commands, "type", "ref")
 	return b.String()
 }
 
-func define(t *testing.T, b *strings.Builder, name string, doc *jsonschema.Schema, show func(string) bool) {
+// sharedFields returns the lines of the fields that several definitions explain in the same words, one for each
+// name.
+func sharedFields(t *testing.T, names []string, doc *jsonschema.Schema, show func(string) bool) (lines []string) {
+	t.Helper()
+	count, taken := map[string]int{}, map[string]bool{}
+	for _, name := range names {
+		for _, f := range doc.Defs[name].PropertyOrder {
+			line := meaning(t, doc.Defs[name], f)
+			if count[line]++; count[line] == 2 && show(f) && !taken[f] {
+				taken[f], lines = true, append(lines, line)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func define(t *testing.T, b *strings.Builder, name string, doc *jsonschema.Schema, show func(string) bool,
+	shared []string) {
 	t.Helper()
 	def := doc.Defs[name]
-	fmt.Fprintf(b, "\n### `%s`\n\n%s\n", name, def.Description)
-	if slices.ContainsFunc(def.PropertyOrder, show) {
-		b.WriteByte('\n')
-		fields(t, b, def, show)
+	fmt.Fprintf(b, "\n### `%s`\n\n%s", name, def.Description)
+	var also, lines []string
+	for _, f := range def.PropertyOrder {
+		switch {
+		case !show(f) || def.Properties[f] == nil:
+		case slices.Contains(shared, meaning(t, def, f)):
+			also = append(also, "`"+f+optional(def, f)+"`")
+		default:
+			lines = append(lines, fieldLine(t, def, f))
+		}
+	}
+	if also != nil {
+		b.WriteString(" With " + strings.Join(also, ", ") + ".")
+	}
+	b.WriteString("\n")
+	if lines != nil {
+		b.WriteString("\n" + strings.Join(lines, ""))
 	}
 }
 
-// fields writes a table of an object's fields, in their order on the line.
-func fields(t *testing.T, b *strings.Builder, def *jsonschema.Schema, show func(string) bool) {
-	t.Helper()
-	b.WriteString("| field | type | |\n|---|---|---|\n")
-	for _, f := range def.PropertyOrder {
-		if p := def.Properties[f]; p != nil && show(f) {
-			name := "`" + f + "`"
-			if !slices.Contains(def.Required, f) {
-				name = "*" + name + "*"
-			}
-			kind := typeOf(t, p)
-			if f == "event" {
-				kind = "string"
-			}
-			fmt.Fprintf(b, "| %s | %s | %s |\n", name, kind, strings.ReplaceAll(p.Description, "|", "\\|"))
-		}
+func optional(def *jsonschema.Schema, f string) string {
+	if slices.Contains(def.Required, f) {
+		return ""
 	}
+	return "?"
+}
+
+// fieldLine is the line about a field of an object.
+func fieldLine(t *testing.T, def *jsonschema.Schema, f string) string {
+	t.Helper()
+	return strings.Replace(meaning(t, def, f), "- `"+f, "- `"+f+optional(def, f), 1)
+}
+
+// meaning is the line about a field, wherever it may be absent.
+func meaning(t *testing.T, def *jsonschema.Schema, f string) string {
+	t.Helper()
+	p := def.Properties[f]
+	if p == nil {
+		return ""
+	}
+	kind := " " + typeOf(t, p)
+	if f == "event" || kind == " string" {
+		kind = ""
+	}
+	return fmt.Sprintf("- `%s`%s: %s\n", f, kind, p.Description)
 }
 
 // typeOf names a field's type in a word or two, or lists its values.

@@ -107,8 +107,7 @@ func HostsCommand(io command.Env) *cli.Command {
 			"ssh, srun, podman run -i, kubectl exec -i. Arbiter has to be installed there. A run uses the hosts\n" +
 			"that --hosts names.\n\n" +
 			"  arbiter hosts add box -- ssh box\n  arbiter hosts check box\n  arbiter --hosts box,here\n\n" +
-			"Exit codes: 0 listed, checked, added or removed; 1 a check failed; 2 bad usage, or the configuration\n" +
-			"has a mistake; 5 the configuration cannot be written.",
+			"Exit code 1: a check failed.",
 		Flags:  []cli.Flag{config, command.JSONFlag()},
 		Action: e.listHosts,
 		Subcommands: []*cli.Command{

@@ -35,17 +35,15 @@ func AttachCommand(e command.Env, app func() *cli.App) *cli.Command {
 	return &cli.Command{
 		Name: "attach", Usage: "open a live run, or an agent's session, in this terminal", ArgsUsage: "[RUN|AGENT]",
 		Description: strings.TrimSpace(`
-With a RUN, or without an argument, opens the screen of a live run: of that one, or of the one of
-this directory. Any number of screens can show one run.
+With a RUN, or without an argument, it opens the screen of a live run: of that one, or of the one of this directory. Any
+number of screens can show one run.
 
-With an AGENT:
-Stops the agent's process in order and opens its session here, in Claude Code itself. Messages to
-the agent wait meanwhile. The detach key, leaving Claude Code or closing the terminal ends the
-attachment: the agent then continues the session, and the Arbiter gets a report of what you did.
-Only one terminal can attach to a session. AGENT is an id, such as orch-1 or arbiter.
+With an AGENT (an id, such as orch-1 or arbiter) it stops the agent's process in order and opens its session here, in
+Claude Code itself. Messages to the agent wait meanwhile. The detach key, leaving Claude Code or closing the terminal
+ends the attachment: the agent continues the session, and the Arbiter gets a report of what you did. Only one terminal
+can attach to a session.
 
-Exit codes: 0 detached, or ended; 1 the session could not be opened, or was lost; 2 no such run or
-agent, or refused; 5 no terminal, or arbiter does not answer; 130, 143 ended by a signal.`),
+Exit code 1: the session could not be opened, or was lost.`),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "session", Usage: "the `RUN` (default: the live run of this directory)"},
 			&cli.StringFlag{Name: "detach-key", Value: "ctrl+]",

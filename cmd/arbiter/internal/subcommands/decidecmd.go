@@ -56,8 +56,7 @@ func DecideCommand(io command.Env) *cli.Command {
 			"With --at it shows the inputs as of one journal record, and what the rules would decide.\n\n" +
 			"--input reads an input (as --explain --json prints it) and asks a decider: to try out prompts and\n" +
 			"models. The decider sees only the input. It is stateless by default; session cannot be asked.\n\n" +
-			"Exit codes: 0 done; 1 the decider gave no usable decision; 2 usage; 5 environment; 130 SIGINT;\n" +
-			"143 SIGTERM or SIGHUP.",
+			"Exit code 1: the decider gave no usable decision.",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "explain", Usage: "list the decisions of a run"},
 			&cli.IntFlag{Name: "number", Usage: "show decision `N`, counted from 1; implies --explain"},

@@ -45,18 +45,16 @@ func DoctorCommand(io command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "doctor", Usage: "check whether a run can start here, and say how to fix it if not",
 		Description: strings.TrimSpace(`
-Checks claude and its login, the environment, the configuration, directories, the terminal, system
-limits, the sandbox and leftovers of earlier runs. Then it runs two short sessions of claude
-against a scripted model, in a scratch directory with a private home and a dummy key, to see
-whether claude can do what arbiter needs. That takes some seconds, no network and no money.
+Checks claude and its login, the environment, the configuration, directories, the terminal, system limits, the sandbox and
+leftovers of earlier runs. Then it runs two short sessions of claude against a scripted model, with a private home and a
+dummy key, to see whether claude can do what arbiter needs. That takes some seconds, no network and no money. It changes
+nothing, except that it creates the state directory if there is none.
 
-It changes nothing, except that it creates the state directory if there is none. Each finding is
-ok, a note, a warning or a failure; a line with an arrow is a command that helps. --json prints one
-object: {"arbiter", "state", "counts", "findings": [{"area", "name", "state", "found", "fix"}]},
-where a state is ok, note, warn or fail.
+Each finding is ok, a note, a warning or a failure; a line with an arrow is a command that helps. --json prints one
+object: {"arbiter", "state", "counts", "findings": [{"area", "name", "state", "found", "fix"}]}, where a state is ok,
+note, warn or fail.
 
-Exit codes: 0 a run can start here, with or without warnings; 2 usage; 5 a run cannot start; 130
-SIGINT; 143 SIGTERM or SIGHUP.`),
+Exit code 5: a run cannot start. Warnings leave it 0.`),
 		Flags: append([]cli.Flag{
 			command.JSONFlag(),
 			&cli.BoolFlag{Name: "no-trial", Aliases: []string{"offline"}, Usage: "run no session of claude"},

@@ -34,14 +34,11 @@ func (e workEnv) landCommand() *cli.Command {
 		Description: strings.TrimSpace(`
 Without RUN it is the last run in this directory. Its work becomes one commit of yours, titled after the task.
 Uncommitted changes are never overwritten: if some are in the way, or there is a conflict, nothing changes. Files
-that only a command created (build products) are left out and listed, unless --include names them.
+that only a command created are left out and listed, unless --include names them. The commands of acceptance criteria and
+checks run twice on a checkout of the commit, in the sandbox. What passed is attached to the commit as a note.
 
-The commands of acceptance criteria and checks run twice on a checkout of the commit, in the sandbox. What passed is
-attached to the commit as a note in refs/notes/arbiter; arbiter verify repeats it.
-
-Exit codes: 0 landed, or there is nothing more to land; 1 refused: a conflict, uncommitted changes, a merge or
-rebase under way, no branch, nothing to land, a check that is pending or fails, no to a question; 2 bad usage, no such
-run; 5 Git, files or the state directory cannot be read or written, or gh is missing or fails.`),
+Exit code 1: refused, for a conflict, uncommitted changes, a merge or rebase under way, no branch, nothing to land, a
+check that is pending or fails, or no to a question; 5: also if gh is missing or fails.`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(),
 			&cli.StringFlag{Name: "message", Usage: "message of the commit, as `TEXT`"},

@@ -19,8 +19,7 @@ func ChooseCommand(io command.Env) *cli.Command {
 Takes one of the options that arbiter status shows: after a failure, such as retry, or about trust in
 a workspace that has changed. Without RUN it is the live run of this directory.
 
-Exit codes: 0 chosen; 1 the connection was lost: it may be chosen, or not; 2 bad usage, no such live
-run or option, or refused; 5 arbiter does not answer.`),
+Exit code 1: the connection was lost: it may be chosen, or not.`),
 		Flags: []cli.Flag{command.JSONFlag(), settings.StateDirFlag()}, Action: e.choose,
 	}
 }

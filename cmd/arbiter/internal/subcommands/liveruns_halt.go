@@ -39,7 +39,7 @@ Stops every agent at once, without asking. The run stays, paused: /continue on i
 {"type":"continue"} on its stdin, starts the agents again. If the run's own arbiter does not answer
 within 2 s, this command kills the run's bridge, and with it every agent.
 
-Exit codes: 0 no agent is alive; 1 some agents are alive; 2 no such run, or refused.`),
+Exit code 1: some agents are alive.`),
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "halt every live run, in any directory"},
 			settings.StateDirFlag()},
 		Action: e.halt,

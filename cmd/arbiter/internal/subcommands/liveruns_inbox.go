@@ -28,17 +28,15 @@ func InboxCommand(io command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "inbox", Usage: "list what waits for you in all live runs, and answer it",
 		Description: strings.TrimSpace(`
-Lists what waits for you in your live runs, in any directory, the oldest first: questions, permission
-requests, choices after a failure. In a terminal it then reads answers, a line each, by the number of
-the list:
+Lists what waits for you in your live runs, in any directory, the oldest first. In a terminal it then reads answers, a
+line each, by the number of the list; an empty line ends it:
 
   1 y                allow a permission request once (2 n REASON denies it; 3 y TEXT answers an MCP server)
   4 TEXT             answer a question, or choose one of the options of a choice
 
-An empty line ends it. Elsewhere it prints the list, with the command that answers each item.
+Elsewhere it prints the list, with the command that answers each item.
 
-Exit codes: 0 listed, also if nothing waits; 1 an answer was refused; 2 bad usage; 5 the state
-directory cannot be read.`),
+Exit code 1: an answer was refused.`),
 		Flags: []cli.Flag{command.JSONFlag(), settings.StateDirFlag()}, Action: e.inbox,
 	}
 }

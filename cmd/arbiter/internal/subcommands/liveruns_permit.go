@@ -24,17 +24,15 @@ func AllowCommand(io command.Env) *cli.Command {
 	return &cli.Command{
 		Name: bridge.Allow, Usage: "allow what an agent of a live run asks for", ArgsUsage: PermitArgs,
 		Description: strings.TrimSpace(`
-arbiter status shows the open permission requests. REQUEST is an id or its beginning; all answers
-every request that is open now. Without RUN it is the live run of this directory. On a terminal,
-REQUEST may be left out if only one is open: it is shown, and you are asked, as with all. --for run
-and --for always allow the same action again, or what --rule says.
+REQUEST is an id that arbiter status shows, or its beginning; all answers every request that is open now. Without RUN it
+is the live run of this directory. On a terminal, REQUEST may be left out if only one is open: it is shown, and you are
+asked, as with all. --for run and --for always allow the same action again, or what --rule says.
 
   arbiter allow perm-4be1
   arbiter allow perm-4be1 --for run --rule 'Bash(go test *)'
   arbiter allow all
 
-Exit codes: 0 answered; 1 you said no, or the connection was lost: it may be answered, or not; 2 bad
-usage, no such live run or request, or refused; 5 arbiter does not answer.`),
+Exit code 1: you said no, or the connection was lost: it may be answered, or not.`),
 		Flags: permitFlags("`once|run|always`: this once, for the whole run, or in later runs of the workspace, too",
 			"with --for run or always: the permission `RULE` to allow; it must cover the request",
 			&cli.StringFlag{Name: "message", Usage: "the answer `TEXT` to what an MCP server asks: a value, or JSON"}),
@@ -47,14 +45,13 @@ func DenyCommand(io command.Env) *cli.Command {
 	return &cli.Command{
 		Name: bridge.Deny, Usage: "deny what an agent of a live run asks for", ArgsUsage: PermitArgs,
 		Description: strings.TrimSpace(`
-REQUEST and RUN are as for arbiter allow. --for run denies the same action, or what --rule says, for
-the rest of the run. To deny something in later runs, give them --deny.
+REQUEST and RUN are as for arbiter allow. --for run denies the same action, or what --rule says, for the rest of the run.
+To deny something in later runs, give them --deny.
 
   arbiter deny --message "Use the staging database."
   arbiter deny perm-4be1 --for run
 
-Exit codes: 0 answered; 1 the connection was lost: it may be answered, or not; 2 bad usage, no such
-live run or request, or refused; 5 arbiter does not answer.`),
+Exit code 1: the connection was lost: it may be answered, or not.`),
 		Flags: permitFlags("`once|run`: this once, or for the whole run",
 			"with --for run: the permission `RULE` to deny",
 			&cli.StringFlag{Name: "message", Usage: "say `TEXT` to the agent"}),

@@ -25,12 +25,9 @@ func PsCommand(io command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "ps", Usage: "list live runs",
 		Description: strings.TrimSpace(`
-Lists your live runs, in any directory: where each stands, how many of its agents work, and how
-many things wait for you. A run that does not answer within 2 s, or refuses to, is listed with the
-reason. With --json, it prints an array of objects such as arbiter status --json prints. Runs whose
-process was killed or crashed are named on stderr, with the command that resumes them.
-
-Exit codes: 0 listed, also if there is none; 2 bad usage; 5 the state directory cannot be read.`),
+Lists your live runs, in any directory: where each stands, how many of its agents work, and how many things wait for
+you. A run that does not answer within 2 s, or refuses to, is listed with the reason. --json prints an array of objects
+as arbiter status --json does. Runs whose process was killed are named on stderr, with the command that resumes them.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.ps,
 	}

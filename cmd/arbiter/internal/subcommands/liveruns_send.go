@@ -29,8 +29,7 @@ this directory. A message to the Arbiter answers its open question.
   arbiter send --to orch-1 --strength steer "Leave the parser alone."
   git diff | arbiter send -
 
-Exit codes: 0 the message is on disk; 1 the connection was lost: it may be, or not; 2 bad usage, no
-such live run or agent, or refused; 5 arbiter does not answer, or stdin cannot be read.`),
+Exit code 0: the message is on disk; 1: the connection was lost: it may be, or not.`),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "to", Usage: "the `AGENT`, such as orch-1 (default: the Arbiter)"},
 			&cli.StringFlag{Name: "strength", Value: contract.Note, Usage: "`note|steer|stop`: for the agent's next " +

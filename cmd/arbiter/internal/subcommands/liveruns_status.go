@@ -21,16 +21,13 @@ func StatusCommand(io command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
-Without RUN it is the live run of this directory. What waits for you is printed in full, with the
-command that answers it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state",
-"paused", "halted", "seq", "cost_usd", "subagents", "max_subagents", "agents": [{"id", "name",
-"mode", "status", "since", "session_id", "context_pct", "cost_usd", "attached", "fuse_usd",
-"fuse_spent_usd", "subagents", "max_subagents"}], "inbox": [{"id", "kind", "agent", "text", "since",
-"choices", "request", "optional"}], "forked_from": {"run", "at", "cost_usd"}}. The run's subagents are those that it has started, an agent's those at work. seq is the last event's: arbiter watch --since SEQ
-prints what follows. A kind is question, acceptance, permission, trust or recovery.
-
-Exit codes: 0 printed; 2 bad usage, no such live run, or refused; 5 arbiter does not answer, or the
-state directory cannot be read.`),
+Without RUN it is the live run of this directory. What waits for you is printed in full, with the command that answers
+it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state", "paused", "halted", "seq", "cost_usd",
+"subagents", "max_subagents", "agents": [{"id", "name", "mode", "host", "make", "lacks", "status", "since",
+"session_id", "context_pct", "cost_usd", "attached", "fuse_usd", "fuse_spent_usd", "subagents", "max_subagents"}],
+"inbox": [{"id", "kind", "agent", "text", "since", "choices", "request", "optional"}], "forked_from": {"run", "at",
+"cost_usd"}}. The run's subagents are those that it has started, an agent's those at work. seq is the last event's. A
+kind is question, acceptance, permission, trust or recovery.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.status,
 	}
@@ -62,21 +59,10 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 	line("directory", "%s", r.CWD)
 	line("task", "%s", r.Title)
 	usd := func(x float64) string { return eventtext.Dollars(x) + eventtext.Simulated(r.Rehearsal) }
-	if text := runstore.ForkText(r.ForkedFrom); text != "" {
-		line("forked", "%s", text)
-	}
 	line("state", "%s, %s, began %s ago", r.stands(), usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
-		context, cost := eventtext.Percent(a.ContextPct), usd(a.CostUSD)
-		if a.ContextUnknown {
-			context = "unknown"
-		}
-		if a.CostUnknown {
-			cost += " and what is unknown"
-		}
-		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID,
-			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), a.Status,
-			eventtext.Span(max(now.Sub(a.Since), 0)), context, cost)
+		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID, eventtext.OnHost(a.Name, a.Host), a.Status,
+			eventtext.Span(max(now.Sub(a.Since), 0)), eventtext.Percent(a.ContextPct), usd(a.CostUSD))
 		if a.FuseUSD > 0 {
 			text += ", " + eventtext.FuseSpent(a.FuseSpent, a.FuseUSD, r.Rehearsal) + " spent"
 		}
@@ -87,9 +73,6 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 			text += ", in a terminal: " + a.Attached
 		}
 		line("agent", "%s", text)
-		for _, what := range a.Lacks {
-			line("", "  %s", what)
-		}
 	}
 	if r.Subagents > 0 {
 		line("subagents", "%s started", words.CountOf(r.Subagents, r.Most, "subagent"))

@@ -21,9 +21,8 @@ Ends the run as SIGTERM does, waits for its end, and prints how it ended and how
 run's own process ends with exit code 143. Without RUN it is the live run of this directory. To stop
 all agents but keep the run, use arbiter halt.
 
-Exit codes: 0 the run has ended; 1 the connection was lost before it reported how; 2 bad usage, no such
-live run, or refused; 5 arbiter does not answer (arbiter halt still ends its agents); 130,
-143 a signal ended the wait: the run still ends.`),
+Exit code 1: the connection was lost before it reported how; 130, 143: a signal ended the wait, the run still
+ends. If arbiter does not answer (5), arbiter halt still ends its agents.`),
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "now", Usage: "do not let running turns end"},
 			command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.stop,

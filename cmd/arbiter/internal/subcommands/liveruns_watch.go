@@ -22,10 +22,8 @@ on. Without RUN it is the live run of this directory. A reader that is slow cost
   arbiter watch | jq -r 'select(.event == "question") | .text'
   arbiter watch --since -1                             # only what happens from now on
 
-Exit codes: that of the run when it ends (0 complete, 1 failed or cancelled, 3 needs input, 4 limit
-reached, 130 and 143 stopped); else 1 stdout was closed; 2 bad usage, no such live run, or refused;
-5 arbiter does not answer, or the connection was lost; 130, 143 a signal ended watch: the run
-continues.`),
+Exit code: that of the run when it ends; else 1: stdout was closed; 5: the connection was lost; 130, 143: a
+signal ended watch, the run continues.`),
 		Flags: []cli.Flag{
 			&cli.Int64Flag{Name: "since", DefaultText: "0: all",
 				Usage: "print the events after the one with seq `N`; -1: those from now on"},

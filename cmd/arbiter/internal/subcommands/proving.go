@@ -166,15 +166,15 @@ func (e workEnv) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "repeat the checks of a landed commit, and compare", ArgsUsage: "[COMMIT]",
 		Description: strings.TrimSpace(`
-Without COMMIT it is HEAD. verify compares the commit, its files and its note in refs/notes/arbiter, checks the files
-out in a scratch directory, repeats the commands of the note there and compares exit codes and outputs. In a clone,
-fetch the note first: git fetch origin refs/notes/arbiter:refs/notes/arbiter
+Without COMMIT it is HEAD. verify compares the commit, its files and its note, checks the files out in a scratch
+directory, repeats the commands of the note there and compares exit codes and outputs. It needs no login, no Claude Code
+and no run. In a clone, fetch the note first: git fetch origin refs/notes/arbiter:refs/notes/arbiter
 
-The author of the commit chose the commands. They run in the sandbox, on a copy, without a network; without a working
-sandbox verify refuses. It needs no login, no Claude Code and no run.
+The author of the commit chose the commands: they run in the sandbox, on a copy, without a network. Without a working
+sandbox verify refuses.
 
-Exit codes: 0 all receipts were repeated; 1 refused, stdout says what does not match: commit, tree, note, exit code or
-output; 2 bad usage, no such commit; 5 Git cannot be read, or there is no working sandbox.`),
+Exit code 1: refused, stdout says what does not match: commit, tree, note, exit code or output; 5: also if there is
+no working sandbox.`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(), command.JSONFlag(), unconfinedFlag(),
 			&cli.StringFlag{Name: "cwd", Usage: "the repository of `DIR` (default: the current directory)"},

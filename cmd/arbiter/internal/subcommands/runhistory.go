@@ -133,15 +133,13 @@ func ExportCommand(io command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write a run to an archive, to continue it elsewhere", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
-Without RUN it is the last run in this directory. The archive has the journal of the run, the images of its
-messages, the transcripts of its sessions and, in a Git repository, the files that differ from the last commit before
-the run, for arbiter sessions import. Transcripts are as Claude Code wrote them, secrets included: anyone with
-the archive can read them, and can continue the run.
+Without RUN it is the last run in this directory. The archive has the run's journal, images, transcripts and, in a
+Git repository, the files that differ from the commit before the run. Transcripts contain secrets that agents read:
+anyone with the archive can read them, and can continue the run.
 
   arbiter sessions export --output run.tar.gz
 
-Exit codes: 0 written; 1 the run cannot be exported; 2 bad usage, no such run, or the run is live; 5 the archive cannot
-be written, or the run cannot be read.`),
+Exit code 1: the run cannot be exported.`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(),
 			&cli.StringFlag{Name: "output", TakesFile: true,
@@ -321,15 +319,14 @@ func ImportCommand(io command.Env) *cli.Command {
 		Name: "import", Usage: "add a run from an archive", ArgsUsage: "FILE|-",
 		Description: strings.TrimSpace(`
 Prints the id of the run, which continues in the current directory, or in --cwd. Nothing is changed unless the whole
-archive is good. An existing run is never replaced. If the archive has files, the directory must be of a
-clone that has the commit which the run began with; files that you changed are never overwritten. An archive can hold
-any command and any permission: import only what you exported.
+archive is good. An existing run, and files that you changed, are never overwritten. If the archive has files, the
+directory must be of a clone that has the commit which the run began with. An archive can hold any command and any
+permission: import only what you exported.
 
   arbiter sessions import run.tar.gz
   arbiter --resume --task "The answer to its question"
 
-Exit codes: 0 imported; 1 the archive is refused: damaged, of another version, the run is there already, or files are in
-the way; 2 bad usage, no such file; 5 the state directory or files cannot be written.`),
+Exit code 1: the archive is refused: damaged, of another version, the run is there already, or files are in the way.`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(),
 			&cli.StringFlag{Name: "cwd", TakesFile: true,

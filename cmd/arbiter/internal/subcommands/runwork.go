@@ -49,10 +49,9 @@ func (e workEnv) diffCommand() *cli.Command {
 		Name: "diff", Usage: "print what a run changed", ArgsUsage: "[RUN] [AGENT]",
 		Description: strings.TrimSpace(`
 Without RUN it is the last run in this directory. AGENT (orch-1) is an Orchestrator that worked in a directory
-of its own; what others did shows in the run's changes only.
+of its own.
 
-Exit codes: 0 printed; 1 there is no snapshot; 2 bad usage, no such run; 5 Git or the state directory cannot be
-read.`),
+Exit code 1: there is no snapshot.`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(),
 			&cli.BoolFlag{Name: "stat", Usage: "only count lines, for each file"},
@@ -172,16 +171,12 @@ func (e workEnv) reportCommand() *cli.Command {
 		Name: "report", Usage: "report what a run was asked, did, changed and proved", ArgsUsage: "[RUN|-]",
 		Description: strings.TrimSpace(`
 Without RUN it is the last run in this directory. With - the events are read from stdin, as arbiter --json prints
-them. Secrets are masked as in logs, and texts of agents cannot break out of the format.
+them. See docs/reports.md for the formats.
 
   arbiter report --format html --output report.html
   arbiter --json --task "…" | arbiter report - --format junit --output report.xml
 
-Format github prints workflow commands (::error …), appends the report to the file that GITHUB_STEP_SUMMARY names,
-and the outputs run, status, exit-code, cost-usd, branch and head to the one that GITHUB_OUTPUT names.
-
-Exit codes: 0 printed, however the run ended; 2 bad usage, no such run, or stdin has no events; 5 FILE cannot
-be written, or the state directory cannot be read.`),
+Exit code 0, however the run ended; 2: also if stdin has no events.`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(),
 			&cli.StringFlag{Name: "format", Value: string(report.Markdown),
@@ -336,11 +331,10 @@ func (e workEnv) undoCommand() *cli.Command {
 		Name: "undo", Usage: "revert what a run changed, except files that were modified since", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
 Without RUN it is the last run in this directory. Files become what they were when the run began; commits,
-branches and the index stay as they are. What the run made is kept in refs/arbiter. If it was landed, undo says as
-what, and with which git revert that is undone.
+branches and the index stay as they are. What the run made is kept in refs/arbiter. If the work was landed, undo names
+the commit and the git revert that undoes it.
 
-Exit codes: 0 reverted, also where some files were kept; 1 there is no snapshot, or the one file of --file was kept; 2 bad usage, no such run, or it
-is still running; 5 Git, files or the state directory cannot be read or written.`),
+Exit code 1: there is no snapshot, or the one file of --file was kept.`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(),
 			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"},
@@ -405,19 +399,16 @@ func (e workEnv) usageCommand() *cli.Command {
 	return &cli.Command{
 		Name: "usage", Usage: "sum up what runs have cost, by day, run, agent or model",
 		Description: strings.TrimSpace(`
-Sums up all runs in the state directory, live ones too, from their events. Costs are those that Claude Code
-states; tokens include those of subagents. Days are those of the local time zone. Rehearsals cost nothing and are left
-out, and so are runs that were deleted. With --json, it prints an array of objects: day, run, agent or model, turns,
-cost_usd and usage.
+Sums up all runs in the state directory, live ones too, without rehearsals and deleted runs. Costs are those that
+Claude Code states; tokens include those of subagents. Days are those of the local time zone. --json prints an array of
+objects: day, run, agent or model, turns, cost_usd and usage.
 
---forecast prints instead what one step of each mode will cost in this workspace, as the median of its last 20 runs:
-mode, cost, tokens, minutes, and from how many runs. With --json, an array of the fields of the forecast event.
+--forecast prints what one step of each mode will cost in this workspace, as the median of its last 20 runs. With --json,
+an array of the fields of the forecast event.
 
   arbiter usage --by run
   arbiter usage --by model --json
-  arbiter usage --forecast
-
-Exit codes: 0 printed, also if nothing was spent; 2 bad usage; 5 the state directory cannot be read.`),
+  arbiter usage --forecast`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(), command.JSONFlag(),
 			&cli.StringFlag{Name: "by", Value: string(report.SpendingDay), Usage: "`day|run|agent|model`: what to sum up by"},

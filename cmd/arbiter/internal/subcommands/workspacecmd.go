@@ -390,9 +390,8 @@ func EditorScript(editor string) string {
 func GrantsCommand(io command.Env) *cli.Command {
 	e := workspaceEnv{io}
 	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), &cli.BoolFlag{Name: "json",
-		Usage: "print one JSON object"}}
-	const codes = `Exit codes: 0 listed, or removed; 1 some entries are not trusted, so they allow nothing; 2 bad usage,
-or no such entry; 5 the workspace or the file cannot be read or written.`
+		Usage: "print JSON"}}
+	const codes = `Exit code 1: some entries are not trusted, so they allow nothing.`
 	return &cli.Command{
 		Name: "grants", Usage: "list or remove what a workspace always allows",
 		Description: "A grant is your answer \"always\" to a permission request: a rule, or one exact action. Every " +
@@ -587,14 +586,12 @@ func chosenGrant(kept []trust.Grant, word string) (trust.Grant, error) {
 func MemoryCommand(io command.Env) *cli.Command {
 	e := workspaceEnv{io}
 	place := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag()}
-	list := append(slices.Clone(place), &cli.BoolFlag{Name: "json", Usage: "print one JSON object"})
-	const codes = `Exit codes: 0 listed, changed or unchanged; 1 the edited text is wrong, or the editor failed; 2 bad usage, or
-no such lesson; 5 the workspace or the file cannot be read or written.`
+	list := append(slices.Clone(place), &cli.BoolFlag{Name: "json", Usage: "print JSON"})
 	return &cli.Command{
 		Name: "memory", Usage: "list, edit or remove what earlier runs in a workspace have learned",
 		Description: "Lessons are what runs have reported. They are kept in the state directory, at most 50 for a " +
 			"workspace,\n" +
-			"masked like logs.\n\n  arbiter memory\n  arbiter memory edit\n  arbiter memory rm 2\n\n" + codes,
+			"masked like logs.\n\n  arbiter memory\n  arbiter memory edit\n  arbiter memory rm 2",
 		Flags:  list,
 		Action: e.listMemory,
 		Subcommands: []*cli.Command{
@@ -602,11 +599,11 @@ no such lesson; 5 the workspace or the file cannot be read or written.`
 			{
 				Name: "edit", Usage: "edit the lessons in $VISUAL or $EDITOR", ArgsUsage: "[FILE]",
 				Description: "With FILE, the editor opens that text: the one that an earlier edit was refused for.\n\n" +
-					codes,
+					"Exit code 1: the edited text is wrong, or the editor failed.",
 				Flags: place, Action: e.editMemory,
 			},
 			{
-				Name: "rm", Usage: "remove lessons by number", ArgsUsage: "NUMBER…", Description: codes,
+				Name: "rm", Usage: "remove lessons by number", ArgsUsage: "NUMBER…",
 				Flags: append(slices.Clone(place), &cli.BoolFlag{
 					Name: "all", Usage: "forget everything, also the outcomes of runs, and a file that cannot be read",
 				}),
@@ -774,19 +771,16 @@ func TrustCommand(io command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "list what in a workspace can run code, and trust it",
 		Description: strings.TrimSpace(`
-Lists settings, hooks, helpers, variables, permissions, MCP servers, plugins, agents, skills,
-commands, arbiter's own configuration and prompts, and the scripts that these name, each with a
-hash. You trust exactly what is listed. After any change arbiter asks again, and starts agents
-without all of it until you answer. Arbiter finds scripts by the words of a command; it does not
-see what a script starts in turn. It lists CLAUDE.md and other texts for agents, but does not
-include them in the hash.
+Lists settings, hooks, helpers, variables, permissions, MCP servers, plugins, agents, skills, commands, arbiter's own
+configuration and prompts, and the scripts that these name, each with a hash. You trust exactly what is listed. After
+any change arbiter asks again, and starts agents without all of it until you answer. It finds scripts by the words of a
+command, not what a script starts in turn. CLAUDE.md and other texts for agents are listed, and not part of the hash.
 
-Arbiter keeps the answer in the state directory: --state-dir, $ARBITER_STATE_DIR or the default
-one. It ignores state-dir of configuration files here.
+The answer is kept in the state directory: --state-dir, $ARBITER_STATE_DIR or the default one, not that of a
+configuration file.
 
-Exit codes: 0 trusted, or revoked; 1 not trusted: you answered no, or --show found no trust or a
-change; 2 usage, or no terminal to ask on without --yes; 5 the workspace or the state directory
-cannot be read or written.`),
+Exit code 1: not trusted: you answered no, or --show found no trust or a change; 2: also without a terminal to ask
+on and without --yes.`),
 		Flags: []cli.Flag{
 			settings.FlagOf("cwd"), settings.StateDirFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "trust what is listed, without asking"},

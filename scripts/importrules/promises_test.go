@@ -1,0 +1,43 @@
+package importrules
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var namedTest = regexp.MustCompile("`([a-z/]+\\.(?:Test|Fuzz)\\w+|scripts/[a-z-]+)`")
+
+// TestPromisesAreTested: each promise in docs/promises.md has a test, each page for users has promises there,
+// and each test that it or SECURITY.md names exists.
+func TestPromisesAreTested(t *testing.T) {
+	pages, tree := documents(t), os.DirFS("../..")
+	for page, least := range map[string]int{"docs/promises.md": 70, "SECURITY.md": 40} {
+		named := namedTest.FindAllStringSubmatch(pages[page], -1)
+		if len(named) < least {
+			t.Errorf("%s names %d tests", page, len(named))
+		}
+		for _, m := range named {
+			if problem := missingTest(tree, m[1]); problem != "" {
+				t.Errorf("%s: %s", page, problem)
+			}
+		}
+	}
+	for line := range strings.Lines(pages["docs/promises.md"]) {
+		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| **") && !strings.HasPrefix(line, "| promise") &&
+			!namedTest.MatchString(line) {
+			t.Errorf("a promise without a test: %s", line)
+		}
+	}
+	inside := []string{"README", "promises", "changing", "configuration", "commands", "decisions", "glossary",
+		"internals", "machine", "prompts"} // pages that promise nothing of their own
+	for page := range pages {
+		name, ok := strings.CutPrefix(page, "docs/")
+		if ok && !slices.Contains(inside, strings.TrimSuffix(name, ".md")) &&
+			!strings.Contains(pages["docs/promises.md"], "]("+name+")") {
+			t.Errorf("docs/promises.md has nothing of %s", name)
+		}
+	}
+}
