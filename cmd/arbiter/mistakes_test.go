@@ -164,8 +164,8 @@ func TestPersonas(t *testing.T) {
 		return `{use: [{tool: Bash, input: {command: "` + command + `", description: Write}}]}`
 	}
 	done := func(files, check string) string {
-		return `{verdict: {kind: done, message: All of it., handoff: {accomplished: [all], remaining: [], key_context: k, files: [` +
-			files + `], proofs: [{claim: it is there, command: "` + check + `"}]}}}`
+		return `{verdict: {kind: done, message: All of it., handoff: {accomplished: [all], remaining: [], key_context: k, ` +
+			`files: [` + files + `], proofs: [{claim: it is there, command: "` + check + `"}]}}}`
 	}
 	const second = "test -s hello.txt"
 	for _, c := range []struct {
@@ -180,10 +180,12 @@ func TestPersonas(t *testing.T) {
 			tells: "already true before the work", open: true, files: 1, requests: 4,
 			story: "passed, " + verdict.AlreadyTrue + ": true"},
 		{name: "an honest one", worker: writes("printf hello > hello.txt") + "," + done("hello.txt", second),
-			tells: verdict.FailedAtFirst, files: 1, requests: 3, story: "passed, " + verdict.FailedAtFirst + ": " + second},
-		{name: "one of three files", worker: writes("printf hello > hello.txt") + "," + done("hello.txt, b.txt, c.txt", second),
-			tells: "no snapshot shows as changed (unchanged, ignored by Git, or missing): b.txt; c.txt", open: true,
-			files: 1, requests: 4, story: "b.txt; c.txt"},
+			tells: verdict.FailedAtFirst, files: 1, requests: 3,
+			story: "passed, " + verdict.FailedAtFirst + ": " + second},
+		{name: "one of three files", worker: writes("printf hello > hello.txt") + "," +
+			done("hello.txt, b.txt, c.txt", second), open: true, files: 1,
+			tells:    "no snapshot shows as changed (unchanged, ignored by Git, or missing): b.txt; c.txt",
+			requests: 4, story: "b.txt; c.txt"},
 		{name: "more files than asked for", worker: writes("printf hello > hello.txt; touch more1 more2 more3 more4") + "," +
 			done("hello.txt", second), tells: "files have changed that no document lists: more1", open: true,
 			files: 5, requests: 4, story: "more1"},

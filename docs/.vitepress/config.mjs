@@ -28,7 +28,7 @@ export default {
         ['Troubleshooting', 'troubleshooting']) },
       { text: 'Reference', items: pages(['Configuration', 'configuration'], ['Commands', 'commands'], ['Contract', 'contract'],
         ['Promises and their tests', 'promises']) },
-      { text: 'Inside', items: pages(['Where to change what', 'changing'], ['Changing prompts', 'prompts'],
+      { text: 'Inside', items: pages(['Packages', 'packages'], ['Where to change what', 'changing'], ['Changing prompts', 'prompts'],
         ['The task machine', 'machine'], ['How each part works', 'internals'], ['Decisions', 'decisions'], ['Glossary', 'glossary']) },
     ],
   },

@@ -245,3 +245,24 @@ func TestEveryPageIsInTheIndex(t *testing.T) {
 		}
 	}
 }
+
+// TestPackagesAreListed: docs/packages.md has a line for each package with code that is not a test, except
+// scripts, and no other.
+func TestPackagesAreListed(t *testing.T) {
+	want := map[string]bool{}
+	goFiles(t, func(name string, _ []byte) {
+		if dir := filepath.Dir(name); !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(dir, "scripts") {
+			want[dir] = true
+		}
+	})
+	listed := regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)`")
+	for _, m := range listed.FindAllStringSubmatch(documents(t)["docs/packages.md"], -1) {
+		if !want[m[1]] {
+			t.Errorf("docs/packages.md lists %s, which is no package", m[1])
+		}
+		delete(want, m[1])
+	}
+	for dir := range want {
+		t.Errorf("docs/packages.md lacks %s", dir)
+	}
+}
