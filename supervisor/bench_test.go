@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,38 +174,4 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 		}
 	})
 	return run
-}
-
-func BenchmarkApply(b *testing.B) {
-	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0),
-		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
-	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
-	b.Run("tool_use", func(b *testing.B) {
-		b.ReportAllocs()
-		in := input.Input{At: time.Unix(2, 0),
-			Body: input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
-		for b.Loop() {
-			Apply(s, in)
-		}
-	})
-	b.Run("tool_use, late", func(b *testing.B) { // after fifty hand-offs
-		b.ReportAllocs()
-		late := s
-		for i := range NamesKept {
-			late.Agents = append(slices.Clip(late.Agents), &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(i + 1), Generation: 1}}, AgentProcess: AgentProcess{Status: AgentEnded, Dismissed: true}})
-		}
-		in := input.Input{At: time.Unix(2, 0),
-			Body: input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
-		for b.Loop() {
-			Apply(late, in)
-		}
-	})
-	b.Run("assistant", func(b *testing.B) {
-		b.ReportAllocs()
-		in := input.Input{At: time.Unix(2, 0),
-			Body: input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "x"}}}}
-		for b.Loop() {
-			Apply(s, in)
-		}
-	})
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -18,14 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // BenchmarkHop measures one routed hop: from the agent's `result` line to the line of the next message, through
@@ -254,92 +246,6 @@ func BenchmarkStart(b *testing.B) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// BenchmarkMemory measures the proportional set size of arbiter and its bridge together (they share one binary)
-// with 1 and with 20 agents of the stand-in. The baseline is the binary of these tests when it only echoes
-// lines.
-func BenchmarkMemory(b *testing.B) {
-	echo := echoMemory(b)
-	for _, n := range []int{1, 20} {
-		b.Run(fmt.Sprintf("agents-%d", n), func(b *testing.B) {
-			var arbiter, bridge float64
-			for b.Loop() {
-				a, br := memoryWith(b, n)
-				arbiter, bridge = max(arbiter, a), max(bridge, br)
-			}
-			b.ReportMetric(arbiter+bridge, "together-MB")
-			b.ReportMetric(echo, "echo-MB")
-		})
-	}
-}
-
-func echoMemory(b *testing.B) float64 {
-	b.Helper()
-	cmd, echo, stop := startEcho(b)
-	defer stop()
-	echo("it is up\n")
-	return pss(b, cmd.Process.Pid)
-}
-
-// memoryWith measures the two memory sizes with n agents at work.
-func memoryWith(b *testing.B, n int) (arbiter, bridge float64) {
-	b.Helper()
-	cmd, bridgePID := crowd(b, n)
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	return pss(b, cmd.Process.Pid), pss(b, bridgePID)
-}
-
-// crowd starts a rehearsal with n agents and waits until each works.
-func crowd(b *testing.B, n int) (cmd *exec.Cmd, bridgePID int) {
-	b.Helper()
-	var text strings.Builder
-	text.WriteString("name: crowd\ntitle: A crowd\nallow: [\"Bash(*)\"]\nactors:\n  - name: arbiter\n    match: {role: " +
-		"arbiter}\n    steps:\n")
-	if n > 1 {
-		text.WriteString("      - use:\n")
-		for i := 1; i < n; i++ {
-			fmt.Fprintf(&text, "          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: \"stand %d\"}}\n",
-				i)
-		}
-	}
-	text.WriteString("      - {say: Waiting., delay: 10m}\n  - name: orchestrator\n    match: {role: orchestrator}\n    " +
-		"steps:\n      - {say: Waiting., delay: 10m}\n")
-	path := filepath.Join(b.TempDir(), "crowd.yaml")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	cmd = exec.Command("arbiter", "--stand-in", "--json", "--no-input", "--scenario", path, "--task", "Stand",
-		"--max-orchestrators", "100")
-	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	r := bufio.NewReaderSize(out, 1<<20)
-	for taken := map[string]bool{}; len(taken) < n; {
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			b.Fatal(err)
-		}
-		if l, err := contract.DecodeLine(line); err == nil {
-			if _, ok := l.Body.(contract.Delivered); ok {
-				taken[l.ID] = true
-			}
-		}
-	}
-	go func() { _, _ = io.Copy(io.Discard, r) }() // ends with the pipe, which cmd.Wait closes
-	bridgePID, ok := childNamed(cmd.Process.Pid, "bridge")
-	if !ok {
-		b.Skip("no /proc here")
-	}
-	return cmd, bridgePID
-}
-
 func pss(b *testing.B, pid int) float64 {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
@@ -357,69 +263,4 @@ func pss(b *testing.B, pid int) float64 {
 	}
 	b.Fatal("no Pss")
 	return 0
-}
-
-// BenchmarkDeciderOverHTTP measures one question to the scripted model by each API. The baseline, measured in
-// turns in the same run, is the same question by a one-shot of the real CLI.
-func BenchmarkDeciderOverHTTP(b *testing.B) {
-	claude, err := pinnedClaude()
-	if err != nil || claude == "" {
-		b.Skipf("no claude (%v): run scripts/setup", err)
-	}
-	b.Setenv("HOME", b.TempDir())
-	c := settings.Choices{Rehearse: true, Scenario: "workflow", Claude: claude, PIDNS: proctree.ModeNever,
-		Place:   b.TempDir(),
-		Options: runconfig.Options{Decider: runconfig.DeciderStateless, DeciderTimeout: time.Minute, Rehearsal: true}}
-	log := slog.New(slog.DiscardHandler)
-	side, err := host.StageSide(&c, log)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer side.Close()
-	cmd := exec.Command("arbiter", "bridge")
-	cmd.Env, cmd.Dir = side.Stage.Env, c.Options.CWD
-	if side.Client, err = bridge.StartProcess(b.Context(), cmd, host.NoHandler{}, log, nil); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := side.Client.Initialize(b.Context(), bridge.InitializeParams{ProtocolVersion: bridge.ProtocolVersion,
-		Client: "benchmark", Run: side.Mark, Claude: side.Stage.Claude}); err != nil {
-		b.Fatal(err)
-	}
-	question := decider.Question{System: "You decide.", Prompt: "Nothing was done yet\n\n# What you decide",
-		Schema: []byte(`{"type":"object","properties":{"decision":{"type":"string"},"mode":{"type":"string"},
-			"reason":{"type":"string"},"message":{"type":"string"}},"required":["decision"],
-			"additionalProperties":false}`)}
-	timed := func(a decider.Asker) time.Duration {
-		begin := time.Now()
-		answer, err := a.Ask(context.Background(), question)
-		if err != nil || !strings.Contains(answer.Text, `"planner"`) {
-			b.Fatalf("%+v %v", answer, err)
-		}
-		return time.Since(begin)
-	}
-	askers := map[string]decider.Asker{runconfig.ProviderClaude: host.Asker{Options: c.Options, Spent: side.Cost,
-		Bridge: func() host.Querier { return side }}}
-	for _, name := range []string{decider.OpenAI, decider.APIAnthropic} {
-		o := c.Options
-		o.Provider.Name = name
-		client, err := host.OpenProvider(o, side.Stage)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer client.Close()
-		askers[name] = host.HTTPAsker{Client: client, Options: o, Spent: side.Cost}
-	}
-	took := map[string][]time.Duration{}
-	for range b.N {
-		for name, a := range askers {
-			took[name] = append(took[name], timed(a))
-		}
-	}
-	base := quantile(took[runconfig.ProviderClaude], 0.5)
-	b.ReportMetric(float64(base.Nanoseconds()), "claude-p50-ns")
-	for _, name := range []string{decider.OpenAI, decider.APIAnthropic} {
-		p50 := quantile(took[name], 0.5)
-		b.ReportMetric(float64(p50.Nanoseconds()), name+"-p50-ns")
-		b.ReportMetric(float64(base)/float64(p50), "×claude/"+name)
-	}
 }

@@ -13,16 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-func BenchmarkAdd(b *testing.B) {
-	tracker := &Tracker{}
-	events := []contract.Body{use("1", "Bash", `{"command":"go test ./...","description":"Run the tests"}`),
-		contract.ToolResult{ToolUse: "1", Text: strings.Repeat("ok  \tloom/header\t0.012s\n", 40)},
-		contract.Delta{Text: "word "}, contract.Assistant{Text: "I begin with the tests, as I was told."}}
-	for i := 0; b.Loop(); i++ {
-		tracker.Add(began, contract.Event{ID: "orch-1", Body: events[i%len(events)]})
-	}
-}
-
 var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // trackerOf feeds a tracker events of one agent, one second apart.

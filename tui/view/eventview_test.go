@@ -22,24 +22,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-func BenchmarkFolded256KiB(b *testing.B) {
-	e, o := flood(), options(100)
-	b.ReportAllocs()
-	for b.Loop() {
-		EventStream(e, o)
-	}
-}
-
-func BenchmarkUnfolded256KiB(b *testing.B) {
-	e, o := flood(), options(100)
-	o.Open = true
-	b.SetBytes(256 << 10)
-	b.ReportAllocs()
-	for b.Loop() {
-		EventStream(e, o)
-	}
-}
-
 var (
 	dawn      = time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
 	eventLook = &render.Look{Glyphs: render.Unicode}
@@ -692,13 +674,6 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-}
-
-// flood is a result of 256 KiB.
-func flood() history.Entry {
-	line := "ok  \tgithub.com/arbiter-cli/arbiter/tui/eventview\t0.012s  coverage: 87.1% of statements – all\n"
-	use := entry("orch-1", contract.ToolUse{Tool: "Bash", Input: json.RawMessage(`{"command":"go test -cover ./..."}`)})
-	return with(use, time.Second, contract.ToolResult{Text: strings.Repeat(line, 256<<10/len(line))})
 }
 
 // TestEveryEvent draws every event of the contract in every way. One width is compared with a golden file; at every

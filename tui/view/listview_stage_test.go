@@ -3,7 +3,6 @@ package view
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -794,45 +793,5 @@ func TestHugeBlockBesideNews(t *testing.T) {
 	}
 	if l.laid != frames {
 		t.Errorf("%d blocks were laid out for %d changes", l.laid, frames)
-	}
-}
-
-func benchmark(b *testing.B, src *endless, each func(v *ListView, i int)) {
-	st := newStage(b, 120, 40, src)
-	st.view.Draw(st.screen)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := range b.N {
-		each(st.view, i)
-		st.view.Draw(st.screen)
-	}
-	b.StopTimer()
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(after.HeapAlloc)/(1<<20), "heap-MiB")
-	b.ReportMetric(float64(src.laid)/float64(b.N), "laid/op")
-	runtime.KeepAlive(st)
-}
-
-func BenchmarkDraw(b *testing.B) {
-	for _, n := range []int{1000, 1_000_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			benchmark(b, &endless{n: n, rows: 3, head: true}, func(*ListView, int) {})
-		})
-	}
-}
-
-func BenchmarkPageUp(b *testing.B) {
-	for _, n := range []int{1000, 1_000_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			benchmark(b, &endless{n: n, rows: 3, head: true}, func(v *ListView, i int) {
-				if v.PageUp(); v.top == (pos{}) {
-					v.Bottom()
-				}
-			})
-		})
 	}
 }
