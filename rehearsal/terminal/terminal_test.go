@@ -15,14 +15,6 @@ import (
 
 var small = Size{Columns: 40, Rows: 6}
 
-func winsize() (rows, columns int) {
-	ws, err := unix.IoctlGetWinsize(0, unix.TIOCGWINSZ)
-	if err != nil {
-		panic(err)
-	}
-	return int(ws.Row), int(ws.Col)
-}
-
 // makeRaw changes the line settings and does not restore them.
 func makeRaw() {
 	t, err := unix.IoctlGetTermios(0, getTermios)
@@ -44,27 +36,6 @@ func show(t *testing.T, ctx context.Context, term *Terminal, text string) Screen
 		t.Fatal(err)
 	}
 	return s
-}
-
-func TestExitAndOutput(t *testing.T) {
-	term, ctx := start(t, small, "show")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
-	term.Type("end\n")
-	state, err := term.Exit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if state.ExitCode() != 4 {
-		t.Errorf("it ended with %v", state)
-	}
-	if got := string(term.Output()); got != "ready\r\r\nend\r\n" {
-		t.Errorf("output %q", got)
-	}
-	if now, err := term.Line(); err != nil || now != term.Before() || !now.cooked() {
-		t.Errorf("line settings %v, %v, before %v", now, err, term.Before())
-	}
 }
 
 // TestWaitAfterProgramEnded: a wait for something that can no longer happen fails at once, and reports the last
@@ -122,65 +93,6 @@ func TestClustersAreNotSplit(t *testing.T) {
 	}
 	if x, _, _ := s.Find("end"); x != 6 || s.Cells[0][1].Width != 0 || s.Cells[0][0].Width != 2 {
 		t.Errorf("the end is at column %d: %+v", x, s.Cells[0][:7])
-	}
-}
-
-func TestResize(t *testing.T) {
-	term, ctx := start(t, small, "sizes")
-	if _, err := term.Wait(ctx, Shows("size 0 40x6")); err != nil {
-		t.Fatal(err)
-	}
-	for i, size := range []Size{{100, 30}, {1, 1}, {0, 0}, {10_000, 3}, {80, 24}} {
-		if err := term.Resize(size); err != nil {
-			t.Fatal(err)
-		}
-		if size.Columns > 20 {
-			if _, err := term.Wait(ctx, Shows(fmt.Sprintf("%dx%d", size.Columns, size.Rows))); err != nil {
-				t.Fatalf("resize %d: %v", i, err)
-			}
-		}
-		s := term.Screen()
-		if s.Size.Columns != max(size.Columns, 1) || len(s.Cells) != max(size.Rows, 1) {
-			t.Errorf("the screen is %v after a resize to %v", s.Size, size)
-		}
-	}
-}
-
-func TestHangUp(t *testing.T) {
-	term, ctx := start(t, small, "hup")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
-	term.HangUp()
-	state, err := term.Exit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if state.ExitCode() != 5 {
-		t.Errorf("it ended with %v", state)
-	}
-}
-
-// TestTypingNeverBlocks: a program that does not read delays no caller.
-func TestTypingNeverBlocks(t *testing.T) {
-	term, ctx := start(t, small, "deaf")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
-	term.Type(strings.Repeat("x", 1<<20))
-	term.Close()
-}
-
-func TestFlood(t *testing.T) {
-	term, ctx := start(t, small, "flood")
-	if _, err := term.Exit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := len(term.Output()), floodBytes+floodBytes/16+len("the end"); got != want {
-		t.Errorf("%d bytes came, want %d", got, want)
-	}
-	if s := term.Screen(); s.Row(-1) != "the end" || s.Row(-2) != "0123456789abcde" {
-		t.Errorf("the screen ends with %q", s.Rows())
 	}
 }
 

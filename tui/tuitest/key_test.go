@@ -162,21 +162,3 @@ func TestKeysAreThoseOfATerminal(t *testing.T) {
 func legacy(got, want string) bool {
 	return strings.HasPrefix(want, "Alt+Enter ") && strings.Contains(got, `rune 'm'`)
 }
-
-// TestRandomKeysAreKeys: every key that is made from random bytes can be pressed.
-func TestRandomKeysAreKeys(t *testing.T) {
-	seen := map[string]bool{}
-	for b := range 256 {
-		for _, name := range Keys([]byte{byte(b)}) {
-			if _, err := Key(name); err != nil {
-				t.Errorf("byte %d: %v", b, err)
-			}
-			seen[name] = true
-		}
-	}
-	for _, name := range append([]string{"a", "~", "Ctrl+C", "Ctrl+Z"}, Names...) {
-		if !seen[name] {
-			t.Errorf("%s never comes", name)
-		}
-	}
-}
