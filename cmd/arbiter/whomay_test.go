@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -202,85 +199,6 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 		b.t.Fatal(err)
 	}
 	return string(text), cmd.ProcessState.ExitCode()
-}
-
-// TestWhoMayOpenThePage: only the browser that has opened the link gets the page: requests from other pages, by
-// another name of this machine, or from a second browser with the same link are refused.
-func TestWhoMayOpenThePage(t *testing.T) {
-	t.Parallel()
-	onlyLinux(t) // where arbiter can recognize descendants and users
-	b := exposed(t)
-	web := exec.Command("arbiter", "web", b.run)
-	web.Env, web.Dir = b.cmd.Env, b.work
-	out, err := web.StdoutPipe()
-	if err == nil {
-		err = web.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = web.Process.Signal(syscall.SIGTERM)
-		_ = web.Wait() // ended by a signal
-	}()
-	link, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	link = strings.TrimSpace(link)
-	page, token, _ := strings.Cut(link, "?")
-	own := strings.TrimSuffix(page, "/")
-	jar, _ := cookiejar.New(nil) // no options, no error
-	mine, other := &http.Client{Jar: jar}, &http.Client{}
-	for _, c := range []struct {
-		who, method, url string
-		client           *http.Client
-		host, origin     string
-		want             int
-	}{
-		{"nobody's link", http.MethodGet, page, other, "", "", http.StatusUnauthorized},
-		{"another name of this machine", http.MethodGet, link, other, "evil.example", "",
-			http.StatusMisdirectedRequest},
-		{"a preview of the link", http.MethodGet, link, other, "", "", http.StatusOK},
-		{"the form of another page", http.MethodPost, page + "enter", other, "", "http://evil.example",
-			http.StatusForbidden},
-		{"the browser with the link", http.MethodPost, page + "enter", mine, "", own, http.StatusOK},
-		{"the form once more", http.MethodPost, page + "enter", other, "", own, http.StatusUnauthorized},
-		{"the link once more", http.MethodGet, link, other, "", "", http.StatusUnauthorized},
-		{"another page reads", http.MethodGet, page, mine, "", "http://evil.example", http.StatusForbidden},
-		{"another page commands", http.MethodPost, page + "run/command", mine, "", "http://evil.example",
-			http.StatusForbidden},
-		{"a form of another page", http.MethodPost, page + "run/command", mine, "", "", http.StatusForbidden},
-		{"the page without its key", http.MethodPost, page + "run/command", mine, "", own,
-			http.StatusUnauthorized},
-	} {
-		body := "{}"
-		if strings.HasSuffix(c.url, "/enter") {
-			body = token
-		}
-		req, err := http.NewRequestWithContext(t.Context(), c.method, c.url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if body == token {
-			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		}
-		req.Host = c.host
-		if c.origin != "" {
-			req.Header.Set("Origin", c.origin)
-		}
-		answer, err := c.client.Do(req)
-		if err != nil {
-			t.Fatalf("%s: %v", c.who, err)
-		}
-		_ = answer.Body.Close()
-		if answer.StatusCode != c.want {
-			t.Errorf("%s: %d, want %d", c.who, answer.StatusCode, c.want)
-		}
-	}
-	if n := len(collect[contract.Accepted](b.script)); n > 0 {
-		t.Errorf("%d commands were accepted", n)
-	}
 }
 
 // askSocket is a program that connects to the socket in its argument.

@@ -86,6 +86,8 @@ func TestRefusals(t *testing.T) {
 			message, at("box.tail1234.ts.net", "https://box.tail1234.ts.net"), 200},
 		"a foreign page": {"POST", "/run/command",
 			message, header("Origin", "https://evil.example"), 403},
+		"the form of a foreign page": {"POST", "/enter",
+			"t=AAAA", header("Origin", "https://evil.example"), 403},
 		"a page on another port": {"POST", "/run/command",
 			message, header("Origin", "http://127.0.0.1:3000"), 403},
 		"a page without an origin": {"POST", "/run/command", message, header("Origin", "null"), 403},
