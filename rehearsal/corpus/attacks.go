@@ -1,9 +1,16 @@
 package corpus
 
 import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -175,4 +182,129 @@ func (p AttackPlace) Harm(a Attack, shown string) string {
 		return "showed " + a.Shown
 	}
 	return ""
+}
+
+// Receivers lists the types of a directory's Go files that have a method: the
+// members of a sealed union.
+func Receivers(t testing.TB, dir, method string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no Go files in %s: %v", dir, err)
+	}
+	found := map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == method {
+				if of, ok := fn.Recv.List[0].Type.(*ast.Ident); ok { // a pointer's type is not a member
+					found[of.Name] = true
+				}
+			}
+		}
+	}
+	return found
+}
+
+// Distinct gives every field a distinct value other than the zero value.
+func Distinct(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprintf("text %d <&> \" \n \u2028 ä", *n))
+	case reflect.Uint8: // for data that is written as base64
+		v.SetUint(uint64(*n % 256))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Float64:
+		v.SetFloat(float64(*n) / 3)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes(fmt.Appendf(nil, `{"n":%d,"command":"a<b && c>d \u0026 \u2028","big":12345678901234567890}`, *n))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		Distinct(v.Index(0), n)
+		Distinct(v.Index(1), n)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		Distinct(key, n)
+		Distinct(value, n)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
+				Distinct(v.Field(i), n)
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		Distinct(v.Elem(), n)
+	case reflect.Interface:
+		// A sealed union must be filled by the caller.
+	default:
+		panic(fmt.Sprintf("Distinct cannot fill a %s", v.Type()))
+	}
+}
+
+// NestedLine returns a random command line that is valid for bash and that, in most cases, runs payload somewhere
+// in nested expansions, backquotes, here-documents and compound commands. payload is a simple command that prints
+// nothing.
+func NestedLine(r *rand.Rand, payload string) string {
+	line := payload
+	for depth := range 1 + r.IntN(4) {
+		line = nest(r, line, depth)
+	}
+	return line
+}
+
+// backquoted is a text as it is written between backquotes.
+var backquoted = strings.NewReplacer(`\`, `\\`, "`", "\\`")
+
+// nest puts a line into another one. Line breaks in it end a here-document or a comment.
+func nest(r *rand.Rand, line string, depth int) string {
+	dollar := "$(" + line + "\n)"
+	if !strings.Contains(line, "\n") && r.IntN(2) == 0 {
+		dollar = "$(" + line + ")"
+	}
+	quotes := "`" + backquoted.Replace(line) + "\n`"
+	expansion := dollar
+	if r.IntN(3) == 0 {
+		expansion = quotes
+	}
+	forms := []string{
+		"echo " + expansion,
+		"echo \"" + dollar + "\"",
+		"echo \"a'b " + dollar + " c'd\"",
+		"echo ${x:-" + expansion + "}",
+		"echo \"${x:-" + dollar + "}\"",
+		"echo \"${x:-'" + dollar + "'}\"",
+		"echo \"${x-${y:-" + dollar + "}}\"",
+		"echo 'a' \"b\"#c \\; " + expansion + " # ) ' \"",
+		"echo $((0" + dollar + "))",
+		fmt.Sprintf("cat <<E%d\n'%s' \"q\"\nE%[1]d", depth, dollar),
+		fmt.Sprintf("cat <<-\"E%d\"; echo %s\n$(false) ) `\nE%[1]d", depth, quotes),
+		"cat <(" + line + "\n)",
+		"for i in a " + expansion + "; do echo $i; done",
+		"case " + expansion + " in x) echo y;; *) echo z;; esac",
+		"case x in (x)\n" + line + "\n;; esac",
+		"if [[ -z " + dollar + " ]]; then echo \"y\"; fi",
+		"if\n" + line + "\nthen :; fi",
+		"{ echo a; (\n" + line + "\n) }",
+		"a=(1 " + expansion + " '2'); echo \"${a[@]}\"",
+		"x=" + expansion + "; echo \"$x\"",
+		"f() {\n" + line + "\n}; f",
+		"echo 'it'\\''s' && {\n" + line + "\n}",
+		"echo $'a\\'b' | {\n" + line + "\n}",
+	}
+	return forms[r.IntN(len(forms))]
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -340,6 +344,168 @@ func TestAppendTime(t *testing.T) {
 		want := at.Format("2006-01-02T15:04:05.000Z07:00")
 		if got := string(appendTime([]byte("at "), at)); got != "at "+want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestFrozenEvents: how each event is written, empty and with all fields, to the byte. Scripts
+// read these lines; they change only where a promise to users does.
+func TestFrozenEvents(t *testing.T) {
+	var events []byte
+	for _, e := range samples() {
+		var err error
+		if events, err = EncodeLine(events, 1, someTime, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join("testdata", "frozen", "events.ndjson")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, events, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(bytes.Split(want, []byte("\n")), bytes.Split(events, []byte("\n"))); diff != "" {
+		t.Errorf("%s (-frozen +now):\n%s", path, diff)
+	}
+}
+
+// commandLines has each command with the fields it needs, and with all it can have.
+var commandLines = []string{
+	`{"type":"attach","id":"orch-1"}`,
+	`{"type":"attach","ref":"r","id":"orch-1"}`,
+	`{"type":"cancel"}`,
+	`{"type":"cancel","ref":"r"}`,
+	`{"type":"choose","option":"retry"}`,
+	`{"type":"choose","ref":"r","option":"retry"}`,
+	`{"type":"configure"}`,
+	`{"type":"configure","ref":"r","id":"orch-1","model":"opus","permissions":"allow-all","allow":"Edit","ask":"Write","deny":"Bash(rm *)",` +
+		`"i_accept_the_risk":true,"max_cost":5,"max_cost_per_agent":1.5,"max_cost_per_day":0}`,
+	`{"type":"continue"}`,
+	`{"type":"continue","ref":"r"}`,
+	`{"type":"detach","id":"orch-1"}`,
+	`{"type":"detach","ref":"r","id":"orch-1"}`,
+	`{"type":"edit_message","message_id":"m-1","text":"t"}`,
+	`{"type":"edit_message","ref":"r","message_id":"m-1","text":"t"}`,
+	`{"type":"force_agent","mode":"developer"}`,
+	`{"type":"force_agent","ref":"r","mode":"developer"}`,
+	`{"type":"halt"}`,
+	`{"type":"halt","ref":"r"}`,
+	`{"type":"interrupt"}`,
+	`{"type":"interrupt","ref":"r","id":"orch-1"}`,
+	`{"type":"kill","id":"orch-1"}`,
+	`{"type":"kill","ref":"r","id":"orch-1"}`,
+	`{"type":"message","text":"t"}`,
+	`{"type":"message","ref":"r","text":"t","to":"orch-1","strength":"note"}`,
+	`{"type":"message","ref":"r","text":"t","to":"orch-1","strength":"steer"}`,
+	`{"type":"message","ref":"r","text":"t","to":"orch-1","strength":"stop","images":["a.png"]}`,
+	`{"type":"pause"}`,
+	`{"type":"pause","ref":"r"}`,
+	`{"type":"permission","request":"p","behavior":"deny"}`,
+	`{"type":"permission","ref":"r","request":"p","behavior":"allow","scope":"always","rule":"Edit","action":"a","message":"t"}`,
+	`{"type":"reset"}`,
+	`{"type":"reset","ref":"r"}`,
+	`{"type":"retry"}`,
+	`{"type":"retry","ref":"r"}`,
+	`{"type":"revert","path":"a.go"}`,
+	`{"type":"revert","ref":"r","path":"a.go","seen":"0f","hunk":"-1,2 +1,3"}`,
+	`{"type":"set_acceptance","criteria":[]}`,
+	`{"type":"set_acceptance","ref":"r","criteria":[{"text":"a"},{"text":"b","command":"make test"},{"text":"c","by":"arbiter"}]}`,
+	`{"type":"set_plan","steps":[]}`,
+	`{"type":"set_plan","ref":"r","steps":[{"text":"a","status":"pending"},{"text":"b","status":"done","agent":"developer"}]}`,
+	`{"type":"skip_step"}`,
+	`{"type":"skip_step","ref":"r"}`,
+	`{"type":"withdraw_message","message_id":"m-1"}`,
+	`{"type":"withdraw_message","ref":"r","message_id":"m-1"}`,
+}
+
+// TestFrozenCommands: each of these lines is read, and written again as it was; and no command
+// or field of the schema is missing among them.
+func TestFrozenCommands(t *testing.T) {
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]any
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(CommandsSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range commandLines {
+		c := ParseCommand([]byte(line))
+		if m, ok := c.Body.(Malformed); ok {
+			t.Errorf("%s is refused: %s", line, m.Problem)
+			continue
+		}
+		again, err := MarshalCommand(c)
+		if err != nil || string(again) != line {
+			t.Errorf("%s is written again as %s, %v", line, again, err)
+		}
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatal(err)
+		}
+		for name := range fields {
+			delete(schema.Defs[fields["type"].(string)].Properties, name)
+		}
+	}
+	for command, def := range schema.Defs {
+		for field := range def.Properties {
+			t.Errorf("no line has %s of %s", field, command)
+		}
+	}
+}
+
+// decoded has raw JSON compared by what it says: of escapes there are several forms.
+var decoded = cmp.Transformer("decoded", func(raw json.RawMessage) (v any) {
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return err.Error()
+	}
+	return v
+})
+
+// TestModelOutputOnALine: every event with any text in all of its fields is one line on
+// which no terminal acts, and says the same when it is read.
+func TestModelOutputOnALine(t *testing.T) {
+	for i, c := range corpus.ModelOutput(t, "../..") {
+		text := c.Valid()
+		for j, b := range Events() {
+			if c.Large() && j > 0 || (len(text) > 2<<10 || testkit.Race) && (i+j)%5 != 0 {
+				continue
+			}
+			// As others hand it in, and as it arrives by JSON.
+			raw := corpus.Filled(reflect.TypeOf(b), c.Text).Interface().(Body)
+			want := corpus.Filled(reflect.TypeOf(b), text).Interface().(Body)
+			events := []Event{{text, want}, {c.Text, raw}}
+			if c.Text == text {
+				events = events[:1]
+			}
+			for _, e := range events {
+				line, err := EncodeLine(nil, 7, someTime, e)
+				if err != nil {
+					t.Fatalf("%s: %s: %v", c.Name, b.EventName(), err)
+				}
+				if !utf8.Valid(line) {
+					t.Fatalf("%s: %s: %.300q is not UTF-8", c.Name, b.EventName(), line)
+				}
+				for k, r := range string(line) {
+					if r < ' ' && !(r == '\n' && k == len(line)-1) || acted(r) {
+						t.Fatalf("%s: %s: %U in %.300q", c.Name, b.EventName(), r, line)
+					}
+				}
+				got, err := DecodeLine(line)
+				if err != nil {
+					t.Fatalf("%s: %s: %v", c.Name, b.EventName(), err)
+				}
+				if diff := cmp.Diff(want, got.Body, decoded); diff != "" || got.ID != text {
+					t.Fatalf("%s: %s (-said +read):\n%.2000s", c.Name, b.EventName(), diff)
+				}
+			}
 		}
 	}
 }
