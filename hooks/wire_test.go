@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestParse(t *testing.T) {
@@ -17,10 +19,7 @@ func TestParse(t *testing.T) {
 	want := Input{Event: PostToolUseFailure, SessionID: "33e2ace1-d4bc-47dd-9200-fa457d13e61f",
 		TranscriptPath: "/h/.claude/projects/-w/33e2ace1-d4bc-47dd-9200-fa457d13e61f.jsonl", CWD: "/w", AgentID: "a22d",
 		AgentType: "general-purpose", Tool: "Bash", ToolUseID: "toolu_1", Error: "Exit code 1", IsInterrupt: true}
-	got, err := Parse(json.RawMessage(full))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(Parse(json.RawMessage(full)))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -80,9 +79,7 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	const command = `'/a b/arbiter' hook --socket '/s'`
-	if err := json.Unmarshal(Settings(command), &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(Settings(command), &got))
 	if len(got.Hooks) != len(Registrations()) {
 		t.Errorf("%d events, want %d", len(got.Hooks), len(Registrations()))
 	}

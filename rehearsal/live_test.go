@@ -13,19 +13,13 @@ import (
 
 func play(t *testing.T, script string, o rehearsal.Options) *rehearsal.Server {
 	t.Helper()
-	sc, err := rehearsal.Parse("test.yaml", []byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := testkit.Must(rehearsal.Parse("test.yaml", []byte(script)))(t)
 	return serve(t, sc, o)
 }
 
 func serve(t *testing.T, sc *rehearsal.Scenario, o rehearsal.Options) *rehearsal.Server {
 	t.Helper()
-	srv, err := rehearsal.Start(sc, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	srv := testkit.Must(rehearsal.Start(sc, o))(t)
 	t.Cleanup(func() {
 		if err := srv.Close(); err != nil {
 			t.Error(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -97,9 +98,7 @@ func TestParseReportsAll(t *testing.T) {
 func TestStartNeedsVariables(t *testing.T) {
 	sc, err := rehearsal.Parse("s.yaml",
 		[]byte("vars: {a: x}\nactors:\n  - name: n\n    steps:\n      - say: '{{.vars.a}} {{.vars.b}}'\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_, err = rehearsal.Start(sc, rehearsal.Options{})
 	if want := `s.yaml:5: actors[0].steps[0].say: variable "b" is neither`; err == nil ||
 		!strings.Contains(err.Error(), want) {
@@ -111,9 +110,7 @@ func TestStartNeedsVariables(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, name := range rehearsal.BuiltinNames() {
 		sc, err := rehearsal.Builtin(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		testkit.OK(f, err)
 		f.Add([]byte("name: " + sc.Name +
 			"\nactors: [{name: a, steps: [{say: x, use: [{tool: T, input: {a: [1, null, 2.5]}}]}]}]"))
 	}

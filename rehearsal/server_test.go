@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -48,9 +49,7 @@ actors:
 			}
 		}
 		b, err := json.Marshal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		got = append(got, string(b))
 	}
 	want := []string{
@@ -121,9 +120,7 @@ func TestOtherPaths(t *testing.T) {
 		{"POST", "/v1/messages", srv.Key(), strings.Repeat(" ", 64<<20+1), 413, "request_too_large"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), tt.method, srv.URL()+tt.path, strings.NewReader(tt.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if tt.key != "" {
 			req.Header.Set("Authorization", "Bearer "+tt.key)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -454,13 +455,8 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 		}
 		var fold Replayer
 		for i, in := range p.in {
-			raw, err := input.EncodeInput(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := fold.Take(journal.Record{Seq: uint64(i), Payload: raw}); err != nil {
-				t.Fatal(err)
-			}
+			raw := testkit.Must(input.EncodeInput(in))(t)
+			testkit.OK(t, fold.Take(journal.Record{Seq: uint64(i), Payload: raw}))
 		}
 		p.s = fold.State
 		p.do(input.Resumed{Options: p.s.Options})
@@ -524,10 +520,7 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 	a := st.Edit("orch-1")
 	a.CompactionBlocked, a.HandoffDemands = true, maxDemands
 	p.s = st.State
-	raw, err := jsonl.Marshal(report("progress", "on the way", false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(jsonl.Marshal(report("progress", "on the way", false)))(t)
 	p.happen("orch-1", bridge.Turn{MessageIDs: p.agent("orch-1").Turn, Outcome: bridge.TurnDone, Verdict: raw})
 	if a := p.agent("orch-1"); a.Status != AgentParked || a.Takeover != nil || p.s.AnyTakenOver() {
 		t.Fatalf("%s %+v", a.Status, a.Takeover)
@@ -756,10 +749,7 @@ func TestLose(t *testing.T) {
 func TestMethodsChangeNothing(t *testing.T) {
 	x := atTakeover(TakeoverOpening)
 	x.Trouble = append(make([]string, 0, 8), "one")
-	kept, err := json.Marshal(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := testkit.Must(json.Marshal(x))(t)
 	x.Inspect(1)
 	x.Opens(began, bridge.InspectResult{Problems: []string{"two"}}, "three")
 	x.Opened()

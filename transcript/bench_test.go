@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // typical returns about a megabyte of transcript, with the sizes and proportions of lines that CLI 2.1.329
@@ -23,10 +25,7 @@ func typical(b *testing.B) [][]byte {
 	}
 	var code strings.Builder
 	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		data := testkit.Must(os.ReadFile(name))(b)
 		code.Write(data)
 	}
 	for code.Len() < 1<<20 {
@@ -113,10 +112,7 @@ func BenchmarkNewest(b *testing.B) {
 
 func fill(b *testing.B, path string, lines [][]byte, size int64) (n int64) {
 	b.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := testkit.Must(os.Create(path))(b)
 	defer f.Close()
 	w := bufio.NewWriterSize(f, 1<<20)
 	for n < size {
@@ -126,18 +122,13 @@ func fill(b *testing.B, path string, lines [][]byte, size int64) (n int64) {
 			n += int64(len(line)) + 1
 		}
 	}
-	if err := w.Flush(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, w.Flush())
 	return n
 }
 
 func naiveNewest(b *testing.B, path string) int {
 	b.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := testkit.Must(os.ReadFile(path))(b)
 	lines := bytes.Split(data, []byte("\n"))
 	for i := len(lines) - 1; i >= 0; i-- {
 		var r wireRecord

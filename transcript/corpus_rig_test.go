@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/transcript"
@@ -49,14 +50,8 @@ type live struct {
 func rehearse(t *testing.T, script string) *live {
 	t.Helper()
 	findClaude(t)
-	sc, err := rehearsal.Parse("test.yaml", []byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv, err := rehearsal.Start(sc, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := testkit.Must(rehearsal.Parse("test.yaml", []byte(script)))(t)
+	srv := testkit.Must(rehearsal.Start(sc, rehearsal.Options{}))(t)
 	t.Cleanup(func() {
 		if p := srv.Problems(); len(p) > 0 {
 			t.Errorf("problems:\n%s", strings.Join(p, "\n"))
@@ -80,17 +75,9 @@ func (l *live) start(args ...string) {
 	cmd.Env = []string{"HOME=" + l.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + l.srv.Key(),
 		"ANTHROPIC_BASE_URL=" + l.srv.URL(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1"}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
+	stdin := testkit.Must(cmd.StdinPipe())(l.t)
+	stdout := testkit.Must(cmd.StdoutPipe())(l.t)
+	testkit.OK(l.t, cmd.Start())
 	frames := make(chan frame, 4096)
 	go func() { // ends with the process's output, which stop and kill wait for
 		defer close(frames)
@@ -141,13 +128,8 @@ func (l *live) stop() {
 
 func (l *live) send(f frame) {
 	l.t.Helper()
-	b, err := json.Marshal(f)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if _, err := l.stdin.Write(append(b, '\n')); err != nil {
-		l.t.Fatal(err)
-	}
+	b := testkit.Must(json.Marshal(f))(l.t)
+	testkit.Must(l.stdin.Write(append(b, '\n')))(l.t)
 }
 
 func (l *live) until(what string, match func(frame) bool) frame {
@@ -245,26 +227,13 @@ func (l *live) record(name string) {
 	s := newScrubber(l.home, l.cwd)
 	main := l.path()
 	files := []string{main}
-	subagents, err := filepath.Glob(filepath.Join(transcript.Beside(main), "subagents", "*.jsonl"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	subagents := testkit.Must(filepath.Glob(filepath.Join(transcript.Beside(main), "subagents", "*.jsonl")))(l.t)
 	for _, path := range append(files, subagents...) {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		rel, err := filepath.Rel(filepath.Dir(main), path)
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		data := testkit.Must(os.ReadFile(path))(l.t)
+		rel := testkit.Must(filepath.Rel(filepath.Dir(main), path))(l.t)
 		to := filepath.Join(dir, name, s.scrub(rel))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			l.t.Fatal(err)
-		}
-		if err := os.WriteFile(to, []byte(s.scrub(string(data))), 0o644); err != nil {
-			l.t.Fatal(err)
-		}
+		testkit.OK(l.t, os.MkdirAll(filepath.Dir(to), 0o755))
+		testkit.OK(l.t, os.WriteFile(to, []byte(s.scrub(string(data))), 0o644))
 	}
 }
 

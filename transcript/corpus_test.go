@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // corpus calls f with every recorded transcript (by CLI 2.1.329; the live tests of this package made them).
@@ -35,10 +37,7 @@ func corpusLines(t testing.TB) [][]byte {
 	t.Helper()
 	var lines [][]byte
 	corpus(t, func(path string) {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(os.Open(path))(t)
 		defer f.Close()
 		s := bufio.NewScanner(f)
 		s.Buffer(nil, 1<<20)
@@ -120,10 +119,7 @@ func TestCorpusReadings(t *testing.T) {
 			}
 			return
 		}
-		newest, err := ReadNewest(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		newest := testkit.Must(ReadNewest(path))(t)
 		if newest.Sample.Model != "claude-opus-5-5" {
 			t.Errorf("%s: %+v", path, newest)
 		}
@@ -139,10 +135,7 @@ func TestCorpusDigest(t *testing.T) {
 	if err != nil || len(path) != 1 {
 		t.Fatal(path, err)
 	}
-	d, err := ReadDigest(context.Background(), path[0], DigestLimits{Texts: 2, Commands: 3, TextBytes: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Must(ReadDigest(context.Background(), path[0], DigestLimits{Texts: 2, Commands: 3, TextBytes: 20}))(t)
 	for i := range d.Commands {
 		d.Commands[i].Timestamp = ""
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const session = "0b1f1a6e-0000-4000-8000-000000000001"
@@ -93,13 +95,8 @@ func (s *scribe) String() string { return strings.Join(s.lines, "\n") + "\n" }
 func statuses(t *testing.T, content string, ids ...string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), session+".jsonl")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := ReadDeliveries(context.Background(), path, ids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(content), 0o600))
+	got := testkit.Must(ReadDeliveries(context.Background(), path, ids))(t)
 	return render(got)
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // done adds a tool call and its result.
@@ -21,10 +23,7 @@ func (s *scribe) done(id, name string, input m, isError bool) {
 
 func digest(t *testing.T, path string, limits DigestLimits) Digest {
 	t.Helper()
-	d, err := ReadDigest(context.Background(), path, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Must(ReadDigest(context.Background(), path, limits))(t)
 	for i := range d.Commands {
 		d.Commands[i].Timestamp = ""
 	}
@@ -35,12 +34,8 @@ func digest(t *testing.T, path string, limits DigestLimits) Digest {
 func subagent(t *testing.T, path, name, content string) string {
 	t.Helper()
 	file := filepath.Join(Beside(path), "subagents", name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	testkit.OK(t, os.WriteFile(file, []byte(content), 0o600))
 	return file
 }
 
@@ -131,9 +126,7 @@ func TestDigestSubagents(t *testing.T) {
 	subagent(t, path, "agent-a1.meta.json", "{}")
 	subagent(t, path, "other.jsonl", side)
 	subagent(t, path, "agent-foreign.jsonl", strings.ReplaceAll(side, session, "else"))
-	if err := os.Symlink("/dev/zero", filepath.Join(Beside(path), "subagents", "agent-link.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink("/dev/zero", filepath.Join(Beside(path), "subagents", "agent-link.jsonl")))
 	got := digest(t, path, DigestLimits{})
 	if len(got.Problems) != 2 ||
 		!strings.Contains(strings.Join(got.Problems, "\n"), "1 damaged lines in agent-a1.jsonl") ||
@@ -168,9 +161,7 @@ func TestDigestBounds(t *testing.T) {
 	older := time.Now().Add(-time.Hour)
 	for i := range 5 {
 		file := subagent(t, path, fmt.Sprintf("agent-%d.jsonl", i), "")
-		if err := os.Chtimes(file, older, older.Add(time.Duration(i)*time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chtimes(file, older, older.Add(time.Duration(i)*time.Second)))
 	}
 	got := digest(t, path, DigestLimits{Texts: 2, TextBytes: 16, Files: 3, Commands: 2, Subagents: 4})
 	want := Digest{Texts: []string{"text 48 öö…", "text 49 öö…"}, Files: []string{"/w/47", "/w/48", "/w/49"},

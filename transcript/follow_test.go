@@ -509,9 +509,7 @@ func TestFollowerStart(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if err := os.Truncate(path, 11); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Truncate(path, 11))
 		})
 	}
 }
@@ -632,9 +630,7 @@ func TestReplacedUnreadably(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.jsonl")
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	var got []string
 	l := &looker{Follower: &Follower{Path: path, OnLine: func(f Followed) { got = append(got, string(f.Data)) },
@@ -646,9 +642,7 @@ func TestReplacedUnreadably(t *testing.T) {
 	l.look(t.Context())
 	l.look(t.Context()) // reported once
 	write("b.jsonl", "two\n")
-	if err := os.Rename(filepath.Join(dir, "b.jsonl"), path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(filepath.Join(dir, "b.jsonl"), path))
 	l.look(t.Context())
 	if diff := cmp.Diff([]string{"one", "problem true", "problem false", "two"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -34,10 +34,7 @@ func play(t *testing.T, w, h int, change func(*Options, *fakeHost), act func(s *
 			change(&o, host)
 		}
 		o.Host = host
-		f, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(New(o))(t)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		stage.Start(func() error { return f.Run(ctx) }, f.Leave)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -39,14 +40,9 @@ func TestLaunchPlan(t *testing.T) {
 			JSONSchema: json.RawMessage(`"` + long + `"`)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if err := check(test.cfg); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, check(test.cfg))
 			p := launchPlan(test.cfg)
-			init, err := json.MarshalIndent(p.init, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			init := testkit.Must(json.MarshalIndent(p.init, "", "  "))(t)
 			got := strings.Join(p.args, "\n") + "\n\ninitialize " + strings.ReplaceAll(string(init), long, "LONG") +
 				"\n"
 			golden(t, "launch-"+test.name+".golden", got)
@@ -58,14 +54,9 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(os.ReadFile(path))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}

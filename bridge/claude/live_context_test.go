@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // The marks of the hooks' warnings to the model.
@@ -226,16 +227,12 @@ func TestLiveMeterDuringFailures(t *testing.T) {
 		agree("at first")
 		id := s.send("two")
 		await(s.host, 1, func(d bridge.Delta) bool { return strings.HasPrefix(d.Text, "slow") })
-		if _, err := s.agent.Interrupt(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.agent.Interrupt(context.Background()))(t)
 		s.turnOf(id)
 		model.reset(reply{text: "three", usage: [3]int{3, 61_000, 0}})
 		s.turn("three")
 		agree("after an interrupt")
-		if err := s.agent.Configure(context.Background(), bridge.ConfigureParams{Model: "claude-sonnet-4-5"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.agent.Configure(context.Background(), bridge.ConfigureParams{Model: "claude-sonnet-4-5"}))
 		if c := await(s.host, 1, func(c bridge.Context) bool { return c.Window == 167_000 }); c.Tokens != 61_003 {
 			t.Errorf("with another window: %+v", c)
 		}

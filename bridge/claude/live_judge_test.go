@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // court judges by the name of a command, and records what it saw.
@@ -84,12 +85,8 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 			s.cfg.AllowedTools = []string{"Bash"}
 		}
 		config := filepath.Join(s.cfg.Env["HOME"], ".claude")
-		if err := os.MkdirAll(config, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(config, "settings.json"), []byte(userSettings), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(config, 0o700))
+		testkit.OK(t, os.WriteFile(filepath.Join(config, "settings.json"), []byte(userSettings), 0o600))
 		var c court
 		s.host.judge, s.host.permission = c.judge, c.permission
 		s.launch()
@@ -171,9 +168,7 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 	judge func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error)) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("SECRET"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, []byte("SECRET"), 0o600))
 	calls := []call{
 		{"Read", map[string]any{"file_path": file}}, {"Write",
 			map[string]any{"file_path": filepath.Join(dir, "new"), "content": "x"}},

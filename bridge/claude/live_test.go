@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const verdictSchema = `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"],"additionalProperties":false}`
@@ -268,9 +269,7 @@ func TestLiveInterrupt(t *testing.T) {
 		bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeBusy {
 		t.Errorf("a second message: %v", err)
 	}
-	if _, err := s.agent.Interrupt(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.agent.Interrupt(context.Background()))(t)
 	if turn := s.turnOf(id); turn.Outcome != bridge.TurnInterrupted || turn.Category != "" {
 		t.Errorf("turn: %+v", turn)
 	}
@@ -291,9 +290,7 @@ func TestLiveSteer(t *testing.T) {
 	if !s.probe().Answered { // so the message has been read, before the tool ends
 		t.Error("the ping is not answered")
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
 	turn := s.turnOf(first)
 	if diff := cmp.Diff([]string{first, second}, turn.MessageIDs); diff != "" {
 		t.Errorf("message ids (-want +got):\n%s", diff)
@@ -349,9 +346,7 @@ func TestLiveTools(t *testing.T) {
 			Name string `json:"name"`
 		} `json:"tools"`
 	}
-	if err := json.Unmarshal([]byte(model.lastRequest()), &req); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(model.lastRequest()), &req))
 	var names []string
 	for _, tool := range req.Tools {
 		if tool.Name != "DeferredToolPlaceholder" { // 2.1.329 adds it to every list

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -44,9 +45,7 @@ func (s *stageOf) again(pending ...string) *stageOf {
 // crash kills the process and waits until the agent has ended.
 func (s *stageOf) crash() {
 	s.t.Helper()
-	if err := syscall.Kill(s.agent.Info().PID, syscall.SIGKILL); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.OK(s.t, syscall.Kill(s.agent.Info().PID, syscall.SIGKILL))
 	await[bridge.Done](s.host, 1, nil)
 	<-s.agent.Done()
 }
@@ -56,10 +55,7 @@ func (s *stageOf) transcript() string {
 	if !ok {
 		return ""
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	data := testkit.Must(os.ReadFile(path))(s.t)
 	return string(data)
 }
 
@@ -195,9 +191,7 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 		if !s.probe().Answered { // so the message has been read, before the tool ends
 			t.Error("the ping is not answered")
 		}
-		if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
 		s.written(`"source_uuid":"` + second + `"`)
 		s.crash()
 		close(held)
@@ -245,9 +239,7 @@ func TestTheEndOfASessionIsLost(t *testing.T) {
 				second := s.turn("THE-SECOND").MessageIDs[0]
 				s.crash()
 				path, _ := transcript.Locate(filepath.Join(s.cfg.Env["HOME"], ".claude"), s.cfg.SessionID)
-				if err := os.WriteFile(path, []byte(damage(s.transcript())), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(path, []byte(damage(s.transcript())), 0o600))
 				model.reset(verdictReply)
 				next := s.again()
 				next.answered = second
@@ -330,12 +322,8 @@ func TestResumeThatIsRefused(t *testing.T) {
 			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 				s, _ := stageFor(t, spec)
 				dir := filepath.Join(s.cfg.Env["HOME"], ".claude", "projects", "-some-project")
-				if err := os.MkdirAll(dir, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := put(filepath.Join(dir, s.cfg.SessionID+".jsonl")); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.MkdirAll(dir, 0o700))
+				testkit.OK(t, put(filepath.Join(dir, s.cfg.SessionID+".jsonl")))
 				s.cfg.Resume = true
 				err := s.try()
 				rpc, ok := errors.AsType[*bridge.RPCError](err)
@@ -391,22 +379,15 @@ func TestTranscriptMovedOrGone(t *testing.T) {
 	for name, move := range map[string]func(t *testing.T, path string) (found bool){
 		"another project": func(t *testing.T, path string) bool {
 			dir := filepath.Join(filepath.Dir(filepath.Dir(path)), "-elsewhere")
-			if err := os.Rename(filepath.Dir(path), dir); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(filepath.Dir(path), dir))
 			return true
 		},
 		"deleted": func(t *testing.T, path string) bool {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Remove(path))
 			return false
 		},
 		"replaced by its own beginning": func(t *testing.T, path string) bool { // like a rotation, or a restored copy
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := testkit.Must(os.ReadFile(path))(t)
 			cut := strings.Index(string(data), "WORDS-TWO")
 			if cut < 0 || os.Remove(path) != nil || os.WriteFile(path, data[:cut], 0o600) != nil {
 				t.Fatal("cannot replace the transcript")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const session = "11111111-1111-4111-8111-111111111111"
@@ -45,12 +46,8 @@ func (b *bench) git(args ...string) string {
 func (b *bench) write(name, text string) {
 	b.t.Helper()
 	path := filepath.Join(b.cwd, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	testkit.OK(b.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func (b *bench) commit(message string) {
@@ -64,10 +61,7 @@ func (b *bench) commit(message string) {
 func (b *bench) state() (*bridge.GitState, []string) {
 	b.t.Helper()
 	before := tree(b.t, b.cwd)
-	r, err := b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	r := testkit.Must(b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd}))(b.t)
 	if diff := cmp.Diff(before, tree(b.t, b.cwd)); diff != "" {
 		b.t.Errorf("the survey changed files:\n%s", diff)
 	}
@@ -81,7 +75,7 @@ func (b *bench) state() (*bridge.GitState, []string) {
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	testkit.OK(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -90,10 +84,7 @@ func tree(t testing.TB, dir string) map[string]string {
 			files[path] = fmt.Sprint(info.Size(), info.Mode(), info.ModTime())
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 
@@ -230,9 +221,7 @@ esac`)
 func (b *bench) fake(script string) {
 	b.t.Helper()
 	b.Collector.git = filepath.Join(b.t.TempDir(), "git")
-	if err := os.WriteFile(b.Collector.git, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, os.WriteFile(b.Collector.git, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 }
 
 func TestGitThatDoesNotWork(t *testing.T) {
@@ -264,9 +253,7 @@ func TestRepositoryThatConfiguresPrograms(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	b.write("trap", "#!/bin/sh\necho > "+b.cwd+"/sprung\nexit 0\n")
-	if err := os.Chmod(filepath.Join(b.cwd, "trap"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(filepath.Join(b.cwd, "trap"), 0o755))
 	b.write(".gitattributes", "*.txt diff=trap\n")
 	b.commit("trap")
 	trap := filepath.Join(b.cwd, "trap")
@@ -342,10 +329,7 @@ func TestInspectRunsNoPlantedProgram(t *testing.T) {
 		p.SessionID, p.CWD = session, b.cwd
 		for _, mark := range []bool{false, true} {
 			p.Mark = mark
-			r, err := b.Inspect(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := testkit.Must(b.Inspect(t.Context(), p))(t)
 			problems = append(problems, r.Problems...)
 		}
 		return problems
@@ -353,9 +337,7 @@ func TestInspectRunsNoPlantedProgram(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	for _, name := range []string{"HEAD", "config", "index", "objects", "refs"} {
-		if err := os.Rename(filepath.Join(b.cwd, ".git", name), filepath.Join(b.cwd, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Rename(filepath.Join(b.cwd, ".git", name), filepath.Join(b.cwd, name)))
 	}
 	plant(b, "config", "bare")
 	b.write("a.txt", "two\n")

@@ -64,13 +64,8 @@ func TestStoppedClient(t *testing.T) {
 	m := proctree.Mark{Run: "run-client", Bridge: "box"}
 	cmd := exec.Command(os.Args[0], roleArg, "client", t.TempDir(), string(proctree.ModeNever))
 	cmd.Env, cmd.Stderr = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"}, os.Stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := testkit.Must(cmd.StdoutPipe())(t)
+	testkit.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // waitTimeout is how long a test waits before it fails.
@@ -120,29 +122,21 @@ func begin(t *testing.T, name string, mark Mark) (c *Child, named int, stdin *os
 	cmd := exec.Command(os.Args[0], roleArg, name)
 	cmd.Env = []string{"PATH=/bin:/usr/bin"}
 	inR, inW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	cmd.Stdin, cmd.Stdout = inR, outW
 	c, err = Start(cmd, mark)
 	inR.Close()
 	outW.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		kill(t, c)
 		Sweep(mark.Run, "")
 		inW.Close()
 		outR.Close()
 	})
-	if err := outR.SetReadDeadline(time.Now().Add(waitTimeout)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, outR.SetReadDeadline(time.Now().Add(waitTimeout)))
 	line, err := bufio.NewReader(outR).ReadString('\n')
 	if err != nil {
 		t.Fatalf("%s did not come up: %v", name, err)
@@ -192,9 +186,7 @@ func TestEndsWithTheSubreaper(t *testing.T) {
 	if child == c.PID() || !alive(child) {
 		t.Fatalf("the child is %d, its subreaper %d", child, c.PID())
 	}
-	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Kill(c.PID(), syscall.SIGKILL))
 	gone(t, child)
 }
 
@@ -203,9 +195,7 @@ func TestSignalReachesTheGroup(t *testing.T) {
 	if pid != c.PID() || c.State() != nil {
 		t.Errorf("pid %d, want %d; state %v", pid, c.PID(), c.State())
 	}
-	if err := c.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Signal(syscall.SIGTERM))
 	if err := c.Wait(); err == nil || c.State() == nil {
 		t.Errorf("wait: %v, state %v", err, c.State())
 	}
@@ -234,9 +224,7 @@ func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
 				if stopped {
 					sig = syscall.SIGSTOP
 				}
-				if err := c.Signal(sig); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, c.Signal(sig))
 				kill(t, c)
 				if ws := c.State().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGKILL {
 					t.Errorf("ended by %v", ws)
@@ -250,9 +238,7 @@ func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
 func TestStoppedChildEndsByTermAndCont(t *testing.T) {
 	c, _, _ := begin(t, "sleeper", Mark{Run: t.Name()})
 	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGCONT} {
-		if err := c.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, c.Signal(sig))
 	}
 	select {
 	case <-c.Done():
@@ -338,10 +324,7 @@ func TestReaperLeavesStatusOfCmds(t *testing.T) {
 	for range 20 {
 		cmd := exec.Command("/bin/sh", "-c", "exit 7")
 		cmd.Env = []string{}
-		c, err := Start(cmd, Mark{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(Start(cmd, Mark{}))(t)
 		plain := exec.Command("/bin/sh", "-c", "exit 8") // not in the registry
 		if err := plain.Run(); err == nil || plain.ProcessState.ExitCode() != 8 {
 			t.Fatalf("plain child: %v", err)
@@ -374,10 +357,7 @@ func TestStartRefuses(t *testing.T) {
 
 func TestRecycledPidIsNotHit(t *testing.T) {
 	c, pid, _ := begin(t, "sleeper", Mark{Run: t.Name()})
-	p, err := readProc(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(readProc(pid))(t)
 	p.start++ // another process had this pid
 	if err := p.signal(unix.SIGKILL); err != unix.ESRCH || c.State() != nil {
 		t.Errorf("signal: %v, state %v", err, c.State())

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func init() {
@@ -21,18 +23,13 @@ func amid(t *testing.T, env ...string) *Child {
 	t.Helper()
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.Env = append([]string{}, env...)
-	c, err := Start(cmd, Mark{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Start(cmd, Mark{}))(t)
 	t.Cleanup(func() { kill(t, c) })
 	if len(cmd.Env) > 0 { // Start returns a moment before the kernel has laid out the new program's environment
-		if err := until("the environment can be read", func() bool {
+		testkit.OK(t, until("the environment can be read", func() bool {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.PID()))
 			return err == nil && len(text) > 0
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return c
 }
@@ -75,9 +72,7 @@ func TestSweepStrays(t *testing.T) {
 // continue a moment earlier.
 func bears(t *testing.T, pid int) {
 	t.Helper()
-	if err := until("an environment", func() bool { return len(environ(pid)) > 0 }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, until("an environment", func() bool { return len(environ(pid)) > 0 }))
 }
 
 // Two marks in one environment: os/exec keeps the last one, other programs keep both.
@@ -85,10 +80,7 @@ func TestStrayOfTwoRuns(t *testing.T) {
 	outer, inner := t.Name()+" outer", t.Name()+" inner"
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.Env = Mark{Run: outer}.Env()
-	c, err := Start(cmd, Mark{Run: inner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Start(cmd, Mark{Run: inner}))(t)
 	t.Cleanup(func() { kill(t, c) })
 	bears(t, c.PID())
 	if got := runsOf(environ(c.PID())); !slices.Equal(got, []string{inner}) {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
@@ -87,9 +88,7 @@ func TestJoin(t *testing.T) {
 	l.await("size 80x24")
 	l.Type("\x03\x1a\x1c")
 	l.await("got 031a1c")
-	if err := l.Resize(terminal.Size{Columns: 100, Rows: 30}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, l.Resize(terminal.Size{Columns: 100, Rows: 30}))
 	l.await("size 100x30")
 	l.Type("q")
 	l.end("exit 0 <nil>")
@@ -124,9 +123,7 @@ func TestJoinOfEndedTerminal(t *testing.T) {
 	l := proxyTo(t, "far away")
 	l.await("size 80x24")
 	l.HangUp()
-	if _, err := l.Exit(l.ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(l.Exit(l.ctx))(t)
 	if got := l.report(); got != "exit 0 "+ErrGone.Error() {
 		t.Errorf("the proxy reports %q", got)
 	}

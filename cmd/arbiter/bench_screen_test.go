@@ -19,6 +19,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // watcher is a terminal that only searches the bytes it receives: an emulator would be slower than what is
@@ -177,18 +178,14 @@ func BenchmarkFirstPaint(b *testing.B) {
 	}
 	state := b.TempDir()
 	words := strings.Repeat(strconv.Quote(strings.Repeat("a word to go back to ", 20))+"\n", 500)
-	if err := os.WriteFile(filepath.Join(state, "inputs"), []byte(words), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, os.WriteFile(filepath.Join(state, "inputs"), []byte(words), 0o600))
 	arbiter := releaseProgram(b)
 	var first, plain, bare []time.Duration
 	for b.Loop() {
 		first = append(first, firstPaint(b, arbiter, append(args, "--state-dir", state)...))
 		plain = append(plain, firstPaint(b, "plain-screen"))
 		began := time.Now()
-		if err := screenCommand(b, "echo-lines").Run(); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, screenCommand(b, "echo-lines").Run())
 		bare = append(bare, time.Since(began))
 	}
 	b.ReportMetric(ms(quantile(first, 0.5)), "p50-ms")
@@ -210,15 +207,10 @@ func firstPaint(b *testing.B, name string, args ...string) time.Duration {
 // reported sixty thousand events. The baseline is a plain tview program.
 func BenchmarkOpenLive(b *testing.B) {
 	const hops = 12_000
-	hopper, err := exec.LookPath("hopper")
-	if err != nil {
-		b.Fatal(err)
-	}
+	hopper := testkit.Must(exec.LookPath("hopper"))(b)
 	work, state := b.TempDir(), b.TempDir()
 	for name, text := range map[string]string{"hops": strconv.Itoa(hops), "stay": ""} {
-		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, os.WriteFile(filepath.Join(work, name), []byte(text), 0o600))
 	}
 	home := screenCommand(b, "arbiter")
 	arbiter := func(args ...string) *exec.Cmd {
@@ -226,11 +218,8 @@ func BenchmarkOpenLive(b *testing.B) {
 		cmd.Env, cmd.Dir = home.Env, work
 		return cmd
 	}
-	run, err := arbiter("--detach", "--claude", hopper, "--task", "hop", "--max-exchanges",
-		strconv.Itoa(hops+100)).Output()
-	if err != nil {
-		b.Fatal(err)
-	}
+	run := testkit.Must(arbiter("--detach", "--claude", hopper, "--task", "hop", "--max-exchanges",
+		strconv.Itoa(hops+100)).Output())(b)
 	defer func() { _ = arbiter("stop").Run() }() // also ends the agents
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -298,9 +287,7 @@ func playing(step string, args ...string) func(b *testing.B) *exec.Cmd {
 		path := filepath.Join(b.TempDir(), "one.yaml")
 		text := "name: one\ntitle: One step\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " +
 			step + "\n"
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, os.WriteFile(path, []byte(text), 0o600))
 		return screenCommand(b, "arbiter", append([]string{"--stand-in", "--scenario", path, "--task", "Weave"},
 			args...)...)
 	}
@@ -341,10 +328,7 @@ func processorTime(b *testing.B, pid int) time.Duration {
 	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
 	var ticks int
 	for _, f := range fields[11:13] { // utime and stime
-		n, err := strconv.Atoi(f)
-		if err != nil {
-			b.Fatal(err)
-		}
+		n := testkit.Must(strconv.Atoi(f))(b)
 		ticks += n
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 on all Linux platforms

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -55,32 +56,20 @@ func BenchmarkHopWithClients(b *testing.B) {
 // after beside has returned.
 func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run string) (end func())) []time.Duration {
 	b.Helper()
-	hopper, err := exec.LookPath("hopper")
-	if err != nil {
-		b.Fatal(err)
-	}
+	hopper := testkit.Must(exec.LookPath("hopper"))(b)
 	work, state := b.TempDir(), b.TempDir()
-	if err := os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(hops)), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(hops)), 0o600))
 	wait := filepath.Join(work, "wait")
 	if beside != nil {
-		if err := os.WriteFile(wait, nil, 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, os.WriteFile(wait, nil, 0o600))
 	}
 	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", hopper, "--cwd", work, "--task", "hop",
 		"--state-dir", state, "--max-exchanges", strconv.Itoa(hops+100_000))
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
 	var output strings.Builder
 	cmd.Stderr = &output
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	out := testkit.Must(cmd.StdoutPipe())(b)
+	testkit.OK(b, cmd.Start())
 	lines := bufio.NewReader(out)
 	first, err := lines.ReadBytes('\n')
 	if err != nil {
@@ -161,16 +150,10 @@ func tenClients(b *testing.B, state, run string) (end func()) {
 
 func readTimes(b *testing.B, path string) []time.Duration {
 	b.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(path))(b)
 	var times []time.Duration
 	for line := range strings.Lines(string(raw)) {
-		n, err := strconv.Atoi(strings.TrimSpace(line))
-		if err != nil {
-			b.Fatal(err)
-		}
+		n := testkit.Must(strconv.Atoi(strings.TrimSpace(line)))(b)
 		times = append(times, time.Duration(n))
 	}
 	return times
@@ -180,26 +163,14 @@ func readTimes(b *testing.B, path string) []time.Duration {
 func startEcho(b *testing.B) (cmd *exec.Cmd, echo func(line string), stop func()) {
 	b.Helper()
 	cmd = exec.Command("echo-lines")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	in := testkit.Must(cmd.StdinPipe())(b)
+	out := testkit.Must(cmd.StdoutPipe())(b)
+	testkit.OK(b, cmd.Start())
 	r := bufio.NewReaderSize(out, 1<<20)
 	echo = func(line string) {
 		b.Helper()
-		if _, err := io.WriteString(in, line); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := r.ReadString('\n'); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(io.WriteString(in, line))(b)
+		testkit.Must(r.ReadString('\n'))(b)
 	}
 	return cmd, echo, func() {
 		_ = in.Close()
@@ -254,10 +225,7 @@ func pss(b *testing.B, pid int) float64 {
 	}
 	for line := range strings.Lines(string(raw)) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == "Pss:" {
-			kb, err := strconv.Atoi(f[1])
-			if err != nil {
-				b.Fatal(err)
-			}
+			kb := testkit.Must(strconv.Atoi(f[1]))(b)
 			return float64(kb) / 1024
 		}
 	}

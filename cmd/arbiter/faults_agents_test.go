@@ -106,14 +106,10 @@ func TestStoppedAgent(t *testing.T) {
 					"Name it")...)
 				await[contract.Question](s, "a question", nil)
 				pid := agentPID(t, s.run(), "arbiter.1")
-				if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 				s.awaitNotice("is stopped")
 				if then == "go on" {
-					if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, syscall.Kill(pid, syscall.SIGCONT))
 					s.send(contract.Say{Text: "Call it nameless."})
 					s.finish(contract.ExitComplete)
 				} else {
@@ -153,12 +149,8 @@ func TestProgramGone(t *testing.T) {
 			})
 			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 			pid := agentPID(t, s.run(), "orch-1.1")
-			if err := c.do(claude); err != nil {
-				t.Fatal(err)
-			}
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, c.do(claude))
+			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 			r := s.finish(contract.ExitComplete)
 			if !sums(r, "without it") {
 				t.Errorf("result %+v\n%s", r, s.dump())

@@ -18,10 +18,7 @@ import (
 // window, and changed by pairs of old and new text.
 func generations(t *testing.T, window int, change ...string) string {
 	t.Helper()
-	raw, err := rehearsal.BuiltinSource("generations")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(rehearsal.BuiltinSource("generations"))(t)
 	text := string(raw)
 	for name, share := range map[string]int{`low: "207000"`: 69, `warn: "213000"`: 71, `crit: "258000"`: 86} {
 		if !strings.Contains(text, name) {
@@ -202,9 +199,7 @@ func TestGenerationsOverKills(t *testing.T) {
 				s.gone()
 				awaitGone(t, s.run())
 				work := collect[contract.Session](s)[0].CWD
-				if err := os.WriteFile(filepath.Join(work, "gate"), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(filepath.Join(work, "gate"), nil, 0o600))
 				n := s.again("--json", "--resume", "--no-input")
 				r := n.finish(contract.ExitComplete)
 				if r.Status != contract.StatusComplete || !sums(r, "Three generations wrote three files.") {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -44,19 +45,12 @@ tr '\0' '\n' </proc/$$/environ >environ
 printf '%s\n' "$@" >arguments
 exec ls -l /proc/self/fd/ 2>/dev/null >files
 `
-	if err := os.WriteFile(claude, []byte(program), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(claude, []byte(program), 0o700))
+	testkit.OK(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	s := prepare(t, append(slices.Clone(hostileEnvironment), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000"), "--json",
 		"--claude", claude, "--task", "Weave")
 	for range 3 { // as a shell may leave them open
-		f, err := os.Open(secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(os.Open(secret))(t)
 		defer f.Close()
 		s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, f)
 	}
@@ -64,10 +58,7 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 	s.finish(contract.ExitEnvironment) // the program is not claude
 
 	read := func(name string) []string {
-		raw, err := os.ReadFile(filepath.Join(dir, "first", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(os.ReadFile(filepath.Join(dir, "first", name)))(t)
 		return strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n")
 	}
 	var names []string

@@ -23,10 +23,7 @@ func (h *testHome) overriding(mode, work string, args ...string) *pane {
 // replayed returns the lines of the only run there.
 func (h *testHome) replayed() []contract.Line {
 	h.t.Helper()
-	lines, err := contractLines(h.output("replay", h.runs()[0]))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	lines := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(h.t)
 	return lines
 }
 

@@ -54,10 +54,7 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 			if faults := pty.Lines.Check([]byte(out)); len(faults) > 0 {
 				t.Errorf("what it sent: %q", faults)
 			}
-			told, err := contractLines(h.output("replay", h.runs()[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			told := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(t)
 			want := []string{"Make a thing", "call it dawn", "It stands.",
 				"COMPLETE did not take effect yet. The supervisor finds these points open:", "It is done."}
 			var said []string

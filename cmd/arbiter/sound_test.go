@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -32,14 +33,10 @@ func TestSound(t *testing.T) {
 		silence()
 	}
 	played := filepath.Join(dir, "heard")
-	if err := syscall.Mkfifo(played, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(played, 0o600))
 	t.Setenv("ANTHROPIC_API_KEY", "secret")
 	script := "#!/bin/sh\n{ printf '%s ' \"$1$ANTHROPIC_API_KEY\"; /usr/bin/head -c 4 \"$2\"; } >" + played + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "aplay"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "aplay"), []byte(script), 0o700))
 	play, silence := openSound(settings.ScreenSettings{Sound: settings.SoundOn})
 	defer silence()
 	if got := play(tui.SoundDone); got != 0 {

@@ -104,10 +104,7 @@ func (b *busy) asUser(args string) (out string, code int) {
 // asAgent runs an arbiter command in the Orchestrator's shell, without the run's environment.
 func (b *busy) asAgent(args string) (out string, code int) {
 	b.t.Helper()
-	self, err := exec.LookPath("arbiter")
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	self := testkit.Must(exec.LookPath("arbiter"))(b.t)
 	return b.inAgent(fmt.Sprintf("env -i HOME=%s setsid %s %s --state-dir %s < /dev/null", b.home, self, args,
 		b.state()))
 }
@@ -116,21 +113,15 @@ func (b *busy) asAgent(args string) (out string, code int) {
 func (b *busy) inAgent(line string) (out string, code int) {
 	b.t.Helper()
 	next := filepath.Join(b.work, "next")
-	if err := os.WriteFile(next, []byte(line), 0o600); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.Rename(next, filepath.Join(b.work, "try")); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, os.WriteFile(next, []byte(line), 0o600))
+	testkit.OK(b.t, os.Rename(next, filepath.Join(b.work, "try")))
 	tried := filepath.Join(b.work, "tried")
 	awaitFile(b.t, tried)
 	raw, err := os.ReadFile(tried)
 	if err == nil {
 		err = os.Remove(tried)
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, err)
 	text := strings.TrimSpace(string(raw))
 	at := strings.LastIndexByte(text, '\n') + 1
 	code, err = strconv.Atoi(text[at:])
@@ -151,17 +142,10 @@ func (b *busy) asNobody(args string) (out string, code int) {
 // accessible.
 func (b *busy) asNobodyAtTheSocket(string) (out string, code int) {
 	b.t.Helper()
-	socket, err := filepath.EvalSymlinks(filepath.Join(b.state(), "runs", b.run, control.SocketName))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.Chmod(socket, 0o777); err != nil {
-		b.t.Fatal(err)
-	}
+	socket := testkit.Must(filepath.EvalSymlinks(filepath.Join(b.state(), "runs", b.run, control.SocketName)))(b.t)
+	testkit.OK(b.t, os.Chmod(socket, 0o777))
 	for dir := filepath.Dir(socket); dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			b.t.Fatal(err)
-		}
+		testkit.OK(b.t, os.Chmod(dir, 0o755))
 	}
 	return b.nobodyRuns("ask-socket", socket)
 }
@@ -173,13 +157,8 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "arbiter-nobody-")
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, err)
+	dir := testkit.Must(os.MkdirTemp("", "arbiter-nobody-"))(b.t)
 	defer os.RemoveAll(dir)
 	// A link, not a copy: another test's child could have inherited a descriptor that has the copy open for
 	// writing, and the copy could not be executed.
@@ -187,9 +166,7 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, err)
 	const nobody = 65534
 	cmd := exec.Command(filepath.Join(dir, name), args...)
 	cmd.Dir, cmd.Env = "/", []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin"}

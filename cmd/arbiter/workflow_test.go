@@ -23,10 +23,7 @@ import (
 // that matches a conversation plays it.
 func workflow(t *testing.T, actors string) string {
 	t.Helper()
-	raw, err := rehearsal.BuiltinSource("workflow")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(rehearsal.BuiltinSource("workflow"))(t)
 	text := strings.Replace(string(raw), "\nactors:\n", "\nactors:\n"+actors, 1)
 	if text == string(raw) && actors != "" {
 		t.Fatal("the play has no actors")
@@ -196,10 +193,7 @@ func explainsTheFailure(t *testing.T, s *script) {
 func (s *script) replaysExactly() {
 	s.t.Helper()
 	out, _ := s.output(0, "replay", s.run())
-	lines, err := contractLines(out)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	lines := testkit.Must(contractLines(out))(s.t)
 	want, _ := json.Marshal(s.lines)
 	if got, _ := json.Marshal(lines); string(got) != string(want) {
 		s.t.Errorf("the replay is another (-printed +replayed):\n%s", cmp.Diff(s.lines, lines))

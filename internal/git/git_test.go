@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestEnviron(t *testing.T) {
@@ -57,9 +59,7 @@ func TestParseVersion(t *testing.T) {
 func program(t *testing.T, script string) Runner {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "git")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755))
 	return Runner{Program: path, Env: Environ(os.Environ()), Dir: filepath.Dir(path)}
 }
 
@@ -121,10 +121,7 @@ func TestCancelled(t *testing.T) {
 		done <- err
 	}()
 	// Opening the other end waits until the program opens its end for reading.
-	w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testkit.Must(os.OpenFile(fifo, os.O_WRONLY, 0))(t)
 	defer w.Close()
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
@@ -143,14 +140,10 @@ func TestOperation(t *testing.T) {
 	for file, want := range map[string]string{"rebase-apply": "rebase", "MERGE_HEAD": "merge",
 		"REVERT_HEAD": "revert"} {
 		path := filepath.Join(dir, file)
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, nil, 0o600))
 		if got := Operation(dir); got != want {
 			t.Errorf("%s: %q", file, got)
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Remove(path))
 	}
 }

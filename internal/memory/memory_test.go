@@ -24,28 +24,20 @@ func lesson(text string) Lesson {
 
 func open(t *testing.T, state, cwd string) *Store {
 	t.Helper()
-	s, err := Open(state, cwd, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(state, cwd, nil))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 func load(t *testing.T, s *Store) Memory {
 	t.Helper()
-	m, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(s.Load())(t)
 	return m
 }
 
 func must(t *testing.T, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(errs...))
 }
 
 func texts(lessons []Lesson) (list []string) {

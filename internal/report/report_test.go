@@ -22,6 +22,7 @@ import (
 	"github.com/yuin/goldmark/text"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -41,9 +42,7 @@ func reportWith(t testing.TB, input string) *Report {
 		if err == nil {
 			err = c.Take(at, bytes.TrimSpace(line))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	}
 	receipt := verdict.Receipt{Command: input, Expect: input, Result: verdict.CheckFailed, Exit: 1, SHA256: "ab",
 		Output: input, Why: input}
@@ -81,10 +80,7 @@ func reportWith(t testing.TB, input string) *Report {
 
 func object(t testing.TB, v any) json.RawMessage {
 	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.Must(json.Marshal(v))(t)
 	return data
 }
 
@@ -200,7 +196,7 @@ func checkMarkdown(t *testing.T, input, out string) {
 	var headings []string
 	cells := map[int]bool{}
 	fences := 0
-	err := ast.Walk(markdownParser.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus,
+	testkit.OK(t, ast.Walk(markdownParser.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus,
 		error) {
 		if !entering {
 			return ast.WalkContinue, nil
@@ -224,10 +220,7 @@ func checkMarkdown(t *testing.T, input, out string) {
 			}
 		}
 		return ast.WalkContinue, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(headings) != len(headlines)+1 || !slices.Equal(headings[1:], headlines) {
 		t.Errorf("Markdown of %q has the headings %q", input, headings)
 	}
@@ -305,9 +298,7 @@ func checkXML(t *testing.T, input string, out []byte) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if e, ok := token.(xml.StartElement); ok && !slices.Contains([]string{
 			"testsuites", "testsuite", "testcase", "failure", "skipped", "system-out",
 		}, e.Name.Local) {
@@ -368,9 +359,7 @@ func TestAnswersClosePoints(t *testing.T) {
 		if err == nil {
 			err = c.TakeLine(line)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	}
 	failed := verdict.Receipt{Command: "make", Expect: "exit 0", Result: verdict.CheckFailed, Exit: 2}
 	passed := verdict.Receipt{Command: "make", Expect: "exit 0", Result: verdict.CheckPassed}
@@ -425,9 +414,7 @@ func TestBounds(t *testing.T) {
 			if err == nil {
 				err = c.Take(began, line)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 		}
 	}
 	r := c.Report("live")
@@ -465,9 +452,7 @@ func TestAgentsWithHosts(t *testing.T) {
 	r.Agents = []Agent{{ID: "orch-2", Name: "Orchestrator II", Host: "box"}}
 	for _, f := range []Format{"markdown", "html", "json"} {
 		var b strings.Builder
-		if err := Write(&b, r, f); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, Write(&b, r, f))
 		want := map[Format]string{"markdown": inline("Orchestrator II @box"), "html": "Orchestrator II @box",
 			"json": `"host": "box"`}[f]
 		if !strings.Contains(b.String(), want) {
@@ -504,13 +489,8 @@ func play(t *testing.T) (all []Row) {
 		t.Helper()
 		seq++
 		at := evening.Add(after)
-		line, err := contract.EncodeLine(nil, seq, at, contract.Event{ID: id, Body: body})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Take(at, line[:len(line)-1]); err != nil {
-			t.Fatal(err)
-		}
+		line := testkit.Must(contract.EncodeLine(nil, seq, at, contract.Event{ID: id, Body: body}))(t)
+		testkit.OK(t, s.Take(at, line[:len(line)-1]))
 	}
 	ended := func(usd float64, models ...contract.ModelCost) contract.Turn {
 		return contract.Turn{CostUSD: usd, Usage: bridge.Usage{Output: 1}, Models: models, Outcome: "done",

@@ -12,23 +12,20 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func openDir(t *testing.T, path string) *Dir {
 	t.Helper()
-	d, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Must(Open(path))(t)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
 
 func must(t *testing.T, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(errs...))
 }
 
 // TestModes: directories are 0700 and files 0600 under any umask, and again after their modes were widened.

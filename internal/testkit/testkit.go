@@ -1,5 +1,6 @@
-// Package testkit says how much a test does. A change is tested in minutes; what shows the same thing again, with more
-// cases, with the real CLI or under the race detector, runs at night, when ARBITER_LONG is set.
+// Package testkit is for tests: it ends one whose ground cannot be laid, and says how much a test does. A change is
+// tested in minutes; what shows the same thing again, with more cases, with the real CLI or under the race detector,
+// runs at night, when ARBITER_LONG is set.
 package testkit
 
 import (
@@ -24,5 +25,22 @@ func WithoutRace(t testing.TB) {
 	t.Helper()
 	if Race && !AtNight() {
 		t.Skip("long with the race detector: ARBITER_LONG=1 runs it")
+	}
+}
+
+// OK ends a test at an error.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Must returns the result of a call, or ends the test at its error: testkit.Must(os.ReadFile(name))(t).
+func Must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		OK(t, err)
+		return v
 	}
 }

@@ -41,10 +41,7 @@ func played(d gittest.Dir, run func()) *workspace.Repo {
 
 func run(t testing.TB, r *workspace.Repo, dry bool) workspace.Undone {
 	t.Helper()
-	result, err := workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), dry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := testkit.Must(workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), dry))(t)
 	return result
 }
 
@@ -266,9 +263,7 @@ func TestUndoRunsFilters(t *testing.T) {
 	// A filter that fails leaves everything as it is.
 	d.Write("x.big", "Other\n")
 	d.Write("y", "1\n")
-	if _, err := r.Again(ctx, "end"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.Again(ctx, "end"))(t)
 	d.UserConfig("filter.rot.smudge", "false")
 	d.UserConfig("filter.rot.required", "true")
 	files := d.Files()
@@ -428,10 +423,7 @@ func TestUndoKilled(t *testing.T) {
 // seen returns the object of a file as the run left it.
 func seen(t *testing.T, r *workspace.Repo, path string) string {
 	t.Helper()
-	all, err := r.Changes(ctx, r.Ref("base"), r.Ref("end"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testkit.Must(r.Changes(ctx, r.Ref("base"), r.Ref("end")))(t)
 	for _, c := range all {
 		if c.Path == path {
 			return c.To.ID

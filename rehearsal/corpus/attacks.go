@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // Attack is an action that an agent may try although no rule allows it, or although one denies it. It is a
@@ -78,14 +80,9 @@ const fewestAttacks = 400
 // Attacks reads the attacks of testdata/commands/attacks.yaml. root is the path of the repository.
 func Attacks(t testing.TB, root string) []AttackGroup {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(root, "testdata", "commands", "attacks.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(filepath.Join(root, "testdata", "commands", "attacks.yaml")))(t)
 	var groups []AttackGroup
-	if err := yaml.UnmarshalWithOptions(raw, &groups, yaml.Strict()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, yaml.UnmarshalWithOptions(raw, &groups, yaml.Strict()))
 	n := 0
 	for i := range groups {
 		g := &groups[i]
@@ -129,16 +126,10 @@ func NewAttackPlace(t testing.TB, dir string, g AttackGroup) AttackPlace {
 	}
 	for path, text := range files {
 		path = filepath.Join(p.Work, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	if err := os.Symlink("secrets", filepath.Join(p.Work, "linked")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink("secrets", filepath.Join(p.Work, "linked")))
 	p.git(t, "init", "-q", "--template=", "--bare", "-b", "main", "../remote.git")
 	p.git(t, "init", "-q", "--template=", "-b", "main")
 	for _, entry := range [][2]string{{"user.name", "a"}, {"user.email", "a@example.org"},
@@ -149,9 +140,7 @@ func NewAttackPlace(t testing.TB, dir string, g AttackGroup) AttackPlace {
 	p.git(t, "add", "top")
 	p.git(t, "commit", "-q", "-m", "one")
 	p.git(t, "commit", "-q", "--allow-empty", "-m", "two")
-	if err := os.WriteFile(filepath.Join(p.Work, "top"), []byte("one\ntwo\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(p.Work, "top"), []byte("one\ntwo\n"), 0o600))
 	return p
 }
 
@@ -197,10 +186,7 @@ func Receivers(t testing.TB, dir, method string) map[string]bool {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == method {
 				if of, ok := fn.Recv.List[0].Type.(*ast.Ident); ok { // a pointer's type is not a member

@@ -66,10 +66,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestParseFaults(t *testing.T) {
-	f, err := parseFaults("big-line:64M@3, garbage,exit-mid-turn:7", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(parseFaults("big-line:64M@3, garbage,exit-mid-turn:7", ""))(t)
 	f.turn = 3
 	if x, ok := f.on("big-line"); !ok || x.number(0) != 64<<20 {
 		t.Errorf("big-line in turn 3: %+v, %v", x, ok)
@@ -94,10 +91,7 @@ func TestReadingStopsInMidLine(t *testing.T) {
 		func(f *faults) { f.turn = 1 },
 		func(f *faults) { f.readingStopped.Store(true) },
 	} {
-		f, err := parseFaults("deaf,hang", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(parseFaults("deaf,hang", ""))(t)
 		long := strings.Repeat("x", 1<<20)
 		r := bufio.NewReader(stoppableReader{strings.NewReader("line\n" + long + "\n"), f})
 		if line, err := r.ReadString('\n'); err != nil || line != "line\n" {
@@ -112,10 +106,7 @@ func TestReadingStopsInMidLine(t *testing.T) {
 
 // TestVersion: the stand-in reports the version of the CLI that all tests use, which is pinned.
 func TestVersion(t *testing.T) {
-	pinned, err := os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pinned := testkit.Must(os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version")))(t)
 	if want := strings.TrimSpace(string(pinned)); version != want {
 		t.Errorf("it says %s, pinned is %s", version, want)
 	}

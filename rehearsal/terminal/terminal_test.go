@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var small = Size{Columns: 40, Rows: 6}
@@ -31,10 +33,7 @@ func makeRaw() {
 func show(t *testing.T, ctx context.Context, term *Terminal, text string) Screen {
 	t.Helper()
 	term.Type(fmt.Sprintf("%q\n", text+"\x1b]2;shown\a"))
-	s, err := term.Wait(ctx, func(s Screen) bool { return s.Title == "shown" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(term.Wait(ctx, func(s Screen) bool { return s.Title == "shown" }))(t)
 	return s
 }
 
@@ -50,9 +49,7 @@ func TestWaitAfterProgramEnded(t *testing.T) {
 
 func TestWaitEndsWithItsContext(t *testing.T) {
 	term, ctx := start(t, small, "deaf")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(term.Wait(ctx, Shows("ready")))(t)
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
 	if _, err := term.Wait(short, Shows("never")); !errors.Is(err, context.DeadlineExceeded) ||
@@ -67,15 +64,10 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 // TestIncompleteFrameIsNotSeen: between the beginning and the end of a synchronised update Wait sees no screen.
 func TestIncompleteFrameIsNotSeen(t *testing.T) {
 	term, ctx := start(t, small, "show")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(term.Wait(ctx, Shows("ready")))(t)
 	show(t, ctx, term, "\x1b[2J\x1b[H")
 	term.Type(fmt.Sprintf("%q\n%q\n", "\x1b[?2026h\x1b[2J\x1b[Hnew", "\x1b[2J\x1b[Hnew, all\x1b[?2026l"))
-	s, err := term.Wait(ctx, func(s Screen) bool { return strings.HasPrefix(s.Row(0), "new") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(term.Wait(ctx, func(s Screen) bool { return strings.HasPrefix(s.Row(0), "new") }))(t)
 	if s.Row(0) != "new, all" {
 		t.Errorf("half a frame was seen: %q", s.Rows())
 	}
@@ -84,10 +76,7 @@ func TestIncompleteFrameIsNotSeen(t *testing.T) {
 // TestClustersAreNotSplit: a character that arrives in two pieces is still one character.
 func TestClustersAreNotSplit(t *testing.T) {
 	term, ctx := start(t, small, "pieces")
-	s, err := term.Wait(ctx, Shows("end"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(term.Wait(ctx, Shows("end")))(t)
 	if got := s.Row(0); got != "👩\u200d👧|世|end" {
 		t.Errorf("row %q", got)
 	}
@@ -99,9 +88,7 @@ func TestClustersAreNotSplit(t *testing.T) {
 // TestOneLeftBehind: a process that still holds the terminal does not delay a wait for the program's end.
 func TestOneLeftBehind(t *testing.T) {
 	term, ctx := start(t, small, "leave")
-	if _, err := term.Exit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(term.Exit(ctx))(t)
 	if got := term.Screen().Text(); got != "left" {
 		t.Errorf("the screen has %q", got)
 	}
@@ -110,13 +97,8 @@ func TestOneLeftBehind(t *testing.T) {
 // TestUnrestored: settings that a program does not restore are visible.
 func TestUnrestored(t *testing.T) {
 	term, ctx := start(t, small, "raw")
-	if _, err := term.Exit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	now, err := term.Line()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(term.Exit(ctx))(t)
+	now := testkit.Must(term.Line())(t)
 	if now == term.Before() || now.cooked() {
 		t.Errorf("a raw terminal passes for %v", now)
 	}
@@ -145,9 +127,7 @@ func (l Line) cooked() bool {
 // TestInputDependsOnModes: a paste has brackets and the mouse is reported only if the program requested it.
 func TestInputDependsOnModes(t *testing.T) {
 	term, ctx := start(t, Size{Columns: 60, Rows: 10}, "show")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(term.Wait(ctx, Shows("ready")))(t)
 	if term.Click(1, 1, Left) {
 		t.Error("a click is reported that the program did not ask for")
 	}
@@ -159,10 +139,7 @@ func TestInputDependsOnModes(t *testing.T) {
 	term.Focus(false)
 	term.Paste("two\nlines")
 	// The line discipline echoes ESC as ^[.
-	s, err := term.Wait(ctx, Shows("^[[201~"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(term.Wait(ctx, Shows("^[[201~")))(t)
 	text := strings.ReplaceAll(s.Text(), "\n", "")
 	for _, want := range []string{"^[[<0;2;3M^[[<0;2;3m", "^[[<64;6;6M", "^[[O", "^[[200~two"} {
 		if !strings.Contains(text, want) {

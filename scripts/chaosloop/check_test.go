@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -29,10 +30,7 @@ func history(t *testing.T, session string, texts ...string) rehearsal.Request {
 		}
 		messages = append(messages, map[string]any{"role": role, "content": content})
 	}
-	raw, err := json.Marshal(messages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(messages))(t)
 	return rehearsal.Request{Session: session, Role: rehearsal.RoleArbiter, Messages: raw}
 }
 
@@ -81,9 +79,7 @@ func TestLedgerIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &round{f: newFigures(), ledger: filepath.Join(t.TempDir(), "ledger")}
-			if err := os.WriteFile(r.ledger, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(r.ledger, []byte(tt.text), 0o600))
 			r.checkLedger()
 			if r.f.doubled != tt.doubled || len(r.problems) != tt.problems {
 				t.Errorf("%d doubled, %q", r.f.doubled, r.problems)
@@ -144,13 +140,9 @@ func TestTranscriptsAreDamaged(t *testing.T) {
 	r := &round{o: options{transcripts: 1}, f: newFigures(), dir: t.TempDir(), damaged: map[string]bool{},
 		rnd: rand.New(rand.NewPCG(1, 2))}
 	dir := filepath.Join(r.dir, "home", ".claude", "projects", "p")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(dir, 0o700))
 	path := filepath.Join(dir, "session.jsonl")
-	if err := os.WriteFile(path, []byte("{}\n{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte("{}\n{}\n"), 0o600))
 	for range 20 {
 		r.loseTranscript()
 	}

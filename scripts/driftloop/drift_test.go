@@ -9,20 +9,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // canned reads the stored output of go test.
 func canned(t *testing.T, file string, subtests bool) *outcome {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.Open(filepath.Join("testdata", file)))(t)
 	defer f.Close()
-	o, err := read(f, subtests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := testkit.Must(read(f, subtests))(t)
 	return o
 }
 
@@ -67,10 +63,7 @@ func TestOutcomeOfCases(t *testing.T) {
 }
 
 func TestRecordObservations(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("testdata", "play.wire"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(filepath.Join("testdata", "play.wire")))(t)
 	seen := map[string]bool{}
 	recordObservations(raw, seen)
 	want := []string{
@@ -131,9 +124,7 @@ func TestWords(t *testing.T) {
 func TestKept(t *testing.T) {
 	keep := t.TempDir()
 	dir, out := filepath.Join(keep, "2.0.0"), filepath.Join(keep, "drift.md")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(dir, 0o700))
 	for name, from := range map[string]string{
 		"claude.json": "live.json", "claude-again.json": "again.json", "fakecli.json": "cases.json",
 		"arbiter.json": "live.json", "captures.json": "live.json", "small-job-arbiter.wire": "play.wire",
@@ -146,17 +137,10 @@ func TestKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "parallel.err"), []byte("exit status 6:\narbiter: no\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := run(out, keep, "2.0.0", true, trial{short: true}, []string{"2.0.0=/nowhere"}); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "parallel.err"), []byte("exit status 6:\narbiter: no\n"),
+		0o600))
+	testkit.OK(t, run(out, keep, "2.0.0", true, trial{short: true}, []string{"2.0.0=/nowhere"}))
+	text := testkit.Must(os.ReadFile(out))(t)
 	for _, want := range []string{"`scripts/drift -short`", "| stop | ok (2nd try) |", "| api 400 | ok |",
 		"| parallel | differs: exit status 6: arbiter: no |", "| small job | ok |"} {
 		if !strings.Contains(string(text), want) {
@@ -164,9 +148,7 @@ func TestKept(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"fakecli.json", "claude.json", "arbiter.json"} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Remove(filepath.Join(dir, name)))
 	}
 	for _, clis := range [][]string{nil, {"2.0.0"}, {"2.0.0=/nowhere"}, {"2.0.1=/nowhere"}} {
 		if err := run(out, keep, "2.0.0", true, trial{}, clis); err == nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const output = `goos: linux
@@ -25,10 +27,7 @@ PASS
 `
 
 func TestRows(t *testing.T) {
-	list, err := parse(output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testkit.Must(parse(output))(t)
 	for _, tt := range []struct {
 		row  row
 		want line
@@ -113,7 +112,7 @@ func benchmarks(t *testing.T) map[string]string {
 	t.Helper()
 	there := map[string]string{}
 	root := os.DirFS("../..")
-	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+	testkit.OK(t, fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != "." {
 			return fs.SkipDir
 		}
@@ -133,9 +132,6 @@ func benchmarks(t *testing.T) map[string]string {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return there
 }

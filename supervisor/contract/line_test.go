@@ -50,10 +50,7 @@ func TestEncodeLine(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := EncodeLine([]byte("before "), 7, someTime, tt.e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testkit.Must(EncodeLine([]byte("before "), 7, someTime, tt.e))(t)
 			want := `before {"v":1,"seq":7,"time":"2026-11-21T03:05:06.789Z",` + tt.want + "\n"
 			if diff := cmp.Diff(want, string(got)); diff != "" {
 				t.Errorf("line (-want +got):\n%s", diff)
@@ -82,9 +79,7 @@ func TestEncodeLineRefuses(t *testing.T) {
 // TestEncodeLineLeavesArgumentsAlone: a snapshot holds the same document.
 func TestEncodeLineLeavesArgumentsAlone(t *testing.T) {
 	d := &verdict.Document{KeyContext: "k"}
-	if _, err := EncodeLine(nil, 1, someTime, Event{"x", Handoff{Document: d}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(EncodeLine(nil, 1, someTime, Event{"x", Handoff{Document: d}}))(t)
 	if d.Files != nil {
 		t.Error("the document was changed")
 	}
@@ -167,10 +162,7 @@ func TestRoundTrip(t *testing.T) {
 		if reflect.TypeOf(back.Body) != reflect.TypeOf(e.Body) {
 			t.Fatalf("%s came back as %T", line, back.Body)
 		}
-		again, err := EncodeLine(nil, 1, someTime, back.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := testkit.Must(EncodeLine(nil, 1, someTime, back.Event))(t)
 		if diff := cmp.Diff(string(line), string(again)); diff != "" {
 			t.Errorf("%s (-first +second):\n%s", e.Body.EventName(), diff)
 		}
@@ -182,14 +174,8 @@ func TestDecodeWritten(t *testing.T) {
 	list := append(samples(), Event{"o\"\\\x1b", Notice{Text: "an id that is escaped"}},
 		Event{"x", Unknown{Name: "new", Raw: json.RawMessage(`{"a":1}`)}})
 	for _, e := range list {
-		line, err := EncodeLine(nil, 7, someTime, e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := DecodeLine(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := testkit.Must(EncodeLine(nil, 7, someTime, e))(t)
+		want := testkit.Must(DecodeLine(line))(t)
 		got, err := DecodeWritten(line)
 		if diff := cmp.Diff(want.Event, got); diff != "" || err != nil {
 			t.Errorf("%s, %v (-DecodeLine +DecodeWritten):\n%s", line, err, diff)
@@ -272,10 +258,7 @@ func fill(v reflect.Value) {
 
 func FuzzDecodeLine(f *testing.F) {
 	for _, e := range samples() {
-		line, err := EncodeLine(nil, 1, someTime, e)
-		if err != nil {
-			f.Fatal(err)
-		}
+		line := testkit.Must(EncodeLine(nil, 1, someTime, e))(f)
 		f.Add(line)
 	}
 	f.Add([]byte(`{"v":1,"seq":1,"time":"2026-11-21T04:05:06Z","id":"x","event":"new","a":"\ud800","a":{"b":[1e400]}}`))
@@ -293,10 +276,7 @@ func FuzzDecodeLine(f *testing.F) {
 		if err != nil {
 			t.Fatalf("encoded, but not decoded: %v\n%s", err, out)
 		}
-		twice, err := EncodeLine(nil, back.Seq, back.Time, back.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		twice := testkit.Must(EncodeLine(nil, back.Seq, back.Time, back.Event))(t)
 		if !bytes.Equal(out, twice) {
 			t.Fatalf("unstable:\n%s%s", out, twice)
 		}
@@ -323,10 +303,7 @@ func TestMoneyAndPercentagesAreRounded(t *testing.T) {
 		Turn{CostUSD: usd}, Result{CostUSD: usd}, Decision{CostUSD: usd}, SubagentProgress{CostUSD: usd},
 		Context{Pct: pct}, ContextWarning{Pct: pct}, Assistant{ContextPct: pct},
 	} {
-		line, err := EncodeLine(nil, 1, time.Unix(1, 0), Event{ID: "a", Body: b})
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := testkit.Must(EncodeLine(nil, 1, time.Unix(1, 0), Event{ID: "a", Body: b}))(t)
 		if got := string(line); !strings.Contains(got, ":0.005351,") && !strings.Contains(got, ":0.005351}") &&
 			!strings.Contains(got, ":0.95,") && !strings.Contains(got, ":0.95}") {
 			t.Errorf("%s", got)
@@ -337,10 +314,7 @@ func TestMoneyAndPercentagesAreRounded(t *testing.T) {
 func TestAppendTime(t *testing.T) {
 	for _, text := range []string{"2026-11-26T17:39:23.6609Z", "2026-01-02T03:04:05.999999999Z",
 		"1969-12-31T23:59:59.0019Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59.05Z"} {
-		at, err := time.Parse(time.RFC3339Nano, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := testkit.Must(time.Parse(time.RFC3339Nano, text))(t)
 		want := at.Format("2006-01-02T15:04:05.000Z07:00")
 		if got := string(appendTime([]byte("at "), at)); got != "at "+want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
@@ -360,17 +334,10 @@ func TestFrozenEvents(t *testing.T) {
 	}
 	path := filepath.Join("testdata", "frozen", "events.ndjson")
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, events, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testkit.OK(t, os.WriteFile(path, events, 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(os.ReadFile(path))(t)
 	if diff := cmp.Diff(bytes.Split(want, []byte("\n")), bytes.Split(events, []byte("\n"))); diff != "" {
 		t.Errorf("%s (-frozen +now):\n%s", path, diff)
 	}
@@ -433,9 +400,7 @@ func TestFrozenCommands(t *testing.T) {
 			Properties map[string]any
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(CommandsSchema(), &schema); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(CommandsSchema(), &schema))
 	for _, line := range commandLines {
 		c := ParseCommand([]byte(line))
 		if m, ok := c.Body.(Malformed); ok {
@@ -447,9 +412,7 @@ func TestFrozenCommands(t *testing.T) {
 			t.Errorf("%s is written again as %s, %v", line, again, err)
 		}
 		var fields map[string]any
-		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal([]byte(line), &fields))
 		for name := range fields {
 			delete(schema.Defs[fields["type"].(string)].Properties, name)
 		}

@@ -11,6 +11,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestParseCommand(t *testing.T) {
@@ -179,10 +181,7 @@ func TestMarshalCommand(t *testing.T) {
 func FuzzParseCommand(f *testing.F) {
 	for _, form := range forms {
 		c := Command{"r", form.body}
-		line, err := MarshalCommand(c)
-		if err != nil {
-			f.Fatal(err)
-		}
+		line := testkit.Must(MarshalCommand(c))(f)
 		f.Add(line)
 	}
 	f.Add([]byte(`{"type":"message","text":"hi","to":"orch-1","strength":"steer","ref":1e9}`))
@@ -198,10 +197,7 @@ func FuzzParseCommand(f *testing.F) {
 		if err := NewValidator().ValidateCommandLine(line); err != nil {
 			t.Fatalf("parsed, but not in the schema: %v", err)
 		}
-		out, err := MarshalCommand(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := testkit.Must(MarshalCommand(got))(t)
 		checkHarmless(t, append(out, '\n'))
 		if diff := cmp.Diff(got, ParseCommand(out)); diff != "" {
 			t.Fatalf("round trip (-first +second):\n%s", diff)
@@ -249,10 +245,8 @@ func TestReadCommands(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(tt.in), iotest.OneByteReader(strings.NewReader(tt.in)),
 				iotest.DataErrReader(strings.NewReader(tt.in))} {
 				var got []string
-				if err := ReadCommands(r, 100,
-					func(c Command) bool { got = append(got, word(c)); return true }); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, ReadCommands(r, 100,
+					func(c Command) bool { got = append(got, word(c)); return true }))
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("%T: commands (-want +got):\n%s", r, diff)
 				}
@@ -305,9 +299,7 @@ func TestReadCommandsReportsFailure(t *testing.T) {
 func TestReadCommandsIsBounded(t *testing.T) {
 	r := io.MultiReader(io.LimitReader(endless{}, 64<<20), strings.NewReader("\n{\"type\":\"cancel\"}\n"))
 	var got []string
-	if err := ReadCommands(r, 0, func(c Command) bool { got = append(got, word(c)); return true }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, ReadCommands(r, 0, func(c Command) bool { got = append(got, word(c)); return true }))
 	want := []string{fmt.Sprintf("malformed line 1: the line is longer than %d bytes", DefaultMaxLine), "cancel"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestRequests: temperature, limit, effort and schema are in the request, where each API has them.
@@ -50,19 +52,14 @@ func TestRequests(t *testing.T) {
 			t.Parallel()
 			provider, _, _ := strings.Cut(c.name, ",")
 			p := serve(t, decided(provider, "yes"))
-			a, err := client(t, p.URL+c.base, c.change).Ask(t.Context(), question)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := testkit.Must(client(t, p.URL+c.base, c.change).Ask(t.Context(), question))(t)
 			want := Answer{Text: "yes", Model: "m-1", Usage: Usage{Input: 20, Output: 5, CacheRead: 10}}
 			if d := cmp.Diff(want, a); d != "" {
 				t.Errorf("answer (-want +got):\n%s", d)
 			}
 			got := p.got()[0]
 			var body map[string]any
-			if err := json.Unmarshal([]byte(c.want), &body); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, json.Unmarshal([]byte(c.want), &body))
 			if d := cmp.Diff(body, got.Body); d != "" {
 				t.Errorf("request (-want +got):\n%s", d)
 			}
@@ -316,10 +313,7 @@ func client(t *testing.T, base string, change func(*APIConfig)) *APIClient {
 	if change != nil {
 		change(&c)
 	}
-	made, err := NewAPIClient(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := testkit.Must(NewAPIClient(c))(t)
 	t.Cleanup(made.Close)
 	return made
 }
@@ -569,10 +563,7 @@ func TestUnreached(t *testing.T) {
 	tls.StartTLS()
 	defer tls.Close()
 	plain := serve(t, decided(OpenAI, "yes"))
-	odd, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	odd := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() { // ends when the listener is closed, below
 		defer close(done)

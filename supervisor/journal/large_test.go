@@ -10,32 +10,20 @@ import (
 
 // bigRun writes a journal of 100 MB, nearly all narration of 1 to 8 KB.
 func bigRun(tb testing.TB, dir string) *Store {
-	s, err := OpenStore(dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r, err := s.Create(Meta{Run: "big"}, Options{MaxPending: 256 << 20})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := testkit.Must(OpenStore(dir))(tb)
+	r := testkit.Must(s.Create(Meta{Run: "big"}, Options{MaxPending: 256 << 20}))(tb)
 	text := randomBytes(8 << 10)
 	for i, size := 0, 0; size < 100<<20; i++ {
 		kind, n := Narration, 1<<10+i*37%(7<<10)
 		if i%20 == 0 {
 			kind, n = Input, 300
 		}
-		if _, err := r.Append(kind, text[:n]); err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(r.Append(kind, text[:n]))(tb)
 		if size += n + frameHead; i%500 == 0 {
-			if err := r.Sync(tb.Context()); err != nil {
-				tb.Fatal(err)
-			}
+			testkit.OK(tb, r.Sync(tb.Context()))
 		}
 	}
-	if err := r.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.OK(tb, r.Close())
 	return s
 }
 

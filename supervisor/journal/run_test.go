@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestWriteCloseOpen(t *testing.T) {
@@ -91,18 +93,13 @@ func resumedBytes(t *testing.T, snapshots int) int {
 	t.Helper()
 	m, o, upTo := newMemFS(), Options{MaxBytes: 100_000}, uint64(0)
 	s := freshStore(t, m)
-	r, err := s.Create(Meta{Run: testRun}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(s.Create(Meta{Run: testRun}, o))(t)
 	for range snapshots {
 		add(t, r, upTo+1, upTo+100)
 		syncRun(t, r)
 		for range 100 {
 			upTo++
-			if err := r.AppendEvents(linesOf(upTo)...); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, r.AppendEvents(linesOf(upTo)...))
 		}
 		if !r.Snapshot(func() ([]byte, error) { return snapshotAt(upTo, upTo), nil }) {
 			t.Fatal("no snapshot was begun")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // withDeadline fails a test whose call hangs.
@@ -64,17 +66,12 @@ func TestUnsafeStateDirectory(t *testing.T) {
 
 func must(t *testing.T, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(errs...))
 }
 
 func wantMode(t *testing.T, path string, want fs.FileMode) {
 	t.Helper()
-	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Must(os.Lstat(path))(t)
 	if info.Mode().Perm() != want {
 		t.Errorf("%s has mode %v, want %v", path, info.Mode(), want)
 	}
@@ -174,10 +171,7 @@ func TestModes(t *testing.T) {
 
 func createRunAt(t *testing.T, s *Store) *Run {
 	t.Helper()
-	r, err := s.Create(Meta{Run: testRun}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(s.Create(Meta{Run: testRun}, Options{}))(t)
 	return r
 }
 

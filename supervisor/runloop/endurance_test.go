@@ -78,10 +78,7 @@ func (n *liveRun) size() size {
 	s := n.loop.Snapshot()
 	workLog := len(s.Conversation.WorkLog)
 	s.Conversation.WorkLog = nil // its length varies, and has a bound of its own
-	raw, err := json.Marshal(s)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(s))(n.t)
 	return size{runtime.NumGoroutine(), len(raw), len(s.Conversation.Mail), workLog, len(s.Conversation.InTurn)}
 }
 

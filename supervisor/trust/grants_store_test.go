@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/internal/statedir"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // adderEnv makes the test binary add grants in a separate process: state directory, workspace and a name,
@@ -59,19 +60,14 @@ func addMany(dir, cwd, name string) error {
 
 func open(t *testing.T, dir, cwd string) *GrantStore {
 	t.Helper()
-	s, err := OpenGrants(dir, cwd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(OpenGrants(dir, cwd))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 func must(t *testing.T, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(errs...))
 }
 
 func load(t *testing.T, s *GrantStore) []Grant {

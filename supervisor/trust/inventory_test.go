@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // workspace is a repository in a directory of its own.
@@ -20,10 +22,7 @@ type workspace struct {
 
 func newWorkspace(t *testing.T) workspace {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	w := workspace{t, filepath.Join(dir, "repo")}
 	w.write(".git/HEAD", "ref: refs/heads/main\n")
 	return w
@@ -32,31 +31,20 @@ func newWorkspace(t *testing.T) workspace {
 func (w workspace) write(name, text string) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.OK(w.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func (w workspace) link(to, name string) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.Symlink(to, path); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.OK(w.t, os.Symlink(to, path))
 }
 
 func (w workspace) look(at string) Listing {
 	w.t.Helper()
-	l, err := Inventory(filepath.Join(w.dir, at))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	l := testkit.Must(Inventory(filepath.Join(w.dir, at)))(w.t)
 	return l
 }
 
@@ -232,9 +220,7 @@ func TestPlaces(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("in a repository (-want +got):\n%s", diff)
 	}
-	if err := os.RemoveAll(filepath.Join(w.dir, ".git")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.RemoveAll(filepath.Join(w.dir, ".git")))
 	if l := w.look("sub/deep"); l.Root != l.CWD ||
 		!slices.Contains(kinds(l), "agent "+above+"/.claude/agents/outside.md") {
 		t.Errorf("without a repository: root %s, %v", l.Root, kinds(l))
@@ -250,9 +236,7 @@ func TestPlaces(t *testing.T) {
 func TestWorktree(t *testing.T) {
 	w := newWorkspace(t)
 	base := filepath.Dir(w.dir)
-	if err := os.RemoveAll(filepath.Join(w.dir, ".git")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.RemoveAll(filepath.Join(w.dir, ".git")))
 	w.write(".git", "gitdir: ../main/.git/worktrees/wt\n")
 	w.write("../main/.git/worktrees/wt/commondir", "../..\n")
 	w.write("../main/.claude/agents/a.md", "x")
@@ -268,9 +252,7 @@ func TestWorktree(t *testing.T) {
 		!slices.Contains(got, "agent "+filepath.Join(base, "other/.claude/agents/evil.md")) {
 		t.Errorf("a commondir that leads elsewhere: %v", got)
 	}
-	if err := os.Remove(filepath.Join(base, "main/.git/worktrees/wt/commondir")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(filepath.Join(base, "main/.git/worktrees/wt/commondir")))
 	w.link("/dev/zero", "../main/.git/worktrees/wt/commondir")
 	if got := kinds(w.look("")); !slices.ContainsFunc(got,
 		func(s string) bool { return strings.HasPrefix(s, "unreadable ") && strings.HasSuffix(s, "commondir") }) {
@@ -367,12 +349,8 @@ func TestHostile(t *testing.T) {
 
 func mkfifo(w workspace, name string) {
 	path := filepath.Join(w.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.OK(w.t, syscall.Mkfifo(path, 0o600))
 }
 
 func bomb() string {
@@ -407,9 +385,7 @@ func TestLinks(t *testing.T) {
 		t.Errorf("its target changed: %q", got)
 	}
 	w.write("../outside.sh", "one\n")
-	if err := os.Remove(filepath.Join(w.dir, "key.sh")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(filepath.Join(w.dir, "key.sh")))
 	w.link("inside.sh", "key.sh")
 	if got := Summary(Diff(l, w.look("")), 5); got != "changed: link key.sh" {
 		t.Errorf("it leads elsewhere: %q", got)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
@@ -122,14 +123,8 @@ type runLog struct {
 func newRunLog(t testing.TB) *runLog {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), journal.LogName)
-	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := journal.OpenLog(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.Create(name))(t)
+	log := testkit.Must(journal.OpenLog(name))(t)
 	t.Cleanup(func() { f.Close(); log.Close() })
 	return &runLog{EventLog: log, file: f}
 }

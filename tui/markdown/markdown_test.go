@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -22,10 +23,7 @@ func sources(t testing.TB) map[string]string {
 	}
 	m := map[string]string{}
 	for _, path := range paths {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := testkit.Must(os.ReadFile(path))(t)
 		m[strings.TrimSuffix(filepath.Base(path), ".md")] = string(src)
 	}
 	return m
@@ -125,10 +123,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestHighlight(t *testing.T) {
-	src, err := os.ReadFile("testdata/code.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := testkit.Must(os.ReadFile("testdata/code.txt"))(t)
 	var b strings.Builder
 	for block := range strings.SplitSeq(string(src), "=== ") {
 		lang, code, _ := strings.Cut(block, "\n")

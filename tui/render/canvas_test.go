@@ -8,21 +8,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func testLook(t testing.TB, g *Glyphs) *Look {
-	theme, err := NewTheme("dark", TrueColor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	theme := testkit.Must(NewTheme("dark", TrueColor))(t)
 	return &Look{Theme: theme, Glyphs: g}
 }
 
 func testScreen(t testing.TB, w, h int) tcell.SimulationScreen {
 	s := tcell.NewSimulationScreen("UTF-8")
-	if err := s.Init(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Init())
 	s.SetSize(w, h)
 	t.Cleanup(s.Fini)
 	return s

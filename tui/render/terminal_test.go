@@ -197,17 +197,9 @@ func TestTheHaltingKeyIsReceived(t *testing.T) {
 		key := halts[i%len(halts)]
 		synctest.Test(t, func(t *testing.T) {
 			tty := &terminalOf{send: make(chan []byte), drain: make(chan struct{})}
-			kind, err := tcell.LookupTerminfo("xterm-256color")
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := OnTerminal(tty, kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Init(); err != nil {
-				t.Fatal(err)
-			}
+			kind := testkit.Must(tcell.LookupTerminfo("xterm-256color"))(t)
+			s := testkit.Must(OnTerminal(tty, kind))(t)
+			testkit.OK(t, s.Init())
 			s.EnablePaste()
 			received := make(chan time.Time, 1)
 			go func() {
@@ -256,9 +248,7 @@ func (p *putting) Put(x, y int, text string, style tcell.Style) (string, int) {
 func newPutting(t *testing.T) *putting {
 	t.Helper()
 	p := &putting{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
-	if err := p.Init(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.Init())
 	t.Cleanup(p.Fini)
 	p.SetSize(20, 5)
 	return p

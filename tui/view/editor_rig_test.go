@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
@@ -18,10 +19,7 @@ import (
 
 func testLook(t testing.TB) *render.Look {
 	t.Helper()
-	theme, err := render.NewTheme("dark", render.TrueColor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	theme := testkit.Must(render.NewTheme("dark", render.TrueColor))(t)
 	return &render.Look{Theme: theme, Glyphs: render.Unicode}
 }
 
@@ -41,9 +39,7 @@ type rig struct {
 func newRig(t testing.TB, width, height int) *rig {
 	r := &rig{t: t, screen: tcell.NewSimulationScreen("UTF-8"), c: NewEditor(testLook(t)), x: 2, y: 1, width: width,
 		height: height}
-	if err := r.screen.Init(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, r.screen.Init())
 	t.Cleanup(r.screen.Fini)
 	r.resize(width, height)
 	r.c.Focus(nil)

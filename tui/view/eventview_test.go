@@ -970,10 +970,7 @@ func cleanText(s string) string { return cleaned(contract.Notice{Text: s}).(cont
 func FuzzCards(f *testing.F) {
 	for _, list := range samples() {
 		for _, e := range list {
-			line, err := contract.EncodeLine(nil, 1, dawn, e.Event)
-			if err != nil {
-				f.Fatal(err)
-			}
+			line := testkit.Must(contract.EncodeLine(nil, 1, dawn, e.Event))(f)
 			f.Add(string(line), 20, "ok\n\tresult", true)
 			f.Add(string(line), 1, "長い", false)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -74,10 +75,7 @@ func speaker(name, time string) render.Line {
 
 func lookList(t testing.TB) *render.Look {
 	t.Helper()
-	theme, err := render.NewTheme("dark", render.TrueColor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	theme := testkit.Must(render.NewTheme("dark", render.TrueColor))(t)
 	return &render.Look{Theme: theme, Glyphs: render.Unicode}
 }
 
@@ -94,9 +92,7 @@ const around = "▒"
 func newStage(t testing.TB, w, h int, s BlockSource) *stage {
 	t.Helper()
 	st := &stage{t: t, screen: tcell.NewSimulationScreen("UTF-8"), view: NewListView(lookList(t)), x: 3, y: 2}
-	if err := st.screen.Init(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, st.screen.Init())
 	t.Cleanup(st.screen.Fini)
 	st.view.SetSource(s)
 	st.resize(w, h)

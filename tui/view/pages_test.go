@@ -21,10 +21,7 @@ import (
 
 // lookPage is one way to draw a page.
 func lookPage(t testing.TB, theme string, g *render.Glyphs) *render.Look {
-	th, err := render.NewTheme(theme, render.TrueColor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	th := testkit.Must(render.NewTheme(theme, render.TrueColor))(t)
 	return &render.Look{Theme: th, Glyphs: g}
 }
 
@@ -458,9 +455,7 @@ func drawInside(t *testing.T, s tcell.SimulationScreen, p tview.Primitive, w, h 
 
 func screenOf(t testing.TB, w, h int) tcell.SimulationScreen {
 	s := tcell.NewSimulationScreen("UTF-8")
-	if err := s.Init(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Init())
 	s.SetSize(w, h)
 	t.Cleanup(s.Fini)
 	return s

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // servesEnv makes TestKilledTestLeavesNoServer start a server and wait.
@@ -28,18 +30,10 @@ func TestKilledTestLeavesNoServer(t *testing.T) {
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), servesEnv+"=1")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(cmd.StdoutPipe())(t)
+	in := testkit.Must(cmd.StdinPipe())(t)
 	defer in.Close()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	config, ok := strings.CutPrefix(strings.TrimSpace(line), "serves ")
 	if killed := cmd.Process.Kill(); err != nil || !ok || killed != nil {

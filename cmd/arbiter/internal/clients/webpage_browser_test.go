@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/browser"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -44,13 +45,8 @@ func startBrowser(t *testing.T) *browser.Browser {
 		t.Skip("there is no Chromium here; scripts/packages says what to install")
 	}
 	dir, err := os.MkdirTemp("", "chromium") // it may still write after it was killed
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := browser.Start(path, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	b := testkit.Must(browser.Start(path, dir))(t)
 	t.Cleanup(func() {
 		b.Close()
 		_ = os.RemoveAll(dir)
@@ -62,10 +58,7 @@ func openPage(t *testing.T, b *browser.Browser, s *WebServer) *window {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*webWaitTimeout)
 	t.Cleanup(cancel)
-	p, err := b.Open(ctx, s.Link())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(b.Open(ctx, s.Link()))(t)
 	w := &window{p, t, ctx}
 	w.must(p.Show(ctx, browser.Look{Width: 360, Height: 740}))
 	w.until(`document.querySelector("#phase")?.textContent && document.querySelector("#connection").hidden`)
@@ -74,9 +67,7 @@ func openPage(t *testing.T, b *browser.Browser, s *WebServer) *window {
 
 func (w *window) must(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 }
 
 func (w *window) until(expression string) {
@@ -206,10 +197,7 @@ func (w *window) legible(where string) {
 
 // everything emits each kind of event with a text in each of its fields.
 func (h *house) everything(text string) {
-	raw, err := json.Marshal(map[string]string{"command": text, "description": text, text: text})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(map[string]string{"command": text, "description": text, text: text}))(h.t)
 	for _, body := range []contract.Body{
 		contract.Spawn{Name: text, Mode: text, Prompt: text, Host: text},
 		contract.Message{From: "orch-1", To: "human", Kind: text, Text: text},
@@ -232,17 +220,11 @@ func (h *house) everything(text string) {
 // permissionItem returns an inbox item with a permission request.
 func permissionItem(t *testing.T, id, command string, suggestions ...string) control.InboxItem {
 	t.Helper()
-	input, err := json.Marshal(map[string]string{"command": command})
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(contract.PermissionRequest{
+	input := testkit.Must(json.Marshal(map[string]string{"command": command}))(t)
+	raw := testkit.Must(json.Marshal(contract.PermissionRequest{
 		Request: id, Tool: "Bash", Input: input, Action: strings.Repeat("ab", 32), Suggestions: suggestions,
 		Reason: "no rule allows " + command,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return control.InboxItem{ID: id, Kind: "permission", Agent: "orch-1", Text: "Bash: " + command, Request: raw,
 		Since: time.Now().UTC()}
 }

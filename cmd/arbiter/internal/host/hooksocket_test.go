@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestWritten(t *testing.T) {
@@ -28,9 +29,7 @@ func TestWritten(t *testing.T) {
 	}
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("{}\n")
 	if written(path, "toolu_1") {
@@ -107,10 +106,7 @@ func (h *house) service() HookSocketService {
 
 func (h *house) serve(t *testing.T, dir string) *HookSocketServer {
 	t.Helper()
-	s, err := ServeHookSocket(dir, h.service(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(ServeHookSocket(dir, h.service(), slog.New(slog.DiscardHandler)))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -122,20 +118,14 @@ func (h *house) serve(t *testing.T, dir string) *HookSocketServer {
 // shortDir returns a private directory whose name is short enough for a socket's path.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "hook")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("/tmp", "hook"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
 
 func askServer(t *testing.T, s *HookSocketServer, in hooks.Input) string {
 	t.Helper()
-	answer, err := hookclient.Exchange(s.Path(), in.JSON(), time.Now().Add(longEnough))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := testkit.Must(hookclient.Exchange(s.Path(), in.JSON(), time.Now().Add(longEnough)))(t)
 	if !json.Valid(answer) {
 		t.Fatalf("answer %q", answer)
 	}
@@ -287,16 +277,9 @@ func TestUnansweredHooksAreNotReported(t *testing.T) {
 		drained.Wait()
 	})
 	s := h.serve(t, shortDir(t))
-	conn, err := net.Dial("unix", s.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Write(bashOf(aSession).JSON()); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("unix", s.Path()))(t)
+	testkit.Must(conn.Write(bashOf(aSession).JSON()))(t)
+	testkit.OK(t, conn.(*net.UnixConn).CloseWrite())
 	conn.Close() // before the answer
 	drained.Go(func() {
 		for {
@@ -320,10 +303,7 @@ func TestUnansweredHooksAreNotReported(t *testing.T) {
 func TestHookServerEndsWithClients(t *testing.T) {
 	h := newHouse()
 	s := h.serve(t, shortDir(t))
-	silent, err := net.Dial("unix", s.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := testkit.Must(net.Dial("unix", s.Path()))(t)
 	defer silent.Close()
 	for _, request := range []string{"", "garbage", "[]", `{"hook_event_name":"Stop","x":"` +
 		strings.Repeat("x", maxRequest) + `"}`} {
@@ -331,9 +311,7 @@ func TestHookServerEndsWithClients(t *testing.T) {
 			t.Errorf("%.30q: %q, %v", request, answer, err)
 		}
 	}
-	if err := silent.SetReadDeadline(time.Now().Add(longEnough)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, silent.SetReadDeadline(time.Now().Add(longEnough)))
 	if n, err := silent.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the silent one got %d bytes, %v", n, err)
 	}
@@ -343,17 +321,13 @@ func TestHookServerEndsWithClients(t *testing.T) {
 // Serve returns an error if it cannot listen.
 func TestServedElsewhere(t *testing.T) {
 	dir := shortDir(t)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(dir, 0o755))
 	s := newHouse().serve(t, dir)
 	if got := askServer(t, s, bashOf("x")); got != "{}" || filepath.Dir(s.Path()) == dir {
 		t.Errorf("answer %s at %s", got, s.Path())
 	}
 	dir = shortDir(t)
-	if err := os.WriteFile(filepath.Join(dir, HookSocketName), []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, HookSocketName), []byte("precious"), 0o600))
 	if s, err := ServeHookSocket(dir, newHouse().service(), slog.New(slog.DiscardHandler)); err == nil {
 		s.Close()
 		t.Error("a file was taken for a socket")

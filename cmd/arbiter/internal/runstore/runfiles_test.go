@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -23,10 +24,7 @@ import (
 // functions that set and read the count.
 func mortalGit(t *testing.T) (set func(n int), left func() int) {
 	t.Helper()
-	real, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
+	real := testkit.Must(exec.LookPath("git"))(t)
 	dir := gittest.Temp(t)
 	count := filepath.Join(dir, "count")
 	script := fmt.Sprintf(`#!/bin/sh
@@ -37,24 +35,14 @@ if [ -s %[1]s ]; then
 fi
 exec %[2]s "$@"
 `, count, real)
-	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	set = func(n int) {
-		if err := os.WriteFile(count, []byte(strconv.Itoa(n)+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(count, []byte(strconv.Itoa(n)+"\n"), 0o600))
 	}
 	return set, func() int {
-		raw, err := os.ReadFile(count)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(os.ReadFile(count))(t)
+		n := testkit.Must(strconv.Atoi(strings.TrimSpace(string(raw))))(t)
 		return n
 	}
 }
