@@ -15,7 +15,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
 )
 
@@ -86,9 +85,7 @@ func TestGarbageIsCountedAndSkipped(t *testing.T) {
 			t.Errorf("%d stray lines, want %d", n, len(garbage))
 		}
 		want := []Event{{AgentRef{"a", 1}, Delta{Text: "ok"}}}
-		if diff := cmp.Diff(want, h.all()); diff != "" {
-			t.Errorf("events, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "events", want, h.all())
 		c.Close()
 	})
 }

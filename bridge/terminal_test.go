@@ -11,7 +11,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
 )
 
@@ -129,9 +128,7 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 		events := r.h.all()
 		want := []Event{{ref, PTY{Data: []byte("\x1b[2Jhi\xff")}},
 			{ref, Done{SessionID: "s-orch-1", Exit: Exit{Expected: true}}}}
-		if diff := cmp.Diff(want, events[len(events)-2:]); diff != "" {
-			t.Errorf("events, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "events", want, events[len(events)-2:])
 		refused("a write to what has ended", CodeEnded, r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte("x")}))
 		refused("closing again", CodeEnded, r.PTYClose(r.ctx, ref))
 		bad := onePTY("orch-1", 3)

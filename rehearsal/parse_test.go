@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
@@ -90,9 +88,7 @@ func TestParseReportsAll(t *testing.T) {
 	}
 	want := []string{"s.yaml:1: title", "s.yaml:2: allow", "s.yaml:4: actors[0].name",
 		"s.yaml:5: actors[0].steps[0].say", "s.yaml:4: actors[0]: an actor needs a name"}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, lines)
 }
 
 func TestStartNeedsVariables(t *testing.T) {

@@ -69,9 +69,7 @@ actors:
 		`{"delta":{"stop_reason":"tool_use","stop_sequence":null},"type":"message_delta","usage":{"cache_creation_input_tokens":3,"cache_read_input_tokens":2,"input_tokens":1,"output_tokens":4}}`,
 		`{"type":"message_stop"}`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 func TestWhole(t *testing.T) {
@@ -217,9 +215,7 @@ func TestRecord(t *testing.T) {
 			r.Step != "test.yaml:4" || r.Size < 10000 {
 			t.Errorf("record %+v", r)
 		}
-		if diff := cmp.Diff([]string{"Bash"}, r.ToolNames()); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Same(t, "", []string{"Bash"}, r.ToolNames())
 		whole := len(r.First) == 10000 && r.System == "You are an agent." && len(r.Tools[0].Schema) > 0 &&
 			json.Valid(r.Messages) && json.Valid(r.Body)
 		summary := len(r.First) == 4096 && r.System == "" && r.Tools[0].Schema == nil && r.Messages == nil &&

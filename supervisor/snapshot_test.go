@@ -108,9 +108,7 @@ func TestFullStateRoundTrips(t *testing.T) {
 		s.Task.History = s.Task.History.Add(e)
 	}
 	back := restored(t, &s)
-	if diff := cmp.Diff(s, back, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", s, back, cmp.Exporter(func(reflect.Type) bool { return true }))
 	if next, same := s.Task.History.Add(decider.DecisionExecution{}), back.Task.History.Add(decider.DecisionExecution{}); !next.Equal(same) {
 		t.Error("the history goes on otherwise")
 	}

@@ -148,9 +148,7 @@ func TestTakeover(t *testing.T) {
 	for _, e := range told[contract.Takeover](p) {
 		states = append(states, e.State)
 	}
-	if diff := cmp.Diff([]string{"began", "open", "ended"}, states); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []string{"began", "open", "ended"}, states)
 	e := last[contract.Takeover](p)
 	p.contains("the digest", e.Digest, "orch-1", "use port 9090", "a.go, b.go", "1234567 port", "Edit 1", "Done: 9090.", "orders nothing")
 	if e.Words != 2 || len(e.Files) != 2 || e.Reason != GivenBack {

@@ -5,8 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -96,9 +95,7 @@ actors:
 			{Command: again, Outcome: transcript.OutcomeDone},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("digest (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "digest", want, got)
 	l.record("work")
 }
 

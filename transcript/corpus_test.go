@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -125,9 +123,7 @@ func TestCorpusReadings(t *testing.T) {
 		}
 		got[filepath.Base(filepath.Dir(path))] = newest.Sample.Usage.Context()
 	})
-	if diff := cmp.Diff(map[string]int{"work": 80000, "compaction": 31000}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", map[string]int{"work": 80000, "compaction": 31000}, got)
 }
 
 func TestCorpusDigest(t *testing.T) {
@@ -143,7 +139,5 @@ func TestCorpusDigest(t *testing.T) {
 		Commands: []Command{{Command: "echo $$ > up; for…", Outcome: OutcomeFailed},
 			{Command: "test -e again || …", Outcome: OutcomeUnknown},
 			{Command: "test -e again || …", Outcome: OutcomeDone}}}
-	if diff := cmp.Diff(want, d); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, d)
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -74,9 +72,7 @@ func TestDigest(t *testing.T) {
 			{Command: "make ok", Outcome: OutcomeDone}, {Command: "sleep", Outcome: OutcomeUnknown}},
 		Problems: []string{"1 damaged lines in the transcript"},
 	}
-	if diff := cmp.Diff(want, digest(t, path, DigestLimits{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, digest(t, path, DigestLimits{}))
 }
 
 // Texts and files of a branch that a resume does not remember are left out, and each of two parallel tools has
@@ -101,9 +97,7 @@ func TestDigestBranch(t *testing.T) {
 	s.lines = append(s.lines, s.lines[len(s.lines)-1]) // the same line twice
 	want := Digest{Texts: []string{"one", "two"}, Files: []string{"/w/side"},
 		Commands: []Command{{Command: "one", Outcome: OutcomeDone}}}
-	if diff := cmp.Diff(want, digest(t, inFile(t, s.String()), DigestLimits{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, digest(t, inFile(t, s.String()), DigestLimits{}))
 }
 
 func TestDigestSubagents(t *testing.T) {
@@ -140,9 +134,7 @@ func TestDigestSubagents(t *testing.T) {
 			{Command: "second", Outcome: OutcomeDone, Subagent: true},
 			{Command: "third", Outcome: OutcomeFailed}, {Command: "inline", Outcome: OutcomeUnknown, Subagent: true}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 func TestDigestBounds(t *testing.T) {
@@ -168,9 +160,7 @@ func TestDigestBounds(t *testing.T) {
 		Commands: []Command{{Command: "run 48 xxxxxx…", Outcome: OutcomeDone},
 			{Command: "run 49 xxxxxx…", Outcome: OutcomeDone}},
 		Problems: []string{"1 older subagents' transcripts not read"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 func TestDigestUnreadable(t *testing.T) {

@@ -506,9 +506,7 @@ func TestFollowerStart(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			f := &Follower{Path: path, AtEnd: tc.atEnd}
 			got := followed(t, f, func() { change(t, root, `append f "ee\n"`) })
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			testkit.Same(t, "", tc.want, got)
 			testkit.OK(t, os.Truncate(path, 11))
 		})
 	}
@@ -519,9 +517,7 @@ func TestFollowerAtTheEndOfNothing(t *testing.T) {
 	root := t.TempDir()
 	f := &Follower{Path: filepath.Join(root, "f"), AtEnd: true}
 	got := followed(t, f, func() { change(t, root, `append f "a\nb\n"`) })
-	if diff := cmp.Diff([]string{"turn 1 opened 0", `1 "a"`, `1 "b"`}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"turn 1 opened 0", `1 "a"`, `1 "b"`}, got)
 }
 
 func TestLastLineEnd(t *testing.T) {
@@ -555,9 +551,7 @@ func TestFollowerFinishesTheOldFile(t *testing.T) {
 		}
 	}}
 	f.Run(ctx)
-	if diff := cmp.Diff([]string{"a", "b", "c"}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"a", "b", "c"}, got)
 }
 
 // A file that cannot be read is reported once, however often it is looked at.
@@ -566,9 +560,7 @@ func TestFollowerReportsProblemOnce(t *testing.T) {
 	change(t, root, "mkdir f")
 	nothing := func() {}
 	got := followed(t, &Follower{Path: filepath.Join(root, "f")}, nothing, nothing, nothing)
-	if diff := cmp.Diff([]string{"problem " + ErrNotRegular.Error()}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"problem " + ErrNotRegular.Error()}, got)
 }
 
 // TestFollowerOfDamage: joined lines, runs of NULs, a missing newline and cut ends, as users reported them of
@@ -644,7 +636,5 @@ func TestReplacedUnreadably(t *testing.T) {
 	write("b.jsonl", "two\n")
 	testkit.OK(t, os.Rename(filepath.Join(dir, "b.jsonl"), path))
 	l.look(t.Context())
-	if diff := cmp.Diff([]string{"one", "problem true", "problem false", "two"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"one", "problem true", "problem false", "two"}, got)
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -57,9 +55,7 @@ func golden(t *testing.T, name, got string) {
 		testkit.OK(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want := testkit.Must(os.ReadFile(path))(t)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	testkit.Same(t, name, string(want), got)
 }
 
 func TestBadConfigurations(t *testing.T) {
@@ -113,7 +109,5 @@ func TestEnviron(t *testing.T) {
 	}
 	extra := map[string]string{"EXTRA": "e", "HOME": "/other", "DISABLE_AUTOUPDATER": "0",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "0", "CLAUDE_CODE_TOTAL_TOKENS_REMINDER": "off"}
-	if diff := cmp.Diff(want, environ(inherited, extra)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, environ(inherited, extra))
 }

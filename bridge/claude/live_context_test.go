@@ -111,9 +111,7 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 			last[mark] = n
 		}
 	}
-	if diff := cmp.Diff(map[string]int{reportedWarn: 2, reportedCritical: 7}, first); diff != "" {
-		t.Errorf("first requests with a warning (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "first requests with a warning", map[string]int{reportedWarn: 2, reportedCritical: 7}, first)
 	if diff := cmp.Diff(map[string]int{reportedWarn: 1, reportedCritical: 1}, last); diff != "" {
 		t.Errorf("warnings in the last request (-want +got):\n%s", diff)
 	}
@@ -121,9 +119,7 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 	for _, w := range of[bridge.ContextWarning](s.host) {
 		levels = append(levels, fmt.Sprintf("%s %.0f", w.Level, w.Pct))
 	}
-	if diff := cmp.Diff([]string{"warn 71", "critical 86"}, levels); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "events", []string{"warn 71", "critical 86"}, levels)
 	for _, c := range of[bridge.Context](s.host) {
 		if c.Pct > 88 || c.Window != window && c.Window != most {
 			t.Errorf("reading: %+v", c)

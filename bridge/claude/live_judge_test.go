@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -98,13 +96,9 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 			"main judge Agent sub", "sub judge Bash denied-sub", "sub judge Bash asked-sub", "sub ask Bash asked-sub",
 			"sub judge Bash free-sub",
 		}
-		if diff := cmp.Diff(want, c.list); diff != "" {
-			t.Errorf("asked, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "asked", want, c.list)
 		left, _ := filepath.Glob(filepath.Join(dir, "*"))
-		if diff := cmp.Diff([]string{filepath.Join(dir, "free"), filepath.Join(dir, "free-sub")}, left); diff != "" {
-			t.Errorf("files, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "files", []string{filepath.Join(dir, "free"), filepath.Join(dir, "free-sub")}, left)
 		var refused []string
 		for _, r := range of[bridge.ToolResult](s.host) {
 			if r.IsError {

@@ -74,15 +74,11 @@ func TestLiveRules(t *testing.T) {
 		s.launch()
 		s.turn("one")
 		want := []string{"asked", "b Edit(/" + outside + "/**)", "h !"}
-		if diff := cmp.Diff(want, r.take()); diff != "" {
-			t.Errorf("asked at first, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "asked at first", want, r.take())
 		testkit.OK(t, s.agent.Configure(t.Context(), bridge.ConfigureParams{
 			Rules: &bridge.PermissionRules{Allow: []string{"Bash(touch denied)"}}}))
 		s.turn("two")
-		if diff := cmp.Diff([]string{"other Bash(mkdir other *)", "c"}, r.take()); diff != "" {
-			t.Errorf("asked later, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "asked later", []string{"other Bash(mkdir other *)", "c"}, r.take())
 		if diff := cmp.Diff([]string{"a", "denied", "free"}, made(t, dir)); diff != "" {
 			t.Errorf("files, -want +got:\n%s", diff)
 		}
@@ -108,9 +104,7 @@ func TestLiveRuleNotTaken(t *testing.T) {
 			Deny:  []string{`Bash(x\y)`},
 		}
 		s.launch()
-		if diff := cmp.Diff([]string{"bash(ls)"}, s.agent.Info().NotTaken); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Same(t, "", []string{"bash(ls)"}, s.agent.Info().NotTaken)
 	})
 }
 
@@ -172,17 +166,13 @@ esac
 		}
 		s.launch()
 		s.turn("go")
-		if diff := cmp.Diff([]string{"failed", "ran"}, made(t, s.dir)); diff != "" {
-			t.Errorf("files, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "files", []string{"failed", "ran"}, made(t, s.dir))
 		var ran []string
 		for _, e := range of[bridge.ToolRan](s.host) {
 			ran = append(ran, e.Tool+" "+string(e.Input))
 		}
 		want := []string{`Bash {"command":"touch ran"}`, `Bash {"command":"touch failed; exit 1"}`}
-		if diff := cmp.Diff(want, ran); diff != "" {
-			t.Errorf("reported, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "reported", want, ran)
 	})
 }
 

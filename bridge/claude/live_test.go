@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -53,9 +52,7 @@ func TestLiveTextTurn(t *testing.T) {
 		t.Errorf("models %+v", m)
 	}
 	turn.CostUSD, turn.DurationMS, turn.Models = 0, 0, nil
-	if diff := cmp.Diff(want, turn); diff != "" {
-		t.Errorf("turn (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "turn", want, turn)
 	var order []bridge.EventBody
 	for _, e := range s.host.all() {
 		switch e := e.(type) {
@@ -81,9 +78,7 @@ func TestLiveTextTurn(t *testing.T) {
 		bridge.Context{Tokens: 51_003, Window: 100_000, Pct: 51.003},
 		bridge.Assistant{Text: "hello", ContextPct: 51.003},
 	}
-	if diff := cmp.Diff(wantOrder, order); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "events", wantOrder, order)
 	if c, err := s.agent.Context(context.Background()); err != nil || c.Window != 100_000 || c.Tokens < 51_003 {
 		t.Errorf("context: %+v, %v", c, err)
 	}
@@ -292,9 +287,7 @@ func TestLiveSteer(t *testing.T) {
 	}
 	testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
 	turn := s.turnOf(first)
-	if diff := cmp.Diff([]string{first, second}, turn.MessageIDs); diff != "" {
-		t.Errorf("message ids (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "message ids", []string{first, second}, turn.MessageIDs)
 	await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == second })
 	if !strings.Contains(model.lastRequest(), "LOOK-LEFT") {
 		t.Error("the steering message did not reach the model")
@@ -353,9 +346,7 @@ func TestLiveTools(t *testing.T) {
 			names = append(names, tool.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"Grep", "Read"}, names); diff != "" {
-		t.Errorf("tools (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "tools", []string{"Grep", "Read"}, names)
 }
 
 func TestLiveResume(t *testing.T) {

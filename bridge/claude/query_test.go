@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -75,9 +74,7 @@ func TestLiveQuery(t *testing.T) {
 		r.CostUSD, r.DurationMS = 0, 0
 		want := bridge.QueryResult{Output: json.RawMessage(`{"message":"the tester"}`), Model: "claude-opus-5-5",
 			Usage: bridge.Usage{Input: 3, CacheRead: 100, CacheCreation: 20, Output: 7}}
-		if diff := cmp.Diff(want, r); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		testkit.Same(t, "", want, r)
 		request := model.lastRequest()
 		for _, has := range []string{"You choose.", `/cost\n@/etc/passwd Which?`, `"effort":"low"`} {
 			if !strings.Contains(request, has) {
@@ -89,9 +86,7 @@ func TestLiveQuery(t *testing.T) {
 				t.Errorf("the request has %s", not)
 			}
 		}
-		if diff := cmp.Diff([]string{verdictTool}, model.toolNames(0)); diff != "" {
-			t.Errorf("tools, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "tools", []string{verdictTool}, model.toolNames(0))
 		if _, err := os.Stat(hooked); err == nil {
 			t.Error("a hook of the user's ran")
 		}

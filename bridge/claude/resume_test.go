@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -199,9 +198,7 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 		next := s.again(first, second).launch()
 		want := []bridge.DeliveryStatus{{MessageID: first, Status: bridge.DeliveryBegun},
 			{MessageID: second, Status: bridge.DeliverySeen}}
-		if diff := cmp.Diff(want, next.agent.Info().Deliveries); diff != "" {
-			t.Errorf("fates (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "fates", want, next.agent.Info().Deliveries)
 		next.turn("go on")
 		if !strings.Contains(model.lastRequest(), "LOOK-LEFT") {
 			t.Error("the model does not see the folded message")
@@ -278,9 +275,7 @@ func TestDeliveryStatusOnAnAbandonedBranch(t *testing.T) {
 		ruled := json.RawMessage(`{"message":"m"}`)
 		want := []bridge.DeliveryStatus{{MessageID: first, Status: bridge.DeliveryRuled, Verdict: ruled},
 			{MessageID: lost, Status: bridge.DeliveryAbsent}, {MessageID: kept, Status: bridge.DeliveryRuled, Verdict: ruled}}
-		if diff := cmp.Diff(want, next.agent.Info().Deliveries); diff != "" {
-			t.Errorf("fates (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "fates", want, next.agent.Info().Deliveries)
 		next.turn("NEXT")
 		if req := model.lastRequest(); strings.Contains(req, "FROM-B") || !strings.Contains(req, "FROM-A") ||
 			!strings.Contains(req, "WORDS-ONE") {
@@ -301,9 +296,7 @@ func TestResumeOfNothing(t *testing.T) {
 		want := bridge.SpawnResult{SessionID: s.cfg.SessionID, PID: info.PID, ClaudeVersion: info.ClaudeVersion,
 			Deliveries: []bridge.DeliveryStatus{{MessageID: "m-1", Status: bridge.DeliveryAbsent}},
 			Argv:       info.Argv, CWD: s.cfg.CWD, PermissionMode: "default", Env: info.Env, ClaudeSHA256: info.ClaudeSHA256}
-		if diff := cmp.Diff(want, info); diff != "" {
-			t.Errorf("info (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "info", want, info)
 		if turn := next.turn("go"); turn.Verdict == nil || turn.CostUSD <= 0 {
 			t.Errorf("turn: %+v", turn)
 		}

@@ -255,9 +255,7 @@ func TestTerminalArguments(t *testing.T) {
 		"--permission-mode", "default", "--strict-mcp-config", "--model", "opus", "--append-system-prompt", "role",
 		"--tools", "Read,Grep", "--disallowedTools",
 	}, append(slices.Clone(offForAll), "Bash(rm *)")...)
-	if diff := cmp.Diff(want, args); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, args)
 	for name, change := range map[string]func(*bridge.PTYOpenParams){
 		"settings that are none": func(p *bridge.PTYOpenParams) { p.Settings = `[1]` },
 		"null settings":          func(p *bridge.PTYOpenParams) { p.Settings = `null` },

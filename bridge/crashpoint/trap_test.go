@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -119,7 +117,5 @@ func TestLog(t *testing.T) {
 		_ = cmd.Run()
 	}
 	got := testkit.Must(os.ReadFile(log))(t)
-	if diff := cmp.Diff("arbiter/a\narbiter/b\narbiter/c\narbiter/c died\nbridge/a\n", string(got)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", "arbiter/a\narbiter/b\narbiter/c\narbiter/c died\nbridge/a\n", string(got))
 }

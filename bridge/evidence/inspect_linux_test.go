@@ -62,9 +62,7 @@ func (b *bench) state() (*bridge.GitState, []string) {
 	b.t.Helper()
 	before := tree(b.t, b.cwd)
 	r := testkit.Must(b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd}))(b.t)
-	if diff := cmp.Diff(before, tree(b.t, b.cwd)); diff != "" {
-		b.t.Errorf("the survey changed files:\n%s", diff)
-	}
+	testkit.Same(b.t, "the survey changed files", before, tree(b.t, b.cwd))
 	if len(r.Problems) == 0 || !strings.HasPrefix(r.Problems[0], "transcript: ") {
 		b.t.Errorf("there is no transcript, and it says %q", r.Problems)
 	}
@@ -108,9 +106,7 @@ func TestInspectRepository(t *testing.T) {
 	g.Head, g.Commits = "", nil
 	want := &bridge.GitState{Branch: "main", Status: []string{" M a.txt", "?? dé/"},
 		Stat: " a.txt | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)"}
-	if diff := cmp.Diff(want, g); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", want, g)
 	b.git("checkout", "-q", "--detach")
 	if g, _ := b.state(); g.Branch != "" || g.Head == "" {
 		t.Errorf("with a detached head: %+v", g)

@@ -8,8 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -50,9 +48,7 @@ func TestSweepStrays(t *testing.T) {
 		t.Errorf("strays: %v", list)
 	}
 	clear(asked)
-	if diff := cmp.Diff(map[string]int{one: 1, two: 2}, SweepStrays(dead)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "swept", map[string]int{one: 1, two: 2}, SweepStrays(dead))
 	gone(t, orphan)
 	gone(t, hidden) // found by descent
 	if p, err := readProc(spared); err != nil || p.zombie() || unmarked.State() != nil {

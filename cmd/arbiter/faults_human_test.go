@@ -14,8 +14,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -54,9 +52,7 @@ func TestImpatientSignals(t *testing.T) {
 			<-s.ended
 			if c.signals < 3 {
 				s.finish(contract.ExitInterrupted)
-				if diff := cmp.Diff(c.asked, signalled(t, s.stateDir(), s.run())); diff != "" {
-					t.Errorf("the run was asked to end (-want +got):\n%s", diff)
-				}
+				testkit.Same(t, "the run was asked to end", c.asked, signalled(t, s.stateDir(), s.run()))
 			} else {
 				s.gone()
 				if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitInterrupted) {

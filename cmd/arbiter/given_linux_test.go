@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -78,9 +76,7 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 		"CLAUDE_CODE_TOTAL_TOKENS_REMINDER", "DISABLE_AUTOUPDATER", "HOME", "LANG", "MAX_STRUCTURED_OUTPUT_RETRIES",
 		"PATH", "TMPDIR",
 	}
-	if d := cmp.Diff(want, names); d != "" {
-		t.Errorf("variables, -want +got:\n%s", d)
-	}
+	testkit.Same(t, "variables", want, names)
 	arguments := read("arguments")
 	for _, pair := range [][2]string{{"--setting-sources", "user"}, {"--permission-prompt-tool", "stdio"},
 		{"--permission-mode", "default"}} {

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -812,9 +811,7 @@ func TestScenariosOnAHost(t *testing.T) {
 					t.Errorf("%d agents lived on the host, want %d; the run made %q\n%s", len(far), play.agents, got, s.dump())
 				}
 				if play.scenario == "workflow" {
-					if diff := cmp.Diff([]string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s)); diff != "" {
-						t.Errorf("plan (-want +got):\n%s", diff)
-					}
+					testkit.Same(t, "plan", []string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s))
 				}
 				if e := collect[contract.Error](s); len(e) > 0 {
 					t.Errorf("errors %+v", e)

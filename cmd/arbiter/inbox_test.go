@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -109,9 +108,7 @@ func TestOpenItemsOfAHuman(t *testing.T) {
 
 			n := s.again("--json", "--resume")
 			again := await[contract.Question](n, "the question again", nil)
-			if diff := cmp.Diff(asked, again); diff != "" {
-				t.Errorf("asked again (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "asked again", asked, again)
 			await[contract.PermissionRequest](n, "the request again", nil)
 			if got := kindsOf(n.waiting()); got != "permission orch-2, question arbiter" {
 				t.Errorf("what waits after the resume: %s", got)

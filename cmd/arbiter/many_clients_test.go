@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -72,9 +70,7 @@ func TestOneRunManyClients(t *testing.T) {
 				}
 			}
 			want := map[string]int{"Make a thing": 1, "call it dawn": 1, "be quick": 1, "keep it": 1}
-			if diff := cmp.Diff(want, said); diff != "" {
-				t.Errorf("what the human said:\n%s", diff)
-			}
+			testkit.Same(t, "what the human said", want, said)
 		})
 	}
 }

@@ -466,9 +466,7 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %s by %s", b.Tool, b.Behavior, b.By))
 			}
 			want := []string{"Bash deny by agent", "Bash deny by agent", "Bash deny by agent"}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("permissions, -want +got:\n%s", diff)
-			}
+			testkit.Same(t, "permissions", want, got)
 			cwd := collect[contract.Session](s)[0].CWD
 			left, _ := filepath.Glob(filepath.Join(cwd, "*"))
 			// The second file is .claude.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -272,9 +270,7 @@ func (j job) prints(want contract.Exit, args ...string) string {
 
 func (j job) same(what string, want, got map[string]string) {
 	j.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		j.Errorf("%s, -want +got:\n%s", what, diff)
-	}
+	testkit.Same(j, what, want, got)
 }
 
 // unsettled is a repository in a state that keeps Git or Arbiter from doing something.

@@ -7,8 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
-
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -64,9 +62,7 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 					said = append(said, line)
 				}
 			}
-			if diff := cmp.Diff(want, said); diff != "" {
-				t.Errorf("what was said (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "what was said", want, said)
 		})
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -24,9 +22,7 @@ func TestEnviron(t *testing.T) {
 	})
 	want := append([]string{"HOME=/h", "PATH=/bin", "GIT_AUTHOR_NAME=A", "XDG_CONFIG_HOME=/c", "LC_ALL=de_DE",
 		"HTTPS_PROXY=p"}, Variables()...)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 	if got[len(got)-1] != "LC_ALL=C" {
 		t.Error("the last of two values counts, and it is not ours")
 	}

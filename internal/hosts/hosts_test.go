@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -45,9 +43,7 @@ func TestRead(t *testing.T) {
 		},
 		Pools: []Pool{{"gpus", []string{"n1", "n2", Here}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 	for _, src := range []string{"", "model: x\n", "hosts:\npools:\n"} {
 		if c, err := Read("f.yaml", []byte(src)); err != nil || c.Hosts != nil || c.Pools != nil {
 			t.Errorf("%q: %v, %v", src, c, err)

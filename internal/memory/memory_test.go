@@ -145,9 +145,7 @@ func TestBrief(t *testing.T) {
 		t.Error("nothing is brief")
 	}
 	want := briefHeader + "- 2026-03-01, by a human: two\n- 2026-03-01, run 0123abcd: one (evidence: seen)\n"
-	if diff := cmp.Diff(want, Brief([]Lesson{lesson("one"), {Text: "two", Date: now}})); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, Brief([]Lesson{lesson("one"), {Text: "two", Date: now}}))
 	var many []Lesson
 	for range MaxLessons {
 		many = append(many, Lesson{Text: strings.Repeat("é", MaxText), Date: now})
@@ -169,9 +167,7 @@ func TestPerformance(t *testing.T) {
 		LastSuccess: "2026-03-01T12:00:00.000Z", LastFailure: "2026-03-01T12:00:01.000Z", SuccessRate: 33.3,
 		IterationAverage: 2.5,
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 // TestTally: the history counts executions, and agents report their usage; recorded and summed, that equals
@@ -185,15 +181,11 @@ func TestTally(t *testing.T) {
 		{Name: "idle", CostUSD: 0.125},
 		{"tester", 1, 1, 2, now, now, 1, 2, 0.75, 0, 0},
 	}
-	if diff := cmp.Diff(want, agents); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, agents)
 	s := open(t, t.TempDir(), t.TempDir())
 	must(t, s.Record(Outcome{Run: "one", Date: now, Agents: agents}))
 	got := Performance(load(t, s).Outcomes)["tester"]
-	if diff := cmp.Diff(*h.Performance("tester"), got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", *h.Performance("tester"), got)
 }
 
 // TestOutcomesAreBounded: the newest runs stay.

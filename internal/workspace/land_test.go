@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -54,9 +55,7 @@ func workedLand(t testing.TB, diverged bool) gittest.Dir {
 
 func check(t *testing.T, d gittest.Dir, want map[string]string, status string) {
 	t.Helper()
-	if diff := cmp.Diff(want, d.Tree("HEAD")); diff != "" {
-		t.Errorf("HEAD (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "HEAD", want, d.Tree("HEAD"))
 	if got := d.Git("status", "--porcelain"); got != status {
 		t.Errorf("status %q, want %q", got, status)
 	}
@@ -116,9 +115,7 @@ func TestLand(t *testing.T) {
 			d.Must(err)
 			want := workspace.Landed{Branch: "refs/heads/trunk", Before: before, Head: d.Git("rev-parse", "HEAD"),
 				Status: c.status, Tree: d.Git("rev-parse", "HEAD^{tree}"), Work: d.Git("rev-parse", main)}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Same(t, "", want, got)
 			check(t, d, c.want, "MM other\n?? untracked")
 			parents := strings.Fields(d.Git("log", "-1", "--format=%P"))
 			if subject := d.Git("log", "-1", "--format=%s"); subject != c.subject || len(parents) != c.parents {
@@ -176,9 +173,7 @@ func TestRefused(t *testing.T) {
 			if !c.check(err) {
 				t.Errorf("error %v", err)
 			}
-			if diff := cmp.Diff(files, d.Files()); diff != "" {
-				t.Errorf("files changed:\n%s", diff)
-			}
+			testkit.Same(t, "files changed", files, d.Files())
 			if diff := cmp.Diff(private, d.Private()); diff != "" {
 				t.Errorf("the repository changed:\n%s", diff)
 			}

@@ -93,18 +93,14 @@ func TestCreate(t *testing.T) {
 			base := d.Git("rev-parse", "trunk")
 			want := workspace.Worktree{Orchestrator: 3, Kind: kind, Branch: "arbiter/" + gittest.RUN8 + "/orch-3.1", Base: base,
 				Dir: got.Dir, Work: got.Dir, Included: 4}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Same(t, "", want, got)
 			there := gittest.Dir{TB: t, Path: got.Dir}
 			wantFiles := map[string]string{
 				"a": "-rw-r--r-- 1\n", "dir/b": "-rw-r--r-- 2\n", ".env": "-rw------- SECRET=1\n", "dir/x.local": "-> ../.env",
 				"dir/build/out": "-rw-r--r-- 1\n", "node_modules/x/.env": "-rw-r--r-- 1\n",
 				".gitignore": files[".gitignore"], ".worktreeinclude": files[".worktreeinclude"],
 			}
-			if diff := cmp.Diff(wantFiles, there.Files()); diff != "" {
-				t.Errorf("files (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "files", wantFiles, there.Files())
 			if branch := there.Git("symbolic-ref", "--short", "HEAD"); branch != want.Branch ||
 				there.Git("status", "--porcelain") != "" {
 				t.Errorf("on %s with %s", branch, there.Git("status", "--porcelain"))
@@ -112,9 +108,7 @@ func TestCreate(t *testing.T) {
 			if there.Git("remote") != "" || d.Git("config", "--get-regexp", "^core.bare") == "" {
 				t.Errorf("remotes: %s", there.Git("remote"))
 			}
-			if diff := cmp.Diff(private, d.Private()); diff != "" {
-				t.Errorf("the user's part of the repository changed:\n%s", diff)
-			}
+			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
 			if diff := cmp.Diff(files, d.Files()); diff != "" {
 				t.Errorf("files changed:\n%s", diff)
 			}

@@ -59,9 +59,7 @@ func TestValues(t *testing.T) {
 		s, _ := f.Scalar()
 		scalars = append(scalars, s)
 	}
-	if diff := cmp.Diff([]string{"3", "2.50", "true", "1m30s", "", ""}, scalars); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []string{"3", "2.50", "true", "1m30s", "", ""}, scalars)
 	if n, y, d := fields[0].Integer(1), fields[2].Bool(), fields[3].Duration(); n != 3 || !y || d.Seconds() != 90 {
 		t.Errorf("%d, %v, %v", n, y, d)
 	}

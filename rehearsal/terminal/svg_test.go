@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -40,9 +38,7 @@ func TestPicture(t *testing.T) {
 		testkit.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want := testkit.Must(os.ReadFile(file))(t)
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("the picture differs (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the picture differs", strings.Split(string(want), "\n"), strings.Split(got, "\n"))
 	if strings.Contains(got, "secret") {
 		t.Error("concealed text is drawn")
 	}

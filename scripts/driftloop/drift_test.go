@@ -32,15 +32,11 @@ func TestOutcome(t *testing.T) {
 		"TestLiveSandbox":   {notThere, "no bubblewrap here"},
 		"TestLiveStop":      {differs, "it did not end"},
 	}
-	if diff := cmp.Diff(want, o.cells); diff != "" {
-		t.Errorf("cells (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "cells", want, o.cells)
 	if diff := cmp.Diff([]string{`unknown frame "system/brand_new"`}, o.oddities); diff != "" {
 		t.Errorf("oddities (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"TestLiveAPIErrors", "TestLiveStop"}, o.failed()); diff != "" {
-		t.Errorf("failed (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "failed", []string{"TestLiveAPIErrors", "TestLiveStop"}, o.failed())
 	o.takeOver(&outcome{cells: map[string]cell{"TestLiveStop": {State: ok}, "TestLiveAPIErrors": {differs,
 		"the same"}}})
 	if o.cells["TestLiveStop"].State != second || o.cells["TestLiveAPIErrors"].Reason != "the same" {
@@ -54,9 +50,7 @@ func TestOutcome(t *testing.T) {
 func TestOutcomeOfCases(t *testing.T) {
 	o := canned(t, "cases.json", true)
 	want := map[string]cell{"api-400": {State: ok}, "hooks": {differs, `host:3: want {"type":"x"}`}}
-	if diff := cmp.Diff(want, o.cells); diff != "" {
-		t.Errorf("cells (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "cells", want, o.cells)
 	if got := again(suite{run: "^TestClaude$", subtests: true}, o.failed()); got != "^TestClaude$/^(hooks)$" {
 		t.Errorf("once more: %s", got)
 	}
@@ -73,9 +67,7 @@ func TestRecordObservations(t *testing.T) {
 		"`subtype` in frame system/init", "`subtype` in request can_use_tool",
 		"`tools` in frame system/init", "`type` in frame result", "`type` in frame system/init",
 	}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(seen))); diff != "" {
-		t.Errorf("seen (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "seen", want, slices.Sorted(maps.Keys(seen)))
 }
 
 // TestTable makes the whole table from two versions. The second one has what the first lacks.

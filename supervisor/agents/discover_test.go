@@ -67,9 +67,7 @@ func (h home) find(cwd string, trusted bool) string {
 
 func (h home) want(cwd string, trusted bool, lines ...string) {
 	h.t.Helper()
-	if diff := cmp.Diff(strings.Join(lines, "\n"), h.find(cwd, trusted)); diff != "" {
-		h.t.Error(diff)
-	}
+	testkit.Same(h.t, "", strings.Join(lines, "\n"), h.find(cwd, trusted))
 }
 
 func TestPrecedence(t *testing.T) {
@@ -117,9 +115,7 @@ func TestEnvironment(t *testing.T) {
 		t.Error(diff)
 	}
 	env = map[string]string{"XDG_CONFIG_HOME": "relative"}
-	if diff := cmp.Diff(Places{CWD: "/w", Trusted: true}, UserPlaces("/w", true, get)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", Places{CWD: "/w", Trusted: true}, UserPlaces("/w", true, get))
 	if got := len(Discover(Places{CWD: "relative", Trusted: true}).Agents); got != len(List()) {
 		t.Errorf("%d agents", got)
 	}

@@ -52,9 +52,7 @@ func TestEncodeLine(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := testkit.Must(EncodeLine([]byte("before "), 7, someTime, tt.e))(t)
 			want := `before {"v":1,"seq":7,"time":"2026-11-21T03:05:06.789Z",` + tt.want + "\n"
-			if diff := cmp.Diff(want, string(got)); diff != "" {
-				t.Errorf("line (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "line", want, string(got))
 		})
 	}
 }
@@ -141,9 +139,7 @@ func TestDecodeLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := Line{V: 1, Seq: 3, Time: at, Event: Event{"orch-1", tt.want}}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("line (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "line", want, got)
 		})
 	}
 }

@@ -129,9 +129,7 @@ func TestParseCommand(t *testing.T) {
 		t.Run(tt.line, func(t *testing.T) {
 			got := ParseCommand([]byte(tt.line))
 			if tt.problem == "" {
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("command (-want +got):\n%s", diff)
-				}
+				testkit.Same(t, "command", tt.want, got)
 				if err := NewValidator().ValidateCommandLine([]byte(tt.line)); err != nil {
 					t.Errorf("parsed, but not in the schema: %v", err)
 				}
@@ -290,9 +288,7 @@ func TestReadCommandsReportsFailure(t *testing.T) {
 	if !errors.Is(err, broken.err) || broken.reads != 1 {
 		t.Errorf("error %v after %d reads, want %v after 1", err, broken.reads, broken.err)
 	}
-	if diff := cmp.Diff([]string{"pause"}, got); diff != "" {
-		t.Errorf("a torn line is not a command (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "a torn line is not a command", []string{"pause"}, got)
 }
 
 // TestReadCommandsIsBounded reads a line of 64 MiB with the default bound.
@@ -301,9 +297,7 @@ func TestReadCommandsIsBounded(t *testing.T) {
 	var got []string
 	testkit.OK(t, ReadCommands(r, 0, func(c Command) bool { got = append(got, word(c)); return true }))
 	want := []string{fmt.Sprintf("malformed line 1: the line is longer than %d bytes", DefaultMaxLine), "cancel"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "commands", want, got)
 }
 
 type endless struct{}

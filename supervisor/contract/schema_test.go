@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -65,9 +63,7 @@ func checkSet(t *testing.T, what string, want, got []string) {
 	t.Helper()
 	slices.Sort(want)
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	testkit.Same(t, what, want, got)
 }
 
 // declared lists the receivers of a method in this package's source.

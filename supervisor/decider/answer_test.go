@@ -53,9 +53,7 @@ func TestParseDecisionTolerates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := testkit.Must(parseDecision(c.raw, PointEvaluate, builtIn()))(t)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "", c.want, got)
 		})
 	}
 }
@@ -97,9 +95,7 @@ func TestParseDecisionRefuses(t *testing.T) {
 			if !errors.As(err, &wrong) || !strings.Contains(wrong.Problem, c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
-			if diff := cmp.Diff(Decision{}, got); diff != "" {
-				t.Errorf("a decision came with the error:\n%s", diff)
-			}
+			testkit.Same(t, "a decision came with the error", Decision{}, got)
 		})
 	}
 	_, err := parseDecision(`{"decision":"SELECT_MODE","mode":"x","reason":"x"}`, PointSelect, nil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -72,9 +73,7 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 	// worked, and is not reported after that.
 	r.History = r.History.Add(worked(2, "developer", StatusSuccess))
 	open[0].Since = []string{"developer"}
-	if diff := cmp.Diff(open, SelectInput(r).OpenPoints); diff != "" {
-		t.Errorf("worked since (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "worked since", open, SelectInput(r).OpenPoints)
 	if diff := cmp.Diff(brief, SelectInput(r).History[0].Document); diff != "" {
 		t.Errorf("one that was followed by another (-want +got):\n%s", diff)
 	}
@@ -102,9 +101,7 @@ func TestOpenPointsOutliveTheWindow(t *testing.T) {
 		r.History = r.History.Add(worked(70-i, "developer", StatusFailure))
 	}
 	want := []OpenPoint{{Agent: "tester", Iteration: look.Iteration, Remaining: []string{"the load was not tried"}}}
-	if diff := cmp.Diff(want, EvaluateInput(r).OpenPoints); diff != "" {
-		t.Errorf("open points (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "open points", want, EvaluateInput(r).OpenPoints)
 }
 
 // TestDocumentsAreBounded: however long a document is.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -54,9 +56,7 @@ func TestHistoryCountsAllAndKeepsItsEnd(t *testing.T) {
 	if h.Len() != 1000 {
 		t.Errorf("%d executions, want 1000", h.Len())
 	}
-	if diff := cmp.Diff([]int{998, 999, 1000}, iterations(h.Last(3))); diff != "" {
-		t.Errorf("the last three (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the last three", []int{998, 999, 1000}, iterations(h.Last(3)))
 	if diff := cmp.Diff([]int{600, 700, 800, 900, 1000}, iterations(h.Failures(9))); diff != "" {
 		t.Errorf("the last failures (-want +got):\n%s", diff)
 	}
@@ -185,19 +185,13 @@ func TestPerformance(t *testing.T) {
 		LastSuccess: "2026-01-02T03:04:09.000Z", LastFailure: "2026-01-02T03:04:10.000Z",
 		SuccessRate: 40, IterationAverage: 2, // three executions up to the first success, one up to the second
 	}
-	if diff := cmp.Diff(want, h.Performance("developer")); diff != "" {
-		t.Errorf("the developer's (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the developer's", want, h.Performance("developer"))
 	want = &DecisionPerformance{LastFailure: "2026-01-02T03:04:10.000Z"}
-	if diff := cmp.Diff(want, h.Performance("tester")); diff != "" {
-		t.Errorf("the tester's (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the tester's", want, h.Performance("tester"))
 	at := time.Date(2026, 1, 2, 3, 4, 10, 0, time.UTC)
 	counts := []DecisionCount{{"developer", 2, 3, 4, at.Add(-time.Second), at, 15, 5 * time.Second},
 		{"tester", 0, 5, 0, time.Time{}, at, 15, 5 * time.Second}}
-	if diff := cmp.Diff(counts, h.Counts()); diff != "" {
-		t.Errorf("counts (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "counts", counts, h.Counts())
 }
 
 // TestFiguresAgreeWithAllThatWas computes the statistics from a plain list, for histories far longer than what

@@ -129,9 +129,7 @@ func TestDirStoreIsBounded(t *testing.T) {
 			kept = append(kept, i)
 		}
 	}
-	if diff := cmp.Diff([]int{0, 3, 4, 5, 6, 7, 8, 9, 10}, kept); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "kept", []int{0, 3, 4, 5, 6, 7, 8, 9, 10}, kept)
 	for i := range 10 * 3 {
 		s.Put(keyNumber(i), Decision{Decision: Retry, Reason: "x"})
 	}
@@ -158,9 +156,7 @@ func TestDirStoreCleansUpWhenOpened(t *testing.T) {
 	}
 	want := []string{fresh, foreign}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, left); diff != "" {
-		t.Errorf("left (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "left", want, left)
 }
 
 func TestDirStoreReportsErrors(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -23,13 +21,9 @@ func TestModelDecides(t *testing.T) {
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByModel,
 		System: "choose", Prompt: "select " + in.Key(), Answer: "Well. " + test, Attempts: 1,
 		Usage: Usage{Input: 10, Output: 1, CostUSD: 0.5}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 	q := Question{System: "choose", Prompt: "select " + in.Key(), Schema: schema(PointSelect)}
-	if diff := cmp.Diff([]Question{q}, asker.asked); diff != "" {
-		t.Errorf("the questions (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the questions", []Question{q}, asker.asked)
 }
 
 func TestModelIsCorrected(t *testing.T) {
@@ -81,9 +75,7 @@ func TestModelIsAskedAgainAfterTroubleThatPasses(t *testing.T) {
 		for _, at := range asker.at {
 			waits = append(waits, at.Sub(begin))
 		}
-		if diff := cmp.Diff([]time.Duration{0, time.Second, 5 * time.Second}, waits); diff != "" {
-			t.Errorf("asked at (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "asked at", []time.Duration{0, time.Second, 5 * time.Second}, waits)
 	})
 }
 

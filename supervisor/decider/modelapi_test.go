@@ -19,8 +19,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -54,15 +52,11 @@ func TestRequests(t *testing.T) {
 			p := serve(t, decided(provider, "yes"))
 			a := testkit.Must(client(t, p.URL+c.base, c.change).Ask(t.Context(), question))(t)
 			want := Answer{Text: "yes", Model: "m-1", Usage: Usage{Input: 20, Output: 5, CacheRead: 10}}
-			if d := cmp.Diff(want, a); d != "" {
-				t.Errorf("answer (-want +got):\n%s", d)
-			}
+			testkit.Same(t, "answer", want, a)
 			got := p.got()[0]
 			var body map[string]any
 			testkit.OK(t, json.Unmarshal([]byte(c.want), &body))
-			if d := cmp.Diff(body, got.Body); d != "" {
-				t.Errorf("request (-want +got):\n%s", d)
-			}
+			testkit.Same(t, "request", body, got.Body)
 			key := strings.TrimPrefix(got.Header.Get(c.header), "Bearer ")
 			if got.Path != c.path || key != secret ||
 				len(got.Header["Authorization"])+len(got.Header["X-Api-Key"]) != 1 {

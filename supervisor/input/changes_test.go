@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -321,9 +322,7 @@ func TestBothNamedIt(t *testing.T) {
 	r.edits("orch-2", "a", false)
 	want := []contract.Overlap{{Path: "a", Agents: []string{"orch-1", "orch-2"}}}
 	found := overlapsOf(r.turn("orch-1", []string{"/w/a"}, []string{"orch-2"}, []string{"a"}))
-	if diff := cmp.Diff(want, found); diff != "" {
-		t.Errorf("overlaps, -want +got:\n%s", diff)
-	}
+	testkit.Same(t, "overlaps", want, found)
 	if again := overlapsOf(r.turn("orch-2", []string{"/w/a"}, nil, nil)); len(again) > 0 {
 		t.Errorf("again: %+v", again)
 	}
@@ -406,9 +405,7 @@ func TestMoreIsChangedWhileASnapshotIsTaken(t *testing.T) {
 					events = append(events, emit.Event)
 				}
 			}
-			if diff := cmp.Diff(c.first, changesOf(t, events, "orch-1")); diff != "" {
-				t.Errorf("the event of the turn, -want +got:\n%s", diff)
-			}
+			testkit.Same(t, "the event of the turn", c.first, changesOf(t, events, "orch-1"))
 			if c.after != nil {
 				c.after(r)
 			}

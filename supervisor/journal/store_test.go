@@ -51,9 +51,7 @@ func TestListFindLatest(t *testing.T) {
 	endRun(t, s, "aa", here, 5, false)
 	endRun(t, s, "bbb", here, 1, false)
 	all := testkit.Must(s.List())(t)
-	if diff := cmp.Diff([]string{"aaa-2", "aa", "aaa-1", "bbb"}, ids(all)); diff != "" {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "list", []string{"aaa-2", "aa", "aaa-1", "bbb"}, ids(all))
 	if i := all[1]; i.Title != "run aa" || !i.Unfinished || i.Finished || i.Damaged || i.Bytes == 0 ||
 		i.LastActive.Minute() != 5 || i.Empty {
 		t.Errorf("%+v", i)
@@ -182,9 +180,7 @@ func TestUnreadableRun(t *testing.T) {
 	testkit.OK(t, os.Symlink("/etc", filepath.Join(runs, "link")))
 	testkit.OK(t, os.MkdirAll(filepath.Join(runs, "strange", segmentName(1)), 0o700))
 	all := testkit.Must(s.List())(t)
-	if diff := cmp.Diff([]string{"good", "empty", "file", "link", "strange"}, ids(all)); diff != "" {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "list", []string{"good", "empty", "file", "link", "strange"}, ids(all))
 	for _, i := range all {
 		if want := i.Run != "good" && i.Run != "empty"; i.Damaged != want || (i.Problem != "") != want {
 			t.Errorf("%+v", i)

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
@@ -113,9 +112,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 						t.Errorf("%s was settled as %+v, want %s", id, b, how)
 					}
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("still open, and judged (-want +got):\n%s", diff)
-				}
+				testkit.Same(t, "still open, and judged", want, got)
 			})
 		})
 	}

@@ -9,9 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -120,9 +119,7 @@ func TestRuleHasToCover(t *testing.T) {
 			if failing != nil {
 				want = append(want, "not kept")
 			}
-			if diff := cmp.Diff(want, said); diff != "" {
-				t.Errorf("said, -want +got:\n%s", diff)
-			}
+			testkit.Same(t, "said", want, said)
 			if len(kept.list) != 1 || kept.list[0].Rule != "Read(//x/**)" || kept.list[0].Run != testRun ||
 				kept.list[0].At.Before(time.Unix(1, 0)) {
 				t.Errorf("kept: %+v", kept.list)
@@ -233,9 +230,7 @@ func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
 						}
 					}
 				}
-				if diff := cmp.Diff(tt.settled, settled); diff != "" {
-					t.Errorf("-want +got:\n%s", diff)
-				}
+				testkit.Same(t, "", tt.settled, settled)
 			})
 		})
 	}
@@ -297,9 +292,7 @@ func TestADenialSettlesWhatElseItCovers(t *testing.T) {
 						settled = append(settled, b.Request+" "+b.By+" "+b.Rule)
 					}
 				}
-				if diff := cmp.Diff(tt.settled, settled); diff != "" {
-					t.Errorf("-want +got:\n%s", diff)
-				}
+				testkit.Same(t, "", tt.settled, settled)
 			})
 		})
 	}

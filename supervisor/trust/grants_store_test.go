@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/internal/statedir"
@@ -94,9 +93,7 @@ func TestAddAndRemove(t *testing.T) {
 	again := byRule
 	again.Run, again.At = "r9", at.Add(time.Hour)
 	must(t, s.Add(byRule), s.Add(byHash), s.Add(again))
-	if diff := cmp.Diff([]Grant{byRule, byHash}, load(t, open(t, dir, cwd))); diff != "" {
-		t.Errorf("another store (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "another store", []Grant{byRule, byHash}, load(t, open(t, dir, cwd)))
 	if got := load(t, open(t, dir, t.TempDir())); got != nil {
 		t.Errorf("another workspace has %v", got)
 	}
@@ -106,9 +103,7 @@ func TestAddAndRemove(t *testing.T) {
 	if removed, err := s.Remove(byRule); removed || err != nil {
 		t.Errorf("removed %v again, %v", removed, err)
 	}
-	if diff := cmp.Diff([]Grant{byHash}, load(t, s)); diff != "" {
-		t.Errorf("after removal (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "after removal", []Grant{byHash}, load(t, s))
 }
 
 // TestOneWorkspaceByTwoNames: grants belong to the directory, not to its name.

@@ -125,9 +125,7 @@ func TestInventory(t *testing.T) {
 		"script scripts/agent.sh", "script scripts/future.sh", "script scripts/guard.py", "script scripts/inline.sh",
 		"script scripts/key.sh", "script scripts/start.sh", "script scripts/status.sh", "script tools/server.js",
 	}
-	if diff := cmp.Diff(want, kinds(l)); diff != "" {
-		t.Errorf("items (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "items", want, kinds(l))
 	for _, i := range l.Items {
 		if i.What == "" || len(i.SHA256) != 64 {
 			t.Errorf("item %+v", i)
@@ -217,9 +215,7 @@ func TestPlaces(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("in a repository (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "in a repository", want, got)
 	testkit.OK(t, os.RemoveAll(filepath.Join(w.dir, ".git")))
 	if l := w.look("sub/deep"); l.Root != l.CWD ||
 		!slices.Contains(kinds(l), "agent "+above+"/.claude/agents/outside.md") {

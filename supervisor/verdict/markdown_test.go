@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestMarkdown(t *testing.T) {
@@ -47,9 +47,7 @@ the lexer is shared
 - it is fast (said to be verified)
 - it is right (not verified)
 `
-	if diff := cmp.Diff(want, d.Markdown()); diff != "" {
-		t.Errorf("markdown (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "markdown", want, d.Markdown())
 }
 
 func TestEmpty(t *testing.T) {

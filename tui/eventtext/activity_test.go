@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -55,9 +54,7 @@ func TestItems(t *testing.T) {
 		"To the Arbiter: How far?| ||+0-0|false",
 		"|Bash sleep 9||+0-0|false",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 	if r := a.Running(); r.Summary != "sleep 9" || !r.At.Equal(began.Add(9*time.Second)) {
 		t.Errorf("it runs %+v", r)
 	}

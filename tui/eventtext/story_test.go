@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -60,9 +59,7 @@ func TestStory(t *testing.T) {
 00:00:16  The Arbiter decides: The thread continues. Why: It holds.
 00:00:18  Orchestrator I used Bash: ls
 `
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got.String(), "\n")); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	testkit.Same(t, "", strings.Split(want, "\n"), strings.Split(got.String(), "\n"))
 }
 
 // TestStoryNamesHosts: an agent on another host is shown with the host's name, until it moves.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -159,9 +160,7 @@ func TestThreads(t *testing.T) {
 		"human":  {c.Agent(contract.Human), nil},
 		"nobody": {c.Agent("nobody"), nil},
 	} {
-		if diff := cmp.Diff(tt.want, shape(t, tt.thread)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		testkit.Same(t, name, tt.want, shape(t, tt.thread))
 	}
 	e, _ := c.All().Entry(5)
 	if o, ok := c.All().Entry(11); !ok || !e.OutcomeAt.Equal(o.At) {
@@ -305,7 +304,5 @@ func TestAnsweredQuestions(t *testing.T) {
 	addAll(c, contract.Arbiter, contract.Question{Text: "And now?"})
 	want := []string{"0 arbiter question > message", "1 arbiter question > message", "2 human message",
 		"3 orch-1 message", "4 human message > delivered", "6 arbiter question"}
-	if diff := cmp.Diff(want, shape(t, c.Talk())); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, shape(t, c.Talk()))
 }

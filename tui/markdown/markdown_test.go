@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
@@ -41,9 +39,7 @@ func TestMarkdownASCII(t *testing.T) {
 	look := &render.Look{Glyphs: render.ASCII}
 	src := "> - [x] done\n\n- a\n\n---\n\n```go\nx\n```"
 	want := "| v done\n\n* a\n\n" + strings.Repeat("-", 20) + "\n\n| go\n| x\n"
-	if d := cmp.Diff(want, plainText(Markdown(src, Options{Width: 20, Look: look}))); d != "" {
-		t.Error(d)
-	}
+	testkit.Same(t, "", want, plainText(Markdown(src, Options{Width: 20, Look: look})))
 }
 
 // TestRules are single rules of the layout.
@@ -115,9 +111,7 @@ func TestRules(t *testing.T) {
 			if c.want != "" {
 				c.want += "\n"
 			}
-			if d := cmp.Diff(c.want, plainText(Markdown(c.src, Options{Width: c.width}))); d != "" {
-				t.Error(d)
-			}
+			testkit.Same(t, "", c.want, plainText(Markdown(c.src, Options{Width: c.width})))
 		})
 	}
 }

@@ -563,9 +563,7 @@ func TestListCursor(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]int{8, 6, 5, 4, 3, 2, 1, 0}, marked); diff != "" {
-		t.Errorf("going up (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "going up", []int{8, 6, 5, 4, 3, 2, 1, 0}, marked)
 	for range 9 {
 		st.view.NextBlock()
 		st.draw()

@@ -506,9 +506,7 @@ func TestFormsReachTheHuman(t *testing.T) {
 					} else if text := fmt.Sprint(v); !strings.Contains(text, "allow perm-1") {
 						t.Errorf("an open request: %s", text)
 					}
-					if diff := cmp.Diff(want, w.given()); diff != "" {
-						t.Errorf("commands, -want +got:\n%s", diff)
-					}
+					testkit.Same(t, "commands", want, w.given())
 				})
 			}
 		}
@@ -807,9 +805,7 @@ func TestTask(t *testing.T) {
 		contract.Say{Text: "This.", Strength: contract.Note}, contract.Choose{Option: "cancel"},
 		contract.Permit{Request: "perm-1", Behavior: "deny", Action: "hash-perm-1", Scope: "once"},
 	}
-	if diff := cmp.Diff(want, w.given()); diff != "" {
-		t.Errorf("commands, -want +got:\n%s", diff)
-	}
+	testkit.Same(t, "commands", want, w.given())
 	w.do(func() { w.info.Unfinished = false })
 	w.happens(contract.Result{Status: contract.StatusFailed, Summary: "It broke."})
 	w.ends()

@@ -61,9 +61,7 @@ func TestSweep(t *testing.T) {
 	left := slices.DeleteFunc(before, func(name string) bool {
 		return slices.Contains(want, filepath.Join(place, name))
 	})
-	if diff := cmp.Diff(left, namesScratch(t, place)); diff != "" {
-		t.Errorf("left:\n%s", diff)
-	}
+	testkit.Same(t, "left", left, namesScratch(t, place))
 	if ownerOf(kept) != "" || ownerOf(human) != "" {
 		t.Errorf("owners: %q, %q", ownerOf(kept), ownerOf(human))
 	}

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
@@ -141,9 +139,7 @@ func (h *house) awaitEffect(t *testing.T, want hooks.Effect) {
 	t.Helper()
 	select {
 	case got := <-h.effects:
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("reported (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "reported", want, got)
 	case <-time.After(longEnough):
 		t.Fatalf("%+v was not reported", want)
 	}

@@ -34,7 +34,5 @@ func TestWindowsAreKept(t *testing.T) {
 	if err := withWindows(&o, dir); err == nil || !strings.Contains(err.Error(), "remove it") {
 		t.Errorf("a file that is damaged: %v", err)
 	}
-	if diff := cmp.Diff(want, o.ContextTokensFor); diff != "" {
-		t.Errorf("limits over a damaged file (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "limits over a damaged file", want, o.ContextTokensFor)
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -57,9 +55,7 @@ func TestSpendingIsReadOnce(t *testing.T) {
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel() // nothing is read
 	noted, _ := r.Spent(stopped, journal.Info{Meta: journal.Meta{Run: id}}, nil)
-	if diff := cmp.Diff(first, noted); diff != "" {
-		t.Errorf("what was noted (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "what was noted", first, noted)
 	before := testkit.Must(os.ReadFile(filepath.Join(r.Dir(id), journal.LogName)))(t)
 	resume := func(bodies ...contract.Body) {
 		t.Helper()
