@@ -58,9 +58,7 @@ func TestAnswers(t *testing.T) {
 			Context: "not with a block"},
 		`{"decision":"block"}`: {Event: PreCompact, Block: true},
 	} {
-		if got := string(a.JSON()); got != want {
-			t.Errorf("%+v: %s, want %s", a, got, want)
-		}
+		testkit.Same(t, a, want, string(a.JSON()))
 	}
 }
 
@@ -76,9 +74,7 @@ func TestSettings(t *testing.T) {
 	}
 	const command = `'/a b/arbiter' hook --socket '/s'`
 	testkit.OK(t, json.Unmarshal(Settings(command), &got))
-	if len(got.Hooks) != len(Registrations()) {
-		t.Errorf("%d events, want %d", len(got.Hooks), len(Registrations()))
-	}
+	testkit.Same(t, "events", len(Registrations()), len(got.Hooks))
 	for event, list := range got.Hooks {
 		if len(list) != 1 || len(list[0].Hooks) != 1 {
 			t.Fatalf("%s: %+v", event, list)

@@ -112,13 +112,9 @@ actors:
 		"thread remembers") {
 		t.Errorf("side question answered %q", got)
 	}
-	if got := c.control("generate_session_title",
-		frame{"description": "count the ships"}).str("title"); got != "Rehearsal" {
-		t.Errorf("title %q", got)
-	}
-	if got := c.sendAndWait("two").str("result"); got != "second" {
-		t.Errorf("result %q, want second", got)
-	}
+	testkit.Same(t, "title", "Rehearsal", c.control("generate_session_title",
+		frame{"description": "count the ships"}).str("title"))
+	testkit.Same(t, "result", "second", c.sendAndWait("two").str("result"))
 	c.sendAndWait("/compact")
 	compacted := false
 	for _, f := range c.seen {
@@ -127,8 +123,6 @@ actors:
 	if !compacted {
 		t.Error("no compact_boundary")
 	}
-	if got := c.sendAndWait("after").str("result"); got != "third" {
-		t.Errorf("result %q, want third", got)
-	}
+	testkit.Same(t, "result", "third", c.sendAndWait("after").str("result"))
 	noProblems(t, srv)
 }

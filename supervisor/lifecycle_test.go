@@ -122,30 +122,22 @@ func TestInterruptedTurns(t *testing.T) {
 	}
 	for input, want := range map[string]string{`{"command":"make\nall","path":"x"}`: "make", `{"path":""}`: "",
 		`{"url":7}`: "", `[]`: ""} {
-		if got := ToolSubject(json.RawMessage(input)); got != want {
-			t.Errorf("%s: %q, want %q", input, got, want)
-		}
+		testkit.Same(t, input, want, ToolSubject(json.RawMessage(input)))
 	}
 }
 
 func TestFailures(t *testing.T) {
 	for message, want := range map[string]runconfig.RestartClass{"fork: resource temporarily unavailable": runconfig.RestartCrash,
 		"no such file": runconfig.CouldNotStart} {
-		if got := StartClass(bridge.CatStart, message); got != want {
-			t.Errorf("%s: %s, want %s", message, got, want)
-		}
+		testkit.Same(t, message, want, StartClass(bridge.CatStart, message))
 	}
-	if got := StartClass(bridge.CatResume, "too many open files"); got != runconfig.InvalidResume {
-		t.Errorf("a refused history: %s", got)
-	}
+	testkit.Same(t, "a refused history", runconfig.InvalidResume, StartClass(bridge.CatResume, "too many open files"))
 	if AffectsAllAgents(bridge.CatStart) || !IsEnvironmental(bridge.CatStart) || !AffectsAllAgents(bridge.CatAuth) {
 		t.Error("a start fails for one agent, a login for all")
 	}
 	for r, want := range map[bridge.Retry]bridge.Category{{Status: 529}: bridge.CatOverloaded,
 		{Status: 429}: bridge.CatRateLimit, {Status: 500}: bridge.CatServer} {
-		if got := RetryCategory(r); got != want {
-			t.Errorf("%d: %s, want %s", r.Status, got, want)
-		}
+		testkit.Same(t, r.Status, want, RetryCategory(r))
 	}
 	if got := ExitText(bridge.Exit{Signal: "KILL", Stderr: "oops"}); got != "signal: KILL; oops" {
 		t.Error(got)
@@ -165,9 +157,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%v %%: %q, want %q", pct, got, want)
 		}
 	}
-	if got := ContextLevel(bridge.Context{Pct: 99}, 70, 85); got != "" {
-		t.Errorf("an unknown window: %q", got)
-	}
+	testkit.Same(t, "an unknown window", "", ContextLevel(bridge.Context{Pct: 99}, 70, 85))
 	a := Agent{}
 	if a.Turns = 3; ReachedLimit(&a, agents.Limits{MaxTurns: 4, MaxCostUSD: 1}) != "" ||
 		ReachedLimit(&a, agents.Limits{MaxTurns: 3}) == "" {

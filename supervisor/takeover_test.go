@@ -726,9 +726,7 @@ func TestLeft(t *testing.T) {
 	} {
 		x := atTakeover(TakeoverOpen)
 		x.Why = c.why
-		if got := x.Left(c.program).Why; got != c.want {
-			t.Errorf("%+v: %q", c, got)
-		}
+		testkit.Same(t, c, c.want, x.Left(c.program).Why)
 	}
 }
 
@@ -840,7 +838,5 @@ func TestTerminalConfig(t *testing.T) {
 func TestStagesAreNamed(t *testing.T) {
 	list := []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen, TakeoverClosing, TakeoverReading}
 	slices.Sort(list)
-	if n := len(slices.Compact(list)); n != 6 {
-		t.Errorf("%d names", n)
-	}
+	testkit.Same(t, "names", 6, len(slices.Compact(list)))
 }

@@ -185,15 +185,11 @@ func TestPermissionModeCycles(t *testing.T) {
 			}
 			s.Press("Shift+Tab", "Shift+Tab") // faster than the run answers
 			s.Settle()
-			if mode() != "ask" {
-				t.Errorf("twice at once: %s", mode())
-			}
+			testkit.Same(t, "twice at once", "ask", mode())
 			s.Advance(flashFor + time.Second)
 			if size[0] >= 200 {
 				s.ClickOn("ask Shift+Tab")
-				if mode() != "accept-edits" {
-					t.Errorf("by a click: %s", mode())
-				}
+				testkit.Same(t, "by a click", "accept-edits", mode())
 			}
 		})
 	}
@@ -201,9 +197,7 @@ func TestPermissionModeCycles(t *testing.T) {
 		s.startWork()
 		s.Press("Shift+Tab")
 		s.ExpectNot("ALLOW ALL")
-		if mode := s.host.present().Snapshot().Options.Permissions; mode != "ask" {
-			t.Errorf("from allow-all to %s", mode)
-		}
+		testkit.Same(t, "from allow-all to", "ask", s.host.present().Snapshot().Options.Permissions)
 	})
 }
 
@@ -216,9 +210,7 @@ func TestRefusedModeIsNotShown(t *testing.T) {
 			p.sink(time.Now(), contract.Event{ID: contract.Supervisor,
 				Body: contract.Rejected{Ref: "configure", Message: "not now"}})
 		})
-		if mode := s.frontend.root.permissions.mode(); mode != "ask" {
-			t.Errorf("it shows %q", mode)
-		}
+		testkit.Same(t, "it shows", "ask", s.frontend.root.permissions.mode())
 	})
 }
 
@@ -236,12 +228,8 @@ func TestOwnDirectoryIsTheRoot(t *testing.T) {
 				}
 			}
 		})
-		if got := s.frontend.root.session.root("orch-1"); got != "/own/orch-1" {
-			t.Errorf("orch-1 works in %q", got)
-		}
-		if got := s.frontend.root.session.root("arbiter"); got != "/home/weaver/loom" {
-			t.Errorf("the Arbiter works in %q", got)
-		}
+		testkit.Same(t, "orch-1 works in", "/own/orch-1", s.frontend.root.session.root("orch-1"))
+		testkit.Same(t, "the Arbiter works in", "/home/weaver/loom", s.frontend.root.session.root("arbiter"))
 	})
 }
 

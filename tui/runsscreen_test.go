@@ -181,13 +181,9 @@ func TestSettings(t *testing.T) {
 		s.Press("Down", "Enter")
 		s.Expect("accept-edits")
 		s.Press("Down", "Enter")
-		if got := strings.Join(s.host.set, " "); got != "permissions=rules" {
-			t.Errorf("changed: %q", got)
-		}
+		testkit.Same(t, "changed", "permissions=rules", strings.Join(s.host.set, " "))
 		s.Press("x")
-		if got := strings.Join(s.host.set, " "); got != "permissions=rules permissions=" {
-			t.Errorf("changed: %q", got)
-		}
+		testkit.Same(t, "changed", "permissions=rules permissions=", strings.Join(s.host.set, " "))
 		s.Press("e", "Up", "Enter")
 		s.Expect("/settings model opus")
 		s.host.barred = errors.New("max-cost: \"x\" is not a number")

@@ -89,15 +89,11 @@ func TestGaugeCaps(t *testing.T) {
 		g := newGauge(cfg)
 		g.learn(contextUsage{Model: model, RawMaxTokens: 1_000_000, AutoCompactThreshold: 967_000,
 			IsAutoCompactEnabled: true})
-		if got := g.reach(); got != want {
-			t.Errorf("%s: %d, want %d", model, got, want)
-		}
+		testkit.Same(t, model, want, g.reach())
 	}
 	g := newGauge(cfg)
 	g.learn(contextUsage{Model: "claude-sonnet-4-5", RawMaxTokens: 1_000_000, AutoCompactThreshold: 967_000})
-	if got := g.reach(); got != 1_000_000 {
-		t.Errorf("compaction off: %d", got)
-	}
+	testkit.Same(t, "compaction off", 1_000_000, g.reach())
 }
 
 func TestGaugeForecast(t *testing.T) {

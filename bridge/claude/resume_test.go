@@ -359,9 +359,7 @@ func TestConfigDir(t *testing.T) {
 		{"HOME=/h CLAUDE_CONFIG_DIR=c", "/w/c"},
 		{"HOME=/h CLAUDE_CONFIG_DIR=", "/h/.claude"},
 	} {
-		if got := configDir(strings.Fields(test.env), "/w"); got != test.want {
-			t.Errorf("%s: %s, want %s", test.env, got, test.want)
-		}
+		testkit.Same(t, test.env, test.want, configDir(strings.Fields(test.env), "/w"))
 	}
 }
 
@@ -406,9 +404,7 @@ func TestTranscriptMovedOrGone(t *testing.T) {
 				if turn := next.turn("NEXT"); turn.Verdict == nil {
 					t.Errorf("turn: %+v", turn)
 				}
-				if seen := strings.Contains(model.lastRequest(), "WORDS-ONE"); seen != found {
-					t.Errorf("the model sees the first message: %v, want %v", seen, found)
-				}
+				testkit.Same(t, "the model sees the first message", found, strings.Contains(model.lastRequest(), "WORDS-ONE"))
 			})
 		})
 	}

@@ -93,9 +93,7 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 					t.Errorf("wait: %v", err)
 				}
 			}
-			if n := kill(t, c); n != 5 {
-				t.Errorf("%d others killed, want 5", n)
-			}
+			testkit.Same(t, "others killed", 5, kill(t, c))
 			if left := Survivors(t.Name()); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
@@ -266,9 +264,7 @@ func TestStopOfTwenty(t *testing.T) {
 	var kills sync.WaitGroup
 	for _, c := range twenty {
 		kills.Go(func() {
-			if n := kill(t, c); n != 1 {
-				t.Errorf("%d others killed", n)
-			}
+			testkit.Same(t, "others killed", 1, kill(t, c))
 		})
 	}
 	kills.Wait()

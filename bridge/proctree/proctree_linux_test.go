@@ -206,13 +206,9 @@ func TestSignalReachesTheGroup(t *testing.T) {
 
 func TestKillReachesOtherSessions(t *testing.T) {
 	c, grandchild, _ := begin(t, "parent", Mark{Run: t.Name(), Agent: "a.1"})
-	if n := kill(t, c); n != 1 {
-		t.Errorf("%d others killed", n)
-	}
+	testkit.Same(t, "others killed", 1, kill(t, c))
 	gone(t, grandchild)
-	if n := kill(t, c); n != 0 {
-		t.Errorf("%d others killed the second time", n)
-	}
+	testkit.Same(t, "others killed the second time", 0, kill(t, c))
 }
 
 func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
@@ -258,9 +254,7 @@ func TestOrphanIsFoundByItsMark(t *testing.T) {
 	if left := Survivors(t.Name()); len(left) != 2 {
 		t.Errorf("survivors: %v", left)
 	}
-	if n := kill(t, c); n != 1 {
-		t.Errorf("%d others killed", n)
-	}
+	testkit.Same(t, "others killed", 1, kill(t, c))
 	gone(t, orphan)
 	if !alive(other) {
 		t.Error("another agent's process was killed too")
@@ -268,9 +262,7 @@ func TestOrphanIsFoundByItsMark(t *testing.T) {
 	if n := Sweep("another run", ""); n != 0 || !alive(other) {
 		t.Errorf("sweeping another run killed %d", n)
 	}
-	if n := Sweep(t.Name(), "a.2"); n != 1 {
-		t.Errorf("sweeping the agent killed %d", n)
-	}
+	testkit.Same(t, "sweeping the agent killed", 1, Sweep(t.Name(), "a.2"))
 	gone(t, other)
 }
 
@@ -280,9 +272,7 @@ func TestOrphanWithoutAMark(t *testing.T) {
 		c.Remember()
 		stdin.Close()
 		<-c.Done()
-		if n := kill(t, c); n != 1 {
-			t.Errorf("%d others killed", n)
-		}
+		testkit.Same(t, "others killed", 1, kill(t, c))
 		gone(t, orphan)
 	})
 	t.Run("adopted", func(t *testing.T) {
@@ -292,9 +282,7 @@ func TestOrphanWithoutAMark(t *testing.T) {
 		if n := kill(t, c); n != 0 || !alive(orphan) {
 			t.Errorf("%d others killed, and whose they were was not known", n)
 		}
-		if n := Sweep(t.Name(), ""); n != 1 {
-			t.Errorf("the run's sweep killed %d", n)
-		}
+		testkit.Same(t, "the run's sweep killed", 1, Sweep(t.Name(), ""))
 		gone(t, orphan)
 	})
 }

@@ -113,9 +113,7 @@ func TestJoinDeliversAll(t *testing.T) {
 	l := proxyIn(t, small, "far flood")
 	l.await(fmt.Sprintf("line %06d.", floodLines-1))
 	l.end("exit 0 <nil>")
-	if n := strings.Count(string(l.Output()), "line "); n != floodLines {
-		t.Errorf("%d lines were shown, want %d", n, floodLines)
-	}
+	testkit.Same(t, "lines were shown", floodLines, strings.Count(string(l.Output()), "line "))
 }
 
 // TestJoinOfEndedTerminal: the closing of the user's terminal is reported.
@@ -124,7 +122,5 @@ func TestJoinOfEndedTerminal(t *testing.T) {
 	l.await("size 80x24")
 	l.HangUp()
 	testkit.Must(l.Exit(l.ctx))(t)
-	if got := l.report(); got != "exit 0 "+ErrGone.Error() {
-		t.Errorf("the proxy reports %q", got)
-	}
+	testkit.Same(t, "the proxy reports", "exit 0 "+ErrGone.Error(), l.report())
 }

@@ -190,9 +190,7 @@ func (p *typist) compare(term *pty.Terminal, keys string) {
 	}
 	// Completion in the middle of a line keeps what follows.
 	term.Send("arbiter --the dark" + strings.Repeat("\x02", 5) + "\t\x18p")
-	if got := strings.Join(strings.Fields(p.shownText(term)), " "); got != "arbiter --theme dark" {
-		p.t.Errorf("in the middle: %q", got)
-	}
+	testkit.Same(p.t, "in the middle", "arbiter --theme dark", strings.Join(strings.Fields(p.shownText(term)), " "))
 }
 
 func sortedWords(line string) string {
@@ -301,14 +299,10 @@ func TestCompletionKnowsTheLiving(t *testing.T) {
 		"arbiter attach --session " + b.run + " ": command.ShortID(b.run) + " arbiter orch-1",
 		"arbiter attach ":                         command.ShortID(b.run), // the run plays in another directory
 	} {
-		if got := offers(t, line); got != want {
-			t.Errorf("%q: %q, want %q", line, got, want)
-		}
+		testkit.Same(t, line, want, offers(t, line))
 	}
 	t.Chdir(b.cmd.Dir)
-	if got := offers(t, "arbiter attach o"); got != "orch-1" {
-		t.Errorf("where it plays: %q", got)
-	}
+	testkit.Same(t, "where it plays", "orch-1", offers(t, "arbiter attach o"))
 	b.send(contract.Cancel{})
 	b.finish(contract.ExitFailed)
 }

@@ -27,15 +27,11 @@ func TestDetach(t *testing.T) {
 				t.Fatalf("printed %q, and there are the runs %v", out, runs)
 			}
 			h.waits("question")
-			if again := h.output("--detach", "--resume"); again != out {
-				t.Errorf("resuming a live run prints %q, want %q", again, out)
-			}
+			testkit.Same(t, "resuming a live run prints", out, h.output("--detach", "--resume"))
 			host := h.hosts()
 			testkit.OK(t, syscall.Kill(host[0], syscall.SIGKILL))
 			awaitGone(t, run)
-			if again := h.output("--detach", "--session", run[:6]); again != out {
-				t.Errorf("resuming prints %q, want %q", again, out)
-			}
+			testkit.Same(t, "resuming prints", out, h.output("--detach", "--session", run[:6]))
 			h.waits("question")
 			h.output("send", "call it dawn")
 			h.waits("permission")

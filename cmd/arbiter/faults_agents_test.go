@@ -286,9 +286,7 @@ func TestCrashLoopIsParked(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin(untilLetGo), sick{"arbiter.[1-5]": "die-mid-turn"})
 	s.awaitNotice("The Arbiter can no longer rule: it is parked")
-	if n := len(s.spawns(contract.Arbiter)); n != 5 {
-		t.Errorf("%d spawns before it was parked, want 5", n)
-	}
+	testkit.Same(t, "spawns before it was parked", 5, len(s.spawns(contract.Arbiter)))
 	e := collect[contract.Error](s)
 	if len(e) != 1 || e[0].Category != bridge.CatCrash || !slices.Contains(e[0].RecoveryOptions, "retry") {
 		t.Errorf("errors %+v", e)
@@ -304,9 +302,7 @@ func TestCrashLoopIsParked(t *testing.T) {
 	if r := s.finish(contract.ExitComplete); r.Crashes != 5 || !sums(r, "spun") {
 		t.Errorf("result %+v", r)
 	}
-	if n := len(s.spawns(contract.Arbiter)); n != 6 {
-		t.Errorf("%d spawns in all, want 6", n)
-	}
+	testkit.Same(t, "spawns in all", 6, len(s.spawns(contract.Arbiter)))
 }
 
 // untilLetGo is a command that ends when the test says so.
@@ -323,7 +319,5 @@ func TestCrashLoopOfAnOrchestrator(t *testing.T) {
 	if !sums(r, "without it") || len(s.spawns("orch-1")) != 5 {
 		t.Errorf("%d spawns, result %+v\n%s", len(s.spawns("orch-1")), r, s.dump())
 	}
-	if r.Crashes != 5 {
-		t.Errorf("%d crashes", r.Crashes)
-	}
+	testkit.Same(t, "crashes", 5, r.Crashes)
 }

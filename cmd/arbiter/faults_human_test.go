@@ -55,9 +55,7 @@ func TestImpatientSignals(t *testing.T) {
 				testkit.Same(t, "the run was asked to end", c.asked, signalled(t, s.stateDir(), s.run()))
 			} else {
 				s.gone()
-				if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitInterrupted) {
-					t.Errorf("exit code %d", got)
-				}
+				testkit.Same(t, "exit code", int(contract.ExitInterrupted), s.cmd.ProcessState.ExitCode())
 			}
 			awaitGone(t, s.run())
 			n := s.again("--json", "--resume")
@@ -382,9 +380,7 @@ func TestFlood(t *testing.T) {
 			waiting++
 		}
 	}
-	if waiting != words-delivered {
-		t.Errorf("%d wait, want %d", waiting, words-delivered)
-	}
+	testkit.Same(t, "wait", words-delivered, waiting)
 	r := s.again("--json", "--resume")
 	inOrder(r, delivered, after)
 	r.send(contract.Cancel{})

@@ -131,9 +131,7 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	if n := len(checks) - again; n != 4 || again != 4 {
 		t.Errorf("%d checks, and %d once more before the end", n, again)
 	}
-	if n := ruledBy(s.lines); n != 3 {
-		t.Errorf("%d sessions of the Arbiter ruled", n)
-	}
+	testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(s.lines))
 	work := collect[contract.Session](s)[0].CWD
 	for _, name := range []string{"one", "two", "three"} {
 		if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil || string(got) != name+"\n" {
@@ -205,9 +203,7 @@ func TestGenerationsOverKills(t *testing.T) {
 				if r.Status != contract.StatusComplete || !sums(r, "Three generations wrote three files.") {
 					t.Errorf("result %+v\n%s", r, n.dump())
 				}
-				if got := ruledBy(slices.Concat(s.lines, n.lines)); got != 3 {
-					t.Errorf("%d sessions of the Arbiter ruled", got)
-				}
+				testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(slices.Concat(s.lines, n.lines)))
 				for _, name := range []string{"one", "two", "three"} {
 					if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil ||
 						string(got) != name+"\n" {

@@ -124,9 +124,7 @@ func TestHookFailsSafe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out, errs bytes.Buffer
-			if code := hookclient.Answer(append([]string{"--debug"}, c.args...), c.stdin, &out, &errs); code != 0 {
-				t.Errorf("exit %d", code)
-			}
+			testkit.Same(t, "exit", 0, hookclient.Answer(append([]string{"--debug"}, c.args...), c.stdin, &out, &errs))
 			if out.Len() > 0 {
 				t.Errorf("stdout %q", out.String())
 			}
@@ -521,9 +519,7 @@ func TestHookAsksTheRun(t *testing.T) {
 	await[contract.Context](s, "the reading", func(id string, c contract.Context) bool {
 		return id == contract.Arbiter && c.Tokens == tokens && c.Window == window
 	})
-	if got := answer(); got != "" {
-		t.Errorf("told twice: %q", got)
-	}
+	testkit.Same(t, "told twice", "", answer())
 	s.send(contract.Cancel{})
 	s.finish(contract.ExitFailed)
 	if left, _ := filepath.Glob(filepath.Join(state, "runs", "*", host.HookSocketName)); len(left) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/proof"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -97,9 +98,7 @@ func TestLandWithProof(t *testing.T) {
 					t.Errorf("land lacks %q: %s", want, out)
 				}
 			}
-			if names := repo.Git("ls-tree", "-r", "--name-only", "HEAD"); names != "cloth.txt\nlisted.txt\nold.txt" {
-				t.Errorf("landed %q", names)
-			}
+			testkit.Same(t, "landed", "cloth.txt\nlisted.txt\nold.txt", repo.Git("ls-tree", "-r", "--name-only", "HEAD"))
 			message := repo.Git("log", "-1", "--format=%B")
 			tree := repo.Git("rev-parse", "HEAD^{tree}")
 			if !strings.HasPrefix(message, "Weave the cloth\n\nThe cloth is woven.\n\nArbiter-Tree: forged") ||
@@ -140,9 +139,7 @@ func TestLandWithProof(t *testing.T) {
 			if !strings.Contains(out, "trunk is now") {
 				t.Errorf("the rest: %s", out)
 			}
-			if names := repo.Git("show", "--name-only", "--format=", "HEAD"); names != "out/cloth.o" {
-				t.Errorf("the rest is %q", names)
-			}
+			testkit.Same(t, "the rest is", "out/cloth.o", repo.Git("show", "--name-only", "--format=", "HEAD"))
 			clone := gittest.Dir{TB: t, Path: gittest.Temp(t)}
 			clone.Git("clone", "-q", repo.Path, ".")
 			arbiterIn := func(code contract.Exit) string {

@@ -213,9 +213,7 @@ func realWorld(t *testing.T, p player, has []string, isolation string) {
 		r.prints(contract.ExitComplete, "land", "--include", ".") // its agents write with commands
 		r.same("files after landing", want, d.Files())
 		r.same("the user's part after landing", landedPrivate(private), landedPrivate(d.Private()))
-		if got := d.Git("status", "--porcelain"); got != status {
-			t.Errorf("status after landing %q, want %q", got, status)
-		}
+		testkit.Same(t, "status after landing", status, d.Git("status", "--porcelain"))
 	}
 	r.prints(contract.ExitComplete, "undo")
 	r.same("files after undo", before, d.Files())
@@ -374,9 +372,7 @@ func (c unsettled) play(t *testing.T, p player, isolation string) {
 		return
 	}
 	j.same("the user's part of the repository after the run", private, d.Private())
-	if got := j.prints(contract.ExitComplete, "diff", "--name-only"); got != "other\nwoven.txt\n" {
-		t.Errorf("diff names %q", got)
-	}
+	testkit.Same(t, "diff names", "other\nwoven.txt\n", j.prints(contract.ExitComplete, "diff", "--name-only"))
 	if isolation != "shared" {
 		j.printsFor(c.noLand, contract.ExitFailed, "land")
 		j.same("files after a refusal", before, d.Files())

@@ -36,12 +36,8 @@ func TestTemplatesOverrideEachOther(t *testing.T) {
 	write(t, "The user's: {{.Task}}", "config", "arbiter", "prompts", "select.md")
 	write(t, "The workspace's: {{.Task}}", ".arbiter", "prompts", "select.md")
 	write(t, "no template: it has another name", ".arbiter", "prompts", "notes.txt")
-	if got := prompt(); got != "The user's: Weave on" {
-		t.Errorf("in a workspace that is not trusted: %q", got)
-	}
-	if got := prompt("--trust"); got != "The workspace's: Weave on" {
-		t.Errorf("in a trusted one: %q", got)
-	}
+	testkit.Same(t, "in a workspace that is not trusted", "The user's: Weave on", prompt())
+	testkit.Same(t, "in a trusted one", "The workspace's: Weave on", prompt("--trust"))
 }
 
 // TestTemplatesThatCannotBeUsed: faulty templates are reported before anything starts, with file and line.

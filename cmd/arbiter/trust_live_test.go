@@ -101,9 +101,7 @@ func TestTrustOfHooks(t *testing.T) {
 		t.Errorf("stderr: %s", s.stderr.String())
 	}
 	want("with --trust", 1)
-	if code := l.trust("--show"); code != int(contract.ExitFailed) {
-		t.Errorf("--trust was recorded: %d", code)
-	}
+	testkit.Same(t, "--trust was recorded", int(contract.ExitFailed), l.trust("--show"))
 	if code := l.trust("--yes"); code != 0 {
 		t.Fatalf("trust --yes: %d", code)
 	}
@@ -154,9 +152,7 @@ func TestTrustInTheRun(t *testing.T) {
 			if got := l.marks(); got != want {
 				t.Errorf("the hook ran %d times, want %d", got, want)
 			}
-			if got := l.trust("--show"); got != code {
-				t.Errorf("trust --show afterwards: %d, want %d", got, code)
-			}
+			testkit.Same(t, "trust --show afterwards", code, l.trust("--show"))
 		})
 	}
 }

@@ -130,16 +130,12 @@ func TestCancelled(t *testing.T) {
 
 func TestOperation(t *testing.T) {
 	dir := t.TempDir()
-	if got := Operation(dir); got != "" {
-		t.Errorf("%q", got)
-	}
+	testkit.Same(t, "", "", Operation(dir))
 	for file, want := range map[string]string{"rebase-apply": "rebase", "MERGE_HEAD": "merge",
 		"REVERT_HEAD": "revert"} {
 		path := filepath.Join(dir, file)
 		testkit.OK(t, os.WriteFile(path, nil, 0o600))
-		if got := Operation(dir); got != want {
-			t.Errorf("%s: %q", file, got)
-		}
+		testkit.Same(t, file, want, Operation(dir))
 		testkit.OK(t, os.Remove(path))
 	}
 }

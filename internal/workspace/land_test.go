@@ -56,15 +56,9 @@ func workedLand(t testing.TB, diverged bool) gittest.Dir {
 func check(t *testing.T, d gittest.Dir, want map[string]string, status string) {
 	t.Helper()
 	testkit.Same(t, "HEAD", want, d.Tree("HEAD"))
-	if got := d.Git("status", "--porcelain"); got != status {
-		t.Errorf("status %q, want %q", got, status)
-	}
-	if left := d.Git("for-each-ref", "refs/arbiter"); left != "" {
-		t.Errorf("left: %s", left)
-	}
-	if branch := d.Git("symbolic-ref", "HEAD"); branch != "refs/heads/trunk" {
-		t.Errorf("on %s", branch)
-	}
+	testkit.Same(t, "status", status, d.Git("status", "--porcelain"))
+	testkit.Same(t, "left", "", d.Git("for-each-ref", "refs/arbiter"))
+	testkit.Same(t, "on", "refs/heads/trunk", d.Git("symbolic-ref", "HEAD"))
 }
 
 var landed = map[string]string{
@@ -121,9 +115,7 @@ func TestLand(t *testing.T) {
 			if subject := d.Git("log", "-1", "--format=%s"); subject != c.subject || len(parents) != c.parents {
 				t.Errorf("%q with parents %v", subject, parents)
 			}
-			if log := d.Git("reflog", "-1", "--format=%gs"); log != "arbiter: land run "+gittest.RUN8 {
-				t.Errorf("reflog: %q", log)
-			}
+			testkit.Same(t, "reflog", "arbiter: land run "+gittest.RUN8, d.Git("reflog", "-1", "--format=%gs"))
 			again, err := workspace.Land(ctx, r, c.request)
 			if err != nil || again.Status != workspace.MergeNothing || again.Head != got.Head {
 				t.Errorf("again: %+v, %v", again, err)
@@ -177,9 +169,7 @@ func TestRefused(t *testing.T) {
 			if diff := cmp.Diff(private, d.Private()); diff != "" {
 				t.Errorf("the repository changed:\n%s", diff)
 			}
-			if left := d.Git("for-each-ref", "refs/arbiter"); left != "" {
-				t.Errorf("left: %s", left)
-			}
+			testkit.Same(t, "left", "", d.Git("for-each-ref", "refs/arbiter"))
 		})
 	}
 }

@@ -138,17 +138,13 @@ func TestNoIdentity(t *testing.T) {
 	d.Must(err)
 	got, err := workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
 	d.Must(err)
-	if who := d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head); who != "Arbiter <arbiter@localhost> Arbiter" {
-		t.Errorf("by %s", who)
-	}
+	testkit.Same(t, "by", "Arbiter <arbiter@localhost> Arbiter", d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head))
 	d.Git("config", "user.name", "U")
 	d.Git("config", "user.email", "u@example.com")
 	d.Git("update-ref", r.Branch("main"), "trunk")
 	got, err = workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
 	d.Must(err)
-	if who := d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head); who != "U <u@example.com> U" {
-		t.Errorf("by %s", who)
-	}
+	testkit.Same(t, "by", "U <u@example.com> U", d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head))
 }
 
 func TestMergeKilled(t *testing.T) {

@@ -195,9 +195,7 @@ func TestHostileClone(t *testing.T) {
 	there.Write("c", "3\n")
 	saved, err := m.Save(ctx, w)
 	d.Must(err)
-	if got := d.Tree(saved.Commit)["c"]; got != "100644 3\n" {
-		t.Errorf("saved %q", got)
-	}
+	testkit.Same(t, "saved", "100644 3\n", d.Tree(saved.Commit)["c"])
 	if _, err := os.Lstat(ran); err == nil {
 		t.Error("a program of the clone ran")
 	}
@@ -270,9 +268,7 @@ func TestSaveAndRemove(t *testing.T) {
 			// The next worktree with that name continues with the branch.
 			w, err = m.Create(ctx, spec(1, kind))
 			d.Must(err)
-			if got := there.Files()["a"]; got != "-rw-r--r-- committed\n" {
-				t.Errorf("a is %q", got)
-			}
+			testkit.Same(t, "a is", "-rw-r--r-- committed\n", there.Files()["a"])
 			_ = w
 		})
 	}
@@ -412,9 +408,7 @@ func TestCommit(t *testing.T) {
 			for range 2 { // the second call finds nothing to do
 				found, err := m.Commit(ctx, w, "work of Orchestrator 1")
 				d.Must(err)
-				if status := there.Git("status", "--porcelain"); status != "" {
-					t.Errorf("status: %s", status)
-				}
+				testkit.Same(t, "status", "", there.Git("status", "--porcelain"))
 				if head := there.Git("rev-parse", "HEAD"); head != found.Head {
 					t.Errorf("head %s, found %+v", head, found)
 				}

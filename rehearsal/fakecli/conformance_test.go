@@ -136,12 +136,8 @@ func TestLineWriterWritesInOrder(t *testing.T) {
 	l.write([]byte("a"))
 	l.write([]byte("b"))
 	<-l.written()
-	if out.String() != "a\nb\n" {
-		t.Errorf("written: %q", out.String())
-	}
+	testkit.Same(t, "written", "a\nb\n", out.String())
 	l.close(time.Minute)
 	l.write([]byte("late"))
-	if out.String() != "a\nb\n" {
-		t.Errorf("after close: %q", out.String())
-	}
+	testkit.Same(t, "after close", "a\nb\n", out.String())
 }

@@ -77,9 +77,7 @@ func TestIncompleteFrameIsNotSeen(t *testing.T) {
 func TestClustersAreNotSplit(t *testing.T) {
 	term, ctx := start(t, small, "pieces")
 	s := testkit.Must(term.Wait(ctx, Shows("end")))(t)
-	if got := s.Row(0); got != "👩\u200d👧|世|end" {
-		t.Errorf("row %q", got)
-	}
+	testkit.Same(t, "row", "👩\u200d👧|世|end", s.Row(0))
 	if x, _, _ := s.Find("end"); x != 6 || s.Cells[0][1].Width != 0 || s.Cells[0][0].Width != 2 {
 		t.Errorf("the end is at column %d: %+v", x, s.Cells[0][:7])
 	}
@@ -89,9 +87,7 @@ func TestClustersAreNotSplit(t *testing.T) {
 func TestOneLeftBehind(t *testing.T) {
 	term, ctx := start(t, small, "leave")
 	testkit.Must(term.Exit(ctx))(t)
-	if got := term.Screen().Text(); got != "left" {
-		t.Errorf("the screen has %q", got)
-	}
+	testkit.Same(t, "the screen has", "left", term.Screen().Text())
 }
 
 // TestUnrestored: settings that a program does not restore are visible.

@@ -70,9 +70,7 @@ func TestFlippedIsCountedApart(t *testing.T) {
 			}
 		}
 	}
-	if bits != 1 {
-		t.Errorf("%d bytes changed", bits)
-	}
+	testkit.Same(t, "bytes changed", 1, bits)
 	r.sent["after"] = &sentMessage{text: "three", accepted: true}
 	if r.sent["after"].flipped {
 		t.Error("said later, and taken for harmed")
@@ -119,8 +117,6 @@ func TestSameOutput(t *testing.T) {
 		{"a\nb\n", "b\n", true, false},
 		{"", "a\n", true, true},
 	} {
-		if got := sameOutput([]byte(tt.printed), []byte(tt.watched), tt.cut); got != tt.same {
-			t.Errorf("%+v: %v", tt, got)
-		}
+		testkit.Same(t, tt, tt.same, sameOutput([]byte(tt.printed), []byte(tt.watched), tt.cut))
 	}
 }

@@ -51,9 +51,7 @@ func TestOutcomeOfCases(t *testing.T) {
 	o := canned(t, "cases.json", true)
 	want := map[string]cell{"api-400": {State: ok}, "hooks": {differs, `host:3: want {"type":"x"}`}}
 	testkit.Same(t, "cells", want, o.cells)
-	if got := again(suite{run: "^TestClaude$", subtests: true}, o.failed()); got != "^TestClaude$/^(hooks)$" {
-		t.Errorf("once more: %s", got)
-	}
+	testkit.Same(t, "once more", "^TestClaude$/^(hooks)$", again(suite{run: "^TestClaude$", subtests: true}, o.failed()))
 }
 
 func TestRecordObservations(t *testing.T) {
@@ -106,9 +104,7 @@ func TestWords(t *testing.T) {
 		"hooks-eof":               "hooks eof", "every frame is known": "every frame is known",
 		"TestLiveQueryWithoutAVerdict": "query without a verdict", "api-400": "api 400",
 	} {
-		if got := words(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		testkit.Same(t, name, want, words(name))
 	}
 }
 

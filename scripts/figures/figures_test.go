@@ -64,16 +64,12 @@ func TestRows(t *testing.T) {
 func TestDigits(t *testing.T) {
 	for n, want := range map[float64]string{0: "0", 0.0321: "0.0321", 0.0004912: "0.000491", 0.5: "0.5", 6.25: "6.25",
 		34: "34", 99.96: "100", 100: "100", 1234567: "1,234,567", 74128.4: "74,128"} {
-		if got := digits(n); got != want {
-			t.Errorf("%v: %s, want %s", n, got, want)
-		}
+		testkit.Same(t, n, want, digits(n))
 	}
 	for unit, want := range map[string]string{"ns/op": "ns", "hop-p99-ns": "ns", "p50_µs": "µs",
 		"plain-tview-p99-ms": "ms", "events/s": "/s", "wc-MB/s": "MB/s", "%-of-a-cpu": "%", "x-raw": "",
 		"kB/agent": "kB", "files/agent": "", "anew-µs/delta": "µs"} {
-		if got := size(unit); got != want {
-			t.Errorf("%s: %q, want %q", unit, got, want)
-		}
+		testkit.Same(t, unit, want, size(unit))
 	}
 }
 

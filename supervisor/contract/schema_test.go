@@ -208,10 +208,6 @@ func TestSchemasAreStable(t *testing.T) {
 }
 
 func TestExitNames(t *testing.T) {
-	if got := ExitLimit.String(); got != "limit reached" {
-		t.Errorf("ExitLimit is %q", got)
-	}
-	if got := Exit(9).String(); got != "exit code 9" {
-		t.Errorf("Exit(9) is %q", got)
-	}
+	testkit.Same(t, "ExitLimit is", "limit reached", ExitLimit.String())
+	testkit.Same(t, "Exit(9) is", "exit code 9", Exit(9).String())
 }

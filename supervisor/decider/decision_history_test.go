@@ -53,22 +53,16 @@ func TestHistoryCountsAllAndKeepsItsEnd(t *testing.T) {
 		}
 		return StatusSuccess
 	})
-	if h.Len() != 1000 {
-		t.Errorf("%d executions, want 1000", h.Len())
-	}
+	testkit.Same(t, "executions", 1000, h.Len())
 	testkit.Same(t, "the last three", []int{998, 999, 1000}, iterations(h.Last(3)))
 	if diff := cmp.Diff([]int{600, 700, 800, 900, 1000}, iterations(h.Failures(9))); diff != "" {
 		t.Errorf("the last failures (-want +got):\n%s", diff)
 	}
-	if got := len(h.Last(5000)); got != keptExecutions {
-		t.Errorf("%d executions kept, want %d", got, keptExecutions)
-	}
+	testkit.Same(t, "executions kept", keptExecutions, len(h.Last(5000)))
 	if got, want := h.Tokens(), (Tokens{2000, 1000, 3000}); got != want {
 		t.Errorf("tokens %v, want %v", got, want)
 	}
-	if h.Mean() != time.Second {
-		t.Errorf("mean %v, want 1s", h.Mean())
-	}
+	testkit.Same(t, "mean", time.Second, h.Mean())
 	if got := h.Last(-1); len(got) != 0 {
 		t.Errorf("the last -1 are %d", len(got))
 	}

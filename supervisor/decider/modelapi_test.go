@@ -71,9 +71,7 @@ func TestOfficialAddresses(t *testing.T) {
 	t.Parallel()
 	for provider, want := range map[string]string{OpenAI: "https://api.openai.com/v1/chat/completions",
 		APIAnthropic: "https://api.anthropic.com/v1/messages"} {
-		if got := (APIConfig{Provider: provider}).endpoint(); got != want {
-			t.Errorf("%s: %s", provider, got)
-		}
+		testkit.Same(t, provider, want, (APIConfig{Provider: provider}).endpoint())
 	}
 	body, _, err := APIConfig{Provider: OpenAI, Model: "m"}.body(question, nil)
 	if err != nil || !strings.Contains(string(body), `"max_completion_tokens":4096`) {
@@ -382,9 +380,7 @@ func TestRetryAfter(t *testing.T) {
 		"Inf": 1e6 * time.Second, "1e300": 1e6 * time.Second, now.Add(time.Minute).Format(http.TimeFormat): time.Minute,
 		now.Add(-time.Minute).Format(http.TimeFormat): 0,
 	} {
-		if got := retryAPIAfter(http.Header{"Retry-After": {value}}, now); got != want {
-			t.Errorf("%q: %v, want %v", value, got, want)
-		}
+		testkit.Same(t, value, want, retryAPIAfter(http.Header{"Retry-After": {value}}, now))
 	}
 }
 

@@ -175,9 +175,7 @@ func TestOverrides(t *testing.T) {
 	texts := rendered(t, s, sampleInput())
 	for name, want := range map[string]string{"system of select.md": "Be short.\n", "select.md": "1 agents, 0.00\n",
 		"brief.md": "tester: A task. 1 2 50\n"} {
-		if texts[name] != want {
-			t.Errorf("%s is %q, want %q", name, texts[name], want)
-		}
+		testkit.Same(t, name, want, texts[name])
 	}
 	builtin := rendered(t, promptBuiltIn(), sampleInput())
 	for _, name := range []string{"system of evaluate.md", "evaluate.md", "state.md"} {
@@ -417,7 +415,5 @@ func TestTheExampleOfTheManual(t *testing.T) {
 	steps := testkit.Must(NewSet(map[string]string{
 		"state.md": "{{with .Plan}}{{range .Near 12}}{{.Index}}{{end}}{{with .Current}} at {{.Index}}{{end}}{{end}} " +
 			"{{.Task}}"}))(t)
-	if got := rendered(t, steps, sampleInput())["state.md"]; got != "12 at 2 A task.\n" {
-		t.Errorf("%q", got)
-	}
+	testkit.Same(t, "", "12 at 2 A task.\n", rendered(t, steps, sampleInput())["state.md"])
 }

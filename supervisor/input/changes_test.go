@@ -225,9 +225,7 @@ func TestTroubleIsReportedOnce(t *testing.T) {
 		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Failed: failed})
 		notices += len(r.out.Effects())
 	}
-	if notices != 2 {
-		t.Errorf("%d notices", notices)
-	}
+	testkit.Same(t, "notices", 2, notices)
 }
 
 // TestFilesThatAreLeftOut: files that a snapshot does not contain are reported, each once.
@@ -457,9 +455,7 @@ func TestATurnBeginsWhereItsAgentBegan(t *testing.T) {
 	r.edits("orch-2", "a", false)
 	r.out = effect.Collector{}
 	r.ends("orch-2")
-	if since := r.asked().Since; since != "after base" {
-		t.Errorf("its changes are compared with %q", since)
-	}
+	testkit.Same(t, "its changes are compared with", "after base", r.asked().Since)
 	if files := changesOf(t, r.record([]string{"a"}), "orch-2"); len(files) != 1 ||
 		!slices.Equal(files[0].Agents, []string{"orch-2"}) || files[0].Unsure {
 		t.Errorf("changes are %+v", files)

@@ -138,9 +138,7 @@ func TestFailedSyncIsNeverTrusted(t *testing.T) {
 		failTimes(m, "sync", segmentName(1), 1, syscall.EIO)
 		began := time.Now()
 		addBatches(t, r, 20, 10)
-		if d := time.Since(began); d != 0 {
-			t.Errorf("it took %v", d)
-		}
+		testkit.Same(t, "it took", 0, time.Since(began))
 		synctest.Wait()
 		if n, err := tr.last(); err != nil || n != 2 || !errors.Is(tr.told[0], syscall.EIO) {
 			t.Errorf("told %v", tr.told)
@@ -225,9 +223,7 @@ func TestSlowDisk(t *testing.T) {
 			t.Errorf("update within a second: %v", err)
 		}
 		syncRun(t, r)
-		if d := time.Since(began); d != 10*time.Second {
-			t.Errorf("two groups took %v, want 10s", d)
-		}
+		testkit.Same(t, "two groups took", 10*time.Second, time.Since(began))
 		closeRun(t, r)
 	})
 }

@@ -18,14 +18,10 @@ func TestWriteCloseOpen(t *testing.T) {
 	r := createRun(t, s, testRun, Options{Committed: func(upTo uint64) { committed.Store(upTo) }})
 	add(t, r, 1, 100)
 	syncRun(t, r)
-	if d := r.Durable(); d != 100 {
-		t.Errorf("durable up to %d, want 100", d)
-	}
+	testkit.Same(t, "durable up to", 100, r.Durable())
 	add(t, r, 101, 150)
 	closeRun(t, r)
-	if c := committed.Load(); c != 150 {
-		t.Errorf("committed up to %d, want 150", c)
-	}
+	testkit.Same(t, "committed up to", 150, committed.Load())
 	if _, err := r.Append(Input, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("append after close: %v", err)
 	}

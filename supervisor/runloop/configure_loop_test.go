@@ -26,9 +26,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 			})
 			humanSays(l, contract.Configure{Permissions: "allow-all", AcceptRisk: true})
 			humanSays(l, contract.Configure{Permissions: "rules"})
-			if mode := l.Snapshot().Options.Permissions; mode != "rules" {
-				t.Errorf("permissions: %s", mode)
-			}
+			testkit.Same(t, "permissions", "rules", l.Snapshot().Options.Permissions)
 		})
 		refused := func(e contract.Event) bool {
 			r, ok := e.Body.(contract.Rejected)
@@ -81,9 +79,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 							bridge.PermissionParams{AgentRef: ref, Request: "p4", Tool: edit.Tool, Input: edit.Input})
 					}()
 					synctest.Wait()
-					if n := waiting(l); n != 4 {
-						t.Errorf("%d requests wait", n)
-					}
+					testkit.Same(t, "requests wait", 4, waiting(l))
 					humanSays(l, tt.change)
 					for _, p := range l.Snapshot().Permission.Open {
 						got = append(got, p.ID)

@@ -99,9 +99,7 @@ func TestRuleHasToCover(t *testing.T) {
 				f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 			}
 			events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
-			if exit != contract.ExitComplete {
-				t.Errorf("exit %d", exit)
-			}
+			testkit.Same(t, "exit", contract.ExitComplete, exit)
 			var said []string
 			for _, e := range events {
 				switch b := e.Body.(type) {
@@ -174,9 +172,7 @@ func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bri
 	}
 	o.Task, o.HumanPresent = "build", true
 	events, exit := perform(t, o, port, nil)
-	if exit != contract.ExitComplete {
-		t.Errorf("exit %d", exit)
-	}
+	testkit.Same(t, "exit", contract.ExitComplete, exit)
 	return events
 }
 
@@ -256,9 +252,7 @@ func TestADenialSettlesWhatElseItCovers(t *testing.T) {
 					answers := asks(t, l, ref, commands...)
 					other := contract.Permit{Request: "p2", Behavior: bridge.Deny, Scope: "run", Rule: "Bash(npm *)"}
 					humanSays(l, other)
-					if n := waiting(l); n != len(commands) {
-						t.Errorf("%d requests wait after an answer that is none", n)
-					}
+					testkit.Same(t, "requests wait after an answer that is none", len(commands), waiting(l))
 					tt.answer.Request, tt.answer.Behavior = "p2", bridge.Deny
 					humanSays(l, tt.answer)
 					late := bridge.PermissionParams{AgentRef: ref, Request: "p5", Tool: "Bash",
@@ -275,9 +269,7 @@ func TestADenialSettlesWhatElseItCovers(t *testing.T) {
 						answer <- r
 					}()
 					synctest.Wait()
-					if n := waiting(l); n != len(commands)+1-len(tt.settled) {
-						t.Errorf("%d requests still wait", n)
-					}
+					testkit.Same(t, "requests still wait", len(commands)+1-len(tt.settled), waiting(l))
 					answers = append(answers, answer)
 					for _, line := range tt.settled {
 						if r := <-answers[line[1]-'1']; r.Behavior != bridge.Deny || r.Message == "" {

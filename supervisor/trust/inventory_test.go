@@ -189,9 +189,7 @@ func TestChanges(t *testing.T) {
 	w.write(".claude/settings.json", `{"apiKeyHelper": "scripts/later.sh"}`)
 	before := w.look("")
 	w.write("scripts/later.sh", "x")
-	if got := Summary(Diff(before, w.look("")), 5); got != "new: script scripts/later.sh" {
-		t.Errorf("a script that appears: %q", got)
-	}
+	testkit.Same(t, "a script that appears", "new: script scripts/later.sh", Summary(Diff(before, w.look("")), 5))
 }
 
 // TestPlaces: what is loaded from where, as in CLI 2.1.329.
@@ -373,19 +371,13 @@ func TestLinks(t *testing.T) {
 		}
 		return l.Items[i]
 	}
-	if got := find(l, KindLink).What; got != "a link to "+outside+", outside of the workspace" {
-		t.Errorf("link: %q", got)
-	}
+	testkit.Same(t, "link", "a link to "+outside+", outside of the workspace", find(l, KindLink).What)
 	w.write("../outside.sh", "two\n")
-	if got := Summary(Diff(l, w.look("")), 5); got != "changed: script key.sh" {
-		t.Errorf("its target changed: %q", got)
-	}
+	testkit.Same(t, "its target changed", "changed: script key.sh", Summary(Diff(l, w.look("")), 5))
 	w.write("../outside.sh", "one\n")
 	testkit.OK(t, os.Remove(filepath.Join(w.dir, "key.sh")))
 	w.link("inside.sh", "key.sh")
-	if got := Summary(Diff(l, w.look("")), 5); got != "changed: link key.sh" {
-		t.Errorf("it leads elsewhere: %q", got)
-	}
+	testkit.Same(t, "it leads elsewhere", "changed: link key.sh", Summary(Diff(l, w.look("")), 5))
 }
 
 // FuzzSettings: no settings text makes the inventory fail, and each counts.

@@ -235,9 +235,7 @@ func TestOpenIsBounded(t *testing.T) {
 	if n := len(c.progress); n > maxOpen {
 		t.Errorf("%d words of subagents", n)
 	}
-	if n := len(c.open.waiting(key{class: requests, id: "same"})); n != maxWaiting {
-		t.Errorf("%d wait for one answer", n)
-	}
+	testkit.Same(t, "wait for one answer", maxWaiting, len(c.open.waiting(key{class: requests, id: "same"})))
 	for i := range 2 * maxAgents {
 		addAll(c, "agent-"+strconv.Itoa(i), contract.Notice{}, contract.Delta{Text: "x"})
 	}
@@ -284,9 +282,7 @@ func TestEditedWords(t *testing.T) {
 	// An edit of an unknown message is shown like a new message.
 	addAll(c, contract.Human, contract.Message{MessageID: "m9", From: contract.Human, To: contract.Arbiter, Text: "late",
 		Edited: true})
-	if n := c.Talk().Len(); n != 3 {
-		t.Errorf("%d entries in the conversation", n)
-	}
+	testkit.Same(t, "entries in the conversation", 3, c.Talk().Len())
 }
 
 // TestAnsweredQuestions: the human's message to the Arbiter answers the open

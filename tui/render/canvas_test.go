@@ -142,9 +142,7 @@ func TestCanvasPartsWideCharacters(t *testing.T) {
 	c := On(s, 0, 0, 6, 1, look)
 	c.Text(0, 0, "世世世", Base)
 	c.Sub(1, 0, 4, 1).Clear(Base)
-	if got := row(s, 0); got != "      " {
-		t.Errorf("cleared: %q", got)
-	}
+	testkit.Same(t, "cleared", "      ", row(s, 0))
 }
 
 func TestCanvasFrame(t *testing.T) {
@@ -174,9 +172,7 @@ func TestRestyleKeepsText(t *testing.T) {
 	c.Text(0, 0, "a世b", Base)
 	c.Restyle(-3, 0, 99, Selection)
 	c.Restyle(0, 7, 3, Selection)
-	if got := row(s, 0); got != "a世b    " {
-		t.Errorf("the row is %q", got)
-	}
+	testkit.Same(t, "the row is", "a世b    ", row(s, 0))
 	for x := range 8 {
 		if _, style, _ := s.Get(x, 0); style != look.Theme.Style(Selection) {
 			t.Errorf("column %d was left out", x)

@@ -616,9 +616,7 @@ func TestLive(t *testing.T) {
 	l := history.Live{Agent: "arbiter", Text: `{"message":"So it`, Message: "So **it** sh", Verdict: true, Began: dawn}
 	o := options(40)
 	c := EventLive(l, o)
-	if got := c.Lines[0].Text(); got != "So it sh" {
-		t.Errorf("shows %q", got)
-	}
+	testkit.Same(t, "shows", "So it sh", c.Lines[0].Text())
 	o.Stream = &markdown.Stream{}
 	if got := EventLive(l, o); len(got.Lines) != len(c.Lines) {
 		t.Errorf("%d lines with a stream, %d without", len(got.Lines), len(c.Lines))
@@ -628,13 +626,9 @@ func TestLive(t *testing.T) {
 		o.Now = dawn.Add(time.Duration(i) * beat)
 		frames[last(EventLive(l, o))] = true
 	}
-	if len(frames) != len(eventLook.Glyphs.Spinner) {
-		t.Errorf("%d frames", len(frames))
-	}
+	testkit.Same(t, "frames", len(eventLook.Glyphs.Spinner), len(frames))
 	o.Look = &render.Look{Glyphs: render.Unicode, Still: true}
-	if got := last(EventLive(l, o)); got != "…" {
-		t.Errorf("without motion: %q", got)
-	}
+	testkit.Same(t, "without motion", "…", last(EventLive(l, o)))
 }
 
 func TestSummaryOfInput(t *testing.T) {
@@ -655,9 +649,7 @@ func TestSummaryOfInput(t *testing.T) {
 			t.Errorf("%.60s: %q, want %q", input, got, want)
 		}
 	}
-	if got := eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)); got != "q" {
-		t.Errorf("an unknown tool: %q", got)
-	}
+	testkit.Same(t, "an unknown tool", "q", eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)))
 	if got := eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5}`)); got != `{ "limit": 5 }` &&
 		got != `{"limit":5}` {
 		t.Errorf("an unknown tool: %q", got)
@@ -670,9 +662,7 @@ func TestNumbers(t *testing.T) {
 		eventtext.Span(59 * time.Second): "59 s", eventtext.Span(61 * time.Second): "1 min 01 s",
 		eventtext.Span(25 * time.Hour): "25 h 00 min",
 	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		testkit.Same(t, "", want, got)
 	}
 }
 

@@ -350,9 +350,7 @@ func TestFollowing(t *testing.T) {
 	}
 	// New blocks appear below.
 	l.blocks = append(l.blocks, many(4000).blocks...)
-	if got := st.view.Behind(); got != 4000 {
-		t.Errorf("%d behind, want 4000", got)
-	}
+	testkit.Same(t, "behind", 4000, st.view.Behind())
 	l.tail = []fakeBlock{{text: "live"}}
 	for i := range 5 {
 		l.tail[0].text += fmt.Sprint("\nmore ", i)
@@ -361,9 +359,7 @@ func TestFollowing(t *testing.T) {
 	// Blocks that were visible on the way down are not new.
 	st.view.Down(4)
 	st.draw()
-	if got := st.view.Behind(); got != 3998 {
-		t.Errorf("%d behind, want 3998", got)
-	}
+	testkit.Same(t, "behind", 3998, st.view.Behind())
 	st.view.Bottom()
 	if !st.view.Following() || st.view.Behind() != 0 {
 		t.Errorf("following %v, %d behind", st.view.Following(), st.view.Behind())
@@ -405,9 +401,7 @@ func TestKeyRefersToShownFrame(t *testing.T) {
 	if got := st.draw()[0]; !strings.Contains(got, "line 95") {
 		t.Errorf("top is %q, want line 95", got)
 	}
-	if got := st.view.Behind(); got != 1000 {
-		t.Errorf("%d behind, want 1000", got)
-	}
+	testkit.Same(t, "behind", 1000, st.view.Behind())
 }
 
 func TestOutcomeAbove(t *testing.T) {
@@ -674,9 +668,7 @@ func TestMillion(t *testing.T) {
 	}
 	src.laid = 0
 	st.draw()
-	if src.laid != 0 {
-		t.Errorf("%d blocks were laid out again without a reason", src.laid)
-	}
+	testkit.Same(t, "blocks were laid out again without a reason", 0, src.laid)
 }
 
 // TestEmptyBlocks: a long series of empty blocks is not traversed all at once, but is passed

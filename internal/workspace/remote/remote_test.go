@@ -62,9 +62,7 @@ func TestThereAndBack(t *testing.T) {
 	f := newFar(t, "sh", "-c", `[ "$OF_THE_HOST" = 1 ] && exec "$@"`, "100% of it")
 	l := link(t, near, f)
 	ref := testkit.Must(l.Push(t.Context(), "HEAD"))(t)
-	if got := f.Git("rev-parse", ref, ref+"~1"); got != base+"\n"+near.Git("rev-parse", "HEAD~1") {
-		t.Errorf("pushed %s", got)
-	}
+	testkit.Same(t, "pushed", base+"\n"+near.Git("rev-parse", "HEAD~1"), f.Git("rev-parse", ref, ref+"~1"))
 	if again, err := l.Push(t.Context(), base); err != nil || again != ref {
 		t.Errorf("pushed again: %s, %v", again, err)
 	}
@@ -78,9 +76,7 @@ func TestThereAndBack(t *testing.T) {
 	if err != nil || got != (Fetched{Commit: done}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if text := near.Git("show", branch+":b"); text != "2" {
-		t.Errorf("b is %q", text)
-	}
+	testkit.Same(t, "b is", "2", near.Git("show", branch+":b"))
 	after := strings.NewReplacer("refs/heads/"+branch+"\n", "", "refs/arbiter/"+gittest.RUN8+"/fetched/orch-1.1\n",
 		"").Replace(near.Git("for-each-ref", "--format=%(refname)") + "\n")
 	if strings.TrimSpace(after) != before {
@@ -339,9 +335,7 @@ func TestShallow(t *testing.T) {
 	if got, err := l.Fetch(t.Context(), "refs/heads/"+branch); err != nil || got.Commit != done {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got := near.Git("rev-list", "--count", branch); got != "2" {
-		t.Errorf("%s commits", got)
-	}
+	testkit.Same(t, "commits", "2", near.Git("rev-list", "--count", branch))
 }
 
 // TestCancelled: the end of the context ends the host's command, too.

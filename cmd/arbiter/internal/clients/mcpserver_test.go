@@ -53,9 +53,7 @@ func TestRulesAreOfferedToTheLetter(t *testing.T) {
 		labels = append(labels, o.label)
 	}
 	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny"
-	if got := strings.Join(labels, "|"); got != want {
-		t.Errorf("offered: %s, want %s", got, want)
-	}
+	testkit.Same(t, "offered", want, strings.Join(labels, "|"))
 	for _, res := range []string{"", "allow once", "Always allow here: Bash(no)"} {
 		if c := f.command(accepts(res, "")); c != nil {
 			t.Errorf("%q means %+v", res, c)
@@ -424,9 +422,7 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		got <- next
 	})
 	w.message("still at it") // it is reported, but ends no wait
-	if text := <-progress; text != "still at it" {
-		t.Errorf("progress: %s", text)
-	}
+	testkit.Same(t, "progress", "still at it", <-progress)
 	if len(got) > 0 {
 		t.Error("the wait returned for a question that was told of")
 	}

@@ -138,9 +138,7 @@ func (w *window) harmless(s *WebServer) {
 		[...document.querySelectorAll("iframe, base, object, embed, svg, style, meta[http-equiv]," +
 			" script:not([src='/main.js']), img:not(.mark), a:not(.skip), link:not([href^='/']), [onclick], [onerror]")]
 			.map((e) => e.outerHTML.slice(0, 200)).join(" ")`, &found)
-	if found != "" {
-		w.t.Errorf("the page has %s", found)
-	}
+	testkit.Same(w.t, "the page has", "", found)
 }
 
 // named checks what a screen reader gets: every control has a name, and the parts of the page are present.
@@ -308,9 +306,7 @@ func TestAnswersByKeyboard(t *testing.T) {
 	w.must(w.Press(w.ctx, "Enter", false))
 	action := strings.Repeat("ab", 32)
 	once := `{"action":"` + action + `","behavior":"allow","request":"perm-1","scope":"once","type":"permission"}`
-	if got := h.took(w.ctx, 2)[1]; got != once {
-		t.Errorf("the answer is %s", got)
-	}
+	testkit.Same(t, "the answer is", once, h.took(w.ctx, 2)[1])
 	h.emit("orch-1", noticeWeb("on"))
 	w.until(`document.querySelectorAll(".card").length === 1 && document.activeElement.closest("[data-item=perm-2]")`)
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
@@ -322,9 +318,7 @@ func TestAnswersByKeyboard(t *testing.T) {
 	w.must(w.Press(w.ctx, " ", false))
 	always := `{"action":"` + action + `","behavior":"allow","request":"perm-2","rule":"Bash(go test *)",` +
 		`"scope":"always","type":"permission"}`
-	if got := h.took(w.ctx, 3)[2]; got != always {
-		t.Errorf("the answer is %s", got)
-	}
+	testkit.Same(t, "the answer is", always, h.took(w.ctx, 3)[2])
 	h.emit("orch-1", noticeWeb("on"))
 	w.until(`document.querySelector("#waiting-title").textContent === "Nothing waits for you"`)
 

@@ -419,9 +419,7 @@ func TestStreamContinues(t *testing.T) {
 	v.cancel()
 	h.emit("arbiter", noticeWeb("three"))
 	w := view(t, s, url, v.id)
-	if got := strings.Join(w.texts("three"), " "); got != "three" {
-		t.Errorf("behind two comes %q", got)
-	}
+	testkit.Same(t, "behind two comes", "three", strings.Join(w.texts("three"), " "))
 
 	h.end("") // it is killed
 	w.until(partRun, stateLost)
@@ -429,26 +427,18 @@ func TestStreamContinues(t *testing.T) {
 	h.begin()
 	w.until(partRun, stateLive)
 	h.emit("arbiter", noticeWeb("four"))
-	if got := strings.Join(w.texts("four"), " "); got != "four" {
-		t.Errorf("of the next process comes %q", got)
-	}
+	testkit.Same(t, "of the next process comes", "four", strings.Join(w.texts("four"), " "))
 	x := view(t, s, url, at)
-	if got := strings.Join(x.texts("four"), " "); got != "four" {
-		t.Errorf("a page of the process before gets %q", got)
-	}
+	testkit.Same(t, "a page of the process before gets", "four", strings.Join(x.texts("four"), " "))
 	y := view(t, s, url, "")
-	if got := strings.Join(y.texts("four"), " "); got != "one two three four" {
-		t.Errorf("a new page gets %q", got)
-	}
+	testkit.Same(t, "a new page gets", "one two three four", strings.Join(y.texts("four"), " "))
 
 	h.end(contract.StatusComplete)
 	if part := w.until(partRun, stateEnded); !strings.Contains(part, contract.StatusComplete) {
 		t.Errorf("the end is %s", part)
 	}
 	z := view(t, s, url, "")
-	if got := strings.Join(z.texts("four"), " "); got != "one two three four" {
-		t.Errorf("a page that comes after the end gets %q", got)
-	}
+	testkit.Same(t, "a page that comes after the end gets", "one two three four", strings.Join(z.texts("four"), " "))
 	z.until(partRun, stateEnded)
 }
 
@@ -469,9 +459,7 @@ func TestStatusFollows(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), webWaitTimeout)
 	defer cancel()
-	if got := h.took(ctx, 1)[0]; got != `{"text":"This one.","type":"message"}` {
-		t.Errorf("the run took %s", got)
-	}
+	testkit.Same(t, "the run took", `{"text":"This one.","type":"message"}`, h.took(ctx, 1)[0])
 	h.emit("arbiter", noticeWeb("on"))
 	v.until(partStatus, `"inbox":[]`)
 	h.mu.Lock()

@@ -153,18 +153,14 @@ func TestHookServer(t *testing.T) {
 	sub := bash
 	sub.AgentID = "a1"
 	for name, in := range map[string]hooks.Input{"a subagent": sub, "another session": bashOf("9" + aSession[1:])} {
-		if got := askServer(t, s, in); got != "{}" {
-			t.Errorf("%s: %s", name, got)
-		}
+		testkit.Same(t, name, "{}", askServer(t, s, in))
 	}
 	got := askServer(t, s, bash)
 	if !strings.Contains(got, hooks.MarkContext+" warn: 71 % full, 142,000 of 200,000 tokens.") {
 		t.Errorf("answer %s", got)
 	}
 	h.awaitEffect(t, hooks.LevelReported{Level: hooks.LevelWarn, Pct: 71})
-	if got := askServer(t, s, bash); got != "{}" {
-		t.Errorf("told twice: %s", got)
-	}
+	testkit.Same(t, "told twice", "{}", askServer(t, s, bash))
 	if got := askServer(t, s,
 		hooks.Input{Event: hooks.PreCompact, Trigger: hooks.TriggerAuto, SessionID: aSession}); !strings.HasPrefix(got,
 		`{"decision":"block"`) {
@@ -174,13 +170,9 @@ func TestHookServer(t *testing.T) {
 
 	// Another incarnation was already warned by its bridge.
 	h.set(func(h *house) { h.agent.Generation, h.agent.Spent = 2, "warn" })
-	if got := askServer(t, s, bash); got != "{}" {
-		t.Errorf("told what its bridge had told: %s", got)
-	}
+	testkit.Same(t, "told what its bridge had told", "{}", askServer(t, s, bash))
 	h.set(func(h *house) { h.tokens, h.unread = 190_000, errors.New("torn") })
-	if got := askServer(t, s, bash); got != "{}" {
-		t.Errorf("a context that cannot be read: %s", got)
-	}
+	testkit.Same(t, "a context that cannot be read", "{}", askServer(t, s, bash))
 	h.set(func(h *house) { h.unread = nil })
 	if got := askServer(t, s, bash); !strings.Contains(got, "critical: 95 %") {
 		t.Errorf("answer %s", got)
@@ -195,17 +187,13 @@ func TestHookServerWaitsForTheTranscript(t *testing.T) {
 	bash := bashOf(aSession)
 	bash.ToolUseID = "toolu_1"
 	h.set(func(h *house) { h.tokens, h.next, h.late = 100_000, 150_000, 3 })
-	if got := askServer(t, s, bash); got != "{}" {
-		t.Errorf("far off: %s", got)
-	}
+	testkit.Same(t, "far off", "{}", askServer(t, s, bash))
 	h.set(func(h *house) { h.tokens = 120_000 })
 	if got := askServer(t, s, bash); !strings.Contains(got, "warn: 75 %") {
 		t.Errorf("near: %s", got)
 	}
 	h.set(func(h *house) { h.next, h.late = 180_000, 1<<30 })
-	if got := askServer(t, s, bash); got != "{}" {
-		t.Errorf("it never comes: %s", got)
-	}
+	testkit.Same(t, "it never comes", "{}", askServer(t, s, bash))
 }
 
 // TestHookServerReadsTranscriptsOnly: a client cannot make the server read any other file.
@@ -227,9 +215,7 @@ func TestHookServerReadsTranscriptsOnly(t *testing.T) {
 	default:
 	}
 	askServer(t, s, bashOf(aSession))
-	if got := <-h.looked; got != "/h/.claude/projects/-w/"+aSession+".jsonl" {
-		t.Errorf("%s was read", got)
-	}
+	testkit.Same(t, "was read", "/h/.claude/projects/-w/"+aSession+".jsonl", <-h.looked)
 }
 
 // TestHookServerReportsOnce: calls that end concurrently get one warning among them.

@@ -52,9 +52,7 @@ func TestWork(t *testing.T) {
 				t.Fatalf("committed: %+v, %v", done, err)
 			}
 			near.Git("fetch", "-q", info.Cache, "refs/heads/"+w.Branch+":refs/heads/fetched")
-			if got := near.Git("show", "fetched:sub/a"); got != "2" {
-				t.Errorf("fetched %q", got)
-			}
+			testkit.Same(t, "fetched", "2", near.Git("show", "fetched:sub/a"))
 			writeRemoteHost(t, filepath.Join(w.CWD, "new"), "left\n")
 			saved, err := m.RemoveWork(t.Context(), bridge.RemoveWorkParams{Orchestrator: 1, Head: done.Head})
 			if err != nil || saved.Ref == "" {
@@ -70,9 +68,7 @@ func TestWork(t *testing.T) {
 				t.Errorf("left in the cache: %s", left)
 			}
 			near.Git("fetch", "-q", info.Cache, saved.Ref+":refs/heads/saved")
-			if got := near.Git("show", "saved:sub/new"); got != "left" {
-				t.Errorf("saved %q", got)
-			}
+			testkit.Same(t, "saved", "left", near.Git("show", "saved:sub/new"))
 			_, err = m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
 			var rpc *bridge.RPCError
 			if !errors.As(err, &rpc) || rpc.Category != bridge.CatWorkspace {

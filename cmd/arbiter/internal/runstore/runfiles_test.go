@@ -229,9 +229,7 @@ func TestOwnChanges(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 			reads := gittest.Dir{TB: t, Path: p.files.Workspace.Dir("arbiter")}
-			if got := reads.Files()["shared"]; got != "-rw-r--r-- first\n2\n3\n4\n5\nONE\nTWO\n" {
-				t.Errorf("the Arbiter reads %q", got)
-			}
+			testkit.Same(t, "the Arbiter reads", "-rw-r--r-- first\n2\n3\n4\n5\nONE\nTWO\n", reads.Files()["shared"])
 		})
 	}
 }
@@ -262,9 +260,7 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	if m.Status != input.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) {
 		t.Fatalf("%+v", m)
 	}
-	if got := p.Files()["shared"]; got != "-rw-r--r-- OTHERS\n2\n3\n4\n5\nLAST\n" {
-		t.Errorf("a conflict changed the file: %q", got)
-	}
+	testkit.Same(t, "a conflict changed the file", "-rw-r--r-- OTHERS\n2\n3\n4\n5\nLAST\n", p.Files()["shared"])
 	_, _ = one.Command("merge", m.Head).CombinedOutput() // this fails
 	if m := p.merge("orch-1"); m.Status != input.StatusUnfinished || m.Detail != "merge" {
 		t.Errorf("in the middle of a merge: %+v", m)
@@ -295,9 +291,7 @@ func TestSuccessorContinues(t *testing.T) {
 	one := p.place("orch-1", "worktree", "")
 	one.Write("new", "half\n")
 	two := p.place("orch-2", "clone", "orch-1")
-	if got := two.Files()["new"]; got != "-rw-r--r-- half\n" {
-		t.Errorf("the successor has %q", got)
-	}
+	testkit.Same(t, "the successor has", "-rw-r--r-- half\n", two.Files()["new"])
 	three := p.place("orch-3", "worktree", "orch-9")
 	three.Write("three", "3\n")
 	three.Commit("three")
@@ -319,9 +313,7 @@ func TestSuccessorContinues(t *testing.T) {
 		strings.Contains(p.Git("worktree", "list"), "\n") {
 		t.Errorf("left %v, %v", left, err)
 	}
-	if text := p.Git("show", p.files.main()+":new"); text != "whole" {
-		t.Errorf("merged %q", text)
-	}
+	testkit.Same(t, "merged", "whole", p.Git("show", p.files.main()+":new"))
 }
 
 // stride skips steps in CI, because most steps are alike, especially those of a clone.
