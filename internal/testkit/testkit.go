@@ -4,6 +4,7 @@
 package testkit
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -30,10 +31,10 @@ func WithoutRace(t testing.TB) {
 	}
 }
 
-// OK ends a test at an error.
-func OK(t testing.TB, err error) {
+// OK ends a test at errors.
+func OK(t testing.TB, errs ...error) {
 	t.Helper()
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
 }
