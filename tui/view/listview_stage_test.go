@@ -369,28 +369,6 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-func TestDownToTheEndFollows(t *testing.T) {
-	l := many(20)
-	st := newStage(t, 20, 5, l)
-	st.draw()
-	st.view.Up(3)
-	st.view.Down(2)
-	if st.view.Following() {
-		t.Error("following a row before the end")
-	}
-	st.view.Down(1)
-	if !st.view.Following() {
-		t.Error("not following at the end")
-	}
-	// If everything is in the window, there is nowhere to go.
-	short := newStage(t, 20, 5, many(3))
-	short.draw()
-	short.view.Up(1)
-	if !short.view.Following() {
-		t.Error("the end was left, though all is in the window")
-	}
-}
-
 // TestKeyRefersToShownFrame: a key refers to what is on the screen, not to what arrived since.
 func TestKeyRefersToShownFrame(t *testing.T) {
 	l := many(100)
@@ -402,26 +380,6 @@ func TestKeyRefersToShownFrame(t *testing.T) {
 		t.Errorf("top is %q, want line 95", got)
 	}
 	testkit.Same(t, "behind", 1000, st.view.Behind())
-}
-
-func TestOutcomeAbove(t *testing.T) {
-	l := many(100)
-	st := newStage(t, 30, 5, l)
-	st.view.SetBar(false)
-	st.draw()
-	st.view.GoTo(50)
-	before := st.text()
-	// Blocks above and below grow; the block at the top gets an outcome below the row that is read.
-	for _, i := range []int{49, 10, 99} {
-		l.blocks[i].text += strings.Repeat("\noutcome", 7)
-		l.blocks[i].stamp++
-		if got := st.text(); got != before {
-			t.Fatalf("block %d: moved from\n%s\nto\n%s", i, before, got)
-		}
-	}
-	l.blocks[50].text += "\noutcome"
-	l.blocks[50].stamp++
-	want(t, st, "▌ line 50\n▌ outcome\n▌ line 51\n▌ line 52\n▌ line 53")
 }
 
 // TestResizeKeepsThePlace: at another width the text at the top stays, and back at the old width the exact
@@ -480,23 +438,6 @@ func TestLiveBlockIsFollowed(t *testing.T) {
 	check("it is done")
 	l.blocks = append(l.blocks, many(3).blocks...)
 	check("others came after")
-}
-
-func TestTailGrowsWhileFollowing(t *testing.T) {
-	l := many(5)
-	l.tail = []fakeBlock{{}}
-	st := newStage(t, 20, 6, l)
-	for i := range 50 {
-		if i > 0 {
-			l.tail[0].text += "\n"
-		}
-		l.tail[0].text += fmt.Sprint("row ", i)
-		rows := st.draw()
-		last := min(5+i, 5)
-		if want := fmt.Sprint("▌ row ", i); !strings.HasPrefix(rows[last], want) {
-			t.Fatalf("the last row is %q, want %q", rows[last], want)
-		}
-	}
 }
 
 func TestFolding(t *testing.T) {
