@@ -246,9 +246,7 @@ func TestRepeatedChecksOverAResume(t *testing.T) {
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
 	p.do(input.Resumed{Options: p.s.Options})
 	p.back(bridge.DeliveryAbsent)
-	if diff := cmp.Diff([]string{"make printer"}, p.repeat(nil)); diff != "" {
-		t.Errorf("repeated (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "repeated", []string{"make printer"}, p.repeat(nil))
 	if r, _ := p.finished(); r.Status != contract.StatusComplete || *r.Checks != (contract.Checks{Passed: 2}) {
 		t.Errorf("%+v", r)
 	}

@@ -93,9 +93,7 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 		}
 		p.verdict(id, v)
 	}
-	if diff := cmp.Diff([]string{"planner", "developer", "tester"}, modes); diff != "" {
-		t.Errorf("modes (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "modes", []string{"planner", "developer", "tester"}, modes)
 	if r, exit := p.finished(); r.Status != contract.StatusComplete || exit != contract.ExitComplete {
 		t.Errorf("result %+v, exit %d", r, exit)
 	}

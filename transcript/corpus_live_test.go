@@ -75,10 +75,7 @@ actors:
 	l.agrees("after a resumed turn")
 	l.stop()
 
-	got, err := transcript.ReadDigest(context.Background(), l.path(), transcript.DigestLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(transcript.ReadDigest(context.Background(), l.path(), transcript.DigestLimits{}))(t)
 	for i := range got.Commands {
 		got.Commands[i].Timestamp = ""
 	}

@@ -9,8 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -37,9 +35,7 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 		s.Type("And once more\n")
 		want := []Begin{{Task: "Weave"}, {Task: "And once more", Resume: fakeRunID}}
 		testkit.Same(t, "begun", want, s.host.begun)
-		if diff := cmp.Diff([]string{"Weave", "Mind the header", "And once more"}, s.host.printed); diff != "" {
-			t.Errorf("remembered (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "remembered", []string{"Weave", "Mind the header", "And once more"}, s.host.printed)
 	})
 }
 

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -112,9 +110,7 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 		}
 	}
 	testkit.Same(t, "first requests with a warning", map[string]int{reportedWarn: 2, reportedCritical: 7}, first)
-	if diff := cmp.Diff(map[string]int{reportedWarn: 1, reportedCritical: 1}, last); diff != "" {
-		t.Errorf("warnings in the last request (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "warnings in the last request", map[string]int{reportedWarn: 1, reportedCritical: 1}, last)
 	var levels []string
 	for _, w := range of[bridge.ContextWarning](s.host) {
 		levels = append(levels, fmt.Sprintf("%s %.0f", w.Level, w.Pct))

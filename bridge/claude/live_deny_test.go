@@ -9,8 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -71,9 +69,7 @@ func TestLiveDeniedTools(t *testing.T) {
 				}
 				want := []string{"main: No such tool", "main: Permission to use", "sub: No such tool", "sub: Permission to use"}
 				testkit.Same(t, "refused", want, refused)
-				if diff := cmp.Diff([]string{"main: Bash", "sub: Bash"}, asked.list); diff != "" {
-					t.Errorf("asked, -want +got:\n%s", diff)
-				}
+				testkit.Same(t, "asked", []string{"main: Bash", "sub: Bash"}, asked.list)
 				left, _ := filepath.Glob(filepath.Join(dir, "*"))
 				testkit.Same(t, "files", []string{keep, filepath.Join(dir, "main"), filepath.Join(dir, "sub")}, left)
 			})

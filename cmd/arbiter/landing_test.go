@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/proof"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -194,10 +192,7 @@ func damaged(t *testing.T, repo gittest.Dir, arbiter func(contract.Exit, []strin
 	object := func(args []string, text string) string {
 		cmd := repo.Command(args...)
 		cmd.Stdin = strings.NewReader(text)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := testkit.Must(cmd.Output())(t)
 		return strings.TrimSpace(string(out))
 	}
 	for n := range 200 {
@@ -352,9 +347,8 @@ func TestVerifyIsConfined(t *testing.T) {
 	}
 	same := func() {
 		t.Helper()
-		if diff := cmp.Diff(files, repo.Files()) + cmp.Diff(private, repo.Private()); diff != "" {
-			t.Errorf("the repository has changed:\n%s", diff)
-		}
+		testkit.Same(t, "the files have changed", files, repo.Files())
+		testkit.Same(t, "the repository has changed", private, repo.Private())
 		for _, path := range []string{marker, filepath.Join(home, "x")} {
 			if _, err := os.Lstat(path); err == nil {
 				t.Errorf("%s exists", path)

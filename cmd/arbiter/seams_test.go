@@ -80,9 +80,7 @@ func (play seamPlay) through(t *testing.T, who player,
 	}
 	h.once()
 	testkit.Same(t, "the first Orchestrator", play.first, told["orch-1"])
-	if diff := cmp.Diff(play.under, told["orch-1"+subagents]); diff != "" {
-		t.Errorf("its subagents (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "its subagents", play.under, told["orch-1"+subagents])
 	return told
 }
 

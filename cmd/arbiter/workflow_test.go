@@ -569,9 +569,7 @@ func TestWorkflowByDeciders(t *testing.T) {
 				s.decidesThrice()
 				r := s.finish(contract.ExitComplete)
 				testkit.Same(t, "decisions", c.want, rulingsOf(s))
-				if diff := cmp.Diff(taskMoves, moves(s)); diff != "" {
-					t.Errorf("states (-want +got):\n%s", diff)
-				}
+				testkit.Same(t, "states", taskMoves, moves(s))
 				for _, turn := range s.lines {
 					if _, ok := turn.Body.(contract.Turn); ok && turn.ID == contract.Arbiter {
 						t.Errorf("the Arbiter was spoken to\n%s", s.dump())

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -45,9 +43,7 @@ func TestFilterIsMissing(t *testing.T) {
 			delete(before, "gone.big")
 			before["a"], before["b"] = "100644 2\n", "100644 2\n"
 			testkit.Same(t, "snapshot", before, d.Tree(s.Commit.Tree))
-			if diff := cmp.Diff(private, d.Private()); diff != "" {
-				t.Errorf("the user's part of the repository changed:\n%s", diff)
-			}
+			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
 			problems := strings.Join(s.Problems, "\n")
 			for _, file := range []string{"edited.big", "dir/:(top)x.big", "new.big"} {
 				if !strings.Contains(problems, `"`+file+`", because the filter "rot" fails`) {

@@ -166,9 +166,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			testkit.Same(t, "files changed", files, d.Files())
-			if diff := cmp.Diff(private, d.Private()); diff != "" {
-				t.Errorf("the repository changed:\n%s", diff)
-			}
+			testkit.Same(t, "the repository changed", private, d.Private())
 			testkit.Same(t, "left", "", d.Git("for-each-ref", "refs/arbiter"))
 		})
 	}

@@ -77,9 +77,7 @@ func TestInto(t *testing.T) {
 	}
 	d.Git("update-ref", "refs/heads/side", "side^2") // back, for the comparison
 	testkit.Same(t, "the user's part of the repository changed", private, d.Private(), ignoreSide)
-	if diff := cmp.Diff(files, d.Files()); diff != "" {
-		t.Errorf("files changed:\n%s", diff)
-	}
+	testkit.Same(t, "files changed", files, d.Files())
 	if _, err := workspace.MergeInto(ctx, r, ref, "no-such", "x"); err == nil {
 		t.Error("merged what does not exist")
 	}

@@ -215,9 +215,7 @@ func TestUndo(t *testing.T) {
 				t.Errorf("reverted %v, want %d", result.Reverted, c.reverted)
 			}
 			testkit.Same(t, "differs from before the run", c.differs, differing(before, d.Files()))
-			if diff := cmp.Diff(private, d.Private()); diff != "" {
-				t.Errorf("the user's part of the repository changed:\n%s", diff)
-			}
+			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
 			if again := run(t, r, false); len(again.Reverted) > 0 || len(again.Kept) != len(result.Kept) {
 				t.Errorf("the second time: %+v", again)
 			}

@@ -321,9 +321,7 @@ func TestSnapshotStays(t *testing.T) {
 	refs, err := r.Refs(ctx, "")
 	d.Must(err)
 	want := map[string]string{r.Ref("base"): first.Commit.ID, r.Ref("end"): end.Commit.ID}
-	if diff := cmp.Diff(want, refs); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, refs)
 }
 
 // TestRepositoryRemoved: if the repository was removed, one in a parent directory is not used instead.

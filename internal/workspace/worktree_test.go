@@ -109,9 +109,7 @@ func TestCreate(t *testing.T) {
 				t.Errorf("remotes: %s", there.Git("remote"))
 			}
 			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
-			if diff := cmp.Diff(files, d.Files()); diff != "" {
-				t.Errorf("files changed:\n%s", diff)
-			}
+			testkit.Same(t, "files changed", files, d.Files())
 			there.Write("a", "work\n")
 			second, err := m.Create(
 				ctx,

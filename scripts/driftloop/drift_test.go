@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -33,9 +31,7 @@ func TestOutcome(t *testing.T) {
 		"TestLiveStop":      {differs, "it did not end"},
 	}
 	testkit.Same(t, "cells", want, o.cells)
-	if diff := cmp.Diff([]string{`unknown frame "system/brand_new"`}, o.oddities); diff != "" {
-		t.Errorf("oddities (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "oddities", []string{`unknown frame "system/brand_new"`}, o.oddities)
 	testkit.Same(t, "failed", []string{"TestLiveAPIErrors", "TestLiveStop"}, o.failed())
 	o.takeOver(&outcome{cells: map[string]cell{"TestLiveStop": {State: ok}, "TestLiveAPIErrors": {differs,
 		"the same"}}})

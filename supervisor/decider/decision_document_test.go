@@ -74,9 +74,7 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 	r.History = r.History.Add(worked(2, "developer", StatusSuccess))
 	open[0].Since = []string{"developer"}
 	testkit.Same(t, "worked since", open, SelectInput(r).OpenPoints)
-	if diff := cmp.Diff(brief, SelectInput(r).History[0].Document); diff != "" {
-		t.Errorf("one that was followed by another (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "one that was followed by another", brief, SelectInput(r).History[0].Document)
 	again := worked(1, "reviewer", StatusSuccess)
 	again.Document = Handed(&verdict.Document{Accomplished: []string{"looked again"}, Remaining: []string{"Nothing."}},
 		nil)
@@ -128,10 +126,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		t.Errorf("%d points remain", n)
 	}
 	for name, in := range map[string]any{"selection": SelectInput(r), "evaluation": EvaluateInput(r)} {
-		raw, err := json.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(json.Marshal(in))(t)
 		if len(raw) > 200_000 {
 			t.Errorf("the %s has %d bytes", name, len(raw))
 		}

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -64,9 +62,7 @@ func TestWindows(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := DecisionRecord{History: made(c.n, c.status)}
 			testkit.Same(t, "a selection's history", c.selected, shown(SelectInput(r).History))
-			if diff := cmp.Diff(c.judged, shown(EvaluateInput(r).History)); diff != "" {
-				t.Errorf("an evaluation's history (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "an evaluation's history", c.judged, shown(EvaluateInput(r).History))
 		})
 	}
 }

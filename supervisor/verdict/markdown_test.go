@@ -71,10 +71,7 @@ func TestEmpty(t *testing.T) {
 func TestNormalizeLeavesNoNull(t *testing.T) {
 	d := &Document{}
 	d.Normalize()
-	raw, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(d))(t)
 	if strings.Contains(string(raw), "null") {
 		t.Errorf("null in %s", raw)
 	}

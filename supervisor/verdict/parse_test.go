@@ -187,10 +187,7 @@ func roundTrip[T any](t *testing.T, v T, err error, parse func(json.RawMessage) 
 		}
 		return
 	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(v))(t)
 	again, err := parse(raw)
 	if err != nil {
 		t.Fatalf("%s was accepted and is refused now: %v", raw, err)

@@ -102,10 +102,7 @@ func TestPermit(t *testing.T) {
 		"/deny":                         {Request: "p", Behavior: "deny"},
 		"/deny not today":               {Request: "p", Behavior: "deny", Message: "not today"},
 	} {
-		c, err := ParseSlash(typed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(ParseSlash(typed))(t)
 		want.Action = request.Key() // of the request, whatever the answer
 		if got := Permit(c, request); got != want {
 			t.Errorf("%q: %+v", typed, got)

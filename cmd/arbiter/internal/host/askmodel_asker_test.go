@@ -38,10 +38,7 @@ func TestAskerAsksAsAgentsAre(t *testing.T) {
 			Trusted: true, MaxCostUSD: 2, Env: map[string]string{"A": "b"},
 		},
 	}
-	got, err := a.Ask(context.Background(), decider.Question{System: "s", Prompt: "p", Schema: []byte(`{}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(a.Ask(context.Background(), decider.Question{System: "s", Prompt: "p", Schema: []byte(`{}`)}))(t)
 	want := decider.Answer{Text: `{"decision":"CONTINUE"}`,
 		Usage: decider.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4, CostUSD: 0.25}}
 	testkit.Same(t, "", want, got)

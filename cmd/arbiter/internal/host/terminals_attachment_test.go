@@ -78,10 +78,7 @@ func TestEndedBeforeItWasOpen(t *testing.T) {
 			return []contract.Body{contract.Takeover{State: "ended", Reason: "the program ended"}}
 		})
 		p := control.AttachParams{Agent: "orch-1"}
-		a, err := o.Attach(t.Context(), input.ChannelSocket, "ann", p, func(string) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := testkit.Must(o.Attach(t.Context(), input.ChannelSocket, "ann", p, func(string) {}))(t)
 		if n, err := a.Take(t.Context(), make([]byte, 1)); n != 0 || err != io.EOF {
 			t.Errorf("its output: %d, %v", n, err)
 		}
