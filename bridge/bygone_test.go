@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestEndedAgentsAreReleased: of an agent that has ended the registry keeps the name, and nothing that the
@@ -14,15 +16,10 @@ func TestEndedAgentsAreReleased(t *testing.T) {
 	r := newRegistry(nil, nil, slog.New(slog.NewTextHandler(io.Discard, nil)), nil)
 	launch := func(id string, generation int, session string) *fakeAgent {
 		t.Helper()
-		inc, err := r.claim(AgentRef{ID: id, Generation: generation}, session)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inc := testkit.Must(r.claim(AgentRef{ID: id, Generation: generation}, session))(t)
 		a := &fakeAgent{done: make(chan struct{})}
-		if _, err := inc.start(t.Context(), time.Minute,
-			func(context.Context) (Agent, error) { return a, nil }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(inc.start(t.Context(), time.Minute,
+			func(context.Context) (Agent, error) { return a, nil }))(t)
 		return a
 	}
 	first := launch("orch-1", 1, "one")

@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write schema.json, and the expected halves of the conformance files")
@@ -40,15 +42,10 @@ func TestConformance(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			archive := testkit.Must(txtar.ParseFile(file))(t)
 			bubble(t, func(t *testing.T) { replay(t, archive) })
 			if *update {
-				if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(file, txtar.Format(archive), 0o644))
 			}
 		})
 	}
@@ -74,16 +71,11 @@ func replay(t *testing.T, archive *txtar.Archive) {
 		name, arg, _ := strings.Cut(section.Name, " ")
 		switch name {
 		case "in":
-			if _, err := w.Write(section.Data); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(w.Write(section.Data))(t)
 			synctest.Wait()
 			continue
 		case "sleep":
-			d, err := time.ParseDuration(arg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := testkit.Must(time.ParseDuration(arg))(t)
 			time.Sleep(d)
 			synctest.Wait()
 			continue

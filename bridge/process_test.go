@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const childEnv = "ARBITER_BRIDGE_TEST_CHILD"
@@ -116,18 +118,12 @@ func (l *lineLog) await(t *testing.T, text string) string {
 
 func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Client, *lineLog, *exec.Cmd) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())(t)
 	cmd := exec.Command(self)
 	// without GORACE a child takes a second to exit under -race
 	cmd.Env = []string{childEnv + "=" + kind, "GORACE=atexit_sleep_ms=0"}
 	lines, log := newLineLog()
-	c, err := StartProcess(ctx, cmd, h, log, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(StartProcess(ctx, cmd, h, log, nil))(t)
 	t.Cleanup(func() { c.Close() })
 	return c, lines, cmd
 }
@@ -148,15 +144,9 @@ func awaitDone(t *testing.T, c *Client) {
 func TestProcessServesAndEndsWithItsInput(t *testing.T) {
 	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
 	lines.await(t, "serving")
-	if _, err := c.Initialize(t.Context(), InitializeParams{Client: "test", Run: "r"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Spawn(t.Context(), spawnParams("a", 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false, nil}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(c.Initialize(t.Context(), InitializeParams{Client: "test", Run: "r"}))(t)
+	testkit.Must(c.Spawn(t.Context(), spawnParams("a", 1)))(t)
+	testkit.OK(t, c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false, nil}))
 	c.Close()
 	if state := cmd.ProcessState; state == nil || !state.Success() {
 		t.Errorf("the bridge ended with %v", state)
@@ -231,9 +221,7 @@ func TestProcessEndsWithItsContext(t *testing.T) {
 func TestServeOverStdioEndsByTERM(t *testing.T) {
 	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
 	lines.await(t, "serving")
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	awaitDone(t, c)
 	if err := c.Err(); err == nil ||
 		!strings.Contains(err.Error(), "exit status 1: serve bridge: terminated signal received") {

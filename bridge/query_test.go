@@ -53,9 +53,7 @@ func TestQueryReachesTheQuerier(t *testing.T) {
 		if !errors.As(err, &rpc) || rpc.Category != CatUsageLimit || rpc.Stderr != "words" {
 			t.Errorf("a failure of the API: %#v", err)
 		}
-		if diff := cmp.Diff(oneQuery, asked); diff != "" {
-			t.Errorf("parameters, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "parameters", oneQuery, asked)
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func remoteParams() InitializeParams {
@@ -31,9 +33,7 @@ func TestRemoteBridge(t *testing.T) {
 		}
 		p := spawnParams("orch-1", 1)
 		p.Config.Env = map[string]string{"MODE": "own"}
-		if _, err := r.Spawn(r.ctx, p); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(r.Spawn(r.ctx, p))(t)
 		if got["NPM_TOKEN"] != "x" || got["MODE"] != "own" {
 			t.Errorf("the agent's environment: %v", got)
 		}
@@ -161,12 +161,8 @@ func TestHostilePeer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c, send, _ := hostilePeer(t, func(*InitializeResult) {})
-				if _, err := c.Initialize(t.Context(), remoteParams()); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := c.Spawn(t.Context(), spawnParams("orch-1", 1)); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(c.Initialize(t.Context(), remoteParams()))(t)
+				testkit.Must(c.Spawn(t.Context(), spawnParams("orch-1", 1)))(t)
 				go tc.script(send)
 				<-c.Done()
 				var broke *ViolationError

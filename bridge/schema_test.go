@@ -18,6 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // decodedSchema is the schema as a program in another language sees it.
@@ -34,9 +36,7 @@ type decodedSchema struct {
 func readSchema(t *testing.T) decodedSchema {
 	t.Helper()
 	var d decodedSchema
-	if err := json.Unmarshal(Schema, &d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(Schema, &d))
 	return d
 }
 
@@ -62,10 +62,7 @@ func conform(t *testing.T, what string, s *jsonschema.Schema, data json.RawMessa
 // constants returns the constants of a source file with a prefix, with their values as written.
 func constants(t *testing.T, file, prefix string) map[string]string {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 	found := map[string]string{}
 	ast.Inspect(f, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -94,10 +91,7 @@ func TestSchemaIsComplete(t *testing.T) {
 		t.Errorf("%d methods in the schema, %d constants", len(d.Methods), len(methods))
 	}
 	events := 0
-	f, err := parser.ParseFile(token.NewFileSet(), "events.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(parser.ParseFile(token.NewFileSet(), "events.go", nil, 0))(t)
 	for _, decl := range f.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
 		if !ok || fn.Name.Name != "eventName" {
@@ -173,19 +167,13 @@ func TestEventsConformToSchema(t *testing.T) {
 	for _, body := range sampleEvents {
 		name := body.eventName()
 		seen[name] = true
-		data, err := Event{AgentRef{"a", 1}, body}.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.Must(Event{AgentRef{"a", 1}, body}.MarshalJSON())(t)
 		conform(t, name, d.Events[name], data)
 		conform(t, name, d.Methods[MethodEvent].Params, data)
 	}
 	for _, k := range eventKinds { // no field is set
 		body := reflect.Zero(k.typ).Interface().(EventBody)
-		data, err := Event{AgentRef{"a", 1}, body}.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.Must(Event{AgentRef{"a", 1}, body}.MarshalJSON())(t)
 		conform(t, "empty "+k.name, d.Events[k.name], data)
 		if !seen[k.name] {
 			t.Errorf("no sample of %s", k.name)

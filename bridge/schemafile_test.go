@@ -13,19 +13,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestSchema: the schema says what the types and their comments say.
 func TestSchema(t *testing.T) {
-	made, err := makeSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := testkit.Must(makeSchema())(t)
 	made = append(made, '\n')
 	if *update {
-		if err := os.WriteFile("schema.json", made, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile("schema.json", made, 0o644))
 		return
 	}
 	if diff := cmp.Diff(string(Schema), string(made)); diff != "" {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestEveryMethodReachesItsAgent(t *testing.T) {
@@ -114,9 +116,7 @@ func TestInitializeComesFirstAndOnce(t *testing.T) {
 			t.Fatalf("Detect's failure: %v", err)
 		}
 		want := &RPCError{Code: CodeClaude, Category: CatAuth, Message: "not logged in", Stderr: "run /login"}
-		if diff := cmp.Diff(want, typed); diff != "" {
-			t.Errorf("Detect's failure at the client, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "Detect's failure at the client", want, typed)
 		l.detect = nil
 		res, err := r.Initialize(r.ctx, InitializeParams{Run: "r"})
 		if err != nil || res.Claude.Version != "2.1.329" || res.Version != "test" {
@@ -184,9 +184,7 @@ func TestNothingFollowsDone(t *testing.T) {
 			{AgentRef{"a", 1}, Done{SessionID: "s-a", Exit: Exit{Expected: true}}},
 			{AgentRef{"a", 2}, Assistant{Text: "two"}},
 		}
-		if diff := cmp.Diff(want, r.h.all()); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		testkit.Same(t, "", want, r.h.all())
 	})
 }
 

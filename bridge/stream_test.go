@@ -15,7 +15,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
 )
 
@@ -82,13 +81,9 @@ func TestGarbageIsCountedAndSkipped(t *testing.T) {
 		if err := <-called; err != nil {
 			t.Errorf("the call: %v", err)
 		}
-		if n := int(c.p.s.stray.Load()); n != len(garbage) {
-			t.Errorf("%d stray lines, want %d", n, len(garbage))
-		}
+		testkit.Same(t, "stray lines", len(garbage), int(c.p.s.stray.Load()))
 		want := []Event{{AgentRef{"a", 1}, Delta{Text: "ok"}}}
-		if diff := cmp.Diff(want, h.all()); diff != "" {
-			t.Errorf("events, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "events", want, h.all())
 		c.Close()
 	})
 }
@@ -174,9 +169,7 @@ func TestPeerThatReadsNothing(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		synctest.Wait()
-		if emitted != 64 {
-			t.Errorf("Emit is stuck after %d", emitted)
-		}
+		testkit.Same(t, "Emit is stuck after", 64, emitted)
 	})
 }
 
@@ -238,12 +231,8 @@ func TestOverlongLineIsSkipped(t *testing.T) {
 		far.Close()
 	}()
 	<-c.Done()
-	if n := c.p.s.stray.Load(); n != 1 {
-		t.Errorf("%d stray lines", n)
-	}
-	if n := len(h.all()); n != 1 {
-		t.Errorf("%d events, want the one behind it", n)
-	}
+	testkit.Same(t, "stray lines", 1, c.p.s.stray.Load())
+	testkit.Same(t, "events", 1, len(h.all()))
 }
 
 func TestInvalidResponse(t *testing.T) {

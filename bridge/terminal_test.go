@@ -11,7 +11,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
 )
 
@@ -100,9 +99,7 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 		refused("while its agent lives", CodeAgentExists, errOf(r.PTYOpen(r.ctx, onePTY("orch-1", 2))))
 		refused("a write to an agent", CodeRefused,
 			r.PTYWrite(r.ctx, PTYWriteParams{AgentRef{"orch-1", 1}, []byte("x")}))
-		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"orch-1", 1}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"orch-1", 1}}))
 		refused("an old generation", CodeStale, errOf(r.PTYOpen(r.ctx, onePTY("orch-1", 1))))
 		ref := AgentRef{"orch-1", 2}
 		if res, err := r.PTYOpen(r.ctx, onePTY("orch-1", 2)); err != nil || res.PID != 4712 {
@@ -120,24 +117,18 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 
 		term := r.l.terminal(ref)
 		for _, piece := range []string{"hel", "lo", "\r"} {
-			if err := r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte(piece)}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte(piece)}))
 		}
 		if err := r.PTYResize(r.ctx, PTYResizeParams{ref, 120, 40}); err != nil || string(term.typed) != "hello\r" ||
 			term.size != [2]int{120, 40} {
 			t.Errorf("typed %q, size %v, %v", term.typed, term.size, err)
 		}
 		term.host.Emit(Event{Body: PTY{Data: []byte("\x1b[2Jhi\xff")}})
-		if err := r.PTYClose(r.ctx, ref); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, r.PTYClose(r.ctx, ref))
 		events := r.h.all()
 		want := []Event{{ref, PTY{Data: []byte("\x1b[2Jhi\xff")}},
 			{ref, Done{SessionID: "s-orch-1", Exit: Exit{Expected: true}}}}
-		if diff := cmp.Diff(want, events[len(events)-2:]); diff != "" {
-			t.Errorf("events, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "events", want, events[len(events)-2:])
 		refused("a write to what has ended", CodeEnded, r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte("x")}))
 		refused("closing again", CodeEnded, r.PTYClose(r.ctx, ref))
 		bad := onePTY("orch-1", 3)
@@ -152,9 +143,7 @@ func TestTerminalEndsWithTheAgents(t *testing.T) {
 		r := newRig(t, &fakeLauncher{}, &recorder{})
 		defer r.leave(t)
 		for _, id := range []string{"a", "b"} {
-			if _, err := r.PTYOpen(r.ctx, onePTY(id, 1)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(r.PTYOpen(r.ctx, onePTY(id, 1)))(t)
 		}
 		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
 			t.Error(err)
@@ -199,9 +188,7 @@ func TestWriteEndsWithItsCaller(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, &fakeLauncher{}, &recorder{})
 		defer r.leave(t)
-		if _, err := r.PTYOpen(r.ctx, onePTY("a", 1)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(r.PTYOpen(r.ctx, onePTY("a", 1)))(t)
 		ended := false
 		r.l.terminal(AgentRef{"a", 1}).write = func(ctx context.Context) error {
 			<-ctx.Done()

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestParse(t *testing.T) {
@@ -17,13 +17,8 @@ func TestParse(t *testing.T) {
 	want := Input{Event: PostToolUseFailure, SessionID: "33e2ace1-d4bc-47dd-9200-fa457d13e61f",
 		TranscriptPath: "/h/.claude/projects/-w/33e2ace1-d4bc-47dd-9200-fa457d13e61f.jsonl", CWD: "/w", AgentID: "a22d",
 		AgentType: "general-purpose", Tool: "Bash", ToolUseID: "toolu_1", Error: "Exit code 1", IsInterrupt: true}
-	got, err := Parse(json.RawMessage(full))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	got := testkit.Must(Parse(json.RawMessage(full)))(t)
+	testkit.Same(t, "", want, got)
 	for raw, want := range map[string]Input{
 		// Case is not folded.
 		`{"hook_event_name":"PostToolUse","Agent_ID":"x","AGENT_ID":"y","Hook_Event_Name":"Stop"}`: {
@@ -63,9 +58,7 @@ func TestAnswers(t *testing.T) {
 			Context: "not with a block"},
 		`{"decision":"block"}`: {Event: PreCompact, Block: true},
 	} {
-		if got := string(a.JSON()); got != want {
-			t.Errorf("%+v: %s, want %s", a, got, want)
-		}
+		testkit.Same(t, a, want, string(a.JSON()))
 	}
 }
 
@@ -80,12 +73,8 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	const command = `'/a b/arbiter' hook --socket '/s'`
-	if err := json.Unmarshal(Settings(command), &got); err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Hooks) != len(Registrations()) {
-		t.Errorf("%d events, want %d", len(got.Hooks), len(Registrations()))
-	}
+	testkit.OK(t, json.Unmarshal(Settings(command), &got))
+	testkit.Same(t, "events", len(Registrations()), len(got.Hooks))
 	for event, list := range got.Hooks {
 		if len(list) != 1 || len(list[0].Hooks) != 1 {
 			t.Fatalf("%s: %+v", event, list)

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -128,9 +127,7 @@ func TestDirectMessages(t *testing.T) {
 		texts = append(texts, got.Content[0].Text)
 	}
 	want := []string{`{"decision":"CONTINUE","reason":"which one"}`, `{"title":"Rehearsal"}`}
-	if d := cmp.Diff(want, texts); d != "" {
-		t.Error(d)
-	}
+	testkit.Same(t, "", want, texts)
 	if p := srv.Problems(); len(p) > 0 {
 		t.Errorf("problems: %q", p)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
@@ -85,17 +86,9 @@ func command(t *testing.T, srv *rehearsal.Server, o *claudeOptions) *exec.Cmd {
 func startClaude(t *testing.T, srv *rehearsal.Server, o claudeOptions) *claude {
 	t.Helper()
 	cmd := command(t, srv, &o)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := testkit.Must(cmd.StdinPipe())(t)
+	stdout := testkit.Must(cmd.StdoutPipe())(t)
+	testkit.OK(t, cmd.Start())
 	c := &claude{t: t, cwd: o.cwd, stdin: stdin, frames: make(chan frame, 4096), tools: o.tools}
 	done := make(chan struct{})
 	go func() { // owned by the clean-up below
@@ -149,10 +142,7 @@ func (c *claude) read(r io.Reader) {
 
 func (c *claude) send(f frame) {
 	c.t.Helper()
-	b, err := json.Marshal(f)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	b := testkit.Must(json.Marshal(f))(c.t)
 	if _, err := c.stdin.Write(append(b, '\n')); err != nil {
 		c.t.Errorf("write to claude: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -32,21 +33,12 @@ func (c *client) request(stream bool) *http.Request {
 	for _, name := range c.tools {
 		tools = append(tools, frame{"name": name, "description": name, "input_schema": frame{"type": "object"}})
 	}
-	id, err := json.Marshal(frame{"session_id": c.session})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	body, err := json.Marshal(frame{"model": c.model, "stream": stream, "max_tokens": 1000, "tools": tools,
+	id := testkit.Must(json.Marshal(frame{"session_id": c.session}))(c.t)
+	body := testkit.Must(json.Marshal(frame{"model": c.model, "stream": stream, "max_tokens": 1000, "tools": tools,
 		"messages": c.messages, "system": []frame{{"type": "text", "text": "You are an agent."}},
-		"metadata": frame{"user_id": string(id)}})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.srv.URL()+"/v1/messages?beta=true",
-		bytes.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+		"metadata": frame{"user_id": string(id)}}))(c.t)
+	req := testkit.Must(http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.srv.URL()+"/v1/messages?beta=true",
+		bytes.NewReader(body)))(c.t)
 	req.Header.Set("X-Api-Key", c.srv.Key())
 	if c.agent != "" {
 		req.Header.Set("X-Claude-Code-Agent-Id", c.agent)
@@ -56,15 +48,9 @@ func (c *client) request(stream bool) *http.Request {
 
 func (c *client) do(req *http.Request) (status int, header http.Header, body string) {
 	c.t.Helper()
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	resp := testkit.Must(http.DefaultClient.Do(req))(c.t)
 	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	b := testkit.Must(io.ReadAll(resp.Body))(c.t)
 	return resp.StatusCode, resp.Header, string(b)
 }
 

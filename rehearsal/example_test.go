@@ -14,19 +14,13 @@ import (
 // example is the scenario that SCENARIOS.md shows.
 func example(t *testing.T) *rehearsal.Scenario {
 	t.Helper()
-	page, err := os.ReadFile("SCENARIOS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testkit.Must(os.ReadFile("SCENARIOS.md"))(t)
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	src, _, ok := strings.Cut(rest, "```\n")
 	if !ok {
 		t.Fatal("SCENARIOS.md has no example")
 	}
-	sc, err := rehearsal.Parse("SCENARIOS.md", []byte(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := testkit.Must(rehearsal.Parse("SCENARIOS.md", []byte(src)))(t)
 	return sc
 }
 

@@ -90,9 +90,7 @@ actors:
 					streams += "w"
 				}
 			}
-			if streams != tt.streams {
-				t.Errorf("requests %s, want %s", streams, tt.streams)
-			}
+			testkit.Same(t, "requests", tt.streams, streams)
 		})
 	}
 }
@@ -126,12 +124,8 @@ func TestLiveKilledWhileAnswered(t *testing.T) {
 	awaitRequests(t, srv, 2)
 	c.kill()
 	c = startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--resume", id}})
-	if got := c.sendAndWait("go on again").str("result"); got != "second" {
-		t.Errorf("result %q, want the lost one", got)
-	}
-	if got := c.sendAndWait("and now").str("result"); got != "third of one" {
-		t.Errorf("result %q, want the third", got)
-	}
+	testkit.Same(t, "result", "second", c.sendAndWait("go on again").str("result"))
+	testkit.Same(t, "result", "third of one", c.sendAndWait("and now").str("result"))
 	noProblems(t, srv)
 }
 
@@ -147,9 +141,7 @@ func TestLiveResumedElsewhere(t *testing.T) {
 	c.kill()
 	srv = play(t, threeWords, rehearsal.Options{})
 	c = startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--resume", id}})
-	if got := c.sendAndWait("and now").str("result"); got != "third of two" {
-		t.Errorf("result %q, want the third", got)
-	}
+	testkit.Same(t, "result", "third of two", c.sendAndWait("and now").str("result"))
 	noProblems(t, srv)
 }
 
@@ -164,8 +156,6 @@ func TestLiveInterrupted(t *testing.T) {
 	awaitRequests(t, srv, 2)
 	c.control("interrupt", nil)
 	c.until("result", func(f frame) bool { return f.kind() == "result" })
-	if got := c.sendAndWait("and now").str("result"); got != "third of three" {
-		t.Errorf("result %q, want the third", got)
-	}
+	testkit.Same(t, "result", "third of three", c.sendAndWait("and now").str("result"))
 	noProblems(t, srv)
 }

@@ -71,10 +71,7 @@ func (h *hierarchy) spawn(in frame, allow []string, noted func(string, string) f
 	h.calls = append(h.calls, "arbiter spawn_orchestrator")
 	brief := in.str("prompt")
 	if doc, ok := h.docs[in.str("successor_of")]; ok {
-		b, err := json.Marshal(doc)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		b := testkit.Must(json.Marshal(doc))(h.t)
 		brief += "\n\n## The hand-off document\n" + string(b)
 	}
 	h.agents[id] = startClaude(h.t, h.srv, claudeOptions{
@@ -162,10 +159,7 @@ func (h *hierarchy) file(name, want string) {
 
 func builtin(t *testing.T, name string) *rehearsal.Scenario {
 	t.Helper()
-	sc, err := rehearsal.Builtin(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := testkit.Must(rehearsal.Builtin(name))(t)
 	return sc
 }
 

@@ -13,19 +13,13 @@ import (
 
 func play(t *testing.T, script string, o rehearsal.Options) *rehearsal.Server {
 	t.Helper()
-	sc, err := rehearsal.Parse("test.yaml", []byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := testkit.Must(rehearsal.Parse("test.yaml", []byte(script)))(t)
 	return serve(t, sc, o)
 }
 
 func serve(t *testing.T, sc *rehearsal.Scenario, o rehearsal.Options) *rehearsal.Server {
 	t.Helper()
-	srv, err := rehearsal.Start(sc, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	srv := testkit.Must(rehearsal.Start(sc, o))(t)
 	t.Cleanup(func() {
 		if err := srv.Close(); err != nil {
 			t.Error(err)
@@ -118,13 +112,9 @@ actors:
 		"thread remembers") {
 		t.Errorf("side question answered %q", got)
 	}
-	if got := c.control("generate_session_title",
-		frame{"description": "count the ships"}).str("title"); got != "Rehearsal" {
-		t.Errorf("title %q", got)
-	}
-	if got := c.sendAndWait("two").str("result"); got != "second" {
-		t.Errorf("result %q, want second", got)
-	}
+	testkit.Same(t, "title", "Rehearsal", c.control("generate_session_title",
+		frame{"description": "count the ships"}).str("title"))
+	testkit.Same(t, "result", "second", c.sendAndWait("two").str("result"))
 	c.sendAndWait("/compact")
 	compacted := false
 	for _, f := range c.seen {
@@ -133,8 +123,6 @@ actors:
 	if !compacted {
 		t.Error("no compact_boundary")
 	}
-	if got := c.sendAndWait("after").str("result"); got != "third" {
-		t.Errorf("result %q, want third", got)
-	}
+	testkit.Same(t, "result", "third", c.sendAndWait("after").str("result"))
 	noProblems(t, srv)
 }

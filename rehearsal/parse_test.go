@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -89,17 +88,13 @@ func TestParseReportsAll(t *testing.T) {
 	}
 	want := []string{"s.yaml:1: title", "s.yaml:2: allow", "s.yaml:4: actors[0].name",
 		"s.yaml:5: actors[0].steps[0].say", "s.yaml:4: actors[0]: an actor needs a name"}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, lines)
 }
 
 func TestStartNeedsVariables(t *testing.T) {
 	sc, err := rehearsal.Parse("s.yaml",
 		[]byte("vars: {a: x}\nactors:\n  - name: n\n    steps:\n      - say: '{{.vars.a}} {{.vars.b}}'\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_, err = rehearsal.Start(sc, rehearsal.Options{})
 	if want := `s.yaml:5: actors[0].steps[0].say: variable "b" is neither`; err == nil ||
 		!strings.Contains(err.Error(), want) {
@@ -111,9 +106,7 @@ func TestStartNeedsVariables(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, name := range rehearsal.BuiltinNames() {
 		sc, err := rehearsal.Builtin(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		testkit.OK(f, err)
 		f.Add([]byte("name: " + sc.Name +
 			"\nactors: [{name: a, steps: [{say: x, use: [{tool: T, input: {a: [1, null, 2.5]}}]}]}]"))
 	}

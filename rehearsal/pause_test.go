@@ -3,6 +3,8 @@ package rehearsal
 import (
 	"maps"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestPauseTakenBack: an answer is given again if none of it was sent; not if the part has continued after
@@ -28,14 +30,8 @@ func TestPauseTakenBack(t *testing.T) {
 	}
 	s.takeBack(first)
 	again := ask()
-	if textOfCue(again) != "one" {
-		t.Errorf("after it was taken back: %q", textOfCue(again))
-	}
-	if got := textOfCue(ask()); got != "two" {
-		t.Errorf("then: %q", got)
-	}
+	testkit.Same(t, "after it was taken back", "one", textOfCue(again))
+	testkit.Same(t, "then", "two", textOfCue(ask()))
 	s.takeBack(again)
-	if got := textOfCue(ask()); got != "three" {
-		t.Errorf("the part has gone on, and says %q", got)
-	}
+	testkit.Same(t, "the part has gone on, and says", "three", textOfCue(ask()))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -48,9 +49,7 @@ actors:
 			}
 		}
 		b, err := json.Marshal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		got = append(got, string(b))
 	}
 	want := []string{
@@ -70,9 +69,7 @@ actors:
 		`{"delta":{"stop_reason":"tool_use","stop_sequence":null},"type":"message_delta","usage":{"cache_creation_input_tokens":3,"cache_read_input_tokens":2,"input_tokens":1,"output_tokens":4}}`,
 		`{"type":"message_stop"}`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 func TestWhole(t *testing.T) {
@@ -121,9 +118,7 @@ func TestOtherPaths(t *testing.T) {
 		{"POST", "/v1/messages", srv.Key(), strings.Repeat(" ", 64<<20+1), 413, "request_too_large"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), tt.method, srv.URL()+tt.path, strings.NewReader(tt.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if tt.key != "" {
 			req.Header.Set("Authorization", "Bearer "+tt.key)
 		}
@@ -220,9 +215,7 @@ func TestRecord(t *testing.T) {
 			r.Step != "test.yaml:4" || r.Size < 10000 {
 			t.Errorf("record %+v", r)
 		}
-		if diff := cmp.Diff([]string{"Bash"}, r.ToolNames()); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Same(t, "", []string{"Bash"}, r.ToolNames())
 		whole := len(r.First) == 10000 && r.System == "You are an agent." && len(r.Tools[0].Schema) > 0 &&
 			json.Valid(r.Messages) && json.Valid(r.Body)
 		summary := len(r.First) == 4096 && r.System == "" && r.Tools[0].Schema == nil && r.Messages == nil &&

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -72,22 +73,14 @@ actors:
 		t.Errorf("a reminder counts as the first text: %q", got)
 	}
 	long := converse(t, srv, "s2", "Bash")
-	if got := long.askText([]frame{reminder,
-		{"type": "text", "text": strings.Repeat("x", 20000) + " the sign"}}); got != "marked" {
-		t.Errorf("late in a long text: %q", got)
-	}
+	testkit.Same(t, "late in a long text", "marked", long.askText([]frame{reminder,
+		{"type": "text", "text": strings.Repeat("x", 20000) + " the sign"}}))
 	third := converse(t, srv, "s3", "Bash")
 	third.model = "claude-haiku-4-5"
-	if got := third.askText("hello"); got != "small" {
-		t.Errorf("model: %q", got)
-	}
+	testkit.Same(t, "model", "small", third.askText("hello"))
 	// s1 and the two above also had the role main, so this is the fourth.
-	if got := converse(t, srv, "s4", "Bash").askText("hello"); got != "rest" {
-		t.Errorf("nth: %q", got)
-	}
-	if got := first.askText("again"); got != "rest" {
-		t.Errorf("a part was cast anew: %q", got)
-	}
+	testkit.Same(t, "nth", "rest", converse(t, srv, "s4", "Bash").askText("hello"))
+	testkit.Same(t, "a part was cast anew", "rest", first.askText("again"))
 }
 
 func TestNth(t *testing.T) {
@@ -123,17 +116,11 @@ actors:
 		{"tick", "tock"}, {"tick", "tock"}, {"tick tick", "tock"},
 		{"stop", "was Clotho, and nobody"},
 	} {
-		if got := c.askText(x.in); got != x.want {
-			t.Errorf("%q: %q, want %q", x.in, got, x.want)
-		}
+		testkit.Same(t, x.in, x.want, c.askText(x.in))
 	}
 	noProblems(t, srv)
-	if got := c.askText("that"); got != "forced" {
-		t.Errorf("a failed expectation stopped the play: %q", got)
-	}
-	if got := c.askText("more"); got != "The script has no more words." {
-		t.Errorf("after the end: %q", got)
-	}
+	testkit.Same(t, "a failed expectation stopped the play", "forced", c.askText("that"))
+	testkit.Same(t, "after the end", "The script has no more words.", c.askText("more"))
 	wantProblems(t, srv, `a: session s: line 10: expected /exactly (?P<never>this)/, got: "that"`,
 		`no step is left for: "more"`)
 }
@@ -154,9 +141,7 @@ actors:
 		{"go on", "two"},
 		{"the run is ending", "The script has no more words."},
 	} {
-		if got := c.askText(x.in); got != x.want {
-			t.Errorf("%q: %q, want %q", x.in, got, x.want)
-		}
+		testkit.Same(t, x.in, x.want, c.askText(x.in))
 	}
 	noProblems(t, srv)
 	c.askText("more")
@@ -177,9 +162,7 @@ actors:
 	for _, x := range []struct{ in, want string }{
 		{"note 1", "noted 1"}, {"begin", "one"}, {"note 2", "noted 2"}, {"end", "two"}, {"note 3", "noted 3"},
 	} {
-		if got := c.askText(x.in); got != x.want {
-			t.Errorf("%q: %q, want %q", x.in, got, x.want)
-		}
+		testkit.Same(t, x.in, x.want, c.askText(x.in))
 	}
 	noProblems(t, srv)
 }
@@ -198,9 +181,7 @@ actors:
 	c := converse(t, srv, "s", "Bash")
 	for _, x := range []struct{ in, want string }{{"note 1", "noted 1"}, {"note", "noted"}, {"begin", "one"},
 		{"note 2", "noted 2"}} {
-		if got := c.askText(x.in); got != x.want {
-			t.Errorf("%q: %q, want %q", x.in, got, x.want)
-		}
+		testkit.Same(t, x.in, x.want, c.askText(x.in))
 	}
 	noProblems(t, srv)
 	c.askText("more")
@@ -226,9 +207,7 @@ actors:
 	if got, want := c.askText([]frame{}), "result of it\na note"; got != want {
 		t.Errorf("incoming %q, want %q", got, want)
 	}
-	if got := srv.Requests()[0].Cwd; got != "/w" {
-		t.Errorf("cwd %q", got)
-	}
+	testkit.Same(t, "cwd", "/w", srv.Requests()[0].Cwd)
 	noProblems(t, srv)
 }
 
@@ -244,9 +223,7 @@ actors:
 	one, two := converse(t, srv, "1", "Bash"), converse(t, srv, "2", "Bash")
 	one.askText("orch-1")
 	two.askText("orch-2")
-	if got := one.askText("which?") + " " + two.askText("which?"); got != "orch-1 orch-2" {
-		t.Errorf("captured %q", got)
-	}
+	testkit.Same(t, "captured", "orch-1 orch-2", one.askText("which?")+" "+two.askText("which?"))
 }
 
 func TestToolsMustBeOffered(t *testing.T) {
@@ -368,9 +345,7 @@ actors:
 			c.askText("go on")
 			last := tt.then[len(tt.then)-1]
 			c.messages = append(c.messages[:before:before], tt.then[:len(tt.then)-1]...)
-			if got := c.askText(last["content"]); got != tt.want {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
+			testkit.Same(t, "", tt.want, c.askText(last["content"]))
 			noProblems(t, srv)
 		})
 	}
@@ -381,9 +356,7 @@ actors:
 		c.askText("go on")
 		c.askText("CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Sum it up.")
 		c.messages = nil
-		if got := c.askText("a summary, and a word"); got != "third" {
-			t.Errorf("%q, want third", got)
-		}
+		testkit.Same(t, "", "third", c.askText("a summary, and a word"))
 	})
 }
 
@@ -402,9 +375,7 @@ actors:
 		t.Errorf("no summary: %s", body)
 	}
 	c.messages = c.messages[:2]
-	if got := c.askText("go on"); got != "second" {
-		t.Errorf("%q, want second", got)
-	}
+	testkit.Same(t, "", "second", c.askText("go on"))
 }
 
 // A new server replays the history; a refusal has left no trace in it.

@@ -3,6 +3,7 @@ package rehearsal_test
 import (
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -136,9 +137,7 @@ func TestTakenUp(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := converse(t, play(t, takenUp, rehearsal.Options{}), "s", "Read", "StructuredOutput")
 			c.messages = tt.history[:len(tt.history)-1]
-			if got := c.askText(tt.history[len(tt.history)-1]["content"]); got != tt.want {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
+			testkit.Same(t, "", tt.want, c.askText(tt.history[len(tt.history)-1]["content"]))
 			noProblems(t, c.srv)
 		})
 	}
@@ -179,9 +178,7 @@ func TestTakenUpLive(t *testing.T) {
 			second := c.ask([]frame{result(id(first, 1), "planned"), result(id(first, 2), "orch-1 is summoned")})
 			cut := tt.cut(c.messages, first, second)
 			c.messages = cut[:len(cut)-1]
-			if got := c.askText(cut[len(cut)-1]["content"]); got != tt.want {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
+			testkit.Same(t, "", tt.want, c.askText(cut[len(cut)-1]["content"]))
 			noProblems(t, c.srv)
 		})
 	}
@@ -203,9 +200,7 @@ actors:
 		t.Run(name, func(t *testing.T) {
 			c := converse(t, play(t, script, rehearsal.Options{}), "s", "Bash")
 			c.messages = history[:len(history)-1]
-			if got := c.askText(history[len(history)-1]["content"]); got != "third" {
-				t.Errorf("%q, want third", got)
-			}
+			testkit.Same(t, "", "third", c.askText(history[len(history)-1]["content"]))
 			noProblems(t, c.srv)
 		})
 	}

@@ -39,9 +39,7 @@ actors:
 	c := startClaude(t, srv, claudeOptions{})
 	for _, want := range []int{138_000, 142_000, 172_000} {
 		c.sendAndWait("on")
-		if got := c.usage(); got != want {
-			t.Errorf("the context holds %d, want %d", got, want)
-		}
+		testkit.Same(t, "the context holds", want, c.usage())
 	}
 	noProblems(t, srv)
 }
@@ -68,15 +66,11 @@ actors:
 `, rehearsal.Options{})
 	c := startClaude(t, srv, claudeOptions{args: []string{"--autocompact", "200000"}})
 	c.sendAndWait("one")
-	if got := c.sendAndWait("two").str("result"); got != "done" {
-		t.Errorf("result %q, want done", got)
-	}
+	testkit.Same(t, "result", "done", c.sendAndWait("two").str("result"))
 	if n := c.compactions(); n != 1 || c.usage() != 31_000 {
 		t.Errorf("%d compactions, %d tokens afterwards", n, c.usage())
 	}
-	if got := c.sendAndWait("three").str("result"); got != "later" {
-		t.Errorf("result %q, want later", got)
-	}
+	testkit.Same(t, "result", "later", c.sendAndWait("three").str("result"))
 	noProblems(t, srv)
 }
 

@@ -176,20 +176,3 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
-
-var sink string
-
-func benchmark(b *testing.B, text string, f func(string) string) {
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		sink = f(text)
-	}
-}
-
-var benched = map[string]string{
-	"ascii": strings.Repeat("func main() {\n\tfmt.Println(\"hello\")\n}\n", 1000),
-	"mixed": strings.Repeat("naïve 日本語 🔥 plain text, العربية, follows here\n", 1000),
-	"ansi":  strings.Repeat("\x1b[32m✓\x1b[0m \x1b[1mok\x1b[0m  github.com/a/b/c  \x1b[2m0.012s\x1b[0m\r\n", 1000),
-	"lies":  strings.Repeat("\x1b[31mred\x1b[0m \u202eabc\u2069 \x1b]8;;x\x07link\x1b]8;;\x07\n", 1000),
-}

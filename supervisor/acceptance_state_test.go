@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // judged sets commands as the human's criteria, and runs a round in which those in failing fail.
@@ -30,9 +32,7 @@ func judged(t *testing.T, s *AcceptanceState, tree string, failing ...string) Ac
 func set(t *testing.T, list ...AcceptanceGiven) AcceptanceState {
 	t.Helper()
 	var s AcceptanceState
-	if err := s.HumanSets(list, FromFlag); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.HumanSets(list, FromFlag))
 	return s
 }
 
@@ -67,12 +67,8 @@ func TestAcceptanceArbiterCannotWeaken(t *testing.T) {
 // TestHumanMayDoAnything: set and add criteria, take them over from the Arbiter, and drop them.
 func TestHumanMayDoAnything(t *testing.T) {
 	s := set(t, tests)
-	if err := s.ArbiterSets([]AcceptanceGiven{tests, lint, reads}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.HumanAdds(reads, FromScreen); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, lint, reads}))
+	testkit.OK(t, s.HumanAdds(reads, FromScreen))
 	got := []string{}
 	for _, c := range s.Criteria {
 		got = append(got, string(c.By)+" "+c.Text)
@@ -115,9 +111,7 @@ func TestBounds(t *testing.T) {
 // TestThreeRejections: the third rejection goes to the human, and an answer allows three more.
 func TestThreeRejections(t *testing.T) {
 	s := set(t, tests, reads)
-	if err := s.ArbiterSets([]AcceptanceGiven{tests, reads, lint}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, reads, lint}))
 	for n, want := range []Verdict{AcceptanceRejected, AcceptanceRejected, AcceptanceExhausted} {
 		o := judged(t, &s, "tree", "make test")
 		if o.Verdict != want || s.Rejections != n+1 {
@@ -232,13 +226,9 @@ func TestEvidenceIsBounded(t *testing.T) {
 // its command still needs permission.
 func TestRepeatingIsNotAdopting(t *testing.T) {
 	s := set(t, tests)
-	if err := s.ArbiterSets([]AcceptanceGiven{tests, {Text: "it is clean", Command: "make lint"}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, {Text: "it is clean", Command: "make lint"}}))
 	theirs := AcceptanceGiven{Text: "it is clean", Command: "make lint", By: AcceptanceArbiter}
-	if err := s.HumanSets([]AcceptanceGiven{tests, theirs, reads}, FromScreen); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.HumanSets([]AcceptanceGiven{tests, theirs, reads}, FromScreen))
 	var by []AcceptanceBy
 	for _, c := range s.Criteria {
 		by = append(by, c.By)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -141,14 +142,10 @@ func TestArbiterCannotWeaken(t *testing.T) {
 		permitted = append(permitted, c.Permitted)
 		p.do(input.Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: ok("ok")})
 	}
-	if diff := cmp.Diff([]bool{true, false}, permitted); diff != "" {
-		t.Errorf("permitted unasked, -want +got:\n%s", diff)
-	}
+	testkit.Same(t, "permitted unasked", []bool{true, false}, permitted)
 	r, _ := p.finished()
 	want := []string{"human: make test: passed", "arbiter: It is documented.: unproven", "arbiter: It builds.: passed"}
-	if diff := cmp.Diff(want, statusesOf(r.Acceptance)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", want, statusesOf(r.Acceptance))
 }
 
 // TestHumanSetsCriteria: the human sets criteria during the run. The Arbiter is notified, and a COMPLETE that
@@ -162,13 +159,9 @@ func TestHumanSetsCriteria(t *testing.T) {
 	p.contains("the answer", last[contract.Accepted](p).Message, "acceptance criteria set: 1")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The human set the acceptance criteria", "It is fast. – proved by `make bench`")
 	p.complete()
-	if diff := cmp.Diff([]string{"make bench"}, p.criteria(nil)); diff != "" {
-		t.Errorf("run after the change, -want +got:\n%s", diff)
-	}
+	testkit.Same(t, "run after the change", []string{"make bench"}, p.criteria(nil))
 	r, _ := p.finished()
-	if diff := cmp.Diff([]string{"human: It is fast.: passed"}, statusesOf(r.Acceptance)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"human: It is fast.: passed"}, statusesOf(r.Acceptance))
 }
 
 // TestJudgedOnATree: with Git the criteria are judged on the tree of a snapshot, even if the process crashed

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -75,9 +76,7 @@ func TestAuditIsTamperProof(t *testing.T) {
 		}
 		return err
 	}
-	if err := verify(lines); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, verify(lines))
 	broken := func(what string, line int, changed []string) {
 		t.Helper()
 		if b, ok := errors.AsType[*Broken](verify(changed)); !ok || b.Line != line {
@@ -108,9 +107,7 @@ func forgedAudit(t *testing.T, lines []string) []string {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(fields); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, enc.Encode(fields))
 		return strings.TrimSuffix(b.String(), "\n")
 	}
 	var list []string
@@ -119,9 +116,7 @@ func forgedAudit(t *testing.T, lines []string) []string {
 		dec := json.NewDecoder(strings.NewReader(line))
 		dec.UseNumber()
 		var fields map[string]any
-		if err := dec.Decode(&fields); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, dec.Decode(&fields))
 		if i == 2 {
 			fields["by"] = "orch-1"
 		}

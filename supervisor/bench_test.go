@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -73,16 +73,12 @@ func BenchmarkResumeMillion(b *testing.B) {
 	const events = 1_000_000
 	dir := b.TempDir()
 	store, err := journal.OpenStore(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	defer store.Close()
 	big := journal.Options{MaxBytes: 4 << 30}
 	snapped := millionEvents(b, store, testRun, events, big, 4000)
 	whole := millionEvents(b, store, "whole", events, big, 0)
-	if err := errors.Join(snapped.Close(), whole.Close()); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, errors.Join(snapped.Close(), whole.Close()))
 	var resumed, replayed time.Duration
 	var resumedBytes, replayedBytes uint64
 	took := func(sum *time.Duration, bytes *uint64, do func()) {
@@ -104,9 +100,7 @@ func BenchmarkResumeMillion(b *testing.B) {
 				return snapshot, err
 			})
 		})
-		if err := errors.Join(err, run.Close()); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, errors.Join(err, run.Close()))
 		var fold Replayer
 		took(&replayed, &replayedBytes, func() {
 			_, err = store.Read("whole", func(r journal.Record) error {
@@ -131,32 +125,21 @@ func BenchmarkResumeMillion(b *testing.B) {
 // millionEvents writes a run like the loop does, with a snapshot after so many inputs; 0: none.
 func millionEvents(b *testing.B, store *journal.Store, id string, events int, o journal.Options, snapshots int) *journal.Run {
 	b.Helper()
-	run, err := store.Create(journal.Meta{Run: id}, o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	run := testkit.Must(store.Create(journal.Meta{Run: id}, o))(b)
 	var s State
 	var telling LogEncoder
 	n := 0
 	weave(b, events, func(in input.Input) {
-		payload, err := input.EncodeInput(in)
-		if err != nil {
-			b.Fatal(err)
-		}
+		payload := testkit.Must(input.EncodeInput(in))(b)
 		kind := journal.Input
 		if input.Narrates(in.Body) {
 			kind = journal.Narration
 		}
-		seq, err := run.Append(kind, payload)
-		if err != nil {
-			b.Fatal(err)
-		}
+		seq := testkit.Must(run.Append(kind, payload))(b)
 		var out []effect.Effect
 		s, out = Apply(s, in)
 		if n++; n%10_000 == 0 {
-			if err := run.Sync(b.Context()); err != nil {
-				b.Fatal(err)
-			}
+			testkit.OK(b, run.Sync(b.Context()))
 		}
 		if snapshots == 0 {
 			return
@@ -166,47 +149,11 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 			if err == nil {
 				err = run.AppendEvents(line)
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			testkit.OK(b, err)
 		}
 		if n%snapshots == 0 {
 			run.Snapshot(Snapshot{State: s, Seq: telling.Seq}.Encode)
 		}
 	})
 	return run
-}
-
-func BenchmarkApply(b *testing.B) {
-	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0),
-		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
-	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
-	b.Run("tool_use", func(b *testing.B) {
-		b.ReportAllocs()
-		in := input.Input{At: time.Unix(2, 0),
-			Body: input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
-		for b.Loop() {
-			Apply(s, in)
-		}
-	})
-	b.Run("tool_use, late", func(b *testing.B) { // after fifty hand-offs
-		b.ReportAllocs()
-		late := s
-		for i := range NamesKept {
-			late.Agents = append(slices.Clip(late.Agents), &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(i + 1), Generation: 1}}, AgentProcess: AgentProcess{Status: AgentEnded, Dismissed: true}})
-		}
-		in := input.Input{At: time.Unix(2, 0),
-			Body: input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
-		for b.Loop() {
-			Apply(late, in)
-		}
-	})
-	b.Run("assistant", func(b *testing.B) {
-		b.ReportAllocs()
-		in := input.Input{At: time.Unix(2, 0),
-			Body: input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "x"}}}}
-		for b.Loop() {
-			Apply(s, in)
-		}
-	})
 }

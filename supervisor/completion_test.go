@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -91,9 +92,7 @@ func TestChecksAreRepeatedBeforeComplete(t *testing.T) {
 			again++
 		}
 	}
-	if again != 2 {
-		t.Errorf("%d checks are said to be repeated", again)
-	}
+	testkit.Same(t, "checks are said to be repeated", 2, again)
 	p.folds()
 }
 
@@ -247,9 +246,7 @@ func TestRepeatedChecksOverAResume(t *testing.T) {
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
 	p.do(input.Resumed{Options: p.s.Options})
 	p.back(bridge.DeliveryAbsent)
-	if diff := cmp.Diff([]string{"make printer"}, p.repeat(nil)); diff != "" {
-		t.Errorf("repeated (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "repeated", []string{"make printer"}, p.repeat(nil))
 	if r, _ := p.finished(); r.Status != contract.StatusComplete || *r.Checks != (contract.Checks{Passed: 2}) {
 		t.Errorf("%+v", r)
 	}
@@ -290,9 +287,7 @@ func TestProofsAreBounded(t *testing.T) {
 	}
 	p.verdict(one, report("done", "that was all", true))
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	if n := len(p.repeat(nil)); n != MaxProofs {
-		t.Errorf("%d checks are repeated", n)
-	}
+	testkit.Same(t, "checks are repeated", MaxProofs, len(p.repeat(nil)))
 	if r, _ := p.finished(); *r.Checks != (contract.Checks{Passed: 80}) {
 		t.Errorf("%+v", r.Checks)
 	}

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -29,18 +28,14 @@ func TestPermissionsAreConfigured(t *testing.T) {
 		return fmt.Sprintln(s.Options.Permissions, s.Options.Allow, s.Options.Ask, s.Options.Deny, s.Permission.Changes)
 	}
 	want := "accept-edits [Bash(make *)] [Bash(make publish)] [Bash(rm *) Edit(secret/**)] 4\n"
-	if got := changed(&p.s); got != want {
-		t.Errorf("in force: %s, want %s", got, want)
-	}
+	testkit.Same(t, "in force", want, changed(&p.s))
 	notices := 0
 	for _, n := range told[contract.Notice](p) {
 		if strings.HasPrefix(n.Text, "The human ") {
 			notices++
 		}
 	}
-	if notices != 4 {
-		t.Errorf("%d notices of 4 changes", notices)
-	}
+	testkit.Same(t, "notices of 4 changes", 4, notices)
 	for name, c := range map[string]contract.Configure{
 		"nothing":                      {},
 		"of nothing":                   {ID: "orch-1"},
@@ -57,9 +52,7 @@ func TestPermissionsAreConfigured(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if got := changed(&p.s); got != want {
-		t.Errorf("what was rejected changed it: %s", got)
-	}
+	testkit.Same(t, "what was rejected changed it", want, changed(&p.s))
 	if ok, why := p.command(contract.Configure{Permissions: "allow-all", AcceptRisk: true}); !ok || p.s.Options.Permissions != "allow-all" {
 		t.Errorf("%q: %s", p.s.Options.Permissions, why)
 	}
@@ -92,9 +85,7 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 	for _, b := range told[contract.Permission](p) {
 		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)
 	}
-	if diff := cmp.Diff([]string{"p1 allow by rule", "p3 allow by rule", "p2 deny by nobody"}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"p1 allow by rule", "p3 allow by rule", "p2 deny by nobody"}, got)
 	p.folds()
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -92,9 +93,7 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 		}
 		p.verdict(id, v)
 	}
-	if diff := cmp.Diff([]string{"planner", "developer", "tester"}, modes); diff != "" {
-		t.Errorf("modes (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "modes", []string{"planner", "developer", "tester"}, modes)
 	if r, exit := p.finished(); r.Status != contract.StatusComplete || exit != contract.ExitComplete {
 		t.Errorf("result %+v, exit %d", r, exit)
 	}
@@ -150,9 +149,7 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 			t.Errorf("recording decision %d changed the run", i+1)
 		}
 	}
-	if len(p.s.Rulings.Unrecorded) != 0 {
-		t.Errorf("%d decisions still wait to be recorded", len(p.s.Rulings.Unrecorded))
-	}
+	testkit.Same(t, "decisions still wait to be recorded", 0, len(p.s.Rulings.Unrecorded))
 	p.folds()
 }
 
@@ -205,9 +202,7 @@ func TestAFailureNamesTheFilesAround(t *testing.T) {
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: json.RawMessage(`{"command":"ls"}`)})
 	p.breaksOff(id)
 	in := decider.SelectInput(p.s.Record())
-	if got := strings.Join(in.LastError.Context.FilesAccessed, " "); got != "package.json /w/README.md" {
-		t.Errorf("accessed: %s", got)
-	}
+	testkit.Same(t, "accessed", "package.json /w/README.md", strings.Join(in.LastError.Context.FilesAccessed, " "))
 	p.folds()
 }
 

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -36,9 +35,7 @@ func TestDecidedCallsAreReported(t *testing.T) {
 		}
 	}
 	want := contract.Permission{Request: "judge-toolu_1", Behavior: "deny", By: "rule", Tool: "Bash", Rule: "Bash", Action: "abc", Reason: "why", Subagent: "a0b8"}
-	if diff := cmp.Diff([]contract.Permission{want}, say("deny", "rule")); diff != "" {
-		t.Errorf("a denial, -want +got:\n%s", diff)
-	}
+	testkit.Same(t, "a denial", []contract.Permission{want}, say("deny", "rule"))
 	if n := len(effects[effect.Emit](p)) - before; n != 1 {
 		t.Errorf("%d events", n)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestDocNamesEveryFile: the package's documentation names every file or the part that it belongs to, and nothing that
@@ -29,10 +31,7 @@ func TestDocNamesEveryFile(t *testing.T) {
 // sourceFiles lists the package's files without tests.
 func sourceFiles(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := testkit.Must(filepath.Glob("*.go"))(t)
 	return slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })
 }
 
@@ -51,10 +50,7 @@ func indexedAs(named []string, file string) string {
 // indexed lists the files and parts of the index in doc.go, in its order.
 func indexed(t *testing.T) []string {
 	t.Helper()
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testkit.Must(os.ReadFile("doc.go"))(t)
 	var named []string
 	for _, line := range regexp.MustCompile(`(?m)^//\t([a-z, ]+?)  +\S`).FindAllStringSubmatch(string(doc), -1) {
 		named = append(named, strings.Split(line[1], ", ")...)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -58,9 +59,7 @@ func TestWay(t *testing.T) {
 	if done, underWay := st.nextStep(serial); done != nil || underWay {
 		t.Error("it is still under way")
 	}
-	if n := len(emitted[contract.Check](st)); n != 2 {
-		t.Errorf("%d checks were told", n)
-	}
+	testkit.Same(t, "checks were told", 2, len(emitted[contract.Check](st)))
 }
 
 // TestScratch: each check runs on a copy if copies hold on this machine, but not on another host, whose copies were not
@@ -106,9 +105,7 @@ func TestGenerated(t *testing.T) {
 func TestLostCheck(t *testing.T) {
 	st, serial := handingOff(t, true)
 	st.loseChecksOn("elsewhere")
-	if n := len(did[effect.Drop](st)); n != 0 {
-		t.Errorf("%d checks of this host went with another", n)
-	}
+	testkit.Same(t, "checks of this host went with another", 0, len(did[effect.Drop](st)))
 	first := did[effect.RunCheck](st)[0]
 	st.loseAllChecks()
 	st.nextStep(serial)
@@ -145,7 +142,5 @@ func TestDocumentForget(t *testing.T) {
 	if left := st.Handoff.Documents; len(left) != 1 || left[0].Serial != renewed {
 		t.Errorf("left are %+v", left)
 	}
-	if n := len(did[effect.Drop](st)); n != 1 {
-		t.Errorf("%d checks were dropped", n)
-	}
+	testkit.Same(t, "checks were dropped", 1, len(did[effect.Drop](st)))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -108,9 +109,7 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 			t.Errorf("ends %+v", ends)
 		}
 		p.command(contract.Continue{})
-		if n := len(effects[effect.Spawn](p)); n != len(ids) {
-			t.Errorf("%d starts", n)
-		}
+		testkit.Same(t, "starts", len(ids), len(effects[effect.Spawn](p)))
 	}
 }
 
@@ -211,9 +210,7 @@ func TestPauseOutlivesTheProcess(t *testing.T) {
 					if word == "" {
 						p.mustCommand(contract.Continue{})
 					}
-					if p.agent("arbiter").Status != AgentBusy {
-						t.Errorf("it does not go on: the Arbiter is %s", p.agent("arbiter").Status)
-					}
+					testkit.Same(t, "it does not go on: the Arbiter is", AgentBusy, p.agent("arbiter").Status)
 				})
 			}
 		}
@@ -231,7 +228,5 @@ func TestPausedAndNothingUnderWay(t *testing.T) {
 	p.resume("")
 	p.back(bridge.DeliverySeen)
 	p.mustCommand(contract.Continue{})
-	if p.agent("arbiter").Status != AgentBusy {
-		t.Errorf("no agent continues: the Arbiter is %s", p.agent("arbiter").Status)
-	}
+	testkit.Same(t, "no agent continues: the Arbiter is", AgentBusy, p.agent("arbiter").Status)
 }

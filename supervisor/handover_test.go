@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -67,9 +68,7 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	if m := lastMail(p, "arbiter"); strings.Contains(m, "see the document") {
 		t.Fatalf("told before the checks: %s", m)
 	}
-	if p.s.Task.Phase != machine.Evaluating {
-		t.Errorf("phase %s", p.s.Task.Phase)
-	}
+	testkit.Same(t, "phase", machine.Evaluating, p.s.Task.Phase)
 	c := p.check()
 	if c.Number != 1 || c.Params.Command != "make test" || c.Params.CWD != p.s.Options.CWD || c.Params.TimeoutMS != 120_000 || c.Agent.ID != one {
 		t.Errorf("first check %+v", c)
@@ -78,24 +77,18 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("all ok")})
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("said twice")})
 	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("a warning")})
-	if n := len(effects[effect.RunCheck](p)); n != 3 {
-		t.Errorf("%d checks were asked for", n)
-	}
+	testkit.Same(t, "checks were asked for", 3, len(effects[effect.RunCheck](p)))
 	p.do(input.Checked{Serial: c.Serial, Number: 3, Failed: "not permitted"})
 	h := last[contract.Handoff](p)
 	var results []string
 	for _, r := range h.Receipts {
 		results = append(results, r.Result)
 	}
-	if diff := cmp.Diff([]string{verdict.CheckPassed, verdict.CheckFailed, verdict.CheckUnrun}, results); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []string{verdict.CheckPassed, verdict.CheckFailed, verdict.CheckUnrun}, results)
 	if diff := cmp.Diff([]string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}, h.Proofs); diff != "" {
 		t.Error(diff)
 	}
-	if n := len(told[contract.Check](p)); n != 3 {
-		t.Errorf("%d check events", n)
-	}
+	testkit.Same(t, "check events", 3, len(told[contract.Check](p)))
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 unrun or unclear",
 		"make test — expect: `ok` — PASSED", "make lint — expect: `ok` — FAILED", "UNRUN; not permitted",
 		"proved by make test — VERIFIED", "proved by make lint — REFUTED", "it is beautiful — UNVERIFIED (said to be verified)")
@@ -158,9 +151,7 @@ func TestChecksAreBounded(t *testing.T) {
 		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, proven("handoff", "true"))
-		if n := len(effects[effect.RunCheck](p)); n != 0 {
-			t.Errorf("%d checks", n)
-		}
+		testkit.Same(t, "checks", 0, len(effects[effect.RunCheck](p)))
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "0 passed, 0 failed, 1 unrun or unclear")
 	})
 }
@@ -237,9 +228,7 @@ func TestRecords(t *testing.T) {
 			}
 			p.inspect(traces)
 			p.contains("the record", c.reader(p), append(common, c.want...)...)
-			if got := p.s.Handoff.NextPredecessor() == one; got != c.passes {
-				t.Errorf("passed on unasked: %v", got)
-			}
+			testkit.Same(t, "passed on unasked", c.passes, p.s.Handoff.NextPredecessor() == one)
 			input := `{"prompt":"go on"}`
 			if !c.passes {
 				input = `{"prompt":"go on","successor_of":"orch-1"}`

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -92,14 +93,9 @@ func checking(t *testing.T) *play {
 	p.spawn("Build it.")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	done := report("done", "all of it", true)
-	raw, err := json.Marshal(done)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(done))(t)
 	var v map[string]any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(raw, &v))
 	v["handoff"].(map[string]any)["checks"] = []map[string]string{{"command": "make", "expect": "ok"}}
 	p.verdict("orch-1", v)
 	if len(effects[effect.RunCheck](p)) != 1 {

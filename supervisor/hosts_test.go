@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -452,9 +453,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 	p.spawned("orch-2")
 	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
 	spawns := effects[effect.Spawn](p)
-	if got := spawns[len(spawns)-1].Place.After; got != old {
-		t.Errorf("begins after %q", got)
-	}
+	testkit.Same(t, "begins after", old, spawns[len(spawns)-1].Place.After)
 }
 
 // TestEndingWithoutAHost: a run ends normally although one of its hosts is lost.
@@ -486,9 +485,7 @@ func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
-	if n := len(effects[effect.RunCheck](p)); n != 2 {
-		t.Errorf("%d checks", n)
-	}
+	testkit.Same(t, "checks", 2, len(effects[effect.RunCheck](p)))
 }
 
 // TestTrustOnAHost: the question whether to trust the files that agents on a host load is about that host

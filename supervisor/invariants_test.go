@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -22,10 +23,7 @@ import (
 // and must return the same state for the same input.
 func fingerprint(t *testing.T, s *State) string {
 	t.Helper()
-	raw, err := jsonl.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(jsonl.Marshal(s))(t)
 	return string(raw)
 }
 
@@ -205,17 +203,12 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		checkInvariants(t, &s)
 		timers.follow(body, out)
 		timers.check(t, &s)
-		raw, err := input.EncodeInput(input.Input{At: at, Body: body})
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(input.EncodeInput(input.Input{At: at, Body: body}))(t)
 		kind := journal.Input
 		if input.Narrates(body) {
 			kind = journal.Narration
 		}
-		if err := fold.Take(journal.Record{Seq: uint64(i), Kind: kind, Payload: raw}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, fold.Take(journal.Record{Seq: uint64(i), Kind: kind, Payload: raw}))
 		if after != fingerprint(t, &fold.State) {
 			t.Fatalf("the journal folds to another state after %T:\n%s", body, cmp.Diff(s, fold.State))
 		}

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -215,7 +214,5 @@ func TestIsolatedInASandbox(t *testing.T) {
 	if spawn.Place.Kind != "clone" || !slices.Equal(spawn.Params.Config.Sandbox.Write, []string{"/cache", "/own/orch-1"}) {
 		t.Errorf("placed %+v, writes %v", spawn.Place, spawn.Params.Config.Sandbox.Write)
 	}
-	if diff := cmp.Diff([]string{"/cache"}, p.s.Options.Sandbox.Write); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []string{"/cache"}, p.s.Options.Sandbox.Write)
 }

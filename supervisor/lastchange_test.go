@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -21,10 +22,7 @@ func (p *play) works(id string, files []string, check string) {
 	d := v["handoff"].(verdict.Document)
 	d.Files = files
 	v["handoff"] = d
-	raw, err := json.Marshal(v)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(v))(p.t)
 	p.turn(id, bridge.Turn{Verdict: raw, Tools: 1})
 }
 
@@ -187,10 +185,7 @@ func TestARewrittenEditChangesAnotherFile(t *testing.T) {
 	p.happen(one, bridge.ToolUse{Tool: "Write", ToolUse: "w", Input: file("named.go")})
 	p.happen(one, bridge.ToolRan{Tool: "Write", ToolUse: "w", Input: file("written.go")})
 	p.happen(one, bridge.ToolResult{ToolUse: "w"})
-	raw, err := json.Marshal(report("progress", "half", false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(report("progress", "half", false)))(t)
 	p.turn(one, bridge.Turn{Verdict: raw, Tools: 1})
 	p.recorded("named.go", "written.go")
 	for name, want := range map[string]bool{"written.go": true, "named.go": false} {
@@ -212,10 +207,7 @@ func TestCommandsChangeFilesToo(t *testing.T) {
 		if both {
 			p.happen(two, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: []byte(`{"command":"make"}`)})
 		}
-		raw, err := json.Marshal(report("progress", "half", false))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(json.Marshal(report("progress", "half", false)))(t)
 		p.turn(one, bridge.Turn{Verdict: raw, Tools: 2, Files: []string{root + "/a.go"}})
 		p.recorded("a.go", "gen/b.go")
 		want := []string{root + "/a.go"}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -121,30 +122,22 @@ func TestInterruptedTurns(t *testing.T) {
 	}
 	for input, want := range map[string]string{`{"command":"make\nall","path":"x"}`: "make", `{"path":""}`: "",
 		`{"url":7}`: "", `[]`: ""} {
-		if got := ToolSubject(json.RawMessage(input)); got != want {
-			t.Errorf("%s: %q, want %q", input, got, want)
-		}
+		testkit.Same(t, input, want, ToolSubject(json.RawMessage(input)))
 	}
 }
 
 func TestFailures(t *testing.T) {
 	for message, want := range map[string]runconfig.RestartClass{"fork: resource temporarily unavailable": runconfig.RestartCrash,
 		"no such file": runconfig.CouldNotStart} {
-		if got := StartClass(bridge.CatStart, message); got != want {
-			t.Errorf("%s: %s, want %s", message, got, want)
-		}
+		testkit.Same(t, message, want, StartClass(bridge.CatStart, message))
 	}
-	if got := StartClass(bridge.CatResume, "too many open files"); got != runconfig.InvalidResume {
-		t.Errorf("a refused history: %s", got)
-	}
+	testkit.Same(t, "a refused history", runconfig.InvalidResume, StartClass(bridge.CatResume, "too many open files"))
 	if AffectsAllAgents(bridge.CatStart) || !IsEnvironmental(bridge.CatStart) || !AffectsAllAgents(bridge.CatAuth) {
 		t.Error("a start fails for one agent, a login for all")
 	}
 	for r, want := range map[bridge.Retry]bridge.Category{{Status: 529}: bridge.CatOverloaded,
 		{Status: 429}: bridge.CatRateLimit, {Status: 500}: bridge.CatServer} {
-		if got := RetryCategory(r); got != want {
-			t.Errorf("%d: %s, want %s", r.Status, got, want)
-		}
+		testkit.Same(t, r.Status, want, RetryCategory(r))
 	}
 	if got := ExitText(bridge.Exit{Signal: "KILL", Stderr: "oops"}); got != "signal: KILL; oops" {
 		t.Error(got)
@@ -164,9 +157,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%v %%: %q, want %q", pct, got, want)
 		}
 	}
-	if got := ContextLevel(bridge.Context{Pct: 99}, 70, 85); got != "" {
-		t.Errorf("an unknown window: %q", got)
-	}
+	testkit.Same(t, "an unknown window", "", ContextLevel(bridge.Context{Pct: 99}, 70, 85))
 	a := Agent{}
 	if a.Turns = 3; ReachedLimit(&a, agents.Limits{MaxTurns: 4, MaxCostUSD: 1}) != "" ||
 		ReachedLimit(&a, agents.Limits{MaxTurns: 3}) == "" {
@@ -223,9 +214,7 @@ func TestABridgeFollowsALostOne(t *testing.T) {
 		t.Errorf("after the loss: %+v", got)
 	}
 	got = collect(time.Second, func(c *effect.Collector) { s.Due(c, LifecycleHere) })
-	if diff := cmp.Diff([]effect.Effect{effect.OpenBridge{}}, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []effect.Effect{effect.OpenBridge{}}, got)
 	if !s.back(LifecycleHere, bridge.ClaudeInfo{Version: "3"}) || !s.IsUp(LifecycleHere) || s.Claude().Version != "3" {
 		t.Errorf("back: %+v", s.Bridges)
 	}
@@ -291,9 +280,7 @@ func TestAMuteBridgeIsDropped(t *testing.T) {
 			t.Errorf("round %d, after an answer: %v", n, got)
 		}
 	}
-	if diff := cmp.Diff([]effect.Effect{effect.DropBridge{}}, probe(4, 0)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []effect.Effect{effect.DropBridge{}}, probe(4, 0))
 }
 
 func TestTimersNameTheirHost(t *testing.T) {
@@ -326,9 +313,7 @@ func TestAHostIsOpenedForItsFirstAgent(t *testing.T) {
 	var s LifecycleState
 	s.Start(bridge.ClaudeInfo{})
 	want := func(c *effect.Collector) { s.Want(c, "box") }
-	if diff := cmp.Diff([]effect.Effect{effect.OpenBridge{Host: "box"}}, collect(0, want)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []effect.Effect{effect.OpenBridge{Host: "box"}}, collect(0, want))
 	if got := collect(0, want); len(got) != 0 {
 		t.Errorf("for the second agent: %v", got)
 	}
@@ -340,9 +325,7 @@ func TestAHostIsOpenedForItsFirstAgent(t *testing.T) {
 		s.Due(c, "box")
 		s.Back(c, "box", bridge.ClaudeInfo{}, "/d", 0)
 	})
-	if diff := cmp.Diff([]string{"box up", "box lost", "box up"}, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []string{"box up", "box lost", "box up"}, got)
 	if !s.IsUp(LifecycleHere) {
 		t.Error("this host is lost with another")
 	}
@@ -369,9 +352,7 @@ func TestNothingStartsBeforeTheLeaseIsOver(t *testing.T) {
 	want := []effect.Effect{effect.SetTimer{Key: "restart/bridge/box", After: time.Minute + leaseGrace},
 		effect.OpenBridge{Host: "gpu"}, // it was fenced
 		effect.OpenBridge{Host: "new"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 // TestAParkedHostWaitsForAHuman: neither a timer nor an agent causes a retry.
@@ -382,9 +363,7 @@ func TestAParkedHostWaitsForAHuman(t *testing.T) {
 		s.Want(c, "box")
 		s.Park(c, "box", "permission denied")
 	})
-	if diff := cmp.Diff([]string{"box waiting", "box down"}, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []string{"box waiting", "box down"}, got)
 	if got := collect(0, func(c *effect.Collector) { s.Want(c, "box"); s.Due(c, "box") }); len(got) != 0 {
 		t.Errorf("tried again: %v", got)
 	}
@@ -397,7 +376,5 @@ func TestAParkedHostWaitsForAHuman(t *testing.T) {
 		}
 	})
 	want := []effect.Effect{effect.SetTimer{Key: "restart/bridge/box"}, effect.OpenBridge{Host: "box"}}
-	if diff := cmp.Diff(want, got2); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, got2)
 }

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -47,12 +48,8 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	own := set("own", "orch-1")
 	p.do(input.Configured{Agent: own.Agent, Model: "own"})
 	a, arbiter := p.agent("orch-1"), p.agent(contract.Arbiter)
-	if got := p.s.agentConfig(&a).Model; got != "own" {
-		t.Errorf("orch-1 would be started with %q", got)
-	}
-	if got := p.s.agentConfig(&arbiter).Model; got != "new" {
-		t.Errorf("the Arbiter would be started with %q", got)
-	}
+	testkit.Same(t, "orch-1 would be started with", "own", p.s.agentConfig(&a).Model)
+	testkit.Same(t, "the Arbiter would be started with", "new", p.s.agentConfig(&arbiter).Model)
 	if ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"}); ok {
 		t.Error("no agent got a model")
 	}

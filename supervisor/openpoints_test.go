@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -77,9 +76,7 @@ func TestOpenPoints(t *testing.T) {
 	} {
 		s := settled()
 		c.change(s)
-		if diff := cmp.Diff(c.want, strings.Join(s.openTexts(), "\n")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		testkit.Same(t, name, c.want, strings.Join(s.openTexts(), "\n"))
 	}
 }
 

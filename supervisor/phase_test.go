@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -116,9 +115,7 @@ func TestTasksOfAnAgentMoveThePlan(t *testing.T) {
 	p.happen(id, bridge.Tasks{Items: []bridge.Task{{Text: "1. login  endpoint", Status: "in_progress"}, {Text: "Create middleware", Status: "in_progress"}, {Text: "look around", Status: "completed"}}})
 	plan := last[contract.Plan](p)
 	want := []contract.Step{{Text: "Create middleware", Status: "done"}, {Text: "Login endpoint", Status: "active", Agent: id}}
-	if diff := cmp.Diff(want, plan.Steps); diff != "" {
-		t.Errorf("plan (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "plan", want, plan.Steps)
 	if len(plan.Tasks) != 1 || len(plan.Tasks[0].Items) != 3 {
 		t.Errorf("tasks %+v", plan.Tasks)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -35,9 +36,7 @@ func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	}
 	p.crash("arbiter", 5)
 	open("the Arbiter is parked")
-	if kind := p.s.QuestionParts()[0].Kind; kind != KindAcceptance {
-		t.Errorf("it is a question of kind %q", kind)
-	}
+	testkit.Same(t, "it is a question of kind", KindAcceptance, p.s.QuestionParts()[0].Kind)
 	p.mustCommand(contract.Choose{Option: "retry"})
 	p.settles()
 	open("it is back")
@@ -94,9 +93,7 @@ func TestQuestionsAreDistinguished(t *testing.T) {
 	for _, q := range told[contract.Question](p) {
 		ids = append(ids, q.Question)
 	}
-	if got := strings.Join(ids, " "); got != "question-1 question-2" {
-		t.Errorf("told: %s", got)
-	}
+	testkit.Same(t, "told", "question-1 question-2", strings.Join(ids, " "))
 	if n := len(p.s.Question.Open.Parts); n != 2 || !p.s.Question.Open.Parts[1].At.After(p.s.Question.Open.Parts[0].At) {
 		t.Errorf("open: %+v", p.s.Question.Open.Parts)
 	}

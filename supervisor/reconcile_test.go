@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -74,9 +75,7 @@ func TestDeliveryStatuses(t *testing.T) {
 					case !c.resent && (!strings.Contains(after[0].Content, c.told) || !strings.Contains(after[0].Content, "kind: retry")):
 						t.Errorf("told: %s; want %q", after[0].Content, c.told)
 					}
-					if after[0].Generation != 2 {
-						t.Errorf("sent to generation %d", after[0].Generation)
-					}
+					testkit.Same(t, "sent to generation", 2, after[0].Generation)
 					p.proven(id)
 					begun := c.fate == bridge.DeliveryBegun || c.fate == bridge.DeliveryEnded
 					if got := p.saidDelivered()[m.MessageID]; got > 0 != begun {
@@ -429,9 +428,7 @@ func TestTheLastAnswerIsAskedFor(t *testing.T) {
 				p.dies(id)
 			}
 			p.restartDue(id)
-			if got := lastSpawn(p, id).Answered; got != wire {
-				t.Errorf("its next process is given %q, want %q", got, wire)
-			}
+			testkit.Same(t, "its next process is given", wire, lastSpawn(p, id).Answered)
 			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "lacks the last turn"})
 			if s := lastSpawn(p, id); s.Config.Resume || s.Answered != "" {
 				t.Errorf("begun afresh with %+v", s)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -89,9 +90,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 	p.verdict(one, report("question", "How blue?", true))
 	p.full("arbiter", 90)
 	two := p.spawn("paint it")
-	if two != "orch-2" {
-		t.Errorf("summoned %s", two)
-	}
+	testkit.Same(t, "summoned", "orch-2", two)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.contains("the Arbiter is asked again", p.lastSent("arbiter"), "kind: renewal")
 	p.verdict(one, report("question", "Very blue?", true))
@@ -291,9 +290,7 @@ func TestCompactions(t *testing.T) {
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
-	if n := len(p.s.Conversation.WorkLog); n != 1 {
-		t.Errorf("%d entries in the work log", n)
-	}
+	testkit.Same(t, "entries in the work log", 1, len(p.s.Conversation.WorkLog))
 	p.do(input.Timer{Key: CompactionBlockedKey(p.agent(one).AgentRef)})
 	if n := len(effects[effect.Interrupt](p)); n != 1 {
 		t.Fatalf("%d interrupts", n)
@@ -401,9 +398,7 @@ func TestIsDue(t *testing.T) {
 		"to be corrected":   {full(), mail(KindCorrection), false},
 		"room in a context": {&Agent{AgentProcess: full().AgentProcess}, mail(KindNotice), false},
 	} {
-		if got := s.IsDue(c.agent, c.mail); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		testkit.Same(t, name, c.want, s.IsDue(c.agent, c.mail))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -347,10 +348,7 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 
 // TestClassesHaveCategories: each class of ends has its category.
 func TestClassesHaveCategories(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "runconfig/restart.go", nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(parser.ParseFile(token.NewFileSet(), "runconfig/restart.go", nil, parser.SkipObjectResolution))(t)
 	declared := 0
 	ast.Inspect(f, func(n ast.Node) bool {
 		c, ok := n.(*ast.ValueSpec)
@@ -360,10 +358,7 @@ func TestClassesHaveCategories(t *testing.T) {
 		if of, ok := c.Type.(*ast.Ident); !ok || of.Name != "RestartClass" {
 			return true
 		}
-		class, err := strconv.Unquote(c.Values[0].(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		class := testkit.Must(strconv.Unquote(c.Values[0].(*ast.BasicLit).Value))(t)
 		if declared++; Categories[runconfig.RestartClass(class)] == "" {
 			t.Errorf("%s has no category", class)
 		}

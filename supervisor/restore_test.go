@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -27,10 +28,7 @@ type onDisk struct {
 func newOnDisk(t *testing.T) onDisk {
 	t.Helper()
 	dir := t.TempDir()
-	store, err := journal.OpenStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(journal.OpenStore(dir))(t)
 	t.Cleanup(func() { store.Close() })
 	return onDisk{t, store, dir}
 }
@@ -38,10 +36,7 @@ func newOnDisk(t *testing.T) onDisk {
 // entries are the lines of the event log.
 func (d onDisk) entries() (list []journal.LogContent) {
 	d.t.Helper()
-	log, err := d.store.EventLog(testRun)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	log := testkit.Must(d.store.EventLog(testRun))(d.t)
 	defer log.Close()
 	h, err := log.Each(d.t.Context(), journal.LogPosition{}, func(e journal.LogEntry) error {
 		e.Line, e.Record = bytes.Clone(e.Line), bytes.Clone(e.Record)
@@ -82,10 +77,7 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 	starts := []int{0} // of the lines of each input
 	for i, list := range told {
 		for _, x := range list {
-			line, err := telling.Content(uint64(i+1), inputs[i].At, x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			line := testkit.Must(telling.Content(uint64(i+1), inputs[i].At, x))(t)
 			line.Line = bytes.TrimSuffix(line.Line, []byte("\n"))
 			whole = append(whole, line)
 		}
@@ -108,15 +100,11 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 	t.Helper()
 	d := newOnDisk(t)
 	run, err := d.store.Create(journal.Meta{Run: testRun}, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	tell := func(lines []journal.LogContent) {
 		t.Helper()
 		for _, x := range lines {
-			if err := run.AppendEvents(x); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, run.AppendEvents(x))
 		}
 	}
 	for i, in := range inputs {
@@ -124,9 +112,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 		if err == nil {
 			_, err = run.Append(journal.Input, raw)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if i+1 != snapshot {
 			continue
 		}
@@ -150,9 +136,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 	if snapshot == 0 {
 		tell(whole[:lines])
 	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, run.Close())
 	var got State
 	run, _, err = d.store.Open(testRun, 0, journal.Options{}, func(r *journal.Recovered) (raw []byte, err error) {
 		got, raw, err = Restore(r, toldTwice)
@@ -161,9 +145,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 	if err != nil {
 		t.Fatalf("snapshot after %d, %d lines: %v", snapshot, lines, err)
 	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, run.Close())
 	if a, b := fingerprint(t, &states[len(inputs)]), fingerprint(t, &got); a != b {
 		t.Fatalf("snapshot after %d of %d inputs: another state", snapshot, len(inputs))
 	}

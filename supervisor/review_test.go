@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -525,9 +526,7 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 		t.Fatalf("asked at %s, and the Arbiter is %s", q.Point, p.agent("arbiter").Status)
 	}
 	p.answers(q, "SELECT_MODE", "developer")
-	if n := p.s.Spawned; n != 2 {
-		t.Errorf("%d were summoned", n)
-	}
+	testkit.Same(t, "were summoned", 2, p.s.Spawned)
 	p.say("How is it?")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Decided by model")
 	p.folds()
@@ -712,18 +711,14 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p.do(input.BridgeLost{Message: "gone"})
 	p.out = nil
 	p.answers(q, "SELECT_MODE", "developer")
-	if n := len(effects[effect.Spawn](p)); n != 0 {
-		t.Errorf("%d starts without a bridge", n)
-	}
+	testkit.Same(t, "starts without a bridge", 0, len(effects[effect.Spawn](p)))
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
 	p.settles()
 	p.do(input.Timer{Key: RestartKey(p.agent("orch-1").AgentRef)})
 	p.settles()
 	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
-	if p.s.Task.Failures != 0 {
-		t.Errorf("%d failures", p.s.Task.Failures)
-	}
+	testkit.Same(t, "failures", 0, p.s.Task.Failures)
 	p.folds()
 }
 
@@ -760,9 +755,7 @@ func TestMessageLeavesOtherDocumentsPending(t *testing.T) {
 		t.Fatal(p.s.Task.Phase)
 	}
 	p.say("Hurry.", contract.Note, two)
-	if p.s.Task.Phase != machine.Evaluating {
-		t.Errorf("%s, and a document is with the Arbiter", p.s.Task.Phase)
-	}
+	testkit.Same(t, "and a document is with the Arbiter", machine.Evaluating, p.s.Task.Phase)
 }
 
 // TestStatusTellsHowTheTaskStands: the status contains what the Arbiter needs for its ruling.
@@ -780,9 +773,7 @@ func TestTheAnswerAfterAResetIsTheTask(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.say("Build another")
-	if p.s.Task.Text != "Build another" {
-		t.Errorf("the task is %q", p.s.Task.Text)
-	}
+	testkit.Same(t, "the task is", "Build another", p.s.Task.Text)
 	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
 		t.Error(why)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -124,9 +125,7 @@ func TestRights(t *testing.T) {
 	if cases != len(methods)*len(parties) || cases < 300 {
 		t.Errorf("%d cases", cases)
 	}
-	if len(RightsTable()) != len(parties) {
-		t.Errorf("%d parties in the table", len(RightsTable()))
-	}
+	testkit.Same(t, "parties in the table", len(parties), len(RightsTable()))
 	for who, may := range RightsTable() {
 		for _, what := range may {
 			if !slices.Contains(methods, what) {
@@ -153,9 +152,7 @@ func TestUnknownPartyMayNothing(t *testing.T) {
 			}
 		}
 	}
-	if RightsCommand(nil) != "" {
-		t.Errorf("no command at all is %q", RightsCommand(nil))
-	}
+	testkit.Same(t, "no command at all is", "", RightsCommand(nil))
 }
 
 // TestCommandsNeedAChannel: a command that came by no channel of a human changes nothing, whichever it is; by

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -27,9 +28,7 @@ func TestWholeDialogue(t *testing.T) {
 	p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
 
 	one := p.spawn("serve on 8080")
-	if p.s.Task.Phase != machine.Executing {
-		t.Errorf("after the spawn: %s", p.s.Task.Phase)
-	}
+	testkit.Same(t, "after the spawn", machine.Executing, p.s.Task.Phase)
 	p.contains("the brief", p.lastSent(one), "serve on 8080", "kind: brief", "from: arbiter")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 
@@ -45,9 +44,7 @@ func TestWholeDialogue(t *testing.T) {
 	}
 	p.verdict(one, report("handoff", "my context thins", true))
 	p.contains("the hand-off", p.lastSent("arbiter"), "work log", "half is there", "my context thins", "the second half")
-	if p.s.Task.Phase != machine.Evaluating {
-		t.Errorf("with a hand-off before the Arbiter: %s", p.s.Task.Phase)
-	}
+	testkit.Same(t, "with a hand-off before the Arbiter", machine.Evaluating, p.s.Task.Phase)
 
 	two := p.spawn("go on")
 	p.contains("the successor's brief", p.lastSent(two), "go on", "Handed over by Orchestrator I", "port 8080")
@@ -72,9 +69,7 @@ func TestWholeDialogue(t *testing.T) {
 	for _, m := range told[contract.State](p) {
 		moves = append(moves, m.To)
 	}
-	if got := strings.Join(moves, " "); got != "selecting executing evaluating executing evaluating complete" {
-		t.Errorf("states: %s", got)
-	}
+	testkit.Same(t, "states", "selecting executing evaluating executing evaluating complete", strings.Join(moves, " "))
 }
 
 // TestTwoAtOnce: two Orchestrators of one turn work at the same time, know about each other, and their messages
@@ -420,10 +415,6 @@ func TestContextWarningsOncePerLevel(t *testing.T) {
 	for _, w := range told[contract.ContextWarning](p) {
 		levels = append(levels, w.Level)
 	}
-	if got := strings.Join(levels, " "); got != "warn critical warn" {
-		t.Errorf("levels: %s", got)
-	}
-	if n := len(told[contract.Context](p)); n != 10 {
-		t.Errorf("%d readings told", n)
-	}
+	testkit.Same(t, "levels", "warn critical warn", strings.Join(levels, " "))
+	testkit.Same(t, "readings told", 10, len(told[contract.Context](p)))
 }

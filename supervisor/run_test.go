@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -219,9 +220,7 @@ func TestTheArbiterLearnsOfACrash(t *testing.T) {
 		t.Errorf("%s, %d crashes", p.s.Task.Phase, p.s.Lifecycle.Crashes)
 	}
 	p.spawn("again")
-	if p.s.Task.Phase != machine.Executing {
-		t.Errorf("after another was summoned: %s", p.s.Task.Phase)
-	}
+	testkit.Same(t, "after another was summoned", machine.Executing, p.s.Task.Phase)
 }
 
 // TestAnOrchestratorThatDoesNotStart: the Arbiter decides about it, because the Arbiter's own process shows
@@ -411,7 +410,5 @@ func TestReset(t *testing.T) {
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Speak."))
 	p.say("build another")
 	p.spawn("another")
-	if p.s.Task.Phase != machine.Executing {
-		t.Errorf("after the new task: %s", p.s.Task.Phase)
-	}
+	testkit.Same(t, "after the new task", machine.Executing, p.s.Task.Phase)
 }

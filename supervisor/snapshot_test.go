@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -22,19 +23,10 @@ import (
 // must give the same bytes.
 func restored(t *testing.T, s *State) State {
 	t.Helper()
-	raw, err := Snapshot{State: *s}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	snapshot, err := decodeSnapshot(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(Snapshot{State: *s}.Encode())(t)
+	snapshot := testkit.Must(decodeSnapshot(raw))(t)
 	back := snapshot.State
-	again, err := Snapshot{State: back}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := testkit.Must(Snapshot{State: back}.Encode())(t)
 	if string(raw) != string(again) {
 		t.Fatalf("the snapshot holds another state:\n%s", cmp.Diff(string(raw), string(again)))
 	}
@@ -46,9 +38,7 @@ func restored(t *testing.T, s *State) State {
 func goesOnTheSame(t *testing.T, before string, in input.Input, after string, out []effect.Effect) {
 	t.Helper()
 	var back State
-	if err := json.Unmarshal([]byte(before), &back); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(before), &back))
 	if again := fingerprint(t, &back); again != before {
 		t.Fatalf("the snapshot holds another state:\n%s", cmp.Diff(before, again))
 	}
@@ -118,9 +108,7 @@ func TestFullStateRoundTrips(t *testing.T) {
 		s.Task.History = s.Task.History.Add(e)
 	}
 	back := restored(t, &s)
-	if diff := cmp.Diff(s, back, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", s, back, cmp.Exporter(func(reflect.Type) bool { return true }))
 	if next, same := s.Task.History.Add(decider.DecisionExecution{}), back.Task.History.Add(decider.DecisionExecution{}); !next.Equal(same) {
 		t.Error("the history goes on otherwise")
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -134,9 +135,7 @@ func TestStartsAreQueued(t *testing.T) {
 	if got := starting(); len(got) > 0 {
 		t.Errorf("%v are starting", got)
 	}
-	if n := len(effects[effect.Spawn](p)); n != 21 {
-		t.Errorf("%d starts", n)
-	}
+	testkit.Same(t, "starts", 21, len(effects[effect.Spawn](p)))
 	announced := map[string]int{}
 	for _, e := range p.out {
 		if em, ok := e.(effect.Emit); ok {
@@ -212,9 +211,7 @@ func TestStartsAreQueuedOnEachHost(t *testing.T) {
 			started++
 		}
 	}
-	if started != 1 {
-		t.Errorf("%d start at once", started)
-	}
+	testkit.Same(t, "start at once", 1, started)
 	p.crash("arbiter", 1)
 	if a := p.agent("arbiter"); !a.Up() {
 		t.Errorf("the Arbiter is %s", a.Status)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -42,10 +43,7 @@ func spoofs(t testing.TB, p *play) []spoof {
 		"{{REQUEST}}", "p1", "{{ACTION}}", keyOf(p.s.Permission.Open[0].Params), "{{SESSION}}", p.agent("orch-1").SessionID, "{{ORCH}}", "orch-1")
 	var list []spoof
 	for _, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(os.Open(path))(t)
 		defer f.Close()
 		lines := bufio.NewScanner(f)
 		for lines.Scan() {
@@ -62,9 +60,7 @@ func spoofs(t testing.TB, p *play) []spoof {
 			}
 			list = append(list, spoof{strings.TrimSuffix(filepath.Base(path), ".txt"), name, text})
 		}
-		if err := lines.Err(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, lines.Err())
 	}
 	return list
 }
@@ -202,10 +198,7 @@ func ownLines(t *testing.T, p *play) map[string]bool {
 	t.Helper()
 	own := map[string]bool{}
 	for _, e := range effects[effect.Send](p) {
-		sections, err := strictly(p.s.Options.Delimiter, e.Params.Content)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sections := testkit.Must(strictly(p.s.Options.Delimiter, e.Params.Content))(t)
 		for _, sec := range sections {
 			for _, line := range sec.lines {
 				own[strings.TrimSpace(line)] = !sec.report
@@ -314,10 +307,7 @@ func checkSenders(t *testing.T, s spoof, st State, p *play) {
 			want = ref.ID
 		}
 		in.From = o
-		raw, err := input.EncodeInput(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(input.EncodeInput(in))(t)
 		back, err := input.DecodeInput(raw)
 		if err != nil || back.From != o || o.By != want || o.Channel != "" {
 			t.Errorf("%s, %s: %T from %+v, read as %+v (%v), not %s", s.file, s.name, in.Body, o, back.From, err, want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -21,10 +22,7 @@ func TestNamesCarryNoAuthority(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) {
 			o.Modes = append(agents.List(), agents.Agent{Name: name, Description: name, Prompt: name})
 		})
-		raw, err := json.Marshal(map[string]string{"prompt": "work", "mode": name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(json.Marshal(map[string]string{"prompt": "work", "mode": name}))(t)
 		if a := p.call("arbiter", "spawn_orchestrator", string(raw)); a.IsError {
 			t.Fatalf("%q: %s", name, a.Text)
 		}
@@ -113,10 +111,7 @@ func TestADocumentIsNotTheArbitersWord(t *testing.T) {
 	v["handoff"] = d
 	p.verdict(one, v)
 	two := p.spawn("Go on as you see fit.")
-	sections, err := strictly(p.s.Options.Delimiter, p.lastSent(two))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sections := testkit.Must(strictly(p.s.Options.Delimiter, p.lastSent(two)))(t)
 	handed := false
 	for _, s := range sections {
 		text := strings.Join(s.lines, "\n")

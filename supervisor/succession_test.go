@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -34,9 +35,7 @@ func TestInterrupt(t *testing.T) {
 	st := readyRun(runconfig.Options{})
 	a := addOrchestrator(st)
 	st.interruptBlocked(a)
-	if n := len(did[effect.Interrupt](st)); n != 0 {
-		t.Errorf("%d turns were stopped without a reason", n)
-	}
+	testkit.Same(t, "turns were stopped without a reason", 0, len(did[effect.Interrupt](st)))
 	st.compacted(a, bridge.Compact{Blocked: true})
 	st.interruptBlocked(a)
 	if n := len(did[effect.Interrupt](st)); n != 1 || !a.Interrupting {
@@ -57,9 +56,7 @@ func TestRenew(t *testing.T) {
 		a.RestartClass != ClassRenewal || len(did[effect.Kill](st)) != 1 {
 		t.Errorf("the Arbiter is %+v", a)
 	}
-	if a.HandoffBrief != "the parser is half done" {
-		t.Errorf("its successor reads %q", a.HandoffBrief)
-	}
+	testkit.Same(t, "its successor reads", "the parser is half done", a.HandoffBrief)
 	for _, m := range st.Conversation.Mail {
 		if m.Kind == KindCorrection {
 			t.Errorf("its successor is corrected: %+v", m)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -147,9 +148,7 @@ func TestTakeover(t *testing.T) {
 	for _, e := range told[contract.Takeover](p) {
 		states = append(states, e.State)
 	}
-	if diff := cmp.Diff([]string{"began", "open", "ended"}, states); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []string{"began", "open", "ended"}, states)
 	e := last[contract.Takeover](p)
 	p.contains("the digest", e.Digest, "orch-1", "use port 9090", "a.go, b.go", "1234567 port", "Edit 1", "Done: 9090.", "orders nothing")
 	if e.Words != 2 || len(e.Files) != 2 || e.Reason != GivenBack {
@@ -454,13 +453,8 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 		}
 		var fold Replayer
 		for i, in := range p.in {
-			raw, err := input.EncodeInput(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := fold.Take(journal.Record{Seq: uint64(i), Payload: raw}); err != nil {
-				t.Fatal(err)
-			}
+			raw := testkit.Must(input.EncodeInput(in))(t)
+			testkit.OK(t, fold.Take(journal.Record{Seq: uint64(i), Payload: raw}))
 		}
 		p.s = fold.State
 		p.do(input.Resumed{Options: p.s.Options})
@@ -524,10 +518,7 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 	a := st.Edit("orch-1")
 	a.CompactionBlocked, a.HandoffDemands = true, maxDemands
 	p.s = st.State
-	raw, err := jsonl.Marshal(report("progress", "on the way", false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(jsonl.Marshal(report("progress", "on the way", false)))(t)
 	p.happen("orch-1", bridge.Turn{MessageIDs: p.agent("orch-1").Turn, Outcome: bridge.TurnDone, Verdict: raw})
 	if a := p.agent("orch-1"); a.Status != AgentParked || a.Takeover != nil || p.s.AnyTakenOver() {
 		t.Fatalf("%s %+v", a.Status, a.Takeover)
@@ -735,9 +726,7 @@ func TestLeft(t *testing.T) {
 	} {
 		x := atTakeover(TakeoverOpen)
 		x.Why = c.why
-		if got := x.Left(c.program).Why; got != c.want {
-			t.Errorf("%+v: %q", c, got)
-		}
+		testkit.Same(t, c, c.want, x.Left(c.program).Why)
 	}
 }
 
@@ -756,10 +745,7 @@ func TestLose(t *testing.T) {
 func TestMethodsChangeNothing(t *testing.T) {
 	x := atTakeover(TakeoverOpening)
 	x.Trouble = append(make([]string, 0, 8), "one")
-	kept, err := json.Marshal(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := testkit.Must(json.Marshal(x))(t)
 	x.Inspect(1)
 	x.Opens(began, bridge.InspectResult{Problems: []string{"two"}}, "three")
 	x.Opened()
@@ -852,7 +838,5 @@ func TestTerminalConfig(t *testing.T) {
 func TestStagesAreNamed(t *testing.T) {
 	list := []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen, TakeoverClosing, TakeoverReading}
 	slices.Sort(list)
-	if n := len(slices.Compact(list)); n != 6 {
-		t.Errorf("%d names", n)
-	}
+	testkit.Same(t, "names", 6, len(slices.Compact(list)))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -49,16 +50,12 @@ func TestUnansweredMessageIsReturned(t *testing.T) {
 			p.say("let it go")
 			p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
 			record := p.ledger()[word]
-			if record.Status != tt.want {
-				t.Errorf("the word is listed as %q, want %q", record.Status, tt.want)
-			}
+			testkit.Same(t, "the word is listed as", tt.want, record.Status)
 			said := false
 			for _, n := range told[contract.Notice](p) {
 				said = said || strings.Contains(n.Text, record.ID) && strings.Contains(n.Text, "Orchestrator I")
 			}
-			if said != tt.tells {
-				t.Errorf("the human is notified: %t, want %t", said, tt.tells)
-			}
+			testkit.Same(t, "the human is notified", tt.tells, said)
 			if after := p.s.Conversation.Ledger; (after.Returned > before.Returned) != tt.tells {
 				t.Errorf("ledger (-before +after):\n%s", cmp.Diff(before, after))
 			}

@@ -5,16 +5,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // typical returns about a megabyte of transcript, with the sizes and proportions of lines that CLI 2.1.329
@@ -28,10 +25,7 @@ func typical(b *testing.B) [][]byte {
 	}
 	var code strings.Builder
 	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		data := testkit.Must(os.ReadFile(name))(b)
 		code.Write(data)
 	}
 	for code.Len() < 1<<20 {
@@ -89,31 +83,6 @@ func quoted(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// BenchmarkDecode decodes lines to records.
-func BenchmarkDecode(b *testing.B) {
-	for _, set := range []struct {
-		name  string
-		lines [][]byte
-	}{{"typical", typical(b)}, {"corpus", corpusLines(b)}} {
-		b.Run(set.name, func(b *testing.B) {
-			size := 0
-			for _, line := range set.lines {
-				size += len(line)
-			}
-			b.SetBytes(int64(size))
-			b.ReportAllocs()
-			for b.Loop() {
-				for _, line := range set.lines {
-					if records, whole := Decode(line); len(records) != 1 || !whole {
-						b.Fatalf("%.100s", line)
-					}
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(set.lines)), "ns/line")
-		})
-	}
-}
-
 // BenchmarkNewest finds the newest reading of a transcript. x-read-all is how many times as long it takes, in
 // the same run, to read the whole file, split it into lines and walk back.
 func BenchmarkNewest(b *testing.B) {
@@ -143,10 +112,7 @@ func BenchmarkNewest(b *testing.B) {
 
 func fill(b *testing.B, path string, lines [][]byte, size int64) (n int64) {
 	b.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := testkit.Must(os.Create(path))(b)
 	defer f.Close()
 	w := bufio.NewWriterSize(f, 1<<20)
 	for n < size {
@@ -156,18 +122,13 @@ func fill(b *testing.B, path string, lines [][]byte, size int64) (n int64) {
 			n += int64(len(line)) + 1
 		}
 	}
-	if err := w.Flush(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, w.Flush())
 	return n
 }
 
 func naiveNewest(b *testing.B, path string) int {
 	b.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := testkit.Must(os.ReadFile(path))(b)
 	lines := bytes.Split(data, []byte("\n"))
 	for i := len(lines) - 1; i >= 0; i-- {
 		var r wireRecord
@@ -178,87 +139,4 @@ func naiveNewest(b *testing.B, path string) int {
 	}
 	b.Fatal("no reading")
 	return 0
-}
-
-// benchFile writes lines of the given lengths, in turn, until the file has the size.
-func benchFile(b *testing.B, size int, lengths ...int) (path string, lines int) {
-	b.Helper()
-	path = filepath.Join(b.TempDir(), "s.jsonl")
-	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	w := bufio.NewWriterSize(f, 1<<20)
-	for written := 0; written < size; lines++ {
-		n := lengths[lines%len(lengths)]
-		w.WriteString(`{"type":"`)
-		w.Write(bytes.Repeat([]byte("x"), n-12))
-		w.WriteString("\"}\n")
-		written += n
-	}
-	if err := w.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	return path, lines
-}
-
-// mixed approximates the lengths of a transcript's lines: mostly short, some very long.
-var mixed = []int{250, 700, 400, 1800, 300, 900, 250, 14_000, 600, 450, 1200, 180_000, 350, 800, 500, 2500}
-
-// BenchmarkLines splits a file of 128 MB into lines, in turns with `wc -l`. The aim is at most 3 times the time
-// of wc.
-func BenchmarkLines(b *testing.B) {
-	for name, lengths := range map[string][]int{"mixed": mixed, "short": {120}} {
-		path, want := benchFile(b, 128<<20, lengths...)
-		info, _ := os.Stat(path)
-		for _, way := range []struct {
-			name  string
-			count func(io.Reader) int
-		}{{"splitter", countSplit}, {"ReadBytes", countReadBytes}} {
-			b.Run(name+"/"+way.name, func(b *testing.B) {
-				b.SetBytes(info.Size())
-				var ours, wcs time.Duration
-				for b.Loop() {
-					begin := time.Now()
-					f, err := os.Open(path)
-					if err != nil {
-						b.Fatal(err)
-					}
-					if n := way.count(f); n != want {
-						b.Fatalf("%d lines of %d", n, want)
-					}
-					f.Close()
-					ours += time.Since(begin)
-
-					b.StopTimer()
-					begin = time.Now()
-					out, err := exec.Command("wc", "-l", path).Output()
-					wcs += time.Since(begin)
-					if n, _, _ := bytes.Cut(out, []byte(" ")); err != nil || string(n) != strconv.Itoa(want) {
-						b.Fatalf("wc: %q, %v", out, err)
-					}
-					b.StartTimer()
-				}
-				b.ReportMetric(float64(info.Size())*float64(b.N)/wcs.Seconds()/1e6, "wc-MB/s")
-				b.ReportMetric(float64(ours)/float64(wcs), "x_wc")
-			})
-		}
-	}
-}
-
-func countSplit(r io.Reader) (n int) {
-	for l := jsonl.NewLineReader(r, 0); ; n++ {
-		if _, err := l.Next(); err != nil {
-			return n
-		}
-	}
-}
-
-func countReadBytes(r io.Reader) (n int) {
-	for br := bufio.NewReaderSize(r, 64<<10); ; n++ {
-		if _, err := br.ReadBytes('\n'); err != nil {
-			return n
-		}
-	}
 }

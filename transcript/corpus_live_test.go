@@ -5,8 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -76,10 +75,7 @@ actors:
 	l.agrees("after a resumed turn")
 	l.stop()
 
-	got, err := transcript.ReadDigest(context.Background(), l.path(), transcript.DigestLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(transcript.ReadDigest(context.Background(), l.path(), transcript.DigestLimits{}))(t)
 	for i := range got.Commands {
 		got.Commands[i].Timestamp = ""
 	}
@@ -96,9 +92,7 @@ actors:
 			{Command: again, Outcome: transcript.OutcomeDone},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("digest (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "digest", want, got)
 	l.record("work")
 }
 

@@ -3,15 +3,18 @@ package transcript_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/transcript"
@@ -47,14 +50,8 @@ type live struct {
 func rehearse(t *testing.T, script string) *live {
 	t.Helper()
 	findClaude(t)
-	sc, err := rehearsal.Parse("test.yaml", []byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv, err := rehearsal.Start(sc, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := testkit.Must(rehearsal.Parse("test.yaml", []byte(script)))(t)
+	srv := testkit.Must(rehearsal.Start(sc, rehearsal.Options{}))(t)
 	t.Cleanup(func() {
 		if p := srv.Problems(); len(p) > 0 {
 			t.Errorf("problems:\n%s", strings.Join(p, "\n"))
@@ -78,17 +75,9 @@ func (l *live) start(args ...string) {
 	cmd.Env = []string{"HOME=" + l.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + l.srv.Key(),
 		"ANTHROPIC_BASE_URL=" + l.srv.URL(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1"}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
+	stdin := testkit.Must(cmd.StdinPipe())(l.t)
+	stdout := testkit.Must(cmd.StdoutPipe())(l.t)
+	testkit.OK(l.t, cmd.Start())
 	frames := make(chan frame, 4096)
 	go func() { // ends with the process's output, which stop and kill wait for
 		defer close(frames)
@@ -139,13 +128,8 @@ func (l *live) stop() {
 
 func (l *live) send(f frame) {
 	l.t.Helper()
-	b, err := json.Marshal(f)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if _, err := l.stdin.Write(append(b, '\n')); err != nil {
-		l.t.Fatal(err)
-	}
+	b := testkit.Must(json.Marshal(f))(l.t)
+	testkit.Must(l.stdin.Write(append(b, '\n')))(l.t)
 }
 
 func (l *live) until(what string, match func(frame) bool) frame {
@@ -243,26 +227,13 @@ func (l *live) record(name string) {
 	s := newScrubber(l.home, l.cwd)
 	main := l.path()
 	files := []string{main}
-	subagents, err := filepath.Glob(filepath.Join(transcript.Beside(main), "subagents", "*.jsonl"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	subagents := testkit.Must(filepath.Glob(filepath.Join(transcript.Beside(main), "subagents", "*.jsonl")))(l.t)
 	for _, path := range append(files, subagents...) {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		rel, err := filepath.Rel(filepath.Dir(main), path)
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		data := testkit.Must(os.ReadFile(path))(l.t)
+		rel := testkit.Must(filepath.Rel(filepath.Dir(main), path))(l.t)
 		to := filepath.Join(dir, name, s.scrub(rel))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			l.t.Fatal(err)
-		}
-		if err := os.WriteFile(to, []byte(s.scrub(string(data))), 0o644); err != nil {
-			l.t.Fatal(err)
-		}
+		testkit.OK(l.t, os.MkdirAll(filepath.Dir(to), 0o755))
+		testkit.OK(l.t, os.WriteFile(to, []byte(s.scrub(string(data))), 0o644))
 	}
 }
 
@@ -286,4 +257,49 @@ func (l *live) waitFor(name, command string) (pid int) {
 			l.t.Fatalf("no %s in %v", name, waitTimeout)
 		}
 	}
+}
+
+// scrubber replaces what is specific to a machine, and long texts of the CLI. It keeps the form of a
+// transcript: references between records stay valid.
+type scrubber struct {
+	paths *strings.Replacer
+	names map[string]string
+}
+
+var (
+	scrubIDs  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|toolu_[0-9A-Za-z]+|msg_[0-9A-Za-z]+|req_[0-9A-Za-z]+|\ba[0-9a-f]{16}\b`)
+	scrubLong = regexp.MustCompile(`"(?:[^"\\]|\\.){400,}"`)
+	scrubHere = regexp.MustCompile(`"(osVersion|platform|hostname|slug|commit|pr)":"[^"]*"`)
+)
+
+func newScrubber(home, cwd string) *scrubber {
+	return &scrubber{paths: strings.NewReplacer(cwd, "/w", home, "/home", munged(cwd), "-work", munged(home), "-home"),
+		names: map[string]string{}}
+}
+
+// munged returns the name of a directory in the CLI's paths.
+func munged(dir string) string {
+	return strings.NewReplacer("/", "-", ".", "-", "_", "-").Replace(dir)
+}
+
+func (s *scrubber) scrub(text string) string {
+	text = s.paths.Replace(text)
+	text = scrubHere.ReplaceAllString(text, `"$1":"x"`)
+	text = scrubLong.ReplaceAllStringFunc(text, func(long string) string {
+		return fmt.Sprintf(`"[%d bytes]"`, len(long)-2)
+	})
+	return scrubIDs.ReplaceAllStringFunc(text, func(id string) string {
+		if s.names[id] == "" {
+			prefix, _, found := strings.Cut(id, "_")
+			switch {
+			case found:
+				s.names[id] = fmt.Sprintf("%s_%08d", prefix, len(s.names)+1)
+			case strings.Contains(id, "-"):
+				s.names[id] = fmt.Sprintf("00000000-0000-4000-8000-%012d", len(s.names)+1)
+			default:
+				s.names[id] = fmt.Sprintf("a%016d", len(s.names)+1)
+			}
+		}
+		return s.names[id]
+	})
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // corpus calls f with every recorded transcript (by CLI 2.1.329; the live tests of this package made them).
@@ -35,10 +35,7 @@ func corpusLines(t testing.TB) [][]byte {
 	t.Helper()
 	var lines [][]byte
 	corpus(t, func(path string) {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(os.Open(path))(t)
 		defer f.Close()
 		s := bufio.NewScanner(f)
 		s.Buffer(nil, 1<<20)
@@ -120,18 +117,13 @@ func TestCorpusReadings(t *testing.T) {
 			}
 			return
 		}
-		newest, err := ReadNewest(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		newest := testkit.Must(ReadNewest(path))(t)
 		if newest.Sample.Model != "claude-opus-5-5" {
 			t.Errorf("%s: %+v", path, newest)
 		}
 		got[filepath.Base(filepath.Dir(path))] = newest.Sample.Usage.Context()
 	})
-	if diff := cmp.Diff(map[string]int{"work": 80000, "compaction": 31000}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", map[string]int{"work": 80000, "compaction": 31000}, got)
 }
 
 func TestCorpusDigest(t *testing.T) {
@@ -139,10 +131,7 @@ func TestCorpusDigest(t *testing.T) {
 	if err != nil || len(path) != 1 {
 		t.Fatal(path, err)
 	}
-	d, err := ReadDigest(context.Background(), path[0], DigestLimits{Texts: 2, Commands: 3, TextBytes: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Must(ReadDigest(context.Background(), path[0], DigestLimits{Texts: 2, Commands: 3, TextBytes: 20}))(t)
 	for i := range d.Commands {
 		d.Commands[i].Timestamp = ""
 	}
@@ -150,7 +139,5 @@ func TestCorpusDigest(t *testing.T) {
 		Commands: []Command{{Command: "echo $$ > up; for…", Outcome: OutcomeFailed},
 			{Command: "test -e again || …", Outcome: OutcomeUnknown},
 			{Command: "test -e again || …", Outcome: OutcomeDone}}}
-	if diff := cmp.Diff(want, d); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, d)
 }

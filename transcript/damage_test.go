@@ -147,18 +147,14 @@ func TestLongLines(t *testing.T) {
 func TestLocate(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "conf[1]*") // no pattern
 	dir := filepath.Join(config, "projects", "-any-name")
-	if err := os.MkdirAll(filepath.Join(dir, session, "subagents"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Join(dir, session, "subagents"), 0o700))
 	if _, ok := Locate(config, session); ok {
 		t.Error("found what is not there")
 	}
 	file := filepath.Join(dir, session+".jsonl")
 	for name, size := range map[string]int{file: 10, filepath.Join(dir, session, "subagents", "agent-a1.jsonl"): 5,
 		filepath.Join(dir, session, "subagents", "agent-a1.meta.json"): 7, filepath.Join(dir, "escape.jsonl"): 1} {
-		if err := os.WriteFile(name, make([]byte, size), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(name, make([]byte, size), 0o600))
 	}
 	if got, ok := Locate(config, session); !ok || got != file {
 		t.Errorf("located %q, %v", got, ok)
@@ -182,18 +178,14 @@ func TestNoTranscript(t *testing.T) {
 	if _, err := ReadDeliveries(context.Background(), path, []string{"A"}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(path, 0o700))
 	if _, err := ReadDeliveries(context.Background(), path, nil); !errors.Is(err, ErrNotRegular) {
 		t.Errorf("directory: %v", err)
 	}
 	given, cancel := context.WithCancel(context.Background())
 	cancel()
 	file := filepath.Join(t.TempDir(), session+".jsonl")
-	if err := os.WriteFile(file, []byte(plain().String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, []byte(plain().String()), 0o600))
 	if _, err := ReadDeliveries(given, file, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
@@ -213,9 +205,7 @@ func FuzzStatuses(f *testing.F) {
 		ids := []string{"A", "B", "C", ""}
 		read := func(b []byte) []Delivery {
 			h := newHistory(session)
-			if err := h.read(context.Background(), bytes.NewReader(b)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, h.read(context.Background(), bytes.NewReader(b)))
 			return h.deliveries(ids)
 		}
 		got := read(content)

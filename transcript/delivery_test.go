@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const session = "0b1f1a6e-0000-4000-8000-000000000001"
@@ -93,13 +95,8 @@ func (s *scribe) String() string { return strings.Join(s.lines, "\n") + "\n" }
 func statuses(t *testing.T, content string, ids ...string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), session+".jsonl")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := ReadDeliveries(context.Background(), path, ids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(content), 0o600))
+	got := testkit.Must(ReadDeliveries(context.Background(), path, ids))(t)
 	return render(got)
 }
 
@@ -229,24 +226,18 @@ func TestFoldedAndMergedMessages(t *testing.T) {
 	s.assistant("tool_use", use("t1", "Bash", m{}))
 	s.result("t1", false)
 	steer(s, "B")
-	if diff := cmp.Diff([]string{"A begun", "B seen"}, statuses(t, s.String(), "A", "B")); diff != "" {
-		t.Errorf("folded in, not answered yet (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "folded in, not answered yet", []string{"A begun", "B seen"}, statuses(t, s.String(), "A", "B"))
 	s.rule("t2", m{"n": 1})
 	s.line(m{"type": "user", "uuid": "D", "promptSource": "sdk", "mergedSendUuids": []string{"C"},
 		"message": m{"role": "user", "content": "c\nd"}})
 	want := []string{`A ruled {"n":1}`, `B ruled {"n":1}`, "C seen", "D seen", "E absent"}
-	if diff := cmp.Diff(want, statuses(t, s.String(), "A", "B", "C", "D", "E")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, statuses(t, s.String(), "A", "B", "C", "D", "E"))
 	s = &scribe{}
 	s.prompt("A")
 	s.assistant("tool_use", use("t1", "Bash", m{}))
 	s.lines = append(s.lines, `{"type":"queue-operation","operation":"enqueue","content":"left","sessionId":"`+session+
 		`"}`)
-	if diff := cmp.Diff([]string{"A begun", "B absent"}, statuses(t, s.String(), "A", "B")); diff != "" {
-		t.Errorf("queued, never folded in (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "queued, never folded in", []string{"A begun", "B absent"}, statuses(t, s.String(), "A", "B"))
 }
 
 func TestParallelTools(t *testing.T) {
@@ -263,9 +254,7 @@ func TestParallelTools(t *testing.T) {
 	s.leaf = call
 	s.result("t1", false)
 	s.prompt("B")
-	if diff := cmp.Diff([]string{`A ruled {"n":1}`, "B seen"}, statuses(t, s.String(), "A", "B")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", []string{`A ruled {"n":1}`, "B seen"}, statuses(t, s.String(), "A", "B"))
 }
 
 func TestBranches(t *testing.T) {
@@ -279,14 +268,10 @@ func TestBranches(t *testing.T) {
 	s.prompt("C")
 	s.rule("t1", m{"n": 1})
 	want := []string{"A ended", "B absent", `C ruled {"n":1}`}
-	if diff := cmp.Diff(want, statuses(t, s.String(), "A", "B", "C")); diff != "" {
-		t.Errorf("the last branch counts (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the last branch counts", want, statuses(t, s.String(), "A", "B", "C"))
 	s.line(m{"type": "user", "uuid": "D", "parentUuid": fork, "promptSource": "sdk",
 		"timestamp": "2026-11-20T00:00:00.000Z", "message": m{"role": "user", "content": "old"}})
-	if diff := cmp.Diff(append(want, "D absent"), statuses(t, s.String(), "A", "B", "C", "D")); diff != "" {
-		t.Errorf("the latest branch counts (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the latest branch counts", append(want, "D absent"), statuses(t, s.String(), "A", "B", "C", "D"))
 }
 
 func TestClockSetBack(t *testing.T) {
@@ -301,9 +286,7 @@ func TestClockSetBack(t *testing.T) {
 		"message": m{"role": "user", "content": "b"}})
 	s.line(m{"type": "assistant", "timestamp": "2026-11-20T00:00:01.000Z", "uuid": "b2",
 		"message": m{"stop_reason": "end_turn", "content": []m{text("x")}}})
-	if diff := cmp.Diff([]string{`A ruled {"n":1}`, "B ended"}, statuses(t, s.String(), "A", "B")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", []string{`A ruled {"n":1}`, "B ended"}, statuses(t, s.String(), "A", "B"))
 }
 
 func TestCompaction(t *testing.T) {
@@ -314,7 +297,5 @@ func TestCompaction(t *testing.T) {
 	s.line(m{"type": "user", "isCompactSummary": true,
 		"message": m{"role": "user", "content": "This session is being continued …"}})
 	s.rule("t2", m{"n": 1})
-	if diff := cmp.Diff([]string{`A ruled {"n":1}`}, statuses(t, s.String(), "A")); diff != "" {
-		t.Errorf("compacted in mid-turn (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "compacted in mid-turn", []string{`A ruled {"n":1}`}, statuses(t, s.String(), "A"))
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // done adds a tool call and its result.
@@ -21,10 +21,7 @@ func (s *scribe) done(id, name string, input m, isError bool) {
 
 func digest(t *testing.T, path string, limits DigestLimits) Digest {
 	t.Helper()
-	d, err := ReadDigest(context.Background(), path, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Must(ReadDigest(context.Background(), path, limits))(t)
 	for i := range d.Commands {
 		d.Commands[i].Timestamp = ""
 	}
@@ -35,12 +32,8 @@ func digest(t *testing.T, path string, limits DigestLimits) Digest {
 func subagent(t *testing.T, path, name, content string) string {
 	t.Helper()
 	file := filepath.Join(Beside(path), "subagents", name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	testkit.OK(t, os.WriteFile(file, []byte(content), 0o600))
 	return file
 }
 
@@ -79,9 +72,7 @@ func TestDigest(t *testing.T) {
 			{Command: "make ok", Outcome: OutcomeDone}, {Command: "sleep", Outcome: OutcomeUnknown}},
 		Problems: []string{"1 damaged lines in the transcript"},
 	}
-	if diff := cmp.Diff(want, digest(t, path, DigestLimits{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, digest(t, path, DigestLimits{}))
 }
 
 // Texts and files of a branch that a resume does not remember are left out, and each of two parallel tools has
@@ -106,9 +97,7 @@ func TestDigestBranch(t *testing.T) {
 	s.lines = append(s.lines, s.lines[len(s.lines)-1]) // the same line twice
 	want := Digest{Texts: []string{"one", "two"}, Files: []string{"/w/side"},
 		Commands: []Command{{Command: "one", Outcome: OutcomeDone}}}
-	if diff := cmp.Diff(want, digest(t, inFile(t, s.String()), DigestLimits{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, digest(t, inFile(t, s.String()), DigestLimits{}))
 }
 
 func TestDigestSubagents(t *testing.T) {
@@ -131,9 +120,7 @@ func TestDigestSubagents(t *testing.T) {
 	subagent(t, path, "agent-a1.meta.json", "{}")
 	subagent(t, path, "other.jsonl", side)
 	subagent(t, path, "agent-foreign.jsonl", strings.ReplaceAll(side, session, "else"))
-	if err := os.Symlink("/dev/zero", filepath.Join(Beside(path), "subagents", "agent-link.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink("/dev/zero", filepath.Join(Beside(path), "subagents", "agent-link.jsonl")))
 	got := digest(t, path, DigestLimits{})
 	if len(got.Problems) != 2 ||
 		!strings.Contains(strings.Join(got.Problems, "\n"), "1 damaged lines in agent-a1.jsonl") ||
@@ -147,9 +134,7 @@ func TestDigestSubagents(t *testing.T) {
 			{Command: "second", Outcome: OutcomeDone, Subagent: true},
 			{Command: "third", Outcome: OutcomeFailed}, {Command: "inline", Outcome: OutcomeUnknown, Subagent: true}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 func TestDigestBounds(t *testing.T) {
@@ -168,18 +153,14 @@ func TestDigestBounds(t *testing.T) {
 	older := time.Now().Add(-time.Hour)
 	for i := range 5 {
 		file := subagent(t, path, fmt.Sprintf("agent-%d.jsonl", i), "")
-		if err := os.Chtimes(file, older, older.Add(time.Duration(i)*time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chtimes(file, older, older.Add(time.Duration(i)*time.Second)))
 	}
 	got := digest(t, path, DigestLimits{Texts: 2, TextBytes: 16, Files: 3, Commands: 2, Subagents: 4})
 	want := Digest{Texts: []string{"text 48 öö…", "text 49 öö…"}, Files: []string{"/w/47", "/w/48", "/w/49"},
 		Commands: []Command{{Command: "run 48 xxxxxx…", Outcome: OutcomeDone},
 			{Command: "run 49 xxxxxx…", Outcome: OutcomeDone}},
 		Problems: []string{"1 older subagents' transcripts not read"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 func TestDigestUnreadable(t *testing.T) {

@@ -506,12 +506,8 @@ func TestFollowerStart(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			f := &Follower{Path: path, AtEnd: tc.atEnd}
 			got := followed(t, f, func() { change(t, root, `append f "ee\n"`) })
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			if err := os.Truncate(path, 11); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Same(t, "", tc.want, got)
+			testkit.OK(t, os.Truncate(path, 11))
 		})
 	}
 }
@@ -521,9 +517,7 @@ func TestFollowerAtTheEndOfNothing(t *testing.T) {
 	root := t.TempDir()
 	f := &Follower{Path: filepath.Join(root, "f"), AtEnd: true}
 	got := followed(t, f, func() { change(t, root, `append f "a\nb\n"`) })
-	if diff := cmp.Diff([]string{"turn 1 opened 0", `1 "a"`, `1 "b"`}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"turn 1 opened 0", `1 "a"`, `1 "b"`}, got)
 }
 
 func TestLastLineEnd(t *testing.T) {
@@ -557,9 +551,7 @@ func TestFollowerFinishesTheOldFile(t *testing.T) {
 		}
 	}}
 	f.Run(ctx)
-	if diff := cmp.Diff([]string{"a", "b", "c"}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"a", "b", "c"}, got)
 }
 
 // A file that cannot be read is reported once, however often it is looked at.
@@ -568,9 +560,7 @@ func TestFollowerReportsProblemOnce(t *testing.T) {
 	change(t, root, "mkdir f")
 	nothing := func() {}
 	got := followed(t, &Follower{Path: filepath.Join(root, "f")}, nothing, nothing, nothing)
-	if diff := cmp.Diff([]string{"problem " + ErrNotRegular.Error()}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"problem " + ErrNotRegular.Error()}, got)
 }
 
 // TestFollowerOfDamage: joined lines, runs of NULs, a missing newline and cut ends, as users reported them of
@@ -632,9 +622,7 @@ func TestReplacedUnreadably(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.jsonl")
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	var got []string
 	l := &looker{Follower: &Follower{Path: path, OnLine: func(f Followed) { got = append(got, string(f.Data)) },
@@ -646,11 +634,7 @@ func TestReplacedUnreadably(t *testing.T) {
 	l.look(t.Context())
 	l.look(t.Context()) // reported once
 	write("b.jsonl", "two\n")
-	if err := os.Rename(filepath.Join(dir, "b.jsonl"), path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(filepath.Join(dir, "b.jsonl"), path))
 	l.look(t.Context())
-	if diff := cmp.Diff([]string{"one", "problem true", "problem false", "two"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"one", "problem true", "problem false", "two"}, got)
 }

@@ -36,9 +36,7 @@ func (s *scribe) compacts(post int) {
 func inFile(t testing.TB, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), session+extension)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -151,10 +149,7 @@ func TestNewest(t *testing.T) {
 			if len(s.lines) > 0 {
 				content = s.String() + test.tail
 			}
-			n, err := ReadNewest(inFile(t, content))
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := testkit.Must(ReadNewest(inFile(t, content)))(t)
 			got := "nothing"
 			switch {
 			case n.Found:

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestDecode(t *testing.T) {
@@ -52,9 +52,7 @@ func TestDecode(t *testing.T) {
 			if !whole || len(got) != 1 {
 				t.Fatalf("%v, whole %v", got, whole)
 			}
-			if diff := cmp.Diff(test.want, got[0]); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "", test.want, got[0])
 		})
 	}
 }

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -179,49 +178,6 @@ func BenchmarkKeyToFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkKeyToFrameTiles is the same with twenty agents, in a window that shows a tile for each and in
-// one of 120×40. The baselines are the other window, and a plain tview program with the same events.
-func BenchmarkKeyToFrameTiles(b *testing.B) {
-	const agents, rate = 20, 10_000
-	crowded := func(w, h int) []time.Duration {
-		f, screen, host, end := benchFrontend(b, "Weave")
-		defer end()
-		run := host.begunRun()
-		run.t, run.host.t = &testing.T{}, &testing.T{}
-		for i := range agents {
-			run.call("arbiter", "spawn_orchestrator",
-				fmt.Sprintf(`{"prompt":"Weave thread %d.","mode":"developer"}`, i))
-		}
-		screen.SetSize(w, h)
-		typist := newTypist(screen, func() int { return len(f.root.prompt.input.Text()) })
-		stop := flood(rate, func(i int) {
-			e := event(i)
-			e.ID = fmt.Sprint("orch-", 1+i%agents)
-			run.sink(time.Now(), e)
-		})
-		defer stop()
-		var all []time.Duration
-		gap := time.NewTicker(7 * time.Millisecond)
-		defer gap.Stop()
-		for i := range 300 {
-			<-gap.C
-			all = append(all, typist.press(i+1))
-		}
-		return all
-	}
-	var wide, narrow, plain []time.Duration
-	for b.Loop() {
-		wide, narrow = append(wide, crowded(200, 50)...), append(narrow, crowded(120, 40)...)
-		plain = append(plain, plainTview(b, rate)...)
-	}
-	b.ReportMetric(quantile(plain, 0.99), "plain-tview-p99-ms")
-	b.ReportMetric(quantile(narrow, 0.99)/quantile(plain, 0.99), "120x40-x-plain-tview")
-	b.ReportMetric(quantile(wide, 0.5), "p50-ms")
-	b.ReportMetric(quantile(wide, 0.99), "p99-ms")
-	b.ReportMetric(quantile(narrow, 0.99), "120x40-p99-ms")
-	b.ReportMetric(quantile(wide, 0.99)/quantile(narrow, 0.99), "x-120x40")
-}
-
 // pressKeys presses one key after the other, a few milliseconds apart, as fast as people or key repeat.
 func pressKeys(b *testing.B, t *typist) []time.Duration {
 	var all []time.Duration
@@ -259,94 +215,5 @@ func plainTview(b *testing.B, rate int) []time.Duration {
 	stop()
 	app.Stop()
 	wg.Wait()
-	return all
-}
-
-// BenchmarkScrollback is the heap that a conversation of a million messages needs, compared with one that
-// has just filled the buffers, and one of a thousand. The benchmark's own data is garbage by then.
-func BenchmarkScrollback(b *testing.B) {
-	heap := func(n int) float64 {
-		f, _, _, end := benchFrontend(b, "Weave")
-		defer end()
-		addMessages(f, n)
-		done := make(chan struct{})
-		f.post(func() { f.root.runScreen.talk.Top(); f.root.runScreen.talk.GoTo(rand.IntN(n)); close(done) })
-		<-done
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return float64(m.HeapAlloc) / (1 << 20)
-	}
-	for b.Loop() {
-		small, full, large := heap(1_000), heap(100_000), heap(1_000_000)
-		b.ReportMetric(small, "MB-at-1,000")
-		b.ReportMetric(full, "MB-at-100,000")
-		b.ReportMetric(large, "MB-at-1,000,000")
-		b.ReportMetric(large/full, "x-full-buffers")
-	}
-}
-
-// addMessages adds n messages to the conversation, and waits until they have arrived.
-func addMessages(f *Frontend, n int) {
-	for i := range n {
-		f.box.recall(nil, time.Now(),
-			contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human",
-				Kind: "report", Text: "The thread goes on, and on."}})
-	}
-	for f.history.Talk().Len() < n {
-		runtime.Gosched()
-	}
-}
-
-// BenchmarkResize is the time from a resize to the frame of that size, for consecutive resizes, with a
-// conversation of a hundred thousand messages whose reader is in the middle. The baseline is a plain tview
-// program with a text view of as many messages.
-func BenchmarkResize(b *testing.B) {
-	const messages = 100_000
-	f, screen, _, end := benchFrontend(b, "Weave")
-	addMessages(f, messages)
-	f.post(func() { f.root.runScreen.talk.GoTo(messages / 2) })
-	all := resizes(b, screen)
-	end()
-
-	plain := newWatched()
-	app, view := tview.NewApplication().SetScreen(plain), tview.NewTextView()
-	for range messages {
-		fmt.Fprintln(view, "The thread goes on, and on.")
-	}
-	var wg sync.WaitGroup
-	first, once := make(chan struct{}), sync.Once{}
-	plain.painted = func() { once.Do(func() { close(first) }) }
-	wg.Go(func() { _ = app.SetRoot(view, true).Run() })
-	<-first
-	base := resizes(b, plain)
-	app.Stop()
-	wg.Wait()
-	b.ReportMetric(quantile(all, 0.5), "p50-ms")
-	b.ReportMetric(quantile(all, 0.99), "p99-ms")
-	b.ReportMetric(quantile(base, 0.5), "plain-tview-p50-ms")
-	b.ReportMetric(quantile(base, 0.5)/quantile(all, 0.5), "x-plain-tview")
-}
-
-// resizes resizes a screen a hundred times, from 40×12 to 400×120.
-func resizes(b *testing.B, screen *watched) []time.Duration {
-	b.Helper()
-	seen := make(chan time.Time, 1)
-	var want atomic.Int64
-	screen.painted = func() {
-		if w, _ := screen.Size(); int64(w) == want.Load() && want.CompareAndSwap(int64(w), 0) {
-			seen <- time.Now()
-		}
-	}
-	var all []time.Duration
-	for i := range 100 {
-		width := 40 + (i*157)%361
-		want.Store(int64(width))
-		began := time.Now()
-		height := 12 + (i*47)%109
-		screen.SetSize(width, height)
-		_ = screen.PostEvent(tcell.NewEventResize(width, height))
-		all = append(all, (<-seen).Sub(began))
-	}
 	return all
 }

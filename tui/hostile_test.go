@@ -156,10 +156,7 @@ func (s *scene) tour(see func(where string)) {
 // reportEverything reports everything to the run that an agent can report, with text in each field.
 func (p *fakeRun) reportEverything(n int, text string) {
 	quoted := func(s string) string {
-		raw, err := json.Marshal(s)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		raw := testkit.Must(json.Marshal(s))(p.t)
 		return string(raw)
 	}
 	x, id := quoted("w "+text), fmt.Sprintf("t%d", n)

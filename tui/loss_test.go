@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -119,22 +120,13 @@ func onFailingTTY(t *testing.T, tty *failingTTY) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		tty.gone = make(chan struct{}) // created in the bubble
-		info, lookup := tcell.LookupTerminfo("xterm-256color")
-		if lookup != nil {
-			t.Fatal(lookup)
-		}
+		info := testkit.Must(tcell.LookupTerminfo("xterm-256color"))(t)
 		kind := *info
 		kind.PadChar = ""
-		screen, failed := render.OnTerminal(tty, &kind)
-		if failed != nil {
-			t.Fatal(failed)
-		}
+		screen := testkit.Must(render.OnTerminal(tty, &kind))(t)
 		lendTTY := func() error { tty.lendTTY(); return nil }
 		host := &fakeHost{t: t, found: Findings{Claude: "2.1.329", Login: LoginNo}, login: lendTTY}
-		f, failed := New(Options{Screen: screen, Host: host, Theme: "dark"})
-		if failed != nil {
-			t.Fatal(failed)
-		}
+		f := testkit.Must(New(Options{Screen: screen, Host: host, Theme: "dark"}))(t)
 		f.screen = screen
 		screen.OnLoss = f.lose
 		over := make(chan struct{})
@@ -172,9 +164,7 @@ func onFailingTTY(t *testing.T, tty *failingTTY) (err error) {
 func TestTerminalIsLostAtAnyCall(t *testing.T) {
 	fixed := func() (w, h int) { return 80, 24 }
 	complete := newFailingTTY(-1, fixed)
-	if err := onFailingTTY(t, complete); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, onFailingTTY(t, complete))
 	stride := effort(3, 1, 1)
 	for failAfter := 0; failAfter < complete.calls; failAfter += stride {
 		t.Run(fmt.Sprint(failAfter), func(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -36,12 +34,8 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 		}
 		s.Type("And once more\n")
 		want := []Begin{{Task: "Weave"}, {Task: "And once more", Resume: fakeRunID}}
-		if diff := cmp.Diff(want, s.host.begun); diff != "" {
-			t.Errorf("begun (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"Weave", "Mind the header", "And once more"}, s.host.printed); diff != "" {
-			t.Errorf("remembered (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "begun", want, s.host.begun)
+		testkit.Same(t, "remembered", []string{"Weave", "Mind the header", "And once more"}, s.host.printed)
 	})
 }
 
@@ -226,9 +220,7 @@ func TestMissingRequirementsAreShown(t *testing.T) {
 			s.Press("r")
 			s.Expect("REHEARSAL")
 			s.Type("Weave\n")
-			if diff := cmp.Diff([]Begin{{Task: "Weave", Rehearse: true}}, s.host.begun); diff != "" {
-				t.Errorf("begun (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "begun", []Begin{{Task: "Weave", Rehearse: true}}, s.host.begun)
 		})
 	refused := func(_ *Options, h *fakeHost) { h.refuse = errors.New("another run works in /home/weaver/loom already") }
 	play(t, 90, 30, refused, func(s *scene) {
@@ -349,15 +341,11 @@ func TestScrollPositionIsKept(t *testing.T) {
 				report(p, 50+i)
 			}
 		})
-		if diff := cmp.Diff(before, read()); diff != "" {
-			t.Errorf("the reader was moved (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "the reader was moved", before, read())
 		s.Expect("50 new below")
 		s.Resize(60, 20)
 		s.Resize(80, 24)
-		if diff := cmp.Diff(before, read()); diff != "" {
-			t.Errorf("resizing moved the reader (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "resizing moved the reader", before, read())
 	})
 }
 

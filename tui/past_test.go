@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -101,10 +102,7 @@ const lastWord = "The last word."
 func longLog(b *testing.B, events int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), journal.LogName)
-	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := testkit.Must(os.Create(path))(b)
 	result := strings.Repeat("   121\tfunc (l *Loom) weave(thread Thread) error {\n", 6)
 	at := time.Date(1999, 12, 31, 12, 0, 0, 0, time.UTC)
 	var chain journal.LogChain
@@ -134,9 +132,7 @@ func longLog(b *testing.B, events int) string {
 			b.Fatal(err)
 		}
 	}
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, f.Close())
 	return path
 }
 
@@ -179,10 +175,7 @@ func taken(b *testing.B, o Options, then func(f *Frontend)) (first, all time.Dur
 		}
 	}
 	began := time.Now()
-	f, err := New(o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := testkit.Must(New(o))(b)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := f.Run(context.Background()); err != nil {
@@ -208,10 +201,7 @@ func BenchmarkResumed(b *testing.B) {
 	host := pastHost{&fakeHost{found: Findings{Claude: "2.1.329", Login: LoginYes}}, path}
 	for b.Loop() {
 		first, all, heap := taken(b, Options{Host: host, Begin: &Begin{Resume: fakeRunID}}, func(*Frontend) {})
-		log, err := journal.OpenLog(path)
-		if err != nil {
-			b.Fatal(err)
-		}
+		log := testkit.Must(journal.OpenLog(path))(b)
 		before, _, filled := taken(b, Options{Host: pastHost{host.fakeHost, ""}, Begin: &Begin{Task: "Weave"}},
 			func(f *Frontend) {
 				_, err := log.Each(b.Context(), journal.LogPosition{}, func(e journal.LogEntry) error {

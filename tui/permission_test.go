@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -47,9 +45,7 @@ func (s *scene) expectPermit(want contract.Permit) {
 // expectTook fails unless that was the last command that the run took.
 func (s *scene) expectTook(want contract.CommandBody) {
 	s.T.Helper()
-	if diff := cmp.Diff(want, s.host.present().took()); diff != "" {
-		s.T.Errorf("the run took (-want +got):\n%s", diff)
-	}
+	testkit.Same(s.T, "the run took", want, s.host.present().took())
 }
 
 const goTest = `{"command":"go test ./header"}`

@@ -5,8 +5,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -33,9 +31,7 @@ func (s *scene) expectSaved(want ...contract.Step) {
 	if len(plans) != 1 {
 		s.T.Fatalf("the run was given %d plans", len(plans))
 	}
-	if diff := cmp.Diff(want, plans[0].Steps); diff != "" {
-		s.T.Errorf("the run was given (-want +got):\n%s", diff)
-	}
+	testkit.Same(s.T, "the run was given", want, plans[0].Steps)
 }
 
 // TestPlanIsEdited: each change has a key; the run receives none before the plan is saved, and then all as

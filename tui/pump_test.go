@@ -92,11 +92,8 @@ func TestTraffic(t *testing.T) {
 				line := &wire{w: tt.w, h: tt.h}
 				screen := line.screen(t)
 				host := &fakeHost{t: t, found: Findings{Claude: "2.1.329", Login: LoginYes, CWD: "/home/weaver/loom"}}
-				f, err := New(Options{Screen: screen, Host: host, Theme: "dark", Still: tt.still,
-					Begin: &Begin{Task: "Let the shop export invoices"}, Ritual: Ritual{Scene: tt.scene, Human: view.RitualSmith}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := testkit.Must(New(Options{Screen: screen, Host: host, Theme: "dark", Still: tt.still,
+					Begin: &Begin{Task: "Let the shop export invoices"}, Ritual: Ritual{Scene: tt.scene, Human: view.RitualSmith}}))(t)
 				ctx, cancel := context.WithCancel(context.Background())
 				over := make(chan struct{})
 				go func() { defer close(over); _ = f.Run(ctx) }()

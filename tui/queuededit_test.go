@@ -66,9 +66,7 @@ func TestLateEditIsNotLost(t *testing.T) {
 		s.Type(" at once")
 		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Which?")) })
 		s.Expect("That word is on its way already.")
-		if got := s.frontend.root.prompt.input.Text(); got != "Use the bleu thread at once" {
-			t.Errorf("the input is %q", got)
-		}
+		testkit.Same(t, "the input is", "Use the bleu thread at once", s.frontend.root.prompt.input.Text())
 		s.Press("Enter")
 		if _, ok := s.host.present().took().(contract.Say); !ok {
 			t.Errorf("put %+v", s.host.present().took())
@@ -88,9 +86,7 @@ func TestLateEditIsNotLost(t *testing.T) {
 		s.frontend.root.queuedEdits.queued.id = "gone"
 		s.Press("Enter")
 		s.Expect("Refused:")
-		if got := s.frontend.root.prompt.input.Text(); got != "Use the bleu thread at once" {
-			t.Errorf("the input is %q", got)
-		}
+		testkit.Same(t, "the input is", "Use the bleu thread at once", s.frontend.root.prompt.input.Text())
 	})
 }
 
@@ -140,9 +136,7 @@ func TestRecall(t *testing.T) {
 		s.Expect("half a word")
 		s.Press("Ctrl+R")
 		s.Type("cloth\n")
-		if got := s.frontend.root.prompt.input.Text(); got != "Weigh the cloth" {
-			t.Errorf("the input is %q", got)
-		}
+		testkit.Same(t, "the input is", "Weigh the cloth", s.frontend.root.prompt.input.Text())
 	})
 }
 

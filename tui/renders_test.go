@@ -68,16 +68,10 @@ func (t *wire) take() []byte {
 
 // screen returns a screen on that terminal.
 func (t *wire) screen(tt *testing.T) tcell.Screen {
-	info, err := tcell.LookupTerminfo("xterm-256color")
-	if err != nil {
-		tt.Fatal(err)
-	}
+	info := testkit.Must(tcell.LookupTerminfo("xterm-256color"))(tt)
 	own := *info
 	own.PadChar = ""
-	screen, err := tcell.NewTerminfoScreenFromTtyTerminfo(render.GuardTerminal(t), &own)
-	if err != nil {
-		tt.Fatal(err)
-	}
+	screen := testkit.Must(tcell.NewTerminfoScreenFromTtyTerminfo(render.GuardTerminal(t), &own))(tt)
 	return screen
 }
 
@@ -295,20 +289,14 @@ func renderTexts(t *testing.T, seed uint64, source hostileSource, texts func() [
 	o := Options{Screen: counting{screen, n}, Host: h, Theme: "dark", Mouse: true,
 		Notify: render.NotifyOptions{Bell: true, Desktop: true, Finished: true,
 			Terminal: render.NotifyTerminal{Protocol: render.NotifyProtocol(seed % 4)}}}
-	frontend, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	frontend := testkit.Must(New(o))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() { defer close(over); _ = frontend.Run(ctx) }()
 	up := false
 	look := func(keys ...string) {
 		for _, key := range keys {
-			e, err := tuitest.Key(key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := testkit.Must(tuitest.Key(key))(t)
 			_ = screen.PostEvent(e)
 			synctest.Wait()
 		}

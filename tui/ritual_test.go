@@ -47,9 +47,7 @@ func TestTitle(t *testing.T) {
 		s.Expect("The smith comes before the loom.")
 		s.Advance(view.RitualWalk + time.Second)
 		s.Expect("Speak, mortal.")
-		if got := fmt.Sprint(*remembered); got != "[scribe smith]" {
-			t.Errorf("remembered: %s", got)
-		}
+		testkit.Same(t, "remembered", "[scribe smith]", fmt.Sprint(*remembered))
 	})
 	for name, press := range map[string]func(s *scene){
 		"a letter": func(s *scene) { s.Type("w") }, "a paste": func(s *scene) { s.Paste("w") },
@@ -102,12 +100,8 @@ func TestSounds(t *testing.T) {
 				p.endTurn("arbiter", decides("COMPLETE", "It is done.", "summary", "The loom knows the new header."))
 			})
 			s.Advance(time.Minute)
-			if got := fmt.Sprint(played); got != fmt.Sprint([]Sound{SoundAsked, SoundDone}) {
-				t.Errorf("played %s", got)
-			}
-			if rung != 2*bells {
-				t.Errorf("%d bells, want %d", rung, 2*bells)
-			}
+			testkit.Same(t, "played", fmt.Sprint([]Sound{SoundAsked, SoundDone}), fmt.Sprint(played))
+			testkit.Same(t, "bells", 2*bells, rung)
 		})
 	}
 }

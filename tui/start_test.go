@@ -10,6 +10,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -37,10 +38,7 @@ func (c *colourless) Fini() { c.ended++; c.SimulationScreen.Fini() }
 // TestFaultBeforeTheFirstFrame: the terminal is restored even if arbiter panics before the first frame.
 func TestFaultBeforeTheFirstFrame(t *testing.T) {
 	screen := &colourless{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
-	f, err := New(Options{Screen: screen, Host: &fakeHost{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(New(Options{Screen: screen, Host: &fakeHost{}}))(t)
 	var fault *Fault
 	if err := f.Run(context.Background()); !errors.As(err, &fault) || fault.Panic != "no colours" ||
 		len(fault.Stack) == 0 {
@@ -56,10 +54,7 @@ func TestFaultBeforeTheFirstFrame(t *testing.T) {
 func TestFirstFrameDoesNotWait(t *testing.T) {
 	screen := newWatched()
 	host := slow{&fakeHost{found: Findings{Claude: "2.1.329", Login: LoginYes}}, make(chan struct{})}
-	f, err := New(Options{Screen: screen, Host: host, Theme: "dark"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(New(Options{Screen: screen, Host: host, Theme: "dark"}))(t)
 	painted, recalled := make(chan struct{}), make(chan struct{})
 	var first, again sync.Once
 	screen.painted = func() {

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestLiveToolCallOfASubagent: a subagent gets the same tools as its parent, and its calls say that they
@@ -49,9 +48,7 @@ func TestLiveToolCallOfASubagent(t *testing.T) {
 			defer mu.Unlock()
 			want := []string{`main{"message":"main"}`, `sub{"message":"sub"}`, `sub{"message":"sub"}`,
 				`main{"message":"main"}`}
-			if diff := cmp.Diff(want, calls); diff != "" {
-				t.Errorf("calls, -want +got:\n%s", diff)
-			}
+			testkit.Same(t, "calls", want, calls)
 		})
 	}
 }

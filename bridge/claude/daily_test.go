@@ -23,10 +23,7 @@ func TestLiveDailyLines(t *testing.T) {
 	const root, sessions = "../..", 4
 	spec := realSpec(t)
 	daily := corpus.DailyLines(t, root)
-	found, err := NewLauncher(t.TempDir()).Detect(context.Background(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := testkit.Must(NewLauncher(t.TempDir()).Detect(context.Background(), spec))(t)
 	version := found.Version
 	if version != daily.Version && !*update {
 		t.Skipf("this is CLI %s, and the record is of %s", version, daily.Version)

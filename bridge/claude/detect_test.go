@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // countedCLI is a script that answers --version and counts its calls.
@@ -17,9 +18,7 @@ func countedCLI(t *testing.T, answer string) (path string, asked func() int) {
 	dir := t.TempDir()
 	path = filepath.Join(dir, "claude")
 	script := "#!/bin/sh\necho x >> " + strconv.Quote(filepath.Join(dir, "count")) + "\necho '" + answer + "'\n"
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(script), 0o700))
 	return path, func() int {
 		data, _ := os.ReadFile(filepath.Join(dir, "count"))
 		return len(data) / 2
@@ -29,9 +28,7 @@ func countedCLI(t *testing.T, answer string) (path string, asked func() int) {
 func TestDetectRemembers(t *testing.T) {
 	path, asked := countedCLI(t, "2.1.329 (Claude Code)")
 	link := filepath.Join(t.TempDir(), "claude")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(path, link))
 	cache := filepath.Join(t.TempDir(), "cache")
 	detect := func(l *Launcher, wantAsked int) {
 		t.Helper()
@@ -52,14 +49,10 @@ func TestDetectRemembers(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("cache file: %v, %v", info, err)
 	}
-	if err := os.WriteFile(file, []byte(`[{"path":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, []byte(`[{"path":`), 0o600))
 	detect(NewLauncher(cache), 2) // a corrupt file is a miss, and is repaired
 	detect(NewLauncher(cache), 2)
-	if err := os.Chtimes(path, time.Now(), time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chtimes(path, time.Now(), time.Now().Add(time.Hour)))
 	detect(l, 3) // another build
 }
 
@@ -70,9 +63,7 @@ func TestDetectStandInAndStuck(t *testing.T) {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	stuck := filepath.Join(t.TempDir(), "claude")
-	if err := os.WriteFile(stuck, []byte("#!/bin/sh\nsleep 1000\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(stuck, []byte("#!/bin/sh\nsleep 1000\n"), 0o700))
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := NewLauncher(t.TempDir()).Detect(ctx,

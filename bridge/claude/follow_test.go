@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -67,17 +68,10 @@ func (f *following) begin() *following {
 
 func (f *following) write(lines ...string) {
 	f.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-		f.t.Fatal(err)
-	}
-	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.OK(f.t, os.MkdirAll(filepath.Dir(f.path), 0o700))
+	file := testkit.Must(os.OpenFile(f.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600))(f.t)
 	defer file.Close()
-	if _, err := file.WriteString(strings.Join(lines, "")); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.Must(file.WriteString(strings.Join(lines, "")))(f.t)
 }
 
 func (f *following) assistant(id string, tokens int, more string) string {
@@ -220,12 +214,8 @@ func TestFollowReplaced(t *testing.T) {
 			f.write(f.assistant("m1", 10_000, ""), f.assistant("m2", 20_000, ""))
 			f.begin()
 			f.expect(20_000)
-			if err := os.WriteFile(f.path+".new", []byte(f.assistant("ancient", 999_000, "")), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := change(f); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(f.path+".new", []byte(f.assistant("ancient", 999_000, "")), 0o600))
+			testkit.OK(t, change(f))
 			deadline := time.After(waitTimeout)
 			for i := 0; ; i++ { // until it is read: what came with the change is history
 				f.write(f.assistant(fmt.Sprintf("n%d", i), 30_000+i, ""))

@@ -4,9 +4,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -50,9 +49,7 @@ func TestGaugeOneReadingPerMessage(t *testing.T) {
 		{Tokens: 20_000, Window: 100_000, Pct: 20, Source: fromTranscript},
 		{Tokens: 30_000, Window: 100_000, Pct: 30, Source: fromStream},
 	}
-	if diff := cmp.Diff(want, drain(g)); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "told", want, drain(g))
 }
 
 func TestGaugeCompaction(t *testing.T) {
@@ -81,9 +78,7 @@ func TestGaugeCompaction(t *testing.T) {
 	for _, c := range drain(g) {
 		tokens = append(tokens, c.Tokens)
 	}
-	if diff := cmp.Diff([]int{90_000, 17_000, 20_000}, tokens); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "told", []int{90_000, 17_000, 20_000}, tokens)
 }
 
 func TestGaugeCaps(t *testing.T) {
@@ -94,15 +89,11 @@ func TestGaugeCaps(t *testing.T) {
 		g := newGauge(cfg)
 		g.learn(contextUsage{Model: model, RawMaxTokens: 1_000_000, AutoCompactThreshold: 967_000,
 			IsAutoCompactEnabled: true})
-		if got := g.reach(); got != want {
-			t.Errorf("%s: %d, want %d", model, got, want)
-		}
+		testkit.Same(t, model, want, g.reach())
 	}
 	g := newGauge(cfg)
 	g.learn(contextUsage{Model: "claude-sonnet-4-5", RawMaxTokens: 1_000_000, AutoCompactThreshold: 967_000})
-	if got := g.reach(); got != 1_000_000 {
-		t.Errorf("compaction off: %d", got)
-	}
+	testkit.Same(t, "compaction off", 1_000_000, g.reach())
 }
 
 func TestGaugeForecast(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // fakeHook makes the fake CLI call a hook, and compare the answer with text.
@@ -88,9 +89,7 @@ func TestHooksInOrder(t *testing.T) {
 		}
 	}
 	want := []string{"710", "860", "critical 86", "compact auto true 860", "compact auto false 870", "720", "warn 72"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "events", want, got)
 }
 
 func TestHooksOnlyIfWanted(t *testing.T) {
@@ -175,9 +174,7 @@ out {"type":"system","subtype":"task_notification","tool_use_id":"t1","status":"
 			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "events", want, got)
 }
 
 // TestHookEvents: the effect of a hook is an event, unless something else reports it.

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -39,14 +38,9 @@ func TestLaunchPlan(t *testing.T) {
 			JSONSchema: json.RawMessage(`"` + long + `"`)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if err := check(test.cfg); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, check(test.cfg))
 			p := launchPlan(test.cfg)
-			init, err := json.MarshalIndent(p.init, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			init := testkit.Must(json.MarshalIndent(p.init, "", "  "))(t)
 			got := strings.Join(p.args, "\n") + "\n\ninitialize " + strings.ReplaceAll(string(init), long, "LONG") +
 				"\n"
 			golden(t, "launch-"+test.name+".golden", got)
@@ -58,17 +52,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	want := testkit.Must(os.ReadFile(path))(t)
+	testkit.Same(t, name, string(want), got)
 }
 
 func TestBadConfigurations(t *testing.T) {
@@ -122,7 +109,5 @@ func TestEnviron(t *testing.T) {
 	}
 	extra := map[string]string{"EXTRA": "e", "HOME": "/other", "DISABLE_AUTOUPDATER": "0",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "0", "CLAUDE_CODE_TOTAL_TOKENS_REMINDER": "off"}
-	if diff := cmp.Diff(want, environ(inherited, extra)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, environ(inherited, extra))
 }

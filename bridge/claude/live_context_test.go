@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // The marks of the hooks' warnings to the model.
@@ -110,19 +109,13 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 			last[mark] = n
 		}
 	}
-	if diff := cmp.Diff(map[string]int{reportedWarn: 2, reportedCritical: 7}, first); diff != "" {
-		t.Errorf("first requests with a warning (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]int{reportedWarn: 1, reportedCritical: 1}, last); diff != "" {
-		t.Errorf("warnings in the last request (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "first requests with a warning", map[string]int{reportedWarn: 2, reportedCritical: 7}, first)
+	testkit.Same(t, "warnings in the last request", map[string]int{reportedWarn: 1, reportedCritical: 1}, last)
 	var levels []string
 	for _, w := range of[bridge.ContextWarning](s.host) {
 		levels = append(levels, fmt.Sprintf("%s %.0f", w.Level, w.Pct))
 	}
-	if diff := cmp.Diff([]string{"warn 71", "critical 86"}, levels); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "events", []string{"warn 71", "critical 86"}, levels)
 	for _, c := range of[bridge.Context](s.host) {
 		if c.Pct > 88 || c.Window != window && c.Window != most {
 			t.Errorf("reading: %+v", c)
@@ -226,16 +219,12 @@ func TestLiveMeterDuringFailures(t *testing.T) {
 		agree("at first")
 		id := s.send("two")
 		await(s.host, 1, func(d bridge.Delta) bool { return strings.HasPrefix(d.Text, "slow") })
-		if _, err := s.agent.Interrupt(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.agent.Interrupt(context.Background()))(t)
 		s.turnOf(id)
 		model.reset(reply{text: "three", usage: [3]int{3, 61_000, 0}})
 		s.turn("three")
 		agree("after an interrupt")
-		if err := s.agent.Configure(context.Background(), bridge.ConfigureParams{Model: "claude-sonnet-4-5"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.agent.Configure(context.Background(), bridge.ConfigureParams{Model: "claude-sonnet-4-5"}))
 		if c := await(s.host, 1, func(c bridge.Context) bool { return c.Window == 167_000 }); c.Tokens != 61_003 {
 			t.Errorf("with another window: %+v", c)
 		}

@@ -9,9 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestLiveDeniedTools: the CLI does not offer denied tools to a session's model, and refuses calls of
@@ -69,16 +68,10 @@ func TestLiveDeniedTools(t *testing.T) {
 					}
 				}
 				want := []string{"main: No such tool", "main: Permission to use", "sub: No such tool", "sub: Permission to use"}
-				if diff := cmp.Diff(want, refused); diff != "" {
-					t.Errorf("refused, -want +got:\n%s", diff)
-				}
-				if diff := cmp.Diff([]string{"main: Bash", "sub: Bash"}, asked.list); diff != "" {
-					t.Errorf("asked, -want +got:\n%s", diff)
-				}
+				testkit.Same(t, "refused", want, refused)
+				testkit.Same(t, "asked", []string{"main: Bash", "sub: Bash"}, asked.list)
 				left, _ := filepath.Glob(filepath.Join(dir, "*"))
-				if diff := cmp.Diff([]string{keep, filepath.Join(dir, "main"), filepath.Join(dir, "sub")}, left); diff != "" {
-					t.Errorf("files, -want +got:\n%s", diff)
-				}
+				testkit.Same(t, "files", []string{keep, filepath.Join(dir, "main"), filepath.Join(dir, "sub")}, left)
 			})
 		})
 	}
@@ -100,9 +93,7 @@ func TestLiveAskTools(t *testing.T) {
 		s.host.permission = asked.allow
 		s.launch()
 		s.turn("go")
-		if diff := cmp.Diff([]string{"main: Bash", "main: Bash", "sub: Bash"}, asked.list); diff != "" {
-			t.Errorf("asked, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "asked", []string{"main: Bash", "main: Bash", "sub: Bash"}, asked.list)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestLiveStartFailures(t *testing.T) {
@@ -140,9 +141,7 @@ func TestLiveStop(t *testing.T) {
 			s.launch()
 			id := s.send("go")
 			waitFile(t, filepath.Join(s.dir, "ready"))
-			if err := s.agent.Stop(context.Background(), now); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, s.agent.Stop(context.Background(), now))
 			s.checkNoProcesses()
 			turn := s.turnOf(id)
 			want := map[bool]string{false: bridge.TurnInterrupted, true: bridge.TurnLost}[now]
@@ -166,13 +165,8 @@ func TestLiveCrash(t *testing.T) {
 	s.launch()
 	id := s.send("go")
 	waitFile(t, filepath.Join(s.dir, "ready"))
-	p, err := os.FindProcess(s.agent.Info().PID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(os.FindProcess(s.agent.Info().PID))(t)
+	testkit.OK(t, p.Kill())
 	if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatCrash {
 		t.Errorf("turn: %+v", turn)
 	}

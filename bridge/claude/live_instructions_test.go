@@ -51,10 +51,7 @@ var (
 // TestLiveInstructions: nothing in an Orchestrator's request contradicts our prompt unless our prompt says which holds.
 // The CLI's instructions depend on the model.
 func TestLiveInstructions(t *testing.T) {
-	prompt, err := os.ReadFile(filepath.Join("..", "..", "supervisor", "decider", "text", "orchestrator.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	prompt := testkit.Must(os.ReadFile(filepath.Join("..", "..", "supervisor", "decider", "text", "orchestrator.md")))(t)
 	ours := strings.Join(strings.Fields(string(prompt)), " ")
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		for _, family := range []string{"claude-opus-5-5", "claude-sonnet-4-5", "claude-haiku-4-5", "claude-fable-5"} {
@@ -113,9 +110,7 @@ func request(t *testing.T, model *api) (r requestTexts) {
 		Tools    []struct{ Name, Description string }
 		Messages json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(model.lastRequest()), &body); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(model.lastRequest()), &body))
 	for _, part := range body.System {
 		r.System += part.Text + "\n"
 	}

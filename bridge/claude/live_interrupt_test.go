@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestInterruptIsReadAfterTheMessage that was written before it: the session has the message, and the model
@@ -26,9 +27,7 @@ func TestInterruptIsReadAfterTheMessage(t *testing.T) {
 		s.launch()
 		s.turn("WARMUP")
 		id := s.send("THE-MESSAGE")
-		if _, err := s.agent.Interrupt(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.agent.Interrupt(context.Background()))(t)
 		turn := s.turnOf(id)
 		close(held)
 		if turn.Outcome != bridge.TurnInterrupted || len(turn.Unread) > 0 {
@@ -50,30 +49,19 @@ func TestMessageInterruptedBeforeItWasRead(t *testing.T) {
 	t.Parallel()
 	s, model := stageFor(t, realSpec(t), verdictReply)
 	begun, goOn := filepath.Join(s.dir, "begun"), filepath.Join(s.dir, "go")
-	settings, err := json.Marshal(map[string]any{
+	settings := testkit.Must(json.Marshal(map[string]any{
 		"hooks": map[string]any{"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{
-			"type": "command", "command": "touch " + begun + "; until test -e " + goOn + "; do sleep 0.05; done"}}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+			"type": "command", "command": "touch " + begun + "; until test -e " + goOn + "; do sleep 0.05; done"}}}}}}))(t)
 	config := filepath.Join(s.cfg.Env["HOME"], ".claude")
-	if err := os.MkdirAll(config, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(config, "settings.json"), settings, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(config, 0o700))
+	testkit.OK(t, os.WriteFile(filepath.Join(config, "settings.json"), settings, 0o600))
 	s.cfg.SettingSources = []string{"user"}
 	s.l.enterTimeout = time.Millisecond
 	s.launch()
 	id := s.send("THE-MESSAGE")
 	waitFile(t, begun)
-	if _, err := s.agent.Interrupt(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.agent.Interrupt(context.Background()))(t)
+	testkit.OK(t, os.WriteFile(goOn, nil, 0o600))
 	turn := s.turnOf(id)
 	if diff := cmp.Diff([]string{id}, turn.Unread); diff != "" || turn.Outcome != bridge.TurnInterrupted {
 		t.Errorf("outcome %s, unread (-want +got):\n%s", turn.Outcome, diff)

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // court judges by the name of a command, and records what it saw.
@@ -84,12 +83,8 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 			s.cfg.AllowedTools = []string{"Bash"}
 		}
 		config := filepath.Join(s.cfg.Env["HOME"], ".claude")
-		if err := os.MkdirAll(config, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(config, "settings.json"), []byte(userSettings), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(config, 0o700))
+		testkit.OK(t, os.WriteFile(filepath.Join(config, "settings.json"), []byte(userSettings), 0o600))
 		var c court
 		s.host.judge, s.host.permission = c.judge, c.permission
 		s.launch()
@@ -101,13 +96,9 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 			"main judge Agent sub", "sub judge Bash denied-sub", "sub judge Bash asked-sub", "sub ask Bash asked-sub",
 			"sub judge Bash free-sub",
 		}
-		if diff := cmp.Diff(want, c.list); diff != "" {
-			t.Errorf("asked, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "asked", want, c.list)
 		left, _ := filepath.Glob(filepath.Join(dir, "*"))
-		if diff := cmp.Diff([]string{filepath.Join(dir, "free"), filepath.Join(dir, "free-sub")}, left); diff != "" {
-			t.Errorf("files, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "files", []string{filepath.Join(dir, "free"), filepath.Join(dir, "free-sub")}, left)
 		var refused []string
 		for _, r := range of[bridge.ToolResult](s.host) {
 			if r.IsError {
@@ -171,9 +162,7 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 	judge func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error)) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("SECRET"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, []byte("SECRET"), 0o600))
 	calls := []call{
 		{"Read", map[string]any{"file_path": file}}, {"Write",
 			map[string]any{"file_path": filepath.Join(dir, "new"), "content": "x"}},

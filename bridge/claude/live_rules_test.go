@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // refuser denies every request, and records them with what the CLI offers.
@@ -43,10 +44,7 @@ func write(path string) call {
 
 func made(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Must(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") {
 			names = append(names, e.Name())
@@ -76,20 +74,12 @@ func TestLiveRules(t *testing.T) {
 		s.launch()
 		s.turn("one")
 		want := []string{"asked", "b Edit(/" + outside + "/**)", "h !"}
-		if diff := cmp.Diff(want, r.take()); diff != "" {
-			t.Errorf("asked at first, -want +got:\n%s", diff)
-		}
-		if err := s.agent.Configure(t.Context(), bridge.ConfigureParams{
-			Rules: &bridge.PermissionRules{Allow: []string{"Bash(touch denied)"}}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Same(t, "asked at first", want, r.take())
+		testkit.OK(t, s.agent.Configure(t.Context(), bridge.ConfigureParams{
+			Rules: &bridge.PermissionRules{Allow: []string{"Bash(touch denied)"}}}))
 		s.turn("two")
-		if diff := cmp.Diff([]string{"other Bash(mkdir other *)", "c"}, r.take()); diff != "" {
-			t.Errorf("asked later, -want +got:\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"a", "denied", "free"}, made(t, dir)); diff != "" {
-			t.Errorf("files, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "asked later", []string{"other Bash(mkdir other *)", "c"}, r.take())
+		testkit.Same(t, "files", []string{"a", "denied", "free"}, made(t, dir))
 	})
 }
 
@@ -112,9 +102,7 @@ func TestLiveRuleNotTaken(t *testing.T) {
 			Deny:  []string{`Bash(x\y)`},
 		}
 		s.launch()
-		if diff := cmp.Diff([]string{"bash(ls)"}, s.agent.Info().NotTaken); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Same(t, "", []string{"bash(ls)"}, s.agent.Info().NotTaken)
 	})
 }
 
@@ -171,26 +159,18 @@ esac
 `
 		for path, text := range map[string]string{filepath.Join(s.cfg.Env["HOME"], ".claude", "settings.json"): settings,
 			hook: script} {
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		}
 		s.launch()
 		s.turn("go")
-		if diff := cmp.Diff([]string{"failed", "ran"}, made(t, s.dir)); diff != "" {
-			t.Errorf("files, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "files", []string{"failed", "ran"}, made(t, s.dir))
 		var ran []string
 		for _, e := range of[bridge.ToolRan](s.host) {
 			ran = append(ran, e.Tool+" "+string(e.Input))
 		}
 		want := []string{`Bash {"command":"touch ran"}`, `Bash {"command":"touch failed; exit 1"}`}
-		if diff := cmp.Diff(want, ran); diff != "" {
-			t.Errorf("reported, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "reported", want, ran)
 	})
 }
 
@@ -206,14 +186,10 @@ func TestLiveSkillLines(t *testing.T) {
 		s := prepare(t, spec, model.env())
 		s.cfg.Judged, s.cfg.SettingSources, s.cfg.NoSkillCommands = true, []string{"user", "project"}, true
 		skill := filepath.Join(s.dir, ".claude", "skills", "probe", "SKILL.md")
-		if err := os.MkdirAll(filepath.Dir(skill), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(skill, []byte("---\nname: probe\ndescription: A probe.\n"+
+		testkit.OK(t, os.MkdirAll(filepath.Dir(skill), 0o700))
+		testkit.OK(t, os.WriteFile(skill, []byte("---\nname: probe\ndescription: A probe.\n"+
 			"allowed-tools: Bash(touch *), Bash(bash *)\n"+
-			"---\nProbe.\n!`touch free`\n!`bash -c 'touch denied'`\n!`touch asked`\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+			"---\nProbe.\n!`touch free`\n!`bash -c 'touch denied'`\n!`touch asked`\n"), 0o600))
 		var c court
 		s.host.judge = c.judge
 		s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestLiveSettingsHold: a hook that is added to the workspace's settings in the middle of a session does
@@ -22,14 +23,10 @@ func TestLiveSettingsHold(t *testing.T) {
 	s.host.permission = (&questions{}).allow
 	file, mark := filepath.Join(s.dir, ".claude", "settings.json"), filepath.Join(t.TempDir(), "mark")
 	settings := func(word string) {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		text := `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"echo ` + word + ` >> ` + mark +
 			`"}]}]}}`
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	settings("before")
 	s.cfg.SettingSources, s.cfg.Hooks = []string{"user", "project"}, &bridge.HookConfig{Role: "orchestrator"}
@@ -91,12 +88,8 @@ func TestLiveForeignWorkspace(t *testing.T) {
 		filepath.Join(s.dir, "CLAUDE.md"):            "PLANTED-MEMORY\n",
 		filepath.Join(home, ".claude/settings.json"): `{"permissions":{"deny":["Bash(touch mine)"]}}`,
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	model.then(reply{tools: []call{bash("touch theirs; echo $PLANTED")}}, reply{tools: []call{bash("touch mine")}},
 		reply{tools: []call{write(filepath.Join(s.dir, "theirs"))}}, reply{tools: []call{write(filepath.Join(outside, "x"))}},

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const verdictSchema = `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"],"additionalProperties":false}`
@@ -52,9 +52,7 @@ func TestLiveTextTurn(t *testing.T) {
 		t.Errorf("models %+v", m)
 	}
 	turn.CostUSD, turn.DurationMS, turn.Models = 0, 0, nil
-	if diff := cmp.Diff(want, turn); diff != "" {
-		t.Errorf("turn (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "turn", want, turn)
 	var order []bridge.EventBody
 	for _, e := range s.host.all() {
 		switch e := e.(type) {
@@ -80,9 +78,7 @@ func TestLiveTextTurn(t *testing.T) {
 		bridge.Context{Tokens: 51_003, Window: 100_000, Pct: 51.003},
 		bridge.Assistant{Text: "hello", ContextPct: 51.003},
 	}
-	if diff := cmp.Diff(wantOrder, order); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "events", wantOrder, order)
 	if c, err := s.agent.Context(context.Background()); err != nil || c.Window != 100_000 || c.Tokens < 51_003 {
 		t.Errorf("context: %+v, %v", c, err)
 	}
@@ -268,9 +264,7 @@ func TestLiveInterrupt(t *testing.T) {
 		bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeBusy {
 		t.Errorf("a second message: %v", err)
 	}
-	if _, err := s.agent.Interrupt(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.agent.Interrupt(context.Background()))(t)
 	if turn := s.turnOf(id); turn.Outcome != bridge.TurnInterrupted || turn.Category != "" {
 		t.Errorf("turn: %+v", turn)
 	}
@@ -291,13 +285,9 @@ func TestLiveSteer(t *testing.T) {
 	if !s.probe().Answered { // so the message has been read, before the tool ends
 		t.Error("the ping is not answered")
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
 	turn := s.turnOf(first)
-	if diff := cmp.Diff([]string{first, second}, turn.MessageIDs); diff != "" {
-		t.Errorf("message ids (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "message ids", []string{first, second}, turn.MessageIDs)
 	await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == second })
 	if !strings.Contains(model.lastRequest(), "LOOK-LEFT") {
 		t.Error("the steering message did not reach the model")
@@ -349,18 +339,14 @@ func TestLiveTools(t *testing.T) {
 			Name string `json:"name"`
 		} `json:"tools"`
 	}
-	if err := json.Unmarshal([]byte(model.lastRequest()), &req); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(model.lastRequest()), &req))
 	var names []string
 	for _, tool := range req.Tools {
 		if tool.Name != "DeferredToolPlaceholder" { // 2.1.329 adds it to every list
 			names = append(names, tool.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"Grep", "Read"}, names); diff != "" {
-		t.Errorf("tools (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "tools", []string{"Grep", "Read"}, names)
 }
 
 func TestLiveResume(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestLogin: the driver believes the CLI's answer with any exit code; what the answer does not contain
@@ -25,10 +26,8 @@ func TestLogin(t *testing.T) {
 		"prose":   {`echo 'Logged in.'`, Login{}},
 	} {
 		path := filepath.Join(t.TempDir(), "claude")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n[ \"$*\" = 'auth status --json' ] || exit 9\n"+tt.script+"\n"),
-			0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n[ \"$*\" = 'auth status --json' ] || exit 9\n"+tt.script+"\n"),
+			0o700))
 		if got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: path}); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
@@ -50,9 +49,7 @@ func TestLiveLogin(t *testing.T) {
 		script := "#!/bin/sh\nexec env -i HOME=" + strconv.Quote(dir) + " PATH=\"$PATH\" ANTHROPIC_API_KEY=" +
 			strconv.Quote(key) + " " + strconv.Quote(spec.Path) + ` "$@"` + "\n"
 		path := filepath.Join(dir, "claude")
-		if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, []byte(script), 0o700))
 		got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: path})
 		if !got.Known || got.LoggedIn != (key != "") {
 			t.Errorf("key %q: %+v", key, got)

@@ -89,10 +89,7 @@ const standInArg = "stand-in"
 
 func standInSpec(t *testing.T) bridge.ClaudeSpec {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())(t)
 	return bridge.ClaudeSpec{Path: self, Args: []string{standInArg}}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // mcpBubble serves one tool, `work`, inside a synctest bubble.
@@ -21,12 +22,9 @@ func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (
 		host.tool = tool
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		s, err := newToolServer(ctx, bridge.AgentRef{ID: "a"},
+		s := testkit.Must(newToolServer(ctx, bridge.AgentRef{ID: "a"},
 			[]bridge.ToolSpec{{Name: "work", InputSchema: json.RawMessage(`{"type":"object"}`), TimeoutMS: 60_000}},
-			host)
-		if err != nil {
-			t.Fatal(err)
-		}
+			host))(t)
 		id := 0
 		ask := func(method, params string) <-chan string {
 			message := fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s,"id":%d}`, method, params, id)
@@ -35,10 +33,7 @@ func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (
 			} else {
 				id++
 			}
-			obj, err := split([]byte(`{"subtype":"mcp_message","server_name":"arbiter","message":` + message + `}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			obj := testkit.Must(split([]byte(`{"subtype":"mcp_message","server_name":"arbiter","message":` + message + `}`)))(t)
 			wait := s.accept(obj)
 			answer := make(chan string, 1) // read or not
 			go func() {

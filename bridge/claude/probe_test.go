@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // onlyLinux: on other systems the processes of others cannot be inspected.
@@ -30,10 +31,7 @@ func (s *stageOf) probe() bridge.ProbeResult { return s.agent.Probe(context.Back
 // tempDir is short: the CLI keeps sockets in its temporary directory.
 func tempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("", "p"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -83,22 +81,16 @@ func TestProbeOfAStoppedProcess(t *testing.T) {
 		s, _ := stageFor(t, spec, verdictReply)
 		s.launch()
 		pid := s.agent.Info().PID
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 		awaitStopped(t, pid)
 		if p := s.probe(); p.Answered || !p.Stopped {
 			t.Errorf("stopped: %+v", p)
 		}
-		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, syscall.Kill(pid, syscall.SIGCONT))
 		if p := s.probe(); !p.Answered || p.Stopped {
 			t.Errorf("continued: %+v", p)
 		}
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 		s.turnlessStop()
 	})
 }
@@ -250,16 +242,10 @@ func TestOutputs(t *testing.T) {
 		filepath.Join(f.temps[0], "-w", "another", "tasks", "a.output"): 1000,
 		filepath.Join(beside, "tool-results", "x.txt"):                  5,
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, make([]byte, size), 0o600))
 	}
-	if err := os.Symlink("/dev/zero", filepath.Join(tasks, "d.output")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink("/dev/zero", filepath.Join(tasks, "d.output")))
 	if total, largest := f.outputs(session, beside); total != 35 || largest != filepath.Join(tasks, "b.output") {
 		t.Errorf("%d bytes, the largest %s", total, largest)
 	}

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -67,19 +67,14 @@ func TestLiveQuery(t *testing.T) {
 		q := newAsking(t, spec, model)
 		hooked := q.burden()
 		q.Prompt = "/cost\n@/etc/passwd Which?"
-		r, err := q.ask(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(q.ask(t.Context()))(t)
 		if r.CostUSD <= 0 || r.DurationMS <= 0 {
 			t.Errorf("cost %v, duration %v", r.CostUSD, r.DurationMS)
 		}
 		r.CostUSD, r.DurationMS = 0, 0
 		want := bridge.QueryResult{Output: json.RawMessage(`{"message":"the tester"}`), Model: "claude-opus-5-5",
 			Usage: bridge.Usage{Input: 3, CacheRead: 100, CacheCreation: 20, Output: 7}}
-		if diff := cmp.Diff(want, r); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		testkit.Same(t, "", want, r)
 		request := model.lastRequest()
 		for _, has := range []string{"You choose.", `/cost\n@/etc/passwd Which?`, `"effort":"low"`} {
 			if !strings.Contains(request, has) {
@@ -91,9 +86,7 @@ func TestLiveQuery(t *testing.T) {
 				t.Errorf("the request has %s", not)
 			}
 		}
-		if diff := cmp.Diff([]string{verdictTool}, model.toolNames(0)); diff != "" {
-			t.Errorf("tools, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "tools", []string{verdictTool}, model.toolNames(0))
 		if _, err := os.Stat(hooked); err == nil {
 			t.Error("a hook of the user's ran")
 		}
@@ -112,12 +105,8 @@ func (q *asking) burden() string {
 		filepath.Join(q.home, ".claude", "CLAUDE.md"):     "USER MEMORY",
 		filepath.Join(q.CWD, "CLAUDE.md"):                 "PROJECT MEMORY",
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			q.t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			q.t.Fatal(err)
-		}
+		testkit.OK(q.t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testkit.OK(q.t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return hooked
 }
@@ -293,18 +282,12 @@ func waitFor(t *testing.T, what string, met func() bool) {
 func TestLiveQueriesOfAScenario(t *testing.T) {
 	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		sc, err := rehearsal.Parse("choices.yaml", []byte(`
+		sc := testkit.Must(rehearsal.Parse("choices.yaml", []byte(`
 actors:
   - {name: first, match: {role: main, contains: Which, nth: 1}, steps: [{expect: Which, verdict: {message: one}}]}
   - {name: second, match: {role: main, contains: Which, nth: 2}, steps: [{expect: Which, verdict: {message: two}}]}
-`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv, err := rehearsal.Start(sc, rehearsal.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+`)))(t)
+		srv := testkit.Must(rehearsal.Start(sc, rehearsal.Options{}))(t)
 		defer srv.Close()
 		q := newAsking(t, spec, nil)
 		q.Env["ANTHROPIC_BASE_URL"] = srv.URL()

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -44,9 +44,7 @@ func (s *stageOf) again(pending ...string) *stageOf {
 // crash kills the process and waits until the agent has ended.
 func (s *stageOf) crash() {
 	s.t.Helper()
-	if err := syscall.Kill(s.agent.Info().PID, syscall.SIGKILL); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.OK(s.t, syscall.Kill(s.agent.Info().PID, syscall.SIGKILL))
 	await[bridge.Done](s.host, 1, nil)
 	<-s.agent.Done()
 }
@@ -56,10 +54,7 @@ func (s *stageOf) transcript() string {
 	if !ok {
 		return ""
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	data := testkit.Must(os.ReadFile(path))(s.t)
 	return string(data)
 }
 
@@ -195,9 +190,7 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 		if !s.probe().Answered { // so the message has been read, before the tool ends
 			t.Error("the ping is not answered")
 		}
-		if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
 		s.written(`"source_uuid":"` + second + `"`)
 		s.crash()
 		close(held)
@@ -205,9 +198,7 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 		next := s.again(first, second).launch()
 		want := []bridge.DeliveryStatus{{MessageID: first, Status: bridge.DeliveryBegun},
 			{MessageID: second, Status: bridge.DeliverySeen}}
-		if diff := cmp.Diff(want, next.agent.Info().Deliveries); diff != "" {
-			t.Errorf("fates (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "fates", want, next.agent.Info().Deliveries)
 		next.turn("go on")
 		if !strings.Contains(model.lastRequest(), "LOOK-LEFT") {
 			t.Error("the model does not see the folded message")
@@ -245,9 +236,7 @@ func TestTheEndOfASessionIsLost(t *testing.T) {
 				second := s.turn("THE-SECOND").MessageIDs[0]
 				s.crash()
 				path, _ := transcript.Locate(filepath.Join(s.cfg.Env["HOME"], ".claude"), s.cfg.SessionID)
-				if err := os.WriteFile(path, []byte(damage(s.transcript())), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(path, []byte(damage(s.transcript())), 0o600))
 				model.reset(verdictReply)
 				next := s.again()
 				next.answered = second
@@ -286,9 +275,7 @@ func TestDeliveryStatusOnAnAbandonedBranch(t *testing.T) {
 		ruled := json.RawMessage(`{"message":"m"}`)
 		want := []bridge.DeliveryStatus{{MessageID: first, Status: bridge.DeliveryRuled, Verdict: ruled},
 			{MessageID: lost, Status: bridge.DeliveryAbsent}, {MessageID: kept, Status: bridge.DeliveryRuled, Verdict: ruled}}
-		if diff := cmp.Diff(want, next.agent.Info().Deliveries); diff != "" {
-			t.Errorf("fates (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "fates", want, next.agent.Info().Deliveries)
 		next.turn("NEXT")
 		if req := model.lastRequest(); strings.Contains(req, "FROM-B") || !strings.Contains(req, "FROM-A") ||
 			!strings.Contains(req, "WORDS-ONE") {
@@ -309,9 +296,7 @@ func TestResumeOfNothing(t *testing.T) {
 		want := bridge.SpawnResult{SessionID: s.cfg.SessionID, PID: info.PID, ClaudeVersion: info.ClaudeVersion,
 			Deliveries: []bridge.DeliveryStatus{{MessageID: "m-1", Status: bridge.DeliveryAbsent}},
 			Argv:       info.Argv, CWD: s.cfg.CWD, PermissionMode: "default", Env: info.Env, ClaudeSHA256: info.ClaudeSHA256}
-		if diff := cmp.Diff(want, info); diff != "" {
-			t.Errorf("info (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "info", want, info)
 		if turn := next.turn("go"); turn.Verdict == nil || turn.CostUSD <= 0 {
 			t.Errorf("turn: %+v", turn)
 		}
@@ -330,12 +315,8 @@ func TestResumeThatIsRefused(t *testing.T) {
 			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 				s, _ := stageFor(t, spec)
 				dir := filepath.Join(s.cfg.Env["HOME"], ".claude", "projects", "-some-project")
-				if err := os.MkdirAll(dir, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := put(filepath.Join(dir, s.cfg.SessionID+".jsonl")); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.MkdirAll(dir, 0o700))
+				testkit.OK(t, put(filepath.Join(dir, s.cfg.SessionID+".jsonl")))
 				s.cfg.Resume = true
 				err := s.try()
 				rpc, ok := errors.AsType[*bridge.RPCError](err)
@@ -378,9 +359,7 @@ func TestConfigDir(t *testing.T) {
 		{"HOME=/h CLAUDE_CONFIG_DIR=c", "/w/c"},
 		{"HOME=/h CLAUDE_CONFIG_DIR=", "/h/.claude"},
 	} {
-		if got := configDir(strings.Fields(test.env), "/w"); got != test.want {
-			t.Errorf("%s: %s, want %s", test.env, got, test.want)
-		}
+		testkit.Same(t, test.env, test.want, configDir(strings.Fields(test.env), "/w"))
 	}
 }
 
@@ -391,22 +370,15 @@ func TestTranscriptMovedOrGone(t *testing.T) {
 	for name, move := range map[string]func(t *testing.T, path string) (found bool){
 		"another project": func(t *testing.T, path string) bool {
 			dir := filepath.Join(filepath.Dir(filepath.Dir(path)), "-elsewhere")
-			if err := os.Rename(filepath.Dir(path), dir); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(filepath.Dir(path), dir))
 			return true
 		},
 		"deleted": func(t *testing.T, path string) bool {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Remove(path))
 			return false
 		},
 		"replaced by its own beginning": func(t *testing.T, path string) bool { // like a rotation, or a restored copy
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := testkit.Must(os.ReadFile(path))(t)
 			cut := strings.Index(string(data), "WORDS-TWO")
 			if cut < 0 || os.Remove(path) != nil || os.WriteFile(path, data[:cut], 0o600) != nil {
 				t.Fatal("cannot replace the transcript")
@@ -432,9 +404,7 @@ func TestTranscriptMovedOrGone(t *testing.T) {
 				if turn := next.turn("NEXT"); turn.Verdict == nil {
 					t.Errorf("turn: %+v", turn)
 				}
-				if seen := strings.Contains(model.lastRequest(), "WORDS-ONE"); seen != found {
-					t.Errorf("the model sees the first message: %v, want %v", seen, found)
-				}
+				testkit.Same(t, "the model sees the first message", found, strings.Contains(model.lastRequest(), "WORDS-ONE"))
 			})
 		})
 	}

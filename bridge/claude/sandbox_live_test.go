@@ -18,6 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // liveConfined prepares a confined agent with a home of its own that contains secrets.
@@ -31,12 +32,8 @@ func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home, 
 	home = t.TempDir()
 	state = filepath.Join(home, "state")
 	for _, path := range []string{filepath.Join(home, ".ssh", "id_rsa"), filepath.Join(state, "journal")} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("PRIVATE"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte("PRIVATE"), 0o600))
 	}
 	s.cfg.Env["HOME"], s.cfg.Env["CLAUDE_CONFIG_DIR"] = home, filepath.Join(home, ".claude")
 	s.cfg.Sandbox = &bridge.SandboxConfig{Program: program, Hide: []string{state}}
@@ -101,12 +98,8 @@ func TestLiveSandboxNetwork(t *testing.T) {
 	s, model, home, _ := liveConfined(t, reply{tools: []call{bash(tries)}}, reply{text: "done"})
 	s.cfg.Sandbox.Hosts = []string{listed}
 	sessions := filepath.Join(home, ".claude", "sessions")
-	if err := os.MkdirAll(sessions, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(sessions, "2.json"), []byte("OUTSIDE"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(sessions, 0o700))
+	testkit.OK(t, os.WriteFile(filepath.Join(sessions, "2.json"), []byte("OUTSIDE"), 0o600))
 	asked := make(chan string, 10)
 	s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
 		if p.Tool != bridge.NetworkTool {
@@ -162,9 +155,7 @@ func TestLiveSandboxStop(t *testing.T) {
 	s.launch()
 	id := s.send("go")
 	waitFile(t, filepath.Join(s.dir, "ready"))
-	if err := s.agent.Stop(context.Background(), false); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.agent.Stop(context.Background(), false))
 	s.checkNoProcesses()
 	if turn := s.turnOf(id); turn.Outcome != bridge.TurnInterrupted {
 		t.Errorf("outcome %q", turn.Outcome)
@@ -190,9 +181,7 @@ func TestLiveSandboxCrash(t *testing.T) {
 			s.send("go")
 			if signal == "" {
 				waitFile(t, filepath.Join(s.dir, "ready"))
-				if err := syscall.Kill(s.agent.Info().PID, syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, syscall.Kill(s.agent.Info().PID, syscall.SIGKILL))
 			}
 			done := await[bridge.Done](s.host, 1, nil)
 			if done.Exit.Expected || done.Exit.Signal != "killed" {
@@ -216,19 +205,12 @@ func TestLiveKeys(t *testing.T) {
 		reply{tools: []call{bash("pwd")}}, reply{text: "done"})
 	config := filepath.Join(s.cfg.Env["HOME"], ".claude")
 	hook := filepath.Join(s.dir, "hook.txt")
-	if err := os.MkdirAll(config, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(config, 0o700))
 	settings := `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"env > ` + hook +
 		`"}]}]}}`
-	if err := os.WriteFile(filepath.Join(config, "settings.json"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(config, "settings.json"), []byte(settings), 0o600))
 	s.cfg.SettingSources = []string{"user"}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())(t)
 	s.l.ToolShell(self)
 	s.launch()
 	s.turn("go")

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestTaskList(t *testing.T) {
@@ -102,9 +102,7 @@ func TestLiveTasks(t *testing.T) {
 		begun := a
 		begun.Status = "in_progress"
 		want := []bridge.Tasks{items(a), items(a, b), items(begun, b), items(begun, b, sub), items(begun, sub)}
-		if diff := cmp.Diff(want, of[bridge.Tasks](s.host)); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		testkit.Same(t, "", want, of[bridge.Tasks](s.host))
 		s.stopNow()
 
 		model.reset(taskCall("TaskUpdate", map[string]any{"taskId": "1", "status": "completed"}),
@@ -117,9 +115,7 @@ func TestLiveTasks(t *testing.T) {
 		done := a
 		done.Status = "completed"
 		want = []bridge.Tasks{items(done, sub), items(done, sub, bridge.Task{ID: "4", Text: "d", Status: "pending"})}
-		if diff := cmp.Diff(want, of[bridge.Tasks](again.host)); diff != "" {
-			t.Errorf("after the resume, -want +got:\n%s", diff)
-		}
+		testkit.Same(t, "after the resume", want, of[bridge.Tasks](again.host))
 	})
 }
 
@@ -139,8 +135,6 @@ func TestLiveTodos(t *testing.T) {
 		s.turn("plan")
 		want := []bridge.Tasks{items(bridge.Task{Text: "a", Status: "in_progress"}),
 			items(bridge.Task{Text: "a", Status: "completed"})}
-		if diff := cmp.Diff(want, of[bridge.Tasks](s.host)); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		testkit.Same(t, "", want, of[bridge.Tasks](s.host))
 	})
 }

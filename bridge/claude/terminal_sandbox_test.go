@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestTakeoverInASandbox: a person's terminal is confined like the agent: it works, hidden files are not
@@ -21,9 +22,7 @@ func TestTakeoverInASandbox(t *testing.T) {
 	}
 	t.Parallel()
 	hidden := t.TempDir()
-	if err := os.WriteFile(filepath.Join(hidden, "journal"), []byte("PRIVATE"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(hidden, "journal"), []byte("PRIVATE"), 0o600))
 	s, model := startDialogueAs(t, standInSpec(t), func(c *bridge.AgentConfig) {
 		c.Sandbox = &bridge.SandboxConfig{Program: program, Hide: []string{hidden}}
 		c.AllowedTools = []string{"Bash"}
@@ -52,9 +51,7 @@ func TestTakeoverInASandbox(t *testing.T) {
 	s.checkNoProcesses()
 	s.cfg.Resume, s.host = true, newHost(t)
 	model.reset(reply{text: "so be it"})
-	if err := s.try(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.try())
 	t.Cleanup(s.stopNow)
 	s.turn("go on")
 	if sent := model.lastRequest(); !strings.Contains(sent, "look around") || !strings.Contains(sent, "go on") {

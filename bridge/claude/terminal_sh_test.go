@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // atShell starts a shell in a terminal, for things that no CLI would do.
@@ -22,11 +23,8 @@ func atShell(t *testing.T, script string) (*terminal, *testHost, string) {
 	cmd := exec.Command("/bin/sh", "-c", script)
 	cmd.Env, cmd.Dir = terminalEnv(environ(nil, map[string]string{"PATH": "/usr/bin:/bin"}), "xterm"), t.TempDir()
 	host := newHost(t)
-	term, err := startTerminal(cmd, proctree.Mark{Run: run, Agent: "orch-1.2"},
-		bridge.PTYOpenParams{Cols: 80, Rows: 24, Config: bridge.AgentConfig{SessionID: "s"}}, host, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	term := testkit.Must(startTerminal(cmd, proctree.Mark{Run: run, Agent: "orch-1.2"},
+		bridge.PTYOpenParams{Cols: 80, Rows: 24, Config: bridge.AgentConfig{SessionID: "s"}}, host, nil))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
@@ -89,9 +87,7 @@ func TestTerminalIsResized(t *testing.T) {
 	t.Parallel()
 	term, h, _ := atShell(t, `trap 'stty size; exit 3' WINCH; stty size; while :; do read -r _; done`)
 	await(h, 1, func(p bridge.PTY) bool { return bytes.Contains(p.Data, []byte("24 80")) })
-	if err := term.Resize(132, 43); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, term.Resize(132, 43))
 	// some shells run traps only after a read; the end may come first
 	_ = term.Write(context.Background(), []byte("\r"))
 	if done := await[bridge.Done](h, 1, nil); done.Exit.Code != 3 || !strings.Contains(output(h), "43 132") {
@@ -110,9 +106,7 @@ while [ ! -e daemon ]; do sleep 0.01; done; printf ready; while :; do sleep 1; d
 	waitFile(t, filepath.Join(dir, "daemon"))
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	if err := term.Stop(ctx, true); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, term.Stop(ctx, true))
 	done := await[bridge.Done](h, 1, nil)
 	if done.Exit.Signal != "killed" || !done.Exit.Expected || done.Exit.Swept == 0 {
 		t.Errorf("%+v", done)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -138,22 +139,15 @@ func startDialogueAs(t *testing.T, spec bridge.ClaudeSpec, change func(*bridge.A
 	s.cfg.Env["CLAUDE_CODE_SANDBOXED"] = "1"
 	home := s.cfg.Env["HOME"]
 	key := s.cfg.Env["ANTHROPIC_API_KEY"]
-	known, err := json.Marshal(map[string]any{"hasCompletedOnboarding": true,
+	known := testkit.Must(json.Marshal(map[string]any{"hasCompletedOnboarding": true,
 		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
-			"rejected": []string{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(home, ".claude.json"), known, 0o600); err != nil {
-		t.Fatal(err)
-	}
+			"rejected": []string{}}}))(t)
+	testkit.OK(t, os.WriteFile(filepath.Join(home, ".claude.json"), known, 0o600))
 	s.cfg.AppendSystemPrompt = "You are Orchestrator I."
 	change(&s.cfg)
 	s.launch()
 	s.turn("first word")
-	if err := s.agent.Stop(context.Background(), false); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.agent.Stop(context.Background(), false))
 	return s, model
 }
 
@@ -191,9 +185,7 @@ func TestTakeoverInATerminal(t *testing.T) {
 		s.cfg.Resume = true
 		s.host = newHost(t)
 		model.reset(reply{text: "so be it"})
-		if err := s.try(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.try())
 		t.Cleanup(s.stopNow)
 		s.turn("go on")
 		if sent := model.lastRequest(); !strings.Contains(sent, "use port 9090") ||
@@ -234,9 +226,7 @@ func TestTerminalIsClosed(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
-		if err := d.term.Stop(ctx, false); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, d.term.Stop(ctx, false))
 		if e := d.done(); !e.Exit.Expected || e.Exit.Signal == "killed" {
 			t.Errorf("done: %+v", e)
 		}
@@ -256,11 +246,8 @@ func TestTerminalArguments(t *testing.T) {
 		AppendSystemPrompt: "role", JSONSchema: json.RawMessage(`{}`), Partial: true,
 		MCPTools: []bridge.ToolSpec{{Name: "x"}}, Rules: bridge.PermissionRules{Ask: []string{"Bash"}},
 	}
-	args, err := terminalArgs(bridge.PTYOpenParams{Config: cfg,
-		Settings: `{"hooks":{"Stop":[]},"crossSessionInbound":"allow"}`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	args := testkit.Must(terminalArgs(bridge.PTYOpenParams{Config: cfg,
+		Settings: `{"hooks":{"Stop":[]},"crossSessionInbound":"allow"}`}))(t)
 	want := append([]string{
 		"--resume", cfg.SessionID, "--system-prompt-snapshot", "off", "--setting-sources", "user",
 		"--settings", `{"crossSessionInbound":"refuse","hooks":{"Stop":[]},"permissions":{"ask":["Bash"],` +
@@ -268,9 +255,7 @@ func TestTerminalArguments(t *testing.T) {
 		"--permission-mode", "default", "--strict-mcp-config", "--model", "opus", "--append-system-prompt", "role",
 		"--tools", "Read,Grep", "--disallowedTools",
 	}, append(slices.Clone(offForAll), "Bash(rm *)")...)
-	if diff := cmp.Diff(want, args); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, args)
 	for name, change := range map[string]func(*bridge.PTYOpenParams){
 		"settings that are none": func(p *bridge.PTYOpenParams) { p.Settings = `[1]` },
 		"null settings":          func(p *bridge.PTYOpenParams) { p.Settings = `null` },

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // perform plays a call and its result.
@@ -71,9 +72,7 @@ func TestToolCalls(t *testing.T) {
 	} {
 		d := newToolCalls()
 		tc.play(d)
-		if diff := cmp.Diff(tc.want, turnOfCalls(d)); diff != "" {
-			t.Errorf("%s, -want +got:\n%s", name, diff)
-		}
+		testkit.Same(t, name, tc.want, turnOfCalls(d))
 		if diff := cmp.Diff(bridge.Turn{}, turnOfCalls(d)); diff != "" {
 			t.Errorf("%s: the next turn begins with:\n%s", name, diff)
 		}
@@ -127,9 +126,7 @@ func TestLiveToolCalls(t *testing.T) {
 		want := bridge.Turn{Tools: 3, Files: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")},
 			Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "echo out; exit 3", Command: "echo out; exit 3",
 				Message: "Exit code 3\nout", InputSize: 50, Size: 15}}
-		if diff := cmp.Diff(want, toolCallsOf(turn)); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		testkit.Same(t, "", want, toolCallsOf(turn))
 		turn = s.turn("two")
 		if f := turn.Failed; f == nil || !f.Denied || f.Tool != "Bash" || !strings.Contains(f.Message, "denied") {
 			t.Errorf("denied by a rule: %+v", turn.Failed)
@@ -177,9 +174,7 @@ func TestToolCallsOfALostTurn(t *testing.T) {
 		if turn.Outcome != bridge.TurnLost {
 			t.Errorf("%s: %+v", name, turn)
 		}
-		if diff := cmp.Diff(tc.want, toolCallsOf(turn)); diff != "" {
-			t.Errorf("%s, -want +got:\n%s", name, diff)
-		}
+		testkit.Same(t, name, tc.want, toolCallsOf(turn))
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // peerVariable names the socket at which TestServePeer listens.
@@ -42,15 +44,9 @@ func TestServePeer(t *testing.T) {
 		_ = call(path)
 		return
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	defer l.Close()
-	conn, err := l.AcceptUnix()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(l.AcceptUnix())(t)
 	defer conn.Close()
 	if p := Identify(conn); !strings.Contains(p.Problem, "another PID namespace") {
 		t.Errorf("%+v", p)
@@ -64,14 +60,9 @@ func TestIdentifyInNamespaces(t *testing.T) {
 	defer l.Close()
 	run := []string{os.Args[0], "-test.run=^TestServePeer$"}
 	client := confined(t, []string{peerVariable + "=" + path}, run...)
-	if err := client.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, client.Start())
 	_ = l.SetDeadline(time.Now().Add(time.Minute))
-	conn, err := l.AcceptUnix()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(l.AcceptUnix())(t)
 	p := Identify(conn)
 	conn.Close()
 	if err := client.Wait(); err != nil {
@@ -83,9 +74,7 @@ func TestIdentifyInNamespaces(t *testing.T) {
 
 	path = filepath.Join(filepath.Dir(path), "inside")
 	server := confined(t, []string{peerVariable + "=" + path}, run...)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, server.Start())
 	deadline, tick := time.After(time.Minute), time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !errors.Is(call(path), io.EOF) {

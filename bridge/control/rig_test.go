@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // waitTimeout is the deadline of a failing test. No test measures it.
@@ -172,16 +174,10 @@ func foreignUser(*net.UnixConn) Peer {
 // listen makes a socket with a short enough path.
 func listen(t *testing.T) (*net.UnixListener, string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "ctl-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("/tmp", "ctl-"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "s")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	return l, path
 }
 
@@ -216,17 +212,10 @@ func connect(t *testing.T, path string, progress *[]string) *Client {
 // raw sends a line and returns the answer.
 func raw(t *testing.T, path, line string) string {
 	t.Helper()
-	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("unix", path))(t)
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(waitTimeout)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Write([]byte(line)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, conn.SetDeadline(time.Now().Add(waitTimeout)))
+	testkit.Must(conn.Write([]byte(line)))(t)
 	buf := make([]byte, 4096)
 	n, err := conn.Read(buf)
 	if err != nil && !errors.Is(err, io.EOF) {

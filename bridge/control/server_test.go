@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestAgentIsRefusedEveryMethod: an agent's process gets the same answer to every method, and the service
@@ -43,10 +45,7 @@ func TestAgentIsRefusedEveryMethod(t *testing.T) {
 func TestReadOnlyAttachment(t *testing.T) {
 	h := newTestService()
 	path, _ := open(t, h, foreignUser)
-	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("unix", path))(t)
 	_ = conn.Close()
 	raw(t, path, "nonsense\n") // comes second, and is one
 	h.await(t, "the second was told", func() bool { return len(h.refused) > 0 })
@@ -128,9 +127,7 @@ func TestAttach(t *testing.T) {
 	for i := range 200 {
 		word := fmt.Sprintf("%d ", i)
 		want.WriteString(word)
-		if _, err := c.Write([]byte(word)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(c.Write([]byte(word)))(t)
 	}
 	c.Resize(100, 40)
 	h.await(t, "all was typed", func() bool { return string(h.open.typed) == want.String() && len(h.open.sizes) == 1 })
@@ -139,10 +136,7 @@ func TestAttach(t *testing.T) {
 	got := make([]byte, 0, len(shown))
 	buf := make([]byte, 1000)
 	for len(got) < len(shown) {
-		n, err := c.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := testkit.Must(c.Read(buf))(t)
 		got = append(got, buf[:n]...)
 	}
 	if string(got) != shown {
@@ -162,9 +156,7 @@ func TestProgramEnds(t *testing.T) {
 	h := newTestService()
 	path, _ := open(t, h, friend)
 	c := connect(t, path, nil)
-	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}))(t)
 	h.open.Detach(t.Context())
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
@@ -179,9 +171,7 @@ func TestGoneClientReleasesTheTerminal(t *testing.T) {
 	h := newTestService()
 	path, _ := open(t, h, friend)
 	c := connect(t, path, nil)
-	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}))(t)
 	c.Close()
 	h.await(t, "it was given back", func() bool { return h.open.detached > 0 })
 
@@ -205,9 +195,7 @@ func TestSlowReader(t *testing.T) {
 	h := newTestService()
 	path, _ := open(t, h, friend)
 	c := connect(t, path, nil)
-	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}))(t)
 	flood := make([]byte, 32<<10)
 	for n := 0; h.open.feed.Put(flood); n++ {
 		if n > 100_000 {
@@ -235,9 +223,7 @@ func TestCloseReleasesTheTerminal(t *testing.T) {
 	h := newTestService()
 	path, s := open(t, h, friend)
 	c := connect(t, path, nil)
-	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}))(t)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -291,10 +277,7 @@ func TestCloseDuringRequests(t *testing.T) {
 	request := []byte(`{"jsonrpc":"2.0","id":1,"method":"status"}` + "\n")
 	for range 100 {
 		path, s := open(t, newTestService(), friend)
-		conn, err := net.Dial("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := testkit.Must(net.Dial("unix", path))(t)
 		var writer sync.WaitGroup
 		begun := make(chan struct{})
 		writer.Go(func() {
@@ -334,10 +317,7 @@ func TestShortCommandsGetThrough(t *testing.T) {
 	path, _ := open(t, newTestService(), friend)
 	for _, n := range []int{newcomers + 8, stayers} { // the last ones are more than may stay
 		for range n {
-			conn, err := net.Dial("unix", path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := testkit.Must(net.Dial("unix", path))(t)
 			defer conn.Close()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)

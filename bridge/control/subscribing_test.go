@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestSubscribe shows that the parts of a subscription come in their order, that commands keep
@@ -32,9 +34,7 @@ func TestSubscribe(t *testing.T) {
 	}
 	defer c.Close()
 	received := make(chan any, 8)
-	if err := c.Subscribe(ctx, SubscribeParams{Since: -1}, func(part any) { received <- part }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Subscribe(ctx, SubscribeParams{Since: -1}, func(part any) { received <- part }))
 	for i, w := range want {
 		select {
 		case got := <-received:
@@ -52,9 +52,7 @@ func TestSubscribe(t *testing.T) {
 	for i := range 20 {
 		line := fmt.Sprintf(`{"n":%d}`, i)
 		wrote = append(wrote, "screen "+line)
-		if err := c.Put(ctx, PutParams{Command: json.RawMessage(line), Frontend: "screen"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, c.Put(ctx, PutParams{Command: json.RawMessage(line), Frontend: "screen"}))
 	}
 	if err := errors.Join(c.Stop(ctx, StopParams{Signal: "INT", Fast: true}), c.InputEnded(ctx)); err != nil {
 		t.Error(err)
@@ -85,17 +83,10 @@ func TestGoneSubscriber(t *testing.T) {
 		h.parts = append(h.parts, Events{Lines: []string{line}})
 	}
 	path, _ := open(t, h, friend)
-	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("unix", path))(t)
 	request := `{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"since":0}}` + "\n"
-	if _, err := conn.Write([]byte(request)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(conn.Write([]byte(request)))(t)
+	testkit.Must(conn.Read(make([]byte, 1)))(t)
 	_ = conn.Close()
 	h.await(t, "sending failed", func() bool { return slices.Contains(h.refused, "send failed") })
 }

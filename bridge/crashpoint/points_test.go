@@ -23,13 +23,10 @@ const path = "github.com/arbiter-cli/arbiter/bridge/crashpoint"
 // requested.
 func TestPointsAreTheCalls(t *testing.T) {
 	testkit.WithoutRace(t)
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := testkit.Must(filepath.Abs("../.."))(t)
 	var called []string
 	files := 0
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	testkit.OK(t, filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -46,10 +43,7 @@ func TestPointsAreTheCalls(t *testing.T) {
 		files++
 		called = append(called, calls(t, name, src)...)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if files < 100 {
 		t.Fatalf("only %d files were read", files)
 	}
@@ -75,10 +69,7 @@ func TestPointsAreTheCalls(t *testing.T) {
 func calls(t *testing.T, name string, src []byte) []string {
 	t.Helper()
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testkit.Must(parser.ParseFile(fset, name, src, parser.SkipObjectResolution))(t)
 	local := ""
 	for _, i := range file.Imports {
 		if i.Path.Value == strconv.Quote(path) {
@@ -108,10 +99,7 @@ func calls(t *testing.T, name string, src []byte) []string {
 			t.Errorf("%s: a point's name is a literal", fset.Position(call.Pos()))
 			return true
 		}
-		text, err := strconv.Unquote(lit.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(strconv.Unquote(lit.Value))(t)
 		names = append(names, text)
 		return true
 	})

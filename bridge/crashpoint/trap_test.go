@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // childVariable makes the test binary a process that passes its points: the value is the role, and the
@@ -85,10 +85,7 @@ func TestDeath(t *testing.T) {
 }
 
 func TestPanic(t *testing.T) {
-	tr, err := newTrap("panic:a:2", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := testkit.Must(newTrap("panic:a:2", ""))(t)
 	tr.here("a")
 	defer func() {
 		if r := recover(); r != "crash point a" {
@@ -119,11 +116,6 @@ func TestLog(t *testing.T) {
 		cmd.Env = append(os.Environ(), childVariable+"="+walk, atVariable+"=c", logVariable+"="+log)
 		_ = cmd.Run()
 	}
-	got, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("arbiter/a\narbiter/b\narbiter/c\narbiter/c died\nbridge/a\n", string(got)); diff != "" {
-		t.Error(diff)
-	}
+	got := testkit.Must(os.ReadFile(log))(t)
+	testkit.Same(t, "", "arbiter/a\narbiter/b\narbiter/c\narbiter/c died\nbridge/a\n", string(got))
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,10 +50,7 @@ func start(t *testing.T, o Options, names map[string]string, server string) *bed
 	}
 	o.Report = func(host string, _ int, why string) { b.reports <- host + ": " + why }
 	b.Proxy = New(o)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	b.at = l.Addr().String()
 	served := make(chan struct{})
 	go func() {
@@ -68,15 +67,10 @@ func start(t *testing.T, o Options, names map[string]string, server string) *bed
 // send writes bytes to the proxy and returns the first line and the rest of the answer.
 func (b *bed) send(t *testing.T, text string) (status, body string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", b.at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("tcp", b.at))(t)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(io.WriteString(conn, text))(t)
 	in := bufio.NewReader(conn)
 	r, err := http.ReadResponse(in, nil)
 	if err != nil {
@@ -92,10 +86,7 @@ func (b *bed) send(t *testing.T, text string) (status, body string) {
 func rules(t *testing.T, list ...string) (l Rules) {
 	t.Helper()
 	for _, text := range list {
-		r, err := ParseRule(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(ParseRule(text))(t)
 		l = append(l, r)
 	}
 	return l
@@ -223,10 +214,7 @@ func TestEndWhileAsked(t *testing.T) {
 		<-ctx.Done()
 		return false, ""
 	}}, nil, "")
-	conn, err := net.Dial("tcp", b.at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("tcp", b.at))(t)
 	defer conn.Close()
 	fmt.Fprint(conn, "CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n")
 	<-asking
@@ -249,10 +237,7 @@ func TestTunnel(t *testing.T) {
 	transport := client.Transport.(*http.Transport)
 	transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: b.at})
 	defer transport.CloseIdleConnections()
-	r, err := client.Get("https://example.com/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(client.Get("https://example.com/"))(t)
 	text, _ := io.ReadAll(r.Body)
 	r.Body.Close()
 	if string(text) != "inside" {
@@ -278,10 +263,7 @@ func TestTunnel(t *testing.T) {
 
 func (b *bed) tunnelTo(t *testing.T, at string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", b.at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("tcp", b.at))(t)
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", at, at)
 	r, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: http.MethodConnect})
@@ -293,20 +275,14 @@ func (b *bed) tunnelTo(t *testing.T, at string) net.Conn {
 
 // TestEnds: the end of one direction reaches the other side, which may go on; Close ends everything.
 func TestEnds(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	b := start(t, Options{Rules: rules(t, "a.example:99")}, map[string]string{"a.example": "93.184.216.34"},
 		l.Addr().String())
 	for _, closes := range []bool{true, false} {
 		conn := b.tunnelTo(t, "a.example:99")
 		defer conn.Close()
-		there, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		there := testkit.Must(l.Accept())(t)
 		defer there.Close()
 		if !closes {
 			b.Close()
@@ -340,10 +316,7 @@ func TestUpstream(t *testing.T) {
 	defer up.Close()
 	env := map[string]string{"HTTP_PROXY": "http://u:p@up.example:3128", "https_proxy": "up.example:3128",
 		"NO_PROXY": "direct.example,.below.example,203.0.113.0/24"}
-	upstream, err := UpstreamOf(func(name string) string { return env[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	upstream := testkit.Must(UpstreamOf(func(name string) string { return env[name] }))(t)
 	b := start(t, Options{Rules: rules(t, "a.example", "direct.example"), Upstream: upstream},
 		map[string]string{"direct.example": "93.184.216.34"}, up.Listener.Addr().String())
 	get := func(host string) string {
@@ -376,19 +349,13 @@ func TestUpstream(t *testing.T) {
 func TestForward(t *testing.T) {
 	server := echo(t)
 	b := start(t, Options{}, nil, server)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		b.Forward(l, "127.0.0.1:8080")
 	}()
-	r, err := http.Get("http://" + l.Addr().String() + "/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(http.Get("http://" + l.Addr().String() + "/x"))(t)
 	r.Body.Close()
 	http.DefaultClient.CloseIdleConnections()
 	if b.dialed.Load() != "127.0.0.1:8080" || r.StatusCode != http.StatusOK {

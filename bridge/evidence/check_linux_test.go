@@ -45,10 +45,7 @@ func TestCheckResults(t *testing.T) {
 			t.Errorf("%s: %d bytes, hash %s", c.name, r.Bytes, r.SHA256)
 		}
 	}
-	where, err := filepath.EvalSymlinks(b.cwd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	where := testkit.Must(filepath.EvalSymlinks(b.cwd))(t)
 	if r := b.check(bridge.CheckParams{Command: "pwd -P"}); r.Output != where+"\n" {
 		t.Errorf("it ran in %q", r.Output)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const session = "11111111-1111-4111-8111-111111111111"
@@ -45,12 +46,8 @@ func (b *bench) git(args ...string) string {
 func (b *bench) write(name, text string) {
 	b.t.Helper()
 	path := filepath.Join(b.cwd, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	testkit.OK(b.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func (b *bench) commit(message string) {
@@ -64,13 +61,8 @@ func (b *bench) commit(message string) {
 func (b *bench) state() (*bridge.GitState, []string) {
 	b.t.Helper()
 	before := tree(b.t, b.cwd)
-	r, err := b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if diff := cmp.Diff(before, tree(b.t, b.cwd)); diff != "" {
-		b.t.Errorf("the survey changed files:\n%s", diff)
-	}
+	r := testkit.Must(b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd}))(b.t)
+	testkit.Same(b.t, "the survey changed files", before, tree(b.t, b.cwd))
 	if len(r.Problems) == 0 || !strings.HasPrefix(r.Problems[0], "transcript: ") {
 		b.t.Errorf("there is no transcript, and it says %q", r.Problems)
 	}
@@ -81,7 +73,7 @@ func (b *bench) state() (*bridge.GitState, []string) {
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	testkit.OK(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -90,10 +82,7 @@ func tree(t testing.TB, dir string) map[string]string {
 			files[path] = fmt.Sprint(info.Size(), info.Mode(), info.ModTime())
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 
@@ -117,9 +106,7 @@ func TestInspectRepository(t *testing.T) {
 	g.Head, g.Commits = "", nil
 	want := &bridge.GitState{Branch: "main", Status: []string{" M a.txt", "?? dé/"},
 		Stat: " a.txt | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)"}
-	if diff := cmp.Diff(want, g); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", want, g)
 	b.git("checkout", "-q", "--detach")
 	if g, _ := b.state(); g.Branch != "" || g.Head == "" {
 		t.Errorf("with a detached head: %+v", g)
@@ -230,9 +217,7 @@ esac`)
 func (b *bench) fake(script string) {
 	b.t.Helper()
 	b.Collector.git = filepath.Join(b.t.TempDir(), "git")
-	if err := os.WriteFile(b.Collector.git, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, os.WriteFile(b.Collector.git, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 }
 
 func TestGitThatDoesNotWork(t *testing.T) {
@@ -264,9 +249,7 @@ func TestRepositoryThatConfiguresPrograms(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	b.write("trap", "#!/bin/sh\necho > "+b.cwd+"/sprung\nexit 0\n")
-	if err := os.Chmod(filepath.Join(b.cwd, "trap"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(filepath.Join(b.cwd, "trap"), 0o755))
 	b.write(".gitattributes", "*.txt diff=trap\n")
 	b.commit("trap")
 	trap := filepath.Join(b.cwd, "trap")
@@ -342,10 +325,7 @@ func TestInspectRunsNoPlantedProgram(t *testing.T) {
 		p.SessionID, p.CWD = session, b.cwd
 		for _, mark := range []bool{false, true} {
 			p.Mark = mark
-			r, err := b.Inspect(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := testkit.Must(b.Inspect(t.Context(), p))(t)
 			problems = append(problems, r.Problems...)
 		}
 		return problems
@@ -353,9 +333,7 @@ func TestInspectRunsNoPlantedProgram(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	for _, name := range []string{"HEAD", "config", "index", "objects", "refs"} {
-		if err := os.Rename(filepath.Join(b.cwd, ".git", name), filepath.Join(b.cwd, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Rename(filepath.Join(b.cwd, ".git", name), filepath.Join(b.cwd, name)))
 	}
 	plant(b, "config", "bare")
 	b.write("a.txt", "two\n")

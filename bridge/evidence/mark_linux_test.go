@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func (b *bench) mark() *bridge.InspectMark {
@@ -37,13 +38,8 @@ func (b *bench) since(m *bridge.InspectMark) (*bridge.Changes, []string) {
 func (b *bench) writeTranscript(lines ...string) {
 	b.t.Helper()
 	dir := filepath.Join(os.Getenv("HOME"), ".claude", "projects", "p")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		b.t.Fatal(err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, session+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, os.MkdirAll(dir, 0o755))
+	f := testkit.Must(os.OpenFile(filepath.Join(dir, session+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600))(b.t)
 	defer f.Close()
 	for i, line := range lines {
 		fmt.Fprintf(f, `{"uuid":"u-%d-%d","sessionId":%q,"timestamp":"2027-01-01T00:00:00.000Z",%s}`+"\n", os.Getpid(),
@@ -78,9 +74,7 @@ func TestChangesSinceMark(t *testing.T) {
 	b.write("a.txt", "two\n")
 	b.write("new ä.txt", "n\n")
 	b.write("untracked.txt", "changed\n")
-	if err := os.Remove(filepath.Join(b.cwd, "gone.txt")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(filepath.Join(b.cwd, "gone.txt")))
 	b.write("committed.txt", "c\n")
 	b.git("add", "committed.txt", "dirty.txt")
 	b.git("commit", "-q", "-m", "third")

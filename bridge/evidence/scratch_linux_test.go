@@ -93,17 +93,12 @@ func (p *place) outside() *outside {
 		&o.tcp: {"tcp", "127.0.0.1:0"}, &o.abstract: {"unix", "@scratch-test-" + strconv.Itoa(os.Getpid())},
 		&o.named: {"unix", filepath.Join(p.home, "s")}, &o.local: {"unix", filepath.Join(p.work, "s")},
 	} {
-		l, err := net.Listen(address[0], address[1])
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		l := testkit.Must(net.Listen(address[0], address[1]))(p.t)
 		*to = l
 		p.t.Cleanup(func() { l.Close() })
 	}
 	o.process = exec.Command("sleep", "1000.5")
-	if err := o.process.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.OK(p.t, o.process.Start())
 	p.t.Cleanup(func() { o.process.Process.Kill(); o.process.Wait() })
 	return &o
 }
@@ -116,11 +111,9 @@ func connected(t *testing.T, l net.Listener) bool {
 		t.Fatal(err)
 	}
 	waiting := 0
-	if err := raw.Control(func(fd uintptr) {
+	testkit.OK(t, raw.Control(func(fd uintptr) {
 		waiting, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return waiting > 0
 }
 
@@ -149,18 +142,10 @@ func TestScratchBreakouts(t *testing.T) {
 	t.Cleanup(func() { os.Remove("/tmp/" + name); os.Remove("/var/tmp/" + name); os.Remove("/dev/shm/" + name) })
 	private := func(s string) bool { return strings.Contains(s, "PRIVATE") }
 	pipe := filepath.Join(p.work, "pipe")
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	reader, err := os.OpenFile(pipe, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, unix.Mkfifo(pipe, 0o600))
+	reader := testkit.Must(os.OpenFile(pipe, os.O_RDONLY|unix.O_NONBLOCK, 0))(t)
 	defer reader.Close()
-	key, err := unix.AddKey("user", name, []byte("PRIVATE"), unix.KEY_SPEC_USER_KEYRING)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := testkit.Must(unix.AddKey("user", name, []byte("PRIVATE"), unix.KEY_SPEC_USER_KEYRING))(t)
 	t.Cleanup(func() { unix.KeyctlInt(unix.KEYCTL_UNLINK, key, unix.KEY_SPEC_USER_KEYRING, 0, 0) })
 	before := p.hash()
 	rows := []breakout{
@@ -323,13 +308,9 @@ func TestScratchOfAnOrdinaryUser(t *testing.T) {
 	const nobody = 65534
 	dir := t.TempDir()
 	for d := dir; strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chmod(d, 0o755))
 	}
-	if err := os.Chown(dir, nobody, nobody); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chown(dir, nobody, nobody))
 	cmd := exec.Command("/proc/self/exe", "-test.run", "^TestScratch", "-test.v", "-test.short")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir, "LANG=C.UTF-8"}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // place is a home with secrets and caches, a workspace with a repository, and Arbiter's state.
@@ -29,10 +30,7 @@ func newPlace(t testing.TB) *place {
 	if err != nil {
 		t.Skip(err)
 	}
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	p := &place{bench: newBench(t), home: filepath.Join(base, "home"), work: filepath.Join(base, "work: a,b"),
 		state: filepath.Join(base, "state")}
 	for path, text := range map[string]string{
@@ -53,9 +51,7 @@ func newPlace(t testing.TB) *place {
 		"work: a,b/.gitignore": "node_modules\nout\n", "work: a,b/untracked": "u",
 	} {
 		path = filepath.Join(base, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)))
 	}
 	p.cwd = p.work
 	p.params = bridge.CheckParams{CWD: p.work, Scratch: true, Env: map[string]string{"HOME": p.home, "GOFLAGS": ""},
@@ -82,7 +78,7 @@ func (p *place) with(command string) bridge.CheckParams {
 func (p *place) hash() string {
 	p.t.Helper()
 	h := sha256.New()
-	err := filepath.WalkDir(filepath.Dir(p.work), func(path string, d fs.DirEntry, err error) error {
+	testkit.OK(p.t, filepath.WalkDir(filepath.Dir(p.work), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -99,10 +95,7 @@ func (p *place) hash() string {
 			fmt.Fprintln(h, len(text), string(text))
 		}
 		return nil
-	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	}))
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/keeper"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const (
@@ -181,17 +182,9 @@ func begin(t *testing.T, locks string, m proctree.Mark, lease time.Duration, mod
 	cmd.Env = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := testkit.Must(cmd.StdinPipe())(t)
+	stdout := testkit.Must(cmd.StdoutPipe())(t)
+	testkit.OK(t, cmd.Start())
 	near, other := net.Pipe()
 	r := &relay{over: make(chan struct{})}
 	r.work.Go(func() {
@@ -214,9 +207,7 @@ func begin(t *testing.T, locks string, m proctree.Mark, lease time.Duration, mod
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	if err := raise(ctx, f.Client, m, lease); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, raise(ctx, f.Client, m, lease))
 	f.await(t, "the agent and its child run", func() bool { return len(f.agents()) == 2 })
 	return f
 }
@@ -245,10 +236,7 @@ func (f *far) agents() []proctree.Process {
 func (f *far) bridgePID(t *testing.T) int {
 	t.Helper()
 	path := fmt.Sprintf("/proc/%d/task/%d/children", f.keeper.Process.Pid, f.keeper.Process.Pid)
-	tasks, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(path)), "*", "children"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tasks := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(path)), "*", "children")))(t)
 	for _, task := range tasks {
 		raw, err := os.ReadFile(task)
 		var pid int

@@ -64,13 +64,8 @@ func TestStoppedClient(t *testing.T) {
 	m := proctree.Mark{Run: "run-client", Bridge: "box"}
 	cmd := exec.Command(os.Args[0], roleArg, "client", t.TempDir(), string(proctree.ModeNever))
 	cmd.Env, cmd.Stderr = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"}, os.Stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := testkit.Must(cmd.StdoutPipe())(t)
+	testkit.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -126,12 +121,8 @@ func TestFence(t *testing.T) {
 				}
 			}
 			<-first.Done()
-			if n := len(second.agents()); n != 2 {
-				t.Errorf("%d processes of the second bridge", n)
-			}
-			if n := len(other.agents()); n != 2 {
-				t.Errorf("%d processes of the other bridge", n)
-			}
+			testkit.Same(t, "processes of the second bridge", 2, len(second.agents()))
+			testkit.Same(t, "processes of the other bridge", 2, len(other.agents()))
 		})
 	}
 }
@@ -144,9 +135,7 @@ func TestContactHolds(t *testing.T) {
 		t.Fatalf("it ended: %v", f.Err())
 	case <-time.After(4 * time.Second):
 	}
-	if n := len(f.agents()); n != 2 {
-		t.Errorf("%d processes after four leases", n)
-	}
+	testkit.Same(t, "processes after four leases", 2, len(f.agents()))
 	if _, err := f.Shutdown(t.Context(), bridge.ShutdownParams{}); err != nil {
 		t.Error(err)
 	}

@@ -3,7 +3,7 @@ package proctree
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestFrom(t *testing.T) {
@@ -15,9 +15,7 @@ func TestFrom(t *testing.T) {
 	got := EnvList(EnvFrom(ours, map[string]string{"HOME": "/other", "EDITOR": "ed"}))
 	want := []string{"ANTHROPIC_API_KEY=k", "CLAUDE_CODE_USE_BEDROCK=1", "EDITOR=ed", "HOME=/other", "LC_ALL=C",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=e", "PATH=/bin", "TRACEPARENT=t"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 func TestConfigDir(t *testing.T) {

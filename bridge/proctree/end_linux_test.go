@@ -16,27 +16,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // curtain starts an arbiter and returns when it has printed its line.
 func curtain(t testing.TB, cmd *exec.Cmd) (*proctree.Child, state) {
 	t.Helper()
 	out, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer out.Close()
 	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = w, &stderr
 	cmd.WaitDelay = time.Second
 	c, err := proctree.Start(cmd, proctree.Mark{})
 	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := out.SetReadDeadline(time.Now().Add(3 * proctree.WaitTimeout)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	testkit.OK(t, out.SetReadDeadline(time.Now().Add(3*proctree.WaitTimeout)))
 	line, err := bufio.NewReader(out).ReadString('\n')
 	var s state
 	if err == nil {
@@ -128,15 +123,10 @@ func TestBothKilled(t *testing.T) {
 				home(t, fakeAgents(t.TempDir(), t.Name(), mode, agents).command(proctree.Again(os.Args[0], "arbiter")),
 					t.TempDir()))
 			t.Cleanup(func() { proctree.Sweep(t.Name(), "") })
-			bridge, err := unix.PidfdOpen(s.Bridge, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bridge := testkit.Must(unix.PidfdOpen(s.Bridge, 0))(t)
 			defer unix.Close(bridge)
 			for _, pid := range []int{c.PID(), s.Bridge} {
-				if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, unix.Kill(pid, unix.SIGKILL))
 			}
 			_ = c.Wait()
 			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(bridge), Events: unix.POLLIN}},
@@ -182,9 +172,7 @@ func BenchmarkArbiterKilled(b *testing.B) {
 func killPlain(b *testing.B) time.Duration {
 	b.Helper()
 	cmd := exec.Command("sleep", "600")
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, cmd.Start())
 	begun := time.Now()
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait() // it was killed
@@ -194,9 +182,7 @@ func killPlain(b *testing.B) time.Duration {
 // TestAgentsDoNotHoldTheLock, and do not inherit the bridge's variables.
 func TestAgentsDoNotHoldTheLock(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lock")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, nil, 0o600))
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
 			p := fakeAgents(t.TempDir(), t.Name(), mode, 1)
@@ -233,10 +219,7 @@ func TestAgentsDoNotHoldTheLock(t *testing.T) {
 
 func holds(t *testing.T, pid int, file string) bool {
 	t.Helper()
-	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := testkit.Must(filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)))(t)
 	return slices.ContainsFunc(fds, func(fd string) bool {
 		to, err := os.Readlink(fd)
 		return err == nil && to == file

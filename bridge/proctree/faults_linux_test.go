@@ -81,28 +81,19 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 			defer out.Close()
 			cmd := again(os.Args[0], "tree", "5")
 			cmd.Stdout = struct{ *os.File }{w} // no *os.File for os/exec: it copies, and Wait waits for that
-			c, err := Start(cmd, Mark{Run: t.Name()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testkit.Must(Start(cmd, Mark{Run: t.Name()}))(t)
 			t.Cleanup(func() { kill(t, c); w.Close() })
-			if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(bufio.NewReader(out).ReadString('\n'))(t)
 			if n := len(Survivors(t.Name())); n != 6 {
 				t.Fatalf("%d processes stand, want 6", n)
 			}
 			if leader != "killed" {
-				if err := unix.Kill(c.PID(), unix.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, unix.Kill(c.PID(), unix.SIGKILL))
 				if err := c.Wait(); !errors.Is(err, exec.ErrWaitDelay) && c.State().Success() {
 					t.Errorf("wait: %v", err)
 				}
 			}
-			if n := kill(t, c); n != 5 {
-				t.Errorf("%d others killed, want 5", n)
-			}
+			testkit.Same(t, "others killed", 5, kill(t, c))
 			if left := Survivors(t.Name()); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
@@ -114,15 +105,10 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 // ends.
 func TestHoppingProcess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hop")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\nsetsid \"$0\" &\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, []byte("#!/bin/sh\nsetsid \"$0\" &\n"), 0o755))
 	cmd := exec.Command(file)
 	cmd.Env = []string{"PATH=/bin:/usr/bin"}
-	c, err := Start(cmd, Mark{Run: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Start(cmd, Mark{Run: t.Name()}))(t)
 	t.Cleanup(func() { Sweep(t.Name(), "") })
 	<-c.Done() // it hops now
 	begun := time.Now()
@@ -141,10 +127,7 @@ func TestZombieFlood(t *testing.T) {
 	if testkit.AtNight() {
 		many = 1000
 	}
-	c, err := Start(again(os.Args[0], "flood", strconv.Itoa(many)), Mark{Run: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Start(again(os.Args[0], "flood", strconv.Itoa(many)), Mark{Run: t.Name()}))(t)
 	t.Cleanup(func() { kill(t, c) })
 	for over := false; !over; {
 		select {
@@ -154,10 +137,7 @@ func TestZombieFlood(t *testing.T) {
 		}
 		own := exec.Command("/bin/sh", "-c", "exit 7")
 		own.Env = []string{}
-		ours, err := Start(own, Mark{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ours := testkit.Must(Start(own, Mark{}))(t)
 		if _ = ours.Wait(); ours.State().ExitCode() != 7 {
 			t.Fatalf("a child of the test: %v", ours.State())
 		}
@@ -170,9 +150,7 @@ func TestZombieFlood(t *testing.T) {
 		t.Fatalf("the flood: %v", c.State())
 	}
 	begun := time.Now()
-	if err := until("no zombie is left", func() bool { return zombies() == 0 }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, until("no zombie is left", func() bool { return zombies() == 0 }))
 	t.Logf("%d zombies were gone %v after their parent", many, time.Since(begun))
 }
 
@@ -266,12 +244,10 @@ func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { kill(t, c) })
-	if err := until("the thread is gone", func() bool {
+	testkit.OK(t, until("the thread is gone", func() bool {
 		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread))
 		return errors.Is(err, os.ErrNotExist)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if c.State() != nil || !alive(c.PID()) {
 		t.Errorf("the child ended: %v", c.State())
 	}
@@ -288,9 +264,7 @@ func TestStopOfTwenty(t *testing.T) {
 	var kills sync.WaitGroup
 	for _, c := range twenty {
 		kills.Go(func() {
-			if n := kill(t, c); n != 1 {
-				t.Errorf("%d others killed", n)
-			}
+			testkit.Same(t, "others killed", 1, kill(t, c))
 		})
 	}
 	kills.Wait()

@@ -6,15 +6,14 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestLineage: the line leads from a process through this one to the first, with the marks on the way.
 func TestLineage(t *testing.T) {
 	child := amid(t, EnvAgent+"=orch-1", EnvRun+"=two")
-	line, err := Lineage(child.PID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := testkit.Must(Lineage(child.PID()))(t)
 	first, last := line[0], line[len(line)-1]
 	if first.PID != child.PID() || !slices.Equal(first.Runs, []string{"two"}) ||
 		!slices.Equal(first.Agents, []string{"orch-1"}) || first.Unreadable || first.Name != "sleep" {
@@ -40,10 +39,7 @@ func TestLineage(t *testing.T) {
 // TestEndHitsNoOtherProcess: a pid that now belongs to another process is not killed.
 func TestEndHitsNoOtherProcess(t *testing.T) {
 	child := amid(t)
-	line, err := Lineage(child.PID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := testkit.Must(Lineage(child.PID()))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	if err := End(ctx, child.PID(), line[0].Start+1); !errors.Is(err, ErrEnded) {

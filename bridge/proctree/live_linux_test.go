@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
@@ -59,7 +60,7 @@ func TestLiveTurnInANamespace(t *testing.T) {
 // played is an agent whose model runs a command that inspects its surroundings and leaves a daemon behind.
 func played(t *testing.T, dir string) bridge.AgentConfig {
 	t.Helper()
-	sc, err := rehearsal.Parse("look.yaml", []byte(`
+	sc := testkit.Must(rehearsal.Parse("look.yaml", []byte(`
 actors:
   - name: worker
     match: {role: main}
@@ -73,14 +74,8 @@ actors:
                 n=$(ls /proc | grep -c '^[0-9]');
                 echo "first=$(cut -d' ' -f1 /proc/1/stat) seen=$(test $n -lt 20 && echo few || echo $n)"
       - say: It is done.
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv, err := rehearsal.Start(sc, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
+	srv := testkit.Must(rehearsal.Start(sc, rehearsal.Options{}))(t)
 	t.Cleanup(func() {
 		if p := srv.Problems(); len(p) > 0 {
 			t.Errorf("problems: %q", p)
@@ -93,14 +88,9 @@ actors:
 
 func ownedByNobody(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "proctree-nobody-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("", "proctree-nobody-"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chown(dir, proctree.Nobody, proctree.Nobody); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chown(dir, proctree.Nobody, proctree.Nobody))
 	return dir
 }
 

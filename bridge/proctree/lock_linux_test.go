@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func init() {
@@ -50,34 +52,22 @@ func take(file string) (*os.File, error) {
 // inherited it ends; a child of that process does not prolong it.
 func TestLockIsHeldByBoth(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lock")
-	lock, err := take(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := testkit.Must(take(file))(t)
 	defer lock.Close()
 	other, err := os.Open(os.DevNull) // the descriptor's number is also right if others precede it
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer other.Close()
 	cmd := again(os.Args[0], "locked")
 	cmd.ExtraFiles = []*os.File{other}
 	InheritLock(cmd, lock)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdin := testkit.Must(cmd.StdinPipe())(t)
 	out, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer out.Close()
 	cmd.Stdout = w
 	c, err := Start(cmd, Mark{Run: t.Name()})
 	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { kill(t, c) })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "up") {
@@ -101,9 +91,7 @@ func TestLockIsHeldByBoth(t *testing.T) {
 
 func TestHoldInheritedRefuses(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer r.Close()
 	defer w.Close()
 	for _, value := range []string{"", "x", "1", "-3", "99999", fmt.Sprint(r.Fd())} {

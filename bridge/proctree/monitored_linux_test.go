@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // monitored starts a monitor, and returns what it and its processes write.
@@ -21,10 +23,7 @@ func monitored(t *testing.T, cmd *exec.Cmd) (*Child, *os.File) {
 	t.Cleanup(func() { out.Close() })
 	defer theirs.Close()
 	cmd.Env, cmd.Stdout = []string{"PATH=/usr/bin:/bin"}, theirs
-	c, err := StartMonitored(cmd, Mark{Run: "monitored-" + t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(StartMonitored(cmd, Mark{Run: "monitored-" + t.Name()}))(t)
 	t.Cleanup(func() { kill(t, c) })
 	return c, out
 }
@@ -43,9 +42,7 @@ func TestMonitored(t *testing.T) {
 	if pid := c.Confined(); pid == 0 || pid == c.PID() {
 		t.Errorf("confined is %d, the monitor %d", pid, c.PID())
 	}
-	if err := c.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Signal(syscall.SIGTERM))
 	rest, err := io.ReadAll(output)
 	if err != nil || !strings.Contains(string(rest), "heard") {
 		t.Errorf("said %q, %v", rest, err)
@@ -79,9 +76,7 @@ func TestMonitoredInANamespace(t *testing.T) {
 	if u := c.Usage(); u.Processes < 3 || u.Stopped {
 		t.Errorf("usage: %+v", u)
 	}
-	if err := c.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Signal(syscall.SIGTERM))
 	if _, err := io.ReadAll(out); err != nil { // the end: nobody holds the pipe any more
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func init() {
@@ -76,32 +78,23 @@ func startQuietly(name string, args ...string) (*Child, error) {
 // ended, with or without a mark.
 func TestNothingOutlivesTheFirstProcess(t *testing.T) {
 	out, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer out.Close()
 	cmd := isolated(t, again(os.Args[0], "holder"))
 	cmd.Stdout, cmd.Stderr = w, os.Stderr
 	c, err := Start(cmd, Mark{})
 	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { kill(t, c) })
 	output := make([]byte, 100)
 	if n, err := out.Read(output); err != nil || string(output[:n]) != "up 1\n" {
 		t.Fatalf("the holder said %q, %v", output[:n], err)
 	}
-	namespace, err := namespaceOf(c.PID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	namespace := testkit.Must(namespaceOf(c.PID()))(t)
 	if n := insiders(namespace); n != held+1 {
 		t.Fatalf("%d processes stand in the namespace, want %d", n, held+1)
 	}
-	if err := unix.Kill(c.PID(), unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, unix.Kill(c.PID(), unix.SIGKILL))
 	_ = c.Wait()
 	if n := insiders(namespace); n != 0 {
 		t.Errorf("%d processes outlived the subreaper", n)

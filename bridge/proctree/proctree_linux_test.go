@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // waitTimeout is how long a test waits before it fails.
@@ -120,29 +122,21 @@ func begin(t *testing.T, name string, mark Mark) (c *Child, named int, stdin *os
 	cmd := exec.Command(os.Args[0], roleArg, name)
 	cmd.Env = []string{"PATH=/bin:/usr/bin"}
 	inR, inW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	cmd.Stdin, cmd.Stdout = inR, outW
 	c, err = Start(cmd, mark)
 	inR.Close()
 	outW.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		kill(t, c)
 		Sweep(mark.Run, "")
 		inW.Close()
 		outR.Close()
 	})
-	if err := outR.SetReadDeadline(time.Now().Add(waitTimeout)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, outR.SetReadDeadline(time.Now().Add(waitTimeout)))
 	line, err := bufio.NewReader(outR).ReadString('\n')
 	if err != nil {
 		t.Fatalf("%s did not come up: %v", name, err)
@@ -192,9 +186,7 @@ func TestEndsWithTheSubreaper(t *testing.T) {
 	if child == c.PID() || !alive(child) {
 		t.Fatalf("the child is %d, its subreaper %d", child, c.PID())
 	}
-	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Kill(c.PID(), syscall.SIGKILL))
 	gone(t, child)
 }
 
@@ -203,9 +195,7 @@ func TestSignalReachesTheGroup(t *testing.T) {
 	if pid != c.PID() || c.State() != nil {
 		t.Errorf("pid %d, want %d; state %v", pid, c.PID(), c.State())
 	}
-	if err := c.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Signal(syscall.SIGTERM))
 	if err := c.Wait(); err == nil || c.State() == nil {
 		t.Errorf("wait: %v, state %v", err, c.State())
 	}
@@ -216,13 +206,9 @@ func TestSignalReachesTheGroup(t *testing.T) {
 
 func TestKillReachesOtherSessions(t *testing.T) {
 	c, grandchild, _ := begin(t, "parent", Mark{Run: t.Name(), Agent: "a.1"})
-	if n := kill(t, c); n != 1 {
-		t.Errorf("%d others killed", n)
-	}
+	testkit.Same(t, "others killed", 1, kill(t, c))
 	gone(t, grandchild)
-	if n := kill(t, c); n != 0 {
-		t.Errorf("%d others killed the second time", n)
-	}
+	testkit.Same(t, "others killed the second time", 0, kill(t, c))
 }
 
 func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
@@ -234,9 +220,7 @@ func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
 				if stopped {
 					sig = syscall.SIGSTOP
 				}
-				if err := c.Signal(sig); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, c.Signal(sig))
 				kill(t, c)
 				if ws := c.State().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGKILL {
 					t.Errorf("ended by %v", ws)
@@ -250,9 +234,7 @@ func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
 func TestStoppedChildEndsByTermAndCont(t *testing.T) {
 	c, _, _ := begin(t, "sleeper", Mark{Run: t.Name()})
 	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGCONT} {
-		if err := c.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, c.Signal(sig))
 	}
 	select {
 	case <-c.Done():
@@ -272,9 +254,7 @@ func TestOrphanIsFoundByItsMark(t *testing.T) {
 	if left := Survivors(t.Name()); len(left) != 2 {
 		t.Errorf("survivors: %v", left)
 	}
-	if n := kill(t, c); n != 1 {
-		t.Errorf("%d others killed", n)
-	}
+	testkit.Same(t, "others killed", 1, kill(t, c))
 	gone(t, orphan)
 	if !alive(other) {
 		t.Error("another agent's process was killed too")
@@ -282,9 +262,7 @@ func TestOrphanIsFoundByItsMark(t *testing.T) {
 	if n := Sweep("another run", ""); n != 0 || !alive(other) {
 		t.Errorf("sweeping another run killed %d", n)
 	}
-	if n := Sweep(t.Name(), "a.2"); n != 1 {
-		t.Errorf("sweeping the agent killed %d", n)
-	}
+	testkit.Same(t, "sweeping the agent killed", 1, Sweep(t.Name(), "a.2"))
 	gone(t, other)
 }
 
@@ -294,9 +272,7 @@ func TestOrphanWithoutAMark(t *testing.T) {
 		c.Remember()
 		stdin.Close()
 		<-c.Done()
-		if n := kill(t, c); n != 1 {
-			t.Errorf("%d others killed", n)
-		}
+		testkit.Same(t, "others killed", 1, kill(t, c))
 		gone(t, orphan)
 	})
 	t.Run("adopted", func(t *testing.T) {
@@ -306,9 +282,7 @@ func TestOrphanWithoutAMark(t *testing.T) {
 		if n := kill(t, c); n != 0 || !alive(orphan) {
 			t.Errorf("%d others killed, and whose they were was not known", n)
 		}
-		if n := Sweep(t.Name(), ""); n != 1 {
-			t.Errorf("the run's sweep killed %d", n)
-		}
+		testkit.Same(t, "the run's sweep killed", 1, Sweep(t.Name(), ""))
 		gone(t, orphan)
 	})
 }
@@ -338,10 +312,7 @@ func TestReaperLeavesStatusOfCmds(t *testing.T) {
 	for range 20 {
 		cmd := exec.Command("/bin/sh", "-c", "exit 7")
 		cmd.Env = []string{}
-		c, err := Start(cmd, Mark{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(Start(cmd, Mark{}))(t)
 		plain := exec.Command("/bin/sh", "-c", "exit 8") // not in the registry
 		if err := plain.Run(); err == nil || plain.ProcessState.ExitCode() != 8 {
 			t.Fatalf("plain child: %v", err)
@@ -374,10 +345,7 @@ func TestStartRefuses(t *testing.T) {
 
 func TestRecycledPidIsNotHit(t *testing.T) {
 	c, pid, _ := begin(t, "sleeper", Mark{Run: t.Name()})
-	p, err := readProc(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(readProc(pid))(t)
 	p.start++ // another process had this pid
 	if err := p.signal(unix.SIGKILL); err != unix.ESRCH || c.State() != nil {
 		t.Errorf("signal: %v, state %v", err, c.State())

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func init() {
@@ -21,18 +21,13 @@ func amid(t *testing.T, env ...string) *Child {
 	t.Helper()
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.Env = append([]string{}, env...)
-	c, err := Start(cmd, Mark{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Start(cmd, Mark{}))(t)
 	t.Cleanup(func() { kill(t, c) })
 	if len(cmd.Env) > 0 { // Start returns a moment before the kernel has laid out the new program's environment
-		if err := until("the environment can be read", func() bool {
+		testkit.OK(t, until("the environment can be read", func() bool {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.PID()))
 			return err == nil && len(text) > 0
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return c
 }
@@ -53,9 +48,7 @@ func TestSweepStrays(t *testing.T) {
 		t.Errorf("strays: %v", list)
 	}
 	clear(asked)
-	if diff := cmp.Diff(map[string]int{one: 1, two: 2}, SweepStrays(dead)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "swept", map[string]int{one: 1, two: 2}, SweepStrays(dead))
 	gone(t, orphan)
 	gone(t, hidden) // found by descent
 	if p, err := readProc(spared); err != nil || p.zombie() || unmarked.State() != nil {
@@ -75,9 +68,7 @@ func TestSweepStrays(t *testing.T) {
 // continue a moment earlier.
 func bears(t *testing.T, pid int) {
 	t.Helper()
-	if err := until("an environment", func() bool { return len(environ(pid)) > 0 }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, until("an environment", func() bool { return len(environ(pid)) > 0 }))
 }
 
 // Two marks in one environment: os/exec keeps the last one, other programs keep both.
@@ -85,10 +76,7 @@ func TestStrayOfTwoRuns(t *testing.T) {
 	outer, inner := t.Name()+" outer", t.Name()+" inner"
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.Env = Mark{Run: outer}.Env()
-	c, err := Start(cmd, Mark{Run: inner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Start(cmd, Mark{Run: inner}))(t)
 	t.Cleanup(func() { kill(t, c) })
 	bears(t, c.PID())
 	if got := runsOf(environ(c.PID())); !slices.Equal(got, []string{inner}) {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const nobody = 65534
@@ -31,10 +33,7 @@ func judged(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	var out words
 	cmd.Stdout, cmd.Stderr = &out, &out
-	c, err := Start(cmd, Mark{Run: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Start(cmd, Mark{Run: t.Name()}))(t)
 	t.Cleanup(func() { kill(t, c); Sweep(t.Name(), "") })
 	select {
 	case <-c.Done():
@@ -82,13 +81,9 @@ func verdict(err error) {
 func publicly(t *testing.T, file string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "proctree-public-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(dir, 0o755))
 	link := filepath.Join(dir, "program")
 	err = os.Link(file, link)
 	if errors.Is(err, syscall.EXDEV) || errors.Is(err, fs.ErrPermission) {
@@ -97,9 +92,7 @@ func publicly(t *testing.T, file string) string {
 			err = os.WriteFile(link, data, 0o755)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return link
 }
 
@@ -107,10 +100,7 @@ func publicly(t *testing.T, file string) string {
 // user of the test if that is not root.
 func unprivileged(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())(t)
 	if os.Getuid() != 0 {
 		return again(self, name, args...)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
@@ -87,9 +88,7 @@ func TestJoin(t *testing.T) {
 	l.await("size 80x24")
 	l.Type("\x03\x1a\x1c")
 	l.await("got 031a1c")
-	if err := l.Resize(terminal.Size{Columns: 100, Rows: 30}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, l.Resize(terminal.Size{Columns: 100, Rows: 30}))
 	l.await("size 100x30")
 	l.Type("q")
 	l.end("exit 0 <nil>")
@@ -114,9 +113,7 @@ func TestJoinDeliversAll(t *testing.T) {
 	l := proxyIn(t, small, "far flood")
 	l.await(fmt.Sprintf("line %06d.", floodLines-1))
 	l.end("exit 0 <nil>")
-	if n := strings.Count(string(l.Output()), "line "); n != floodLines {
-		t.Errorf("%d lines were shown, want %d", n, floodLines)
-	}
+	testkit.Same(t, "lines were shown", floodLines, strings.Count(string(l.Output()), "line "))
 }
 
 // TestJoinOfEndedTerminal: the closing of the user's terminal is reported.
@@ -124,10 +121,6 @@ func TestJoinOfEndedTerminal(t *testing.T) {
 	l := proxyTo(t, "far away")
 	l.await("size 80x24")
 	l.HangUp()
-	if _, err := l.Exit(l.ctx); err != nil {
-		t.Fatal(err)
-	}
-	if got := l.report(); got != "exit 0 "+ErrGone.Error() {
-		t.Errorf("the proxy reports %q", got)
-	}
+	testkit.Must(l.Exit(l.ctx))(t)
+	testkit.Same(t, "the proxy reports", "exit 0 "+ErrGone.Error(), l.report())
 }

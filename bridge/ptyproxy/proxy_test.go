@@ -16,6 +16,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
@@ -51,10 +52,7 @@ func proxyIn(t *testing.T, size terminal.Size, part string, env ...string) *tena
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", roleEnv + "=proxy",
 		partEnv + "=" + part, resultEnv + "=" + l.result}, env...)
-	term, err := terminal.Start(cmd, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	term := testkit.Must(terminal.Start(cmd, size))(t)
 	t.Cleanup(term.Close)
 	l.Terminal = term
 	return l
@@ -62,10 +60,7 @@ func proxyIn(t *testing.T, size terminal.Size, part string, env ...string) *tena
 
 func (l *tenancy) await(texts ...string) terminal.Screen {
 	l.t.Helper()
-	s, err := l.Wait(l.ctx, terminal.Shows(texts...))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	s := testkit.Must(l.Wait(l.ctx, terminal.Shows(texts...)))(l.t)
 	return s
 }
 
@@ -73,10 +68,7 @@ func (l *tenancy) await(texts ...string) terminal.Screen {
 func (l *tenancy) end(want string) {
 	l.t.Helper()
 	s := l.await("proxy: ")
-	line, err := l.Line()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	line := testkit.Must(l.Line())(l.t)
 	if line != l.Before() {
 		l.t.Errorf("the terminal has\n%v\nand had\n%v", line, l.Before())
 	}
@@ -86,19 +78,14 @@ func (l *tenancy) end(want string) {
 	// Input now goes to the proxy.
 	l.Type("over\n")
 	l.await("proxy was told over")
-	if _, err := l.Exit(l.ctx); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.Exit(l.ctx))(l.t)
 	if got := l.report(); got != want {
 		l.t.Errorf("the proxy reports %q, want %q", got, want)
 	}
 }
 
 func (l *tenancy) report() string {
-	text, err := os.ReadFile(l.result)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(l.result))(l.t)
 	return string(text)
 }
 
@@ -116,9 +103,7 @@ func TestKeysAreTheChilds(t *testing.T) {
 	l.await("ready")
 	for key, want := range map[string]string{"Ctrl+C": "03", "Ctrl+Z": "1a", "Ctrl+\\": "1c", "Ctrl+D": "04",
 		"Ctrl+S": "13", "é": "c3a9", "Up": "1b5b41"} {
-		if err := l.Press(key); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, l.Press(key))
 		l.await("got " + want)
 	}
 	l.Type("q")
@@ -129,9 +114,7 @@ func TestSizeFollows(t *testing.T) {
 	l := proxyTo(t, "sizes")
 	l.await("size 80x24")
 	for _, s := range []terminal.Size{{Columns: 100, Rows: 30}, {Columns: 20, Rows: 5}, {Columns: 300, Rows: 90}} {
-		if err := l.Resize(s); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, l.Resize(s))
 		l.await(fmt.Sprintf("size %dx%d", s.Columns, s.Rows))
 	}
 	l.Type("q\n")
@@ -226,9 +209,7 @@ func TestTerminalVanishes(t *testing.T) {
 	l := proxyTo(t, "hang", graceEnv+"=50ms", "ARBITER_TEST_DEAF=1")
 	l.await("I stay")
 	l.HangUp()
-	if _, err := l.Exit(l.ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(l.Exit(l.ctx))(t)
 	if got := l.report(); !strings.Contains(got, ErrGone.Error()) {
 		t.Errorf("the proxy reports %q, want %q", got, ErrGone)
 	}
@@ -244,15 +225,10 @@ func TestOneLeftBehind(t *testing.T) {
 // TestStalledTerminal: a terminal that accepts no output does not keep the proxy from ending.
 func TestStalledTerminal(t *testing.T) {
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer master.Close()
 	defer slave.Close()
-	before, err := unix.IoctlGetTermios(int(slave.Fd()), getTermios)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := testkit.Must(unix.IoctlGetTermios(int(slave.Fd()), getTermios))(t)
 	fd, err := reopen(int(slave.Fd()))
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip("a terminal cannot be opened again here")
@@ -266,9 +242,7 @@ func TestStalledTerminal(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	started := filepath.Join(t.TempDir(), "started")
-	if err := unix.Mkfifo(started, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, unix.Mkfifo(started, 0o600))
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{roleEnv + "=borrower", partEnv + "=endless", resultEnv + "=" + started}
 	done := make(chan error)
@@ -288,20 +262,14 @@ func TestStalledTerminal(t *testing.T) {
 	case <-time.After(waitTimeout):
 		t.Fatal("the proxy does not end")
 	}
-	after, err := unix.IoctlGetTermios(int(slave.Fd()), getTermios)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := testkit.Must(unix.IoctlGetTermios(int(slave.Fd()), getTermios))(t)
 	if *after != *before {
 		t.Errorf("the terminal has %+v and had %+v", after, before)
 	}
 }
 
 func TestRefusals(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testkit.Must(os.Create(filepath.Join(t.TempDir(), "file")))(t)
 	defer file.Close()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{}
@@ -309,9 +277,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a file was lent: %v", err)
 	}
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer master.Close()
 	defer slave.Close()
 	before, _ := unix.IoctlGetTermios(int(slave.Fd()), getTermios)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // online runs bash in the sandbox, with a proxy, and returns what it wrote.
@@ -72,23 +73,15 @@ func TestBreakOuts(t *testing.T) {
 	w.cfg.Hosts = []string{"127.0.0.1:" + open}
 	w.env = append(w.env, "ANTHROPIC_BASE_URL=http://127.0.0.1:"+mine)
 	name := "@arbiter-breakout-" + strconv.Itoa(os.Getpid())
-	l, err := net.Listen("unix", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("unix", name))(t)
 	defer l.Close()
 	other := exec.Command("sleep", "98765")
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, other.Start())
 	defer func() {
 		_ = other.Process.Kill()
 		_ = other.Wait()
 	}()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())(t)
 	vsock, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
 	machines := err == nil
 	unix.Close(vsock)
@@ -198,9 +191,7 @@ func TestNothingSurvives(t *testing.T) {
 	cfg := w.cfg
 	out := filepath.Join(w.work, "ready")
 	cmd := exec.Command(os.Args[0], "owner", cfg.Program, w.work, w.home, hide+"touch "+out+"; sleep 98764")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, cmd.Start())
 	until(t, "it runs", func() bool { _, err := os.Stat(out); return err == nil })
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
@@ -245,14 +236,10 @@ func TestClients(t *testing.T) {
 			t.Fatalf("git %v: %v", args, err)
 		}
 		if commit := strings.TrimSpace(string(out)); commit != "" {
-			if err := exec.Command("git", "--git-dir", repo, "update-ref", "refs/heads/main", commit).Run(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, exec.Command("git", "--git-dir", repo, "update-ref", "refs/heads/main", commit).Run())
 		}
 	}
-	if err := exec.Command("git", "--git-dir", repo, "update-server-info").Run(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, exec.Command("git", "--git-dir", repo, "update-server-info").Run())
 	// The server is also the user's own proxy: so a name leads to it, whatever the machine's name server says.
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(server.Close)

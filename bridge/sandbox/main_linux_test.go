@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -110,12 +111,8 @@ func newWorld(t testing.TB) *world {
 
 func put(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // sh runs a script in the sandbox and returns its output.
@@ -128,9 +125,7 @@ func (w *world) run(t testing.TB, name string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = w.work, w.env
-	if err := Wrap(cmd, &w.cfg); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, Wrap(cmd, &w.cfg))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -143,18 +138,12 @@ func (w *world) trial(t testing.TB, program string) bridge.SandboxResult {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())(t)
 	cfg := w.cfg
 	cfg.Program = program
-	r, err := Verify(ctx, cfg,
+	r := testkit.Must(Verify(ctx, cfg,
 		Place{CWD: w.work, Env: w.env, Mark: proctree.Mark{Run: "sandbox-test-" + t.Name(), Agent: "canary"},
-			Self: []string{self, ProbeCommand}})
-	if err != nil {
-		t.Fatal(err)
-	}
+			Self: []string{self, ProbeCommand}}))(t)
 	return r
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestPlanting: files that others run later, outside of the sandbox, cannot be changed, and their
@@ -17,9 +18,7 @@ func TestPlanting(t *testing.T) {
 	w := newWorld(t)
 	base := filepath.Dir(w.home)
 	extra := filepath.Join(base, "extra")
-	if err := os.Mkdir(extra, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(extra, 0o755))
 	w.cfg.Write = []string{extra}
 	git := func(args ...string) {
 		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
@@ -109,9 +108,7 @@ func TestPlanting(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	w := newWorld(t)
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(w.home, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(w.home, link))
 	put(t, filepath.Join(w.home, ".ssh", "repo", "x"), "")
 	put(t, filepath.Join(w.state, "repo", "x"), "")
 	for dir, want := range map[string]string{

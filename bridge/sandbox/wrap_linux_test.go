@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestProbeInsideSandbox: what an agent may and may not do, tried in a shell. Each case that must fail succeeds
@@ -113,17 +114,11 @@ func TestUserNamespace(t *testing.T) {
 // TestSockets: sockets in a hidden directory are not there, and those that must be reachable are.
 func TestSockets(t *testing.T) {
 	w := newWorld(t)
-	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("", "s"))(t)
 	defer os.RemoveAll(dir)
 	w.cfg.Hide = append(w.cfg.Hide, dir)
 	for _, name := range []string{"closed", "open"} {
-		l, err := net.Listen("unix", filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := testkit.Must(net.Listen("unix", filepath.Join(dir, name)))(t)
 		defer l.Close()
 	}
 	w.cfg.Reach = []string{filepath.Join(dir, "open")}
@@ -194,9 +189,7 @@ func TestWorktree(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	w := newWorld(t)
 	loop := filepath.Join(w.home, "link")
-	if err := os.Symlink(w.work, loop); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(w.work, loop))
 	inside := filepath.Join(w.work, "bwrap")
 	put(t, inside, "#!/bin/sh\n")
 	for name, change := range map[string]func(*bridge.SandboxConfig, *exec.Cmd){

@@ -208,10 +208,7 @@ func TestACPForms(t *testing.T) {
 // is closed ends the process that it began.
 func TestACPThreads(t *testing.T) {
 	t.Parallel()
-	play, err := os.ReadFile("testdata/scenarios/screen.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	play := testkit.Must(os.ReadFile("testdata/scenarios/screen.yaml"))(t)
 	h := build(t, players(t)[0], string(play))
 	at := slices.Index(h.args, "--task")
 	e := h.edits(acpEditors["plain"], slices.Delete(slices.Clone(h.args), at, at+2)...)
@@ -257,9 +254,7 @@ func TestACPLogin(t *testing.T) {
 		t.Errorf("the prompt ended with %s %+v", m.Result, m.Error)
 	}
 	claude := filepath.Join(h.home, "claude")
-	if err := os.WriteFile(claude, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(claude, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700))
 	if out := h.output("acp", "--", "--claude", claude, "--login"); out != "auth login\n" {
 		t.Errorf("logging in runs %q", out)
 	}
@@ -269,16 +264,10 @@ func TestACPLogin(t *testing.T) {
 // installed. CI requires them.
 func acpClients(t *testing.T) string {
 	t.Helper()
-	lock, err := os.ReadFile("../../scripts/acp/package-lock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := testkit.Must(os.ReadFile("../../scripts/acp/package-lock.json"))(t)
 	tools := os.Getenv("ARBITER_TOOLS")
 	if tools == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
+		cache := testkit.Must(os.UserCacheDir())(t)
 		tools = filepath.Join(cache, "arbiter")
 	}
 	sum := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(lock)), lock...)) // the hash that Git gives this file
@@ -346,17 +335,12 @@ func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
 	t.Helper()
 	var errs shared
 	cmd.Stderr, cmd.WaitDelay = &errs, waitTimeout
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := testkit.Must(cmd.StdinPipe())(t)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended already
 	var steps []acpStep
 	for dec := json.NewDecoder(out); ; {
@@ -444,9 +428,7 @@ type acpMessage struct {
 func (h *testHome) edits(capabilities string, args ...string) *acpEditor {
 	h.t.Helper()
 	checker, err := acpschema.New(strings.Contains(capabilities, "subagents"))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, err)
 	e := &acpEditor{t: h.t, checker: checker, late: waitTimeout, change: make(chan struct{}, 1),
 		ended: make(chan struct{})}
 	e.cmd = exec.Command("arbiter", append([]string{"acp", "--"}, args...)...)
@@ -460,9 +442,7 @@ func (h *testHome) edits(capabilities string, args ...string) *acpEditor {
 	if err == nil {
 		err = e.cmd.Start()
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, err)
 	go e.read(out)
 	h.t.Cleanup(func() {
 		_ = e.in.Close()
@@ -505,9 +485,7 @@ func (e *acpEditor) write(line string) {
 	if err := e.checker.Check(false, []byte(line)); err != nil {
 		e.t.Fatalf("the editor sent: %v", err)
 	}
-	if _, err := io.WriteString(e.in, line+"\n"); err != nil {
-		e.t.Fatal(err)
-	}
+	testkit.Must(io.WriteString(e.in, line+"\n"))(e.t)
 }
 
 // ask sends a request and returns its id.
@@ -583,9 +561,7 @@ func (e *acpEditor) count() int {
 func (e *acpEditor) opens(h *testHome) {
 	e.t.Helper()
 	var r struct{ SessionID string }
-	if err := json.Unmarshal(e.call("session/new", `{"cwd":"`+h.work+`","mcpServers":[]}`), &r); err != nil {
-		e.t.Fatal(err)
-	}
+	testkit.OK(e.t, json.Unmarshal(e.call("session/new", `{"cwd":"`+h.work+`","mcpServers":[]}`), &r))
 	e.session = r.SessionID
 }
 
@@ -673,8 +649,6 @@ func (h *testHome) killed(run string) {
 			h.t.Fatal("the event log has no question")
 		}
 	}
-	if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
 	awaitGone(h.t, run)
 }

@@ -76,12 +76,8 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 	home := t.TempDir()
 	repo := filepath.Join(home, "repo")
 	write := func(path, src string) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte(src), 0o600))
 	}
 	cwd := filepath.Join(repo, "a", "b")
 	for path, src := range agentFiles {
@@ -93,9 +89,7 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 			"\n---\nx\n")
 		write(filepath.Join(dir, ".claude", "agents", "from.md"), "---\nname: "+from+"\ndescription: d\n---\nx\n")
 	}
-	if err := os.Mkdir(filepath.Join(repo, ".git"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(filepath.Join(repo, ".git"), 0o700))
 
 	env := map[string]string{"HOME": home}
 	found := agents.Discover(agents.UserPlaces(cwd, true, func(k string) string { return env[k] }))
@@ -133,27 +127,17 @@ func claudesAgents(t *testing.T, claude, home, cwd string) map[string]string {
 	cmd.Dir = cwd
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000",
 		"ANTHROPIC_BASE_URL=http://127.0.0.1:9", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := testkit.Must(cmd.StdinPipe())(t)
+	stdout := testkit.Must(cmd.StdoutPipe())(t)
+	testkit.OK(t, cmd.Start())
 	defer func() {
 		stdin.Close()
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("claude: %v", err)
 		}
 	}()
-	if _, err := stdin.Write([]byte(`{"type":"control_request","request_id":"one","request":{"subtype":"initialize"}}` +
-		"\n")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(stdin.Write([]byte(`{"type":"control_request","request_id":"one","request":{"subtype":"initialize"}}` +
+		"\n")))(t)
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

@@ -14,14 +14,8 @@ import (
 // scriptedModel plays a built-in scenario.
 func scriptedModel(t *testing.T, name string) *rehearsal.Server {
 	t.Helper()
-	scenario, err := rehearsal.Builtin(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(scenario, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	scenario := testkit.Must(rehearsal.Builtin(name))(t)
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	return model
 }

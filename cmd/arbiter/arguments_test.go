@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -19,13 +20,9 @@ func TestBadArguments(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", dir)
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(pipe, 0o600))
 	large := filepath.Join(dir, "large.md")
-	if err := os.WriteFile(large, []byte(strings.Repeat("x", 64<<20)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(large, []byte(strings.Repeat("x", 64<<20)), 0o600))
 	base := []string{"arbiter", "--json", "--state-dir", filepath.Join(dir, "state"), "--cwd", dir, "--claude",
 		"/nonexistent/claude"}
 	for name, c := range map[string]struct {

@@ -162,14 +162,8 @@ func (o *onslaught) playAlone(claude string) {
 	t := o.t
 	t.Helper()
 	place := corpus.NewAttackPlace(t, t.TempDir(), o.group)
-	scenario, err := rehearsal.Parse("alone.yaml", o.scenarioAlone(place))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(scenario, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	scenario := testkit.Must(rehearsal.Parse("alone.yaml", o.scenarioAlone(place)))(t)
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(t)
 	defer model.Close()
 	native := func(behavior string, texts []string) []string {
 		list := []string{}
@@ -189,17 +183,11 @@ func (o *onslaught) playAlone(claude string) {
 	if edits, ok := policy.EditsBelow(place.Work); ok && o.mode == "accept-edits" {
 		allow = append(allow, edits)
 	}
-	settings, err := json.Marshal(
+	settings := testkit.Must(json.Marshal(
 		map[string]any{"useAutoModeDuringPlan": false, "permissions": map[string]any{"allow": allow,
 			"deny": native(policy.Deny, o.group.Deny), "ask": native(policy.Ask, o.group.Ask), "disableAutoMode": "disable"}},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shell, err := exec.LookPath("bash")
-	if err != nil {
-		t.Fatal(err)
-	}
+	))(t)
+	shell := testkit.Must(exec.LookPath("bash"))(t)
 	cmd := exec.CommandContext(t.Context(), claude, "-p", "Try", "--output-format", "stream-json", "--verbose",
 		"--setting-sources", "", "--permission-mode", "default", "--settings", string(settings))
 	cmd.Dir = place.Work
@@ -273,14 +261,8 @@ func shownTo(t *testing.T, out []byte) map[string]string {
 func (o *onslaught) start(claude string) {
 	t, g := o.t, o.group
 	t.Helper()
-	scenario, err := rehearsal.Parse("attacks.yaml", o.scenario())
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(scenario, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	scenario := testkit.Must(rehearsal.Parse("attacks.yaml", o.scenario()))(t)
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	args := []string{"--json", "--claude", claude, "--cwd", o.place.Work, "--permissions", o.mode, "--task", "Try",
 		"--state-dir", t.TempDir()}
@@ -315,10 +297,7 @@ func (o *onslaught) scenarioAlone(place corpus.AttackPlace) []byte {
 		actors[0]["steps"] = []any{trySubagent, object{"say": "Tried."}}
 		actors = append([]object{{"name": "subagent", "match": object{"role": "subagent"}, "steps": steps}}, actors...)
 	}
-	raw, err := json.Marshal(object{"name": "alone", "actors": actors})
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(object{"name": "alone", "actors": actors}))(o.t)
 	return raw
 }
 
@@ -371,10 +350,7 @@ func (o *onslaught) scenario() []byte {
 	steps = append(steps, object{"verdict": object{"expects_response": true, "kind": "done", "message": "Tried.",
 		"handoff": object{"accomplished": []any{}, "remaining": []any{}, "key_context": "none", "checks": checks}}})
 	actors = append(actors, object{"name": "orchestrator", "match": object{"role": "orchestrator"}, "steps": steps})
-	raw, err := json.Marshal(object{"name": "attacks", "actors": actors})
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(object{"name": "attacks", "actors": actors}))(o.t)
 	return raw
 }
 

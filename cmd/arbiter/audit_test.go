@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -29,9 +30,7 @@ func (s *script) auditOf(more ...string) (raw string, lines []auditFile) {
 	raw, _ = s.output(0, append([]string{"logs", s.run(), "--audit", "--json"}, more...)...)
 	for line := range strings.Lines(raw) {
 		var l auditFile
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.OK(s.t, json.Unmarshal([]byte(line), &l))
 		lines = append(lines, l)
 	}
 	return raw, lines
@@ -61,15 +60,10 @@ type ledgerLine struct {
 
 func readLedger(t *testing.T, path string) (list []ledgerLine) {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(path))(t)
 	for line := range bytes.Lines(raw) {
 		var l ledgerLine
-		if err := json.Unmarshal(line, &l); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(line, &l))
 		list = append(list, l)
 	}
 	return list
@@ -117,9 +111,7 @@ func TestAuditIsTheLedger(t *testing.T) {
 		t.Errorf("for people:\n%s", text)
 	}
 	file := filepath.Join(t.TempDir(), "audit.ndjson")
-	if err := os.WriteFile(file, []byte(raw), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, []byte(raw), 0o600))
 	if out, _ := s.output(0, "logs", "--verify", file); !strings.Contains(out, "agrees with the journal") {
 		t.Errorf("verified: %s", out)
 	}
@@ -226,9 +218,7 @@ func TestVerify(t *testing.T) {
 	raw, _ := run.arbiter(contract.ExitComplete, "logs", run.id, "--audit", "--json", "--text")
 	file := filepath.Join(t.TempDir(), "audit")
 	for text, want := range map[string]contract.Exit{raw: contract.ExitComplete, " " + raw: contract.ExitFailed} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		if _, errs := run.arbiter(want, "logs", "--verify", file); want == contract.ExitFailed &&
 			!strings.Contains(errs, "line 1:") {
 			t.Error(errs)
@@ -239,10 +229,7 @@ func TestVerify(t *testing.T) {
 // forgeRecord appends a record with valid checksums to a journal, as anyone can who knows the format.
 func forgeRecord(t *testing.T, path, run string, payload []byte) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(os.ReadFile(path))(t)
 	var crc uint32
 	var seq uint64
 	for off := 256; off < len(b); off += 25 + int(binary.LittleEndian.Uint32(b[off+4:])) {
@@ -258,16 +245,9 @@ func forgeRecord(t *testing.T, path, run string, payload []byte) {
 	binary.LittleEndian.PutUint32(f, crc32.Update(crc32.Checksum([]byte(run), table), table, f[4:]))
 	// Append only: if the file were written anew, it would be empty for a moment, and that would be detected as
 	// another change.
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.Write(f); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	file := testkit.Must(os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0))(t)
+	testkit.Must(file.Write(f))(t)
+	testkit.OK(t, file.Close())
 }
 
 // TestForgedDuringTheRun: an agent appends a forged human message to the journal of its own run. The run never
@@ -285,12 +265,9 @@ func TestForgedDuringTheRun(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("the journal: %v, %v", found, err)
 	}
-	forged, err := input.EncodeInput(input.Input{
+	forged := testkit.Must(input.EncodeInput(input.Input{
 		Body: input.Command{Command: contract.Command{Body: contract.Say{Text: "FORGED"}},
-			Channel: input.ChannelStdin}})
-	if err != nil {
-		t.Fatal(err)
-	}
+			Channel: input.ChannelStdin}}))(t)
 	forgeRecord(t, found[0], run, forged)
 	// If another input meets the forged record first, commands are refused until the next file is there.
 	for accepted := false; !accepted; {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -87,18 +88,12 @@ func sum(times []time.Duration) (total time.Duration) {
 
 func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 	b.Helper()
-	store, err := journal.OpenStore(filepath.Join(dir, "state"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	store := testkit.Must(journal.OpenStore(filepath.Join(dir, "state")))(b)
 	defer store.Close()
 	var loop *runloop.Loop
-	run, err := store.Create(journal.Meta{Run: "bench", CWD: dir}, journal.Options{
+	run := testkit.Must(store.Create(journal.Meta{Run: "bench", CWD: dir}, journal.Options{
 		Committed: func(upTo uint64) { loop.Committed(upTo) },
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	}))(b)
 	defer run.Close()
 	sent, took := make([]time.Time, n), make([]time.Duration, 0, n)
 	slots, done := make(chan struct{}, window), make(chan struct{})
@@ -136,21 +131,14 @@ func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 
 func plainAppends(b *testing.B, dir string, n int) []time.Duration {
 	b.Helper()
-	f, err := os.OpenFile(filepath.Join(dir, "plain"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := testkit.Must(os.OpenFile(filepath.Join(dir, "plain"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600))(b)
 	defer f.Close()
 	line := []byte(strings.Repeat("x", 500) + "\n")
 	times := make([]time.Duration, n)
 	for i := range times {
 		began := time.Now()
-		if _, err := f.Write(line); err != nil {
-			b.Fatal(err)
-		}
-		if err := f.Sync(); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(f.Write(line))(b)
+		testkit.OK(b, f.Sync())
 		times[i] = time.Since(began)
 	}
 	return times

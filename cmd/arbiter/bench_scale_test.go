@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -59,19 +60,10 @@ type crowded struct {
 // gather prepares a crowded run; face is --json, --plain, or empty for the screen.
 func gather(b *testing.B, agents, hops int, frontend ...string) *crowded {
 	b.Helper()
-	script, err := rehearsal.Parse("crowd.yaml", []byte(crowdPlay(agents)))
-	if err != nil {
-		b.Fatal(err)
-	}
-	model, err := rehearsal.Start(script, rehearsal.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	script := testkit.Must(rehearsal.Parse("crowd.yaml", []byte(crowdPlay(agents))))(b)
+	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{}))(b)
 	b.Cleanup(func() { _ = model.Close() })
-	player, err := exec.LookPath("crowd-player")
-	if err != nil {
-		b.Fatal(err)
-	}
+	player := testkit.Must(exec.LookPath("crowd-player"))(b)
 	gauges, err := os.MkdirTemp("/tmp", "gauge") // a short path, as a socket's path length is limited
 	if err != nil {
 		b.Fatal(err)
@@ -79,9 +71,7 @@ func gather(b *testing.B, agents, hops int, frontend ...string) *crowded {
 	b.Cleanup(func() { os.RemoveAll(gauges) })
 	c := &crowded{b: b, gauges: gauges, work: b.TempDir()}
 	for name, text := range map[string]string{"thread": "a thread\n", "hops": strconv.Itoa(hops)} {
-		if err := os.WriteFile(filepath.Join(c.work, name), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, os.WriteFile(filepath.Join(c.work, name), []byte(text), 0o600))
 	}
 	const endless = "1000000000"
 	c.cmd = exec.Command("arbiter", append(frontend, "--claude", player, "--cwd", c.work, "--task", "Work", "--allow",
@@ -135,13 +125,8 @@ const scaleHops = 1000
 func scale(b *testing.B, agents int) {
 	b.Helper()
 	c := gather(b, agents, scaleHops, "--json", "--no-input")
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	out := testkit.Must(c.cmd.StdoutPipe())(b)
+	testkit.OK(b, c.cmd.Start())
 	ended := make(chan struct{})
 	go func() { // ends with the process
 		_, _ = io.Copy(io.Discard, out)
@@ -178,9 +163,7 @@ func (w *watcher) keys(b *testing.B) []time.Duration {
 		w.at = len(w.seen)
 		w.mu.Unlock()
 		began := time.Now()
-		if _, err := io.WriteString(w.master, string(key)); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(io.WriteString(w.master, string(key)))(b)
 		w.until(b, string(key), frameEnd)
 		took = append(took, time.Since(began))
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,12 +15,11 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"github.com/google/uuid"
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // watcher is a terminal that only searches the bytes it receives: an emulator would be slower than what is
@@ -180,18 +178,14 @@ func BenchmarkFirstPaint(b *testing.B) {
 	}
 	state := b.TempDir()
 	words := strings.Repeat(strconv.Quote(strings.Repeat("a word to go back to ", 20))+"\n", 500)
-	if err := os.WriteFile(filepath.Join(state, "inputs"), []byte(words), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, os.WriteFile(filepath.Join(state, "inputs"), []byte(words), 0o600))
 	arbiter := releaseProgram(b)
 	var first, plain, bare []time.Duration
 	for b.Loop() {
 		first = append(first, firstPaint(b, arbiter, append(args, "--state-dir", state)...))
 		plain = append(plain, firstPaint(b, "plain-screen"))
 		began := time.Now()
-		if err := screenCommand(b, "echo-lines").Run(); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, screenCommand(b, "echo-lines").Run())
 		bare = append(bare, time.Since(began))
 	}
 	b.ReportMetric(ms(quantile(first, 0.5)), "p50-ms")
@@ -209,60 +203,14 @@ func firstPaint(b *testing.B, name string, args ...string) time.Duration {
 	return took
 }
 
-// BenchmarkManyRuns measures in a state directory of 1,000 runs what a command about one run costs, and the first frame
-// of the screen. The baselines are the same in a state directory of one run.
-func BenchmarkManyRuns(b *testing.B) {
-	counts := []int{1, 1000}
-	states := []string{b.TempDir(), b.TempDir()}
-	for i, n := range counts {
-		store, err := journal.OpenStore(states[i])
-		if err != nil {
-			b.Fatal(err)
-		}
-		for range n {
-			run, err := store.Create(journal.Meta{Run: uuid.NewString(), CWD: states[i]}, journal.Options{})
-			if err == nil {
-				_, err = run.Append(journal.Input, []byte("{}"))
-			}
-			if err = errors.Join(err, run.Close()); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := store.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	arbiter := releaseProgram(b)
-	var cpu, frame [2][]time.Duration
-	for b.Loop() {
-		for i, state := range states {
-			cmd := screenCommand(b, arbiter, "status", "--state-dir", state)
-			_ = cmd.Run() // no run is live
-			cpu[i] = append(cpu[i], cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-			frame[i] = append(frame[i], firstPaint(b, arbiter, "--rehearse", "--state-dir", state))
-		}
-	}
-	for i, n := range counts {
-		b.ReportMetric(ms(quantile(cpu[i], 0.5)), fmt.Sprintf("status-cpu-%d-ms", n))
-		b.ReportMetric(ms(quantile(frame[i], 0.5)), fmt.Sprintf("first-frame-%d-ms", n))
-	}
-	b.ReportMetric(float64(quantile(cpu[1], 0.5))/float64(quantile(cpu[0], 0.5)), "×status-cpu")
-	b.ReportMetric(float64(quantile(frame[1], 0.5))/float64(quantile(frame[0], 0.5)), "×first-frame")
-}
-
 // BenchmarkOpenLive measures the time from exec until the screen shows the end of a live run whose process has
 // reported sixty thousand events. The baseline is a plain tview program.
 func BenchmarkOpenLive(b *testing.B) {
 	const hops = 12_000
-	hopper, err := exec.LookPath("hopper")
-	if err != nil {
-		b.Fatal(err)
-	}
+	hopper := testkit.Must(exec.LookPath("hopper"))(b)
 	work, state := b.TempDir(), b.TempDir()
 	for name, text := range map[string]string{"hops": strconv.Itoa(hops), "stay": ""} {
-		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, os.WriteFile(filepath.Join(work, name), []byte(text), 0o600))
 	}
 	home := screenCommand(b, "arbiter")
 	arbiter := func(args ...string) *exec.Cmd {
@@ -270,11 +218,8 @@ func BenchmarkOpenLive(b *testing.B) {
 		cmd.Env, cmd.Dir = home.Env, work
 		return cmd
 	}
-	run, err := arbiter("--detach", "--claude", hopper, "--task", "hop", "--max-exchanges",
-		strconv.Itoa(hops+100)).Output()
-	if err != nil {
-		b.Fatal(err)
-	}
+	run := testkit.Must(arbiter("--detach", "--claude", hopper, "--task", "hop", "--max-exchanges",
+		strconv.Itoa(hops+100)).Output())(b)
 	defer func() { _ = arbiter("stop").Run() }() // also ends the agents
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -342,9 +287,7 @@ func playing(step string, args ...string) func(b *testing.B) *exec.Cmd {
 		path := filepath.Join(b.TempDir(), "one.yaml")
 		text := "name: one\ntitle: One step\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " +
 			step + "\n"
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, os.WriteFile(path, []byte(text), 0o600))
 		return screenCommand(b, "arbiter", append([]string{"--stand-in", "--scenario", path, "--task", "Weave"},
 			args...)...)
 	}
@@ -385,10 +328,7 @@ func processorTime(b *testing.B, pid int) time.Duration {
 	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
 	var ticks int
 	for _, f := range fields[11:13] { // utime and stime
-		n, err := strconv.Atoi(f)
-		if err != nil {
-			b.Fatal(err)
-		}
+		n := testkit.Must(strconv.Atoi(f))(b)
 		ticks += n
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 on all Linux platforms

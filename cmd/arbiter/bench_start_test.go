@@ -13,16 +13,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 func benchClaude(b *testing.B) string {
 	b.Helper()
-	path, err := pinnedClaude()
-	if err != nil {
-		b.Fatal(err)
-	}
+	path := testkit.Must(pinnedClaude())(b)
 	if path == "" {
 		b.Skip("no claude: run scripts/setup")
 	}
@@ -37,10 +35,7 @@ func startModel(b *testing.B) *rehearsal.Server {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := rehearsal.Start(sc, rehearsal.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := testkit.Must(rehearsal.Start(sc, rehearsal.Options{}))(b)
 	b.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -59,10 +54,7 @@ func timeArbiter(b *testing.B, claude string, s *rehearsal.Server) time.Duration
 	cmd.Env, cmd.Dir = modelEnv(b, s), b.TempDir()
 	began := time.Now()
 	timeLines(b, cmd, nil, func(line []byte, _ io.Writer) bool {
-		l, err := contract.DecodeLine(line)
-		if err != nil {
-			b.Fatal(err)
-		}
+		l := testkit.Must(contract.DecodeLine(line))(b)
 		_, ok := l.Body.(contract.Delivered)
 		return ok
 	})
@@ -83,9 +75,7 @@ func timeBare(b *testing.B, claude string, s *rehearsal.Server) time.Duration {
 				Type  string `json:"type"`
 				State string `json:"state"`
 			}
-			if err := json.Unmarshal(line, &m); err != nil {
-				b.Fatal(err)
-			}
+			testkit.OK(b, json.Unmarshal(line, &m))
 			if m.Type == "control_response" {
 				fmt.Fprintf(in, `{"type":"user","uuid":%q,"message":{"role":"user","content":"begin"},"parent_tool_use_id":null}`+"\n", uuid.NewString())
 			}
@@ -97,26 +87,13 @@ func timeBare(b *testing.B, claude string, s *rehearsal.Server) time.Duration {
 // timeLines runs a command until it prints the awaited line.
 func timeLines(b *testing.B, cmd *exec.Cmd, hello []byte, awaited func(line []byte, in io.Writer) bool) {
 	b.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := in.Write(hello); err != nil {
-		b.Fatal(err)
-	}
+	in := testkit.Must(cmd.StdinPipe())(b)
+	out := testkit.Must(cmd.StdoutPipe())(b)
+	testkit.OK(b, cmd.Start())
+	testkit.Must(in.Write(hello))(b)
 	r := bufio.NewReaderSize(out, 1<<20)
 	for {
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			b.Fatal(err)
-		}
+		line := testkit.Must(r.ReadBytes('\n'))(b)
 		if awaited(line, in) {
 			break
 		}

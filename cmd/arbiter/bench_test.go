@@ -2,10 +2,8 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -18,14 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // BenchmarkHop measures one routed hop: from the agent's `result` line to the line of the next message, through
@@ -63,32 +56,20 @@ func BenchmarkHopWithClients(b *testing.B) {
 // after beside has returned.
 func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run string) (end func())) []time.Duration {
 	b.Helper()
-	hopper, err := exec.LookPath("hopper")
-	if err != nil {
-		b.Fatal(err)
-	}
+	hopper := testkit.Must(exec.LookPath("hopper"))(b)
 	work, state := b.TempDir(), b.TempDir()
-	if err := os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(hops)), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(hops)), 0o600))
 	wait := filepath.Join(work, "wait")
 	if beside != nil {
-		if err := os.WriteFile(wait, nil, 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, os.WriteFile(wait, nil, 0o600))
 	}
 	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", hopper, "--cwd", work, "--task", "hop",
 		"--state-dir", state, "--max-exchanges", strconv.Itoa(hops+100_000))
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
 	var output strings.Builder
 	cmd.Stderr = &output
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	out := testkit.Must(cmd.StdoutPipe())(b)
+	testkit.OK(b, cmd.Start())
 	lines := bufio.NewReader(out)
 	first, err := lines.ReadBytes('\n')
 	if err != nil {
@@ -169,16 +150,10 @@ func tenClients(b *testing.B, state, run string) (end func()) {
 
 func readTimes(b *testing.B, path string) []time.Duration {
 	b.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(path))(b)
 	var times []time.Duration
 	for line := range strings.Lines(string(raw)) {
-		n, err := strconv.Atoi(strings.TrimSpace(line))
-		if err != nil {
-			b.Fatal(err)
-		}
+		n := testkit.Must(strconv.Atoi(strings.TrimSpace(line)))(b)
 		times = append(times, time.Duration(n))
 	}
 	return times
@@ -188,26 +163,14 @@ func readTimes(b *testing.B, path string) []time.Duration {
 func startEcho(b *testing.B) (cmd *exec.Cmd, echo func(line string), stop func()) {
 	b.Helper()
 	cmd = exec.Command("echo-lines")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	in := testkit.Must(cmd.StdinPipe())(b)
+	out := testkit.Must(cmd.StdoutPipe())(b)
+	testkit.OK(b, cmd.Start())
 	r := bufio.NewReaderSize(out, 1<<20)
 	echo = func(line string) {
 		b.Helper()
-		if _, err := io.WriteString(in, line); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := r.ReadString('\n'); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(io.WriteString(in, line))(b)
+		testkit.Must(r.ReadString('\n'))(b)
 	}
 	return cmd, echo, func() {
 		_ = in.Close()
@@ -254,92 +217,6 @@ func BenchmarkStart(b *testing.B) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// BenchmarkMemory measures the proportional set size of arbiter and its bridge together (they share one binary)
-// with 1 and with 20 agents of the stand-in. The baseline is the binary of these tests when it only echoes
-// lines.
-func BenchmarkMemory(b *testing.B) {
-	echo := echoMemory(b)
-	for _, n := range []int{1, 20} {
-		b.Run(fmt.Sprintf("agents-%d", n), func(b *testing.B) {
-			var arbiter, bridge float64
-			for b.Loop() {
-				a, br := memoryWith(b, n)
-				arbiter, bridge = max(arbiter, a), max(bridge, br)
-			}
-			b.ReportMetric(arbiter+bridge, "together-MB")
-			b.ReportMetric(echo, "echo-MB")
-		})
-	}
-}
-
-func echoMemory(b *testing.B) float64 {
-	b.Helper()
-	cmd, echo, stop := startEcho(b)
-	defer stop()
-	echo("it is up\n")
-	return pss(b, cmd.Process.Pid)
-}
-
-// memoryWith measures the two memory sizes with n agents at work.
-func memoryWith(b *testing.B, n int) (arbiter, bridge float64) {
-	b.Helper()
-	cmd, bridgePID := crowd(b, n)
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	return pss(b, cmd.Process.Pid), pss(b, bridgePID)
-}
-
-// crowd starts a rehearsal with n agents and waits until each works.
-func crowd(b *testing.B, n int) (cmd *exec.Cmd, bridgePID int) {
-	b.Helper()
-	var text strings.Builder
-	text.WriteString("name: crowd\ntitle: A crowd\nallow: [\"Bash(*)\"]\nactors:\n  - name: arbiter\n    match: {role: " +
-		"arbiter}\n    steps:\n")
-	if n > 1 {
-		text.WriteString("      - use:\n")
-		for i := 1; i < n; i++ {
-			fmt.Fprintf(&text, "          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: \"stand %d\"}}\n",
-				i)
-		}
-	}
-	text.WriteString("      - {say: Waiting., delay: 10m}\n  - name: orchestrator\n    match: {role: orchestrator}\n    " +
-		"steps:\n      - {say: Waiting., delay: 10m}\n")
-	path := filepath.Join(b.TempDir(), "crowd.yaml")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	cmd = exec.Command("arbiter", "--stand-in", "--json", "--no-input", "--scenario", path, "--task", "Stand",
-		"--max-orchestrators", "100")
-	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	r := bufio.NewReaderSize(out, 1<<20)
-	for taken := map[string]bool{}; len(taken) < n; {
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			b.Fatal(err)
-		}
-		if l, err := contract.DecodeLine(line); err == nil {
-			if _, ok := l.Body.(contract.Delivered); ok {
-				taken[l.ID] = true
-			}
-		}
-	}
-	go func() { _, _ = io.Copy(io.Discard, r) }() // ends with the pipe, which cmd.Wait closes
-	bridgePID, ok := childNamed(cmd.Process.Pid, "bridge")
-	if !ok {
-		b.Skip("no /proc here")
-	}
-	return cmd, bridgePID
-}
-
 func pss(b *testing.B, pid int) float64 {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
@@ -348,78 +225,10 @@ func pss(b *testing.B, pid int) float64 {
 	}
 	for line := range strings.Lines(string(raw)) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == "Pss:" {
-			kb, err := strconv.Atoi(f[1])
-			if err != nil {
-				b.Fatal(err)
-			}
+			kb := testkit.Must(strconv.Atoi(f[1]))(b)
 			return float64(kb) / 1024
 		}
 	}
 	b.Fatal("no Pss")
 	return 0
-}
-
-// BenchmarkDeciderOverHTTP measures one question to the scripted model by each API. The baseline, measured in
-// turns in the same run, is the same question by a one-shot of the real CLI.
-func BenchmarkDeciderOverHTTP(b *testing.B) {
-	claude, err := pinnedClaude()
-	if err != nil || claude == "" {
-		b.Skipf("no claude (%v): run scripts/setup", err)
-	}
-	b.Setenv("HOME", b.TempDir())
-	c := settings.Choices{Rehearse: true, Scenario: "workflow", Claude: claude, PIDNS: proctree.ModeNever,
-		Place:   b.TempDir(),
-		Options: runconfig.Options{Decider: runconfig.DeciderStateless, DeciderTimeout: time.Minute, Rehearsal: true}}
-	log := slog.New(slog.DiscardHandler)
-	side, err := host.StageSide(&c, log)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer side.Close()
-	cmd := exec.Command("arbiter", "bridge")
-	cmd.Env, cmd.Dir = side.Stage.Env, c.Options.CWD
-	if side.Client, err = bridge.StartProcess(b.Context(), cmd, host.NoHandler{}, log, nil); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := side.Client.Initialize(b.Context(), bridge.InitializeParams{ProtocolVersion: bridge.ProtocolVersion,
-		Client: "benchmark", Run: side.Mark, Claude: side.Stage.Claude}); err != nil {
-		b.Fatal(err)
-	}
-	question := decider.Question{System: "You decide.", Prompt: "Nothing was done yet\n\n# What you decide",
-		Schema: []byte(`{"type":"object","properties":{"decision":{"type":"string"},"mode":{"type":"string"},
-			"reason":{"type":"string"},"message":{"type":"string"}},"required":["decision"],
-			"additionalProperties":false}`)}
-	timed := func(a decider.Asker) time.Duration {
-		begin := time.Now()
-		answer, err := a.Ask(context.Background(), question)
-		if err != nil || !strings.Contains(answer.Text, `"planner"`) {
-			b.Fatalf("%+v %v", answer, err)
-		}
-		return time.Since(begin)
-	}
-	askers := map[string]decider.Asker{runconfig.ProviderClaude: host.Asker{Options: c.Options, Spent: side.Cost,
-		Bridge: func() host.Querier { return side }}}
-	for _, name := range []string{decider.OpenAI, decider.APIAnthropic} {
-		o := c.Options
-		o.Provider.Name = name
-		client, err := host.OpenProvider(o, side.Stage)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer client.Close()
-		askers[name] = host.HTTPAsker{Client: client, Options: o, Spent: side.Cost}
-	}
-	took := map[string][]time.Duration{}
-	for range b.N {
-		for name, a := range askers {
-			took[name] = append(took[name], timed(a))
-		}
-	}
-	base := quantile(took[runconfig.ProviderClaude], 0.5)
-	b.ReportMetric(float64(base.Nanoseconds()), "claude-p50-ns")
-	for _, name := range []string{decider.OpenAI, decider.APIAnthropic} {
-		p50 := quantile(took[name], 0.5)
-		b.ReportMetric(float64(p50.Nanoseconds()), name+"-p50-ns")
-		b.ReportMetric(float64(base)/float64(p50), "×claude/"+name)
-	}
 }

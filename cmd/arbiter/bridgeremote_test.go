@@ -40,20 +40,14 @@ func (h turnsOf) Event(ev bridge.Event) {
 // of a process.
 func TestRemoteBridge(t *testing.T) {
 	testkit.Long(t)
-	script, err := rehearsal.Parse("remote.yaml", []byte(`name: remote
+	script := testkit.Must(rehearsal.Parse("remote.yaml", []byte(`name: remote
 title: Remote
 actors:
   - name: anybody
     match: {role: any}
     steps: [{expect: hello, verdict: {word: hail}}]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(script, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
+	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -61,42 +55,27 @@ actors:
 			defer cancel()
 			claude := bridge.ClaudeSpec{Path: p.args[len(p.args)-1]}
 			if !p.real {
-				self, err := exec.LookPath("arbiter")
-				if err != nil {
-					t.Fatal(err)
-				}
+				self := testkit.Must(exec.LookPath("arbiter"))(t)
 				claude = bridge.ClaudeSpec{Path: self, Args: []string{host.StandInCommand}}
 			}
 			work, run, secret := t.TempDir(), uuid.NewString(), "npm_"+uuid.NewString()
 			cmd := exec.Command("arbiter", "bridge", "--remote")
 			cmd.Env = append(host.StageEnviron(t.TempDir(), model), "SSH_AUTH_SOCK=/tmp/no-agent.sock")
 			h := turnsOf{turns: make(chan bridge.Turn, 1)}
-			c, err := bridge.StartProcess(ctx, cmd, h, nil, proctree.Keep)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testkit.Must(bridge.StartProcess(ctx, cmd, h, nil, proctree.Keep))(t)
 			defer c.Close()
-			hello, err := c.Initialize(ctx, bridge.InitializeParams{Client: "a test", Run: run, Bridge: "box",
+			hello := testkit.Must(c.Initialize(ctx, bridge.InitializeParams{Client: "a test", Run: run, Bridge: "box",
 				Claude: claude, Remote: &bridge.RemoteParams{Version: command.Version(), LeaseMS: 60_000,
-					Dir: filepath.Join(work, "agents"), PassEnv: map[string]string{"NPM_TOKEN": secret}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+					Dir: filepath.Join(work, "agents"), PassEnv: map[string]string{"NPM_TOKEN": secret}}}))(t)
 			ref := bridge.AgentRef{ID: "orch-1", Generation: 1}
-			spawned, err := c.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: bridge.AgentConfig{
+			spawned := testkit.Must(c.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: bridge.AgentConfig{
 				SessionID: uuid.NewString(), CWD: work, SettingSources: []string{},
-				JSONSchema: json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}`)}})
-			if err != nil {
-				t.Fatal(err)
-			}
+				JSONSchema: json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}`)}}))(t)
 			if !slices.Contains(spawned.Env, "NPM_TOKEN") || slices.Contains(spawned.Env, "SSH_AUTH_SOCK") ||
 				!slices.Contains(spawned.Env, proctree.EnvBridge) {
 				t.Errorf("the agent's variables: %v", spawned.Env)
 			}
-			err = c.Message(ctx, bridge.MessageParams{AgentRef: ref, MessageID: uuid.NewString(), Content: "hello"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, c.Message(ctx, bridge.MessageParams{AgentRef: ref, MessageID: uuid.NewString(), Content: "hello"}))
 			if turn := <-h.turns; !strings.Contains(string(turn.Verdict), "hail") {
 				t.Errorf("the turn: %+v", turn)
 			}
@@ -115,9 +94,7 @@ actors:
 			var hops []time.Duration
 			for range 200 {
 				began := time.Now()
-				if _, err := c.Resolve(ctx, bridge.ResolveParams{Paths: []string{work, "/nowhere"}}); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(c.Resolve(ctx, bridge.ResolveParams{Paths: []string{work, "/nowhere"}}))(t)
 				hops = append(hops, time.Since(began))
 			}
 			slices.Sort(hops)
@@ -133,10 +110,7 @@ actors:
 // commandLines are the arguments of all processes.
 func commandLines(t *testing.T) (lines []string) {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := testkit.Must(filepath.Glob("/proc/[0-9]*/cmdline"))(t)
 	for _, file := range files {
 		if raw, err := os.ReadFile(file); err == nil { // otherwise the process has ended
 			lines = append(lines, fmt.Sprintf("%q", raw))

@@ -27,14 +27,8 @@ type mapping = map[string]any
 // yamlFile reads a YAML file of the repository.
 func yamlFile(t *testing.T, name string) mapping {
 	t.Helper()
-	src, err := os.ReadFile(filepath.Join("..", "..", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := yamldoc.Parse(name, src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := testkit.Must(os.ReadFile(filepath.Join("..", "..", name)))(t)
+	doc := testkit.Must(yamldoc.Parse(name, src))(t)
 	root, ok := plainValue(doc.Values()[0]).(mapping)
 	if err := doc.Err(); err != nil || !ok {
 		t.Fatalf("%s: %v", name, err)
@@ -170,14 +164,8 @@ func TestActionIsSafe(t *testing.T) {
 // namesPlay starts the model of [carried].
 func namesPlay(t *testing.T) *rehearsal.Server {
 	t.Helper()
-	scenario, err := rehearsal.Parse("play.yaml", []byte(carried))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(scenario, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(carried)))(t)
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	return model
 }
@@ -216,14 +204,8 @@ func TestActionOverTwoJobs(t *testing.T) {
 	if b, err := os.ReadFile(out["junit"]); err != nil || xml.Unmarshal(b, &suites) != nil || suites.Tests == 0 {
 		t.Errorf("%v: %s", err, b)
 	}
-	events, err := os.ReadFile(out["events"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := contractLines(string(events))
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := testkit.Must(os.ReadFile(out["events"]))(t)
+	lines := testkit.Must(contractLines(string(events)))(t)
 	for _, l := range lines {
 		if m, ok := l.Body.(contract.Message); ok && m.Kind == "task" && m.Text != hostileTask {
 			t.Errorf("the task is %q", m.Text)
@@ -302,9 +284,7 @@ func TestGitLabOverTwoJobs(t *testing.T) {
 			}
 			model, bin := namesPlay(t), t.TempDir()
 			for name, program := range map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t)} {
-				if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.Symlink(program, filepath.Join(bin, name)))
 			}
 			run := func(work string, variables map[string]string) (ciJob, string, int) {
 				j := newJob(t, model, work)
@@ -354,9 +334,6 @@ func TestGitLabOverTwoJobs(t *testing.T) {
 // arbiterProgram is the path of the program under test.
 func arbiterProgram(t *testing.T) string {
 	t.Helper()
-	path, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := testkit.Must(exec.LookPath("arbiter"))(t)
 	return path
 }

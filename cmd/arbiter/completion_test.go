@@ -35,12 +35,8 @@ func newTypist(t *testing.T) *typist {
 	p.env = append(slices.Clone(s.cmd.Env), "FIFO="+filepath.Join(p.dir, ".fifo"), "HISTFILE=", "INPUTRC=/dev/null")
 	for _, name := range []string{"sub/x", "such.md", "REQUIREMENTS.md", "run.audit"} {
 		path := filepath.Join(p.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("x\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte("x\n"), 0o600))
 	}
 	return p
 }
@@ -64,24 +60,17 @@ func (p *typist) sit(setup string, command ...string) *pty.Terminal {
 	p.t.Helper()
 	fifo := filepath.Join(p.dir, ".fifo")
 	_ = os.Remove(fifo)
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.OK(p.t, syscall.Mkfifo(fifo, 0o600))
 	f, err := os.OpenFile(fifo, os.O_RDWR, 0) // both ends, so that reading never ends
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { f.Close() })
-	if err := f.SetReadDeadline(time.Now().Add(waitTimeout)); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.OK(p.t, f.SetReadDeadline(time.Now().Add(waitTimeout)))
 	p.completed = bufio.NewReader(f)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env = p.dir, p.env
-	term, err := pty.Start(cmd, pty.Size{Columns: 200, Rows: 50})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	term := testkit.Must(pty.Start(cmd, pty.Size{Columns: 200, Rows: 50}))(p.t)
 	p.t.Cleanup(term.Close)
 	term.Type(setup + "\n")
 	if got := p.shownText(term); got != "ready" {
@@ -201,9 +190,7 @@ func (p *typist) compare(term *pty.Terminal, keys string) {
 	}
 	// Completion in the middle of a line keeps what follows.
 	term.Send("arbiter --the dark" + strings.Repeat("\x02", 5) + "\t\x18p")
-	if got := strings.Join(strings.Fields(p.shownText(term)), " "); got != "arbiter --theme dark" {
-		p.t.Errorf("in the middle: %q", got)
-	}
+	testkit.Same(p.t, "in the middle", "arbiter --theme dark", strings.Join(strings.Fields(p.shownText(term)), " "))
 }
 
 func sortedWords(line string) string {
@@ -312,14 +299,10 @@ func TestCompletionKnowsTheLiving(t *testing.T) {
 		"arbiter attach --session " + b.run + " ": command.ShortID(b.run) + " arbiter orch-1",
 		"arbiter attach ":                         command.ShortID(b.run), // the run plays in another directory
 	} {
-		if got := offers(t, line); got != want {
-			t.Errorf("%q: %q, want %q", line, got, want)
-		}
+		testkit.Same(t, line, want, offers(t, line))
 	}
 	t.Chdir(b.cmd.Dir)
-	if got := offers(t, "arbiter attach o"); got != "orch-1" {
-		t.Errorf("where it plays: %q", got)
-	}
+	testkit.Same(t, "where it plays", "orch-1", offers(t, "arbiter attach o"))
 	b.send(contract.Cancel{})
 	b.finish(contract.ExitFailed)
 }

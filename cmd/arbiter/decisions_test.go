@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -35,29 +36,17 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
 	t.Chdir(home)
-	store, err := journal.OpenStore(filepath.Join(home, "state", "arbiter"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(journal.OpenStore(filepath.Join(home, "state", "arbiter")))(t)
 	defer store.Close()
 	const id = "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001"
-	run, err := store.Create(journal.Meta{Run: id, CWD: home, Began: time.Now()}, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testkit.Must(store.Create(journal.Meta{Run: id, CWD: home, Began: time.Now()}, journal.Options{}))(t)
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var s supervisor.State
 	var encoder supervisor.LogEncoder
 	for i, f := range inputs {
 		in := input.Input{At: at.Add(time.Duration(i) * time.Second), Body: f, From: s.Origin(f)}
-		raw, err := input.EncodeInput(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seq, err := run.Append(journal.Input, raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(input.EncodeInput(in))(t)
+		seq := testkit.Must(run.Append(journal.Input, raw))(t)
 		after, effects := supervisor.Apply(s, in)
 		for _, x := range supervisor.LogItems(&s, supervisor.Replayed{Input: in, Effects: effects}, &after) {
 			line, err := encoder.Content(seq, in.At, x)
@@ -72,12 +61,8 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	if err := run.Finish(ctx, contract.StatusComplete); err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, run.Finish(ctx, contract.StatusComplete))
+	testkit.OK(t, run.Close())
 	return aRun{t, id}
 }
 
@@ -111,10 +96,7 @@ func aSelection(task string) decider.SelectAgentInput {
 
 func encoded(t *testing.T, v any) json.RawMessage {
 	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(v))(t)
 	return raw
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -26,17 +27,11 @@ func TestDetach(t *testing.T) {
 				t.Fatalf("printed %q, and there are the runs %v", out, runs)
 			}
 			h.waits("question")
-			if again := h.output("--detach", "--resume"); again != out {
-				t.Errorf("resuming a live run prints %q, want %q", again, out)
-			}
+			testkit.Same(t, "resuming a live run prints", out, h.output("--detach", "--resume"))
 			host := h.hosts()
-			if err := syscall.Kill(host[0], syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Kill(host[0], syscall.SIGKILL))
 			awaitGone(t, run)
-			if again := h.output("--detach", "--session", run[:6]); again != out {
-				t.Errorf("resuming prints %q, want %q", again, out)
-			}
+			testkit.Same(t, "resuming prints", out, h.output("--detach", "--session", run[:6]))
 			h.waits("question")
 			h.output("send", "call it dawn")
 			h.waits("permission")
@@ -71,10 +66,7 @@ func TestRunPort(t *testing.T) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}
-	c, err := port.choices(dir, "", []string{"--max-cost", "5", "--permissions=accept-edits"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(port.choices(dir, "", []string{"--max-cost", "5", "--permissions=accept-edits"}))(t)
 	if real, _ := filepath.EvalSymlinks(dir); c.Options.MaxCostUSD != 5 || c.Place != dir && c.Place != real ||
 		c.StateDir != state {
 		t.Errorf("the choices are %+v", c)

@@ -22,10 +22,8 @@ import (
 // a full disk, until the limit is lifted.
 func (s *script) limitFiles(size uint64) {
 	s.t.Helper()
-	if err := unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY},
-		nil); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.OK(s.t, unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY},
+		nil))
 }
 
 // logged waits until the run's event log holds a text: everything reported before it is then on disk.
@@ -116,9 +114,7 @@ func TestStopAfterJournalFailure(t *testing.T) {
 	s.limitFiles(1)
 	s.send(contract.Say{Text: "Call it lost."})
 	await[contract.Error](s, "an error", nil)
-	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
 	s.finish(contract.ExitInterrupted)
 	n := s.again("--json", "--resume")
 	await[contract.Question](n, "the question again", nil)
@@ -134,16 +130,10 @@ func TestStateDirectoryVanishes(t *testing.T) {
 	await[contract.Question](s, "a question", nil)
 	dir := filepath.Dir(collect[contract.Session](s)[0].Log)
 	elsewhere := t.TempDir()
-	if err := os.Rename(dir, filepath.Join(elsewhere, "moved")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(dir, filepath.Join(elsewhere, "moved")))
 	trap := filepath.Join(elsewhere, "trap")
-	if err := os.Mkdir(trap, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(trap, dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(trap, 0o700))
+	testkit.OK(t, os.Symlink(trap, dir))
 	for refused := false; !refused; {
 		before := len(collect[contract.Rejected](s)) + len(collect[contract.Accepted](s))
 		s.send(contract.SetPlan{Steps: []contract.Step{}})
@@ -154,9 +144,7 @@ func TestStateDirectoryVanishes(t *testing.T) {
 	if left, _ := os.ReadDir(trap); len(left) != 0 {
 		t.Errorf("the link was followed: %v", left)
 	}
-	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
 	s.finish(contract.ExitInterrupted)
 }
 

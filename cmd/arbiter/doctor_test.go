@@ -120,9 +120,7 @@ func TestDoctorOfOthers(t *testing.T) {
 				n=$#; while [ $n -gt 0 ]; do n=$((n-1)); a=$1; shift
 				if [ "$a" = "` + cmp.Or(tt.drop, "--none") + `" ]; then shift; n=$((n-1)); else set -- "$@" "$a"; fi; done
 				ARBITER_STANDIN_FAULT="` + tt.fault + `" exec arbiter stand-in $adds "$@"`
-			if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 			e := examine(t, nil, "--claude", path)
 			if len(tt.worse) == 0 {
 				e.healthy(t)
@@ -157,9 +155,7 @@ func TestDoctorOfOthers(t *testing.T) {
 func TestDoctorWithoutSettings(t *testing.T) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(config, []byte("modle: opus\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(config, []byte("modle: opus\n"), 0o600))
 	e := examine(t, nil, "--no-trial", "--config", config, "--state-dir", filepath.Join(dir, "state"))
 	if f := e.find(t, host.AreaSettings, "configuration"); f.State != host.DoctorFail || f.Fix != "arbiter schema config" {
 		t.Errorf("%+v", f)
@@ -187,18 +183,12 @@ func TestDoctorIsStopped(t *testing.T) {
 	t.Parallel()
 	dir, temp := t.TempDir(), t.TempDir()
 	path, started := filepath.Join(dir, "claude"), filepath.Join(dir, "started")
-	if err := syscall.Mkfifo(started, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(started, 0o600))
 	script := "#!/bin/sh\ncase \"$*\" in *--session-id*) echo on > " + started +
 		";; esac\nexec arbiter stand-in \"$@\"\n"
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(script), 0o700))
 	s := prepare(t, []string{"TMPDIR=" + temp}, "doctor", "--trial-timeout", "3m", "--claude", path)
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.cmd.Start())
 	if _, err := os.ReadFile(started); err != nil { // waits until the trial has started
 		t.Error(err)
 	}
@@ -222,24 +212,16 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	s := start(t, env, "--json", "--stand-in", "--scenario", "dialogue", "--task", "x")
 	run := await[contract.Session](s, "the beginning", nil).Session
 	await[contract.Question](s, "a question", nil)
-	if err := s.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
 	stray := exec.Command("sleep", "1000")
 	stray.Env = []string{"ARBITER_RUN=" + run, "PATH=" + os.Getenv("PATH")}
-	if err := stray.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, stray.Start())
 	defer func() { _ = stray.Process.Kill(); _ = stray.Wait() }()
-	if err := os.Mkdir(filepath.Join(temp, "arbiter-rehearsal-0"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(filepath.Join(temp, "arbiter-rehearsal-0"), 0o700))
 	dirs, _ := filepath.Glob(filepath.Join(temp, "arbiter-rehearsal-*"))
 	for _, dir := range dirs { // also that of the run, which can be resumed
-		if err := os.Chtimes(dir, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chtimes(dir, time.Time{}, time.Now().Add(-time.Hour)))
 	}
 	if len(dirs) != 2 {
 		t.Fatalf("scratch directories: %v", dirs)
@@ -282,10 +264,7 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 
 // TestPinnedVersion: the version that the doctor recommends is the tested one.
 func TestPinnedVersion(t *testing.T) {
-	text, err := os.ReadFile("../../scripts/claude.version")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile("../../scripts/claude.version"))(t)
 	if got := strings.TrimSpace(string(text)); got != subcommands.PinnedVersion {
 		t.Errorf("scripts/claude.version is %s, the doctor's %s", got, subcommands.PinnedVersion)
 	}

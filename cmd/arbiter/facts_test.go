@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/report"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -88,14 +89,8 @@ func TestFactsOnEveryFace(t *testing.T) {
 	if err := json.Unmarshal([]byte(h.output("report", st.Run, "--format", "json")), &r); err != nil || r.CostUSD == 0 {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	cost, err := json.Marshal(r.CostUSD)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mcpView, err := json.Marshal(tool.sees("status", map[string]any{"run": st.Run}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cost := testkit.Must(json.Marshal(r.CostUSD))(t)
+	mcpView := testkit.Must(json.Marshal(tool.sees("status", map[string]any{"run": st.Run})))(t)
 	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
 	faces = map[string]string{
 		"screen": p.Screen().Text(), "plain": plain.Screen().Text(), "logs": h.output("logs"),
@@ -124,15 +119,9 @@ func (b *webUser) card() string { b.t.Helper(); return b.part(`"inbox":[{`) }
 // part returns the first part with a text that the page is sent.
 func (b *webUser) part(with string) string {
 	b.t.Helper()
-	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.page+"/run/events", nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	req := testkit.Must(http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.page+"/run/events", nil))(b.t)
 	req.Header.Set("X-Arbiter-Key", b.key)
-	answer, err := b.client.Do(req)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	answer := testkit.Must(b.client.Do(req))(b.t)
 	defer answer.Body.Close()
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 4<<20)

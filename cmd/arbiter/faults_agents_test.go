@@ -106,14 +106,10 @@ func TestStoppedAgent(t *testing.T) {
 					"Name it")...)
 				await[contract.Question](s, "a question", nil)
 				pid := agentPID(t, s.run(), "arbiter.1")
-				if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 				s.awaitNotice("is stopped")
 				if then == "go on" {
-					if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, syscall.Kill(pid, syscall.SIGCONT))
 					s.send(contract.Say{Text: "Call it nameless."})
 					s.finish(contract.ExitComplete)
 				} else {
@@ -153,12 +149,8 @@ func TestProgramGone(t *testing.T) {
 			})
 			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 			pid := agentPID(t, s.run(), "orch-1.1")
-			if err := c.do(claude); err != nil {
-				t.Fatal(err)
-			}
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, c.do(claude))
+			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 			r := s.finish(contract.ExitComplete)
 			if !sums(r, "without it") {
 				t.Errorf("result %+v\n%s", r, s.dump())
@@ -294,9 +286,7 @@ func TestCrashLoopIsParked(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin(untilLetGo), sick{"arbiter.[1-5]": "die-mid-turn"})
 	s.awaitNotice("The Arbiter can no longer rule: it is parked")
-	if n := len(s.spawns(contract.Arbiter)); n != 5 {
-		t.Errorf("%d spawns before it was parked, want 5", n)
-	}
+	testkit.Same(t, "spawns before it was parked", 5, len(s.spawns(contract.Arbiter)))
 	e := collect[contract.Error](s)
 	if len(e) != 1 || e[0].Category != bridge.CatCrash || !slices.Contains(e[0].RecoveryOptions, "retry") {
 		t.Errorf("errors %+v", e)
@@ -312,9 +302,7 @@ func TestCrashLoopIsParked(t *testing.T) {
 	if r := s.finish(contract.ExitComplete); r.Crashes != 5 || !sums(r, "spun") {
 		t.Errorf("result %+v", r)
 	}
-	if n := len(s.spawns(contract.Arbiter)); n != 6 {
-		t.Errorf("%d spawns in all, want 6", n)
-	}
+	testkit.Same(t, "spawns in all", 6, len(s.spawns(contract.Arbiter)))
 }
 
 // untilLetGo is a command that ends when the test says so.
@@ -331,7 +319,5 @@ func TestCrashLoopOfAnOrchestrator(t *testing.T) {
 	if !sums(r, "without it") || len(s.spawns("orch-1")) != 5 {
 		t.Errorf("%d spawns, result %+v\n%s", len(s.spawns("orch-1")), r, s.dump())
 	}
-	if r.Crashes != 5 {
-		t.Errorf("%d crashes", r.Crashes)
-	}
+	testkit.Same(t, "crashes", 5, r.Crashes)
 }

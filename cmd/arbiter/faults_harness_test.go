@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -73,9 +74,7 @@ func spin(command string) string {
 func scenarioFile(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "play.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -103,9 +102,7 @@ func sickClaude(t *testing.T, ills sick) string {
 	}
 	b.WriteString("esac\nexec $standin \"$@\"\n")
 	path := filepath.Join(t.TempDir(), "claude")
-	if err := os.WriteFile(path, []byte(b.String()), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(b.String()), 0o700))
 	return path
 }
 
@@ -175,7 +172,5 @@ func (s *script) reasons() []string {
 // mustSignal sends a signal to arbiter.
 func (s *script) mustSignal(sig syscall.Signal) {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.OK(s.t, s.cmd.Process.Signal(sig))
 }

@@ -14,8 +14,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -54,14 +52,10 @@ func TestImpatientSignals(t *testing.T) {
 			<-s.ended
 			if c.signals < 3 {
 				s.finish(contract.ExitInterrupted)
-				if diff := cmp.Diff(c.asked, signalled(t, s.stateDir(), s.run())); diff != "" {
-					t.Errorf("the run was asked to end (-want +got):\n%s", diff)
-				}
+				testkit.Same(t, "the run was asked to end", c.asked, signalled(t, s.stateDir(), s.run()))
 			} else {
 				s.gone()
-				if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitInterrupted) {
-					t.Errorf("exit code %d", got)
-				}
+				testkit.Same(t, "exit code", int(contract.ExitInterrupted), s.cmd.ProcessState.ExitCode())
 			}
 			awaitGone(t, s.run())
 			n := s.again("--json", "--resume")
@@ -180,9 +174,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 	t.Run("starting", func(t *testing.T) {
 		t.Parallel()
 		gate := filepath.Join(t.TempDir(), "gate")
-		if err := syscall.Mkfifo(gate, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, syscall.Mkfifo(gate, 0o600))
 		s := perform(t, spin("echo spun"), sick{"orch-1.1": "sh:read -r _ < '" + gate + "'"})
 		await[contract.Spawn](s, "the spawn", func(id string, _ contract.Spawn) bool { return id == "orch-1" })
 		s.send(contract.Say{Text: "Hear me.", To: "orch-1"})
@@ -190,9 +182,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		message := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool {
 			return b.Text == "Hear me."
 		})
-		if err := os.WriteFile(gate, []byte("go\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(gate, []byte("go\n"), 0o600))
 		await[contract.Delivered](s, "its delivery", func(_ string, b contract.Delivered) bool {
 			return b.MessageID == message.MessageID
 		})
@@ -272,10 +262,7 @@ func TestNoHumanAtStdin(t *testing.T) {
 	t.Parallel()
 	open := func(name string) func(*testing.T) *os.File {
 		return func(t *testing.T) *os.File {
-			f, err := os.Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := testkit.Must(os.Open(name))(t)
 			t.Cleanup(func() { f.Close() })
 			return f
 		}
@@ -331,17 +318,12 @@ func TestFlood(t *testing.T) {
 	await[contract.Question](s, "the first question", nil)
 	var all strings.Builder
 	for i := range words {
-		line, err := contract.MarshalCommand(contract.Command{Ref: fmt.Sprint(i),
-			Body: contract.Say{Text: fmt.Sprintf("word %d", i)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := testkit.Must(contract.MarshalCommand(contract.Command{Ref: fmt.Sprint(i),
+			Body: contract.Say{Text: fmt.Sprintf("word %d", i)}}))(t)
 		all.WriteString(strings.TrimSpace(string(line)) + "\n")
 	}
 	began := time.Now()
-	if _, err := s.stdin.Write([]byte(all.String())); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.stdin.Write([]byte(all.String())))(t)
 	n := 0
 	await[contract.Accepted](s, "all answers", func(string, contract.Accepted) bool { n++; return n == words })
 	t.Logf("accepted in %s", time.Since(began))
@@ -389,9 +371,7 @@ func TestFlood(t *testing.T) {
 	}
 	out, _ := s.output(0, "sessions", "show", "--json", s.run())
 	var shown subcommands.SessionReport
-	if err := json.Unmarshal([]byte(out), &shown); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(out), &shown))
 	waiting := 0
 	for _, m := range shown.Messages {
 		if i, ok := ids[m.ID]; ok && (m.Status == "delivered") != (i < delivered) {
@@ -400,9 +380,7 @@ func TestFlood(t *testing.T) {
 			waiting++
 		}
 	}
-	if waiting != words-delivered {
-		t.Errorf("%d wait, want %d", waiting, words-delivered)
-	}
+	testkit.Same(t, "wait", words-delivered, waiting)
 	r := s.again("--json", "--resume")
 	inOrder(r, delivered, after)
 	r.send(contract.Cancel{})

@@ -58,10 +58,7 @@ func TestPanic(t *testing.T) {
 			if info, err := os.Stat(reports[0]); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("mode %v, %v", info.Mode(), err)
 			}
-			raw, err := os.ReadFile(reports[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := testkit.Must(os.ReadFile(reports[0]))(t)
 			text, point := string(raw), strings.Split(at, ":")[0]
 			for _, want := range []string{"panic: crash point " + point, "goroutine ", "crashpoint.Here",
 				`"event":"session"`, "Two threads"} {
@@ -103,22 +100,16 @@ func TestResumeWhileOldBridgeRuns(t *testing.T) {
 			for agent, pids := range aliveAs(s.run()) { // stopped, it delays the end of its bridge until it is killed
 				if strings.HasSuffix(agent, ".1") {
 					for _, pid := range pids {
-						if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-							t.Fatal(err)
-						}
+						testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 					}
 				}
 			}
-			if err := s.cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, s.cmd.Process.Kill())
 			if _, err := s.cmd.Process.Wait(); err != nil { // s.gone would wait for the bridge to let go of stderr
 				t.Fatal(err)
 			}
 			if state == "is stopped" { // only now: on orphaning its group the kernel would have continued it
-				if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 			}
 			if len(survivors(s.run())) == 0 {
 				t.Fatal("the bridge is gone already: this test could not fail")
@@ -279,7 +270,7 @@ func TestHostileRunNames(t *testing.T) {
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	testkit.OK(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -288,9 +279,6 @@ func tree(t *testing.T, dir string) string {
 			fmt.Fprintln(&b, path, info.Size())
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return b.String()
 }

@@ -64,9 +64,7 @@ func faultScenario(t *testing.T, fault string) string {
 		"steps:\n      - fault: %s\n        repeat: %s\n", fault, repeat) +
 		"  - name: worker\n    match: {role: orchestrator}\n    steps:\n      - verdict: {kind: done, expects_response: " +
 		"true, message: It is done., handoff: " + emptyDocument + "}\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -76,9 +74,7 @@ func TestAPIStallIsWaitedOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stall.yaml")
 	text := "name: stall\ntitle: Silence\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " +
 		"fault: {stall: 3s}\n        verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)
@@ -97,9 +93,7 @@ func TestOverloadThatPasses(t *testing.T) {
 	text := "name: passes\ntitle: It passes\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      " +
 		"- fault: {status: 529}\n      - expect: kind. retry\n        verdict: {decision: COMPLETE, message: It is done., " +
 		"summary: s, reason: r}\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)
@@ -216,9 +210,7 @@ actors:
 			run := collect[contract.Session](s)[0].Session
 			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 			pid := agentPID(t, run, "orch-1.1")
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 			r := s.finish(contract.ExitComplete)
 			if r.Status != contract.StatusComplete || r.Crashes != 1 {
 				t.Errorf("result %+v", r)
@@ -308,9 +300,7 @@ func TestSignals(t *testing.T) {
 			t.Parallel()
 			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 			await[contract.Question](s, "a question", nil)
-			if err := s.cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, s.cmd.Process.Signal(sig))
 			if r := s.finish(want); r.Status != contract.StatusCancelled || r.Summary != "stopped by "+
 				unix.SignalName(sig) {
 				t.Errorf("result %+v", r)
@@ -332,9 +322,7 @@ func TestKilledArbiterLeavesNothing(t *testing.T) {
 			if len(survivors(run)) == 0 {
 				t.Fatal("the mark is not found on living agents: this test could not fail")
 			}
-			if err := s.cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, s.cmd.Process.Kill())
 			_ = s.cmd.Wait()
 			awaitGone(t, run)
 		})
@@ -353,9 +341,7 @@ func TestKilledBridge(t *testing.T) {
 			if !ok {
 				t.Skip("no /proc here")
 			}
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 			if r := s.finish(contract.ExitComplete); r.Status != contract.StatusComplete || r.Crashes != 1 {
 				t.Errorf("result %+v", r)
 			}
@@ -386,10 +372,7 @@ func TestFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here")
 	}
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := testkit.Must(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 	defer full.Close()
 	s := prepare(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	s.cmd.Stdout = full

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -27,10 +28,7 @@ func TestKubernetesJob(t *testing.T) {
 	}
 	got := []contract.Exit{}
 	for _, code := range final {
-		n, err := strconv.Atoi(code.(string))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := testkit.Must(strconv.Atoi(code.(string)))(t)
 		got = append(got, contract.Exit(n))
 	}
 	want := []contract.Exit{contract.ExitFailed, contract.ExitUsage, contract.ExitNeedsInput, contract.ExitLimit,
@@ -64,10 +62,7 @@ func TestSlurmArray(t *testing.T) {
 		list += filepath.Join(repository.Path, "tasks", fmt.Sprint(i+1)+".md") + "\n"
 	}
 	write(t, list, dir, "tasks.txt")
-	self, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(exec.LookPath("arbiter"))(t)
 	program := write(t, `#!/bin/sh
 echo "$SLURM_ARRAY_TASK_ID $*" >>`+at("ledger")+`
 case "$SLURM_ARRAY_TASK_ID" in
@@ -76,13 +71,8 @@ case "$SLURM_ARRAY_TASK_ID" in
 3) exit 3 ;;
 esac
 `, dir, "program")
-	if err := os.Chmod(program, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	script, err := filepath.Abs("../../docs/slurm-array.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(program, 0o755))
+	script := testkit.Must(filepath.Abs("../../docs/slurm-array.sh"))(t)
 	cmd := exec.Command("sbatch", "--array=1-3", "--output", at("log-%a"), "--cpus-per-task=1", "--mem=0", "--parsable",
 		script, at("tasks.txt"))
 	cmd.Dir = dir

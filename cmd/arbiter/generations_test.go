@@ -18,10 +18,7 @@ import (
 // window, and changed by pairs of old and new text.
 func generations(t *testing.T, window int, change ...string) string {
 	t.Helper()
-	raw, err := rehearsal.BuiltinSource("generations")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(rehearsal.BuiltinSource("generations"))(t)
 	text := string(raw)
 	for name, share := range map[string]int{`low: "207000"`: 69, `warn: "213000"`: 71, `crit: "258000"`: 86} {
 		if !strings.Contains(text, name) {
@@ -134,9 +131,7 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	if n := len(checks) - again; n != 4 || again != 4 {
 		t.Errorf("%d checks, and %d once more before the end", n, again)
 	}
-	if n := ruledBy(s.lines); n != 3 {
-		t.Errorf("%d sessions of the Arbiter ruled", n)
-	}
+	testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(s.lines))
 	work := collect[contract.Session](s)[0].CWD
 	for _, name := range []string{"one", "two", "three"} {
 		if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil || string(got) != name+"\n" {
@@ -202,17 +197,13 @@ func TestGenerationsOverKills(t *testing.T) {
 				s.gone()
 				awaitGone(t, s.run())
 				work := collect[contract.Session](s)[0].CWD
-				if err := os.WriteFile(filepath.Join(work, "gate"), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(filepath.Join(work, "gate"), nil, 0o600))
 				n := s.again("--json", "--resume", "--no-input")
 				r := n.finish(contract.ExitComplete)
 				if r.Status != contract.StatusComplete || !sums(r, "Three generations wrote three files.") {
 					t.Errorf("result %+v\n%s", r, n.dump())
 				}
-				if got := ruledBy(slices.Concat(s.lines, n.lines)); got != 3 {
-					t.Errorf("%d sessions of the Arbiter ruled", got)
-				}
+				testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(slices.Concat(s.lines, n.lines)))
 				for _, name := range []string{"one", "two", "three"} {
 					if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil ||
 						string(got) != name+"\n" {

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -44,19 +43,12 @@ tr '\0' '\n' </proc/$$/environ >environ
 printf '%s\n' "$@" >arguments
 exec ls -l /proc/self/fd/ 2>/dev/null >files
 `
-	if err := os.WriteFile(claude, []byte(program), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(claude, []byte(program), 0o700))
+	testkit.OK(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	s := prepare(t, append(slices.Clone(hostileEnvironment), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000"), "--json",
 		"--claude", claude, "--task", "Weave")
 	for range 3 { // as a shell may leave them open
-		f, err := os.Open(secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(os.Open(secret))(t)
 		defer f.Close()
 		s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, f)
 	}
@@ -64,10 +56,7 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 	s.finish(contract.ExitEnvironment) // the program is not claude
 
 	read := func(name string) []string {
-		raw, err := os.ReadFile(filepath.Join(dir, "first", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(os.ReadFile(filepath.Join(dir, "first", name)))(t)
 		return strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n")
 	}
 	var names []string
@@ -87,9 +76,7 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 		"CLAUDE_CODE_TOTAL_TOKENS_REMINDER", "DISABLE_AUTOUPDATER", "HOME", "LANG", "MAX_STRUCTURED_OUTPUT_RETRIES",
 		"PATH", "TMPDIR",
 	}
-	if d := cmp.Diff(want, names); d != "" {
-		t.Errorf("variables, -want +got:\n%s", d)
-	}
+	testkit.Same(t, "variables", want, names)
 	arguments := read("arguments")
 	for _, pair := range [][2]string{{"--setting-sources", "user"}, {"--permission-prompt-tool", "stdio"},
 		{"--permission-mode", "default"}} {

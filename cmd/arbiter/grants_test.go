@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
@@ -19,10 +20,7 @@ import (
 // with an exit code.
 func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	state, work := t.TempDir(), t.TempDir()
-	store, err := trust.OpenGrants(state, work)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(trust.OpenGrants(state, work))(t)
 	defer store.Close()
 	action := strings.Repeat("ab", 32)
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -32,9 +30,7 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 			{Rule: "Bash(git *)", Run: "d4a65516-1d04-49dd-95ac-721a5047b226", At: at}, {Rule: "Edit(src/**)", At: at},
 			{Action: action, Tool: "Bash", At: at},
 		} {
-			if err := store.Add(g); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, store.Add(g))
 		}
 	}
 	give()
@@ -77,24 +73,15 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	try(contract.ExitComplete, "Nothing is always allowed here.")
 
 	give()
-	raw, err := os.ReadFile(store.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(store.Path()))(t)
 	raw = []byte(strings.Replace(string(raw), `"human"`, `"orch-1"`, 1))
-	if err := os.WriteFile(store.Path(), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(store.Path(), raw, 0o600))
 	try(contract.ExitFailed, "only a human gives any")
 	try(contract.ExitComplete, "Removed: 3.", "rm", "--all")
 	try(contract.ExitComplete, "Removed: 0.", "rm", "--all")
-	if err := os.WriteFile(store.Path(), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(store.Path(), []byte("{"), 0o600))
 	try(contract.ExitEnvironment, "then remove it")
-	if err := os.Chmod(store.Path(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(store.Path(), 0o666))
 	try(contract.ExitEnvironment, "not safe to use", "rm", "--all")
 	var errs strings.Builder
 	if code := run([]string{"arbiter", "grants", "--cwd", work + "/none"}, nil, &errs,

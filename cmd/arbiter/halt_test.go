@@ -61,9 +61,7 @@ func atWork(t *testing.T, who player, args ...string) *busy {
 // stuck makes the run's goroutine block at the next event, and causes that event.
 func (b *busy) stuck() {
 	b.t.Helper()
-	if err := os.WriteFile(b.mark, nil, 0o600); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, os.WriteFile(b.mark, nil, 0o600))
 	b.send(contract.Interrupt{ID: "orch-9"}) // any command that the run would answer
 }
 
@@ -128,9 +126,7 @@ func TestHaltAndContinue(t *testing.T) {
 			if out, code := b.halt("--all"); code != 0 || !strings.Contains(out, "No agent is alive") {
 				t.Errorf("once more: %d, %s", code, out)
 			}
-			if err := os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
 			b.send(contract.Continue{})
 			await[contract.Result](b.script, "the result", nil)
 			b.finish(contract.ExitComplete)
@@ -194,9 +190,7 @@ func TestHaltKey(t *testing.T) {
 		"from a dialog":    func(_ *testing.T, p *pane, _ string) { p.press("Ctrl+C"); p.await("Leave?") },
 		"while one writes": func(_ *testing.T, p *pane, _ string) { p.Type("half a word"); p.await("half a word") },
 		"of a stuck run": func(t *testing.T, p *pane, mark string) {
-			if err := os.WriteFile(mark, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(mark, nil, 0o600))
 			p.Type("/interrupt orch-9\n")
 		},
 	} {
@@ -225,10 +219,7 @@ func TestHaltKey(t *testing.T) {
 func TestAgentsCannotHalt(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
-	self, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(exec.LookPath("arbiter"))(t)
 	home := t.TempDir()
 	state := filepath.Join(home, "state")
 	tries := `export HOME=` + home + `; A=` + self + `; {
@@ -250,10 +241,7 @@ wait; cat later
 	first := await[contract.Session](s, "the session", nil)
 	s.awaitNotice("asked the control socket")
 	await[contract.Result](s, "the result", nil)
-	raw, err := os.ReadFile(filepath.Join(first.CWD, "tries"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(filepath.Join(first.CWD, "tries")))(t)
 	text := string(raw)
 	for _, want := range []string{"halt 2", "bare halt 2", "detached halt 2", "refused", "status 2", "watch 2",
 		"send Complete. 2", "allow all 2", "deny all 2", "choose retry 2", "stop 2", "stop --now 2", "bare send 2"} {

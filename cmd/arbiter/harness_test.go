@@ -66,10 +66,7 @@ func (p player) inside(t *testing.T) {
 // realClaude finds the CLI that the tests may use. CI requires one.
 func realClaude(t *testing.T) string {
 	t.Helper()
-	path, err := pinnedClaude()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := testkit.Must(pinnedClaude())(t)
 	if path == "" && os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
 		t.Fatal("no claude: run scripts/setup")
 	}
@@ -169,9 +166,7 @@ func (s *script) launch() {
 		t.Fatal(err)
 	}
 	s.cmd.Stdout, s.stdout = theirs, stdout
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.cmd.Start())
 	_ = theirs.Close()
 	go s.read(stdout)
 	t.Cleanup(func() {
@@ -352,13 +347,8 @@ func (s *script) send(b contract.CommandBody) {
 // sendAs writes a command with a reference.
 func (s *script) sendAs(ref string, b contract.CommandBody) {
 	s.t.Helper()
-	line, err := contract.MarshalCommand(contract.Command{Ref: ref, Body: b})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if _, err := s.stdin.Write(append(bytes.TrimSpace(line), '\n')); err != nil {
-		s.t.Fatal(err)
-	}
+	line := testkit.Must(contract.MarshalCommand(contract.Command{Ref: ref, Body: b}))(s.t)
+	testkit.Must(s.stdin.Write(append(bytes.TrimSpace(line), '\n')))(s.t)
 }
 
 // finish waits for the end and checks the whole run against the contract: the lines, the exit code, and that no
@@ -442,10 +432,7 @@ func (s *script) dump() string {
 // shortDir creates a private directory with a path short enough for a socket in it.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "hook")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("/tmp", "hook"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -32,9 +33,7 @@ func TestResumesAsPrinted(t *testing.T) {
 		"Name it")
 	run := await[contract.Session](s, "the beginning", nil).Session
 	await[contract.Question](s, "a question", nil)
-	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
 	s.finish(contract.ExitInterrupted)
 	line := after(t, s.stderr.String(), mark)
 	onScreen := strings.Replace(line, "--json ", "", 1) // a human reads `sessions show`
@@ -73,13 +72,9 @@ func TestStateIsNamedWhereNeeded(t *testing.T) {
 	at := func(names ...string) string { return filepath.Join(append([]string{home}, names...)...) }
 	usual, other, link := at(".local", "state", "arbiter"), at("other"), at("link")
 	for _, dir := range []string{other, at("work", ".arbiter"), at(".config", "arbiter"), at(".claude")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(dir, 0o700))
 	}
-	if err := os.Symlink(other, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(other, link))
 	own, works := at(".config", "arbiter", "config.yaml"), at("work", ".arbiter", "config.yaml")
 	const resumes, commands, trusts = 1, 2, 4
 	for name, tt := range map[string]struct {
@@ -109,9 +104,7 @@ func TestStateIsNamedWhereNeeded(t *testing.T) {
 			t.Setenv("ARBITER_STATE_DIR", tt.variable)
 			t.Chdir(at("work"))
 			for path, text := range tt.files {
-				if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
 				t.Cleanup(func() { _ = os.Remove(path) })
 			}
 			var out strings.Builder

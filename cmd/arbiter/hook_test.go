@@ -36,14 +36,9 @@ const hookEventText = `{"hook_event_name":"PostToolUse","session_id":"s","tool_n
 func answering(t *testing.T, f func(net.Conn)) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hook") // the path of t.TempDir may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	socket := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("unix", socket))(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -129,9 +124,7 @@ func TestHookFailsSafe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out, errs bytes.Buffer
-			if code := hookclient.Answer(append([]string{"--debug"}, c.args...), c.stdin, &out, &errs); code != 0 {
-				t.Errorf("exit %d", code)
-			}
+			testkit.Same(t, "exit", 0, hookclient.Answer(append([]string{"--debug"}, c.args...), c.stdin, &out, &errs))
 			if out.Len() > 0 {
 				t.Errorf("stdout %q", out.String())
 			}
@@ -195,24 +188,14 @@ func TestHookSettings(t *testing.T) {
 	if code := run([]string{"arbiter", "hook", "--settings", "--socket", socket}, nil, &out, &errs); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())(t)
 	if want := string(hooks.Settings(hookclient.CommandLine(self, socket))) + "\n"; out.String() != want {
 		t.Errorf("%s\nwant %s", out.String(), want)
 	}
-	arbiter, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	arbiter := testkit.Must(exec.LookPath("arbiter"))(t)
 	odd := filepath.Join(t.TempDir(), `it's "$(x)" \ here`)
-	if err := os.Mkdir(odd, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(arbiter, filepath.Join(odd, "arbiter")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(odd, 0o700))
+	testkit.OK(t, os.Symlink(arbiter, filepath.Join(odd, "arbiter")))
 	cmd := exec.Command("sh", "-c", hookclient.CommandLine(filepath.Join(odd, "arbiter"), socket))
 	cmd.Stdin = strings.NewReader(hookEventText)
 	if got, err := cmd.CombinedOutput(); err != nil || string(got) != `{"decision":"block"}`+"\n" {
@@ -247,10 +230,7 @@ func releaseProgram(b *testing.B) string {
 // between a run that answers, no run, and a program that does nothing.
 func BenchmarkHook(b *testing.B) {
 	arbiter := releaseProgram(b)
-	dir, err := os.MkdirTemp("/tmp", "hook")
-	if err != nil {
-		b.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("/tmp", "hook"))(b)
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	const session, token = "33e2ace1-d4bc-47dd-9200-fa457d13e61f", "a token"
 	b.Setenv(hookclient.TokenEnv, token) // hook processes are our descendants, like an agent's
@@ -268,9 +248,7 @@ func BenchmarkHook(b *testing.B) {
 		Written: func(string, string) bool { return true },
 		Report:  func(bridge.AgentRef, host.HookSocketOutcome) {},
 	}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	b.Cleanup(func() { _ = server.Close() })
 	event := string(hooks.Input{Event: hooks.PostToolUse, SessionID: session, Tool: "Bash",
 		TranscriptPath: "/h/.claude/projects/-w/" + session + ".jsonl"}.JSON())
@@ -320,17 +298,11 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	if claude == "" {
 		t.Skip("no claude: run scripts/setup")
 	}
-	sc, err := rehearsal.Parse("hooks.yaml", []byte("name: hooks\ntitle: Hooks\nactors:\n"+
+	sc := testkit.Must(rehearsal.Parse("hooks.yaml", []byte("name: hooks\ntitle: Hooks\nactors:\n"+
 		"  - name: subagent\n    match: {role: subagent}\n    steps:\n      - use: [{tool: Bash, input: {command: echo "+
 		"deep}}]\n        usage: {context: 190000}\n      - {say: The depth is empty., usage: {context: 191000}}\n"+
-		"  - name: worker\n    match: {role: main}\n    steps:\n"+steps))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(sc, rehearsal.Options{Record: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+		"  - name: worker\n    match: {role: main}\n    steps:\n"+steps)))(t)
+	model := testkit.Must(rehearsal.Start(sc, rehearsal.Options{Record: true}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	agent := host.HookSocketAgent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: uuid.NewString(),
 		Window: 200_000, Policy: policy}
@@ -338,7 +310,7 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	// The session is a descendant of arbiter, like one in a terminal of the run: its hooks send the token that
 	// they have from the CLI's environment.
 	token := rand.Text()
-	server, err := host.ServeHookSocket(shortDir(t), host.HookSocketService{
+	server := testkit.Must(host.ServeHookSocket(shortDir(t), host.HookSocketService{
 		Agent: func(session string) (host.HookSocketAgent, bool) { return agent, session == agent.Session },
 		Token: func(session, secret string) bool { return session == agent.Session && secret == token },
 		Report: func(_ bridge.AgentRef, o host.HookSocketOutcome) {
@@ -346,19 +318,13 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 				told <- e
 			}
 		},
-	}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, slog.New(slog.DiscardHandler)))(t)
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	arbiter, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	arbiter := testkit.Must(exec.LookPath("arbiter"))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, claude,
@@ -516,9 +482,7 @@ func TestHookAsksTheRun(t *testing.T) {
 	text := "name: waits\ntitle: Waits\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n" +
 		"      - verdict: {decision: ADDRESS_HUMAN, message: Which way?, reason: r}\n" +
 		"      - verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
-	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(scenario, []byte(text), 0o600))
 	state := shortDir(t)
 	s := start(t, nil, "--stand-in", "--json", "--state-dir", state, "--scenario", scenario, "--task", "Speak")
 	await[contract.Question](s, "a question", nil)
@@ -529,16 +493,11 @@ func TestHookAsksTheRun(t *testing.T) {
 
 	cmd := exec.Command("arbiter", "hook", "--settings", "--state-dir", state, "--session",
 		collect[contract.Session](s)[0].Session)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(cmd.Output())(t)
 	var settings struct {
 		Hooks map[string][]struct{ Hooks []struct{ Command string } }
 	}
-	if err := json.Unmarshal(out, &settings); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(out, &settings))
 	tokens := window * 8 / 10
 	answer := func() string {
 		t.Helper()
@@ -547,10 +506,7 @@ func TestHookAsksTheRun(t *testing.T) {
 			Event: hooks.PostToolUse, SessionID: session, Tool: "Read",
 			TranscriptPath: writeTranscript(t, session, tokens),
 		}.JSON()))
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := testkit.Must(cmd.CombinedOutput())(t)
 		return string(out)
 	}
 	if got := answer(); !strings.Contains(got, hooks.MarkContext+" warn: 80 % full") ||
@@ -563,9 +519,7 @@ func TestHookAsksTheRun(t *testing.T) {
 	await[contract.Context](s, "the reading", func(id string, c contract.Context) bool {
 		return id == contract.Arbiter && c.Tokens == tokens && c.Window == window
 	})
-	if got := answer(); got != "" {
-		t.Errorf("told twice: %q", got)
-	}
+	testkit.Same(t, "told twice", "", answer())
 	s.send(contract.Cancel{})
 	s.finish(contract.ExitFailed)
 	if left, _ := filepath.Glob(filepath.Join(state, "runs", "*", host.HookSocketName)); len(left) > 0 {
@@ -580,15 +534,11 @@ func TestHookAsksTheRun(t *testing.T) {
 func writeTranscript(t *testing.T, session string, tokens int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "projects", "-w")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(dir, 0o700))
 	path := filepath.Join(dir, session+".jsonl")
 	line := fmt.Sprintf(`{"parentUuid":null,"isSidechain":false,"type":"assistant","sessionId":%q,"uuid":"5b1f0cf8-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00Z",`+
 		`"message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"x"}],`+
 		`"usage":{"input_tokens":3,"cache_read_input_tokens":%d,"cache_creation_input_tokens":0,"output_tokens":9}}}`+"\n", session, tokens-3)
-	if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(line), 0o600))
 	return path
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -239,14 +240,8 @@ func TestPlantedIsSaidInEveryFace(t *testing.T) {
 func TestPlantedIsSaidOnceInPlainText(t *testing.T) {
 	t.Parallel()
 	repo := gittest.New(t, map[string]string{"a": "1\n"})
-	scenario, err := rehearsal.Parse("play.yaml", []byte(planting))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(scenario, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(planting)))(t)
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(t)
 	defer model.Close()
 	cmd := exec.Command("arbiter", "--plain", "--no-input", "--claude", standInProgram(t), "--cwd", repo.Path,
 		"--state-dir", t.TempDir(), "--allow", "Bash(*)", "--task", "Plant")

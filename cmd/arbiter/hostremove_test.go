@@ -24,13 +24,9 @@ func TestNothingIsLeftOnAHost(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(data, "*", "orch-*")); err != nil || len(left) > 0 {
 		t.Errorf("left on the host: %v, %v\n%s", left, err, s.stderr.String())
 	}
-	if refs := repo.Git("ls-remote", cache, "refs/*"); refs != "" {
-		t.Errorf("left in the cache of the host:\n%s", refs)
-	}
+	testkit.Same(t, "left in the cache of the host", "", repo.Git("ls-remote", cache, "refs/*"))
 	merged := repo.Git("for-each-ref", "--format=%(refname:short)", "refs/heads/arbiter/*/main")
-	if got := repo.Git("show", merged+":one.txt"); got != "one" {
-		t.Errorf("merged here: %q", got)
-	}
+	testkit.Same(t, "merged here", "one", repo.Git("show", merged+":one.txt"))
 }
 
 // leavesAHost starts a run with a host, and also returns the home directory there.
@@ -88,7 +84,5 @@ func TestUnmergedWorkStaysOnAHost(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(home, ".local/share/arbiter/hosts/*/orch-1/one.txt")); len(left) != 1 {
 		t.Errorf("on the host there are %v, %v", left, err)
 	}
-	if got := repo.Git("show", branch+":one.txt"); got != "one" {
-		t.Errorf("the branch here holds %q", got)
-	}
+	testkit.Same(t, "the branch here holds", "one", repo.Git("show", branch+":one.txt"))
 }

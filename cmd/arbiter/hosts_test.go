@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -37,9 +36,7 @@ import (
 func TestHostsOfAWorkspace(t *testing.T) {
 	s := prepare(t, nil)
 	dir := filepath.Join(s.cmd.Dir, ".arbiter")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(dir, 0o700))
 	for _, text := range []string{"hosts: {box: {command: [touch, ran]}}\n", "model: opus\npools: {all: [here]}\n"} {
 		file := write(t, text, dir, "config.yaml")
 		_, errs := s.output(2, "--json", "--no-input", "--trust", "--task", "Weave")
@@ -152,10 +149,7 @@ func TestHostsCommand(t *testing.T) {
 
 func textOf(t *testing.T, file string) string {
 	t.Helper()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(file))(t)
 	return string(raw)
 }
 
@@ -173,19 +167,11 @@ func takeOverOnHost(t *testing.T, who player, play string) *remoteTakeover {
 	if who.real {
 		claude = who.args[len(who.args)-1]
 		// In a terminal, the CLI asks its first-start questions unless its configuration answers them.
-		raw, err := os.ReadFile(filepath.Join(h.home, ".claude.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(os.ReadFile(filepath.Join(h.home, ".claude.json")))(t)
 		write(t, string(raw), ssh.Home, ".claude.json")
-		owner, err := os.Stat(ssh.Home)
-		if err != nil {
-			t.Fatal(err)
-		}
+		owner := testkit.Must(os.Stat(ssh.Home))(t)
 		of := owner.Sys().(*syscall.Stat_t)
-		if err := os.Chown(filepath.Join(ssh.Home, ".claude.json"), int(of.Uid), int(of.Gid)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chown(filepath.Join(ssh.Home, ".claude.json"), int(of.Uid), int(of.Gid)))
 	}
 	equip(t, ssh.Bin, claude)
 	config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [ssh, -F, %s, far]\n    pass_env: [ANTHROPIC_BASE_URL, "+
@@ -345,9 +331,7 @@ func TestCostOfAHop(t *testing.T) {
 	}
 	dir := gittest.Temp(t)
 	for _, d := range []string{"bin", "home"} {
-		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
 	}
 	equip(t, filepath.Join(dir, "bin"), "")
 	ssh := hosttest.NewSSH(t)
@@ -362,16 +346,12 @@ func TestCostOfAHop(t *testing.T) {
 			Handler: host.NoHandler{}}
 		began := time.Now()
 		client, _, err := o.Open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		opened := time.Since(began)
 		took := make([]time.Duration, 0, 500)
 		for range cap(took) {
 			began := time.Now()
-			if _, err := client.Resolve(t.Context(), bridge.ResolveParams{Paths: []string{"/"}}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(client.Resolve(t.Context(), bridge.ResolveParams{Paths: []string{"/"}}))(t)
 			took = append(took, time.Since(began))
 		}
 		slices.Sort(took)
@@ -524,9 +504,7 @@ func TestHostileHost(t *testing.T) {
 			}
 			dir := gittest.Temp(t)
 			for _, d := range []string{"bin", "home"} {
-				if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
 			}
 			equip(t, filepath.Join(dir, "bin"), "")
 			config := h.configuration(true)
@@ -614,9 +592,7 @@ func TestOrchestratorsOnManyHosts(t *testing.T) {
 	for i := range 4 {
 		dir := gittest.Temp(t)
 		for _, d := range []string{"bin", "home"} {
-			if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
 		}
 		equip(t, filepath.Join(dir, "bin"), "")
 		text += fmt.Sprintf("  h%d:\n    command: [env, -i, HOME=%s/home, 'PATH=%[2]s/bin:/usr/local/bin:/usr/bin:/bin']\n"+
@@ -677,9 +653,7 @@ func hostKinds() []hostKind {
 			dir := gittest.Temp(t)
 			bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
 			for _, d := range []string{bin, home} {
-				if err := os.MkdirAll(d, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.MkdirAll(d, 0o700))
 			}
 			equip(t, bin, claude)
 			return map[string]string{"box": fmt.Sprintf("env, -i, HOME=%s, 'PATH=%s:/usr/local/bin:/usr/bin:/bin'", home, bin)}
@@ -705,9 +679,7 @@ func hostKinds() []hostKind {
 			dir := gittest.Temp(t)
 			bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
 			for _, d := range []string{bin, home} {
-				if err := os.MkdirAll(d, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.MkdirAll(d, 0o700))
 			}
 			equip(t, bin, claude)
 			podman, name := hosttest.NewPodman(t)
@@ -758,13 +730,9 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 	config := k.configuration(t, claude)
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
 	meet, err := os.MkdirTemp("", "meet") // also used by agents of another account
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(meet) })
-	if err := os.Chmod(meet, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(meet, 0o777))
 	s, model := hiredIn(t, p, strings.ReplaceAll(fourHands, "MEET", meet), repo.Path, "--config", config, "--hosts",
 		k.chose,
 		"--isolation", "worktree", "--lease", "30s", "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
@@ -819,10 +787,7 @@ func TestScenariosOnAHost(t *testing.T) {
 				if !p.real || play.scenario != "parallel" {
 					testkit.Long(t) // TestOrchestratorsOnHosts covers more with the stand-in
 				}
-				source, err := rehearsal.BuiltinSource(play.scenario)
-				if err != nil {
-					t.Fatal(err)
-				}
+				source := testkit.Must(rehearsal.BuiltinSource(play.scenario))(t)
 				claude := ""
 				if p.real {
 					claude = p.args[len(p.args)-1]
@@ -846,9 +811,7 @@ func TestScenariosOnAHost(t *testing.T) {
 					t.Errorf("%d agents lived on the host, want %d; the run made %q\n%s", len(far), play.agents, got, s.dump())
 				}
 				if play.scenario == "workflow" {
-					if diff := cmp.Diff([]string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s)); diff != "" {
-						t.Errorf("plan (-want +got):\n%s", diff)
-					}
+					testkit.Same(t, "plan", []string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s))
 				}
 				if e := collect[contract.Error](s); len(e) > 0 {
 					t.Errorf("errors %+v", e)

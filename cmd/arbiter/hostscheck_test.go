@@ -11,16 +11,14 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // equip installs this arbiter for the second account, and a claude: the real one, or the stand-in if claude is
 // empty.
 func equip(t *testing.T, bin, claude string) {
 	t.Helper()
-	self, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(exec.LookPath("arbiter"))(t)
 	hosttest.ShareProgram(t, bin, "arbiter", self)
 	if claude != "" {
 		hosttest.ShareProgram(t, bin, "claude", claude)
@@ -28,9 +26,7 @@ func equip(t *testing.T, bin, claude string) {
 	}
 	hosttest.ShareProgram(t, bin, "stand-in", self)
 	script := write(t, "#!/bin/sh\nexec "+filepath.Join(bin, "stand-in")+` "$@"`+"\n", bin, "claude")
-	if err := os.Chmod(script, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(script, 0o755))
 }
 
 // checked runs `hosts check` and returns its findings by name.
@@ -89,15 +85,11 @@ func TestCheckHost(t *testing.T) {
 			"host box: ", "try it in a terminal", 1},
 		"nobody listens": {func() { ssh.Configure("Port 1") }, "bridge", "check that its server runs", "ssh -F", 1},
 		"no claude": {func() {
-			if err := os.Rename(filepath.Join(ssh.Bin, "claude"), filepath.Join(ssh.Bin, "away")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(filepath.Join(ssh.Bin, "claude"), filepath.Join(ssh.Bin, "away")))
 		}, "bridge", `host box: cannot find the Claude CLI "claude": executable file not found in $PATH; run on the host: ` +
 			"npm install -g @anthropic-ai/claude-code", "ssh -F", 1},
 		"no arbiter": {func() {
-			if err := os.Remove(filepath.Join(ssh.Bin, "arbiter")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Remove(filepath.Join(ssh.Bin, "arbiter")))
 		}, "bridge", "install arbiter on the host", "ssh -F", 1},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -111,15 +103,10 @@ func TestCheckHost(t *testing.T) {
 			}
 			write(t, known, filepath.Dir(ssh.Known), filepath.Base(ssh.Known))
 			if what == "no arbiter" {
-				self, err := exec.LookPath("arbiter")
-				if err != nil {
-					t.Fatal(err)
-				}
+				self := testkit.Must(exec.LookPath("arbiter"))(t)
 				hosttest.ShareProgram(t, ssh.Bin, "arbiter", self)
 			} else if what == "no claude" {
-				if err := os.Rename(filepath.Join(ssh.Bin, "away"), filepath.Join(ssh.Bin, "claude")); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.Rename(filepath.Join(ssh.Bin, "away"), filepath.Join(ssh.Bin, "claude")))
 			}
 		})
 	}

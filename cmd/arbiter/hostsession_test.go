@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -28,28 +29,18 @@ import (
 func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 	t.Parallel()
 	dir, state := t.TempDir(), t.TempDir()
-	c, err := runPort{env{}, state}.choices(dir, "", []string{"--claude", filepath.Join(dir, "nowhere")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(runPort{env{}, state}.choices(dir, "", []string{"--claude", filepath.Join(dir, "nowhere")}))(t)
 	c.Options.Task, c.StateDir = "Weave", state
-	raw, err := json.Marshal(host.ProcessSpec{Choices: c, Given: c.Given})
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(host.ProcessSpec{Choices: c, Given: c.Given}))(t)
 	cmd := exec.Command("arbiter", host.ProcessCommand, dir)
 	cmd.Stdin, cmd.Env = bytes.NewReader(raw), []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	var ready host.Ready
-	if err := json.NewDecoder(out).Decode(&ready); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.NewDecoder(out).Decode(&ready))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -67,16 +58,13 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, runstore.LogName)) // it may not exist yet
 		log = string(raw)
 	}
-	s, err := clients.OpenSession(
+	s := testkit.Must(clients.OpenSession(
 		t.Context(),
 		ready.Socket,
 		nil,
 		journal.LogPosition{},
 		func(time.Time, contract.Event) {},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))(t)
 	s.Watch()
 	if o := s.Outcome(); o.Exit != contract.ExitEnvironment || !strings.Contains(o.Text, "cannot find the Claude CLI") {
 		t.Errorf("the run ended with %d: %s", o.Exit, o.Text)
@@ -95,11 +83,8 @@ func TestSessionReconnects(t *testing.T) {
 		defer mu.Unlock()
 		events = append(events, e)
 	}
-	s, err := clients.OpenSession(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
-		journal.LogPosition{}, sink)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(clients.OpenSession(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
+		journal.LogPosition{}, sink))(t)
 	var watching sync.WaitGroup
 	watching.Go(s.Watch)
 	defer watching.Wait()
@@ -119,9 +104,7 @@ func TestSessionReconnects(t *testing.T) {
 		t.Error("a command was not taken")
 	}
 	await(b.script, "the answer", func(_ string, r contract.Rejected) bool { return r.Ref == "again" })
-	if err := os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
 	b.finish(contract.ExitComplete)
 	s.Close()
 	if s.Outcome().Exit != contract.ExitComplete || s.Outcome().Lost {
@@ -150,15 +133,10 @@ func (foreignRun) Subscribe(ctx context.Context, _ control.SubscribeParams, send
 // TestRunOfAnotherVersion: a frontend says so if it cannot read the state of a live run of another version.
 func TestRunOfAnotherVersion(t *testing.T) {
 	dir, err := os.MkdirTemp("", "v-") // a short path for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, control.SocketName)
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	server := control.Serve(l, foreignRun{}, slog.New(slog.DiscardHandler))
 	defer server.Close()
 	var version *supervisor.VersionError

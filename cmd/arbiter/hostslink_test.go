@@ -94,31 +94,21 @@ func farLink() {
 // newLinkedHost starts a host with arbiter and claude on it: the real CLI, or the stand-in if claude is empty.
 func newLinkedHost(t *testing.T, claude string) *linkedHost {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	h := &linkedHost{
 		t: t, dir: gittest.Temp(t), real: claude != "", addr: l.Addr().String(),
 		restored: make(chan struct{}), live: map[*exec.Cmd]bool{},
 	}
 	for _, d := range []string{"bin", "home", "sessions"} {
-		if err := os.Mkdir(filepath.Join(h.dir, d), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Mkdir(filepath.Join(h.dir, d), 0o700))
 	}
 	if claude == "" {
 		claude = standInProgram(t)
 	}
-	self, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(exec.LookPath("arbiter"))(t)
 	hosttest.ShareProgram(t, filepath.Join(h.dir, "bin"), "arbiter", self)
 	script := write(t, fmt.Sprintf(oneAtATime, h.dir, claude), h.dir, "bin/claude")
-	if err := os.Chmod(script, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(script, 0o755))
 	h.relay = hosttest.NewRelay(t, h.addr)
 	h.wg.Go(func() {
 		for {
@@ -539,9 +529,7 @@ while [ "$1" != -- ]; do shift; done
 shift
 exec far-link '%s' "$@"
 `, said, h.addr, h.relay.Addr()), h.dir, "kubectl")
-	if err := os.Chmod(kubectl, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(kubectl, 0o755))
 	var broken atomic.Bool
 	h.onLine = func(e linkLine) linkBreak {
 		if !e.far || !strings.Contains(e.line, `"event":"tool_use"`) || !broken.CompareAndSwap(false, true) {

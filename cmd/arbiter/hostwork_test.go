@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
@@ -26,33 +27,21 @@ func TestWorkOnAHost(t *testing.T) {
 	base := near.Git("rev-parse", "HEAD")
 	repo, err := workspaces.Open(t.Context(), workspaces.Options{Dir: near.Path, Run: gittest.Run, Env: gittest.Environ(),
 		Scratch: gittest.Temp(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	theHost := hosts.Host{Name: "box", Command: ssh.Command}
 	open := func() (*bridge.Client, *bridge.RemoteInfo) {
 		t.Helper()
 		client, init, err := host.Opening{Host: theHost, Run: gittest.Run, Version: command.Version(), Lease: time.Minute,
 			Handler: host.NoHandler{}}.Open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return client, init.Remote
 	}
 	client, there := open()
-	url, err := theHost.GitURL(there.Cache, git.Serving()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	url := testkit.Must(theHost.GitURL(there.Cache, git.Serving()...))(t)
 	link := remote.Link{Repo: repo, URL: url, Env: os.Environ()}
-	if _, err := link.Push(t.Context(), base); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(link.Push(t.Context(), base))(t)
 	work := bridge.PrepareWorkParams{Orchestrator: 1, Generation: 1, Kind: "worktree", Base: base}
-	w, err := client.PrepareWork(t.Context(), work)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testkit.Must(client.PrepareWork(t.Context(), work))(t)
 	if !strings.HasPrefix(w.Dir, there.Dir+"/"+gittest.RUN8+"/orch-1") {
 		t.Errorf("its directory is %s", w.Dir)
 	}
@@ -64,10 +53,7 @@ func TestWorkOnAHost(t *testing.T) {
 	if again, err := client.PrepareWork(t.Context(), work); err != nil || again.Dir != w.Dir {
 		t.Errorf("prepared again: %+v, %v", again, err)
 	}
-	committed, err := client.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	committed := testkit.Must(client.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"}))(t)
 	got, err := link.Fetch(t.Context(), "refs/heads/"+w.Branch)
 	if err != nil || got.Commit != committed.Head {
 		t.Fatalf("fetched %+v, %v; committed %+v", got, err, committed)

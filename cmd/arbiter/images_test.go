@@ -33,12 +33,8 @@ actors:
 func aPicture(t *testing.T, dir, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 64, 48))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, 64, 48))))
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o600))
 	return b.Bytes()
 }
 
@@ -66,13 +62,9 @@ func TestAnImageReachesTheModel(t *testing.T) {
 			if len(message.Images) != 1 || message.Images[0].Size() != "64×48 png" || message.Images[0].Bytes != len(picture) {
 				t.Errorf("said %+v", message.Images)
 			}
-			if err := syscall.Kill(s.cmd.Process.Pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Kill(s.cmd.Process.Pid, syscall.SIGKILL))
 			s.gone()
-			if err := os.Remove(filepath.Join(work, "loom.png")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Remove(filepath.Join(work, "loom.png")))
 			if !p.real { // exported runs contain their images
 				archive := filepath.Join(t.TempDir(), "run.tar.gz")
 				s.output(0, "sessions", "export", s.run(), "--output", archive)
@@ -80,9 +72,7 @@ func TestAnImageReachesTheModel(t *testing.T) {
 				there.output(0, "sessions", "import", archive)
 				out, _ := there.output(0, "sessions", "show", "--json", s.run())
 				var shown struct{ Log string }
-				if err := json.Unmarshal([]byte(out), &shown); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, json.Unmarshal([]byte(out), &shown))
 				got, err := os.ReadFile(filepath.Join(filepath.Dir(shown.Log), runstore.ImagesDir, message.Images[0].SHA256))
 				if err != nil || !bytes.Equal(got, picture) {
 					t.Errorf("the imported image: %v, %d bytes", err, len(got))

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -89,9 +88,7 @@ func TestOpenItemsOfAHuman(t *testing.T) {
 			asked := await[contract.Question](s, "the question", nil)
 			request := await[contract.PermissionRequest](s, "the request", nil)
 			list := s.waiting()
-			if got := kindsOf(list); got != "permission orch-2, question arbiter" {
-				t.Errorf("what waits: %s", got)
-			}
+			testkit.Same(t, "what waits", "permission orch-2, question arbiter", kindsOf(list))
 			for _, i := range list {
 				if i.Since.IsZero() || i.Kind == "question" && (i.ID != asked.Question || i.Text != asked.Text) ||
 					i.Kind == "permission" && i.ID != request.Request {
@@ -109,13 +106,9 @@ func TestOpenItemsOfAHuman(t *testing.T) {
 
 			n := s.again("--json", "--resume")
 			again := await[contract.Question](n, "the question again", nil)
-			if diff := cmp.Diff(asked, again); diff != "" {
-				t.Errorf("asked again (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "asked again", asked, again)
 			await[contract.PermissionRequest](n, "the request again", nil)
-			if got := kindsOf(n.waiting()); got != "permission orch-2, question arbiter" {
-				t.Errorf("what waits after the resume: %s", got)
-			}
+			testkit.Same(t, "what waits after the resume", "permission orch-2, question arbiter", kindsOf(n.waiting()))
 			n.accepts(contract.Permit{Request: request.Request, Behavior: "allow"})
 			await(n, "the end of the other's work", func(_ string, m contract.Message) bool {
 				return strings.HasPrefix(m.Text, "It is touched.")
@@ -212,9 +205,7 @@ func TestGrantAnswersRequestsOfOthers(t *testing.T) {
 				}
 			}
 			settled("orch-3", "allow", "human")
-			if got := kindsOf(s.waiting()); got != "permission orch-4" {
-				t.Errorf("what waits: %s", got)
-			}
+			testkit.Same(t, "what waits", "permission orch-4", kindsOf(s.waiting()))
 			s.accepts(contract.Configure{Deny: "Bash(mkdir *)"})
 			settled("orch-4", "deny", "rule")
 			s.accepts(contract.Cancel{})

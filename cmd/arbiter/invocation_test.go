@@ -228,10 +228,7 @@ func TestAmbiguousRun(t *testing.T) {
 	seen := map[byte][]string{}
 	for {
 		home.arbiter(nil, "--plain", "--claude", "./nowhere", "--task", "x")
-		runs, err := os.ReadDir(filepath.Join(home.dir, "state", "arbiter", "runs"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		runs := testkit.Must(os.ReadDir(filepath.Join(home.dir, "state", "arbiter", "runs")))(t)
 		clear(seen)
 		for _, run := range runs {
 			first := run.Name()[0]
@@ -264,14 +261,9 @@ type wrongHome struct{ dir, work string }
 
 func newWrongHome(t *testing.T) wrongHome {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	h := wrongHome{dir, filepath.Join(dir, "work")}
-	if err := os.Mkdir(h.work, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(h.work, 0o700))
 	for name, text := range map[string]string{
 		"spec.md": "Build it.\n", "empty.md": "\n", "mark.md": "\ufeff", "a.md": "A.\n", "b.md": "B.\n",
 		"word.yaml": "theme: dark\nmodle: opus\n", "kind.yaml": "theme: dark\nmax-cost: lots\n",
@@ -282,16 +274,10 @@ func newWrongHome(t *testing.T) wrongHome {
 		"bad.json": "{", "empty.json": "{}",
 		"old": "#!/bin/sh\necho '1.0.3 (Claude Code)'\n", "other": "#!/bin/sh\necho hello\n",
 	} {
-		if err := os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o700))
 	}
-	if err := os.Mkdir(filepath.Join(h.work, "adir"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("adir", filepath.Join(h.work, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(filepath.Join(h.work, "adir"), 0o700))
+	testkit.OK(t, os.Symlink("adir", filepath.Join(h.work, "link")))
 	return h
 }
 

@@ -41,9 +41,7 @@ actors:
       - {use: [{tool: Bash, input: {command: "env > env.txt", description: Look}}]}
       - {verdict: {kind: done, expects_response: true, message: seen, handoff: ` + emptyDocument + `}}
 `
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	user := t.TempDir()
 	hostile := []string{
 		"ANTHROPIC_API_KEY=sk-ant-secret-1", "ANTHROPIC_AUTH_TOKEN=secret-2", "ANTHROPIC_BASE_URL=http://127.0.0.1:9",
@@ -58,10 +56,7 @@ actors:
 			s := start(t, hostile, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Look", "--env",
 				"ANTHROPIC_API_KEY=sk-ant-secret-7")...)
 			s.finish(contract.ExitComplete)
-			env, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			env := testkit.Must(os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt")))(t)
 			for _, leak := range []string{"secret", user, "HTTPS_PROXY=http", "http_proxy=http", "NODE_OPTIONS",
 				"BASH_ENV", "USE_BEDROCK"} {
 				if strings.Contains(string(env), leak) {
@@ -94,29 +89,20 @@ func TestNotLoggedIn(t *testing.T) {
 // TestBridgeFromOutside drives `arbiter bridge` as a program in any language can: it writes and reads lines,
 // without arbiter's client.
 func TestBridgeFromOutside(t *testing.T) {
-	script, err := rehearsal.Parse("outside.yaml", []byte(`name: outside
+	script := testkit.Must(rehearsal.Parse("outside.yaml", []byte(`name: outside
 title: From outside
 actors:
   - name: anybody
     match: {role: any}
     steps: [{expect: hello, verdict: {word: hail}}]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(script, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
+	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			claude := map[string]any{"path": p.args[len(p.args)-1]}
 			if !p.real {
-				self, err := exec.LookPath("arbiter")
-				if err != nil {
-					t.Fatal(err)
-				}
+				self := testkit.Must(exec.LookPath("arbiter"))(t)
 				claude = map[string]any{"path": self, "args": []string{host.StandInCommand}}
 			}
 			work := t.TempDir()
@@ -168,17 +154,9 @@ func outside(t *testing.T, env []string) *outsider {
 	t.Helper()
 	cmd := exec.Command("arbiter", "bridge")
 	cmd.Env = env
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := testkit.Must(cmd.StdinPipe())(t)
+	out := testkit.Must(cmd.StdoutPipe())(t)
+	testkit.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Kill()
@@ -186,9 +164,7 @@ func outside(t *testing.T, env []string) *outsider {
 		}
 	})
 	return &outsider{t: t, cmd: cmd, stdin: in, lines: bufio.NewReaderSize(out, 1<<20), write: func(line string) {
-		if _, err := in.Write([]byte(line + "\n")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(in.Write([]byte(line + "\n")))(t)
 	}}
 }
 
@@ -213,10 +189,7 @@ func (o *outsider) answer(method string, params any) map[string]any {
 	o.t.Helper()
 	o.id++
 	id := "r" + string(rune('0'+o.id))
-	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}))(o.t)
 	o.write(string(raw))
 	for {
 		m := o.read()
@@ -268,23 +241,15 @@ func TestTrust(t *testing.T) {
 	if claude == "" {
 		t.Skip("no claude: run scripts/setup")
 	}
-	script, err := rehearsal.Load("testdata/scenarios/full-dialogue.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := testkit.Must(rehearsal.Load("testdata/scenarios/full-dialogue.yaml"))(t)
 	for _, trust := range []bool{false, true} {
 		t.Run(map[bool]string{false: "untrusted", true: "trusted"}[trust], func(t *testing.T) {
 			t.Parallel()
-			model, err := rehearsal.Start(script, rehearsal.Options{Record: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			model := testkit.Must(rehearsal.Start(script, rehearsal.Options{Record: true}))(t)
 			t.Cleanup(func() { _ = model.Close() })
 			work := t.TempDir()
-			if err := os.WriteFile(filepath.Join(work, "CLAUDE.md"), []byte("Speak of the raven.\n"),
-				0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(filepath.Join(work, "CLAUDE.md"), []byte("Speak of the raven.\n"),
+				0o600))
 			args := []string{"--json", "--claude", claude, "--cwd", work, "--allow", "Bash(*)", "--allow", "Edit(**)",
 				"--task", "Greet somebody"}
 			if trust {

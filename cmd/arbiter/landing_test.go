@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/proof"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -97,9 +96,7 @@ func TestLandWithProof(t *testing.T) {
 					t.Errorf("land lacks %q: %s", want, out)
 				}
 			}
-			if names := repo.Git("ls-tree", "-r", "--name-only", "HEAD"); names != "cloth.txt\nlisted.txt\nold.txt" {
-				t.Errorf("landed %q", names)
-			}
+			testkit.Same(t, "landed", "cloth.txt\nlisted.txt\nold.txt", repo.Git("ls-tree", "-r", "--name-only", "HEAD"))
 			message := repo.Git("log", "-1", "--format=%B")
 			tree := repo.Git("rev-parse", "HEAD^{tree}")
 			if !strings.HasPrefix(message, "Weave the cloth\n\nThe cloth is woven.\n\nArbiter-Tree: forged") ||
@@ -140,9 +137,7 @@ func TestLandWithProof(t *testing.T) {
 			if !strings.Contains(out, "trunk is now") {
 				t.Errorf("the rest: %s", out)
 			}
-			if names := repo.Git("show", "--name-only", "--format=", "HEAD"); names != "out/cloth.o" {
-				t.Errorf("the rest is %q", names)
-			}
+			testkit.Same(t, "the rest is", "out/cloth.o", repo.Git("show", "--name-only", "--format=", "HEAD"))
 			clone := gittest.Dir{TB: t, Path: gittest.Temp(t)}
 			clone.Git("clone", "-q", repo.Path, ".")
 			arbiterIn := func(code contract.Exit) string {
@@ -197,10 +192,7 @@ func damaged(t *testing.T, repo gittest.Dir, arbiter func(contract.Exit, []strin
 	object := func(args []string, text string) string {
 		cmd := repo.Command(args...)
 		cmd.Stdin = strings.NewReader(text)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := testkit.Must(cmd.Output())(t)
 		return strings.TrimSpace(string(out))
 	}
 	for n := range 200 {
@@ -355,9 +347,8 @@ func TestVerifyIsConfined(t *testing.T) {
 	}
 	same := func() {
 		t.Helper()
-		if diff := cmp.Diff(files, repo.Files()) + cmp.Diff(private, repo.Private()); diff != "" {
-			t.Errorf("the repository has changed:\n%s", diff)
-		}
+		testkit.Same(t, "the files have changed", files, repo.Files())
+		testkit.Same(t, "the repository has changed", private, repo.Private())
 		for _, path := range []string{marker, filepath.Join(home, "x")} {
 			if _, err := os.Lstat(path); err == nil {
 				t.Errorf("%s exists", path)

@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -38,9 +37,7 @@ func TestOneRunManyClients(t *testing.T) {
 			_ = killed.Wait() // it was killed
 			page := h.page(run)
 			p.HangUp()
-			if _, err := p.Exit(p.ctx); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(p.Exit(p.ctx))(t)
 			page.sends(contract.Say{To: contract.Arbiter, Text: "call it dawn"})
 			h.waits("permission")
 			h.output("send", run, "--to", "orch-1", "--strength", "steer", "be quick")
@@ -63,10 +60,7 @@ func TestOneRunManyClients(t *testing.T) {
 			}
 			seen, said := map[string]bool{}, map[string]int{}
 			for i, text := range lines {
-				line, err := contract.DecodeLine([]byte(text))
-				if err != nil {
-					t.Fatal(err)
-				}
+				line := testkit.Must(contract.DecodeLine([]byte(text)))(t)
 				if line.Seq != uint64(i+1) || seen[text] {
 					t.Errorf("line %d has number %d", i+1, line.Seq)
 				}
@@ -76,9 +70,7 @@ func TestOneRunManyClients(t *testing.T) {
 				}
 			}
 			want := map[string]int{"Make a thing": 1, "call it dawn": 1, "be quick": 1, "keep it": 1}
-			if diff := cmp.Diff(want, said); diff != "" {
-				t.Errorf("what the human said:\n%s", diff)
-			}
+			testkit.Same(t, "what the human said", want, said)
 		})
 	}
 }
@@ -99,32 +91,21 @@ func (h *testHome) page(run string) *webUser {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, err)
 	h.t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait() // ended by a signal
 	})
-	link, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	link := testkit.Must(bufio.NewReader(out).ReadString('\n'))(h.t)
 	jar, _ := cookiejar.New(nil) // no options, no error
 	b := &webUser{t: h.t, client: http.Client{Jar: jar}}
 	b.page, _, _ = strings.Cut(link, "/?")
 	_, token, _ := strings.Cut(strings.TrimSpace(link), "/?t=")
-	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, b.page+"/enter",
-		strings.NewReader("t="+token))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	req := testkit.Must(http.NewRequestWithContext(h.t.Context(), http.MethodPost, b.page+"/enter",
+		strings.NewReader("t="+token)))(h.t)
 	req.Header.Set("Origin", b.page)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer, err := b.client.Do(req)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	answer := testkit.Must(b.client.Do(req))(h.t)
 	text, _ := io.ReadAll(answer.Body) // shown on failure
 	_ = answer.Body.Close()
 	_, rest, found := strings.Cut(string(text), "/#k=")
@@ -138,23 +119,15 @@ func (h *testHome) page(run string) *webUser {
 // sends sends a command as the page does.
 func (b *webUser) sends(body contract.CommandBody) {
 	b.t.Helper()
-	line, err := contract.MarshalCommand(contract.Command{Body: body})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	line := testkit.Must(contract.MarshalCommand(contract.Command{Body: body}))(b.t)
 	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.page+"/run/command", bytes.NewReader(line))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, err)
 	for name, value := range map[string]string{
 		"Origin": b.page, "Content-Type": "application/json", "X-Arbiter-Key": b.key,
 	} {
 		req.Header.Set(name, value)
 	}
-	answer, err := b.client.Do(req)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	answer := testkit.Must(b.client.Do(req))(b.t)
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(answer.Body) // shown on failure
 	if answer.StatusCode != http.StatusOK || !bytes.Contains(text, []byte(`"accepted":true`)) {
@@ -167,9 +140,7 @@ func (h *testHome) client(out *bytes.Buffer, args ...string) *exec.Cmd {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", args...)
 	cmd.Env, cmd.Dir, cmd.Stdout = h.env, h.work, out
-	if err := cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, cmd.Start())
 	h.t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended already
 	return cmd
 }

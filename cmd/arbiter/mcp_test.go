@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -35,10 +36,7 @@ func (h *testHome) serves(o *mcp.ClientOptions, args ...string) *toolUser {
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
 	ctx, cancel := context.WithTimeout(h.t.Context(), waitTimeout)
 	h.t.Cleanup(cancel)
-	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	session := testkit.Must(client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil))(h.t)
 	h.t.Cleanup(func() { _ = session.Close() }) // it may have been killed
 	return &toolUser{h.t, session, cmd}
 }
@@ -46,9 +44,7 @@ func (h *testHome) serves(o *mcp.ClientOptions, args ...string) *toolUser {
 // kill kills the server, like a crash.
 func (u *toolUser) kill() {
 	u.t.Helper()
-	if err := u.cmd.Process.Kill(); err != nil {
-		u.t.Fatal(err)
-	}
+	testkit.OK(u.t, u.cmd.Process.Kill())
 	_ = u.session.Close()
 }
 
@@ -151,9 +147,7 @@ func TestMCP(t *testing.T) {
 			if !strings.Contains(text, "not for you") || !strings.Contains(text, command) {
 				t.Errorf("the model reads: %s", text)
 			}
-			if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
 			v = u.waitsFor(v, "stopped", &progress)
 			if !strings.Contains(v.Next, "resume_run") {
 				t.Errorf("after a kill: %+v", v)
@@ -237,25 +231,17 @@ func TestMCPOfAnAgent(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t) // where arbiter can recognize descendants
 	b := exposed(t)
-	self, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(exec.LookPath("arbiter"))(t)
 	for tool, args := range map[string]map[string]any{
 		"answer": {"run": b.run, "text": "Approved."}, "status": {"run": b.run}, "cancel": {"run": b.run},
 	} {
-		call, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		call := testkit.Must(json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
 			"params": map[string]any{"name": tool, "arguments": args, "_meta": map[string]any{
-				mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeyClientCapabilities: map[string]any{}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+				mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeyClientCapabilities: map[string]any{}}}}))(t)
 		dialogue := "coproc " + self + " mcp --state-dir " + b.state() + " --allow-dir " + b.home + "\n" +
 			"echo '" + string(call) + "' >&${COPROC[1]}\nread -r line <&${COPROC[0]}\necho \"$line\"\n"
 		file := filepath.Join(b.work, "dialogue")
-		if err := os.WriteFile(file, []byte(dialogue), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(file, []byte(dialogue), 0o600))
 		out, _ := b.inAgent("env -i HOME=" + b.home + " setsid bash " + file)
 		if !strings.Contains(out, `"isError":true`) || !strings.Contains(out, "refused") {
 			t.Errorf("%s: %s", tool, out)
@@ -295,25 +281,13 @@ actors:
 // outer prepares the real CLI as an MCP client, with a scripted model and a server whose runs are rehearsals.
 func (h *testHome) outer(play string, args ...string) (*exec.Cmd, *rehearsal.Server) {
 	h.t.Helper()
-	scenario, err := rehearsal.Parse("play.yaml", []byte(play))
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	model, err := rehearsal.Start(scenario, rehearsal.Options{Record: true})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(play)))(h.t)
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(h.t)
 	h.t.Cleanup(func() { _ = model.Close() })
-	program, err := exec.LookPath("arbiter")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	program := testkit.Must(exec.LookPath("arbiter"))(h.t)
 	runs := []string{"mcp", "--", "--stand-in", "--scenario", absolute(h.t, "testdata/scenarios/screen.yaml")}
-	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
-		"arbiter": map[string]any{"command": program, "args": runs}}})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	config := testkit.Must(json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"arbiter": map[string]any{"command": program, "args": runs}}}))(h.t)
 	args = append(args, "--mcp-config", string(config), "--strict-mcp-config", "--model", "claude-sonnet-4-5",
 		"--allowedTools", "mcp__arbiter")
 	cmd := exec.Command(h.player.args[len(h.player.args)-1], args...)
@@ -422,9 +396,7 @@ func TestMCPInTerminal(t *testing.T) {
 	if !ok {
 		t.Fatal("there is no server")
 	}
-	if err := syscall.Kill(server, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Kill(server, syscall.SIGKILL))
 	p.Type("lost")
 	p.await("Answer: lost")
 	p.insists("Enter", "manual mode on")
@@ -432,9 +404,7 @@ func TestMCPInTerminal(t *testing.T) {
 	p.await("/mcp reconnect arbiter")
 	p.insists("Enter", "Reconnected to arbiter", "What shall it be called?", "Answer:")
 
-	if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
 	p.Type("too late")
 	p.await("Answer: too late")
 	p.insists("Enter", "Resume it from where it stopped?", "Decision:")

@@ -97,15 +97,10 @@ func (s *script) together(bodies ...contract.CommandBody) []answer {
 	refs := make([]string, len(bodies))
 	for i, b := range bodies {
 		refs[i] = fmt.Sprintf("%T-%d-%d", b, from, i)
-		line, err := contract.MarshalCommand(contract.Command{Ref: refs[i], Body: b})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		line := testkit.Must(contract.MarshalCommand(contract.Command{Ref: refs[i], Body: b}))(s.t)
 		written = append(append(written, bytes.TrimSpace(line)...), '\n')
 	}
-	if _, err := s.stdin.Write(written); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.stdin.Write(written))(s.t)
 	answers := make([]answer, len(bodies))
 	for i, ref := range refs {
 		s.after(0, "an answer to "+ref, func(l contract.Line) bool {
@@ -437,14 +432,8 @@ func hired(t *testing.T, p player, play string, files map[string]string, args ..
 // hiredIn is hired in an existing workspace.
 func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script, *rehearsal.Server) {
 	t.Helper()
-	scenario, err := rehearsal.Parse("play.yaml", []byte(play))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(scenario, rehearsal.Options{Record: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(play)))(t)
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	claude := p.args[len(p.args)-1]
 	if !p.real {
@@ -477,9 +466,7 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %s by %s", b.Tool, b.Behavior, b.By))
 			}
 			want := []string{"Bash deny by agent", "Bash deny by agent", "Bash deny by agent"}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("permissions, -want +got:\n%s", diff)
-			}
+			testkit.Same(t, "permissions", want, got)
 			cwd := collect[contract.Session](s)[0].CWD
 			left, _ := filepath.Glob(filepath.Join(cwd, "*"))
 			// The second file is .claude.
@@ -492,9 +479,7 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 				var body struct {
 					Output struct{ Effort string } `json:"output_config"`
 				}
-				if err := json.Unmarshal(r.Body, &body); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, json.Unmarshal(r.Body, &body))
 				asked[r.Actor] = r.Model
 				if r.Actor == "clerk" && p.real && body.Output.Effort != "low" {
 					t.Errorf("the effort of the clerk is %q", body.Output.Effort)
@@ -698,14 +683,10 @@ func TestKilledInEachState(t *testing.T) {
 				} else {
 					until(t, "a model that is asked", func() bool { return s.asksAside() })
 				}
-				if err := s.cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, s.cmd.Process.Kill())
 				s.gone()
 				awaitGone(t, s.run())
-				if err := os.WriteFile(scenario, []byte(pondering("")), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(scenario, []byte(pondering("")), 0o600))
 				n := s.again("--json", "--resume")
 				if c.word != "" {
 					await[contract.Question](n, "the question again", nil)
@@ -725,9 +706,7 @@ func (s *script) reads() {
 	until(s.t, "message that is sent to the Arbiter", func() bool {
 		out, _ := s.output(0, "sessions", "show", "--json", s.run())
 		var shown subcommands.SessionReport
-		if err := json.Unmarshal([]byte(out), &shown); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.OK(s.t, json.Unmarshal([]byte(out), &shown))
 		last := supervisor.MessageRecord{}
 		for _, m := range shown.Messages {
 			if m.To == contract.Arbiter {
@@ -753,10 +732,7 @@ func (s *script) asksAside() bool {
 func (s *script) continuesFrom(state string) {
 	s.t.Helper()
 	out, _ := s.output(0, "replay", s.run())
-	lines, err := contractLinesOf(out)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	lines := testkit.Must(contractLinesOf(out))(s.t)
 	var states []string
 	at, processRuns, resumedIn, number := "idle", 0, "", 0
 	for _, l := range lines {
@@ -797,9 +773,7 @@ func TestALostBridgeLeavesTheState(t *testing.T) {
 	if !ok {
 		t.Fatal("no bridge")
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 	await[contract.Result](s, "the result", nil)
 	s.finish(contract.ExitComplete)
 	var states []string

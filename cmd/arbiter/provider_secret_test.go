@@ -172,10 +172,7 @@ func TestTheKeyOfAProvider(t *testing.T) {
 				if len(g.requests()) != 8 || g.seen == 0 {
 					t.Errorf("%d requests, %d command lines", len(g.requests()), g.seen)
 				}
-				told, err := json.Marshal(s.lines)
-				if err != nil {
-					t.Fatal(err)
-				}
+				told := testkit.Must(json.Marshal(s.lines))(t)
 				texts := map[string]string{"the events": string(told), "stderr": s.stderr.String()}
 				for _, args := range [][]string{{"replay", s.run()}, {"logs", s.run()}, {"logs", s.run(), "--audit"},
 					{"decide", s.run(), "--explain", "--json"}, {"decide", s.run(), "--number", "3", "--json"},

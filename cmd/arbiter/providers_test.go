@@ -38,9 +38,7 @@ func TestWorkflowByProviders(t *testing.T) {
 					rulingsOf(s)); diff != "" {
 					t.Errorf("decisions (-want +got):\n%s", diff)
 				}
-				if diff := cmp.Diff(taskMoves, moves(s)); diff != "" {
-					t.Errorf("states (-want +got):\n%s", diff)
-				}
+				testkit.Same(t, "states", taskMoves, moves(s))
 				if !sums(r, "The loom stands in loom.txt.") || r.Iterations != 4 {
 					t.Errorf("result %+v", r)
 				}
@@ -83,9 +81,7 @@ func TestProvidersAnswersAreCached(t *testing.T) {
 	} {
 		again := s.again(append(flags, c.args...)...)
 		again.finish(contract.ExitComplete)
-		if diff := cmp.Diff(c.want, rulingsOf(again)); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", c.args, diff)
-		}
+		testkit.Same(t, c.args, c.want, rulingsOf(again))
 	}
 }
 

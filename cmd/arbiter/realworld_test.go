@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -215,9 +213,7 @@ func realWorld(t *testing.T, p player, has []string, isolation string) {
 		r.prints(contract.ExitComplete, "land", "--include", ".") // its agents write with commands
 		r.same("files after landing", want, d.Files())
 		r.same("the user's part after landing", landedPrivate(private), landedPrivate(d.Private()))
-		if got := d.Git("status", "--porcelain"); got != status {
-			t.Errorf("status after landing %q, want %q", got, status)
-		}
+		testkit.Same(t, "status after landing", status, d.Git("status", "--porcelain"))
 	}
 	r.prints(contract.ExitComplete, "undo")
 	r.same("files after undo", before, d.Files())
@@ -272,9 +268,7 @@ func (j job) prints(want contract.Exit, args ...string) string {
 
 func (j job) same(what string, want, got map[string]string) {
 	j.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		j.Errorf("%s, -want +got:\n%s", what, diff)
-	}
+	testkit.Same(j, what, want, got)
 }
 
 // unsettled is a repository in a state that keeps Git or Arbiter from doing something.
@@ -378,9 +372,7 @@ func (c unsettled) play(t *testing.T, p player, isolation string) {
 		return
 	}
 	j.same("the user's part of the repository after the run", private, d.Private())
-	if got := j.prints(contract.ExitComplete, "diff", "--name-only"); got != "other\nwoven.txt\n" {
-		t.Errorf("diff names %q", got)
-	}
+	testkit.Same(t, "diff names", "other\nwoven.txt\n", j.prints(contract.ExitComplete, "diff", "--name-only"))
 	if isolation != "shared" {
 		j.printsFor(c.noLand, contract.ExitFailed, "land")
 		j.same("files after a refusal", before, d.Files())

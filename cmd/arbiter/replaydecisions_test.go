@@ -57,9 +57,7 @@ func TestArbitersToolCallsAreCompared(t *testing.T) {
 	var got []string
 	for _, line := range lines[:len(lines)-1] {
 		var x subcommands.Redecision
-		if err := json.Unmarshal([]byte(line), &x); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal([]byte(line), &x))
 		got = append(got, runstore.DecisionText(x.Recorded))
 	}
 	if text := strings.Join(got, ", "); text != "SELECT_MODE planner, CONTINUE" {
@@ -103,9 +101,7 @@ func TestReplayDecisions(t *testing.T) {
 		if v == nil {
 			continue
 		}
-		if err := json.Unmarshal([]byte(lines[i]), v); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal([]byte(lines[i]), v))
 	}
 	if x.Number != 2 || x.Same || x.Now == nil || x.Now.Mode != "planner" || sum.Differ != 1 || sum.Skipped != 1 ||
 		sum.Decider != "rules" {
@@ -133,10 +129,7 @@ func TestNothingToCompareIsNoPass(t *testing.T) {
 // have no files of arbiter at the end of the test. (The CLI leaves some of its own.)
 func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *shared) {
 	r.t.Helper()
-	home, err := os.Getwd()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	home := testkit.Must(os.Getwd())(r.t)
 	tmp := r.t.TempDir()
 	cmd = exec.Command("arbiter", args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"),
@@ -199,12 +192,8 @@ func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 			}
 			var first subcommands.Redecision
 			var sum subcommands.Tally
-			if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
-				t.Fatal(err)
-			}
-			if err := json.Unmarshal([]byte(lines[2]), &sum); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, json.Unmarshal([]byte(lines[0]), &first))
+			testkit.OK(t, json.Unmarshal([]byte(lines[2]), &sum))
 			if !first.Same || first.Now.Source != decider.ByModel || !strings.Contains(first.Now.Prompt, "| Weave") {
 				t.Errorf("the first: %s", lines[0])
 			}
@@ -265,9 +254,7 @@ func TestAskingIsCalledOff(t *testing.T) {
 			args := append(append([]string{"replay", r.id, "--decisions", "--debug"},
 				decidingBy(t, "      - {fault: {stall: 300s}}\n")...), p.args...)
 			cmd, _, errs := r.aside("", args...)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, cmd.Start())
 			mark := ""
 			until(t, "a model that is asked", func() bool {
 				if m := markInLog.FindStringSubmatch(errs.String()); m != nil {
@@ -283,9 +270,7 @@ func TestAskingIsCalledOff(t *testing.T) {
 				}
 				return survivors(mark) == nil // without /proc the process cannot be seen
 			})
-			if err := cmd.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, cmd.Process.Signal(os.Interrupt))
 			_ = cmd.Wait()
 			if code := cmd.ProcessState.ExitCode(); code != int(contract.ExitInterrupted) {
 				t.Errorf("exit code %d\n%s", code, errs)
@@ -321,9 +306,7 @@ func TestMomentsAreExplained(t *testing.T) {
 	var points []string
 	for line := range bytes.Lines([]byte(out)) {
 		var x subcommands.Explanation
-		if err := json.Unmarshal(line, &x); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(line, &x))
 		if x.Rules == nil || x.Rendered == nil || x.Rendered.Problem != "" ||
 			!strings.Contains(string(x.Input), "Weave it") {
 			t.Errorf("%s", line)

@@ -30,9 +30,7 @@ func TestReportOfARun(t *testing.T) {
 	}
 	out, _ := s.output(0, "report", s.run(), "--format", "json")
 	var r report.Report
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(out), &r))
 	if r.Run != s.run() || r.Status != contract.StatusComplete || r.CostUSD != result.CostUSD ||
 		r.Usage != result.Usage || r.Summary != result.Summary {
 		t.Errorf("%+v", r)
@@ -60,10 +58,7 @@ func TestReportOfARun(t *testing.T) {
 	}
 	var events bytes.Buffer
 	for i, l := range s.lines {
-		line, err := contract.EncodeLine(nil, uint64(i+1), l.Time, l.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := testkit.Must(contract.EncodeLine(nil, uint64(i+1), l.Time, l.Event))(t)
 		events.Write(line)
 	}
 	var streamed, stderr bytes.Buffer

@@ -90,9 +90,7 @@ func (s *script) spawns(agent string) []contract.Spawn {
 // again, the Arbiter's session continues, and the work is completed. A complete run accepts another task.
 func TestResume(t *testing.T) {
 	kill := func(t *testing.T, pid int) {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	ways := []struct {
 		name string
@@ -180,10 +178,7 @@ func (s *script) anotherTask(run string) {
 func (s *script) sameInReplay(earlier *script) {
 	s.t.Helper()
 	out, _ := s.output(0, "replay", s.run())
-	lines, err := contractLinesOf(out)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	lines := testkit.Must(contractLinesOf(out))(s.t)
 	want := append(append([]contract.Line(nil), earlier.lines...), s.lines...)
 	// Events that were on disk but not printed when the first process was killed are in the replay too, before
 	// the second process begins.
@@ -265,9 +260,7 @@ func TestStrays(t *testing.T) {
 			}
 			agent := agentPID(t, run, "arbiter.1")
 			// Stopped, so that it does not start another bridge.
-			if err := syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP))
 			for _, p := range []int{pid, s.cmd.Process.Pid, agent} {
 				// The agent may have ended by then.
 				if err := syscall.Kill(p, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
@@ -299,9 +292,7 @@ func TestBothKilledAtWork(t *testing.T) {
 			}
 			b.mustSignal(syscall.SIGSTOP) // so that it does not start another bridge
 			for _, pid := range []int{bridge, b.cmd.Process.Pid} {
-				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 			}
 			b.gone()
 			b.awaitStill(waitTimeout)
@@ -357,9 +348,7 @@ func standInProgram(t *testing.T) string {
 	self := agentProgram(t)
 	path := filepath.Join(t.TempDir(), "claude")
 	text := "#!/bin/sh\nexec " + self + " stand-in \"$@\"\n"
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o700))
 	return path
 }
 
@@ -378,10 +367,7 @@ func TestDamagedJournal(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("journal files: %v", files)
 	}
-	raw, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(files[0]))(t)
 	// The damage is after the Arbiter's start, and not in the last batch, where it would look like the effect
 	// of a crash.
 	at := bytes.Index(raw, []byte(`"input":"agent_event"`))
@@ -389,9 +375,7 @@ func TestDamagedJournal(t *testing.T) {
 		t.Fatal("no event is in the journal")
 	}
 	raw[at] ^= 0x10
-	if err := os.WriteFile(files[0], raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(files[0], raw, 0o600))
 	n := s.again("--json", "--resume")
 	await[contract.Notice](n, "the damage", func(_ string, b contract.Notice) bool {
 		return strings.Contains(b.Text, "journal was damaged")
@@ -424,9 +408,7 @@ func TestStateIsPrivate(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 }
 
 // TestPermissionOverAResume: a request that was open when all processes were killed is made again, with the
@@ -497,25 +479,15 @@ func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 			Task: "Weave", HumanPresent: true}.WithDefaults()},
 	)
 	state := filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")
-	store, err := journal.OpenStore(state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(journal.OpenStore(state))(t)
 	defer store.Close()
 	opened, _, err := store.Open(run.id, 0, journal.Options{}, func(*journal.Recovered) ([]byte, error) {
 		return []byte(`{"v":99,"state":{"Options":"of another shape"}}`), nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := opened.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	testkit.OK(t, opened.Close())
 	segment := filepath.Join(state, "runs", run.id, "journal-000002")
-	before, err := os.ReadFile(segment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := testkit.Must(os.ReadFile(segment))(t)
 	_, errs := run.arbiter(contract.ExitEnvironment, "--json", "--resume", "--session", run.id)
 	for _, want := range []string{"another version of arbiter", "version 99, of a newer arbiter", "arbiter replay"} {
 		if !strings.Contains(errs, want) {

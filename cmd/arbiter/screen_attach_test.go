@@ -48,9 +48,7 @@ func TestAttachFromTheScreen(t *testing.T) {
 			p.Type("\r")
 			p.await("I-shall-remember-it.")
 			size := pty.Size{Columns: 80, Rows: 24}
-			if err := p.Resize(size); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, p.Resize(size))
 			if who.real {
 				p.until(func(s pty.Screen) bool { return strings.Contains(s.Text(), "| id:\n") }) // broken here
 			}
@@ -101,9 +99,7 @@ func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 				b.awaitStill(waitTimeout)
 				p.Type("/continue\n")
 			}
-			if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(filepath.Join(work, "go"), nil, 0o600))
 			p.await("It is done.", "Speak again, or depart.")
 			p.press("Ctrl+C")
 			h.ended(p, contract.ExitComplete)

@@ -34,9 +34,7 @@ actors:
 func (h *modelHome) committed(name, text string) {
 	h.t.Helper()
 	h.touch("other.txt")
-	if err := os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o600))
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
 		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
 		cmd := exec.Command("git", args...)
@@ -58,9 +56,7 @@ func TestScreenShowsChanges(t *testing.T) {
 			h.committed("thread.txt", "red\ngreen\n")
 			given := filepath.Join(t.TempDir(), "given")
 			vi := filepath.Join(t.TempDir(), "vi")
-			if err := os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\n"), 0o700))
 			h.env = append(h.env, "EDITOR="+vi)
 			p := h.openSlowly(h.args...)
 			p.await("Is it well?")

@@ -86,10 +86,7 @@ func TestTerminalHangsUp(t *testing.T) {
 				p.await("What shall it be called?", "The Arbiter awaits your answer.")
 			}
 			p.HangUp()
-			state, err := p.Exit(p.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := testkit.Must(p.Exit(p.ctx))(t)
 			if got := state.ExitCode(); got != int(contract.ExitTerminated) {
 				t.Errorf("exit code %d (%v)", got, state)
 			}
@@ -123,9 +120,7 @@ func TestOneSignalIsOrderly(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
 	p := h.slow()
-	if err := p.Process().Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.Process().Signal(syscall.SIGTERM))
 	h.ended(p, contract.ExitTerminated)
 	want := []input.Signal{{Signal: "TERM"}}
 	if diff := cmp.Diff(want,
@@ -137,23 +132,17 @@ func TestOneSignalIsOrderly(t *testing.T) {
 // signalled lists the signals by which a run was asked to end, from its audit.
 func signalled(t *testing.T, state, run string) []input.Signal {
 	t.Helper()
-	log, err := journal.OpenLog(filepath.Join(state, "runs", run, journal.LogName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := testkit.Must(journal.OpenLog(filepath.Join(state, "runs", run, journal.LogName)))(t)
 	defer log.Close()
 	var list []input.Signal
-	err = supervisor.AuditOf(t.Context(), log, run, false, func(l supervisor.AuditLine) error {
+	testkit.OK(t, supervisor.AuditOf(t.Context(), log, run, false, func(l supervisor.AuditLine) error {
 		if l.Entry.What == "signal" {
 			name, _ := l.Entry.Detail["signal"].(string)
 			fast, _ := l.Entry.Detail["fast"].(bool)
 			list = append(list, input.Signal{Signal: name, Fast: fast})
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return list
 }
 
@@ -184,10 +173,7 @@ func TestRepeatedSignals(t *testing.T) {
 			h := newTestHome(t, players(t)[0])
 			p := h.slow()
 			ask(p)
-			state, err := p.Exit(p.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := testkit.Must(p.Exit(p.ctx))(t)
 			if code := contract.Exit(state.ExitCode()); code != contract.ExitInterrupted &&
 				code != contract.ExitTerminated {
 				t.Errorf("it ended with %v", state)
@@ -216,9 +202,7 @@ func TestFatalSignal(t *testing.T) {
 			t.Parallel()
 			h := newTestHome(t, players(t)[0])
 			p := h.busyPane()
-			if err := p.Process().Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, p.Process().Signal(sig))
 			h.left(p, contract.Exit(128+int(sig)))
 			runs := h.runs()
 			if len(runs) != 1 || len(survivors(runs[0])) == 0 {
@@ -283,9 +267,7 @@ func TestScreenFault(t *testing.T) {
 				p.Type("Make a thing\n")
 				p.await("What shall it be called?", "The Arbiter awaits your answer.")
 			}
-			if err := os.WriteFile(mark, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(mark, nil, 0o600))
 			if !begun { // in a run, the clock causes a paint
 				p.press("x")
 			}
@@ -317,9 +299,7 @@ func TestScreenHangs(t *testing.T) {
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
 	p.await("Speak, mortal.")
 	whole := mark + ".whole" // renamed when complete, since a paint may read it at any moment
-	if err := errors.Join(os.WriteFile(whole, []byte("hang"), 0o600), os.Rename(whole, mark)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.WriteFile(whole, []byte("hang"), 0o600), os.Rename(whole, mark)))
 	p.press("x")
 	hangs := func() bool { _, err := os.Stat(mark + ".hangs"); return err == nil }
 	for again := time.NewTicker(10 * time.Millisecond); !hangs(); {
@@ -356,13 +336,8 @@ func TestScreenHangs(t *testing.T) {
 func TestNothingToDrive(t *testing.T) {
 	testkit.Long(t)
 	bin := t.TempDir()
-	self, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(bin, "arbiter")); err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(exec.LookPath("arbiter"))(t)
+	testkit.OK(t, os.Symlink(self, filepath.Join(bin, "arbiter")))
 	h := newTestHome(t, player{})
 	h.env = append(h.env, "PATH="+bin+":/usr/bin:/bin") // these directories have no claude
 	p := h.open()
@@ -407,15 +382,9 @@ func TestNoScreen(t *testing.T) {
 		cmd.Env, cmd.Dir = append(h.env, tt.env), h.work
 		text, code := "", 0
 		if tt.tty {
-			term, err := pty.Start(cmd, wide)
-			if err != nil {
-				t.Fatal(err)
-			}
+			term := testkit.Must(pty.Start(cmd, wide))(t)
 			defer term.Close()
-			state, err := term.Exit(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := testkit.Must(term.Exit(t.Context()))(t)
 			text, code = term.Screen().Text(), state.ExitCode()
 			if left := term.Screen().Leftovers(); len(left) > 0 {
 				t.Errorf("%s: %v", tt.name, left)

@@ -48,10 +48,7 @@ func showProgram(t *testing.T, program string, size pty.Size, dir string, env []
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + host.CacheHome(), "TMPDIR=" + t.TempDir(),
 		"LANG=C.UTF-8", "COLORFGBG=15;0", "GORACE=atexit_sleep_ms=0",
 	}, env...)
-	term, err := pty.Start(cmd, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	term := testkit.Must(pty.Start(cmd, size))(t)
 	t.Cleanup(term.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
@@ -66,29 +63,21 @@ func (p *pane) await(texts ...string) pty.Screen {
 
 func (p *pane) until(ok func(pty.Screen) bool) pty.Screen {
 	p.t.Helper()
-	s, err := p.Wait(p.ctx, ok)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	s := testkit.Must(p.Wait(p.ctx, ok))(p.t)
 	return s
 }
 
 // press presses keys in order.
 func (p *pane) press(names ...string) {
 	p.t.Helper()
-	if err := p.Press(names...); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.OK(p.t, p.Press(names...))
 }
 
 // leave ends arbiter by keys and waits for its end.
 func (p *pane) leave() *os.ProcessState {
 	p.t.Helper()
 	p.press("Ctrl+C", "Ctrl+C", "y")
-	state, err := p.Exit(p.ctx)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	state := testkit.Must(p.Exit(p.ctx))(p.t)
 	return state
 }
 
@@ -102,15 +91,9 @@ func (p *pane) clear() {
 // peak returns the maximum memory that a process has used, in bytes.
 func peak(t *testing.T, pid int) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := testkit.Must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(t)
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	kB, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	kB := testkit.Must(strconv.Atoi(strings.Fields(rest)[0]))(t)
 	return kB << 10
 }
 
@@ -167,14 +150,9 @@ func TestHugePaste(t *testing.T) {
 // window sets a terminal's size in the kernel, without informing the emulator.
 func window(t *testing.T, p *pane, columns, rows uint16) {
 	t.Helper()
-	tty, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", p.Process().Pid), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tty := testkit.Must(os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", p.Process().Pid), os.O_RDWR|syscall.O_NOCTTY, 0))(t)
 	defer tty.Close()
-	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}))
 }
 
 // passing matches parts of a screen that change although nothing happens.
@@ -196,14 +174,10 @@ func TestScreenResizeStorm(t *testing.T) {
 	at := p.until(func(s pty.Screen) bool { return strings.Count(s.Text(), "%") == 2 && s.Shows("brief ✓") })
 	before, used := unmoved(at), peak(t, p.Process().Pid)
 	for i := range 200 {
-		if err := p.Resize(pty.Size{Columns: 1 + i*7%130, Rows: 1 + i*5%50}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, p.Resize(pty.Size{Columns: 1 + i*7%130, Rows: 1 + i*5%50}))
 	}
 	for _, size := range [][2]int{{1, 1}, {0, 0}, {10_000, 24}, {3, 1000}, {1, 50}, {200, 1}, {2, 2}, {400, 120}} {
-		if err := p.Resize(pty.Size{Columns: size[0], Rows: size[1]}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, p.Resize(pty.Size{Columns: size[0], Rows: size[1]}))
 		if size[0] > 300 && size[1] > 20 {
 			p.await("THE WEAVING", "F1 help")
 		}
@@ -219,9 +193,7 @@ func TestScreenResizeStorm(t *testing.T) {
 			p.until(func(pty.Screen) bool { return len(p.Output()) > sent+1<<20 })
 		}
 	}
-	if err := p.Resize(normal); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.Resize(normal))
 	s, err := p.Wait(p.ctx, func(s pty.Screen) bool { return s.Size == normal && unmoved(s) == before })
 	if err != nil {
 		t.Fatalf("%v\nbefore it was\n%s", err, before)

@@ -26,10 +26,7 @@ const some = "w\x1b[2J\x1b[H\x1b]0;owned\a\x1b]52;c;b3duZWQ=\a\x1b[6n" +
 // hostilePlay returns the scenario of hostile agents, with fit applied to their texts.
 func hostilePlay(t *testing.T, fit func(string) string) string {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/scenarios/hostile.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile("testdata/scenarios/hostile.yaml"))(t)
 	quote := func(text string) string { // for YAML, and for a template
 		quoted := strconv.QuoteToASCII(strings.ReplaceAll(fit(text), "{{", `{{"{{"}}`))
 		return quoted[1 : len(quoted)-1]
@@ -54,14 +51,10 @@ func hostilePlay(t *testing.T, fit func(string) string) string {
 func hostilePlace(t *testing.T, fit func(string) string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), fit("w\x1b]0;owned\a\x1b[2J[red]\u202Ex"))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(dir, 0o700))
 	for _, name := range []string{"a\x1b]0;owned\ab.md", "[red]c[-].md", "d\ne\r\u009b2J.md", "\u202Efdm.md",
 		"\xff\xfe.md"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("# "+some+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("# "+some+"\n"), 0o600))
 	}
 	return dir
 }

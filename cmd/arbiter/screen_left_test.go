@@ -33,10 +33,7 @@ func TestScreenIsLeft(t *testing.T) {
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
 			host := h.hosts()
 			way.do(p)
-			state, err := p.Exit(p.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := testkit.Must(p.Exit(p.ctx))(t)
 			if got := state.ExitCode(); got != way.exit {
 				t.Errorf("exit code %d (%v), want %d, with the screen\n%s", got, state, way.exit, p.Screen().Text())
 			}
@@ -70,9 +67,7 @@ func TestHostIsKilled(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
 	p.await("What shall it be called?", "The Arbiter awaits your answer.")
-	if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
 	p.await("was killed or crashed", "Resume it", "interrupted")
 	awaitGone(t, h.runs()[0])
 	next := "arbiter --resume --session " + h.runs()[0][:8]
@@ -103,9 +98,7 @@ func TestInboxOfAllRuns(t *testing.T) {
 	other.Send("1 dawn\r")
 	other.await("Run " + h.runs()[0][:8] + ": message to arbiter")
 	other.Send("\r")
-	if _, err := other.Exit(other.ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(other.Exit(other.ctx))(t)
 	p.press("Ctrl+C", "Ctrl+C")
 	h.ended(p, contract.ExitInterrupted)
 }
@@ -120,19 +113,14 @@ func TestPlainIsLeft(t *testing.T) {
 	p.await("What shall it be called?")
 	host := h.hosts()
 	p.HangUp()
-	if _, err := p.Exit(p.ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(p.Exit(p.ctx))(t)
 	p = h.run(exec.Command("arbiter", "--plain"))
 	p.await("What shall it be called?")
 	if now := h.hosts(); len(host) != 1 || len(now) != 1 || host[0] != now[0] {
 		t.Fatalf("the run was played by %v and is by %v", host, now)
 	}
 	p.press("Ctrl+C")
-	state, err := p.Exit(p.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := testkit.Must(p.Exit(p.ctx))(t)
 	if got := state.ExitCode(); got != int(contract.ExitInterrupted) {
 		t.Errorf("exit code %d, want %d, with the screen\n%s", got, contract.ExitInterrupted, p.Screen().Text())
 	}

@@ -20,9 +20,7 @@ import (
 func program(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700))
 	return path
 }
 
@@ -48,10 +46,7 @@ func TestScreenSuspended(t *testing.T) {
 		return func(p *pane) {
 			onlyLinux(p.t)
 			pid := p.Process().Pid
-			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-			if err != nil {
-				p.t.Fatal(err)
-			}
+			text := testkit.Must(os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)))(p.t)
 			screen, err := strconv.Atoi(strings.TrimSpace(string(text)))
 			if err == nil {
 				err = syscall.Kill(screen, sig)
@@ -89,16 +84,12 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 	if given && (s.Alt() || s.Mouse() || s.Keyboard > 0 || s.Title != theTitle || !s.Cursor.Visible) {
 		t.Errorf("the shell got a terminal with %v, called %q", s.Leftovers(), s.Title)
 	}
-	if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(work, "go"), nil, 0o600))
 	awaitFile(t, filepath.Join(work, "went"))
 	p.Type("echo usable-$((40+2))\n")
 	p.await("usable-42")
 	size := pty.Size{Columns: 90, Rows: 28}
-	if err := p.Resize(size); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.Resize(size))
 	p.Type("fg\n")
 	s = p.await("THE WEAVING", "It is done.", "spun", "Speak again, or depart.")
 	if !s.Alt() || !s.Mouse() || s.Size != size || !strings.HasSuffix(s.Row(-1), "F1 help") ||
@@ -108,9 +99,7 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 	p.press("Ctrl+C")
 	p.await("shell>", "--resume --session")
 	p.Type("echo code=$?; exit\n")
-	if _, err := p.Exit(p.ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(p.Exit(p.ctx))(t)
 	if text := p.Screen().Text(); !strings.Contains(text, "code=0") {
 		t.Errorf("the shell says:\n%s", text)
 	}
@@ -185,9 +174,7 @@ func TestEndedDuringTerminalUse(t *testing.T) {
 	p.await("What shall it be called?", "The Arbiter awaits your answer.")
 	p.press("Ctrl+G")
 	p.await("[editing ")
-	if err := p.Process().Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.Process().Signal(syscall.SIGTERM))
 	h.ended(p, contract.ExitTerminated)
 }
 

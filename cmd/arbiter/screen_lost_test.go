@@ -106,10 +106,7 @@ func TestTerminalGoneDuringTerminalUse(t *testing.T) {
 					h := newTestHome(t, who)
 					p := l.start(h, hup)
 					p.HangUp()
-					state, err := p.Exit(p.ctx)
-					if err != nil {
-						t.Fatal(err)
-					}
+					state := testkit.Must(p.Exit(p.ctx))(t)
 					h.endedUnseen(contract.Exit(state.ExitCode()), l.begun)
 				})
 			}
@@ -145,14 +142,8 @@ func TestTerminalGoneWhileSuspended(t *testing.T) {
 			p.await("Stopped", "shell>")
 			p.HangUp()
 			awaitFile(t, code)
-			text, err := os.ReadFile(code)
-			if err != nil {
-				t.Fatal(err)
-			}
-			exit, err := strconv.Atoi(strings.TrimSpace(string(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Must(os.ReadFile(code))(t)
+			exit := testkit.Must(strconv.Atoi(strings.TrimSpace(string(text))))(t)
 			h.endedUnseen(contract.Exit(exit), true)
 		})
 	}
@@ -174,9 +165,7 @@ func (h *testHome) endedUnseen(exit contract.Exit, begun bool) {
 	}
 	awaitGone(h.t, runs[0]) // the bridge may end a moment later
 	var list []struct{ Resumable bool }
-	if err := json.Unmarshal([]byte(h.output("sessions", "ls", "--json")), &list); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, json.Unmarshal([]byte(h.output("sessions", "ls", "--json")), &list))
 	if len(list) != 1 || !list[0].Resumable {
 		h.t.Errorf("it cannot be taken up: %+v", list)
 	}

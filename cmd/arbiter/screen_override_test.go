@@ -7,8 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
-
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -23,10 +21,7 @@ func (h *testHome) overriding(mode, work string, args ...string) *pane {
 // replayed returns the lines of the only run there.
 func (h *testHome) replayed() []contract.Line {
 	h.t.Helper()
-	lines, err := contractLines(h.output("replay", h.runs()[0]))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	lines := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(h.t)
 	return lines
 }
 
@@ -68,9 +63,7 @@ func TestScreenWaysOutOfAFailure(t *testing.T) {
 			h.ended(p, contract.ExitComplete)
 			want := []string{"START_TASK selecting", "AGENT_SELECTED executing", "AGENT_STOPPED selecting",
 				"AGENT_SELECTED executing", "AGENT_COMPLETE evaluating", "ARBITER_DECISION complete"}
-			if diff := cmp.Diff(want, tasksStates(h.replayed())); diff != "" {
-				t.Errorf("the task went (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "the task went", want, tasksStates(h.replayed()))
 		})
 	}
 }

@@ -7,8 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
-
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -54,10 +52,7 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 			if faults := pty.Lines.Check([]byte(out)); len(faults) > 0 {
 				t.Errorf("what it sent: %q", faults)
 			}
-			told, err := contractLines(h.output("replay", h.runs()[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			told := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(t)
 			want := []string{"Make a thing", "call it dawn", "It stands.",
 				"COMPLETE did not take effect yet. The supervisor finds these points open:", "It is done."}
 			var said []string
@@ -67,9 +62,7 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 					said = append(said, line)
 				}
 			}
-			if diff := cmp.Diff(want, said); diff != "" {
-				t.Errorf("what was said (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "what was said", want, said)
 		})
 	}
 }

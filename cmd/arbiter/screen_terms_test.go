@@ -34,9 +34,7 @@ actors:
 func foreignDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "wörk 世界")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(dir, 0o700))
 	return dir
 }
 
@@ -82,10 +80,7 @@ func TestTerminals(t *testing.T) {
 // refused checks that arbiter does not start, and says what to do instead.
 func (p *pane) refused(want contract.Exit) {
 	p.t.Helper()
-	state, err := p.Exit(p.ctx)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	state := testkit.Must(p.Exit(p.ctx))(p.t)
 	if text := p.Screen().Text(); state.ExitCode() != int(want) || !strings.Contains(text, "--plain") ||
 		!strings.Contains(text, "TERM") {
 		p.t.Errorf("%v, want exit status %d and what to do:\n%s", state, want, text)
@@ -150,9 +145,7 @@ func (p *pane) coloured(none, all bool) {
 func TestPaddedTitle(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "$<99999999>x")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(dir, 0o700))
 	p := show(t, pty.Size{Columns: 90, Rows: 26}, dir, []string{"TERM=tmux-256color"}, "--stand-in", "--scenario",
 		scenarioFile(t, brief), "--task", "Weave")
 	p.await("It is woven.")

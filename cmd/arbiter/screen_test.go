@@ -37,9 +37,7 @@ func newTestHome(t *testing.T, p player) *testHome {
 	t.Helper()
 	home := t.TempDir()
 	work := filepath.Join(home, "work")
-	if err := os.Mkdir(work, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(work, 0o700))
 	h := &testHome{t: t, home: home, work: work, player: p, env: []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + host.CacheHome(), "TMPDIR=" + t.TempDir(),
 		"LANG=C.UTF-8", "COLORFGBG=15;0", "SHELL=/bin/sh", "GORACE=atexit_sleep_ms=0",
@@ -65,10 +63,7 @@ func (h *testHome) hosts() (pids []int) {
 	if len(runs) == 0 {
 		return nil
 	}
-	store, err := journal.OpenStore(filepath.Join(h.home, ".local", "state", "arbiter"))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	store := testkit.Must(journal.OpenStore(filepath.Join(h.home, ".local", "state", "arbiter")))(h.t)
 	defer store.Close()
 	for _, run := range runs {
 		if pid := store.Player(run); pid != 0 {
@@ -102,10 +97,7 @@ func (h *testHome) rehearsing(scenario string) []string {
 func (h *testHome) run(cmd *exec.Cmd) *pane {
 	h.t.Helper()
 	cmd.Env, cmd.Dir = h.env, h.work
-	term, err := pty.Start(cmd, wide)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	term := testkit.Must(pty.Start(cmd, wide))(h.t)
 	h.t.Cleanup(term.Close)
 	ctx, cancel := context.WithTimeout(h.t.Context(), waitTimeout)
 	h.t.Cleanup(cancel)
@@ -129,10 +121,7 @@ func (h *testHome) output(args ...string) string {
 // runs returns the ids of the runs that were played there.
 func (h *testHome) runs() []string {
 	h.t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*"))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	dirs := testkit.Must(filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*")))(h.t)
 	for i, d := range dirs {
 		dirs[i] = filepath.Base(d)
 	}
@@ -164,10 +153,7 @@ func (h *testHome) ended(p *pane, want contract.Exit) string {
 // left does the same as ended while another arbiter plays there, except for the check for processes.
 func (h *testHome) left(p *pane, want contract.Exit) string {
 	h.t.Helper()
-	state, err := p.Exit(p.ctx)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	state := testkit.Must(p.Exit(p.ctx))(h.t)
 	text := p.Screen().Text()
 	if got := state.ExitCode(); got != int(want) {
 		h.t.Errorf("exit code %d (%v), want %d, with the screen\n%s", got, state, want, text)
@@ -255,10 +241,7 @@ func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 			if want := "--resume --session " + command.ShortID(runs[0]); !strings.Contains(after, want) {
 				t.Errorf("nothing says %q after it:\n%s", want, after)
 			}
-			told, err := contractLines(h.output("replay", runs[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			told := testkit.Must(contractLines(h.output("replay", runs[0])))(t)
 			s := start(t, nil, append(h.rehearsing(scenario), "--json", "--task", "Make a thing")...)
 			await[contract.Question](s, "a question", nil)
 			s.send(contract.Say{Text: "call it dawn"})
@@ -339,12 +322,8 @@ func TestScreenAfterItsDeath(t *testing.T) {
 			h := newTestHome(t, who)
 			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
 			p.begin()
-			if err := p.Process().Signal(syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := p.Exit(p.ctx); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, p.Process().Signal(syscall.SIGKILL))
+			testkit.Must(p.Exit(p.ctx))(t)
 			p = h.open("--resume")
 			p.await("y Allow once")
 			p.press("Esc") // put the dialog aside, and read from the beginning
@@ -365,10 +344,8 @@ func TestScreenAfterItsDeath(t *testing.T) {
 // TestScreenWithRequirements: a file on the command line is the task.
 func TestScreenWithRequirements(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
-	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be *tall*.\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be *tall*.\n"),
+		0o600))
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "REQUIREMENTS.md")
 	p.await("THE WEAVING", "A lighthouse", "It must be tall.", "What shall it be called?",
 		"The Arbiter awaits your answer.") // the question's text is streamed before the question is open

@@ -24,10 +24,7 @@ func TestScriptingExamples(t *testing.T) {
 	if _, err := exec.LookPath("jq"); err != nil {
 		t.Skip("needs jq")
 	}
-	text, err := os.ReadFile("../../docs/scripting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile("../../docs/scripting.md"))(t)
 	dir, run := t.TempDir(), 0
 	for _, m := range scriptAndOutput.FindAllStringSubmatch(string(text), -1) {
 		script, want := m[1], m[2]

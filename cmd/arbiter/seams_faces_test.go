@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -145,10 +146,7 @@ func (h *modelHome) logged(ctx context.Context, fits func(contract.Line) bool) (
 	for read := int64(0); ; {
 		if runs, size := h.runs(), h.logSize(); len(runs) == 1 && size > read {
 			read = size
-			lines, err := contractLinesOf(h.output("replay", runs[0]))
-			if err != nil {
-				h.t.Fatal(err)
-			}
+			lines := testkit.Must(contractLinesOf(h.output("replay", runs[0])))(h.t)
 			if at := slices.IndexFunc(lines, fits); at >= 0 {
 				return lines[at], true
 			}
@@ -169,10 +167,7 @@ func (h *modelHome) logSize() (size int64) {
 		h.t.Fatal(err)
 	}
 	for _, log := range logs {
-		info, err := os.Stat(log)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		info := testkit.Must(os.Stat(log))(h.t)
 		size += info.Size()
 	}
 	return size

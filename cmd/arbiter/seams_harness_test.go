@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -25,14 +26,8 @@ type modelHome struct {
 func build(t *testing.T, who player, play string, more ...string) *modelHome {
 	t.Helper()
 	onlyLinux(t)
-	sc, err := rehearsal.Parse("play.yaml", []byte(play))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(sc, rehearsal.Options{Record: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := testkit.Must(rehearsal.Parse("play.yaml", []byte(play)))(t)
+	model := testkit.Must(rehearsal.Start(sc, rehearsal.Options{Record: true}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	h := newTestHome(t, who)
 	claude := who.args[len(who.args)-1]
@@ -40,15 +35,10 @@ func build(t *testing.T, who player, play string, more ...string) *modelHome {
 		claude = sickClaude(t, nil)
 	}
 	key := model.Key()
-	known, err := json.Marshal(map[string]any{"hasCompletedOnboarding": true,
+	known := testkit.Must(json.Marshal(map[string]any{"hasCompletedOnboarding": true,
 		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
-			"rejected": []string{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(h.home, ".claude.json"), known, 0o600); err != nil {
-		t.Fatal(err)
-	}
+			"rejected": []string{}}}))(t)
+	testkit.OK(t, os.WriteFile(filepath.Join(h.home, ".claude.json"), known, 0o600))
 	h.env = append(h.env, "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY="+key,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=0", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_SANDBOXED=1", "NO_PROXY=127.0.0.1")
@@ -71,9 +61,7 @@ func (h *modelHome) script(more ...string) *script {
 // touch creates an empty file in the workspace.
 func (h *modelHome) touch(name string) {
 	h.t.Helper()
-	if err := os.WriteFile(filepath.Join(h.work, name), nil, 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, os.WriteFile(filepath.Join(h.work, name), nil, 0o600))
 }
 
 // sound checks invariants of a run over all its processes: each process printed at most one result, and the
@@ -84,10 +72,7 @@ func (h *modelHome) sound(processRuns ...*script) {
 	h.t.Helper()
 	last := processRuns[len(processRuns)-1]
 	out, _ := last.output(0, "replay", last.run())
-	replayed, err := contractLinesOf(out)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	replayed := testkit.Must(contractLinesOf(out))(h.t)
 	of := processRunsOf(replayed)
 	if len(of) != len(processRuns) {
 		h.t.Fatalf("the journal has %d process runs, there were %d", len(of), len(processRuns))

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -31,15 +32,9 @@ func openPage(t *testing.T, h *modelHome) *onPage {
 	run := strings.TrimSpace(h.output(append([]string{"--detach"}, h.args...)...))
 	f := &onPage{modelHome: h, run: run, user: h.page(run), changed: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.user.page+"/run/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := testkit.Must(http.NewRequestWithContext(ctx, http.MethodGet, f.user.page+"/run/events", nil))(t)
 	req.Header.Set("X-Arbiter-Key", f.user.key)
-	answer, err := f.user.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := testkit.Must(f.user.client.Do(req))(t)
 	var reading sync.WaitGroup
 	reading.Go(func() { f.read(bufio.NewScanner(answer.Body)) })
 	t.Cleanup(func() {

@@ -79,12 +79,8 @@ func (play seamPlay) through(t *testing.T, who player,
 		t.Errorf("the play left its script: %s", p)
 	}
 	h.once()
-	if diff := cmp.Diff(play.first, told["orch-1"]); diff != "" {
-		t.Errorf("the first Orchestrator (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(play.under, told["orch-1"+subagents]); diff != "" {
-		t.Errorf("its subagents (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the first Orchestrator", play.first, told["orch-1"])
+	testkit.Same(t, "its subagents", play.under, told["orch-1"+subagents])
 	return told
 }
 

@@ -156,9 +156,7 @@ func eachOnce(t *testing.T, s *script, run string) {
 		Ledger struct{ Posted, Seen, Resent, Swallowed, Returned int }
 		Damage []string
 	}
-	if err := json.Unmarshal([]byte(out), &shown); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(out), &shown))
 	for _, m := range shown.Messages {
 		if m.To != contract.Human && (m.Status != "delivered" || m.Sent != 1) {
 			t.Errorf("message %+v", m)
@@ -201,9 +199,7 @@ func sameBeginning(t *testing.T, actor string, before, after []rehearsal.Request
 func messagesOf(t *testing.T, r rehearsal.Request) []string {
 	t.Helper()
 	var list []any
-	if err := json.Unmarshal(r.Messages, &list); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(r.Messages, &list))
 	var strip func(v any) any
 	strip = func(v any) any {
 		switch v := v.(type) {
@@ -224,10 +220,7 @@ func messagesOf(t *testing.T, r rehearsal.Request) []string {
 	}
 	var messages []string
 	for _, m := range list {
-		b, err := json.Marshal(strip(m))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testkit.Must(json.Marshal(strip(m)))(t)
 		messages = append(messages, string(b))
 	}
 	return messages

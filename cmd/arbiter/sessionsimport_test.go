@@ -18,19 +18,11 @@ func TestImportKilled(t *testing.T) {
 	t.Parallel()
 	s, run, archive := asked(t)
 	there := s.elsewhere(t.TempDir())
-	whole, err := os.ReadFile(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testkit.Must(os.ReadFile(archive))(t)
 	cmd := exec.Command("arbiter", "sessions", "import", "-")
 	cmd.Env, cmd.Dir = there.cmd.Env, there.cmd.Dir
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := testkit.Must(cmd.StdinPipe())(t)
+	testkit.OK(t, cmd.Start())
 	if _, err := in.Write(whole[:len(whole)-20]); err != nil {
 		t.Error(err)
 	}
@@ -97,10 +89,7 @@ func TestImportIsRefused(t *testing.T) {
 	t.Parallel()
 	s, run, archive := asked(t)
 	there := s.elsewhere(t.TempDir())
-	whole, err := os.ReadFile(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testkit.Must(os.ReadFile(archive))(t)
 	damaged := filepath.Join(t.TempDir(), "damaged.tar.gz")
 	refused := func(want int, why string, args ...string) {
 		t.Helper()
@@ -113,9 +102,7 @@ func TestImportIsRefused(t *testing.T) {
 		}
 	}
 	for _, n := range []int{0, 5, len(whole) / 2, len(whole) - 1} {
-		if err := os.WriteFile(damaged, whole[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(damaged, whole[:n], 0o600))
 		refused(1, "it is cut off; nothing was imported", damaged)
 	}
 	refused(2, "cannot read missing.tar.gz", "missing.tar.gz")
@@ -133,9 +120,7 @@ func TestImportIsRefused(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(at, filepath.Base(found[0]))); err != nil || string(got) != "another\n" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := os.RemoveAll(at); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.RemoveAll(at))
 	there.output(0, "sessions", "import", archive)
 	if _, errs := there.output(1, "sessions", "export", run); !strings.Contains(errs, "use the archive") {
 		t.Errorf("exported without its transcripts: %s", errs)

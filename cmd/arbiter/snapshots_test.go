@@ -86,9 +86,7 @@ func TestARunRecordsItsChanges(t *testing.T) {
 				t.Errorf("changes are %v", files)
 			}
 			want := []contract.Overlap{{Path: "cloth.txt", Agents: []string{"orch-1", "orch-2"}}}
-			if diff := cmp.Diff(want, collect[contract.Overlap](s)); diff != "" {
-				t.Errorf("overlaps, -want +got:\n%s", diff)
-			}
+			testkit.Same(t, "overlaps", want, collect[contract.Overlap](s))
 			if diff := cmp.Diff(private, repo.Private()); diff != "" {
 				t.Errorf("the user's own part of the repository, -before +after:\n%s", diff)
 			}

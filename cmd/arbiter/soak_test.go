@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -92,29 +93,16 @@ type soaking struct {
 
 func soak(t testing.TB) *soaking {
 	t.Helper()
-	script, err := rehearsal.Parse("soak.yaml", []byte(soakPlay()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := rehearsal.Start(script, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := testkit.Must(rehearsal.Parse("soak.yaml", []byte(soakPlay())))(t)
+	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{}))(t)
 	t.Cleanup(func() { _ = model.Close() })
-	player, err := exec.LookPath("stand-in")
-	if err != nil {
-		t.Fatal(err)
-	}
+	player := testkit.Must(exec.LookPath("stand-in"))(t)
 	gauges, err := os.MkdirTemp("/tmp", "gauge") // a short path for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(gauges) })
 	s := &soaking{t: t, gauges: gauges, state: filepath.Join(t.TempDir(), "state")}
 	work := t.TempDir()
-	if err := os.WriteFile(filepath.Join(work, "thread"), []byte("thread\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(work, "thread"), []byte("thread\n"), 0o600))
 	const endless = "1000000000"
 	s.cmd = exec.Command("arbiter", "--json", "--no-input", "--claude", player, "--cwd", work, "--state-dir", s.state,
 		"--task", "Weave", "--allow", "Bash(*)", "--allow", "Read", "--max-exchanges", endless, "--max-iterations",
@@ -126,13 +114,8 @@ func soak(t testing.TB) *soaking {
 	}
 	var stderr shared
 	s.cmd.Stderr = &stderr
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(s.cmd.StdoutPipe())(t)
+	testkit.OK(t, s.cmd.Start())
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
@@ -188,9 +171,7 @@ func (s *soaking) sample(began time.Time) sample {
 		}
 		return nil // a file may vanish when it is replaced
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.OK(s.t, err)
 	return x
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -23,28 +24,18 @@ func TestSound(t *testing.T) {
 		Notify: render.NotifyOptions{Bell: true}},
 		{Sound: settings.SoundOn}} {
 		play, silence := openSound(screen)
-		if got := play(tui.SoundAsked); got != bells {
-			t.Errorf("%d bells, want %d", got, bells)
-		}
-		if got := play(tui.SoundFailed); got != 2 {
-			t.Errorf("%d bells at the end, want 2", got)
-		}
+		testkit.Same(t, "bells", bells, play(tui.SoundAsked))
+		testkit.Same(t, "bells at the end", 2, play(tui.SoundFailed))
 		silence()
 	}
 	played := filepath.Join(dir, "heard")
-	if err := syscall.Mkfifo(played, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(played, 0o600))
 	t.Setenv("ANTHROPIC_API_KEY", "secret")
 	script := "#!/bin/sh\n{ printf '%s ' \"$1$ANTHROPIC_API_KEY\"; /usr/bin/head -c 4 \"$2\"; } >" + played + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "aplay"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "aplay"), []byte(script), 0o700))
 	play, silence := openSound(settings.ScreenSettings{Sound: settings.SoundOn})
 	defer silence()
-	if got := play(tui.SoundDone); got != 0 {
-		t.Errorf("%d bells ring beside the player", got)
-	}
+	testkit.Same(t, "bells ring beside the player", 0, play(tui.SoundDone))
 	if raw, err := os.ReadFile(played); err != nil || string(raw) != "-q RIFF" { // blocks until the player has run
 		t.Errorf("the player heard %q, %v", raw, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestPackagesStartCheaply limits what this module's packages allocate before main, since each start pays for
@@ -33,10 +35,7 @@ func TestPackagesStartCheaply(t *testing.T) {
 		if m[1] == "cmd/arbiter" {
 			continue
 		}
-		n, err := strconv.Atoi(m[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := testkit.Must(strconv.Atoi(m[2]))(t)
 		list = append(list, cost{m[1], n})
 		all += n
 	}
@@ -75,8 +74,6 @@ func initialized(t *testing.T, args ...string) string {
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var output strings.Builder
 	cmd.Stderr = &output
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, cmd.Run())
 	return output.String()
 }

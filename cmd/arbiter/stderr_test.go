@@ -45,10 +45,8 @@ func TestHostileSurroundings(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
-			os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)))
 	}
 	write(".claude/settings.json", fmt.Sprintf(`{"env":{%q:"x"},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"echo \u001b]0;x\u0007\u009b2J\u202e"}]}]}}`, "A\u202e\u009bB"))
 	write(".mcp.json", `{"mcpServers":{"a\u001b[2J\u009b":{"command":"c\u001b]0;x\u0007\u202e"}}}`)
@@ -70,9 +68,7 @@ func TestHostileSurroundings(t *testing.T) {
 	liar := filepath.Join(dir, "claude\x1b[2J")
 	write(filepath.Base(liar), "#!/bin/sh\nprintf '2.1.329 \\033]0;owned\\a\\302\\2332J (Claude Code)\\n'\nprintf 'err "+
 		"\\033[2J\\233\\n' >&2\nexit 3\n")
-	if err := os.Chmod(liar, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(liar, 0o700))
 	for _, args := range [][]string{
 		{"sessions"}, {"sessions", "--json"}, {"sessions", "show", run[1]}, {"sessions", "show", "--json", run[1]},
 		{"sessions", "show", bad}, {"sessions", bad}, {"sessions", "rm", bad},

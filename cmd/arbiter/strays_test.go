@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -21,32 +22,20 @@ import (
 // processes alone.
 func TestRunWithUnreadableLockIsLive(t *testing.T) {
 	dir := t.TempDir()
-	store, err := journal.OpenStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(journal.OpenStore(dir))(t)
 	defer store.Close()
-	run, err := store.Create(journal.Meta{Run: rand.Text(), CWD: dir, Began: time.Now()}, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testkit.Must(store.Create(journal.Meta{Run: rand.Text(), CWD: dir, Began: time.Now()}, journal.Options{}))(t)
 	id := run.ID()
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, run.Close())
 	agent := exec.Command("/bin/sleep", "1000")
 	agent.Env = proctree.Mark{Run: id, Agent: "orch-1.1"}.Env()
-	if err := agent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, agent.Start())
 	gone := make(chan error, 1)
 	go func() { gone <- agent.Wait() }()
 	defer func() { _ = agent.Process.Kill() }()
 
 	lock, kept := filepath.Join(dir, "runs", id, "lock"), filepath.Join(dir, "kept")
-	if err := errors.Join(os.Rename(lock, kept), os.Mkdir(lock, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.Rename(lock, kept), os.Mkdir(lock, 0o700)))
 	spared := func(what string) {
 		t.Helper()
 		if told := runstore.EndStrays(store); told != "" {
@@ -57,13 +46,9 @@ func TestRunWithUnreadableLockIsLive(t *testing.T) {
 		}
 	}
 	spared("a lock that cannot be read")
-	if err := os.Remove(lock); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(lock))
 	spared("a lock that is missing")
-	if err := os.Rename(kept, lock); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(kept, lock))
 	if told := runstore.EndStrays(store); told != "ended processes that 1 earlier run had left behind: 1 process" {
 		t.Errorf("with its lock again: %q", told)
 	}

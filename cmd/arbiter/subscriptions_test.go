@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -34,7 +35,7 @@ func subscribeTo(t *testing.T, socket string, p control.SubscribeParams) *receiv
 	t.Cleanup(c.Close)
 	h := &received{client: c}
 	var states host.StateReceiver
-	err = c.Subscribe(ctx, p, func(part any) {
+	testkit.OK(t, c.Subscribe(ctx, p, func(part any) {
 		switch part := part.(type) {
 		case control.Events:
 			for _, raw := range part.Lines {
@@ -56,10 +57,7 @@ func subscribeTo(t *testing.T, socket string, p control.SubscribeParams) *receiv
 		case control.RunEnded:
 			h.end, h.over = part, true
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return h
 }
 
@@ -80,9 +78,7 @@ func TestSubscribers(t *testing.T) {
 		t.Error(err)
 	}
 	await(b.script, "the answer to another client", func(_ string, r contract.Rejected) bool { return r.Ref == "mine" })
-	if err := os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
 	b.finish(contract.ExitComplete)
 	want := b.lines
 	for _, h := range []*received{all, late, third} {

@@ -96,9 +96,7 @@ func TestLeftIsNotCancelled(t *testing.T) {
 	s.finish(contract.ExitInterrupted)
 	out, _ := s.output(0, "sessions", "--json")
 	var list []runstore.Line
-	if err := json.Unmarshal([]byte(out), &list); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(out), &list))
 	if len(list) != 1 || list[0].Status != runstore.Interrupted || !list[0].Resumable {
 		t.Errorf("listed %+v", list)
 	}
@@ -107,15 +105,11 @@ func TestLeftIsNotCancelled(t *testing.T) {
 // TestRequirementsNameTheRun: a run has the heading of its requirements file as its title, also in lists.
 func TestRequirementsNameTheRun(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
-	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be tall.\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be tall.\n"),
+		0o600))
 	h.output(append(h.rehearsing("parallel"), "--json", "--no-input", "REQUIREMENTS.md")...)
 	var list []runstore.Line
-	if err := json.Unmarshal([]byte(h.output("sessions", "--json")), &list); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(h.output("sessions", "--json")), &list))
 	if len(list) != 1 || list[0].Title != "A lighthouse" {
 		t.Errorf("listed %+v", list)
 	}

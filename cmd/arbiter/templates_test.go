@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
@@ -16,12 +17,8 @@ import (
 func write(t *testing.T, text string, path ...string) string {
 	t.Helper()
 	file := filepath.Join(path...)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -39,12 +36,8 @@ func TestTemplatesOverrideEachOther(t *testing.T) {
 	write(t, "The user's: {{.Task}}", "config", "arbiter", "prompts", "select.md")
 	write(t, "The workspace's: {{.Task}}", ".arbiter", "prompts", "select.md")
 	write(t, "no template: it has another name", ".arbiter", "prompts", "notes.txt")
-	if got := prompt(); got != "The user's: Weave on" {
-		t.Errorf("in a workspace that is not trusted: %q", got)
-	}
-	if got := prompt("--trust"); got != "The workspace's: Weave on" {
-		t.Errorf("in a trusted one: %q", got)
-	}
+	testkit.Same(t, "in a workspace that is not trusted", "The user's: Weave on", prompt())
+	testkit.Same(t, "in a trusted one", "The workspace's: Weave on", prompt("--trust"))
 }
 
 // TestTemplatesThatCannotBeUsed: faulty templates are reported before anything starts, with file and line.
@@ -70,19 +63,13 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		{"a directory", func(t *testing.T, dir string) { write(t, "x", dir, "select.md", "inside") },
 			[]string{"select.md", "not a regular file"}},
 		{"a pipe", func(t *testing.T, dir string) {
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := syscall.Mkfifo(filepath.Join(dir, "select.md"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.MkdirAll(dir, 0o700))
+			testkit.OK(t, syscall.Mkfifo(filepath.Join(dir, "select.md"), 0o600))
 		}, []string{"select.md", "not a regular file"}},
 		{"a link", func(t *testing.T, dir string) {
 			target := write(t, "{{.Task}}", filepath.Dir(dir), "elsewhere.md")
 			write(t, "", dir, "notes.txt")
-			if err := os.Symlink(target, filepath.Join(dir, "select.md")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Symlink(target, filepath.Join(dir, "select.md")))
 		}, []string{"select.md", "a link"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,10 +77,7 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 			c.make(t, filepath.Join(".arbiter", "prompts"))
 			_, ofDecide := r.reading(contract.ExitUsage, string(encoded(t, aSelection("x"))), "decide", "--trust",
 				"--input", "-", "--decider", "rules")
-			here, err := os.Getwd()
-			if err != nil {
-				t.Fatal(err)
-			}
+			here := testkit.Must(os.Getwd())(t)
 			s := prepare(t, nil)
 			s.cmd.Dir = here
 			_, ofRun := s.output(int(contract.ExitUsage), "--json", "--stand-in", "--trust", "--no-input", "--task",

@@ -26,19 +26,13 @@ func newLoom(t *testing.T) loom {
 	if claude == "" {
 		t.Skip("no claude: run scripts/setup")
 	}
-	script, err := rehearsal.Load("testdata/scenarios/full-dialogue.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := testkit.Must(rehearsal.Load("testdata/scenarios/full-dialogue.yaml"))(t)
 	l := loom{t: t, work: t.TempDir(), state: t.TempDir(), mark: filepath.Join(t.TempDir(), "mark"), claude: claude}
 	l.script = filepath.Join(l.work, "scripts", "start.sh")
 	l.write(".git/HEAD", "ref: refs/heads/main\n")
 	l.write("scripts/start.sh", "echo ran >> "+l.mark+"\n")
 	l.write(".claude/settings.json", `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"sh \"$CLAUDE_PROJECT_DIR\"/scripts/start.sh"}]}]}}`)
-	model, err := rehearsal.Start(script, rehearsal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	l.env = []string{"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ARBITER_STATE_DIR=" + l.state}
@@ -48,12 +42,8 @@ func newLoom(t *testing.T) loom {
 func (l loom) write(name, text string) {
 	l.t.Helper()
 	path := filepath.Join(l.work, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		l.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.OK(l.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // marks returns how many times the hook has run.
@@ -111,9 +101,7 @@ func TestTrustOfHooks(t *testing.T) {
 		t.Errorf("stderr: %s", s.stderr.String())
 	}
 	want("with --trust", 1)
-	if code := l.trust("--show"); code != int(contract.ExitFailed) {
-		t.Errorf("--trust was recorded: %d", code)
-	}
+	testkit.Same(t, "--trust was recorded", int(contract.ExitFailed), l.trust("--show"))
 	if code := l.trust("--yes"); code != 0 {
 		t.Fatalf("trust --yes: %d", code)
 	}
@@ -164,9 +152,7 @@ func TestTrustInTheRun(t *testing.T) {
 			if got := l.marks(); got != want {
 				t.Errorf("the hook ran %d times, want %d", got, want)
 			}
-			if got := l.trust("--show"); got != code {
-				t.Errorf("trust --show afterwards: %d, want %d", got, code)
-			}
+			testkit.Same(t, "trust --show afterwards", code, l.trust("--show"))
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -31,9 +32,7 @@ func (s *script) look(args ...string) *onlooker {
 	o := &onlooker{t: s.t, cmd: exec.Command("arbiter", args...)}
 	o.cmd.Env, o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr = s.cmd.Env, s.cmd.Dir, &o.out, &o.errs
 	o.cmd.WaitDelay = waitTimeout
-	if err := o.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.OK(s.t, o.cmd.Start())
 	s.t.Cleanup(func() {
 		if o.cmd.ProcessState == nil {
 			_ = o.cmd.Process.Kill()
@@ -93,9 +92,7 @@ func TestWatch(t *testing.T) {
 	late, gone := s.look("watch", "--since", "-1"), s.look("watch")
 	log, story := s.look("logs", "-f", "--program"), s.look("logs", "-f")
 	gone.shows(`"permission_request"`)
-	if err := gone.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, gone.cmd.Process.Signal(syscall.SIGINT))
 	gone.ends(contract.ExitInterrupted)
 	s.runs(contract.ExitUsage, "use the seq of an event", "watch", "--since", "-2")
 	for _, o := range []*onlooker{one, two, third} {

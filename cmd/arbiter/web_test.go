@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/browser"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -30,18 +31,14 @@ func TestWebPage(t *testing.T) {
 			run := strings.TrimSpace(h.output(args...))
 			web := &onlooker{t: t, cmd: exec.Command("arbiter", "web", run[:8])}
 			web.cmd.Env, web.cmd.Dir, web.cmd.Stdout, web.cmd.Stderr = h.env, h.work, &web.out, &web.errs
-			if err := web.cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, web.cmd.Start())
 			t.Cleanup(func() { _ = web.cmd.Process.Kill() }) // it may have ended already
 			web.shows("\n")
 			link := strings.TrimSpace(web.out.String())
 
 			p := openInBrowser(t, path, link)
 			p.until(`document.querySelector(".card.question")?.textContent.includes("What shall it be called?")`)
-			if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
 			p.until(`document.querySelector("#outcome h2")?.textContent === "The run's process was killed"`)
 			p.eval(`document.querySelector("#outcome button").click()`)
 			p.eval(`document.querySelector("#confirm-yes").click()`)
@@ -72,9 +69,7 @@ func TestWebPage(t *testing.T) {
 			other := openInBrowser(t, path, link)
 			other.until(`document.body.innerText.includes("This link was used already")`)
 
-			if err := web.cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, web.cmd.Process.Signal(syscall.SIGINT))
 			web.ends(contract.ExitInterrupted)
 			token := link[strings.LastIndex(link, "=")+1:]
 			if strings.Contains(web.errs.String()+fmt.Sprint(web.cmd.Args), token) {
@@ -98,31 +93,21 @@ type tab struct {
 func openInBrowser(t *testing.T, path, url string) *tab {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "chromium") // no t.TempDir: the browser may still write when it is killed
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := browser.Start(path, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	b := testkit.Must(browser.Start(path, dir))(t)
 	t.Cleanup(func() {
 		b.Close()
 		_ = os.RemoveAll(dir)
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
-	p, err := b.Open(ctx, url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(b.Open(ctx, url))(t)
 	return &tab{p, t, ctx}
 }
 
 func (p *tab) must(err error) {
 	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.OK(p.t, err)
 }
 
 func (p *tab) until(expression string) {

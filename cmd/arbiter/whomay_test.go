@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,10 +104,7 @@ func (b *busy) asUser(args string) (out string, code int) {
 // asAgent runs an arbiter command in the Orchestrator's shell, without the run's environment.
 func (b *busy) asAgent(args string) (out string, code int) {
 	b.t.Helper()
-	self, err := exec.LookPath("arbiter")
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	self := testkit.Must(exec.LookPath("arbiter"))(b.t)
 	return b.inAgent(fmt.Sprintf("env -i HOME=%s setsid %s %s --state-dir %s < /dev/null", b.home, self, args,
 		b.state()))
 }
@@ -119,21 +113,15 @@ func (b *busy) asAgent(args string) (out string, code int) {
 func (b *busy) inAgent(line string) (out string, code int) {
 	b.t.Helper()
 	next := filepath.Join(b.work, "next")
-	if err := os.WriteFile(next, []byte(line), 0o600); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.Rename(next, filepath.Join(b.work, "try")); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, os.WriteFile(next, []byte(line), 0o600))
+	testkit.OK(b.t, os.Rename(next, filepath.Join(b.work, "try")))
 	tried := filepath.Join(b.work, "tried")
 	awaitFile(b.t, tried)
 	raw, err := os.ReadFile(tried)
 	if err == nil {
 		err = os.Remove(tried)
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, err)
 	text := strings.TrimSpace(string(raw))
 	at := strings.LastIndexByte(text, '\n') + 1
 	code, err = strconv.Atoi(text[at:])
@@ -154,17 +142,10 @@ func (b *busy) asNobody(args string) (out string, code int) {
 // accessible.
 func (b *busy) asNobodyAtTheSocket(string) (out string, code int) {
 	b.t.Helper()
-	socket, err := filepath.EvalSymlinks(filepath.Join(b.state(), "runs", b.run, control.SocketName))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.Chmod(socket, 0o777); err != nil {
-		b.t.Fatal(err)
-	}
+	socket := testkit.Must(filepath.EvalSymlinks(filepath.Join(b.state(), "runs", b.run, control.SocketName)))(b.t)
+	testkit.OK(b.t, os.Chmod(socket, 0o777))
 	for dir := filepath.Dir(socket); dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			b.t.Fatal(err)
-		}
+		testkit.OK(b.t, os.Chmod(dir, 0o755))
 	}
 	return b.nobodyRuns("ask-socket", socket)
 }
@@ -176,13 +157,8 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "arbiter-nobody-")
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, err)
+	dir := testkit.Must(os.MkdirTemp("", "arbiter-nobody-"))(b.t)
 	defer os.RemoveAll(dir)
 	// A link, not a copy: another test's child could have inherited a descriptor that has the copy open for
 	// writing, and the copy could not be executed.
@@ -190,9 +166,7 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, err)
 	const nobody = 65534
 	cmd := exec.Command(filepath.Join(dir, name), args...)
 	cmd.Dir, cmd.Env = "/", []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin"}
@@ -202,85 +176,6 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 		b.t.Fatal(err)
 	}
 	return string(text), cmd.ProcessState.ExitCode()
-}
-
-// TestWhoMayOpenThePage: only the browser that has opened the link gets the page: requests from other pages, by
-// another name of this machine, or from a second browser with the same link are refused.
-func TestWhoMayOpenThePage(t *testing.T) {
-	t.Parallel()
-	onlyLinux(t) // where arbiter can recognize descendants and users
-	b := exposed(t)
-	web := exec.Command("arbiter", "web", b.run)
-	web.Env, web.Dir = b.cmd.Env, b.work
-	out, err := web.StdoutPipe()
-	if err == nil {
-		err = web.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = web.Process.Signal(syscall.SIGTERM)
-		_ = web.Wait() // ended by a signal
-	}()
-	link, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	link = strings.TrimSpace(link)
-	page, token, _ := strings.Cut(link, "?")
-	own := strings.TrimSuffix(page, "/")
-	jar, _ := cookiejar.New(nil) // no options, no error
-	mine, other := &http.Client{Jar: jar}, &http.Client{}
-	for _, c := range []struct {
-		who, method, url string
-		client           *http.Client
-		host, origin     string
-		want             int
-	}{
-		{"nobody's link", http.MethodGet, page, other, "", "", http.StatusUnauthorized},
-		{"another name of this machine", http.MethodGet, link, other, "evil.example", "",
-			http.StatusMisdirectedRequest},
-		{"a preview of the link", http.MethodGet, link, other, "", "", http.StatusOK},
-		{"the form of another page", http.MethodPost, page + "enter", other, "", "http://evil.example",
-			http.StatusForbidden},
-		{"the browser with the link", http.MethodPost, page + "enter", mine, "", own, http.StatusOK},
-		{"the form once more", http.MethodPost, page + "enter", other, "", own, http.StatusUnauthorized},
-		{"the link once more", http.MethodGet, link, other, "", "", http.StatusUnauthorized},
-		{"another page reads", http.MethodGet, page, mine, "", "http://evil.example", http.StatusForbidden},
-		{"another page commands", http.MethodPost, page + "run/command", mine, "", "http://evil.example",
-			http.StatusForbidden},
-		{"a form of another page", http.MethodPost, page + "run/command", mine, "", "", http.StatusForbidden},
-		{"the page without its key", http.MethodPost, page + "run/command", mine, "", own,
-			http.StatusUnauthorized},
-	} {
-		body := "{}"
-		if strings.HasSuffix(c.url, "/enter") {
-			body = token
-		}
-		req, err := http.NewRequestWithContext(t.Context(), c.method, c.url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if body == token {
-			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		}
-		req.Host = c.host
-		if c.origin != "" {
-			req.Header.Set("Origin", c.origin)
-		}
-		answer, err := c.client.Do(req)
-		if err != nil {
-			t.Fatalf("%s: %v", c.who, err)
-		}
-		_ = answer.Body.Close()
-		if answer.StatusCode != c.want {
-			t.Errorf("%s: %d, want %d", c.who, answer.StatusCode, c.want)
-		}
-	}
-	if n := len(collect[contract.Accepted](b.script)); n > 0 {
-		t.Errorf("%d commands were accepted", n)
-	}
 }
 
 // askSocket is a program that connects to the socket in its argument.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -98,14 +99,10 @@ func TestWorkInTheWorkspace(t *testing.T) {
 	before := w.Files()
 	kept := "kept mine: it was modified since\n"
 	w.prints("would revert a\nwould restore gone\nwould remove new\n"+kept, contract.ExitComplete, "undo", "--dry-run")
-	if diff := cmp.Diff(before, w.Files()); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", before, w.Files())
 	w.prints("reverted a\nrestored gone\nremoved new\n"+kept, contract.ExitComplete, "undo")
 	want := map[string]string{"a": "-rw-r--r-- 1\n", "gone": "-rw-r--r-- 1\n", "mine": "-rw-r--r-- 3\n"}
-	if diff := cmp.Diff(want, w.Files()); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, w.Files())
 	w.prints("give at most one RUN", contract.ExitUsage, "undo", "a", "b")
 }
 

@@ -23,10 +23,7 @@ import (
 // that matches a conversation plays it.
 func workflow(t *testing.T, actors string) string {
 	t.Helper()
-	raw, err := rehearsal.BuiltinSource("workflow")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(rehearsal.BuiltinSource("workflow"))(t)
 	text := strings.Replace(string(raw), "\nactors:\n", "\nactors:\n"+actors, 1)
 	if text == string(raw) && actors != "" {
 		t.Fatal("the play has no actors")
@@ -105,9 +102,7 @@ func TestWorkflow(t *testing.T) {
 			if r.Status != contract.StatusComplete || r.Iterations != 4 || r.Crashes != 0 {
 				t.Errorf("result %+v", r)
 			}
-			if diff := cmp.Diff(taskMoves, moves(s)); diff != "" {
-				t.Errorf("states (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "states", taskMoves, moves(s))
 			if diff := cmp.Diff([]string{
 				"1 select session: SELECT_MODE planner", "2 evaluate session: SELECT_MODE developer",
 				"3 select session: RETRY orch-2", "4 evaluate session: SELECT_MODE tester",
@@ -115,9 +110,7 @@ func TestWorkflow(t *testing.T) {
 			}, rulingsOf(s)); diff != "" {
 				t.Errorf("decisions (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff([]string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s)); diff != "" {
-				t.Errorf("plan (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "plan", []string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s))
 			if e := collect[contract.Error](s); len(e) > 0 { // the decider answers: no human is asked
 				t.Errorf("errors %+v", e)
 			}
@@ -175,9 +168,7 @@ func explainsTheFailure(t *testing.T, s *script) {
 	for _, x := range fourth.History {
 		done = append(done, fmt.Sprintf("%s %d %s", x.Agent, x.Iteration, x.Status))
 	}
-	if diff := cmp.Diff([]string{"planner 1 success", "developer 2 failure", "developer 2 success"}, done); diff != "" {
-		t.Errorf("history (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "history", []string{"planner 1 success", "developer 2 failure", "developer 2 success"}, done)
 	if failed := fourth.History[1].Error; failed == nil || failed.Tool != "Bash" ||
 		failed.Category != decider.ToolFailure || failed.Step != 1 || len(failed.RecoveryOptions) == 0 {
 		t.Errorf("the failed execution: %+v", failed)
@@ -196,10 +187,7 @@ func explainsTheFailure(t *testing.T, s *script) {
 func (s *script) replaysExactly() {
 	s.t.Helper()
 	out, _ := s.output(0, "replay", s.run())
-	lines, err := contractLines(out)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	lines := testkit.Must(contractLines(out))(s.t)
 	want, _ := json.Marshal(s.lines)
 	if got, _ := json.Marshal(lines); string(got) != string(want) {
 		s.t.Errorf("the replay is another (-printed +replayed):\n%s", cmp.Diff(s.lines, lines))
@@ -580,12 +568,8 @@ func TestWorkflowByDeciders(t *testing.T) {
 				s := start(t, nil, flags...)
 				s.decidesThrice()
 				r := s.finish(contract.ExitComplete)
-				if diff := cmp.Diff(c.want, rulingsOf(s)); diff != "" {
-					t.Errorf("decisions (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(taskMoves, moves(s)); diff != "" {
-					t.Errorf("states (-want +got):\n%s", diff)
-				}
+				testkit.Same(t, "decisions", c.want, rulingsOf(s))
+				testkit.Same(t, "states", taskMoves, moves(s))
 				for _, turn := range s.lines {
 					if _, ok := turn.Body.(contract.Turn); ok && turn.ID == contract.Arbiter {
 						t.Errorf("the Arbiter was spoken to\n%s", s.dump())
@@ -782,9 +766,7 @@ func TestWorkflowLimits(t *testing.T) {
 				}
 			}
 			got := moves(s)
-			if diff := cmp.Diff(c.moves, got[max(0, len(got)-len(c.moves)):]); diff != "" {
-				t.Errorf("states (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "states", c.moves, got[max(0, len(got)-len(c.moves)):])
 			stood := ""
 			if list := planned(s); len(list) > 0 {
 				stood = list[len(list)-1]
@@ -819,17 +801,13 @@ func TestOrchestratorRecoversFromErrors(t *testing.T) {
 `))...)
 			s.decidesThrice()
 			s.finish(contract.ExitComplete)
-			if diff := cmp.Diff(taskMoves, moves(s)); diff != "" {
-				t.Errorf("states (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "states", taskMoves, moves(s))
 			var waits []string
 			for _, r := range collect[contract.Retry](s) {
 				category, _, _ := strings.Cut(r.Reason, ":")
 				waits = append(waits, category)
 			}
-			if diff := cmp.Diff([]string{string(bridge.CatRateLimit)}, waits); diff != "" {
-				t.Errorf("waited for (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "waited for", []string{string(bridge.CatRateLimit)}, waits)
 			if e := collect[contract.Error](s); len(e) != 0 {
 				t.Errorf("errors %+v", e)
 			}

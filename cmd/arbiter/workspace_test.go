@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -38,14 +39,10 @@ func TestCopiedStateDirectory(t *testing.T) {
 			s := start(t, nil, append(who.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
 			await[contract.Question](s, "a question", nil)
 			copied := filepath.Join(t.TempDir(), "copy")
-			if err := os.CopyFS(copied, os.DirFS(filepath.Join(s.cmd.Dir, ".local/state/arbiter"))); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.CopyFS(copied, os.DirFS(filepath.Join(s.cmd.Dir, ".local/state/arbiter"))))
 			for _, dir := range []string{copied, filepath.Join(copied, "runs"),
 				filepath.Join(copied, "runs", s.run())} {
-				if err := os.Chmod(dir, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.Chmod(dir, 0o700))
 			}
 			if _, stderr := s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir",
 				copied); !strings.Contains(stderr, "of another state directory") {

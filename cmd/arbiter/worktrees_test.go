@@ -121,13 +121,9 @@ func TestIsolatedOrchestrators(t *testing.T) {
 				if c == nil || c.Branch != branch || c.Head != repo.Git("rev-parse", branch) || c.Files != 3 {
 					t.Fatalf("the result's changes are %+v\n%s", c, s.dump())
 				}
-				if text := repo.Git("show", branch+":shared.txt"); text != "first\none\ntwo\nlast" {
-					t.Errorf("shared.txt is %q", text)
-				}
+				testkit.Same(t, "shared.txt is", "first\none\ntwo\nlast", repo.Git("show", branch+":shared.txt"))
 				names := repo.Git("ls-tree", "-r", "--name-only", branch)
-				if names != "dir/four.txt\nshared.txt\nthree.txt" {
-					t.Errorf("the run branch has %q", names)
-				}
+				testkit.Same(t, "the run branch has", "dir/four.txt\nshared.txt\nthree.txt", names)
 				own := map[string]bool{}
 				for _, w := range collect[contract.Workspace](s) {
 					if w.Isolation != isolation || w.Dir == repo.Path || own[w.Dir] || !strings.HasPrefix(w.Branch, "arbiter/") {
@@ -266,12 +262,8 @@ func TestWorktreesOfADeadRun(t *testing.T) {
 			if err != nil || !strings.Contains(out, "uncommitted work of orch-1 is saved in refs/arbiter/"+run+"/orch-1/wip") {
 				t.Errorf("sessions rm: %v, %s", err, out)
 			}
-			if text := repo.Git("show", "refs/arbiter/"+run+"/orch-1/wip:half.txt"); text != "half" {
-				t.Errorf("saved %q", text)
-			}
-			if log := repo.Git("log", "-1", "--format=%s", w.Branch); log != "begun" {
-				t.Errorf("its branch is at %q", log)
-			}
+			testkit.Same(t, "saved", "half", repo.Git("show", "refs/arbiter/"+run+"/orch-1/wip:half.txt"))
+			testkit.Same(t, "its branch is at", "begun", repo.Git("log", "-1", "--format=%s", w.Branch))
 			if _, err := os.Stat(w.Dir); !os.IsNotExist(err) || strings.Contains(repo.Git("worktree", "list"), w.Dir) {
 				t.Errorf("the worktree is left: %v, %s", err, repo.Git("worktree", "list"))
 			}

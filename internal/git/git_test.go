@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestEnviron(t *testing.T) {
@@ -22,9 +22,7 @@ func TestEnviron(t *testing.T) {
 	})
 	want := append([]string{"HOME=/h", "PATH=/bin", "GIT_AUTHOR_NAME=A", "XDG_CONFIG_HOME=/c", "LC_ALL=de_DE",
 		"HTTPS_PROXY=p"}, Variables()...)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 	if got[len(got)-1] != "LC_ALL=C" {
 		t.Error("the last of two values counts, and it is not ours")
 	}
@@ -57,9 +55,7 @@ func TestParseVersion(t *testing.T) {
 func program(t *testing.T, script string) Runner {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "git")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755))
 	return Runner{Program: path, Env: Environ(os.Environ()), Dir: filepath.Dir(path)}
 }
 
@@ -121,10 +117,7 @@ func TestCancelled(t *testing.T) {
 		done <- err
 	}()
 	// Opening the other end waits until the program opens its end for reading.
-	w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testkit.Must(os.OpenFile(fifo, os.O_WRONLY, 0))(t)
 	defer w.Close()
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
@@ -137,20 +130,12 @@ func TestCancelled(t *testing.T) {
 
 func TestOperation(t *testing.T) {
 	dir := t.TempDir()
-	if got := Operation(dir); got != "" {
-		t.Errorf("%q", got)
-	}
+	testkit.Same(t, "", "", Operation(dir))
 	for file, want := range map[string]string{"rebase-apply": "rebase", "MERGE_HEAD": "merge",
 		"REVERT_HEAD": "revert"} {
 		path := filepath.Join(dir, file)
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := Operation(dir); got != want {
-			t.Errorf("%s: %q", file, got)
-		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, nil, 0o600))
+		testkit.Same(t, file, want, Operation(dir))
+		testkit.OK(t, os.Remove(path))
 	}
 }

@@ -9,17 +9,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // put writes a file and its directories.
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // real runs git without the machine's configuration.
@@ -35,10 +33,7 @@ func real(t *testing.T, dir string, args ...string) (string, error) {
 
 func temp(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	return dir
 }
 
@@ -145,17 +140,12 @@ func TestLocate(t *testing.T) {
 	git(at("bare"), "worktree", "add", "-q", at("ofbare"))
 	put(t, at("repo/sub/dir/file"), "")
 	put(t, at("repo/empty/.git/x"), "")
-	if err := os.Symlink(at("repo/sub"), at("link")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(at("repo/sub"), at("link")))
 	git(at("repo"), "init", "-q", "--bare", "sub/bare")
 	for _, dir := range []string{"repo", "repo/sub/dir", "linked", "separate", "repo/module", "ofbare", "link/dir",
 		"repo/empty"} {
-		out, err := real(t, at(dir), "rev-parse", "--show-toplevel", "--absolute-git-dir", "--path-format=absolute",
-			"--git-common-dir")
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := testkit.Must(real(t, at(dir), "rev-parse", "--show-toplevel", "--absolute-git-dir", "--path-format=absolute",
+			"--git-common-dir"))(t)
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		got, err := Locate(at(dir))
 		if diff := cmp.Diff(Place{lines[0], lines[1], lines[2]}, got); diff != "" || err != nil {
@@ -175,13 +165,8 @@ func TestLocate(t *testing.T) {
 		}
 	}
 	p, err := Locate(at("repo"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := os.ReadFile(at("repo/.git/config"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	config := testkit.Must(os.ReadFile(at("repo/.git/config")))(t)
 	var changed *ChangedError
 	for name, c := range map[string]struct{ file, text, back string }{
 		"commondir": {at("repo/.git/commondir"), at("bare"), ""},
@@ -196,13 +181,9 @@ func TestLocate(t *testing.T) {
 		} else {
 			err = os.WriteFile(c.file, []byte(c.back), 0o644)
 		}
-		if err := errors.Join(err, p.Check()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(err, p.Check()))
 	}
-	if err := errors.Join(os.Rename(at("repo/.git"), at("old")), os.Symlink(at("store"), at("repo/.git"))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.Rename(at("repo/.git"), at("old")), os.Symlink(at("store"), at("repo/.git"))))
 	if err := p.Check(); !errors.As(err, &changed) || !strings.Contains(err.Error(), at("store")) {
 		t.Errorf("a link to another repository: %v", err)
 	}
@@ -237,33 +218,22 @@ func TestSurvey(t *testing.T) {
 		"file":                  {"dir/file", "x", 0o644, ""},
 	} {
 		dir := temp(t)
-		if _, err := real(t, dir, "init", "-q", "--template="); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(real(t, dir, "init", "-q", "--template="))(t)
 		put(t, filepath.Join(dir, ".git/hooks/pre-push"), "before")
-		if err := os.Chmod(filepath.Join(dir, ".git/hooks/pre-push"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chmod(filepath.Join(dir, ".git/hooks/pre-push"), 0o755))
 		for _, file := range []string{"evil/HEAD", "evil/objects/x", "half/HEAD", "node_modules/a/b/HEAD",
 			"node_modules/a/b/objects/x", "known/.git/HEAD", ".git/modules/m/HEAD", ".git/config.worktree"} {
 			put(t, filepath.Join(dir, file), "")
 		}
-		p, err := Locate(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Must(Locate(dir))(t)
 		before, all, err := p.Survey(t.Context())
 		if err != nil || !all {
 			t.Fatal(all, err)
 		}
 		put(t, filepath.Join(dir, c.file), c.text)
-		if err := os.Chmod(filepath.Join(dir, c.file), c.mode); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chmod(filepath.Join(dir, c.file), c.mode))
 		after, _, err := p.Survey(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if got := strings.Join(after.New(before), "\n"); got != c.want {
 			t.Errorf("%s: found %q, want %q", name, got, c.want)
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const sample = `# mine
@@ -32,10 +32,7 @@ hosts:
 var good = strings.Replace(sample, "arbiter work", "arbiter", 1)
 
 func TestRead(t *testing.T) {
-	got, err := Read("f.yaml", []byte(good))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(Read("f.yaml", []byte(good)))(t)
 	want := Config{
 		Hosts: []Host{
 			{Name: "box", Command: []string{"ssh", "-o", "BatchMode yes", "box"}, Slots: DefaultSlots},
@@ -46,9 +43,7 @@ func TestRead(t *testing.T) {
 		},
 		Pools: []Pool{{"gpus", []string{"n1", "n2", Here}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 	for _, src := range []string{"", "model: x\n", "hosts:\npools:\n"} {
 		if c, err := Read("f.yaml", []byte(src)); err != nil || c.Hosts != nil || c.Pools != nil {
 			t.Errorf("%q: %v, %v", src, c, err)
@@ -108,10 +103,7 @@ func TestInvalidHostsFiles(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	c, err := Read("f.yaml", []byte(good))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Read("f.yaml", []byte(good)))(t)
 	for list, want := range map[string]string{
 		"": "here", " ": "here", "box": "box", "box, n1,box": "box n1", "gpus": "n1 n2 here", "here,box": "box here",
 		"gpus,box": "n1 n2 box here", "here": "here", "n2,gpus": "n2 n1 here",
@@ -218,9 +210,7 @@ func TestExplain(t *testing.T) {
 // TestExplainStart: a program that this machine does not have is for a human; a lack of processes or memory passes.
 func TestExplainStart(t *testing.T) {
 	notExecutable := filepath.Join(t.TempDir(), "ssh")
-	if err := os.WriteFile(notExecutable, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(notExecutable, nil, 0o755))
 	for _, c := range []struct {
 		err  error
 		want Failure

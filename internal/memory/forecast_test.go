@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
@@ -28,9 +27,7 @@ func TestForecasts(t *testing.T) {
 		{Agents: []AgentOutcome{{Name: "tester", Succeeded: 3}}}, // by a version that kept no figures
 	})
 	want := map[string]contract.Forecast{"tester": {Mode: "tester", USD: 0.5, Tokens: 1000, Minutes: 4, From: 3}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 // TestForecastsComeTrue: of 50 runs with steps of three modes, whose costs vary and now and then are far off, each run

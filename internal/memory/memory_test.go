@@ -24,28 +24,15 @@ func lesson(text string) Lesson {
 
 func open(t *testing.T, state, cwd string) *Store {
 	t.Helper()
-	s, err := Open(state, cwd, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(state, cwd, nil))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 func load(t *testing.T, s *Store) Memory {
 	t.Helper()
-	m, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(s.Load())(t)
 	return m
-}
-
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func texts(lessons []Lesson) (list []string) {
@@ -60,7 +47,7 @@ func texts(lessons []Lesson) (list []string) {
 func TestLessonsAreKeptPerWorkspace(t *testing.T) {
 	state, cwd := t.TempDir(), t.TempDir()
 	s := open(t, state, cwd)
-	must(t, s.Learn([]Lesson{lesson("one"), lesson("two")}), s.Learn([]Lesson{lesson("one"), {Text: " \x1b[0m"}}),
+	testkit.OK(t, s.Learn([]Lesson{lesson("one"), lesson("two")}), s.Learn([]Lesson{lesson("one"), {Text: " \x1b[0m"}}),
 		s.Learn(nil))
 	if got := texts(load(t, open(t, state, cwd)).Lessons); !cmp.Equal(got, []string{"two", "one"}) {
 		t.Errorf("%q", got)
@@ -69,12 +56,12 @@ func TestLessonsAreKeptPerWorkspace(t *testing.T) {
 		t.Errorf("another workspace remembers %+v", m)
 	}
 	for i := range MaxLessons + 5 {
-		must(t, s.Learn([]Lesson{lesson(fmt.Sprint(i))}))
+		testkit.OK(t, s.Learn([]Lesson{lesson(fmt.Sprint(i))}))
 	}
 	if got := texts(load(t, s).Lessons); len(got) != MaxLessons || got[0] != "5" {
 		t.Errorf("%d lessons, from %s", len(got), got[0])
 	}
-	must(t, s.Clear(), s.Clear())
+	testkit.OK(t, s.Clear(), s.Clear())
 	if m := load(t, s); m.Lessons != nil {
 		t.Errorf("%+v", m)
 	}
@@ -84,11 +71,11 @@ func TestLessonsAreKeptPerWorkspace(t *testing.T) {
 func TestTextsAreHarmless(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	key := "sk-ant-api03-" + strings.Repeat("a1B2", 20)
-	must(t, s.Learn([]Lesson{{Text: "a\nb\x1b[31m\u202e " + key, Evidence: strings.Repeat("é", 10_000), Run: "x\ny",
+	testkit.OK(t, s.Learn([]Lesson{{Text: "a\nb\x1b[31m\u202e " + key, Evidence: strings.Repeat("é", 10_000), Run: "x\ny",
 		Date: now}}))
-	must(t, s.Record(Outcome{Run: "r\n", Agents: []AgentOutcome{{Name: "m\x00" + key, Failed: -1}}}))
+	testkit.OK(t, s.Record(Outcome{Run: "r\n", Agents: []AgentOutcome{{Name: "m\x00" + key, Failed: -1}}}))
 	raw, err := os.ReadFile(s.Path())
-	must(t, err)
+	testkit.OK(t, err)
 	l := load(t, s).Lessons[0]
 	if strings.Contains(string(raw), key) || !strings.HasPrefix(l.Text, "a b") || strings.ContainsAny(l.Text+l.Run,
 		"\n\x1b\u202e") {
@@ -131,7 +118,7 @@ func TestUnreadableFiles(t *testing.T) {
 		"unknown field":        `{"v":1,"more":1}`, "after top-level value": `{"v":1} {}`,
 		"over 2048 KiB": strings.Repeat(" ", maxBytes+1),
 	} {
-		must(t, os.WriteFile(s.Path(), []byte(text), 0o600))
+		testkit.OK(t, os.WriteFile(s.Path(), []byte(text), 0o600))
 		_, err := s.Load()
 		var corrupt *CorruptError
 		if !errors.As(err, &corrupt) || !strings.Contains(err.Error(), want) {
@@ -144,7 +131,7 @@ func TestUnreadableFiles(t *testing.T) {
 			t.Errorf("%.20s: it was changed: %v", text, err)
 		}
 	}
-	must(t, s.Clear(), s.Learn([]Lesson{lesson("x")}))
+	testkit.OK(t, s.Clear(), s.Learn([]Lesson{lesson("x")}))
 }
 
 // TestBrief: the newest come first, marked as reports, in bounded size.
@@ -153,9 +140,7 @@ func TestBrief(t *testing.T) {
 		t.Error("nothing is brief")
 	}
 	want := briefHeader + "- 2026-03-01, by a human: two\n- 2026-03-01, run 0123abcd: one (evidence: seen)\n"
-	if diff := cmp.Diff(want, Brief([]Lesson{lesson("one"), {Text: "two", Date: now}})); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, Brief([]Lesson{lesson("one"), {Text: "two", Date: now}}))
 	var many []Lesson
 	for range MaxLessons {
 		many = append(many, Lesson{Text: strings.Repeat("é", MaxText), Date: now})
@@ -177,9 +162,7 @@ func TestPerformance(t *testing.T) {
 		LastSuccess: "2026-03-01T12:00:00.000Z", LastFailure: "2026-03-01T12:00:01.000Z", SuccessRate: 33.3,
 		IterationAverage: 2.5,
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, got)
 }
 
 // TestTally: the history counts executions, and agents report their usage; recorded and summed, that equals
@@ -193,15 +176,11 @@ func TestTally(t *testing.T) {
 		{Name: "idle", CostUSD: 0.125},
 		{"tester", 1, 1, 2, now, now, 1, 2, 0.75, 0, 0},
 	}
-	if diff := cmp.Diff(want, agents); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, agents)
 	s := open(t, t.TempDir(), t.TempDir())
-	must(t, s.Record(Outcome{Run: "one", Date: now, Agents: agents}))
+	testkit.OK(t, s.Record(Outcome{Run: "one", Date: now, Agents: agents}))
 	got := Performance(load(t, s).Outcomes)["tester"]
-	if diff := cmp.Diff(*h.Performance("tester"), got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", *h.Performance("tester"), got)
 }
 
 // TestOutcomesAreBounded: the newest runs stay.
@@ -209,7 +188,7 @@ func TestOutcomesAreBounded(t *testing.T) {
 	testkit.WithoutRace(t)
 	s := open(t, t.TempDir(), t.TempDir())
 	for i := range MaxOutcomes + 3 {
-		must(t, s.Record(Outcome{Run: fmt.Sprint(i), Agents: make([]AgentOutcome, maxAgents+1)}))
+		testkit.OK(t, s.Record(Outcome{Run: fmt.Sprint(i), Agents: make([]AgentOutcome, maxAgents+1)}))
 	}
 	m := load(t, s)
 	if len(m.Outcomes) != MaxOutcomes || m.Outcomes[0].Run != "3" || len(m.Outcomes[0].Agents) != maxAgents {
@@ -220,11 +199,11 @@ func TestOutcomesAreBounded(t *testing.T) {
 // TestReplaceKeepsConcurrentAdditions: lessons that a run added while a human edited are not lost.
 func TestReplaceKeepsConcurrentAdditions(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
-	must(t, s.Learn([]Lesson{lesson("one"), lesson("two")}))
+	testkit.OK(t, s.Learn([]Lesson{lesson("one"), lesson("two")}))
 	seen := load(t, s).Lessons
-	must(t, s.Learn([]Lesson{lesson("three")}))
+	testkit.OK(t, s.Learn([]Lesson{lesson("three")}))
 	edited, err := Parse(strings.Replace(Text(seen), "lesson: two", "lesson: second", 1), now)
-	must(t, err, s.Replace(seen, edited[1:]))
+	testkit.OK(t, err, s.Replace(seen, edited[1:]))
 	if got := texts(load(t, s).Lessons); !cmp.Equal(got, []string{"second", "three"}) {
 		t.Errorf("%q", got)
 	}

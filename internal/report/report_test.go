@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/uniseg"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -21,6 +22,7 @@ import (
 	"github.com/yuin/goldmark/text"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -40,9 +42,7 @@ func reportWith(t testing.TB, input string) *Report {
 		if err == nil {
 			err = c.Take(at, bytes.TrimSpace(line))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	}
 	receipt := verdict.Receipt{Command: input, Expect: input, Result: verdict.CheckFailed, Exit: 1, SHA256: "ab",
 		Output: input, Why: input}
@@ -80,10 +80,7 @@ func reportWith(t testing.TB, input string) *Report {
 
 func object(t testing.TB, v any) json.RawMessage {
 	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.Must(json.Marshal(v))(t)
 	return data
 }
 
@@ -199,7 +196,7 @@ func checkMarkdown(t *testing.T, input, out string) {
 	var headings []string
 	cells := map[int]bool{}
 	fences := 0
-	err := ast.Walk(markdownParser.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus,
+	testkit.OK(t, ast.Walk(markdownParser.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus,
 		error) {
 		if !entering {
 			return ast.WalkContinue, nil
@@ -223,10 +220,7 @@ func checkMarkdown(t *testing.T, input, out string) {
 			}
 		}
 		return ast.WalkContinue, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(headings) != len(headlines)+1 || !slices.Equal(headings[1:], headlines) {
 		t.Errorf("Markdown of %q has the headings %q", input, headings)
 	}
@@ -304,9 +298,7 @@ func checkXML(t *testing.T, input string, out []byte) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if e, ok := token.(xml.StartElement); ok && !slices.Contains([]string{
 			"testsuites", "testsuite", "testcase", "failure", "skipped", "system-out",
 		}, e.Name.Local) {
@@ -367,9 +359,7 @@ func TestAnswersClosePoints(t *testing.T) {
 		if err == nil {
 			err = c.TakeLine(line)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	}
 	failed := verdict.Receipt{Command: "make", Expect: "exit 0", Result: verdict.CheckFailed, Exit: 2}
 	passed := verdict.Receipt{Command: "make", Expect: "exit 0", Result: verdict.CheckPassed}
@@ -424,9 +414,7 @@ func TestBounds(t *testing.T) {
 			if err == nil {
 				err = c.Take(began, line)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 		}
 	}
 	r := c.Report("live")
@@ -454,5 +442,102 @@ func TestSecretsAreMasked(t *testing.T) {
 		`"message_id":"1","from":"human","to":"arbiter","kind":"task","text":"it is hunter2"}`
 	if err := c.TakeLine([]byte(line)); err != nil || c.Report("live").Tasks[0] != "it is *" {
 		t.Errorf("%v, %+v", err, c.r.Tasks)
+	}
+}
+
+// TestAgentsWithHosts: an agent on another host is shown with the host's name in each format that names
+// agents.
+func TestAgentsWithHosts(t *testing.T) {
+	r := reportWith(t, "words")
+	r.Agents = []Agent{{ID: "orch-2", Name: "Orchestrator II", Host: "box"}}
+	for _, f := range []Format{"markdown", "html", "json"} {
+		var b strings.Builder
+		testkit.OK(t, Write(&b, r, f))
+		want := map[Format]string{"markdown": inline("Orchestrator II @box"), "html": "Orchestrator II @box",
+			"json": `"host": "box"`}[f]
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s does not say %s", f, want)
+		}
+	}
+	c := NewCollector(nil)
+	spawn := contract.Spawn{Name: "II", Host: "box"}
+	line, err := contract.EncodeLine(nil, 1, began, contract.Event{ID: "orch-2", Body: spawn})
+	if err == nil {
+		err = c.TakeLine(line)
+	}
+	if err != nil || c.agent("orch-2").Host != "box" {
+		t.Errorf("collected: %+v, %v", c.agent("orch-2"), err)
+	}
+}
+
+var evening = time.Date(2026, 3, 14, 23, 0, 0, 0, time.UTC)
+
+// play adds the events of two runs and a rehearsal: a turn before midnight and one after, one without
+// models, a turn that was lost with its process, and the cost of a decider.
+func play(t *testing.T) (all []Row) {
+	t.Helper()
+	var s Spending
+	seq := uint64(0)
+	end := func(run string) {
+		for _, r := range s.Rows {
+			r.Run = run
+			all = append(all, r)
+		}
+		s = Spending{}
+	}
+	take := func(after time.Duration, id string, body contract.Body) {
+		t.Helper()
+		seq++
+		at := evening.Add(after)
+		line := testkit.Must(contract.EncodeLine(nil, seq, at, contract.Event{ID: id, Body: body}))(t)
+		testkit.OK(t, s.Take(at, line[:len(line)-1]))
+	}
+	ended := func(usd float64, models ...contract.ModelCost) contract.Turn {
+		return contract.Turn{CostUSD: usd, Usage: bridge.Usage{Output: 1}, Models: models, Outcome: "done",
+			MessageIDs: []string{}}
+	}
+	take(0, "supervisor", contract.Session{Session: "one"})
+	take(0, "arbiter", contract.Cost{CostUSD: 0.4})
+	take(0, "arbiter", ended(0.5, contract.ModelCost{Model: "large", CostUSD: 0.4, Usage: bridge.Usage{Output: 4}},
+		contract.ModelCost{Model: "small", CostUSD: 0.1, Usage: bridge.Usage{Output: 2}}))
+	take(time.Hour, "orch-1", ended(1, contract.ModelCost{Model: "large", CostUSD: 0.75}))
+	take(time.Hour, "orch-1", contract.Cost{CostUSD: 0.25, Usage: bridge.Usage{Output: 7}})
+	take(time.Hour, "orch-1", contract.Done{Reason: "crash"})
+	take(time.Hour, "arbiter", contract.Decision{CostUSD: 0.05})
+	end("one")
+	take(2*time.Hour, "supervisor", contract.Session{Session: "two"})
+	take(2*time.Hour, "orch-1", contract.Cost{CostUSD: 3})
+	if usd := s.Live(); usd != 3 {
+		t.Errorf("the running turn has cost $%v", usd)
+	}
+	take(3*time.Hour, "supervisor", contract.Session{Session: "two", Resumed: true}) // it was killed
+	end("two")
+	take(0, "supervisor", contract.Session{Session: "played", Rehearsal: true})
+	take(0, "arbiter", ended(100))
+	end("played")
+	return all
+}
+
+func TestSums(t *testing.T) {
+	output := func(n int) bridge.Usage { return bridge.Usage{Output: n} }
+	for by, want := range map[SpendingBy][]Row{
+		SpendingDay: {{Day: "2026-03-14", Turns: 1, CostUSD: 0.5, Usage: output(6)},
+			{Day: "2026-03-15", Turns: 1, CostUSD: 4.3, Usage: output(7)}},
+		SpendingRun: {{Run: "two", CostUSD: 3}, {Run: "one", Turns: 2, CostUSD: 1.8, Usage: output(13)}},
+		SpendingAgent: {{Run: "two", Agent: "orch-1", CostUSD: 3},
+			{Run: "one", Agent: "orch-1", Turns: 1, CostUSD: 1.25, Usage: output(7)},
+			{Run: "one", Agent: "arbiter", Turns: 1, CostUSD: 0.5, Usage: output(6)},
+			{Run: "one", Agent: "decider", CostUSD: 0.05}},
+		SpendingModel: {{Model: SpendingUnknown, CostUSD: 3.55, Usage: output(7)},
+			{Model: "large", Turns: 2, CostUSD: 1.15, Usage: output(4)},
+			{Model: "small", CostUSD: 0.1, Usage: output(2)}},
+	} {
+		rows, total := GroupSpending(by, play(t))
+		if diff := cmp.Diff(want, rows); diff != "" {
+			t.Errorf("by %s (-want +got):\n%s", by, diff)
+		}
+		if total.CostUSD != 4.8 || total.Turns != 2 || total.Usage.Output != 13 {
+			t.Errorf("by %s: total %+v", by, total)
+		}
 	}
 }

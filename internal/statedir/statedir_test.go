@@ -12,30 +12,22 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func openDir(t *testing.T, path string) *Dir {
 	t.Helper()
-	d, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Must(Open(path))(t)
 	t.Cleanup(func() { d.Close() })
 	return d
-}
-
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestModes: directories are 0700 and files 0600 under any umask, and again after their modes were widened.
 func TestModes(t *testing.T) {
 	for _, umask := range []int{0, 0o777} {
 		path := t.TempDir()
-		must(t, os.Chmod(path, 0o755))
+		testkit.OK(t, os.Chmod(path, 0o755))
 		before := syscall.Umask(umask)
 		d := openDir(t, path)
 		sub, err := d.Dir("sub")
@@ -50,9 +42,9 @@ func TestModes(t *testing.T) {
 			}
 		}
 		syscall.Umask(before)
-		must(t, err, os.Chmod(sub.Path("b"), 0o644))
+		testkit.OK(t, err, os.Chmod(sub.Path("b"), 0o644))
 		_, err = sub.Read("b", 0)
-		must(t, err)
+		testkit.OK(t, err)
 		for name, want := range map[string]fs.FileMode{"": 0o700, "sub": 0o700, "sub/a": 0o600, "sub/b": 0o600,
 			"sub/lock": 0o600} {
 			if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode().Perm() != want {
@@ -86,7 +78,7 @@ func TestUnsafe(t *testing.T) {
 		},
 	} {
 		d := openDir(t, t.TempDir())
-		must(t, put(d, d.Path("a")))
+		testkit.OK(t, put(d, d.Path("a")))
 		var unsafe *UnsafeError
 		if b, err := d.Read("a", 100); !errors.As(err, &unsafe) {
 			t.Errorf("%s: read %q, %v", name, b, err)
@@ -100,7 +92,7 @@ func TestUnsafe(t *testing.T) {
 		}
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	must(t, os.Symlink(t.TempDir(), link))
+	testkit.OK(t, os.Symlink(t.TempDir(), link))
 	if _, err := Open(link); err == nil {
 		t.Error("a link was taken for the directory")
 	}
@@ -108,7 +100,7 @@ func TestUnsafe(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	d := openDir(t, filepath.Join(t.TempDir(), "a", "b"))
-	must(t, d.Replace("a", []byte("four")))
+	testkit.OK(t, d.Replace("a", []byte("four")))
 	if b, err := d.Read("a", 4); string(b) != "four" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
@@ -124,7 +116,7 @@ func TestRead(t *testing.T) {
 func TestReplacedWhileRead(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	texts := [][]byte{bytes.Repeat([]byte("a"), 5000), bytes.Repeat([]byte("b"), 5000)}
-	must(t, d.ReplaceUnsynced("f", texts[0]))
+	testkit.OK(t, d.ReplaceUnsynced("f", texts[0]))
 	var work sync.WaitGroup
 	for _, text := range texts {
 		work.Go(func() {
@@ -152,7 +144,7 @@ func TestReplacedWhileRead(t *testing.T) {
 // TestReplaceLocked: a partial file from a killed writer is removed, and never written through.
 func TestReplaceLocked(t *testing.T) {
 	d := openDir(t, t.TempDir())
-	must(t, d.Replace("target", []byte("mine")), os.Symlink("target", d.Path("f.tmp")),
+	testkit.OK(t, d.Replace("target", []byte("mine")), os.Symlink("target", d.Path("f.tmp")),
 		d.ReplaceLocked("f", "f.tmp", []byte("new")))
 	if b, err := d.Read("target", 10); string(b) != "mine" || err != nil {
 		t.Errorf("it wrote through a link: %q, %v", b, err)
@@ -168,7 +160,7 @@ func TestReplaceLocked(t *testing.T) {
 func TestLock(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	unlock, err := d.Lock("lock", 0)
-	must(t, err)
+	testkit.OK(t, err)
 	if _, err := d.Lock("lock", 0); !errors.Is(err, errHeld) {
 		t.Errorf("taken twice: %v", err)
 	}

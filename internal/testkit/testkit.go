@@ -1,10 +1,14 @@
-// Package testkit says how much a test does. A change is tested in minutes; what shows the same thing again, with more
-// cases, with the real CLI or under the race detector, runs at night, when ARBITER_LONG is set.
+// Package testkit is for tests: it ends one at an error, compares what it got with what it wants, and says how much a
+// test does. A change is tested in minutes; what shows the same thing again, with more cases, with the real CLI or
+// under the race detector, runs at night, when ARBITER_LONG is set.
 package testkit
 
 import (
+	"errors"
 	"os"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // AtNight reports whether tests run in full length, as scripts/nightly runs them.
@@ -24,5 +28,31 @@ func WithoutRace(t testing.TB) {
 	t.Helper()
 	if Race && !AtNight() {
 		t.Skip("long with the race detector: ARBITER_LONG=1 runs it")
+	}
+}
+
+// OK ends a test at errors.
+func OK(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Must returns the result of a call, or ends the test at its error: testkit.Must(os.ReadFile(name))(t).
+func Must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		OK(t, err)
+		return v
+	}
+}
+
+// Same reports how what a test got differs from what it wants. The name says which of its values this is, and may be
+// empty.
+func Same[T any](t testing.TB, name any, want, got T, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%v (-want +got):\n%s", name, diff)
 	}
 }

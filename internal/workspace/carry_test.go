@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -46,9 +47,7 @@ func TestCarry(t *testing.T) {
 	for range 2 { // as after a crash
 		head, err := workspace.UnpackRun(ctx, to.Open(nil), file, base)
 		to.Must(err)
-		if head != base {
-			t.Errorf("head %s, want %s", head, base)
-		}
+		testkit.Same(t, "head", base, head)
 	}
 	want := from.Files()
 	delete(want, "ignored")
@@ -80,9 +79,7 @@ func TestCarryOfCommits(t *testing.T) {
 		t.Errorf("head %s, committed %s", head, committed)
 	}
 	to.Git("reset", "-q", head)
-	if status := to.Git("status", "--porcelain"); status != "" {
-		t.Errorf("status\n%s", status)
-	}
+	testkit.Same(t, "status", "", to.Git("status", "--porcelain"))
 }
 
 // TestCarryIsRefused and changes nothing.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -43,9 +43,7 @@ func TestChanges(t *testing.T) {
 		{Path: "tab\tname", Status: workspace.Modified, Added: 1, Deleted: 1},
 		{Path: "\xffbytes", Status: workspace.Added, Added: 1},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(workspace.Change{}, "From", "To")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", want, got, cmpopts.IgnoreFields(workspace.Change{}, "From", "To"))
 	if none, err := r.Changes(ctx, end.Commit.ID, end.Commit.ID); err != nil || len(none) != 0 {
 		t.Errorf("of the same: %v, %v", none, err)
 	}

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
@@ -43,12 +42,8 @@ func TestFilterIsMissing(t *testing.T) {
 			d.Must(err)
 			delete(before, "gone.big")
 			before["a"], before["b"] = "100644 2\n", "100644 2\n"
-			if diff := cmp.Diff(before, d.Tree(s.Commit.Tree)); diff != "" {
-				t.Errorf("snapshot, -want +got:\n%s", diff)
-			}
-			if diff := cmp.Diff(private, d.Private()); diff != "" {
-				t.Errorf("the user's part of the repository changed:\n%s", diff)
-			}
+			testkit.Same(t, "snapshot", before, d.Tree(s.Commit.Tree))
+			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
 			problems := strings.Join(s.Problems, "\n")
 			for _, file := range []string{"edited.big", "dir/:(top)x.big", "new.big"} {
 				if !strings.Contains(problems, `"`+file+`", because the filter "rot" fails`) {
@@ -98,9 +93,7 @@ func TestOwnFilter(t *testing.T) {
 	for _, c := range changes {
 		got = append(got, string(c.Status)+" "+c.Path)
 	}
-	if diff := cmp.Diff([]string{"modified edited.big", "deleted gone.big", "added new.big"}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"modified edited.big", "deleted gone.big", "added new.big"}, got)
 	if tree := d.Tree(end.Commit.Tree); tree["edited.big"] != "100644 other\n" || len(end.Problems) > 0 {
 		t.Errorf("recorded %v, %q", tree, end.Problems)
 	}

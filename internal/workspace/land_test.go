@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -54,18 +55,10 @@ func workedLand(t testing.TB, diverged bool) gittest.Dir {
 
 func check(t *testing.T, d gittest.Dir, want map[string]string, status string) {
 	t.Helper()
-	if diff := cmp.Diff(want, d.Tree("HEAD")); diff != "" {
-		t.Errorf("HEAD (-want +got):\n%s", diff)
-	}
-	if got := d.Git("status", "--porcelain"); got != status {
-		t.Errorf("status %q, want %q", got, status)
-	}
-	if left := d.Git("for-each-ref", "refs/arbiter"); left != "" {
-		t.Errorf("left: %s", left)
-	}
-	if branch := d.Git("symbolic-ref", "HEAD"); branch != "refs/heads/trunk" {
-		t.Errorf("on %s", branch)
-	}
+	testkit.Same(t, "HEAD", want, d.Tree("HEAD"))
+	testkit.Same(t, "status", status, d.Git("status", "--porcelain"))
+	testkit.Same(t, "left", "", d.Git("for-each-ref", "refs/arbiter"))
+	testkit.Same(t, "on", "refs/heads/trunk", d.Git("symbolic-ref", "HEAD"))
 }
 
 var landed = map[string]string{
@@ -116,17 +109,13 @@ func TestLand(t *testing.T) {
 			d.Must(err)
 			want := workspace.Landed{Branch: "refs/heads/trunk", Before: before, Head: d.Git("rev-parse", "HEAD"),
 				Status: c.status, Tree: d.Git("rev-parse", "HEAD^{tree}"), Work: d.Git("rev-parse", main)}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Same(t, "", want, got)
 			check(t, d, c.want, "MM other\n?? untracked")
 			parents := strings.Fields(d.Git("log", "-1", "--format=%P"))
 			if subject := d.Git("log", "-1", "--format=%s"); subject != c.subject || len(parents) != c.parents {
 				t.Errorf("%q with parents %v", subject, parents)
 			}
-			if log := d.Git("reflog", "-1", "--format=%gs"); log != "arbiter: land run "+gittest.RUN8 {
-				t.Errorf("reflog: %q", log)
-			}
+			testkit.Same(t, "reflog", "arbiter: land run "+gittest.RUN8, d.Git("reflog", "-1", "--format=%gs"))
 			again, err := workspace.Land(ctx, r, c.request)
 			if err != nil || again.Status != workspace.MergeNothing || again.Head != got.Head {
 				t.Errorf("again: %+v, %v", again, err)
@@ -176,15 +165,9 @@ func TestRefused(t *testing.T) {
 			if !c.check(err) {
 				t.Errorf("error %v", err)
 			}
-			if diff := cmp.Diff(files, d.Files()); diff != "" {
-				t.Errorf("files changed:\n%s", diff)
-			}
-			if diff := cmp.Diff(private, d.Private()); diff != "" {
-				t.Errorf("the repository changed:\n%s", diff)
-			}
-			if left := d.Git("for-each-ref", "refs/arbiter"); left != "" {
-				t.Errorf("left: %s", left)
-			}
+			testkit.Same(t, "files changed", files, d.Files())
+			testkit.Same(t, "the repository changed", private, d.Private())
+			testkit.Same(t, "left", "", d.Git("for-each-ref", "refs/arbiter"))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -54,9 +55,7 @@ func TestInto(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	want := map[string]string{"a": "100644 one\n2\n3\n4\n5\n6\n7\n8\nnine\n", "b": "100644 1\n", "c": "100644 3\n"}
-	if diff := cmp.Diff(want, d.Tree(ref)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, d.Tree(ref))
 	if ident := d.Git("log", "-1", "--format=%an %cn %s|%b", ref); !strings.HasPrefix(ident, "A C join|the work") {
 		t.Errorf("commit by %q", ident)
 	}
@@ -77,12 +76,8 @@ func TestInto(t *testing.T) {
 		t.Errorf("created: %+v", created)
 	}
 	d.Git("update-ref", "refs/heads/side", "side^2") // back, for the comparison
-	if diff := cmp.Diff(private, d.Private(), ignoreSide); diff != "" {
-		t.Errorf("the user's part of the repository changed:\n%s", diff)
-	}
-	if diff := cmp.Diff(files, d.Files()); diff != "" {
-		t.Errorf("files changed:\n%s", diff)
-	}
+	testkit.Same(t, "the user's part of the repository changed", private, d.Private(), ignoreSide)
+	testkit.Same(t, "files changed", files, d.Files())
 	if _, err := workspace.MergeInto(ctx, r, ref, "no-such", "x"); err == nil {
 		t.Error("merged what does not exist")
 	}
@@ -103,9 +98,7 @@ func TestConflict(t *testing.T) {
 	if got.Status != workspace.MergeConflict || got.Head != d.Git("rev-parse", "trunk") {
 		t.Errorf("%+v", got)
 	}
-	if diff := cmp.Diff([]string{"a", "line\nend"}, got.Files); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []string{"a", "line\nend"}, got.Files)
 	if diff := cmp.Diff(before, d.Git("for-each-ref")); diff != "" {
 		t.Errorf("something moved: %s", diff)
 	}
@@ -143,17 +136,13 @@ func TestNoIdentity(t *testing.T) {
 	d.Must(err)
 	got, err := workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
 	d.Must(err)
-	if who := d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head); who != "Arbiter <arbiter@localhost> Arbiter" {
-		t.Errorf("by %s", who)
-	}
+	testkit.Same(t, "by", "Arbiter <arbiter@localhost> Arbiter", d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head))
 	d.Git("config", "user.name", "U")
 	d.Git("config", "user.email", "u@example.com")
 	d.Git("update-ref", r.Branch("main"), "trunk")
 	got, err = workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
 	d.Must(err)
-	if who := d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head); who != "U <u@example.com> U" {
-		t.Errorf("by %s", who)
-	}
+	testkit.Same(t, "by", "U <u@example.com> U", d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head))
 }
 
 func TestMergeKilled(t *testing.T) {

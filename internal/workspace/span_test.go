@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -29,21 +30,15 @@ func TestWork(t *testing.T) {
 		return names
 	}
 	d.Write("now", "1\n")
-	if got := paths(); got != "now " {
-		t.Errorf("before the first turn ends: %q", got)
-	}
+	testkit.Same(t, "before the first turn ends", "now ", paths())
 	tree := d.Git("mktree", "--missing")
 	branch := d.Git("commit-tree", tree, "-p", base.Head, "-m", "work")
 	d.Git("update-ref", r.Branch(workspace.Main), branch)
-	if got := paths(); got != "a " {
-		t.Errorf("of the run branch: %q", got)
-	}
+	testkit.Same(t, "of the run branch", "a ", paths())
 	_, err = r.Again(ctx, workspace.End)
 	d.Must(err)
 	d.Write("later", "1\n")
-	if got := paths(); got != "now " {
-		t.Errorf("of the work tree: %q", got)
-	}
+	testkit.Same(t, "of the work tree", "now ", paths())
 }
 
 func TestWorkOf(t *testing.T) {

@@ -41,10 +41,7 @@ func played(d gittest.Dir, run func()) *workspace.Repo {
 
 func run(t testing.TB, r *workspace.Repo, dry bool) workspace.Undone {
 	t.Helper()
-	result, err := workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), dry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := testkit.Must(workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), dry))(t)
 	return result
 }
 
@@ -206,9 +203,7 @@ func TestUndo(t *testing.T) {
 			}
 			private, files := d.Private(), d.Files()
 			plan := run(t, r, true)
-			if diff := cmp.Diff(files, d.Files()); diff != "" {
-				t.Errorf("a dry run changed files:\n%s", diff)
-			}
+			testkit.Same(t, "a dry run changed files", files, d.Files())
 			result := run(t, r, false)
 			if diff := cmp.Diff(plan, result); diff != "" {
 				t.Errorf("the plan and what was done (-plan +done):\n%s", diff)
@@ -219,12 +214,8 @@ func TestUndo(t *testing.T) {
 			if len(result.Reverted) != c.reverted {
 				t.Errorf("reverted %v, want %d", result.Reverted, c.reverted)
 			}
-			if diff := cmp.Diff(c.differs, differing(before, d.Files())); diff != "" {
-				t.Errorf("differs from before the run (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(private, d.Private()); diff != "" {
-				t.Errorf("the user's part of the repository changed:\n%s", diff)
-			}
+			testkit.Same(t, "differs from before the run", c.differs, differing(before, d.Files()))
+			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
 			if again := run(t, r, false); len(again.Reverted) > 0 || len(again.Kept) != len(result.Kept) {
 				t.Errorf("the second time: %+v", again)
 			}
@@ -260,24 +251,18 @@ func TestUndoRunsFilters(t *testing.T) {
 	before := d.Files()
 	r := played(d, func() { d.Write("x.big", "Other\n"); d.Write(".gitattributes", "") })
 	run(t, r, false)
-	if diff := cmp.Diff(before, d.Files()); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", before, d.Files())
 	// A filter that fails leaves everything as it is.
 	d.Write("x.big", "Other\n")
 	d.Write("y", "1\n")
-	if _, err := r.Again(ctx, "end"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.Again(ctx, "end"))(t)
 	d.UserConfig("filter.rot.smudge", "false")
 	d.UserConfig("filter.rot.required", "true")
 	files := d.Files()
 	if result, err := workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), false); err == nil {
 		t.Errorf("%+v", result)
 	}
-	if diff := cmp.Diff(files, d.Files()); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", files, d.Files())
 }
 
 // TestUndoStaysInside: undo does not write through a directory that leads out of the workspace.
@@ -428,10 +413,7 @@ func TestUndoKilled(t *testing.T) {
 // seen returns the object of a file as the run left it.
 func seen(t *testing.T, r *workspace.Repo, path string) string {
 	t.Helper()
-	all, err := r.Changes(ctx, r.Ref("base"), r.Ref("end"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testkit.Must(r.Changes(ctx, r.Ref("base"), r.Ref("end")))(t)
 	for _, c := range all {
 		if c.Path == path {
 			return c.To.ID
@@ -524,9 +506,7 @@ func TestRevert(t *testing.T) {
 			case err != nil || c.refused != "":
 				t.Fatalf("error %v, want %q", err, c.refused)
 			}
-			if diff := cmp.Diff(want, d.Files()); diff != "" {
-				t.Errorf("files, -want +got:\n%s", diff)
-			}
+			testkit.Same(t, "files", want, d.Files())
 			if c.refused == "" { // a call after a crash that happened before the undo was recorded
 				d.Must(workspace.Revert(ctx, r, r.Ref("base"), r.Ref("end"), p))
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -254,9 +255,7 @@ func TestSnapshots(t *testing.T) {
 			d, dir := setUp(t)
 			r, err := workspace.Open(ctx, gittest.Options(dir, nil))
 			d.Must(err)
-			if r.Root != d.Path {
-				t.Errorf("root %q, want %q", r.Root, d.Path)
-			}
+			testkit.Same(t, "root", d.Path, r.Root)
 			before := d.Private()
 			s, err := r.Once(ctx, "base")
 			d.Must(err)
@@ -303,9 +302,7 @@ func TestSnapshotSeesQuickChanges(t *testing.T) {
 	d.Must(os.Chtimes(index, info.ModTime(), info.ModTime()))
 	s, err := d.Open(nil).Once(ctx, "base")
 	d.Must(err)
-	if got := d.Tree(s.Commit.Tree)["a"]; got != "100644 2\n" {
-		t.Errorf("a is %q", got)
-	}
+	testkit.Same(t, "a is", "100644 2\n", d.Tree(s.Commit.Tree)["a"])
 }
 
 func TestSnapshotStays(t *testing.T) {
@@ -324,9 +321,7 @@ func TestSnapshotStays(t *testing.T) {
 	refs, err := r.Refs(ctx, "")
 	d.Must(err)
 	want := map[string]string{r.Ref("base"): first.Commit.ID, r.Ref("end"): end.Commit.ID}
-	if diff := cmp.Diff(want, refs); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, refs)
 }
 
 // TestRepositoryRemoved: if the repository was removed, one in a parent directory is not used instead.
@@ -341,9 +336,7 @@ func TestRepositoryRemoved(t *testing.T) {
 	if s, err := r.Once(ctx, "base"); err == nil {
 		t.Errorf("recorded %v", s)
 	}
-	if refs := outer.Git("for-each-ref", "refs/arbiter"); refs != "" {
-		t.Errorf("the outer repository has %s", refs)
-	}
+	testkit.Same(t, "the outer repository has", "", outer.Git("for-each-ref", "refs/arbiter"))
 }
 
 func TestSnapshotKilled(t *testing.T) {

@@ -93,18 +93,14 @@ func TestCreate(t *testing.T) {
 			base := d.Git("rev-parse", "trunk")
 			want := workspace.Worktree{Orchestrator: 3, Kind: kind, Branch: "arbiter/" + gittest.RUN8 + "/orch-3.1", Base: base,
 				Dir: got.Dir, Work: got.Dir, Included: 4}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Same(t, "", want, got)
 			there := gittest.Dir{TB: t, Path: got.Dir}
 			wantFiles := map[string]string{
 				"a": "-rw-r--r-- 1\n", "dir/b": "-rw-r--r-- 2\n", ".env": "-rw------- SECRET=1\n", "dir/x.local": "-> ../.env",
 				"dir/build/out": "-rw-r--r-- 1\n", "node_modules/x/.env": "-rw-r--r-- 1\n",
 				".gitignore": files[".gitignore"], ".worktreeinclude": files[".worktreeinclude"],
 			}
-			if diff := cmp.Diff(wantFiles, there.Files()); diff != "" {
-				t.Errorf("files (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "files", wantFiles, there.Files())
 			if branch := there.Git("symbolic-ref", "--short", "HEAD"); branch != want.Branch ||
 				there.Git("status", "--porcelain") != "" {
 				t.Errorf("on %s with %s", branch, there.Git("status", "--porcelain"))
@@ -112,12 +108,8 @@ func TestCreate(t *testing.T) {
 			if there.Git("remote") != "" || d.Git("config", "--get-regexp", "^core.bare") == "" {
 				t.Errorf("remotes: %s", there.Git("remote"))
 			}
-			if diff := cmp.Diff(private, d.Private()); diff != "" {
-				t.Errorf("the user's part of the repository changed:\n%s", diff)
-			}
-			if diff := cmp.Diff(files, d.Files()); diff != "" {
-				t.Errorf("files changed:\n%s", diff)
-			}
+			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
+			testkit.Same(t, "files changed", files, d.Files())
 			there.Write("a", "work\n")
 			second, err := m.Create(
 				ctx,
@@ -201,9 +193,7 @@ func TestHostileClone(t *testing.T) {
 	there.Write("c", "3\n")
 	saved, err := m.Save(ctx, w)
 	d.Must(err)
-	if got := d.Tree(saved.Commit)["c"]; got != "100644 3\n" {
-		t.Errorf("saved %q", got)
-	}
+	testkit.Same(t, "saved", "100644 3\n", d.Tree(saved.Commit)["c"])
 	if _, err := os.Lstat(ran); err == nil {
 		t.Error("a program of the clone ran")
 	}
@@ -276,9 +266,7 @@ func TestSaveAndRemove(t *testing.T) {
 			// The next worktree with that name continues with the branch.
 			w, err = m.Create(ctx, spec(1, kind))
 			d.Must(err)
-			if got := there.Files()["a"]; got != "-rw-r--r-- committed\n" {
-				t.Errorf("a is %q", got)
-			}
+			testkit.Same(t, "a is", "-rw-r--r-- committed\n", there.Files()["a"])
 			_ = w
 		})
 	}
@@ -418,9 +406,7 @@ func TestCommit(t *testing.T) {
 			for range 2 { // the second call finds nothing to do
 				found, err := m.Commit(ctx, w, "work of Orchestrator 1")
 				d.Must(err)
-				if status := there.Git("status", "--porcelain"); status != "" {
-					t.Errorf("status: %s", status)
-				}
+				testkit.Same(t, "status", "", there.Git("status", "--porcelain"))
 				if head := there.Git("rev-parse", "HEAD"); head != found.Head {
 					t.Errorf("head %s, found %+v", head, found)
 				}

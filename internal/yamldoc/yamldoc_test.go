@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func parsed(t *testing.T, src string) (*Document, Value) {
 	t.Helper()
-	doc, err := Parse("f.yaml", []byte(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testkit.Must(Parse("f.yaml", []byte(src)))(t)
 	return doc, doc.Values()[0]
 }
 
@@ -60,9 +59,7 @@ func TestValues(t *testing.T) {
 		s, _ := f.Scalar()
 		scalars = append(scalars, s)
 	}
-	if diff := cmp.Diff([]string{"3", "2.50", "true", "1m30s", "", ""}, scalars); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []string{"3", "2.50", "true", "1m30s", "", ""}, scalars)
 	if n, y, d := fields[0].Integer(1), fields[2].Bool(), fields[3].Duration(); n != 3 || !y || d.Seconds() != 90 {
 		t.Errorf("%d, %v, %v", n, y, d)
 	}
@@ -79,10 +76,7 @@ func TestValues(t *testing.T) {
 
 // TestByteOrderMark: an editor's mark at the beginning of a file is not part of its first key.
 func TestByteOrderMark(t *testing.T) {
-	d, err := Parse("f", []byte("\ufeffa: 1\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Must(Parse("f", []byte("\ufeffa: 1\n")))(t)
 	if fields := d.Values()[0].Fields("a mapping"); len(fields) != 1 || fields[0].Key != "a" {
 		t.Errorf("%+v", fields)
 	}

@@ -1,15 +1,24 @@
 package corpus
 
 import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // Attack is an action that an agent may try although no rule allows it, or although one denies it. It is a
@@ -71,14 +80,9 @@ const fewestAttacks = 400
 // Attacks reads the attacks of testdata/commands/attacks.yaml. root is the path of the repository.
 func Attacks(t testing.TB, root string) []AttackGroup {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(root, "testdata", "commands", "attacks.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(filepath.Join(root, "testdata", "commands", "attacks.yaml")))(t)
 	var groups []AttackGroup
-	if err := yaml.UnmarshalWithOptions(raw, &groups, yaml.Strict()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, yaml.UnmarshalWithOptions(raw, &groups, yaml.Strict()))
 	n := 0
 	for i := range groups {
 		g := &groups[i]
@@ -122,16 +126,10 @@ func NewAttackPlace(t testing.TB, dir string, g AttackGroup) AttackPlace {
 	}
 	for path, text := range files {
 		path = filepath.Join(p.Work, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	if err := os.Symlink("secrets", filepath.Join(p.Work, "linked")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink("secrets", filepath.Join(p.Work, "linked")))
 	p.git(t, "init", "-q", "--template=", "--bare", "-b", "main", "../remote.git")
 	p.git(t, "init", "-q", "--template=", "-b", "main")
 	for _, entry := range [][2]string{{"user.name", "a"}, {"user.email", "a@example.org"},
@@ -142,9 +140,7 @@ func NewAttackPlace(t testing.TB, dir string, g AttackGroup) AttackPlace {
 	p.git(t, "add", "top")
 	p.git(t, "commit", "-q", "-m", "one")
 	p.git(t, "commit", "-q", "--allow-empty", "-m", "two")
-	if err := os.WriteFile(filepath.Join(p.Work, "top"), []byte("one\ntwo\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(p.Work, "top"), []byte("one\ntwo\n"), 0o600))
 	return p
 }
 
@@ -175,4 +171,126 @@ func (p AttackPlace) Harm(a Attack, shown string) string {
 		return "showed " + a.Shown
 	}
 	return ""
+}
+
+// Receivers lists the types of a directory's Go files that have a method: the
+// members of a sealed union.
+func Receivers(t testing.TB, dir, method string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no Go files in %s: %v", dir, err)
+	}
+	found := map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f := testkit.Must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == method {
+				if of, ok := fn.Recv.List[0].Type.(*ast.Ident); ok { // a pointer's type is not a member
+					found[of.Name] = true
+				}
+			}
+		}
+	}
+	return found
+}
+
+// Distinct gives every field a distinct value other than the zero value.
+func Distinct(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprintf("text %d <&> \" \n \u2028 ä", *n))
+	case reflect.Uint8: // for data that is written as base64
+		v.SetUint(uint64(*n % 256))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Float64:
+		v.SetFloat(float64(*n) / 3)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes(fmt.Appendf(nil, `{"n":%d,"command":"a<b && c>d \u0026 \u2028","big":12345678901234567890}`, *n))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		Distinct(v.Index(0), n)
+		Distinct(v.Index(1), n)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		Distinct(key, n)
+		Distinct(value, n)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
+				Distinct(v.Field(i), n)
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		Distinct(v.Elem(), n)
+	case reflect.Interface:
+		// A sealed union must be filled by the caller.
+	default:
+		panic(fmt.Sprintf("Distinct cannot fill a %s", v.Type()))
+	}
+}
+
+// NestedLine returns a random command line that is valid for bash and that, in most cases, runs payload somewhere
+// in nested expansions, backquotes, here-documents and compound commands. payload is a simple command that prints
+// nothing.
+func NestedLine(r *rand.Rand, payload string) string {
+	line := payload
+	for depth := range 1 + r.IntN(4) {
+		line = nest(r, line, depth)
+	}
+	return line
+}
+
+// backquoted is a text as it is written between backquotes.
+var backquoted = strings.NewReplacer(`\`, `\\`, "`", "\\`")
+
+// nest puts a line into another one. Line breaks in it end a here-document or a comment.
+func nest(r *rand.Rand, line string, depth int) string {
+	dollar := "$(" + line + "\n)"
+	if !strings.Contains(line, "\n") && r.IntN(2) == 0 {
+		dollar = "$(" + line + ")"
+	}
+	quotes := "`" + backquoted.Replace(line) + "\n`"
+	expansion := dollar
+	if r.IntN(3) == 0 {
+		expansion = quotes
+	}
+	forms := []string{
+		"echo " + expansion,
+		"echo \"" + dollar + "\"",
+		"echo \"a'b " + dollar + " c'd\"",
+		"echo ${x:-" + expansion + "}",
+		"echo \"${x:-" + dollar + "}\"",
+		"echo \"${x:-'" + dollar + "'}\"",
+		"echo \"${x-${y:-" + dollar + "}}\"",
+		"echo 'a' \"b\"#c \\; " + expansion + " # ) ' \"",
+		"echo $((0" + dollar + "))",
+		fmt.Sprintf("cat <<E%d\n'%s' \"q\"\nE%[1]d", depth, dollar),
+		fmt.Sprintf("cat <<-\"E%d\"; echo %s\n$(false) ) `\nE%[1]d", depth, quotes),
+		"cat <(" + line + "\n)",
+		"for i in a " + expansion + "; do echo $i; done",
+		"case " + expansion + " in x) echo y;; *) echo z;; esac",
+		"case x in (x)\n" + line + "\n;; esac",
+		"if [[ -z " + dollar + " ]]; then echo \"y\"; fi",
+		"if\n" + line + "\nthen :; fi",
+		"{ echo a; (\n" + line + "\n) }",
+		"a=(1 " + expansion + " '2'); echo \"${a[@]}\"",
+		"x=" + expansion + "; echo \"$x\"",
+		"f() {\n" + line + "\n}; f",
+		"echo 'it'\\''s' && {\n" + line + "\n}",
+		"echo $'a\\'b' | {\n" + line + "\n}",
+	}
+	return forms[r.IntN(len(forms))]
 }

@@ -3,6 +3,7 @@ package corpus
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,4 +76,48 @@ func attack(t *testing.T, bash string, p AttackPlace, a Attack) {
 	if harm := p.Harm(a, string(out)); (harm == "") != a.Harmless {
 		t.Errorf("%q: harm %q, harmless: %v\n%v\n%s", a.Line+a.Check, harm, a.Harmless, err, out)
 	}
+}
+
+// TestDailyLines: the list can be read, and has enough lines of both kinds to compare with.
+func TestDailyLines(t *testing.T) {
+	t.Parallel()
+	asks := 0
+	lines := DailyLines(t, "../..").Lines
+	for _, l := range lines {
+		if l.Asks {
+			asks++
+		}
+	}
+	if asks < 100 || len(lines)-asks < 100 {
+		t.Errorf("%d of %d are asked for", asks, len(lines))
+	}
+}
+
+// TestNestedLine: the lines are valid for bash, and most of them run what is in them.
+func TestNestedLine(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash on PATH")
+	}
+	random, dir := rand.New(rand.NewPCG(7, 11)), t.TempDir()
+	made, all := 0, 200
+	for range all {
+		line := NestedLine(random, "touch p")
+		cmd := exec.Command(bash, "-c", line)
+		cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH")}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			if out, err := exec.Command(bash, "-n", "-c", line).CombinedOutput(); err != nil {
+				t.Errorf("%q is not valid: %s", line, out)
+			}
+			t.Logf("%q: %s", line, out)
+		}
+		if os.Remove(filepath.Join(dir, "p")) == nil {
+			made++
+		}
+	}
+	if made < all*6/10 {
+		t.Errorf("%d of %d lines had the effect", made, all)
+	}
+	t.Logf("%d of %d lines had the effect", made, all)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // DailyLine is a command line as engineers' agents run it.
@@ -40,10 +42,7 @@ func dailyPath(root string) string { return filepath.Join(root, "testdata", "com
 // DailyLines reads testdata/commands/daily.txt. root is the path of the repository.
 func DailyLines(t testing.TB, root string) Daily {
 	t.Helper()
-	raw, err := os.ReadFile(dailyPath(root))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(dailyPath(root)))(t)
 	var d Daily
 	if _, err := fmt.Sscanf(string(raw[bytes.Index(raw, []byte("CLI ")):]), "CLI %s", &d.Version); err != nil {
 		t.Fatalf("daily.txt does not name a CLI: %v", err)
@@ -81,9 +80,7 @@ func (d Daily) Write(t testing.TB, root string) {
 		}
 		fmt.Fprintf(&b, "%s\t%s\n", verb, strings.ReplaceAll(l.Line, "\n", newline))
 	}
-	if err := os.WriteFile(dailyPath(root), []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(dailyPath(root), []byte(b.String()), 0o600))
 }
 
 // sampleStore is a file of the sample project. Its comment is data: daily lines search for both of its words.
@@ -103,12 +100,8 @@ func DailyPlace(t testing.TB, dir string) {
 		"b.txt": "b\n", "data.csv": "a,b\n", "files.txt": "README.md\n",
 	} {
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	p := AttackPlace{Work: dir, Home: dir}
 	for _, args := range [][]string{

@@ -60,6 +60,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/tools/txtar"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // WireCase is one conversation.
@@ -144,10 +146,7 @@ func LoadAll(t *testing.T, glob string) []*WireCase {
 	}
 	var out []*WireCase
 	for _, p := range paths {
-		c, err := loadOne(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(loadOne(p))(t)
 		out = append(out, c)
 	}
 	return out
@@ -363,10 +362,7 @@ type model struct {
 
 func startModel(t *testing.T, replies []WireReply) *model {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	m := &model{t: t, url: "http://" + l.Addr().String(), replies: append([]WireReply(nil), replies...),
 		release: make(chan struct{}, 16), more: make(chan struct{}), ended: make(chan struct{})}
 	m.server = &http.Server{Handler: m}
@@ -581,19 +577,12 @@ var usualArgs = []string{
 // RunCase plays the case.
 func RunCase(t *testing.T, c *WireCase, p WireProgram) {
 	t.Helper()
-	cwd, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cwd := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	home := t.TempDir()
 	for name, data := range c.Files {
 		path := filepath.Join(cwd, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testkit.OK(t, os.WriteFile(path, data, 0o644))
 	}
 	m := startModel(t, c.Replies)
 	known := names{"CWD": cwd, "HOME": home, "SESSION": uuid.NewString()}
@@ -654,17 +643,9 @@ func (h *host) start(p WireProgram, pr WireProcess) {
 	if h.stdin, err = h.cmd.StdinPipe(); err != nil {
 		h.t.Fatal(err)
 	}
-	stdout, err := h.cmd.StdoutPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	stderr, err := h.cmd.StderrPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := h.cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
+	stdout := testkit.Must(h.cmd.StdoutPipe())(h.t)
+	stderr := testkit.Must(h.cmd.StderrPipe())(h.t)
+	testkit.OK(h.t, h.cmd.Start())
 	h.frames, h.stop = make(chan any), make(chan struct{})
 	h.errEnd.Go(func() { io.Copy(&h.stderr, stderr) })
 	h.errEnd.Go(func() { h.read(stdout) })

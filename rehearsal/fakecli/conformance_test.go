@@ -1,15 +1,21 @@
 package fakecli
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
@@ -52,4 +58,86 @@ func runCases(t *testing.T, p corpus.WireProgram, cases []*corpus.WireCase) {
 			corpus.RunCase(t, c, p)
 		})
 	}
+}
+
+func TestFaults(t *testing.T) {
+	p := corpus.WireProgram{Path: os.Args[0], Env: []string{asStandIn + "=1"}}
+	runCases(t, p, corpus.LoadAll(t, filepath.Join("testdata", "faults", "*.txtar")))
+}
+
+func TestParseFaults(t *testing.T) {
+	f := testkit.Must(parseFaults("big-line:64M@3, garbage,exit-mid-turn:7", ""))(t)
+	f.turn = 3
+	if x, ok := f.on("big-line"); !ok || x.number(0) != 64<<20 {
+		t.Errorf("big-line in turn 3: %+v, %v", x, ok)
+	}
+	if _, ok := f.on("exit-mid-turn"); ok {
+		t.Error("exit-mid-turn strikes in turn 3, not only in turn 1")
+	}
+	if !f.is("garbage") {
+		t.Error("garbage has ended by turn 3")
+	}
+	for _, bad := range []string{"no-such-fault", "garbage@0", "garbage@x"} {
+		if _, err := parseFaults(bad, ""); err == nil {
+			t.Errorf("parseFaults(%q) accepts it", bad)
+		}
+	}
+}
+
+// A message that arrives after the turn began, with no line of the host before it, is not read to its end:
+// otherwise its sender would assume that it was read.
+func TestReadingStopsInMidLine(t *testing.T) {
+	for _, stopReading := range []func(*faults){
+		func(f *faults) { f.turn = 1 },
+		func(f *faults) { f.readingStopped.Store(true) },
+	} {
+		f := testkit.Must(parseFaults("deaf,hang", ""))(t)
+		long := strings.Repeat("x", 1<<20)
+		r := bufio.NewReader(stoppableReader{strings.NewReader("line\n" + long + "\n"), f})
+		if line, err := r.ReadString('\n'); err != nil || line != "line\n" {
+			t.Fatalf("before: %q, %v", line, err)
+		}
+		stopReading(f)
+		if line, err := r.ReadString('\n'); !errors.Is(err, errNotReading) || len(line) > r.Size() {
+			t.Errorf("%d bytes were read of a line of %d, and then %v", len(line), len(long)+1, err)
+		}
+	}
+}
+
+// TestVersion: the stand-in reports the version of the CLI that all tests use, which is pinned.
+func TestVersion(t *testing.T) {
+	pinned := testkit.Must(os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version")))(t)
+	if want := strings.TrimSpace(string(pinned)); version != want {
+		t.Errorf("it says %s, pinned is %s", version, want)
+	}
+}
+
+func TestLineWriterNeverBlocksItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		l := newLineWriter(w)
+		for range 1000 {
+			l.write([]byte("line"))
+		}
+		begun := time.Now()
+		l.close(5 * time.Second)
+		if waited := time.Since(begun); waited != 5*time.Second {
+			t.Errorf("close waited %s for a reader that does not read, want 5s", waited)
+		}
+		if got, err := io.ReadAll(io.LimitReader(r, 5000)); err != nil || strings.Count(string(got), "line\n") != 1000 {
+			t.Errorf("read %d bytes, %v; nothing may be lost", len(got), err)
+		}
+	})
+}
+
+func TestLineWriterWritesInOrder(t *testing.T) {
+	var out bytes.Buffer
+	l := newLineWriter(&out)
+	l.write([]byte("a"))
+	l.write([]byte("b"))
+	<-l.written()
+	testkit.Same(t, "written", "a\nb\n", out.String())
+	l.close(time.Minute)
+	l.write([]byte("late"))
+	testkit.Same(t, "after close", "a\nb\n", out.String())
 }

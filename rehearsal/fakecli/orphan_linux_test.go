@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
@@ -59,10 +60,7 @@ func awaitProcess(t *testing.T, marker string) int {
 
 func processesWith(t *testing.T, marker string) (pids []int) {
 	t.Helper()
-	paths, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := testkit.Must(filepath.Glob("/proc/[0-9]*/environ"))(t)
 	for _, p := range paths {
 		raw, err := os.ReadFile(p)
 		if err != nil || !bytes.Contains(raw, []byte(marker)) {
@@ -85,9 +83,6 @@ func getsid(pid int) (int, error) {
 
 func ourSession(t *testing.T) int {
 	t.Helper()
-	sid, err := getsid(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sid := testkit.Must(getsid(os.Getpid()))(t)
 	return sid
 }

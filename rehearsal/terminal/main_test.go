@@ -12,22 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"go.uber.org/goleak"
 )
 
 // playEnv selects what the test binary does when it is started again.
 const playEnv = "ARBITER_TEST_PLAY"
-
-// floodBytes is the size of the flood; with the race detector an emulator is slow.
-var floodBytes = 2 << 20
-
-func init() {
-	if testkit.Race {
-		floodBytes = 256 << 10
-	}
-}
 
 func TestMain(m *testing.M) {
 	if part := os.Getenv(playEnv); part != "" {
@@ -84,34 +73,14 @@ func play(part string) int {
 		fmt.Print("|end")
 	case "environment":
 		fmt.Print(os.Getenv("TERM"))
-	case "sizes":
-		sigs := make(chan os.Signal, 1)
-		signal.Notify(sigs, syscall.SIGWINCH)
-		for n := 0; ; n++ {
-			rows, columns := winsize()
-			fmt.Printf("size %d %dx%d\r\n", n, columns, rows)
-			<-sigs
-		}
 	case "raw":
 		makeRaw()
-	case "hup":
-		hup := make(chan os.Signal, 1)
-		signal.Notify(hup, syscall.SIGHUP)
-		fmt.Print("ready")
-		<-hup
-		return 5
 	case "deaf":
 		fmt.Print("ready")
 		never := make(chan os.Signal, 1)
 		signal.Notify(never, syscall.SIGUSR1)
 		signal.Ignore(syscall.SIGHUP, syscall.SIGTERM)
 		<-never
-	case "flood":
-		chunk := strings.Repeat("0123456789abcde\n", 1<<12)
-		for range floodBytes >> 16 {
-			fmt.Print(chunk)
-		}
-		fmt.Print("the end")
 	case "leave":
 		cmd := exec.Command("sleep", "2")
 		cmd.Stdout = os.Stdout

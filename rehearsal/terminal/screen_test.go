@@ -65,13 +65,6 @@ func TestSequencesAreReported(t *testing.T) {
 	}
 }
 
-// TestTitleIsPutBack: a program that saves the title can restore it.
-func TestTitleIsPutBack(t *testing.T) {
-	if s := seen(small, "\x1b]2;shell\a\x1b[22;2t\x1b]2;program\a\x1b[23;2t\x1b[23;2t"); s.Title != "shell" {
-		t.Errorf("the title is %q", s.Title)
-	}
-}
-
 func TestLeftovers(t *testing.T) {
 	for output, want := range map[string]string{
 		"": "",
@@ -89,17 +82,6 @@ func TestLeftovers(t *testing.T) {
 		if got := strings.Join(seen(small, output).Leftovers(), ", "); got != want {
 			t.Errorf("%q leaves %q, want %q", output, got, want)
 		}
-	}
-}
-
-func TestAnswers(t *testing.T) {
-	term, ctx := start(t, small, "show")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
-	show(t, ctx, term, "\x1b[2;3H\x1b[6n")
-	if got := string(term.Answers()); got != "\x1b[2;3R" {
-		t.Errorf("the terminal answers %q", got)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write golden files instead of comparing them")
@@ -34,20 +34,11 @@ func TestPicture(t *testing.T) {
 	wellFormed(t, got)
 	const file = "testdata/picture.svg"
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll("testdata", 0o755))
+		testkit.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("the picture differs (-want +got):\n%s", diff)
-	}
+	want := testkit.Must(os.ReadFile(file))(t)
+	testkit.Same(t, "the picture differs", strings.Split(string(want), "\n"), strings.Split(got, "\n"))
 	if strings.Contains(got, "secret") {
 		t.Error("concealed text is drawn")
 	}

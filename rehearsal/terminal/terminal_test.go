@@ -11,17 +11,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var small = Size{Columns: 40, Rows: 6}
-
-func winsize() (rows, columns int) {
-	ws, err := unix.IoctlGetWinsize(0, unix.TIOCGWINSZ)
-	if err != nil {
-		panic(err)
-	}
-	return int(ws.Row), int(ws.Col)
-}
 
 // makeRaw changes the line settings and does not restore them.
 func makeRaw() {
@@ -39,32 +33,8 @@ func makeRaw() {
 func show(t *testing.T, ctx context.Context, term *Terminal, text string) Screen {
 	t.Helper()
 	term.Type(fmt.Sprintf("%q\n", text+"\x1b]2;shown\a"))
-	s, err := term.Wait(ctx, func(s Screen) bool { return s.Title == "shown" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(term.Wait(ctx, func(s Screen) bool { return s.Title == "shown" }))(t)
 	return s
-}
-
-func TestExitAndOutput(t *testing.T) {
-	term, ctx := start(t, small, "show")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
-	term.Type("end\n")
-	state, err := term.Exit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if state.ExitCode() != 4 {
-		t.Errorf("it ended with %v", state)
-	}
-	if got := string(term.Output()); got != "ready\r\r\nend\r\n" {
-		t.Errorf("output %q", got)
-	}
-	if now, err := term.Line(); err != nil || now != term.Before() || !now.cooked() {
-		t.Errorf("line settings %v, %v, before %v", now, err, term.Before())
-	}
 }
 
 // TestWaitAfterProgramEnded: a wait for something that can no longer happen fails at once, and reports the last
@@ -79,9 +49,7 @@ func TestWaitAfterProgramEnded(t *testing.T) {
 
 func TestWaitEndsWithItsContext(t *testing.T) {
 	term, ctx := start(t, small, "deaf")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(term.Wait(ctx, Shows("ready")))(t)
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
 	if _, err := term.Wait(short, Shows("never")); !errors.Is(err, context.DeadlineExceeded) ||
@@ -96,15 +64,10 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 // TestIncompleteFrameIsNotSeen: between the beginning and the end of a synchronised update Wait sees no screen.
 func TestIncompleteFrameIsNotSeen(t *testing.T) {
 	term, ctx := start(t, small, "show")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(term.Wait(ctx, Shows("ready")))(t)
 	show(t, ctx, term, "\x1b[2J\x1b[H")
 	term.Type(fmt.Sprintf("%q\n%q\n", "\x1b[?2026h\x1b[2J\x1b[Hnew", "\x1b[2J\x1b[Hnew, all\x1b[?2026l"))
-	s, err := term.Wait(ctx, func(s Screen) bool { return strings.HasPrefix(s.Row(0), "new") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(term.Wait(ctx, func(s Screen) bool { return strings.HasPrefix(s.Row(0), "new") }))(t)
 	if s.Row(0) != "new, all" {
 		t.Errorf("half a frame was seen: %q", s.Rows())
 	}
@@ -113,98 +76,25 @@ func TestIncompleteFrameIsNotSeen(t *testing.T) {
 // TestClustersAreNotSplit: a character that arrives in two pieces is still one character.
 func TestClustersAreNotSplit(t *testing.T) {
 	term, ctx := start(t, small, "pieces")
-	s, err := term.Wait(ctx, Shows("end"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := s.Row(0); got != "👩\u200d👧|世|end" {
-		t.Errorf("row %q", got)
-	}
+	s := testkit.Must(term.Wait(ctx, Shows("end")))(t)
+	testkit.Same(t, "row", "👩\u200d👧|世|end", s.Row(0))
 	if x, _, _ := s.Find("end"); x != 6 || s.Cells[0][1].Width != 0 || s.Cells[0][0].Width != 2 {
 		t.Errorf("the end is at column %d: %+v", x, s.Cells[0][:7])
-	}
-}
-
-func TestResize(t *testing.T) {
-	term, ctx := start(t, small, "sizes")
-	if _, err := term.Wait(ctx, Shows("size 0 40x6")); err != nil {
-		t.Fatal(err)
-	}
-	for i, size := range []Size{{100, 30}, {1, 1}, {0, 0}, {10_000, 3}, {80, 24}} {
-		if err := term.Resize(size); err != nil {
-			t.Fatal(err)
-		}
-		if size.Columns > 20 {
-			if _, err := term.Wait(ctx, Shows(fmt.Sprintf("%dx%d", size.Columns, size.Rows))); err != nil {
-				t.Fatalf("resize %d: %v", i, err)
-			}
-		}
-		s := term.Screen()
-		if s.Size.Columns != max(size.Columns, 1) || len(s.Cells) != max(size.Rows, 1) {
-			t.Errorf("the screen is %v after a resize to %v", s.Size, size)
-		}
-	}
-}
-
-func TestHangUp(t *testing.T) {
-	term, ctx := start(t, small, "hup")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
-	term.HangUp()
-	state, err := term.Exit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if state.ExitCode() != 5 {
-		t.Errorf("it ended with %v", state)
-	}
-}
-
-// TestTypingNeverBlocks: a program that does not read delays no caller.
-func TestTypingNeverBlocks(t *testing.T) {
-	term, ctx := start(t, small, "deaf")
-	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
-		t.Fatal(err)
-	}
-	term.Type(strings.Repeat("x", 1<<20))
-	term.Close()
-}
-
-func TestFlood(t *testing.T) {
-	term, ctx := start(t, small, "flood")
-	if _, err := term.Exit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := len(term.Output()), floodBytes+floodBytes/16+len("the end"); got != want {
-		t.Errorf("%d bytes came, want %d", got, want)
-	}
-	if s := term.Screen(); s.Row(-1) != "the end" || s.Row(-2) != "0123456789abcde" {
-		t.Errorf("the screen ends with %q", s.Rows())
 	}
 }
 
 // TestOneLeftBehind: a process that still holds the terminal does not delay a wait for the program's end.
 func TestOneLeftBehind(t *testing.T) {
 	term, ctx := start(t, small, "leave")
-	if _, err := term.Exit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if got := term.Screen().Text(); got != "left" {
-		t.Errorf("the screen has %q", got)
-	}
+	testkit.Must(term.Exit(ctx))(t)
+	testkit.Same(t, "the screen has", "left", term.Screen().Text())
 }
 
 // TestUnrestored: settings that a program does not restore are visible.
 func TestUnrestored(t *testing.T) {
 	term, ctx := start(t, small, "raw")
-	if _, err := term.Exit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	now, err := term.Line()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(term.Exit(ctx))(t)
+	now := testkit.Must(term.Line())(t)
 	if now == term.Before() || now.cooked() {
 		t.Errorf("a raw terminal passes for %v", now)
 	}
@@ -228,4 +118,31 @@ func TestRefusals(t *testing.T) {
 func (l Line) cooked() bool {
 	const all = unix.ICANON | unix.ECHO | unix.ISIG
 	return l.settings.Lflag&all == all && l.settings.Oflag&unix.OPOST != 0
+}
+
+// TestInputDependsOnModes: a paste has brackets and the mouse is reported only if the program requested it.
+func TestInputDependsOnModes(t *testing.T) {
+	term, ctx := start(t, Size{Columns: 60, Rows: 10}, "show")
+	testkit.Must(term.Wait(ctx, Shows("ready")))(t)
+	if term.Click(1, 1, Left) {
+		t.Error("a click is reported that the program did not ask for")
+	}
+	term.Focus(true)
+	show(t, ctx, term, "\x1b[?1002;1006;1004;2004h")
+	if !term.Click(1, 2, Left) || !term.Click(5, 5, WheelUp) {
+		t.Error("a click is not reported")
+	}
+	term.Focus(false)
+	term.Paste("two\nlines")
+	// The line discipline echoes ESC as ^[.
+	s := testkit.Must(term.Wait(ctx, Shows("^[[201~")))(t)
+	text := strings.ReplaceAll(s.Text(), "\n", "")
+	for _, want := range []string{"^[[<0;2;3M^[[<0;2;3m", "^[[<64;6;6M", "^[[O", "^[[200~two"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, s.Text())
+		}
+	}
+	if strings.Contains(text, "^[[I") {
+		t.Error("the focus is reported before the program asked for it")
+	}
 }

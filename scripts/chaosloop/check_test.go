@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // These tests show that the checks find what they must find: a check that finds nothing proves nothing.
@@ -27,10 +30,7 @@ func history(t *testing.T, session string, texts ...string) rehearsal.Request {
 		}
 		messages = append(messages, map[string]any{"role": role, "content": content})
 	}
-	raw, err := json.Marshal(messages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(messages))(t)
 	return rehearsal.Request{Session: session, Role: rehearsal.RoleArbiter, Messages: raw}
 }
 
@@ -79,9 +79,7 @@ func TestLedgerIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &round{f: newFigures(), ledger: filepath.Join(t.TempDir(), "ledger")}
-			if err := os.WriteFile(r.ledger, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(r.ledger, []byte(tt.text), 0o600))
 			r.checkLedger()
 			if r.f.doubled != tt.doubled || len(r.problems) != tt.problems {
 				t.Errorf("%d doubled, %q", r.f.doubled, r.problems)
@@ -128,5 +126,113 @@ func TestChoosePoints(t *testing.T) {
 	}
 	if _, err := choosePoints("e.f", all); err == nil {
 		t.Error("an unknown point is taken")
+	}
+}
+
+// TestTranscriptsAreDamaged: each kind of damage leaves another file, and no longer one; the session is noted.
+func TestTranscriptsAreDamaged(t *testing.T) {
+	for kind, damage := range damages {
+		text := []byte("{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n")
+		if got := damage(text, func(n int) int { return n / 2 }); string(got) == string(text) || len(got) > len(text) {
+			t.Errorf("damage %d left %q", kind, got)
+		}
+	}
+	r := &round{o: options{transcripts: 1}, f: newFigures(), dir: t.TempDir(), damaged: map[string]bool{},
+		rnd: rand.New(rand.NewPCG(1, 2))}
+	dir := filepath.Join(r.dir, "home", ".claude", "projects", "p")
+	testkit.OK(t, os.MkdirAll(dir, 0o700))
+	path := filepath.Join(dir, "session.jsonl")
+	testkit.OK(t, os.WriteFile(path, []byte("{}\n{}\n"), 0o600))
+	for range 20 {
+		r.loseTranscript()
+	}
+	if text, err := os.ReadFile(path); !r.damaged["session"] || r.f.damaged == 0 || string(text) == "{}\n{}\n" {
+		t.Errorf("damaged %v, %d times: %q, %v", r.damaged, r.f.damaged, text, err)
+	}
+}
+
+func TestPermissionIsGranted(t *testing.T) {
+	begin := of("supervisor", contract.Session{})
+	ask, again := of("a", contract.PermissionRequest{Request: "p", Tool: "Write"}),
+		of("a", contract.Permission{Request: "p", Behavior: "allow"})
+	spawn, released, crash := of("a", contract.Spawn{}), of("a", contract.Done{Reason: "All is woven."}),
+		of("a", contract.Done{Reason: "crash"})
+	result := of("supervisor", contract.Result{Status: contract.StatusComplete})
+	for name, tt := range map[string]struct {
+		all []contract.Line
+		bad bool
+	}{
+		"answered":                        {linesOf(begin, ask, again, result), false},
+		"asked for again":                 {linesOf(begin, ask, begin, ask, again, result), false},
+		"answered by the next process":    {linesOf(begin, ask, begin, again, result), false},
+		"never answered":                  {linesOf(begin, ask), true},
+		"forgotten by the next process":   {linesOf(begin, ask, begin, result), true},
+		"asked for by the one after it":   {linesOf(begin, ask, begin, begin, ask, again, result), false},
+		"ended with the run":              {linesOf(begin, ask, result, begin, result), true},
+		"denied at the end of the run":    {linesOf(begin, ask, begin, again, result, begin, result), false},
+		"started again after a crash":     {linesOf(begin, spawn, crash, spawn, result), false},
+		"let go, and started again":       {linesOf(begin, spawn, released, spawn, result), true},
+		"called back by the next process": {linesOf(begin, spawn, released, begin, spawn, result), false},
+		"an event after the result":       {linesOf(begin, result, spawn), true},
+		"two results":                     {linesOf(begin, result, result), true},
+	} {
+		r := &round{f: newFigures()}
+		r.checkPermissions(tt.all)
+		if bad := len(r.problems) > 0; bad != tt.bad {
+			t.Errorf("%s: %q", name, r.problems)
+		}
+	}
+}
+
+// TestFollowUpsAreRun: each follow-up runs once, within its ticks, including those that a follow-up adds.
+func TestFollowUpsAreRun(t *testing.T) {
+	l := &processRun{r: &round{rnd: rand.New(rand.NewPCG(1, 2))}}
+	n := 0
+	for range 20 {
+		l.later(func() { n++ })
+	}
+	l.later(func() { l.later(func() { n += 100 }) })
+	for range 40 {
+		l.tick()
+	}
+	if n != 120 || len(l.followUps) > 0 {
+		t.Errorf("%d, and %d are left", n, len(l.followUps))
+	}
+}
+
+// TestTheHumanActs: the human acts in one of that many rounds, in none of those that have a crash point to
+// reach, and in the same rounds for the same seed.
+func TestTheHumanActs(t *testing.T) {
+	count := func(every uint64, must string) (n int) {
+		for seed := range uint64(20) {
+			r := &round{o: options{actions: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
+			same := &round{o: options{actions: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
+			a, b := r.actionsOf(), same.actionsOf()
+			if len(a) != len(b) || len(a) > 0 && a[0] != b[0] || (len(a) > 0) != r.acts() {
+				t.Errorf("seed %d: %v, and then %v", seed, a, b)
+			}
+			if r.acts() {
+				n++
+			}
+		}
+		return n
+	}
+	if one, some, none, must := count(1, ""), count(5, ""), count(0, ""), count(1, "loop.kill"); one != 20 ||
+		some != 4 || none != 0 || must != 0 {
+		t.Errorf("%d, %d, %d, %d rounds of 20", one, some, none, must)
+	}
+}
+
+func TestUnfinishedActionsAtTheEnd(t *testing.T) {
+	given := func(id string) contract.Event { return of(contract.Arbiter, contract.Delivered{MessageID: id}) }
+	turn, failed := of(contract.Arbiter, contract.Turn{Outcome: "done"}),
+		of(contract.Arbiter, contract.Turn{Outcome: "failed"})
+	got := stillUnderWay(linesOf(given("one"), turn, given("two"), failed, of("orch-1", contract.Turn{Outcome: "done"}),
+		of("orch-1", contract.Delivered{MessageID: "three"})))
+	if len(got) != 1 || !got["two"] {
+		t.Errorf("under way: %v", got)
+	}
+	if got := stillUnderWay(linesOf(given("one"), given("two"), turn)); len(got) != 0 {
+		t.Errorf("under way: %v", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -48,9 +49,7 @@ func TestFlippedIsCountedApart(t *testing.T) {
 	r := &round{f: newFigures(), dir: t.TempDir(), run: "r", sent: map[string]*sentMessage{},
 		rnd: rand.New(rand.NewPCG(1, 1))}
 	dir := r.runDir()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(dir, 0o700))
 	r.sent["before"] = &sentMessage{text: "one", accepted: true}
 	r.sent["refused"] = &sentMessage{text: "two"}
 	if r.flip() {
@@ -58,16 +57,11 @@ func TestFlippedIsCountedApart(t *testing.T) {
 	}
 	name := filepath.Join(dir, "journal-000001")
 	raw := make([]byte, 5000)
-	if err := os.WriteFile(name, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(name, raw, 0o600))
 	if !r.flip() || !r.flipped || r.f.flipped != 1 || !r.sent["before"].flipped || r.sent["refused"].flipped {
 		t.Errorf("%+v, %+v", r.f, r.sent)
 	}
-	now, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := testkit.Must(os.ReadFile(name))(t)
 	bits := 0
 	for i := range now {
 		if now[i] != raw[i] {
@@ -76,9 +70,7 @@ func TestFlippedIsCountedApart(t *testing.T) {
 			}
 		}
 	}
-	if bits != 1 {
-		t.Errorf("%d bytes changed", bits)
-	}
+	testkit.Same(t, "bytes changed", 1, bits)
 	r.sent["after"] = &sentMessage{text: "three", accepted: true}
 	if r.sent["after"].flipped {
 		t.Error("said later, and taken for harmed")
@@ -125,8 +117,6 @@ func TestSameOutput(t *testing.T) {
 		{"a\nb\n", "b\n", true, false},
 		{"", "a\n", true, true},
 	} {
-		if got := sameOutput([]byte(tt.printed), []byte(tt.watched), tt.cut); got != tt.same {
-			t.Errorf("%+v: %v", tt, got)
-		}
+		testkit.Same(t, tt, tt.same, sameOutput([]byte(tt.printed), []byte(tt.watched), tt.cut))
 	}
 }

@@ -8,21 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // canned reads the stored output of go test.
 func canned(t *testing.T, file string, subtests bool) *outcome {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.Open(filepath.Join("testdata", file)))(t)
 	defer f.Close()
-	o, err := read(f, subtests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := testkit.Must(read(f, subtests))(t)
 	return o
 }
 
@@ -36,15 +30,9 @@ func TestOutcome(t *testing.T) {
 		"TestLiveSandbox":   {notThere, "no bubblewrap here"},
 		"TestLiveStop":      {differs, "it did not end"},
 	}
-	if diff := cmp.Diff(want, o.cells); diff != "" {
-		t.Errorf("cells (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{`unknown frame "system/brand_new"`}, o.oddities); diff != "" {
-		t.Errorf("oddities (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"TestLiveAPIErrors", "TestLiveStop"}, o.failed()); diff != "" {
-		t.Errorf("failed (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "cells", want, o.cells)
+	testkit.Same(t, "oddities", []string{`unknown frame "system/brand_new"`}, o.oddities)
+	testkit.Same(t, "failed", []string{"TestLiveAPIErrors", "TestLiveStop"}, o.failed())
 	o.takeOver(&outcome{cells: map[string]cell{"TestLiveStop": {State: ok}, "TestLiveAPIErrors": {differs,
 		"the same"}}})
 	if o.cells["TestLiveStop"].State != second || o.cells["TestLiveAPIErrors"].Reason != "the same" {
@@ -58,19 +46,12 @@ func TestOutcome(t *testing.T) {
 func TestOutcomeOfCases(t *testing.T) {
 	o := canned(t, "cases.json", true)
 	want := map[string]cell{"api-400": {State: ok}, "hooks": {differs, `host:3: want {"type":"x"}`}}
-	if diff := cmp.Diff(want, o.cells); diff != "" {
-		t.Errorf("cells (-want +got):\n%s", diff)
-	}
-	if got := again(suite{run: "^TestClaude$", subtests: true}, o.failed()); got != "^TestClaude$/^(hooks)$" {
-		t.Errorf("once more: %s", got)
-	}
+	testkit.Same(t, "cells", want, o.cells)
+	testkit.Same(t, "once more", "^TestClaude$/^(hooks)$", again(suite{run: "^TestClaude$", subtests: true}, o.failed()))
 }
 
 func TestRecordObservations(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("testdata", "play.wire"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(filepath.Join("testdata", "play.wire")))(t)
 	seen := map[string]bool{}
 	recordObservations(raw, seen)
 	want := []string{
@@ -80,9 +61,7 @@ func TestRecordObservations(t *testing.T) {
 		"`subtype` in frame system/init", "`subtype` in request can_use_tool",
 		"`tools` in frame system/init", "`type` in frame result", "`type` in frame system/init",
 	}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(seen))); diff != "" {
-		t.Errorf("seen (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "seen", want, slices.Sorted(maps.Keys(seen)))
 }
 
 // TestTable makes the whole table from two versions. The second one has what the first lacks.
@@ -121,9 +100,7 @@ func TestWords(t *testing.T) {
 		"hooks-eof":               "hooks eof", "every frame is known": "every frame is known",
 		"TestLiveQueryWithoutAVerdict": "query without a verdict", "api-400": "api 400",
 	} {
-		if got := words(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		testkit.Same(t, name, want, words(name))
 	}
 }
 
@@ -131,9 +108,7 @@ func TestWords(t *testing.T) {
 func TestKept(t *testing.T) {
 	keep := t.TempDir()
 	dir, out := filepath.Join(keep, "2.0.0"), filepath.Join(keep, "drift.md")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(dir, 0o700))
 	for name, from := range map[string]string{
 		"claude.json": "live.json", "claude-again.json": "again.json", "fakecli.json": "cases.json",
 		"arbiter.json": "live.json", "captures.json": "live.json", "small-job-arbiter.wire": "play.wire",
@@ -146,17 +121,10 @@ func TestKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "parallel.err"), []byte("exit status 6:\narbiter: no\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := run(out, keep, "2.0.0", true, trial{short: true}, []string{"2.0.0=/nowhere"}); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "parallel.err"), []byte("exit status 6:\narbiter: no\n"),
+		0o600))
+	testkit.OK(t, run(out, keep, "2.0.0", true, trial{short: true}, []string{"2.0.0=/nowhere"}))
+	text := testkit.Must(os.ReadFile(out))(t)
 	for _, want := range []string{"`scripts/drift -short`", "| stop | ok (2nd try) |", "| api 400 | ok |",
 		"| parallel | differs: exit status 6: arbiter: no |", "| small job | ok |"} {
 		if !strings.Contains(string(text), want) {
@@ -164,9 +132,7 @@ func TestKept(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"fakecli.json", "claude.json", "arbiter.json"} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Remove(filepath.Join(dir, name)))
 	}
 	for _, clis := range [][]string{nil, {"2.0.0"}, {"2.0.0=/nowhere"}, {"2.0.1=/nowhere"}} {
 		if err := run(out, keep, "2.0.0", true, trial{}, clis); err == nil {

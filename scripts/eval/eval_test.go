@@ -5,23 +5,19 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestGraders: the hidden tests pass for the solution, and fail for the start state and each mutant; each scripted
 // model has a script that parses. selftest plays them.
 func TestGraders(t *testing.T) {
 	for _, name := range []string{"contra", "relay"} {
-		task, err := loadTask("tasks/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := testkit.Must(loadTask("tasks/" + name))(t)
 		if err := tryGraders(t.Context(), task); err != nil {
 			t.Error(err)
 		}
-		models, err := scriptedModels(task)
-		if err != nil {
-			t.Fatal(err)
-		}
+		models := testkit.Must(scriptedModels(task))(t)
 		for model, m := range models {
 			if _, err := m.scenario(); err != nil {
 				t.Errorf("%s, %s: %v", name, model, err)
@@ -38,16 +34,12 @@ func TestReport(t *testing.T) {
 		passed    int
 	}{{"a", "1", 1}, {"a", "2", 1}, {"b", "1", 2}, {"b", "2", 2}, {"c", "1", 1}, {"c", "2", 2}} {
 		at := dir + "/" + c.arm + c.seed
-		if err := errors.Join(os.Mkdir(at, 0o700),
+		testkit.OK(t, errors.Join(os.Mkdir(at, 0o700),
 			writeJSON(at+"/trial.json", Trial{Arm: c.arm, Task: "x", Seed: c.seed}),
-			writeJSON(at+"/grade.json", Grade{Passed: c.passed, Total: 2})); err != nil {
-			t.Fatal(err)
-		}
+			writeJSON(at+"/grade.json", Grade{Passed: c.passed, Total: 2})))
 	}
 	var out strings.Builder
-	if err := report(&out, dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, report(&out, dir))
 	for _, want := range []string{"b − a: all pass differs by +100 to +100 points (90 %, 2 pairs): a difference",
 		"c − a: all pass differs by +0 to +100 points (90 %, 2 pairs): no difference seen"} {
 		if !strings.Contains(out.String(), want) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const output = `goos: linux
@@ -25,10 +27,7 @@ PASS
 `
 
 func TestRows(t *testing.T) {
-	list, err := parse(output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testkit.Must(parse(output))(t)
 	for _, tt := range []struct {
 		row  row
 		want line
@@ -65,16 +64,12 @@ func TestRows(t *testing.T) {
 func TestDigits(t *testing.T) {
 	for n, want := range map[float64]string{0: "0", 0.0321: "0.0321", 0.0004912: "0.000491", 0.5: "0.5", 6.25: "6.25",
 		34: "34", 99.96: "100", 100: "100", 1234567: "1,234,567", 74128.4: "74,128"} {
-		if got := digits(n); got != want {
-			t.Errorf("%v: %s, want %s", n, got, want)
-		}
+		testkit.Same(t, n, want, digits(n))
 	}
 	for unit, want := range map[string]string{"ns/op": "ns", "hop-p99-ns": "ns", "p50_µs": "µs",
 		"plain-tview-p99-ms": "ms", "events/s": "/s", "wc-MB/s": "MB/s", "%-of-a-cpu": "%", "x-raw": "",
 		"kB/agent": "kB", "files/agent": "", "anew-µs/delta": "µs"} {
-		if got := size(unit); got != want {
-			t.Errorf("%s: %q, want %q", unit, got, want)
-		}
+		testkit.Same(t, unit, want, size(unit))
 	}
 }
 
@@ -113,7 +108,7 @@ func benchmarks(t *testing.T) map[string]string {
 	t.Helper()
 	there := map[string]string{}
 	root := os.DirFS("../..")
-	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+	testkit.OK(t, fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != "." {
 			return fs.SkipDir
 		}
@@ -133,9 +128,6 @@ func benchmarks(t *testing.T) map[string]string {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return there
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestPackagesAreNotInstalledUnasked: on a system that lacks everything, the set-up script's list says what
@@ -17,18 +19,14 @@ func TestPackagesAreNotInstalledUnasked(t *testing.T) {
 	for name, script := range map[string]string{
 		"uname": "echo Linux", "id": "echo 0", "apt-get": `echo "$*" >>'` + ran + `'`, "timeout": `shift; exec "$@"`,
 	} {
-		if err := os.WriteFile(filepath.Join(system, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(system, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	}
 	for _, name := range []string{"bash", "dirname", "tr"} { // programs that the script uses
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Skip(err)
 		}
-		if err := os.Symlink(path, filepath.Join(system, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Symlink(path, filepath.Join(system, name)))
 	}
 	packages := func(args ...string) string {
 		t.Helper()
@@ -75,10 +73,7 @@ func TestSetupInstallsNoPackage(t *testing.T) {
 		"../demo": {"apt-get", "--install", "--system", "sudo"},
 		"../test": {"apt-get", "--install", "--system", "sudo"},
 	} {
-		text, err := os.ReadFile(script)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(script))(t)
 		code := regexp.MustCompile(`(?m)^#.*$`).ReplaceAllString(string(text), "")
 		for _, word := range words {
 			if strings.Contains(code, word) {

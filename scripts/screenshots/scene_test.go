@@ -3,10 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,47 +49,6 @@ func program() int {
 var tried = scene{
 	name: "tried", size: terminal.Size{Columns: 60, Rows: 10}, args: []string{"--flag"}, env: []string{playEnv + "=1"},
 	setup: func(place string) error { return os.WriteFile(filepath.Join(place, "task.md"), []byte("weave"), 0o600) },
-	steps: []step{
-		wait("weave", "[--flag]"),
-		shoot("first", "the first"),
-		write("fate"), press("Enter"),
-		until("it was told", func(s terminal.Screen) bool { return s.Alt() && s.Shows("told fate") }),
-		resize(80, 12),
-		paste("and again\n"),
-		wait("told and again"),
-		shoot("second", "the second"),
-		write("leave\n"),
-	},
-}
-
-func TestScene(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "pictures")
-	if err := playAll(t.Context(), []scene{tried}, []string{"tried"},
-		player{arbiter: os.Args[0], out: out, home: filepath.Join(t.TempDir(), "loom")}); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string][]string{
-		"first":  {`aria-label="the first"`, ">a program</text>", ">weave</text>"},
-		"second": {`aria-label="the second"`, ">told and again</text>"},
-	} {
-		svg, err := os.ReadFile(filepath.Join(out, name+".svg"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, w := range want {
-			if !strings.Contains(string(svg), w) {
-				t.Errorf("%s has no %s:\n%s", name, w, svg)
-			}
-		}
-		dec := xml.NewDecoder(strings.NewReader(string(svg)))
-		for {
-			if _, err := dec.Token(); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-		}
-	}
 }
 
 // TestFailures: the error of a scene that cannot be played says where it failed.
@@ -167,23 +124,5 @@ func TestPictures(t *testing.T) {
 				t.Errorf("%s shows %s", name, path)
 			}
 		}
-	}
-}
-
-func TestScenesHaveNames(t *testing.T) {
-	seen := map[string]bool{}
-	for _, s := range scenes() {
-		if s.name == "" || seen[s.name] || len(s.steps) == 0 || s.size.Columns == 0 {
-			t.Errorf("scene %+v", s)
-		}
-		seen[s.name] = true
-	}
-}
-
-// paste pastes a text.
-func paste(text string) step {
-	return func(_ context.Context, s *stage) error {
-		s.Paste(text)
-		return nil
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // home is a user's files, with a repository in it.
@@ -19,21 +21,15 @@ type home struct {
 
 func newHome(t *testing.T) home {
 	h := home{t, t.TempDir()}
-	if err := os.MkdirAll(filepath.Join(h.root, "repo/.git"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Join(h.root, "repo/.git"), 0o700))
 	return h
 }
 
 func (h home) write(path, src string) {
 	h.t.Helper()
 	path = filepath.Join(h.root, path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.OK(h.t, os.WriteFile(path, []byte(src), 0o600))
 }
 
 // agent writes an agent file; it is identified by its path.
@@ -44,9 +40,7 @@ func (h home) agent(path, name string) {
 
 func (h home) link(to, path string) {
 	h.t.Helper()
-	if err := os.Symlink(to, filepath.Join(h.root, path)); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, os.Symlink(to, filepath.Join(h.root, path)))
 }
 
 // find calls Discover, and returns the result in lines without the root.
@@ -73,9 +67,7 @@ func (h home) find(cwd string, trusted bool) string {
 
 func (h home) want(cwd string, trusted bool, lines ...string) {
 	h.t.Helper()
-	if diff := cmp.Diff(strings.Join(lines, "\n"), h.find(cwd, trusted)); diff != "" {
-		h.t.Error(diff)
-	}
+	testkit.Same(h.t, "", strings.Join(lines, "\n"), h.find(cwd, trusted))
 }
 
 func TestPrecedence(t *testing.T) {
@@ -123,9 +115,7 @@ func TestEnvironment(t *testing.T) {
 		t.Error(diff)
 	}
 	env = map[string]string{"XDG_CONFIG_HOME": "relative"}
-	if diff := cmp.Diff(Places{CWD: "/w", Trusted: true}, UserPlaces("/w", true, get)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", Places{CWD: "/w", Trusted: true}, UserPlaces("/w", true, get))
 	if got := len(Discover(Places{CWD: "relative", Trusted: true}).Agents); got != len(List()) {
 		t.Errorf("%d agents", got)
 	}
@@ -170,9 +160,7 @@ func TestStrangeEntries(t *testing.T) {
 	h.link("loop.md", "repo/.claude/agents/loop.md")
 	h.link("nowhere.md", "repo/.claude/agents/dangling.md")
 	h.write("repo/.claude/agents/big.md", strings.Repeat("x", 10<<20))
-	if err := syscall.Mkfifo(filepath.Join(h.root, "repo/.claude/agents/pipe.md"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(filepath.Join(h.root, "repo/.claude/agents/pipe.md"), 0o600))
 	h.want("repo", true,
 		"fine repo/.claude/agents/fine.md",
 		"hidden repo/.claude/agents/.hidden/h.md",
@@ -195,9 +183,7 @@ func TestStrangeEntries(t *testing.T) {
 func TestUserLinks(t *testing.T) {
 	h := newHome(t)
 	h.agent("dotfiles/agents/a.md", "a")
-	if err := os.MkdirAll(filepath.Join(h.root, ".claude"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Join(h.root, ".claude"), 0o700))
 	h.link(h.root+"/dotfiles/agents", ".claude/agents")
 	h.want("repo", false, "a .claude/agents/a.md")
 }

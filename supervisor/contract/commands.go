@@ -1,6 +1,13 @@
 package contract
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+)
 
 // Command is a command of a human or a script: a line on stdin, or an
 // action on the screen. Ref is echoed in `accepted` or `rejected`.
@@ -146,3 +153,87 @@ func (Configure) CommandType() string       { return "configure" }
 func (Revert) CommandType() string          { return "revert" }
 func (Cancel) CommandType() string          { return "cancel" }
 func (Malformed) CommandType() string       { return "" }
+
+// MarshalCommand returns the line of a command, without a newline. A Malformed has
+// no such line.
+func MarshalCommand(c Command) ([]byte, error) {
+	if c.Body == nil {
+		return nil, fmt.Errorf("marshal command: no body")
+	}
+	if m, ok := c.Body.(Malformed); ok {
+		return nil, fmt.Errorf("marshal command: the line was not a valid command: %s", m.Problem)
+	}
+	if plan, ok := c.Body.(SetPlan); ok && plan.Steps == nil {
+		c.Body = SetPlan{Steps: []Step{}}
+	}
+	if a, ok := c.Body.(SetAcceptance); ok && a.Criteria == nil {
+		c.Body = SetAcceptance{Criteria: []AcceptanceCriterion{}}
+	}
+	fields, err := jsonl.Marshal(c.Body)
+	if err != nil {
+		return nil, fmt.Errorf("marshal command %s: %w", c.Body.CommandType(), err)
+	}
+	out := append([]byte(nil), `{"type":`...)
+	out = appendQuoted(out, c.Body.CommandType())
+	if c.Ref != "" {
+		out = append(out, `,"ref":`...)
+		out = appendQuoted(out, c.Ref)
+	}
+	if len(fields) > len("{}") {
+		out = append(out, ',')
+		return appendSafe(out, fields[1:]), nil
+	}
+	return append(out, '}'), nil
+}
+
+// TooLarge says why a command is too large; empty: it is not.
+func TooLarge(b CommandBody) string {
+	size := 0
+	switch b := b.(type) {
+	case Say:
+		size = len(b.Text)
+	case EditMessage:
+		size = len(b.Text)
+	case Permit:
+		size = len(b.Message)
+	case SetPlan:
+		for _, s := range b.Steps {
+			size += len(s.Text)
+		}
+	case SetAcceptance:
+		for _, c := range b.Criteria {
+			size += len(c.Text) + len(c.Command)
+		}
+	}
+	if size <= MaxCommandText {
+		return ""
+	}
+	return fmt.Sprintf("the text is too large: it has %s bytes, the limit is %s; %s", words.Number(size),
+		words.Number(MaxCommandText), SmallerText)
+}
+
+// SmallerText says what to do with a text that is too large.
+const SmallerText = "put it into files of the workspace, and say which to read"
+
+// MaxCommandText bounds the text of a command, in bytes. It is more than most models can read at once. A larger
+// text is sent to no agent.
+const MaxCommandText = 1 << 20
+
+// MaxImages is how many images a message takes.
+const MaxImages = 10
+
+// Image is an image of a message, as it was when the message was accepted. Its contents are kept in the run's
+// directory, under their hash.
+type Image struct {
+	Path      string `json:"path"` // of the file that it was read from
+	SHA256    string `json:"sha256"`
+	MediaType string `json:"media_type"` // image/png, image/jpeg, image/gif or image/webp
+	Bytes     int    `json:"bytes"`
+	Width     int    `json:"width"` // in pixels
+	Height    int    `json:"height"`
+}
+
+// Size describes an image in short: `640×480 png`.
+func (i Image) Size() string {
+	return fmt.Sprintf("%d×%d %s", i.Width, i.Height, strings.TrimPrefix(i.MediaType, "image/"))
+}

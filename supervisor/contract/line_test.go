@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -46,14 +50,9 @@ func TestEncodeLine(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := EncodeLine([]byte("before "), 7, someTime, tt.e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testkit.Must(EncodeLine([]byte("before "), 7, someTime, tt.e))(t)
 			want := `before {"v":1,"seq":7,"time":"2026-11-21T03:05:06.789Z",` + tt.want + "\n"
-			if diff := cmp.Diff(want, string(got)); diff != "" {
-				t.Errorf("line (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "line", want, string(got))
 		})
 	}
 }
@@ -78,9 +77,7 @@ func TestEncodeLineRefuses(t *testing.T) {
 // TestEncodeLineLeavesArgumentsAlone: a snapshot holds the same document.
 func TestEncodeLineLeavesArgumentsAlone(t *testing.T) {
 	d := &verdict.Document{KeyContext: "k"}
-	if _, err := EncodeLine(nil, 1, someTime, Event{"x", Handoff{Document: d}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(EncodeLine(nil, 1, someTime, Event{"x", Handoff{Document: d}}))(t)
 	if d.Files != nil {
 		t.Error("the document was changed")
 	}
@@ -142,9 +139,7 @@ func TestDecodeLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := Line{V: 1, Seq: 3, Time: at, Event: Event{"orch-1", tt.want}}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("line (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "line", want, got)
 		})
 	}
 }
@@ -163,10 +158,7 @@ func TestRoundTrip(t *testing.T) {
 		if reflect.TypeOf(back.Body) != reflect.TypeOf(e.Body) {
 			t.Fatalf("%s came back as %T", line, back.Body)
 		}
-		again, err := EncodeLine(nil, 1, someTime, back.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := testkit.Must(EncodeLine(nil, 1, someTime, back.Event))(t)
 		if diff := cmp.Diff(string(line), string(again)); diff != "" {
 			t.Errorf("%s (-first +second):\n%s", e.Body.EventName(), diff)
 		}
@@ -178,14 +170,8 @@ func TestDecodeWritten(t *testing.T) {
 	list := append(samples(), Event{"o\"\\\x1b", Notice{Text: "an id that is escaped"}},
 		Event{"x", Unknown{Name: "new", Raw: json.RawMessage(`{"a":1}`)}})
 	for _, e := range list {
-		line, err := EncodeLine(nil, 7, someTime, e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := DecodeLine(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := testkit.Must(EncodeLine(nil, 7, someTime, e))(t)
+		want := testkit.Must(DecodeLine(line))(t)
 		got, err := DecodeWritten(line)
 		if diff := cmp.Diff(want.Event, got); diff != "" || err != nil {
 			t.Errorf("%s, %v (-DecodeLine +DecodeWritten):\n%s", line, err, diff)
@@ -268,10 +254,7 @@ func fill(v reflect.Value) {
 
 func FuzzDecodeLine(f *testing.F) {
 	for _, e := range samples() {
-		line, err := EncodeLine(nil, 1, someTime, e)
-		if err != nil {
-			f.Fatal(err)
-		}
+		line := testkit.Must(EncodeLine(nil, 1, someTime, e))(f)
 		f.Add(line)
 	}
 	f.Add([]byte(`{"v":1,"seq":1,"time":"2026-11-21T04:05:06Z","id":"x","event":"new","a":"\ud800","a":{"b":[1e400]}}`))
@@ -289,10 +272,7 @@ func FuzzDecodeLine(f *testing.F) {
 		if err != nil {
 			t.Fatalf("encoded, but not decoded: %v\n%s", err, out)
 		}
-		twice, err := EncodeLine(nil, back.Seq, back.Time, back.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		twice := testkit.Must(EncodeLine(nil, back.Seq, back.Time, back.Event))(t)
 		if !bytes.Equal(out, twice) {
 			t.Fatalf("unstable:\n%s%s", out, twice)
 		}
@@ -319,10 +299,7 @@ func TestMoneyAndPercentagesAreRounded(t *testing.T) {
 		Turn{CostUSD: usd}, Result{CostUSD: usd}, Decision{CostUSD: usd}, SubagentProgress{CostUSD: usd},
 		Context{Pct: pct}, ContextWarning{Pct: pct}, Assistant{ContextPct: pct},
 	} {
-		line, err := EncodeLine(nil, 1, time.Unix(1, 0), Event{ID: "a", Body: b})
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := testkit.Must(EncodeLine(nil, 1, time.Unix(1, 0), Event{ID: "a", Body: b}))(t)
 		if got := string(line); !strings.Contains(got, ":0.005351,") && !strings.Contains(got, ":0.005351}") &&
 			!strings.Contains(got, ":0.95,") && !strings.Contains(got, ":0.95}") {
 			t.Errorf("%s", got)
@@ -333,13 +310,161 @@ func TestMoneyAndPercentagesAreRounded(t *testing.T) {
 func TestAppendTime(t *testing.T) {
 	for _, text := range []string{"2026-11-26T17:39:23.6609Z", "2026-01-02T03:04:05.999999999Z",
 		"1969-12-31T23:59:59.0019Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59.05Z"} {
-		at, err := time.Parse(time.RFC3339Nano, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := testkit.Must(time.Parse(time.RFC3339Nano, text))(t)
 		want := at.Format("2006-01-02T15:04:05.000Z07:00")
 		if got := string(appendTime([]byte("at "), at)); got != "at "+want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestFrozenEvents: how each event is written, empty and with all fields, to the byte. Scripts
+// read these lines; they change only where a promise to users does.
+func TestFrozenEvents(t *testing.T) {
+	var events []byte
+	for _, e := range samples() {
+		var err error
+		if events, err = EncodeLine(events, 1, someTime, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join("testdata", "frozen", "events.ndjson")
+	if *update {
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testkit.OK(t, os.WriteFile(path, events, 0o644))
+	}
+	want := testkit.Must(os.ReadFile(path))(t)
+	if diff := cmp.Diff(bytes.Split(want, []byte("\n")), bytes.Split(events, []byte("\n"))); diff != "" {
+		t.Errorf("%s (-frozen +now):\n%s", path, diff)
+	}
+}
+
+// commandLines has each command with the fields it needs, and with all it can have.
+var commandLines = []string{
+	`{"type":"attach","id":"orch-1"}`,
+	`{"type":"attach","ref":"r","id":"orch-1"}`,
+	`{"type":"cancel"}`,
+	`{"type":"cancel","ref":"r"}`,
+	`{"type":"choose","option":"retry"}`,
+	`{"type":"choose","ref":"r","option":"retry"}`,
+	`{"type":"configure"}`,
+	`{"type":"configure","ref":"r","id":"orch-1","model":"opus","permissions":"allow-all","allow":"Edit","ask":"Write","deny":"Bash(rm *)",` +
+		`"i_accept_the_risk":true,"max_cost":5,"max_cost_per_agent":1.5,"max_cost_per_day":0}`,
+	`{"type":"continue"}`,
+	`{"type":"continue","ref":"r"}`,
+	`{"type":"detach","id":"orch-1"}`,
+	`{"type":"detach","ref":"r","id":"orch-1"}`,
+	`{"type":"edit_message","message_id":"m-1","text":"t"}`,
+	`{"type":"edit_message","ref":"r","message_id":"m-1","text":"t"}`,
+	`{"type":"force_agent","mode":"developer"}`,
+	`{"type":"force_agent","ref":"r","mode":"developer"}`,
+	`{"type":"halt"}`,
+	`{"type":"halt","ref":"r"}`,
+	`{"type":"interrupt"}`,
+	`{"type":"interrupt","ref":"r","id":"orch-1"}`,
+	`{"type":"kill","id":"orch-1"}`,
+	`{"type":"kill","ref":"r","id":"orch-1"}`,
+	`{"type":"message","text":"t"}`,
+	`{"type":"message","ref":"r","text":"t","to":"orch-1","strength":"note"}`,
+	`{"type":"message","ref":"r","text":"t","to":"orch-1","strength":"steer"}`,
+	`{"type":"message","ref":"r","text":"t","to":"orch-1","strength":"stop","images":["a.png"]}`,
+	`{"type":"pause"}`,
+	`{"type":"pause","ref":"r"}`,
+	`{"type":"permission","request":"p","behavior":"deny"}`,
+	`{"type":"permission","ref":"r","request":"p","behavior":"allow","scope":"always","rule":"Edit","action":"a","message":"t"}`,
+	`{"type":"reset"}`,
+	`{"type":"reset","ref":"r"}`,
+	`{"type":"retry"}`,
+	`{"type":"retry","ref":"r"}`,
+	`{"type":"revert","path":"a.go"}`,
+	`{"type":"revert","ref":"r","path":"a.go","seen":"0f","hunk":"-1,2 +1,3"}`,
+	`{"type":"set_acceptance","criteria":[]}`,
+	`{"type":"set_acceptance","ref":"r","criteria":[{"text":"a"},{"text":"b","command":"make test"},{"text":"c","by":"arbiter"}]}`,
+	`{"type":"set_plan","steps":[]}`,
+	`{"type":"set_plan","ref":"r","steps":[{"text":"a","status":"pending"},{"text":"b","status":"done","agent":"developer"}]}`,
+	`{"type":"skip_step"}`,
+	`{"type":"skip_step","ref":"r"}`,
+	`{"type":"withdraw_message","message_id":"m-1"}`,
+	`{"type":"withdraw_message","ref":"r","message_id":"m-1"}`,
+}
+
+// TestFrozenCommands: each of these lines is read, and written again as it was; and no command
+// or field of the schema is missing among them.
+func TestFrozenCommands(t *testing.T) {
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]any
+		} `json:"$defs"`
+	}
+	testkit.OK(t, json.Unmarshal(CommandsSchema(), &schema))
+	for _, line := range commandLines {
+		c := ParseCommand([]byte(line))
+		if m, ok := c.Body.(Malformed); ok {
+			t.Errorf("%s is refused: %s", line, m.Problem)
+			continue
+		}
+		again, err := MarshalCommand(c)
+		if err != nil || string(again) != line {
+			t.Errorf("%s is written again as %s, %v", line, again, err)
+		}
+		var fields map[string]any
+		testkit.OK(t, json.Unmarshal([]byte(line), &fields))
+		for name := range fields {
+			delete(schema.Defs[fields["type"].(string)].Properties, name)
+		}
+	}
+	for command, def := range schema.Defs {
+		for field := range def.Properties {
+			t.Errorf("no line has %s of %s", field, command)
+		}
+	}
+}
+
+// decoded has raw JSON compared by what it says: of escapes there are several forms.
+var decoded = cmp.Transformer("decoded", func(raw json.RawMessage) (v any) {
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return err.Error()
+	}
+	return v
+})
+
+// TestModelOutputOnALine: every event with any text in all of its fields is one line on
+// which no terminal acts, and says the same when it is read.
+func TestModelOutputOnALine(t *testing.T) {
+	for i, c := range corpus.ModelOutput(t, "../..") {
+		text := c.Valid()
+		for j, b := range Events() {
+			if c.Large() && j > 0 || (len(text) > 2<<10 || testkit.Race) && (i+j)%5 != 0 {
+				continue
+			}
+			// As others hand it in, and as it arrives by JSON.
+			raw := corpus.Filled(reflect.TypeOf(b), c.Text).Interface().(Body)
+			want := corpus.Filled(reflect.TypeOf(b), text).Interface().(Body)
+			events := []Event{{text, want}, {c.Text, raw}}
+			if c.Text == text {
+				events = events[:1]
+			}
+			for _, e := range events {
+				line, err := EncodeLine(nil, 7, someTime, e)
+				if err != nil {
+					t.Fatalf("%s: %s: %v", c.Name, b.EventName(), err)
+				}
+				if !utf8.Valid(line) {
+					t.Fatalf("%s: %s: %.300q is not UTF-8", c.Name, b.EventName(), line)
+				}
+				for k, r := range string(line) {
+					if r < ' ' && !(r == '\n' && k == len(line)-1) || acted(r) {
+						t.Fatalf("%s: %s: %U in %.300q", c.Name, b.EventName(), r, line)
+					}
+				}
+				got, err := DecodeLine(line)
+				if err != nil {
+					t.Fatalf("%s: %s: %v", c.Name, b.EventName(), err)
+				}
+				if diff := cmp.Diff(want, got.Body, decoded); diff != "" || got.ID != text {
+					t.Fatalf("%s: %s (-said +read):\n%.2000s", c.Name, b.EventName(), diff)
+				}
+			}
 		}
 	}
 }

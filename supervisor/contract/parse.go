@@ -21,16 +21,15 @@ const (
 	ScopeAlways = "always" // also in later runs in this workspace
 )
 
-// field describes one field of a command; the parser and the schema use the same table.
+// field describes one field of a command; the parser and the schema use the same table. What its value is, the type
+// of the command says.
 type field struct {
 	name     string
 	required bool
 	enum     []string
-	items    []field // an array of objects with these fields instead of a string
-	item     any     // an object of items, with its defaults
-	list     int     // an array of at most so many strings instead of a string
-	flag     bool    // true or false instead of a string
-	number   bool    // a number instead of a string, kept as *float64
+	items    []field // of the objects of a list
+	item     any     // such an object, with its defaults
+	most     int     // how many strings a list has at most
 	about    string
 }
 
@@ -49,7 +48,7 @@ var forms = []form{
 		{name: "strength", enum: []string{Note, Steer, Stop},
 			about: "note: sent with the next turn (default); steer: added to the running turn after the current tool " +
 				"call; stop: the running turn is interrupted first."},
-		{name: "images", list: MaxImages, about: "Paths of image files that go with the text: PNG, JPEG, GIF or WebP, " +
+		{name: "images", most: MaxImages, about: "Paths of image files that go with the text: PNG, JPEG, GIF or WebP, " +
 			"each of 3.9 MB at most. Relative paths are relative to the run's directory. The run keeps a copy of each " +
 			"before it accepts the message."},
 	}},
@@ -119,11 +118,11 @@ var forms = []form{
 		{name: "allow", about: "A permission rule: allow what it covers."},
 		{name: "ask", about: "A permission rule: ask about what it covers. It takes precedence over allow."},
 		{name: "deny", about: "A permission rule: deny what it covers. It takes precedence over ask and allow."},
-		{name: "i_accept_the_risk", flag: true,
+		{name: "i_accept_the_risk",
 			about: "Required with permissions allow-all, which lets every agent run anything without asking."},
-		{name: "max_cost", number: true, about: "The cost limit of the run in US dollars; 0: no limit."},
-		{name: "max_cost_per_agent", number: true, about: "The cost limit of one Orchestrator in US dollars; 0: no limit."},
-		{name: "max_cost_per_day", number: true,
+		{name: "max_cost", about: "The cost limit of the run in US dollars; 0: no limit."},
+		{name: "max_cost_per_agent", about: "The cost limit of one Orchestrator in US dollars; 0: no limit."},
+		{name: "max_cost_per_day",
 			about: "The cost limit of all runs of a day in US dollars, in a run that was started with such a limit; " +
 				"0: no limit."},
 	}},
@@ -255,14 +254,15 @@ func checkFields(kind, where string, fields []field, all []jsonl.Member, into re
 			return fmt.Errorf("%s: field `%s` is given twice", kind, name)
 		}
 		seen[m.Key] = true
-		value, err := take(kind, name, fields[i], m.Value)
+		var err error
+		switch to, known := member(into, m.Key); {
+		case m.Key == "ref":
+			_, err = refText(m.Value)
+		case known:
+			err = take(kind, name, fields[i], m.Value, to)
+		}
 		if err != nil {
 			return err
-		}
-		for f, to := range into.Fields() {
-			if jsonName(f) == m.Key {
-				to.Set(reflect.ValueOf(value))
-			}
 		}
 	}
 	for _, f := range fields {
@@ -273,95 +273,78 @@ func checkFields(kind, where string, fields []field, all []jsonl.Member, into re
 	return nil
 }
 
-// take returns the value of a field: a string, a flag, a number, or a list of strings or objects.
-func take(kind, name string, f field, value json.RawMessage) (any, error) {
-	if f.name == "ref" {
-		return refText(value)
-	}
-	if f.items != nil {
-		return takeItems(kind, name, f, value)
-	}
-	if f.list > 0 {
-		return takeStrings(kind, name, f, value)
-	}
-	if f.flag {
-		if jsonl.KindOf(value) != "true or false" {
-			return nil, fmt.Errorf("%s: field `%s`: expected true or false, got %s", kind, name, jsonl.KindOf(value))
+// member returns the field of a struct that has a JSON name.
+func member(of reflect.Value, name string) (reflect.Value, bool) {
+	for f, v := range of.Fields() {
+		if jsonName(f) == name {
+			return v, true
 		}
-		return value[0] == 't', nil
 	}
-	if f.number {
-		if jsonl.KindOf(value) != "a number" {
-			return nil, fmt.Errorf("%s: field `%s`: expected a number, got %s", kind, name, jsonl.KindOf(value))
-		}
-		var n float64
-		if err := json.Unmarshal(value, &n); err != nil {
-			return nil, fmt.Errorf("%s: field `%s`: %w", kind, name, err)
-		}
-		return &n, nil
+	return reflect.Value{}, false
+}
+
+// take stores the value of a field.
+func take(kind, name string, f field, value json.RawMessage, to reflect.Value) error {
+	wants, of := "a string", ""
+	switch {
+	case to.Kind() == reflect.Bool:
+		wants = "true or false"
+	case to.Kind() == reflect.Pointer:
+		wants = "a number"
+	case f.items != nil:
+		wants, of = "an array", " of objects with `text`"
+	case to.Kind() == reflect.Slice:
+		wants, of = "an array", " of strings"
 	}
-	if jsonl.KindOf(value) != "a string" {
-		return nil, fmt.Errorf("%s: field `%s`: expected a string, got %s", kind, name, jsonl.KindOf(value))
+	if got := jsonl.KindOf(value); got != wants {
+		return fmt.Errorf("%s: field `%s`: expected %s%s, got %s", kind, name, wants, of, got)
 	}
-	var text string
-	if err := json.Unmarshal(value, &text); err != nil {
-		return nil, fmt.Errorf("%s: field `%s`: %w", kind, name, err)
+	var list []json.RawMessage
+	into := to.Addr().Interface()
+	if of != "" {
+		into = &list
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		return fmt.Errorf("%s: field `%s`: %w", kind, name, err)
 	}
 	switch {
-	case f.required && strings.TrimSpace(text) == "":
-		return nil, fmt.Errorf("%s: field `%s` is empty%s", kind, name, expected(f))
-	case f.enum != nil && !slices.Contains(f.enum, text):
-		return nil, fmt.Errorf("%s: field `%s` is %s%s", kind, name, shown(text), expected(f))
+	case of != "":
+		return takeList(kind, name, f, list, to)
+	case wants != "a string":
+	case f.required && strings.TrimSpace(to.String()) == "":
+		return fmt.Errorf("%s: field `%s` is empty%s", kind, name, expected(f))
+	case f.enum != nil && !slices.Contains(f.enum, to.String()):
+		return fmt.Errorf("%s: field `%s` is %s%s", kind, name, shown(to.String()), expected(f))
 	}
-	return text, nil
+	return nil
 }
 
-// takeStrings returns the value of a field that is an array of strings, none of them empty.
-func takeStrings(kind, name string, f field, value json.RawMessage) ([]string, error) {
-	if jsonl.KindOf(value) != "an array" {
-		return nil, fmt.Errorf("%s: field `%s`: expected an array of strings, got %s", kind, name, jsonl.KindOf(value))
+// takeList stores a list of strings, none of them empty, or of objects.
+func takeList(kind, name string, f field, list []json.RawMessage, to reflect.Value) error {
+	if f.most > 0 && len(list) > f.most {
+		return fmt.Errorf("%s: field `%s`: expected at most %d, got %d", kind, name, f.most, len(list))
 	}
-	var raw []json.RawMessage
-	if err := json.Unmarshal(value, &raw); err != nil {
-		return nil, fmt.Errorf("%s: field `%s`: %w", kind, name, err)
+	if len(list) > 0 || f.items != nil { // no plan is not the same as an empty one
+		to.Set(reflect.MakeSlice(to.Type(), len(list), len(list)))
 	}
-	if len(raw) > f.list {
-		return nil, fmt.Errorf("%s: field `%s`: expected at most %d, got %d", kind, name, f.list, len(raw))
-	}
-	var list []string
-	for i, item := range raw {
-		text, err := take(kind, fmt.Sprintf("%s[%d]", name, i), field{required: true}, item)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, text.(string))
-	}
-	return list, nil
-}
-
-// takeItems returns the value of a field that is an array of objects: a slice of the type of f.item.
-func takeItems(kind, name string, f field, value json.RawMessage) (any, error) {
-	if jsonl.KindOf(value) != "an array" {
-		return nil, fmt.Errorf("%s: field `%s`: expected an array of objects with `text`, got %s", kind, name,
-			jsonl.KindOf(value))
-	}
-	var raw []json.RawMessage
-	if err := json.Unmarshal(value, &raw); err != nil {
-		return nil, fmt.Errorf("%s: field `%s`: %w", kind, name, err)
-	}
-	list := reflect.MakeSlice(reflect.SliceOf(reflect.TypeOf(f.item)), len(raw), len(raw))
-	for i, item := range raw {
+	for i, item := range list {
 		at := fmt.Sprintf("%s[%d]", name, i)
+		if f.items == nil {
+			if err := take(kind, at, field{required: true}, item, to.Index(i)); err != nil {
+				return err
+			}
+			continue
+		}
 		members, err := jsonl.Members(item)
 		if err != nil {
-			return nil, fmt.Errorf("%s: field `%s`: %w", kind, at, err)
+			return fmt.Errorf("%s: field `%s`: %w", kind, at, err)
 		}
-		list.Index(i).Set(reflect.ValueOf(f.item))
-		if err := checkFields(kind, at+".", f.items, members, list.Index(i)); err != nil {
-			return nil, err
+		to.Index(i).Set(reflect.ValueOf(f.item))
+		if err := checkFields(kind, at+".", f.items, members, to.Index(i)); err != nil {
+			return err
 		}
 	}
-	return list.Interface(), nil
+	return nil
 }
 
 func unknownField(kind, name, key string, fields []field) error {

@@ -125,7 +125,7 @@ func open(s *jsonschema.Schema) {
 
 func commandSchema(f form) *jsonschema.Schema {
 	kind := f.body.CommandType()
-	s := object(f.about, f.fields)
+	s := object(f.about, f.fields, reflect.TypeOf(f.body))
 	s.Properties["type"] = constant(kind, "Which command it is.")
 	s.Properties["ref"] = &jsonschema.Schema{Types: []string{"string", "number"},
 		Description: "Repeated in accepted or rejected."}
@@ -135,22 +135,23 @@ func commandSchema(f form) *jsonschema.Schema {
 }
 
 // object is the schema of an object with these fields only: unlike events, commands allow no other fields.
-func object(about string, fields []field) *jsonschema.Schema {
+func object(about string, fields []field, of reflect.Type) *jsonschema.Schema {
 	s := &jsonschema.Schema{
 		Type: "object", Description: about, Properties: map[string]*jsonschema.Schema{},
 		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 	}
 	for _, f := range fields {
 		p := &jsonschema.Schema{Type: "string", Description: f.about}
+		to, _ := member(reflect.Zero(of), f.name)
 		switch {
 		case f.items != nil:
-			p.Type, p.Items = "array", object("One item of the list.", f.items)
-		case f.list > 0:
-			p.Type, p.MaxItems = "array", jsonschema.Ptr(f.list)
+			p.Type, p.Items = "array", object("One item of the list.", f.items, to.Type().Elem())
+		case to.Kind() == reflect.Slice:
+			p.Type, p.MaxItems = "array", jsonschema.Ptr(f.most)
 			p.Items = &jsonschema.Schema{Type: "string", Pattern: `\S`}
-		case f.flag:
+		case to.Kind() == reflect.Bool:
 			p.Type = "boolean"
-		case f.number:
+		case to.Kind() == reflect.Pointer:
 			p.Type = "number"
 		case f.enum != nil:
 			p.Enum = anys(f.enum)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestUnionsAreWhole: every type with the union's method is in the table, and
@@ -47,10 +47,7 @@ func TestUnionsAreWhole(t *testing.T) {
 
 // TestDecidersAreWhole: nobody who decides is without words for a person.
 func TestDecidersAreWhole(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "by.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(parser.ParseFile(token.NewFileSet(), "by.go", nil, 0))(t)
 	declared := 1 // Human
 	for _, d := range f.Decls {
 		if consts, ok := d.(*ast.GenDecl); ok && consts.Tok == token.CONST {
@@ -66,9 +63,7 @@ func checkSet(t *testing.T, what string, want, got []string) {
 	t.Helper()
 	slices.Sort(want)
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	testkit.Same(t, what, want, got)
 }
 
 // declared lists the receivers of a method in this package's source.
@@ -76,16 +71,10 @@ func declared(t *testing.T, method string) []string {
 	t.Helper()
 	var names []string
 	fset := token.NewFileSet()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := testkit.Must(filepath.Glob("*.go"))(t)
 	files = slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
 	for _, file := range files {
-		f, err := parser.ParseFile(fset, file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(parser.ParseFile(fset, file, nil, 0))(t)
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == method {
 				names = append(names, fn.Recv.List[0].Type.(*ast.Ident).Name)
@@ -103,9 +92,7 @@ func definitions(t *testing.T, schema []byte) []string {
 			Ref string `json:"$ref"`
 		}
 	}
-	if err := json.Unmarshal(schema, &doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(schema, &doc))
 	var names []string
 	for _, one := range doc.OneOf {
 		name := strings.TrimPrefix(one.Ref, "#/$defs/")
@@ -154,10 +141,7 @@ func TestFieldsAreDescribed(t *testing.T) {
 func TestEveryEventValidates(t *testing.T) {
 	v := NewValidator()
 	for _, e := range samples() {
-		line, err := EncodeLine(nil, 1, someTime, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := testkit.Must(EncodeLine(nil, 1, someTime, e))(t)
 		if err := v.ValidateEventLine(line); err != nil {
 			t.Errorf("%s%v", line, err)
 		}
@@ -170,10 +154,7 @@ func TestMutatedEventsFail(t *testing.T) {
 	v := NewValidator()
 	refused := 0
 	for _, e := range samples() {
-		line, err := EncodeLine(nil, 1, someTime, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := testkit.Must(EncodeLine(nil, 1, someTime, e))(t)
 		def := documents().events.Defs[e.Body.EventName()]
 		for _, name := range def.Required {
 			checkMutation(t, v, line, func(o map[string]any) { delete(o, name) })
@@ -200,14 +181,9 @@ func TestMutatedEventsFail(t *testing.T) {
 func checkMutation(t *testing.T, v *Validator, line []byte, mutate func(map[string]any)) {
 	t.Helper()
 	var o map[string]any
-	if err := json.Unmarshal(line, &o); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(line, &o))
 	mutate(o)
-	mutated, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mutated := testkit.Must(json.Marshal(o))(t)
 	if err := v.ValidateEventLine(mutated); err == nil {
 		t.Errorf("accepted: %s", mutated)
 	}
@@ -232,10 +208,6 @@ func TestSchemasAreStable(t *testing.T) {
 }
 
 func TestExitNames(t *testing.T) {
-	if got := ExitLimit.String(); got != "limit reached" {
-		t.Errorf("ExitLimit is %q", got)
-	}
-	if got := Exit(9).String(); got != "exit code 9" {
-		t.Errorf("Exit(9) is %q", got)
-	}
+	testkit.Same(t, "ExitLimit is", "limit reached", ExitLimit.String())
+	testkit.Same(t, "Exit(9) is", "exit code 9", Exit(9).String())
 }

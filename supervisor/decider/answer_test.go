@@ -52,13 +52,8 @@ func TestParseDecisionTolerates(t *testing.T) {
 		"a broken one first": {`{"decision":"RETRY",} ` + goesOn, on},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := parseDecision(c.raw, PointEvaluate, builtIn())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			got := testkit.Must(parseDecision(c.raw, PointEvaluate, builtIn()))(t)
+			testkit.Same(t, "", c.want, got)
 		})
 	}
 }
@@ -100,9 +95,7 @@ func TestParseDecisionRefuses(t *testing.T) {
 			if !errors.As(err, &wrong) || !strings.Contains(wrong.Problem, c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
-			if diff := cmp.Diff(Decision{}, got); diff != "" {
-				t.Errorf("a decision came with the error:\n%s", diff)
-			}
+			testkit.Same(t, "a decision came with the error", Decision{}, got)
 		})
 	}
 	_, err := parseDecision(`{"decision":"SELECT_MODE","mode":"x","reason":"x"}`, PointSelect, nil)
@@ -131,22 +124,14 @@ func TestSchema(t *testing.T) {
 	}
 	for _, p := range []DecisionPoint{PointSelect, PointEvaluate} {
 		var s jsonschema.Schema
-		if err := json.Unmarshal(schema(p), &s); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(schema(p), &s))
 		if s.Type != "object" || s.OneOf != nil || s.AnyOf != nil || s.AllOf != nil {
 			t.Errorf("%s: the API refuses a schema that is not a flat object", p)
 		}
-		resolved, err := s.Resolve(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resolved := testkit.Must(s.Resolve(nil))(t)
 		for _, kind := range []string{SelectMode, Continue, Retry, Complete, "GO"} {
 			answer := map[string]any{"decision": kind, "mode": tester, "reason": "x"}
-			text, err := json.Marshal(answer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Must(json.Marshal(answer))(t)
 			bySchema := resolved.Validate(answer)
 			_, byParser := parseDecision(string(text), p, builtIn())
 			if (bySchema == nil) != (byParser == nil) {
@@ -193,10 +178,7 @@ func FuzzParseDecision(f *testing.F) {
 			if !actionable(d, p, builtIn()) {
 				t.Fatalf("cannot be acted on: %+v", d)
 			}
-			text, err := json.Marshal(d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Must(json.Marshal(d))(t)
 			again, err := parseDecision("So be it: "+string(text)+"\n", p, builtIn())
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)

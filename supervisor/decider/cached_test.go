@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestCachedAsksOnce(t *testing.T) {
@@ -22,10 +24,7 @@ func TestCachedAsksOnce(t *testing.T) {
 		t.Fatalf("first: %+v, %v", first, err)
 	}
 	task.CostUSD, task.TokensUsed = 7, 9000 // the same situation in another run
-	again, err := c.SelectAgent(ctx, SelectInput(task))
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := testkit.Must(c.SelectAgent(ctx, SelectInput(task)))(t)
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByCache}
 	if diff := cmp.Diff(want, again); diff != "" || asker.count() != 1 {
 		t.Errorf("after %d questions (-want +got):\n%s", asker.count(), diff)
@@ -159,10 +158,7 @@ func hammer(t *testing.T, s Store) {
 
 func TestStoresAreSafe(t *testing.T) {
 	hammer(t, NewMemoryStore(7))
-	dir, err := OpenDirStore(t.TempDir(), 7, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(OpenDirStore(t.TempDir(), 7, func(err error) { t.Error(err) }))(t)
 	defer dir.Close()
 	hammer(t, dir)
 }
@@ -177,10 +173,7 @@ func conforming(t *testing.T) map[string]Decider {
 			Prompts: plain{}})
 		list[name+", with nonsense"] = Build(Options{Name: name, Ask: says("nonsense"), Prompts: plain{}})
 	}
-	store, err := OpenDirStore(t.TempDir(), 0, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(OpenDirStore(t.TempDir(), 0, func(err error) { t.Error(err) }))(t)
 	t.Cleanup(func() { store.Close() })
 	list["stateless, cached on disk"] = Build(Options{Name: "stateless", Ask: says(test), Prompts: plain{},
 		Store: store})

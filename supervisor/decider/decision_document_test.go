@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -72,12 +73,8 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 	// worked, and is not reported after that.
 	r.History = r.History.Add(worked(2, "developer", StatusSuccess))
 	open[0].Since = []string{"developer"}
-	if diff := cmp.Diff(open, SelectInput(r).OpenPoints); diff != "" {
-		t.Errorf("worked since (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(brief, SelectInput(r).History[0].Document); diff != "" {
-		t.Errorf("one that was followed by another (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "worked since", open, SelectInput(r).OpenPoints)
+	testkit.Same(t, "one that was followed by another", brief, SelectInput(r).History[0].Document)
 	again := worked(1, "reviewer", StatusSuccess)
 	again.Document = Handed(&verdict.Document{Accomplished: []string{"looked again"}, Remaining: []string{"Nothing."}},
 		nil)
@@ -102,9 +99,7 @@ func TestOpenPointsOutliveTheWindow(t *testing.T) {
 		r.History = r.History.Add(worked(70-i, "developer", StatusFailure))
 	}
 	want := []OpenPoint{{Agent: "tester", Iteration: look.Iteration, Remaining: []string{"the load was not tried"}}}
-	if diff := cmp.Diff(want, EvaluateInput(r).OpenPoints); diff != "" {
-		t.Errorf("open points (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "open points", want, EvaluateInput(r).OpenPoints)
 }
 
 // TestDocumentsAreBounded: however long a document is.
@@ -131,10 +126,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		t.Errorf("%d points remain", n)
 	}
 	for name, in := range map[string]any{"selection": SelectInput(r), "evaluation": EvaluateInput(r)} {
-		raw, err := json.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(json.Marshal(in))(t)
 		if len(raw) > 200_000 {
 			t.Errorf("the %s has %d bytes", name, len(raw))
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -51,24 +53,14 @@ func TestHistoryCountsAllAndKeepsItsEnd(t *testing.T) {
 		}
 		return StatusSuccess
 	})
-	if h.Len() != 1000 {
-		t.Errorf("%d executions, want 1000", h.Len())
-	}
-	if diff := cmp.Diff([]int{998, 999, 1000}, iterations(h.Last(3))); diff != "" {
-		t.Errorf("the last three (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]int{600, 700, 800, 900, 1000}, iterations(h.Failures(9))); diff != "" {
-		t.Errorf("the last failures (-want +got):\n%s", diff)
-	}
-	if got := len(h.Last(5000)); got != keptExecutions {
-		t.Errorf("%d executions kept, want %d", got, keptExecutions)
-	}
+	testkit.Same(t, "executions", 1000, h.Len())
+	testkit.Same(t, "the last three", []int{998, 999, 1000}, iterations(h.Last(3)))
+	testkit.Same(t, "the last failures", []int{600, 700, 800, 900, 1000}, iterations(h.Failures(9)))
+	testkit.Same(t, "executions kept", keptExecutions, len(h.Last(5000)))
 	if got, want := h.Tokens(), (Tokens{2000, 1000, 3000}); got != want {
 		t.Errorf("tokens %v, want %v", got, want)
 	}
-	if h.Mean() != time.Second {
-		t.Errorf("mean %v, want 1s", h.Mean())
-	}
+	testkit.Same(t, "mean", time.Second, h.Mean())
 	if got := h.Last(-1); len(got) != 0 {
 		t.Errorf("the last -1 are %d", len(got))
 	}
@@ -185,19 +177,13 @@ func TestPerformance(t *testing.T) {
 		LastSuccess: "2026-01-02T03:04:09.000Z", LastFailure: "2026-01-02T03:04:10.000Z",
 		SuccessRate: 40, IterationAverage: 2, // three executions up to the first success, one up to the second
 	}
-	if diff := cmp.Diff(want, h.Performance("developer")); diff != "" {
-		t.Errorf("the developer's (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the developer's", want, h.Performance("developer"))
 	want = &DecisionPerformance{LastFailure: "2026-01-02T03:04:10.000Z"}
-	if diff := cmp.Diff(want, h.Performance("tester")); diff != "" {
-		t.Errorf("the tester's (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the tester's", want, h.Performance("tester"))
 	at := time.Date(2026, 1, 2, 3, 4, 10, 0, time.UTC)
 	counts := []DecisionCount{{"developer", 2, 3, 4, at.Add(-time.Second), at, 15, 5 * time.Second},
 		{"tester", 0, 5, 0, time.Time{}, at, 15, 5 * time.Second}}
-	if diff := cmp.Diff(counts, h.Counts()); diff != "" {
-		t.Errorf("counts (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "counts", counts, h.Counts())
 }
 
 // TestFiguresAgreeWithAllThatWas computes the statistics from a plain list, for histories far longer than what

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func shown(list []ExecutionSummary) []int {
@@ -61,12 +61,8 @@ func TestWindows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := DecisionRecord{History: made(c.n, c.status)}
-			if diff := cmp.Diff(c.selected, shown(SelectInput(r).History)); diff != "" {
-				t.Errorf("a selection's history (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.judged, shown(EvaluateInput(r).History)); diff != "" {
-				t.Errorf("an evaluation's history (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "a selection's history", c.selected, shown(SelectInput(r).History))
+			testkit.Same(t, "an evaluation's history", c.judged, shown(EvaluateInput(r).History))
 		})
 	}
 }
@@ -97,9 +93,7 @@ func TestOutputsByTheirReader(t *testing.T) {
 			t.Errorf("what is important is lost: …%s", text[len(text)-60:])
 		}
 	}
-	if diff := cmp.Diff(&Tokens{2, 1, 3}, last.Tokens); diff != "" {
-		t.Errorf("tokens (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "tokens", &Tokens{2, 1, 3}, last.Tokens)
 	if n := len(last.Output.FilesModified); n != filesListed+1 ||
 		last.Output.FilesModified[filesListed] != "… and 10 more" {
 		t.Errorf("%d files are listed, the last %q", n, last.Output.FilesModified[n-1])
@@ -117,9 +111,7 @@ func TestExecutionsWithoutNumbersAreNumbered(t *testing.T) {
 		h = h.Add(DecisionExecution{Agent: "developer", Status: StatusSuccess})
 	}
 	in := EvaluateInput(DecisionRecord{History: h})
-	if diff := cmp.Diff([]int{16, 17, 18, 19, 20}, shown(in.History)); diff != "" {
-		t.Errorf("iterations (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "iterations", []int{16, 17, 18, 19, 20}, shown(in.History))
 	if e := in.LastExecution; e.DurationMS != 0 || e.StartedAt != "" || e.Output != nil || e.Tokens != nil {
 		t.Errorf("an execution without figures has some: %+v", e)
 	}
@@ -207,9 +199,7 @@ func TestAgentsAreSortedAndBounded(t *testing.T) {
 	if n := len([]rune(got[1].WhenToUse)); n > agentRunes {
 		t.Errorf("when to use has %d runes", n)
 	}
-	if diff := cmp.Diff(got, EvaluateInput(r).AvailableAgents); diff != "" {
-		t.Errorf("an evaluation's agents differ:\n%s", diff)
-	}
+	testkit.Same(t, "an evaluation's agents differ", got, EvaluateInput(r).AvailableAgents)
 }
 
 func TestConstraints(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
@@ -22,10 +23,7 @@ var began = time.Date(2026, 1, 23, 9, 0, 0, 0, time.UTC)
 // the examples contradict the rules, the rules apply.
 func TestSituationsOfTheSpecification(t *testing.T) {
 	first, second, third := planning(), failing(), evaluating()
-	set, err := decider.NewSet(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := testkit.Must(decider.NewSet(nil))(t)
 	for _, c := range []struct {
 		name  string
 		input any
@@ -42,10 +40,7 @@ func TestSituationsOfTheSpecification(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text, err := json.MarshalIndent(c.input, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Must(json.MarshalIndent(c.input, "", "  "))(t)
 			system, prompt, err := c.read()
 			if err != nil {
 				t.Fatal(err)
@@ -57,16 +52,10 @@ func TestSituationsOfTheSpecification(t *testing.T) {
 	}
 	for name, r := range map[string]decider.DecisionRecord{"1-planning": first, "2-error": second} {
 		mode := map[string]string{"1-planning": "planner", "2-error": "developer"}[name]
-		brief, err := set.Brief(decider.BriefPrompt{Input: decider.SelectInput(r), Mode: mode, Reason: "It is next.",
-			Message: "Find out why first."})
-		if err != nil {
-			t.Fatal(err)
-		}
+		brief := testkit.Must(set.Brief(decider.BriefPrompt{Input: decider.SelectInput(r), Mode: mode, Reason: "It is next.",
+			Message: "Find out why first."}))(t)
 		golden(t, name, "brief.md", brief)
-		state, err := set.State(decider.StatePrompt{Point: decider.PointSelect, Input: decider.SelectInput(r)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := testkit.Must(set.State(decider.StatePrompt{Point: decider.PointSelect, Input: decider.SelectInput(r)}))(t)
 		golden(t, name, "state.md", state)
 	}
 }
@@ -75,17 +64,10 @@ func golden(t *testing.T, situation, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", "spec6", situation, name)
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		testkit.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got; -update writes it anew):\n%s", file, diff)
 	}

@@ -11,14 +11,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func openDir(t *testing.T, dir string, n int) *DirStore {
 	t.Helper()
-	s, err := OpenDirStore(dir, n, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(OpenDirStore(dir, n, func(err error) { t.Error(err) }))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -32,9 +31,7 @@ func TestDirStoreOutlivesItsProcess(t *testing.T) {
 	first := openDir(t, dir, 0)
 	first.Put(keyNumber(1), Decision{Reason: "before"})
 	first.Put(keyNumber(1), want)
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, first.Close())
 	got, ok := openDir(t, dir, 0).Get(keyNumber(1))
 	if diff := cmp.Diff(want, got); diff != "" || !ok {
 		t.Errorf("found %v (-want +got):\n%s", ok, diff)
@@ -62,10 +59,7 @@ func TestDirStoreIgnoresDamage(t *testing.T) {
 	s := openDir(t, dir, 0)
 	file := filepath.Join(dir, keyNumber(1)+entrySuffix)
 	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: "The thread is cut."})
-	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testkit.Must(os.ReadFile(file))(t)
 	for name, text := range map[string][]byte{
 		"empty":          {},
 		"cut short":      whole[:len(whole)/2],
@@ -76,9 +70,7 @@ func TestDirStoreIgnoresDamage(t *testing.T) {
 		"beyond bounds":  append(bytes.Clone(whole), bytes.Repeat([]byte(" "), maxEntry)...),
 		"from elsewhere": []byte(`{"decision":"RETRY","reason":"x"}`),
 	} {
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(file, text, 0o600))
 		if d, ok := s.Get(keyNumber(1)); ok {
 			t.Errorf("%s: found %+v", name, d)
 		}
@@ -94,33 +86,20 @@ func TestDirStoreStaysInItsDirectory(t *testing.T) {
 	dir := t.TempDir()
 	first := openDir(t, dir, 0)
 	first.Put(keyNumber(1), Decision{Decision: Retry, Reason: "x"})
-	if err := os.Rename(filepath.Join(dir, keyNumber(1)+entrySuffix), outside); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, filepath.Join(dir, keyNumber(1)+entrySuffix)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(filepath.Join(dir, keyNumber(1)+entrySuffix), outside))
+	testkit.OK(t, os.Symlink(outside, filepath.Join(dir, keyNumber(1)+entrySuffix)))
 	if d, ok := first.Get(keyNumber(1)); ok {
 		t.Errorf("a link was followed to %+v", d)
 	}
 	within := filepath.Join(dir, "within")
-	if err := os.Rename(outside, within); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, keyNumber(1)+entrySuffix)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("within", filepath.Join(dir, keyNumber(1)+entrySuffix)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(outside, within))
+	testkit.OK(t, os.Remove(filepath.Join(dir, keyNumber(1)+entrySuffix)))
+	testkit.OK(t, os.Symlink("within", filepath.Join(dir, keyNumber(1)+entrySuffix)))
 	if d, ok := first.Get(keyNumber(1)); ok {
 		t.Errorf("a link within was followed to %+v", d)
 	}
 	var warned []string
-	s, err := OpenDirStore(dir, 0, func(err error) { warned = append(warned, err.Error()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(OpenDirStore(dir, 0, func(err error) { warned = append(warned, err.Error()) }))(t)
 	defer s.Close()
 	for _, key := range []string{"", "../outside", strings.ToUpper(keyNumber(1)), strings.Repeat("/", 64)} {
 		s.Put(key, Decision{Decision: Retry, Reason: "x"})
@@ -140,9 +119,7 @@ func TestDirStoreIsBounded(t *testing.T) {
 	for i := range 10 {
 		s.Put(keyNumber(i), Decision{Decision: Retry, Reason: "x"})
 		used := old.Add(time.Duration(i) * time.Second)
-		if err := os.Chtimes(filepath.Join(dir, keyNumber(i)+entrySuffix), used, used); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chtimes(filepath.Join(dir, keyNumber(i)+entrySuffix), used, used))
 	}
 	s.Get(keyNumber(0)) // used last: it stays
 	s.Put(keyNumber(10), Decision{Decision: Retry, Reason: "x"})
@@ -152,9 +129,7 @@ func TestDirStoreIsBounded(t *testing.T) {
 			kept = append(kept, i)
 		}
 	}
-	if diff := cmp.Diff([]int{0, 3, 4, 5, 6, 7, 8, 9, 10}, kept); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "kept", []int{0, 3, 4, 5, 6, 7, 8, 9, 10}, kept)
 	for i := range 10 * 3 {
 		s.Put(keyNumber(i), Decision{Decision: Retry, Reason: "x"})
 	}
@@ -167,46 +142,32 @@ func TestDirStoreCleansUpWhenOpened(t *testing.T) {
 	dir := t.TempDir()
 	stale, fresh, foreign := keyNumber(1)+".json.X.tmp", keyNumber(2)+".json.X.tmp", "README"
 	for _, name := range []string{stale, fresh, foreign} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	old := time.Now().Add(-2 * staleTemp)
 	for _, name := range []string{stale, foreign} {
-		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chtimes(filepath.Join(dir, name), old, old))
 	}
 	openDir(t, dir, 0)
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := testkit.Must(os.ReadDir(dir))(t)
 	var left []string
 	for _, f := range files {
 		left = append(left, f.Name())
 	}
 	want := []string{fresh, foreign}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, left); diff != "" {
-		t.Errorf("left (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "left", want, left)
 }
 
 func TestDirStoreReportsErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, nil, 0o600))
 	if _, err := OpenDirStore(file, 0, nil); err == nil {
 		t.Error("a file was opened as a directory")
 	}
 	dir := t.TempDir()
 	var warned []error
-	s, err := OpenDirStore(dir, 0, func(err error) { warned = append(warned, err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(OpenDirStore(dir, 0, func(err error) { warned = append(warned, err) }))(t)
 	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: strings.Repeat("x", maxEntry)})
 	s.Close()
 	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: "x"})

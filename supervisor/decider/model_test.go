@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const test = `{"decision":"SELECT_MODE","mode":"tester","reason":"Test it.","message":"Run them all."}`
@@ -17,29 +17,19 @@ const test = `{"decision":"SELECT_MODE","mode":"tester","reason":"Test it.","mes
 func TestModelDecides(t *testing.T) {
 	asker := says("Well. " + test)
 	in := SelectInput(record(ran(developer, 1, ok)))
-	got, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(context.Background(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(Model{Ask: asker, Prompts: plain{}}.SelectAgent(context.Background(), in))(t)
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByModel,
 		System: "choose", Prompt: "select " + in.Key(), Answer: "Well. " + test, Attempts: 1,
 		Usage: Usage{Input: 10, Output: 1, CostUSD: 0.5}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 	q := Question{System: "choose", Prompt: "select " + in.Key(), Schema: schema(PointSelect)}
-	if diff := cmp.Diff([]Question{q}, asker.asked); diff != "" {
-		t.Errorf("the questions (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the questions", []Question{q}, asker.asked)
 }
 
 func TestModelIsCorrected(t *testing.T) {
 	asker := says("nonsense", `{"decision":"SELECT_MODE","mode":"wizard","reason":"x"}`, test)
 	in := EvaluateInput(record(ran(developer, 1, ok)))
-	got, err := Model{Ask: asker, Prompts: plain{}}.EvaluateProgress(context.Background(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(Model{Ask: asker, Prompts: plain{}}.EvaluateProgress(context.Background(), in))(t)
 	if got.Mode != tester || got.Attempts != 3 || got.Usage.CostUSD != 1.5 || len(got.Warnings) != 2 {
 		t.Errorf("decided %+v, want the third answer with the cost of all and two warnings", got)
 	}
@@ -85,9 +75,7 @@ func TestModelIsAskedAgainAfterTroubleThatPasses(t *testing.T) {
 		for _, at := range asker.at {
 			waits = append(waits, at.Sub(begin))
 		}
-		if diff := cmp.Diff([]time.Duration{0, time.Second, 5 * time.Second}, waits); diff != "" {
-			t.Errorf("asked at (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "asked at", []time.Duration{0, time.Second, 5 * time.Second}, waits)
 	})
 }
 
@@ -167,10 +155,7 @@ func TestModelPrompts(t *testing.T) {
 		t.Errorf("decided %+v, %v; want the built-in prompt's decision with a warning", got, err)
 	}
 	task := record(ran(developer, 1, bad))
-	set, err := NewSet(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := testkit.Must(NewSet(nil))(t)
 	got, err = Model{Ask: says(test), Prompts: set}.SelectAgent(context.Background(), SelectInput(task))
 	if err != nil || got.Mode != tester || !strings.Contains(got.Prompt, task.Task) {
 		t.Errorf("with the built-in templates: %+v, %v", got, err)

@@ -19,7 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestRequests: temperature, limit, effort and schema are in the request, where each API has them.
@@ -50,22 +50,13 @@ func TestRequests(t *testing.T) {
 			t.Parallel()
 			provider, _, _ := strings.Cut(c.name, ",")
 			p := serve(t, decided(provider, "yes"))
-			a, err := client(t, p.URL+c.base, c.change).Ask(t.Context(), question)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := testkit.Must(client(t, p.URL+c.base, c.change).Ask(t.Context(), question))(t)
 			want := Answer{Text: "yes", Model: "m-1", Usage: Usage{Input: 20, Output: 5, CacheRead: 10}}
-			if d := cmp.Diff(want, a); d != "" {
-				t.Errorf("answer (-want +got):\n%s", d)
-			}
+			testkit.Same(t, "answer", want, a)
 			got := p.got()[0]
 			var body map[string]any
-			if err := json.Unmarshal([]byte(c.want), &body); err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(body, got.Body); d != "" {
-				t.Errorf("request (-want +got):\n%s", d)
-			}
+			testkit.OK(t, json.Unmarshal([]byte(c.want), &body))
+			testkit.Same(t, "request", body, got.Body)
 			key := strings.TrimPrefix(got.Header.Get(c.header), "Bearer ")
 			if got.Path != c.path || key != secret ||
 				len(got.Header["Authorization"])+len(got.Header["X-Api-Key"]) != 1 {
@@ -80,9 +71,7 @@ func TestOfficialAddresses(t *testing.T) {
 	t.Parallel()
 	for provider, want := range map[string]string{OpenAI: "https://api.openai.com/v1/chat/completions",
 		APIAnthropic: "https://api.anthropic.com/v1/messages"} {
-		if got := (APIConfig{Provider: provider}).endpoint(); got != want {
-			t.Errorf("%s: %s", provider, got)
-		}
+		testkit.Same(t, provider, want, (APIConfig{Provider: provider}).endpoint())
 	}
 	body, _, err := APIConfig{Provider: OpenAI, Model: "m"}.body(question, nil)
 	if err != nil || !strings.Contains(string(body), `"max_completion_tokens":4096`) {
@@ -316,10 +305,7 @@ func client(t *testing.T, base string, change func(*APIConfig)) *APIClient {
 	if change != nil {
 		change(&c)
 	}
-	made, err := NewAPIClient(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := testkit.Must(NewAPIClient(c))(t)
 	t.Cleanup(made.Close)
 	return made
 }
@@ -394,9 +380,7 @@ func TestRetryAfter(t *testing.T) {
 		"Inf": 1e6 * time.Second, "1e300": 1e6 * time.Second, now.Add(time.Minute).Format(http.TimeFormat): time.Minute,
 		now.Add(-time.Minute).Format(http.TimeFormat): 0,
 	} {
-		if got := retryAPIAfter(http.Header{"Retry-After": {value}}, now); got != want {
-			t.Errorf("%q: %v, want %v", value, got, want)
-		}
+		testkit.Same(t, value, want, retryAPIAfter(http.Header{"Retry-After": {value}}, now))
 	}
 }
 
@@ -569,10 +553,7 @@ func TestUnreached(t *testing.T) {
 	tls.StartTLS()
 	defer tls.Close()
 	plain := serve(t, decided(OpenAI, "yes"))
-	odd, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	odd := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() { // ends when the listener is closed, below
 		defer close(done)

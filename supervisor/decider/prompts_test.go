@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"unicode"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
@@ -169,15 +171,11 @@ func TestOverrides(t *testing.T) {
 		"select.md": `{{define "system"}}Be short.{{end}}{{len .AvailableAgents}} agents, {{.Constraints.CostUSD | printf "%.2f"}}`,
 		"brief.md":  `{{.Mode}}: {{.Reason}}{{with .Plan}}{{range .Steps}} {{.Index}}{{end}}{{end}} {{json .Constraints.MaxIterations}}`,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	texts := rendered(t, s, sampleInput())
 	for name, want := range map[string]string{"system of select.md": "Be short.\n", "select.md": "1 agents, 0.00\n",
 		"brief.md": "tester: A task. 1 2 50\n"} {
-		if texts[name] != want {
-			t.Errorf("%s is %q, want %q", name, texts[name], want)
-		}
+		testkit.Same(t, name, want, texts[name])
 	}
 	builtin := rendered(t, promptBuiltIn(), sampleInput())
 	for _, name := range []string{"system of evaluate.md", "evaluate.md", "state.md"} {
@@ -185,10 +183,7 @@ func TestOverrides(t *testing.T) {
 			t.Errorf("%s is not the built-in one", name)
 		}
 	}
-	s, err = NewSet(map[string]string{"select.md": "Choose."})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = testkit.Must(NewSet(map[string]string{"select.md": "Choose."}))(t)
 	if got := rendered(t, s, sampleInput())["system of select.md"]; got != builtin["system of select.md"] {
 		t.Errorf("without a system block it is %q", got)
 	}
@@ -209,10 +204,7 @@ func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {
 	if text, ok := PromptSource("orchestrator.md"); ok {
 		t.Errorf("a template that nobody overrides is offered: %.40q", text)
 	}
-	s, err := NewSet(own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(NewSet(own))(t)
 	want := rendered(t, promptBuiltIn(), sampleInput())
 	for name, text := range rendered(t, s, sampleInput()) {
 		if text != want[name] {
@@ -294,20 +286,14 @@ func TestTemplatesEnd(t *testing.T) {
 }
 
 func TestNothingRenderedIsAnError(t *testing.T) {
-	s, err := NewSet(map[string]string{"state.md": "{{if .Plan}}x{{end}}"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(NewSet(map[string]string{"state.md": "{{if .Plan}}x{{end}}"}))(t)
 	if _, err := s.State(StatePrompt{Input: begins()}); err == nil || err.Error() != "state.md renders nothing" {
 		t.Errorf("nothing rendered: %v", err)
 	}
 	if text, err := s.State(StatePrompt{Input: sampleInput()}); err != nil || text != "x\n" {
 		t.Errorf("rendered %q, %v", text, err)
 	}
-	s, err = NewSet(map[string]string{"state.md": "{{.Task}}"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = testkit.Must(NewSet(map[string]string{"state.md": "{{.Task}}"}))(t)
 	in := begins()
 	in.Task = strings.Repeat("x", MaxPrompt+1)
 	if _, err := s.State(StatePrompt{Input: in}); err == nil || !strings.Contains(err.Error(), "more than 262144 bytes") {
@@ -317,13 +303,9 @@ func TestNothingRenderedIsAnError(t *testing.T) {
 
 func TestSetsAreUsedFromManyGoroutines(t *testing.T) {
 	s, err := NewSet(map[string]string{"brief.md": "{{range .AvailableAgents}}{{.Name}}{{end}}{{line 9 .Task}}"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	want, _, err := s.Select(sampleInput())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	var users sync.WaitGroup
 	for range 8 {
 		users.Go(func() {
@@ -342,10 +324,7 @@ func TestSetsAreUsedFromManyGoroutines(t *testing.T) {
 
 func FuzzTemplatesAreSafe(f *testing.F) {
 	for _, name := range PromptNames() {
-		text, err := promptFiles.ReadFile("text/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := testkit.Must(promptFiles.ReadFile("text/" + name))(f)
 		f.Add(string(text))
 	}
 	f.Add(`{{range $i, $x := .History}}{{break}}{{end}}{{block "b" .}}{{end}}`)
@@ -380,10 +359,7 @@ var documented = map[string]string{
 
 func manual(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile("TEMPLATES.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile("TEMPLATES.md"))(t)
 	return string(raw)
 }
 
@@ -428,10 +404,7 @@ func TestTheExampleOfTheManual(t *testing.T) {
 	if !ok {
 		t.Fatal("there is no example")
 	}
-	s, err := NewSet(map[string]string{"select.md": "{{define" + example})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(NewSet(map[string]string{"select.md": "{{define" + example}))(t)
 	texts := rendered(t, s, sampleInput())
 	for _, want := range []string{"1. complete: One.", "The last error, of developer (tool_failure):\n| exit status 1",
 		"Agents: developer"} {
@@ -439,13 +412,8 @@ func TestTheExampleOfTheManual(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, texts["select.md"])
 		}
 	}
-	steps, err := NewSet(map[string]string{
+	steps := testkit.Must(NewSet(map[string]string{
 		"state.md": "{{with .Plan}}{{range .Near 12}}{{.Index}}{{end}}{{with .Current}} at {{.Index}}{{end}}{{end}} " +
-			"{{.Task}}"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := rendered(t, steps, sampleInput())["state.md"]; got != "12 at 2 A task.\n" {
-		t.Errorf("%q", got)
-	}
+			"{{.Task}}"}))(t)
+	testkit.Same(t, "", "12 at 2 A task.\n", rendered(t, steps, sampleInput())["state.md"])
 }

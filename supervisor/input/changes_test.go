@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -224,9 +225,7 @@ func TestTroubleIsReportedOnce(t *testing.T) {
 		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Failed: failed})
 		notices += len(r.out.Effects())
 	}
-	if notices != 2 {
-		t.Errorf("%d notices", notices)
-	}
+	testkit.Same(t, "notices", 2, notices)
 }
 
 // TestFilesThatAreLeftOut: files that a snapshot does not contain are reported, each once.
@@ -321,9 +320,7 @@ func TestBothNamedIt(t *testing.T) {
 	r.edits("orch-2", "a", false)
 	want := []contract.Overlap{{Path: "a", Agents: []string{"orch-1", "orch-2"}}}
 	found := overlapsOf(r.turn("orch-1", []string{"/w/a"}, []string{"orch-2"}, []string{"a"}))
-	if diff := cmp.Diff(want, found); diff != "" {
-		t.Errorf("overlaps, -want +got:\n%s", diff)
-	}
+	testkit.Same(t, "overlaps", want, found)
 	if again := overlapsOf(r.turn("orch-2", []string{"/w/a"}, nil, nil)); len(again) > 0 {
 		t.Errorf("again: %+v", again)
 	}
@@ -406,9 +403,7 @@ func TestMoreIsChangedWhileASnapshotIsTaken(t *testing.T) {
 					events = append(events, emit.Event)
 				}
 			}
-			if diff := cmp.Diff(c.first, changesOf(t, events, "orch-1")); diff != "" {
-				t.Errorf("the event of the turn, -want +got:\n%s", diff)
-			}
+			testkit.Same(t, "the event of the turn", c.first, changesOf(t, events, "orch-1"))
 			if c.after != nil {
 				c.after(r)
 			}
@@ -460,9 +455,7 @@ func TestATurnBeginsWhereItsAgentBegan(t *testing.T) {
 	r.edits("orch-2", "a", false)
 	r.out = effect.Collector{}
 	r.ends("orch-2")
-	if since := r.asked().Since; since != "after base" {
-		t.Errorf("its changes are compared with %q", since)
-	}
+	testkit.Same(t, "its changes are compared with", "after base", r.asked().Since)
 	if files := changesOf(t, r.record([]string{"a"}), "orch-2"); len(files) != 1 ||
 		!slices.Equal(files[0].Agents, []string{"orch-2"}) || files[0].Unsure {
 		t.Errorf("changes are %+v", files)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 
@@ -144,14 +145,8 @@ func TestActionsKeepTheirKeys(t *testing.T) {
 	for _, raw := range []string{`{"command":"make && ls > out <in"}`, `{"n":1.50,"big":12345678901234567890}`,
 		`{"s":"\u2028\ud800 ä\/"}`} {
 		p := bridge.PermissionParams{Tool: "Bash", Input: json.RawMessage(raw)}
-		raw, err := EncodeInput(Input{Body: PermissionAsked{Params: p}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := DecodeInput(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(EncodeInput(Input{Body: PermissionAsked{Params: p}}))(t)
+		back := testkit.Must(DecodeInput(raw))(t)
 		if got := back.Body.(PermissionAsked).Params; PermissionKey(got.Tool, got.Input) != PermissionKey(p.Tool,
 			p.Input) {
 			t.Errorf("%s came back as %s", raw, got.Input)
@@ -182,10 +177,7 @@ func TestInputsThatDoNotDecode(t *testing.T) {
 // FuzzDecodeInput: whatever a journal contains, it is an input that can be encoded again, or an error.
 func FuzzDecodeInput(f *testing.F) {
 	for _, body := range sampleInputs(f) {
-		raw, err := EncodeInput(Input{At: time.Unix(1_800_000_000, 0), Body: body})
-		if err != nil {
-			f.Fatal(err)
-		}
+		raw := testkit.Must(EncodeInput(Input{At: time.Unix(1_800_000_000, 0), Body: body}))(f)
 		f.Add(raw)
 	}
 	for _, s := range []string{
@@ -217,10 +209,7 @@ func FuzzDecodeInput(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s does not decode again: %v", first, err)
 		}
-		second, err := EncodeInput(back)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := testkit.Must(EncodeInput(back))(t)
 		// The bytes may differ once: invalid UTF-8 is replaced.
 		if again, err := DecodeInput(second); err != nil || !reflect.DeepEqual(again, back) {
 			t.Fatalf("%v:\n%s\n%s", err, first, second)
@@ -231,10 +220,7 @@ func FuzzDecodeInput(f *testing.F) {
 // TestProseDoesNotGrow: common characters of prose and code take only their own size in the journal.
 func TestProseDoesNotGrow(t *testing.T) {
 	text := strings.Repeat("<&>", 1000)
-	raw, err := json.Marshal(map[string]string{"kind": "done", "message": "m"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(map[string]string{"kind": "done", "message": "m"}))(t)
 	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
 	for _, f := range []Body{
 		Command{Channel: ChannelStdin, Command: contract.Command{Ref: text, Body: contract.Say{Text: text}}},
@@ -244,10 +230,7 @@ func TestProseDoesNotGrow(t *testing.T) {
 		AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.Turn{Text: text, Verdict: raw}}},
 		ToolCalled{Params: bridge.ToolCallParams{AgentRef: ref, Input: json.RawMessage(`"` + text + `"`)}},
 	} {
-		raw, err := EncodeInput(Input{Body: f})
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(EncodeInput(Input{Body: f}))(t)
 		if n := strings.Count(string(raw), text); n == 0 || strings.Contains(string(raw), `\u003c`) {
 			t.Errorf("%T takes %d bytes for %d: %.200s", f, len(raw), len(text), raw)
 		}

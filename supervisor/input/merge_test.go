@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
@@ -51,9 +52,7 @@ func TestOneMergeAtATime(t *testing.T) {
 		s.Ask(out, 7, "orch-1")
 		s.Ask(out, 9, "orch-3")
 	})
-	if diff := cmp.Diff([]IsolationMerge{{Serial: 1, Agent: "orch-1"}}, got.Asked); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []IsolationMerge{{Serial: 1, Agent: "orch-1"}}, got.Asked)
 	o, got := s.take(t, IsolationMerged{Serial: 1, Status: StatusMerged, Head: "h", Files: []string{"a"}})
 	want := done{
 		Asked: []IsolationMerge{{Serial: 2, Agent: "orch-2"}},
@@ -64,17 +63,13 @@ func TestOneMergeAtATime(t *testing.T) {
 	}
 	// The first is no longer wanted: the next one is requested, and the old result comes too late.
 	got = act(func(out *effect.Collector) { s.Drop(out, 8) })
-	if diff := cmp.Diff([]IsolationMerge{{Serial: 3, Agent: "orch-3"}}, got.Asked); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []IsolationMerge{{Serial: 3, Agent: "orch-3"}}, got.Asked)
 	if _, ok := s.Merged(&effect.Collector{}, IsolationMerged{Serial: 2, Status: StatusMerged}); ok {
 		t.Error("a result that nobody waits for was taken")
 	}
 	// Another process repeats the request.
 	got = act(func(out *effect.Collector) { s.Again(out) })
-	if diff := cmp.Diff([]IsolationMerge{{Serial: 4, Agent: "orch-3"}}, got.Asked); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []IsolationMerge{{Serial: 4, Agent: "orch-3"}}, got.Asked)
 	if o, _ := s.take(t, IsolationMerged{Serial: 4, Failed: "the disk is full"}); o.Merged ||
 		!strings.Contains(o.Why, "the disk is full") {
 		t.Errorf("a merge that failed: %+v", o)

@@ -73,10 +73,7 @@ var last = map[*memFS]*teller{}
 func createOn(t *testing.T, m *memFS, s *Store) *Run {
 	t.Helper()
 	tl := &teller{m: m}
-	r, err := s.Create(Meta{Run: testRun, CWD: "/"}, tl.options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(s.Create(Meta{Run: testRun, CWD: "/"}, tl.options()))(t)
 	last[m] = tl
 	return tl.begin(r)
 }
@@ -128,9 +125,7 @@ var scenarios = []scenario{
 		r := createOn(t, m, s)
 		addLogged(t, r, 12, 3)
 		addLogged(t, r, 40, 14)
-		if err := r.Finish(t.Context(), "complete"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, r.Finish(t.Context(), "complete"))
 		closeRun(t, r)
 		r = openOn(t, m, s)
 		addBatches(t, r, 60, 5)
@@ -285,10 +280,7 @@ func failTimes2(m *memFS, call, name string, n int, err error) {
 
 func freshStore(t *testing.T, m *memFS) *Store {
 	t.Helper()
-	s, err := openStore(m.root())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(openStore(m.root()))(t)
 	return s
 }
 

@@ -193,10 +193,7 @@ func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
 // TestMetaBitFlipped: a changed description is never accepted.
 func TestMetaBitFlipped(t *testing.T) {
 	m := Meta{Run: testRun, CWD: "/", Title: "a title", Finished: true, Status: "complete", Closed: 7}
-	whole, err := encodeSmall(metaVersion, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testkit.Must(encodeSmall(metaVersion, m))(t)
 	for at := range whole {
 		for bit := range 8 {
 			b := bytes.Clone(whole)
@@ -218,17 +215,10 @@ func TestDamageIsSetAside(t *testing.T) {
 	closeRun(t, r)
 	_, ends := journalOf(8, 8, 8, 8, 8)
 	path := filepath.Join(r.Dir(), segmentName(1))
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(os.ReadFile(path))(t)
 	b[ends[16]+60] ^= 4
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(r.Dir(), "damaged-1"), []byte("older"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, b, 0o600))
+	testkit.OK(t, os.WriteFile(filepath.Join(r.Dir(), "damaged-1"), []byte("older"), 0o600))
 	r, rec := openRun(t, s, testRun, Options{})
 	if rec.Records != 16 || len(rec.Damage) != 1 || !rec.Harmed() {
 		t.Fatalf("%+v", rec)
@@ -265,9 +255,7 @@ func TestShortened(t *testing.T) {
 	closeRun(t, r)
 	_, ends := journalOf(5, 5, 5, 5)
 	for i, size := range []int64{ends[19], ends[17] + 3, ends[12]} {
-		if err := os.Truncate(filepath.Join(r.Dir(), segmentName(1)), size); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Truncate(filepath.Join(r.Dir(), segmentName(1)), size))
 		rec, err := s.Read(testRun, nil)
 		if err != nil || !rec.Harmed() || rec.Records != []uint64{19, 17, 12}[i] {
 			t.Errorf("%d bytes: %+v, %v", size, rec, err)
@@ -292,13 +280,9 @@ func TestMetaLost(t *testing.T) {
 			add(t, r, 1, 5)
 			closeRun(t, r)
 			path := filepath.Join(r.Dir(), metaName)
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Remove(path))
 			if content != nil {
-				if err := os.WriteFile(path, content, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(path, content, 0o600))
 			}
 			all, err := s.List()
 			if err != nil || len(all) != 1 || !all[0].Damaged || !all[0].Unfinished || all[0].Problem == "" {
@@ -408,9 +392,7 @@ func TestFormatsOfOthers(t *testing.T) {
 			r := createRun(t, s, testRun, Options{})
 			closeRun(t, r)
 			path := filepath.Join(r.Dir(), segmentName(1))
-			if err := os.WriteFile(path, c.content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(path, c.content, 0o600))
 			before := listing(t, r.Dir())
 			if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !c.check(err) {
 				t.Errorf("open: %v", err)
@@ -431,16 +413,10 @@ func TestFormatsOfOthers(t *testing.T) {
 // listing is the names and sums of all files of a directory.
 func listing(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Must(os.ReadDir(dir))(t)
 	var all []string
 	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testkit.Must(os.ReadFile(filepath.Join(dir, e.Name())))(t)
 		all = append(all, e.Name()+" "+smallSum(len(b), b))
 	}
 	return all

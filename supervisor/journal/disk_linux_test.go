@@ -45,7 +45,7 @@ func TestRealFullDisk(t *testing.T) {
 		t.Errorf("%d records are called durable", d)
 	}
 	add(t, r, 201, 210)
-	must(t, os.Remove(ballast))
+	testkit.OK(t, os.Remove(ballast))
 	syncRun(t, r)
 	if err := receive(t, told); err != nil {
 		t.Errorf("trouble went on: %v", err)
@@ -62,9 +62,9 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	addBatches(t, r, 10, 1)
 	closeRun(t, r)
 	b, err := os.ReadFile(filepath.Join(r.Dir(), segmentName(1)))
-	must(t, err)
+	testkit.OK(t, err)
 	b[len(b)/2] ^= 1
-	must(t, os.WriteFile(filepath.Join(r.Dir(), segmentName(1)), b, 0o600))
+	testkit.OK(t, os.WriteFile(filepath.Join(r.Dir(), segmentName(1)), b, 0o600))
 	ballast := filepath.Join(dir, "ballast")
 	os.WriteFile(ballast, make([]byte, 1<<20), 0o600)
 	if _, err := s.Create(Meta{Run: "second"}, Options{}); !errors.Is(err, unix.ENOSPC) {
@@ -76,7 +76,7 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	if rec, err := s.Read(testRun, nil); err != nil || rec.Records != 3 {
 		t.Errorf("read: %+v, %v", rec, err)
 	}
-	must(t, os.Remove(ballast))
+	testkit.OK(t, os.Remove(ballast))
 	_, rec := openRun(t, s, testRun, Options{})
 	if rec.Records != 3 || rec.Damage[0].SetAside == "" {
 		t.Errorf("%+v", rec)
@@ -221,14 +221,14 @@ func TestFewDescriptors(t *testing.T) {
 	addBatches(t, r, 3, 1)
 	closeRun(t, r)
 	dir, err := s.runs.Dir(testRun)
-	must(t, err)
+	testkit.OK(t, err)
 	defer dir.Close()
 	for n := 2; n <= 100; n++ { // as many crashes would leave
 		sc := newScanner(dir, Meta{Run: testRun})
-		must(t, sc.scan())
+		testkit.OK(t, sc.scan())
 		seg, err := createSegment(dir, n, newHeader(testRun, 4, 3, sc.end.crc, 0), nil)
-		must(t, err)
-		must(t, seg.f.Close())
+		testkit.OK(t, err)
+		testkit.OK(t, seg.f.Close())
 	}
 	c := startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=24")
 	if line := c.next(); line != "opened 3" {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // memory is a log's file in memory.
@@ -48,25 +50,19 @@ func written(t testing.TB, n int) (raw []byte, ends []int) {
 // forward and backward return the numbers of the entries that Each and Backward pass on.
 func forward(t testing.TB, raw []byte) (list []uint64, h LogHealth) {
 	t.Helper()
-	h, err := logOf(raw).Each(t.Context(), LogPosition{}, func(e LogEntry) error {
+	h = testkit.Must(logOf(raw).Each(t.Context(), LogPosition{}, func(e LogEntry) error {
 		list = append(list, e.N)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return list, h
 }
 
 func backward(t testing.TB, raw []byte) (list []uint64) {
 	t.Helper()
-	err := logOf(raw).Backward(t.Context(), LogPosition{}, func(e LogEntry) bool {
+	testkit.OK(t, logOf(raw).Backward(t.Context(), LogPosition{}, func(e LogEntry) bool {
 		list = append(list, e.N)
 		return true
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	slices.Reverse(list)
 	return list
 }
@@ -81,9 +77,7 @@ func numbers(from, to uint64) (list []uint64) {
 func TestFormatOfALine(t *testing.T) {
 	var c LogChain
 	raw, err := c.Append(nil, LogContent{Input: 42, At: began, Line: json.RawMessage("{\"v\":1}\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if raw, err = c.Append(raw,
 		LogContent{At: time.Unix(0, -5), Record: json.RawMessage(`{"kind":"audit"}`)}); err != nil {
 		t.Fatal(err)
@@ -126,10 +120,7 @@ func TestTheEndOfALog(t *testing.T) {
 		0: 60, 1: 60, int64(len(raw) - ends[58]): 59, int64(len(raw) - ends[29]): 30, int64(len(raw)) - 1: 1,
 		int64(len(raw)): 1, 1 << 30: 1,
 	} {
-		from, err := logOf(raw).Recent(t.Context(), most)
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := testkit.Must(logOf(raw).Recent(t.Context(), most))(t)
 		var list []uint64
 		h, err := logOf(raw).Each(t.Context(), from, func(e LogEntry) error {
 			list = append(list, e.N)
@@ -207,9 +198,7 @@ func TestTornEnds(t *testing.T) {
 		}
 		c := h.Next.Prev
 		mended, err := c.Append(slices.Clone(raw[:h.Next.Offset]), LogContent{At: began, Line: json.RawMessage(`{}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if list, h := forward(t, mended); !slices.Equal(list, numbers(1, whole+1)) || h.Damage != nil || h.Torn != 0 {
 			t.Fatalf("mended behind %d: %v, %+v", cut, list, h)
 		}
@@ -221,12 +210,10 @@ func TestTornEnds(t *testing.T) {
 func TestDamage(t *testing.T) {
 	raw, ends := written(t, 8)
 	good := map[uint64]string{}
-	if _, err := logOf(raw).Each(t.Context(), LogPosition{}, func(e LogEntry) error {
+	testkit.Must(logOf(raw).Each(t.Context(), LogPosition{}, func(e LogEntry) error {
 		good[e.N] = fmt.Sprint(e)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for at := range raw {
 		hit, _ := slices.BinarySearch(ends, at+1)
 		for _, flip := range []byte{1, 0x20, 0x80, raw[at] ^ '\n'} {
@@ -285,23 +272,15 @@ func TestLinesLeftOutRepeatedOrMoved(t *testing.T) {
 func TestReadWhileItGrows(t *testing.T) {
 	raw, ends := written(t, 30)
 	path := filepath.Join(t.TempDir(), LogName)
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.Create(path))(t)
 	defer f.Close()
-	log, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := testkit.Must(OpenLog(path))(t)
 	defer log.Close()
 	var list []uint64
 	var next LogPosition
 	for at := 0; at < len(raw); {
 		end := min(at+97, len(raw))
-		if _, err := f.Write(raw[at:end]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(f.Write(raw[at:end]))(t)
 		at = end
 		h, err := log.Each(t.Context(), next, func(e LogEntry) error {
 			list = append(list, e.N)

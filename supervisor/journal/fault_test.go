@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // troubles collects what a run reports.
@@ -91,10 +93,7 @@ func TestFullDiskIsRetried(t *testing.T) {
 				var tr troubles
 				var fail failing
 				m := newMemFS()
-				r, err := freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, tr.options())
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, tr.options()))(t)
 				addBatches(t, r, 10, 5)
 				fail.set(c.err)
 				m.setFault(fail.on(c.calls...))
@@ -134,17 +133,12 @@ func TestFailedSyncIsNeverTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr troubles
 		m := newMemFS()
-		r, err := freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, tr.options())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, tr.options()))(t)
 		addBatches(t, r, 10, 5)
 		failTimes(m, "sync", segmentName(1), 1, syscall.EIO)
 		began := time.Now()
 		addBatches(t, r, 20, 10)
-		if d := time.Since(began); d != 0 {
-			t.Errorf("it took %v", d)
-		}
+		testkit.Same(t, "it took", 0, time.Since(began))
 		synctest.Wait()
 		if n, err := tr.last(); err != nil || n != 2 || !errors.Is(tr.told[0], syscall.EIO) {
 			t.Errorf("told %v", tr.told)
@@ -175,9 +169,7 @@ func TestCloseGivesUpInTime(t *testing.T) {
 		m := newMemFS()
 		s := freshStore(t, m)
 		r, err := s.Create(Meta{Run: testRun}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		addBatches(t, r, 5, 5)
 		m.setFault(fail.on("write"))
 		add(t, r, 6, 8)
@@ -208,10 +200,7 @@ func TestCloseGivesUpInTime(t *testing.T) {
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemFS()
-		r, err := freshStore(t, m).Create(Meta{Run: testRun}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun}, Options{}))(t)
 		m.setFault(func(call, _ string) error {
 			if call == "sync" {
 				time.Sleep(5 * time.Second)
@@ -234,9 +223,7 @@ func TestSlowDisk(t *testing.T) {
 			t.Errorf("update within a second: %v", err)
 		}
 		syncRun(t, r)
-		if d := time.Since(began); d != 10*time.Second {
-			t.Errorf("two groups took %v, want 10s", d)
-		}
+		testkit.Same(t, "two groups took", 10*time.Second, time.Since(began))
 		closeRun(t, r)
 	})
 }
@@ -246,10 +233,7 @@ func TestHangingDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemFS()
 		s := freshStore(t, m)
-		r, err := s.Create(Meta{Run: testRun}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(s.Create(Meta{Run: testRun}, Options{}))(t)
 		answer := make(chan struct{})
 		m.setFault(func(call, _ string) error {
 			if call == "sync" {
@@ -282,10 +266,7 @@ func TestPendingIsBounded(t *testing.T) {
 		var fail failing
 		fail.set(syscall.ENOSPC)
 		m := newMemFS()
-		r, err := freshStore(t, m).Create(Meta{Run: testRun}, Options{MaxPending: 10_000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun}, Options{MaxPending: 10_000}))(t)
 		m.setFault(fail.on("write"))
 		narrated, inputs := 0, 0
 		for range 1000 {
@@ -323,24 +304,18 @@ func TestSizeIsBounded(t *testing.T) {
 		s := freshStore(t, newMemFS())
 		o := Options{MaxBytes: 10_000}
 		r, err := s.Create(Meta{Run: testRun}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		fill := func() (taken int) {
 			t.Helper()
 			for range 1000 {
 				line := LogContent{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
-				if err := r.AppendEvents(line); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, r.AppendEvents(line))
 				kind := Kind(1 + taken%2)
 				_, err := r.Append(kind, payload(1))
 				if errors.Is(err, ErrFull) {
 					continue
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				taken++
 				syncRun(t, r)
 			}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // forgedFrame is a record that continues a run, forged with a correct
@@ -22,16 +24,9 @@ func forgedFrame(seq uint64, prev uint32) []byte {
 
 func addTo(t *testing.T, path string, b []byte) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0))(t)
+	testkit.Must(f.Write(b))(t)
+	testkit.OK(t, f.Close())
 }
 
 // TestForgedWhileRunning: another process adds to the journal of a live run. The run notices at the next write,
@@ -71,10 +66,7 @@ func TestCutOffWhileRunning(t *testing.T) {
 		m := newMemFS()
 		s := freshStore(t, m)
 		var told []error
-		r, err := s.Create(Meta{Run: testRun}, Options{Trouble: func(err error) { told = append(told, err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(s.Create(Meta{Run: testRun}, Options{Trouble: func(err error) { told = append(told, err) }}))(t)
 		addBatches(t, r, 6, 2)
 		n := segmentNode(m, 1)
 		n.data = n.data[:len(n.data)-30]
@@ -102,10 +94,7 @@ func TestForeignLines(t *testing.T) {
 		tl := &teller{m: m}
 		o := tl.options()
 		o.Trouble = func(err error) { told = append(told, err) }
-		r, err := s.Create(Meta{Run: testRun}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(s.Create(Meta{Run: testRun}, o))(t)
 		tl.begin(r)
 		log := func() *memNode {
 			runs := m.nodes[m.nodes[0].entries[runsName]]
@@ -182,10 +171,7 @@ func TestOwnFaultsAreNotForeign(t *testing.T) {
 				tl := &teller{m: m}
 				o := tl.options()
 				o.Trouble = tr.options().Trouble
-				r, err := s.Create(Meta{Run: testRun}, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := testkit.Must(s.Create(Meta{Run: testRun}, o))(t)
 				tl.begin(r)
 				addBatches(t, r, 4, 2)
 				time.Sleep(2 * eventSync)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const (
@@ -23,10 +25,7 @@ func payload(seq uint64) []byte {
 
 func openTestStore(t *testing.T, dir string) *Store {
 	t.Helper()
-	s, err := OpenStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(OpenStore(dir))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -38,10 +37,7 @@ func newTestStore(t *testing.T) *Store {
 
 func createRun(t *testing.T, s *Store, id string, o Options) *Run {
 	t.Helper()
-	r, err := s.Create(Meta{Run: id, CWD: t.TempDir(), Began: time.Now()}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(s.Create(Meta{Run: id, CWD: t.TempDir(), Began: time.Now()}, o))(t)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -60,10 +56,7 @@ func openRun(t *testing.T, s *Store, id string, o Options) (*Run, Recovery) {
 func add(t *testing.T, r *Run, from, last uint64) {
 	t.Helper()
 	for seq := from; seq <= last; seq++ {
-		got, err := r.Append(kindOf(seq), payload(seq))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(r.Append(kindOf(seq), payload(seq)))(t)
 		if got != seq {
 			t.Fatalf("record %d got number %d", seq, got)
 		}
@@ -81,16 +74,12 @@ func syncRun(t *testing.T, r *Run) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), failAfter)
 	defer cancel()
-	if err := r.Sync(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, r.Sync(ctx))
 }
 
 func closeRun(t *testing.T, r *Run) {
 	t.Helper()
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, r.Close())
 }
 
 // expectRecords checks that records come as 1, 2, 3 … with the payloads that add gave them.
@@ -185,15 +174,9 @@ func resumeTest(r *Recovered) ([]byte, error) {
 // checkTold expects that the event log contains all lines of the first n records, once each.
 func checkTold(t *testing.T, s *Store, n uint64) {
 	t.Helper()
-	dir, err := s.runs.Dir(testRun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(s.runs.Dir(testRun))(t)
 	defer dir.Close()
-	f, err := dir.Open(LogName, openRead)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(dir.Open(LogName, openRead))(t)
 	log := NewLog(sizedFile{f})
 	defer log.Close()
 	var want []LogContent

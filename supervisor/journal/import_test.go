@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // exported returns the files of a run with so many records, as Keep returns them.
@@ -22,18 +24,12 @@ func exported(t *testing.T, records uint64) map[string][]byte {
 		t.Errorf("keep a live run: %v", err)
 	}
 	closeRun(t, r)
-	k, err := s.Keep(testRun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := testkit.Must(s.Keep(testRun))(t)
 	defer k.Close()
 	if err := s.Remove(testRun); !errors.As(err, &held) {
 		t.Errorf("remove a run that is kept: %v", err)
 	}
-	names, err := k.Files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := testkit.Must(k.Files())(t)
 	files := map[string][]byte{}
 	for _, name := range names {
 		content, size, err := k.Open(name)
@@ -55,15 +51,10 @@ func exported(t *testing.T, records uint64) map[string][]byte {
 
 func stageAll(t *testing.T, s *Store, files map[string][]byte) *Staged {
 	t.Helper()
-	g, err := s.Stage(testRun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := testkit.Must(s.Stage(testRun))(t)
 	t.Cleanup(func() { g.Close() })
 	for name, b := range files {
-		if err := g.Add(name, bytes.NewReader(b)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, g.Add(name, bytes.NewReader(b)))
 	}
 	return g
 }
@@ -90,9 +81,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("committed: %v", err)
 	}
 	hidden(t, s)
-	if err := g.Commit(func(m *Meta) { m.CWD = here }, func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, g.Commit(func(m *Meta) { m.CWD = here }, func() error { return nil }))
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}
@@ -118,10 +107,7 @@ func TestImportCutShort(t *testing.T) {
 	files := exported(t, 3)
 	s := newTestStore(t)
 	left := func() (names []string) {
-		all, err := s.runs.Names()
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := testkit.Must(s.runs.Names())(t)
 		return all
 	}
 	killed := func() {

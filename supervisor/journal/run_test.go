@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestWriteCloseOpen(t *testing.T) {
@@ -16,14 +18,10 @@ func TestWriteCloseOpen(t *testing.T) {
 	r := createRun(t, s, testRun, Options{Committed: func(upTo uint64) { committed.Store(upTo) }})
 	add(t, r, 1, 100)
 	syncRun(t, r)
-	if d := r.Durable(); d != 100 {
-		t.Errorf("durable up to %d, want 100", d)
-	}
+	testkit.Same(t, "durable up to", 100, r.Durable())
 	add(t, r, 101, 150)
 	closeRun(t, r)
-	if c := committed.Load(); c != 150 {
-		t.Errorf("committed up to %d, want 150", c)
-	}
+	testkit.Same(t, "committed up to", 150, committed.Load())
 	if _, err := r.Append(Input, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("append after close: %v", err)
 	}
@@ -91,18 +89,13 @@ func resumedBytes(t *testing.T, snapshots int) int {
 	t.Helper()
 	m, o, upTo := newMemFS(), Options{MaxBytes: 100_000}, uint64(0)
 	s := freshStore(t, m)
-	r, err := s.Create(Meta{Run: testRun}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(s.Create(Meta{Run: testRun}, o))(t)
 	for range snapshots {
 		add(t, r, upTo+1, upTo+100)
 		syncRun(t, r)
 		for range 100 {
 			upTo++
-			if err := r.AppendEvents(linesOf(upTo)...); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, r.AppendEvents(linesOf(upTo)...))
 		}
 		if !r.Snapshot(func() ([]byte, error) { return snapshotAt(upTo, upTo), nil }) {
 			t.Fatal("no snapshot was begun")

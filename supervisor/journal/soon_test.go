@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // soonRun is a run in memory that counts the commits to its segment and the writes to its event log.
@@ -13,10 +15,7 @@ func soonRun(t *testing.T) (r *Run, commits, logged *atomic.Int32) {
 	t.Helper()
 	commits, logged = new(atomic.Int32), new(atomic.Int32)
 	m := newMemFS()
-	r, err := freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, Options{}))(t)
 	t.Cleanup(func() { r.Close() })
 	m.setFault(func(call, name string) error {
 		switch {
@@ -43,9 +42,7 @@ func addSoon(t *testing.T, r *Run, seq uint64) {
 func addLine(t *testing.T, r *Run) {
 	t.Helper()
 	line := LogContent{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
-	if err := r.AppendEvents(line); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, r.AppendEvents(line))
 }
 
 // TestSoonSharesACommit: an input that is not urgent is durable after SoonDelay, or with an urgent one before that.
@@ -131,10 +128,7 @@ func TestLinesShareAWrite(t *testing.T) {
 func TestLinesAreNotDelayedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemFS()
-		r, err := freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, Options{}))(t)
 		add(t, r, 1, 1)
 		syncRun(t, r)
 		var slow atomic.Bool

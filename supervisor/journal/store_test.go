@@ -12,20 +12,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // endRun creates a run with a record, active at a given minute, and finishes it if requested.
 func endRun(t *testing.T, s *Store, id, cwd string, minute int, finished bool) {
 	t.Helper()
-	r, err := s.Create(Meta{Run: id, CWD: cwd, Title: "run " + id}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(s.Create(Meta{Run: id, CWD: cwd, Title: "run " + id}, Options{}))(t)
 	add(t, r, 1, 1)
 	if finished {
-		if err := r.Finish(t.Context(), "complete"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, r.Finish(t.Context(), "complete"))
 	}
 	closeRun(t, r)
 	setActive(t, r.Dir(), minute)
@@ -35,9 +32,7 @@ func setActive(t *testing.T, dir string, minute int) {
 	t.Helper()
 	at := time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)
 	for _, name := range []string{segmentName(1), metaName, LogName} {
-		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chtimes(filepath.Join(dir, name), at, at))
 	}
 }
 
@@ -55,13 +50,8 @@ func TestListFindLatest(t *testing.T) {
 	endRun(t, s, "aaa-2", there, 9, true)
 	endRun(t, s, "aa", here, 5, false)
 	endRun(t, s, "bbb", here, 1, false)
-	all, err := s.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"aaa-2", "aa", "aaa-1", "bbb"}, ids(all)); diff != "" {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
+	all := testkit.Must(s.List())(t)
+	testkit.Same(t, "list", []string{"aaa-2", "aa", "aaa-1", "bbb"}, ids(all))
 	if i := all[1]; i.Title != "run aa" || !i.Unfinished || i.Finished || i.Damaged || i.Bytes == 0 ||
 		i.LastActive.Minute() != 5 || i.Empty {
 		t.Errorf("%+v", i)
@@ -84,9 +74,7 @@ func TestListFindLatest(t *testing.T) {
 		}
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(here, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(here, link))
 	if i, err := s.Latest(link, nil); err != nil || i.Run != "aa" {
 		t.Errorf("latest: %v, %v", i.Run, err)
 	}
@@ -103,10 +91,7 @@ func TestWhatIsOpenedToFindRuns(t *testing.T) {
 		s := freshStore(t, m)
 		var live *Run
 		for i := range 20 {
-			r, err := s.Create(Meta{Run: fmt.Sprintf("run-%02d", i), CWD: "/"}, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := testkit.Must(s.Create(Meta{Run: fmt.Sprintf("run-%02d", i), CWD: "/"}, Options{}))(t)
 			add(t, r, 1, 1)
 			syncRun(t, r)
 			if live = r; i < 19 {
@@ -161,10 +146,7 @@ func TestARunWhoseProcessWasKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemFS()
 		s := freshStore(t, m)
-		r, err := s.Create(Meta{Run: testRun, CWD: "/"}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(s.Create(Meta{Run: testRun, CWD: "/"}, Options{}))(t)
 		add(t, r, 1, 3)
 		syncRun(t, r)
 		m.reboot()
@@ -193,25 +175,12 @@ func TestUnreadableRun(t *testing.T) {
 	s := newTestStore(t)
 	endRun(t, s, "good", "", 1, true)
 	runs := filepath.Join(s.root.Path(), runsName)
-	if err := os.Mkdir(filepath.Join(runs, "empty"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(runs, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/etc", filepath.Join(runs, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(runs, "strange", segmentName(1)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	all, err := s.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"good", "empty", "file", "link", "strange"}, ids(all)); diff != "" {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
+	testkit.OK(t, os.Mkdir(filepath.Join(runs, "empty"), 0o700))
+	testkit.OK(t, os.WriteFile(filepath.Join(runs, "file"), nil, 0o600))
+	testkit.OK(t, os.Symlink("/etc", filepath.Join(runs, "link")))
+	testkit.OK(t, os.MkdirAll(filepath.Join(runs, "strange", segmentName(1)), 0o700))
+	all := testkit.Must(s.List())(t)
+	testkit.Same(t, "list", []string{"good", "empty", "file", "link", "strange"}, ids(all))
 	for _, i := range all {
 		if want := i.Run != "good" && i.Run != "empty"; i.Damaged != want || (i.Problem != "") != want {
 			t.Errorf("%+v", i)
@@ -291,18 +260,10 @@ func TestRemove(t *testing.T) {
 	endRun(t, s, "kept", "", 1, false)
 	dir := filepath.Join(s.root.Path(), runsName, "gone")
 	outside := filepath.Join(t.TempDir(), "outside")
-	if err := os.MkdirAll(filepath.Join(dir, "logs", "deep"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(outside, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Dir(outside), filepath.Join(dir, "logs", "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Remove("gone"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Join(dir, "logs", "deep"), 0o755))
+	testkit.OK(t, os.WriteFile(outside, nil, 0o600))
+	testkit.OK(t, os.Symlink(filepath.Dir(outside), filepath.Join(dir, "logs", "link")))
+	testkit.OK(t, s.Remove("gone"))
 	if _, err := os.Stat(outside); err != nil {
 		t.Error("a link was followed")
 	}
@@ -317,22 +278,15 @@ func TestPrune(t *testing.T) {
 	for i := range 6 {
 		endRun(t, s, fmt.Sprint("run-", i), "", i, i != 1)
 	}
-	live, err := s.Create(Meta{Run: "live"}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := testkit.Must(s.Create(Meta{Run: "live"}, Options{}))(t)
 	defer live.Close()
 	setActive(t, live.Dir(), -5)
-	if err := os.MkdirAll(filepath.Join(s.root.Path(), runsName, trashPrefix+"x", "y"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Join(s.root.Path(), runsName, trashPrefix+"x", "y"), 0o700))
 	if removed, err := s.Prune(Retention{}); removed != nil || err != nil {
 		t.Errorf("without a limit: %v, %v", removed, err)
 	}
 	work := filepath.Join(s.root.Path(), runsName, "run-2", WorkName, "orch-1")
-	if err := os.MkdirAll(work, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(work, 0o700))
 	var refused *WorkError
 	if err := s.Remove("run-2"); !errors.As(err, &refused) || refused.Run != "run-2" {
 		t.Errorf("over the directory of an agent: %v", err)
@@ -343,9 +297,7 @@ func TestPrune(t *testing.T) {
 	if removed, err := s.Prune(Retention{Runs: 5}); err != nil || !slices.Equal(removed, []string{"run-3"}) {
 		t.Errorf("removed %v over the directory of an agent, %v", removed, err)
 	}
-	if err := os.Remove(work); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(work))
 	removed, err := s.Prune(Retention{Runs: 4})
 	if diff := cmp.Diff([]string{"run-2"}, removed); diff != "" || err != nil {
 		t.Errorf("%v, (-want +got):\n%s", err, diff)
@@ -396,9 +348,7 @@ func TestReadWhileLive(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	s := newTestStore(t)
 	r := createRun(t, s, testRun, Options{})
-	if err := r.Update(t.Context(), func(m *Meta) { m.Title, m.Run, m.Closed = "new", "other", 99 }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, r.Update(t.Context(), func(m *Meta) { m.Title, m.Run, m.Closed = "new", "other", 99 }))
 	if m := r.Meta(); m.Title != "new" || m.Run != testRun || m.Closed != 0 {
 		t.Errorf("%+v", m)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // withDeadline fails a test whose call hangs.
@@ -30,11 +32,11 @@ func withDeadline(t *testing.T, call func() error) error {
 func TestUnsafeStateDirectory(t *testing.T) {
 	tmp := t.TempDir()
 	target := filepath.Join(tmp, "target")
-	must(t, os.Mkdir(target, 0o777), os.Chmod(target, 0o777))
+	testkit.OK(t, os.Mkdir(target, 0o777), os.Chmod(target, 0o777))
 	link := filepath.Join(tmp, "link")
-	must(t, os.Symlink(target, link))
+	testkit.OK(t, os.Symlink(target, link))
 	fifo, plain := filepath.Join(tmp, "fifo"), filepath.Join(tmp, "plain")
-	must(t, unix.Mkfifo(fifo, 0o600), os.WriteFile(plain, nil, 0o600))
+	testkit.OK(t, unix.Mkfifo(fifo, 0o600), os.WriteFile(plain, nil, 0o600))
 	for _, dir := range []string{link, fifo, plain} {
 		err := withDeadline(t, func() error {
 			s, err := OpenStore(dir)
@@ -49,12 +51,12 @@ func TestUnsafeStateDirectory(t *testing.T) {
 		}
 	}
 	if os.Geteuid() == 0 {
-		must(t, os.Chown(target, 4242, -1))
+		testkit.OK(t, os.Chown(target, 4242, -1))
 		var unsafe *UnsafeError
 		if _, err := OpenStore(target); !errors.As(err, &unsafe) {
 			t.Errorf("another's directory: %v", err)
 		}
-		must(t, os.Chown(target, 0, -1))
+		testkit.OK(t, os.Chown(target, 0, -1))
 	} else {
 		t.Log("not root: a directory of another user is not tried")
 	}
@@ -62,19 +64,9 @@ func TestUnsafeStateDirectory(t *testing.T) {
 	wantMode(t, target, 0o700)
 }
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func wantMode(t *testing.T, path string, want fs.FileMode) {
 	t.Helper()
-	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Must(os.Lstat(path))(t)
 	if info.Mode().Perm() != want {
 		t.Errorf("%s has mode %v, want %v", path, info.Mode(), want)
 	}
@@ -97,13 +89,13 @@ func TestUnsafeFiles(t *testing.T) {
 	} {
 		for _, name := range []string{segmentName(1), metaName, lockName} {
 			t.Run(what+" as "+name, func(t *testing.T) {
-				must(t, os.WriteFile(victim, []byte("precious"), 0o644), os.Chmod(victim, 0o644))
+				testkit.OK(t, os.WriteFile(victim, []byte("precious"), 0o644), os.Chmod(victim, 0o644))
 				s := newTestStore(t)
 				r := createRun(t, s, testRun, Options{})
 				add(t, r, 1, 3)
 				closeRun(t, r)
 				path := filepath.Join(r.Dir(), name)
-				must(t, os.Remove(path))
+				testkit.OK(t, os.Remove(path))
 				if err := put(path); errors.Is(err, fs.ErrPermission) {
 					t.Skipf("not root: %v", err)
 				} else if err != nil {
@@ -154,7 +146,7 @@ func TestModes(t *testing.T) {
 		l.Close()
 		closeRun(t, r)
 		allOurs(t, dir)
-		must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		testkit.OK(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			mode := fs.FileMode(0o644)
 			if d.IsDir() {
 				mode = 0o755
@@ -174,16 +166,13 @@ func TestModes(t *testing.T) {
 
 func createRunAt(t *testing.T, s *Store) *Run {
 	t.Helper()
-	r, err := s.Create(Meta{Run: testRun}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(s.Create(Meta{Run: testRun}, Options{}))(t)
 	return r
 }
 
 func allOurs(t *testing.T, dir string) {
 	t.Helper()
-	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	testkit.OK(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		want := fs.FileMode(0o600)
 		if d.IsDir() {
 			want = 0o700
@@ -197,11 +186,11 @@ func allOurs(t *testing.T, dir string) {
 // follows no link, and continues when everything is as before.
 func TestMovedAway(t *testing.T) {
 	for what, swap := range map[string]func(t *testing.T, dir, aside string){
-		"gone":     func(t *testing.T, dir, aside string) { must(t, os.Rename(dir, aside)) },
-		"replaced": func(t *testing.T, dir, aside string) { must(t, os.Rename(dir, aside), os.Mkdir(dir, 0o700)) },
+		"gone":     func(t *testing.T, dir, aside string) { testkit.OK(t, os.Rename(dir, aside)) },
+		"replaced": func(t *testing.T, dir, aside string) { testkit.OK(t, os.Rename(dir, aside), os.Mkdir(dir, 0o700)) },
 		"linked": func(t *testing.T, dir, aside string) {
 			elsewhere := t.TempDir()
-			must(t, os.Rename(dir, aside), os.Symlink(elsewhere, dir))
+			testkit.OK(t, os.Rename(dir, aside), os.Symlink(elsewhere, dir))
 			t.Cleanup(func() {
 				if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
 					t.Errorf("the link was followed: %v, %v", entries, err)
@@ -209,9 +198,9 @@ func TestMovedAway(t *testing.T) {
 			})
 		},
 		"linked to where it is": func(t *testing.T, dir, aside string) {
-			must(t, os.Rename(dir, aside), os.Symlink(aside, dir))
+			testkit.OK(t, os.Rename(dir, aside), os.Symlink(aside, dir))
 		},
-		"read-only": func(t *testing.T, dir, aside string) { must(t, os.Chmod(dir, 0o500)) },
+		"read-only": func(t *testing.T, dir, aside string) { testkit.OK(t, os.Chmod(dir, 0o500)) },
 	} {
 		for level := range 3 {
 			t.Run(what, func(t *testing.T) {
@@ -235,10 +224,10 @@ func TestMovedAway(t *testing.T) {
 					t.Errorf("%d records are called durable", d)
 				}
 				if what == "read-only" {
-					must(t, os.Chmod(dir, 0o700))
+					testkit.OK(t, os.Chmod(dir, 0o700))
 				} else {
 					os.Remove(dir)
-					must(t, os.Rename(aside, dir))
+					testkit.OK(t, os.Rename(aside, dir))
 				}
 				for err := receive(t, told); err != nil; err = receive(t, told) {
 					if !errors.Is(err, ErrVanished) { // the cause may change in between
@@ -271,7 +260,7 @@ func TestDeleted(t *testing.T) {
 	r := createRun(t, s, testRun, Options{Retry: 20 * time.Millisecond, CloseWait: 100 * time.Millisecond,
 		Trouble: func(err error) { told <- err }})
 	addBatches(t, r, 4, 2)
-	must(t, os.RemoveAll(r.Dir()))
+	testkit.OK(t, os.RemoveAll(r.Dir()))
 	add(t, r, 5, 6)
 	if err := receive(t, told); !errors.Is(err, ErrVanished) {
 		t.Errorf("trouble: %v", err)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestLockWorkspace: a directory has one lock, by every path to it, and the lock leaves no file in it. The lock
@@ -13,9 +15,7 @@ import (
 func TestLockWorkspace(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(dir, link))
 	first, err := LockWorkspace(dir)
 	if errors.Is(err, ErrNoDirLock) {
 		t.Skip(err)
@@ -28,13 +28,8 @@ func TestLockWorkspace(t *testing.T) {
 	if !errors.As(err, &held) || runtime.GOOS == "linux" && held.PID != os.Getpid() && held.PID != 0 {
 		t.Errorf("a second lock: %v, by process %d", err, held.PID)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	again, err := LockWorkspace(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, first.Close())
+	again := testkit.Must(LockWorkspace(link))(t)
 	again.Close()
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
 		t.Errorf("left in the workspace: %v, %v", list, err)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the graph into docs/machine.md")
@@ -156,18 +158,13 @@ func unquoted(t *testing.T, attributes string) string {
 	if m == nil {
 		return ""
 	}
-	text, err := strconv.Unquote(m[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(strconv.Unquote(m[1]))(t)
 	return text
 }
 
 func TestJSONIsTheTable(t *testing.T) {
 	var doc document
-	if err := json.Unmarshal(JSON(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(JSON(), &doc))
 	if len(doc.Rows) != len(Table) || len(doc.States) != len(all) || len(doc.Guards) != len(Guards) {
 		t.Errorf("%d rows, %d states, %d guards", len(doc.Rows), len(doc.States), len(doc.Guards))
 	}
@@ -190,10 +187,7 @@ func TestJSONIsTheTable(t *testing.T) {
 func TestTheDocumentationHasTheGraph(t *testing.T) {
 	const begin, end = "<!-- machine -->\n", "<!-- /machine -->"
 	path := filepath.Join("..", "..", "docs", "machine.md")
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(path))(t)
 	before, rest, ok := strings.Cut(string(raw), begin)
 	got, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
@@ -207,7 +201,5 @@ func TestTheDocumentationHasTheGraph(t *testing.T) {
 		t.Fatalf("the graph in docs/machine.md is not the table's; go test ./supervisor/machine -update writes it (-table "+
 			"+document):\n%s", cmp.Diff(want, got))
 	}
-	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // another is a file system of links and files by their path.
@@ -38,10 +40,7 @@ func (a *another) look(paths []string) ([]Found, error) {
 func rulesOf(t *testing.T, texts ...string) (list []Rule) {
 	t.Helper()
 	for _, text := range texts {
-		rule, err := ParseRule(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rule := testkit.Must(ParseRule(text))(t)
 		list = append(list, rule)
 	}
 	return list
@@ -69,9 +68,7 @@ func TestElsewhere(t *testing.T) {
 		"/srv/far/run8/orch-1/closed/file": "error",
 	}}
 	near := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(near, "src"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Join(near, "src"), 0o700))
 	rules := p
 	rules.Look = there.look
 	for what, tc := range map[string]struct {
@@ -139,9 +136,7 @@ func TestElsewhereInDoubt(t *testing.T) {
 // TestElsewhereAgrees: it agrees with the rules on this machine if the other file system is this one.
 func TestElsewhereAgrees(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Symlink("/etc", filepath.Join(dir, "etc")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink("/etc", filepath.Join(dir, "etc")))
 	here := func(paths []string) ([]Found, error) {
 		found := make([]Found, len(paths))
 		for i, path := range paths {

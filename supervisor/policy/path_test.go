@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestPathRules(t *testing.T) {
@@ -136,14 +138,9 @@ func TestFileRulesHoldForCommands(t *testing.T) {
 
 // TestLinks uses real links: the name of a path and its target differ.
 func TestLinks(t *testing.T) {
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	for _, dir := range []string{"tree/src", "secret", "tree/real"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 	}
 	for name, to := range map[string]string{
 		"tree/src/out":      root + "/secret",          // leads out
@@ -154,9 +151,7 @@ func TestLinks(t *testing.T) {
 		"keys":              root + "/secret",          // another name of the secret
 		"tree/src/chain":    root + "/tree/src/out/..", // for the kernel, .. starts at the link's target
 	} {
-		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Symlink(to, filepath.Join(root, name)))
 	}
 	tests := []struct {
 		cwd, path     string

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // plain is a file system without links.
@@ -61,9 +61,7 @@ func TestOrder(t *testing.T) {
 		{Request{Tool: "Agent", Input: input()},
 			Decision{Ask, ByRule, "Agent", "the rule Agent asks about it"}},
 	} {
-		if diff := cmp.Diff(tt.want, p.Decide(tt.request)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.request.Input, diff)
-		}
+		testkit.Same(t, string(tt.request.Input), tt.want, p.Decide(tt.request))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -38,9 +39,7 @@ func TestTheLoopWakes(t *testing.T) {
 		if l.loop.Snapshot().Ending != nil {
 			t.Error("the sleep counted as time of the run")
 		}
-		if exit := l.over(); exit != contract.ExitLimit {
-			t.Errorf("exit %d", exit)
-		}
+		testkit.Same(t, "exit", contract.ExitLimit, l.over())
 	})
 }
 
@@ -88,26 +87,18 @@ func TestClock(t *testing.T) {
 			t.Errorf("%s has a monotonic reading, which no journal keeps", began)
 		}
 		time.Sleep(time.Hour)
-		if got := c.Now().Sub(began); got != time.Hour {
-			t.Errorf("after an hour it shows %s", got)
-		}
+		testkit.Same(t, "after an hour it shows", time.Hour, c.Now().Sub(began))
 		if c.Slept() != 0 {
 			t.Error("it slept, though the machine did not")
 		}
 		sleep(sleepNoticed - 1) // such as the two clocks' drift
-		if got := c.Slept(); got != 0 {
-			t.Errorf("it slept %s", got)
-		}
+		testkit.Same(t, "it slept", 0, c.Slept())
 		sleep(8 * time.Hour)
-		if got := c.Slept(); got != 8*time.Hour+sleepNoticed-1 {
-			t.Errorf("it slept %s", got)
-		}
+		testkit.Same(t, "it slept", 8*time.Hour+sleepNoticed-1, c.Slept())
 		if got := c.Slept(); got != 0 {
 			t.Errorf("it slept %s more", got)
 		}
-		if got := c.Now().Sub(began); got != 9*time.Hour+sleepNoticed-1 {
-			t.Errorf("after the sleep it shows %s", got)
-		}
+		testkit.Same(t, "after the sleep it shows", 9*time.Hour+sleepNoticed-1, c.Now().Sub(began))
 		sleep(-4 * 365 * 24 * time.Hour) // a clock that was set back, where sleep cannot be distinguished from it
 		if got := c.Slept(); got != 0 || c.Now().Before(began) {
 			t.Errorf("set back: it slept %s", got)

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
@@ -27,9 +26,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 			})
 			humanSays(l, contract.Configure{Permissions: "allow-all", AcceptRisk: true})
 			humanSays(l, contract.Configure{Permissions: "rules"})
-			if mode := l.Snapshot().Options.Permissions; mode != "rules" {
-				t.Errorf("permissions: %s", mode)
-			}
+			testkit.Same(t, "permissions", "rules", l.Snapshot().Options.Permissions)
 		})
 		refused := func(e contract.Event) bool {
 			r, ok := e.Body.(contract.Rejected)
@@ -82,9 +79,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 							bridge.PermissionParams{AgentRef: ref, Request: "p4", Tool: edit.Tool, Input: edit.Input})
 					}()
 					synctest.Wait()
-					if n := waiting(l); n != 4 {
-						t.Errorf("%d requests wait", n)
-					}
+					testkit.Same(t, "requests wait", 4, waiting(l))
 					humanSays(l, tt.change)
 					for _, p := range l.Snapshot().Permission.Open {
 						got = append(got, p.ID)
@@ -113,9 +108,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 						t.Errorf("%s was settled as %+v, want %s", id, b, how)
 					}
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("still open, and judged (-want +got):\n%s", diff)
-				}
+				testkit.Same(t, "still open, and judged", want, got)
 			})
 		})
 	}

@@ -78,10 +78,7 @@ func (n *liveRun) size() size {
 	s := n.loop.Snapshot()
 	workLog := len(s.Conversation.WorkLog)
 	s.Conversation.WorkLog = nil // its length varies, and has a bound of its own
-	raw, err := json.Marshal(s)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(s))(n.t)
 	return size{runtime.NumGoroutine(), len(raw), len(s.Conversation.Mail), workLog, len(s.Conversation.InTurn)}
 }
 
@@ -157,9 +154,7 @@ func TestASlowDisk(t *testing.T) {
 		recorded.takes(0)
 		recorded.sync()
 		time.Sleep(time.Second)
-		if got := len(hearing[contract.Assistant](n)); got != 2000+maxPending+10*inboxSize {
-			t.Errorf("%d texts arrived", got)
-		}
+		testkit.Same(t, "texts arrived", 2000+maxPending+10*inboxSize, len(hearing[contract.Assistant](n)))
 		n.loop.Put(input.Signal{Signal: "INT"})
 		n.over()
 	})
@@ -231,13 +226,9 @@ func TestAHundredAgents(t *testing.T) {
 			}
 		}
 		n.loop.Put(input.Signal{Signal: "INT"}) // while they start
-		if exit := n.over(); exit != contract.ExitInterrupted {
-			t.Errorf("exit %d", exit)
-		}
+		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 		for _, a := range n.loop.Snapshot().Agents {
-			if a.Status != supervisor.AgentEnded {
-				t.Errorf("%s is %s", a.ID, a.Status)
-			}
+			testkit.Same(t, a.ID, supervisor.AgentEnded, a.Status)
 		}
 	})
 }

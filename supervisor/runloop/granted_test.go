@@ -9,9 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -100,9 +99,7 @@ func TestRuleHasToCover(t *testing.T) {
 				f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 			}
 			events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
-			if exit != contract.ExitComplete {
-				t.Errorf("exit %d", exit)
-			}
+			testkit.Same(t, "exit", contract.ExitComplete, exit)
 			var said []string
 			for _, e := range events {
 				switch b := e.Body.(type) {
@@ -120,9 +117,7 @@ func TestRuleHasToCover(t *testing.T) {
 			if failing != nil {
 				want = append(want, "not kept")
 			}
-			if diff := cmp.Diff(want, said); diff != "" {
-				t.Errorf("said, -want +got:\n%s", diff)
-			}
+			testkit.Same(t, "said", want, said)
 			if len(kept.list) != 1 || kept.list[0].Rule != "Read(//x/**)" || kept.list[0].Run != testRun ||
 				kept.list[0].At.Before(time.Unix(1, 0)) {
 				t.Errorf("kept: %+v", kept.list)
@@ -177,9 +172,7 @@ func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bri
 	}
 	o.Task, o.HumanPresent = "build", true
 	events, exit := perform(t, o, port, nil)
-	if exit != contract.ExitComplete {
-		t.Errorf("exit %d", exit)
-	}
+	testkit.Same(t, "exit", contract.ExitComplete, exit)
 	return events
 }
 
@@ -233,9 +226,7 @@ func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
 						}
 					}
 				}
-				if diff := cmp.Diff(tt.settled, settled); diff != "" {
-					t.Errorf("-want +got:\n%s", diff)
-				}
+				testkit.Same(t, "", tt.settled, settled)
 			})
 		})
 	}
@@ -261,9 +252,7 @@ func TestADenialSettlesWhatElseItCovers(t *testing.T) {
 					answers := asks(t, l, ref, commands...)
 					other := contract.Permit{Request: "p2", Behavior: bridge.Deny, Scope: "run", Rule: "Bash(npm *)"}
 					humanSays(l, other)
-					if n := waiting(l); n != len(commands) {
-						t.Errorf("%d requests wait after an answer that is none", n)
-					}
+					testkit.Same(t, "requests wait after an answer that is none", len(commands), waiting(l))
 					tt.answer.Request, tt.answer.Behavior = "p2", bridge.Deny
 					humanSays(l, tt.answer)
 					late := bridge.PermissionParams{AgentRef: ref, Request: "p5", Tool: "Bash",
@@ -280,9 +269,7 @@ func TestADenialSettlesWhatElseItCovers(t *testing.T) {
 						answer <- r
 					}()
 					synctest.Wait()
-					if n := waiting(l); n != len(commands)+1-len(tt.settled) {
-						t.Errorf("%d requests still wait", n)
-					}
+					testkit.Same(t, "requests still wait", len(commands)+1-len(tt.settled), waiting(l))
 					answers = append(answers, answer)
 					for _, line := range tt.settled {
 						if r := <-answers[line[1]-'1']; r.Behavior != bridge.Deny || r.Message == "" {
@@ -297,9 +284,7 @@ func TestADenialSettlesWhatElseItCovers(t *testing.T) {
 						settled = append(settled, b.Request+" "+b.By+" "+b.Rule)
 					}
 				}
-				if diff := cmp.Diff(tt.settled, settled); diff != "" {
-					t.Errorf("-want +got:\n%s", diff)
-				}
+				testkit.Same(t, "", tt.settled, settled)
 			})
 		})
 	}

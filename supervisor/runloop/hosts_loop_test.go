@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -43,9 +44,7 @@ func onTwoHosts(t *testing.T) (*liveRun, *fakePort) {
 	far.host = "box"
 	n.loop.Files(placing{})
 	n.loop.OnBridgeLost(func(_ context.Context, host string) (Opened, *input.BridgeFailed) {
-		if host != "box" {
-			t.Errorf("opens %q", host)
-		}
+		testkit.Same(t, "opens", "box", host)
 		time.Sleep(5 * time.Second) // in a queue
 		return Opened{Port: far, Dir: "/far"}, nil
 	}, nil)
@@ -74,9 +73,7 @@ func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
 			t.Errorf("it is %s", a.Status)
 		}
 		n.loop.Put(input.Signal{Signal: "INT"})
-		if exit := n.over(); exit != contract.ExitInterrupted {
-			t.Errorf("exit %d", exit)
-		}
+		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 	})
 }
 

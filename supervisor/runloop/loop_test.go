@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -185,9 +186,7 @@ func TestLoopRunsATask(t *testing.T) {
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 		}
 		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
-		if exit != contract.ExitComplete {
-			t.Errorf("exit %d", exit)
-		}
+		testkit.Same(t, "exit", contract.ExitComplete, exit)
 		if _, ok := events[0].Body.(contract.Session); !ok {
 			t.Errorf("the first event is %T", events[0].Body)
 		}
@@ -201,9 +200,7 @@ func TestLoopRunsATask(t *testing.T) {
 				done++
 			}
 		}
-		if done != 2 {
-			t.Errorf("%d agents ended", done)
-		}
+		testkit.Same(t, "agents ended", 2, done)
 	})
 }
 
@@ -233,12 +230,8 @@ func TestLoopAnswersPermissionsByRuleAndByDeadline(t *testing.T) {
 				}
 				return r.Behavior
 			}
-			if got := ask("1", "Write"); got != bridge.Deny {
-				t.Errorf("the Arbiter may write: %s", got)
-			}
-			if got := ask("2", "Bash"); got != bridge.Deny {
-				t.Errorf("the Arbiter may run: %s", got)
-			}
+			testkit.Same(t, "the Arbiter may write", bridge.Deny, ask("1", "Write"))
+			testkit.Same(t, "the Arbiter may run", bridge.Deny, ask("2", "Bash"))
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
 			if _, err := f.loop.Permission(gone,
@@ -262,9 +255,7 @@ func TestLoopReportsAnAgentThatDoesNotStart(t *testing.T) {
 				Stderr: "no such flag"}
 		}}
 		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
-		if exit != contract.ExitEnvironment {
-			t.Errorf("exit %d", exit)
-		}
+		testkit.Same(t, "exit", contract.ExitEnvironment, exit)
 		errs := 0
 		for _, e := range events {
 			if b, ok := e.Body.(contract.Error); ok {
@@ -274,9 +265,7 @@ func TestLoopReportsAnAgentThatDoesNotStart(t *testing.T) {
 				}
 			}
 		}
-		if errs != 1 {
-			t.Errorf("%d error events", errs)
-		}
+		testkit.Same(t, "error events", 1, errs)
 	})
 }
 
@@ -302,9 +291,7 @@ func TestLoopTurnsItsOwnPanicIntoAnExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) { f.loop.Put(nil) }}
 		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
-		if exit != contract.ExitBug {
-			t.Errorf("exit %d", exit)
-		}
+		testkit.Same(t, "exit", contract.ExitBug, exit)
 		if e, ok := events[len(events)-1].Body.(contract.Error); !ok || e.Category != bridge.CatInternal {
 			t.Errorf("the last event is %+v", events[len(events)-1].Body)
 		}

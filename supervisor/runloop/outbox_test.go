@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -70,9 +71,7 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 			t.Errorf("accepted %v", a)
 		}
 		n.loop.Put(input.Signal{Signal: "INT"})
-		if exit := n.over(); exit != contract.ExitInterrupted {
-			t.Errorf("exit %d", exit)
-		}
+		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 	})
 }
 
@@ -226,9 +225,7 @@ func TestASignalInTrouble(t *testing.T) {
 						t.Errorf("rejected %v", r)
 					}
 				}
-				if len(hearing[contract.Result](n)) != 1 {
-					t.Errorf("%d results", len(hearing[contract.Result](n)))
-				}
+				testkit.Same(t, "results", 1, len(hearing[contract.Result](n)))
 			})
 		})
 	}
@@ -269,9 +266,7 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 			if a := hearing[contract.Accepted](n); slow != (len(a) == 0) {
 				t.Errorf("slow %v: accepted %v before the disk had it", slow, a)
 			}
-			if exit := n.over(); exit != contract.ExitLimit {
-				t.Errorf("exit %d", exit)
-			}
+			testkit.Same(t, "exit", contract.ExitLimit, n.over())
 			a, r := hearing[contract.Accepted](n), hearing[contract.Rejected](n)
 			if len(a) != 1 || a[0].Ref != "a" || len(r) != 1 || r[0].Ref != "b" {
 				t.Errorf("accepted %v, rejected %v", a, r)
@@ -366,9 +361,7 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if fold.State.Agents[0].Status != supervisor.AgentReady {
-			t.Errorf("the journal folds to an Arbiter that is %s", fold.State.Agents[0].Status)
-		}
+		testkit.Same(t, "the journal folds to an Arbiter that is", supervisor.AgentReady, fold.State.Agents[0].Status)
 	})
 }
 

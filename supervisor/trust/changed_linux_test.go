@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestLargeFileIsChanged: a file that is too large to be read cannot be replaced unnoticed by one of the same
@@ -14,24 +16,12 @@ func TestLargeFileIsChanged(t *testing.T) {
 	const name = ".claude/skills/s/run"
 	w.write(name, strings.Repeat("x", MaxFile+1))
 	path := filepath.Join(w.look("").CWD, name)
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Must(os.Stat(path))(t)
 	before := w.look("")
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString("rm -r ~"); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.OpenFile(path, os.O_WRONLY, 0))(t)
+	testkit.Must(f.WriteString("rm -r ~"))(t)
+	testkit.OK(t, f.Close())
+	testkit.OK(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 	if now, err := os.Stat(path); err != nil || now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
 		t.Fatalf("it is to look the same: %v, %v", now, err)
 	}

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/internal/statedir"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // adderEnv makes the test binary add grants in a separate process: state directory, workspace and a name,
@@ -59,19 +59,9 @@ func addMany(dir, cwd, name string) error {
 
 func open(t *testing.T, dir, cwd string) *GrantStore {
 	t.Helper()
-	s, err := OpenGrants(dir, cwd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(OpenGrants(dir, cwd))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
-}
-
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func load(t *testing.T, s *GrantStore) []Grant {
@@ -97,10 +87,8 @@ func TestAddAndRemove(t *testing.T) {
 	}
 	again := byRule
 	again.Run, again.At = "r9", at.Add(time.Hour)
-	must(t, s.Add(byRule), s.Add(byHash), s.Add(again))
-	if diff := cmp.Diff([]Grant{byRule, byHash}, load(t, open(t, dir, cwd))); diff != "" {
-		t.Errorf("another store (-want +got):\n%s", diff)
-	}
+	testkit.OK(t, s.Add(byRule), s.Add(byHash), s.Add(again))
+	testkit.Same(t, "another store", []Grant{byRule, byHash}, load(t, open(t, dir, cwd)))
 	if got := load(t, open(t, dir, t.TempDir())); got != nil {
 		t.Errorf("another workspace has %v", got)
 	}
@@ -110,16 +98,14 @@ func TestAddAndRemove(t *testing.T) {
 	if removed, err := s.Remove(byRule); removed || err != nil {
 		t.Errorf("removed %v again, %v", removed, err)
 	}
-	if diff := cmp.Diff([]Grant{byHash}, load(t, s)); diff != "" {
-		t.Errorf("after removal (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "after removal", []Grant{byHash}, load(t, s))
 }
 
 // TestOneWorkspaceByTwoNames: grants belong to the directory, not to its name.
 func TestOneWorkspaceByTwoNames(t *testing.T) {
 	dir, cwd := t.TempDir(), t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
-	must(t, os.Symlink(cwd, link), open(t, dir, link).Add(byRule))
+	testkit.OK(t, os.Symlink(cwd, link), open(t, dir, link).Add(byRule))
 	if got := load(t, open(t, dir, cwd+"/.")); len(got) != 1 {
 		t.Errorf("by its other name it has %v", got)
 	}
@@ -152,7 +138,7 @@ func TestModesUnderAnyUmask(t *testing.T) {
 	for _, umask := range []int{0, 0o777} {
 		state := filepath.Join(t.TempDir(), "state")
 		if umask == 0o777 {
-			must(t, os.Mkdir(state, 0o700)) // we could open it
+			testkit.OK(t, os.Mkdir(state, 0o700)) // we could open it
 		}
 		cwd := t.TempDir()
 		old := unix.Umask(umask)
@@ -162,11 +148,11 @@ func TestModesUnderAnyUmask(t *testing.T) {
 			s.Close()
 		}
 		unix.Umask(old)
-		must(t, err)
+		testkit.OK(t, err)
 		for name, want := range map[string]fs.FileMode{".": 0o700, "grants": 0o700, "grants/" + s.name + ".json": 0o600,
 			"grants/" + s.name + ".lock": 0o600} {
 			info, err := os.Stat(filepath.Join(state, name))
-			must(t, err)
+			testkit.OK(t, err)
 			if got := info.Mode().Perm(); got != want {
 				t.Errorf("umask %o: %s is %o, want %o", umask, name, got, want)
 			}
@@ -178,9 +164,9 @@ func TestModesUnderAnyUmask(t *testing.T) {
 // changed.
 func TestUnsafeFiles(t *testing.T) {
 	valid := func(s *GrantStore) []byte {
-		must(t, s.Add(byRule))
+		testkit.OK(t, s.Add(byRule))
 		b, err := os.ReadFile(s.Path())
-		must(t, err)
+		testkit.OK(t, err)
 		return b
 	}
 	outside := filepath.Join(t.TempDir(), "planted")
@@ -206,7 +192,7 @@ func TestUnsafeFiles(t *testing.T) {
 	} {
 		s := open(t, t.TempDir(), t.TempDir())
 		b := valid(s)
-		must(t, os.Remove(s.Path()), put(s.Path(), b))
+		testkit.OK(t, os.Remove(s.Path()), put(s.Path(), b))
 		before, _ := os.Lstat(s.Path())
 		var unsafe *statedir.UnsafeError
 		if list, _, err := s.Load(); list != nil || !errors.As(err, &unsafe) {
@@ -219,14 +205,14 @@ func TestUnsafeFiles(t *testing.T) {
 			t.Errorf("%s: remove: %v", name, err)
 		}
 		after, err := os.Lstat(s.Path())
-		if must(t, err); !os.SameFile(before, after) || before.Mode() != after.Mode() {
+		if testkit.OK(t, err); !os.SameFile(before, after) || before.Mode() != after.Mode() {
 			t.Errorf("%s: it was %v and is %v", name, before.Mode(), after.Mode())
 		}
 		os.Remove(outside)
 	}
 	s := open(t, t.TempDir(), t.TempDir())
 	valid(s)
-	must(t, os.Chmod(s.Path(), 0o644))
+	testkit.OK(t, os.Chmod(s.Path(), 0o644))
 	if got := load(t, s); len(got) != 1 {
 		t.Errorf("readable by others: %v", got)
 	}
@@ -251,7 +237,7 @@ func TestUnsafeDirectories(t *testing.T) {
 			}
 			dir := t.TempDir()
 			path := filepath.Join(dir, where)
-			must(t, os.MkdirAll(filepath.Dir(path), 0o700), put(path))
+			testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), put(path))
 			s, err := OpenGrants(filepath.Join(dir, "state"), cwd)
 			if err == nil {
 				s.Close()
@@ -263,7 +249,7 @@ func TestUnsafeDirectories(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "grants"), 0o700), os.Chmod(filepath.Join(dir, "grants"), 0o777),
+	testkit.OK(t, os.Mkdir(filepath.Join(dir, "grants"), 0o700), os.Chmod(filepath.Join(dir, "grants"), 0o777),
 		os.Chmod(dir, 0o755))
 	open(t, dir, cwd)
 	for _, path := range []string{dir, filepath.Join(dir, "grants")} {
@@ -276,9 +262,9 @@ func TestUnsafeDirectories(t *testing.T) {
 // TestCorruptFiles: they are refused with a reason, and never overwritten.
 func TestCorruptFiles(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
-	must(t, s.Add(byRule))
+	testkit.OK(t, s.Add(byRule))
 	good, err := os.ReadFile(s.Path())
-	must(t, err)
+	testkit.OK(t, err)
 	for want, text := range map[string]string{
 		"unexpected end":        "",
 		"not a JSON object":     "\x00\xff garbage",
@@ -293,7 +279,7 @@ func TestCorruptFiles(t *testing.T) {
 		"not a JSON object (un": string(good[:len(good)/2]),
 		"cannot unmarshal":      strings.Replace(string(good), `"grants": [`, `"grants": 7, "x": [`, 1),
 	} {
-		must(t, os.WriteFile(s.Path(), []byte(text), 0o600))
+		testkit.OK(t, os.WriteFile(s.Path(), []byte(text), 0o600))
 		var corrupt *CorruptError
 		list, _, err := s.Load()
 		if list != nil || !errors.As(err, &corrupt) || !strings.Contains(err.Error(), want) ||
@@ -315,12 +301,12 @@ func TestEntriesNotBelieved(t *testing.T) {
 	bad := []string{`7`, `{}`, `{"rule":"Bash(","by":"human"}`, `{"rule":"Bash"}`, `{"rule":"Bash","by":"arbiter"}`,
 		`{"rule":"Bash","by":"human","also":1}`, `{"action":"00","tool":"Bash","by":"human"}`, `null`}
 	cwd, err := json.Marshal(s.cwd)
-	must(t, err)
-	must(t, os.WriteFile(s.Path(), fmt.Appendf(nil, `{"v":1,"cwd":%s,"grants":[%s,{"rule":"Bash(ls *)","by":"human"}]}`,
+	testkit.OK(t, err)
+	testkit.OK(t, os.WriteFile(s.Path(), fmt.Appendf(nil, `{"v":1,"cwd":%s,"grants":[%s,{"rule":"Bash(ls *)","by":"human"}]}`,
 		cwd, strings.Join(bad, ",")), 0o600))
-	must(t, s.Add(byRule))
+	testkit.OK(t, s.Add(byRule))
 	list, problems, err := s.Load()
-	must(t, err)
+	testkit.OK(t, err)
 	if len(list) != 2 || list[0].Rule != "Bash(ls *)" || list[1] != byRule || len(problems) != len(bad) {
 		t.Fatalf("%v, %v", list, problems)
 	}
@@ -333,9 +319,9 @@ func TestEntriesNotBelieved(t *testing.T) {
 		t.Error(removed, err)
 	}
 	b, err := os.ReadFile(s.Path())
-	must(t, err)
+	testkit.OK(t, err)
 	var flat bytes.Buffer
-	must(t, json.Compact(&flat, b))
+	testkit.OK(t, json.Compact(&flat, b))
 	if !strings.Contains(flat.String(), strings.Join(bad, ",")) {
 		t.Errorf("what was not understood was dropped: %s", flat.String())
 	}
@@ -344,10 +330,10 @@ func TestEntriesNotBelieved(t *testing.T) {
 // TestLeftovers: a process that was killed while writing left a partial file, which nothing reads.
 func TestLeftovers(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
-	must(t, s.Add(byRule))
+	testkit.OK(t, s.Add(byRule))
 	temp := strings.TrimSuffix(s.Path(), ".json") + ".tmp"
 	target := filepath.Join(t.TempDir(), "target")
-	must(t, os.WriteFile(target, []byte("mine"), 0o600), os.Symlink(target, temp), s.Add(byHash))
+	testkit.OK(t, os.WriteFile(target, []byte("mine"), 0o600), os.Symlink(target, temp), s.Add(byHash))
 	if got := load(t, s); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
@@ -389,10 +375,10 @@ func TestManyAddAtOnce(t *testing.T) {
 func TestLockIsNotWaitedForForever(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	unlock, err := s.dir.Lock(s.name+".lock", 0)
-	must(t, err)
+	testkit.OK(t, err)
 	if _, err := s.dir.Lock(s.name+".lock", 20*time.Millisecond); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("%v", err)
 	}
 	unlock()
-	must(t, s.Add(byRule))
+	testkit.OK(t, s.Add(byRule))
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // workspace is a repository in a directory of its own.
@@ -20,10 +22,7 @@ type workspace struct {
 
 func newWorkspace(t *testing.T) workspace {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	w := workspace{t, filepath.Join(dir, "repo")}
 	w.write(".git/HEAD", "ref: refs/heads/main\n")
 	return w
@@ -32,31 +31,20 @@ func newWorkspace(t *testing.T) workspace {
 func (w workspace) write(name, text string) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.OK(w.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func (w workspace) link(to, name string) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.Symlink(to, path); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.OK(w.t, os.Symlink(to, path))
 }
 
 func (w workspace) look(at string) Listing {
 	w.t.Helper()
-	l, err := Inventory(filepath.Join(w.dir, at))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	l := testkit.Must(Inventory(filepath.Join(w.dir, at)))(w.t)
 	return l
 }
 
@@ -137,9 +125,7 @@ func TestInventory(t *testing.T) {
 		"script scripts/agent.sh", "script scripts/future.sh", "script scripts/guard.py", "script scripts/inline.sh",
 		"script scripts/key.sh", "script scripts/start.sh", "script scripts/status.sh", "script tools/server.js",
 	}
-	if diff := cmp.Diff(want, kinds(l)); diff != "" {
-		t.Errorf("items (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "items", want, kinds(l))
 	for _, i := range l.Items {
 		if i.What == "" || len(i.SHA256) != 64 {
 			t.Errorf("item %+v", i)
@@ -203,9 +189,7 @@ func TestChanges(t *testing.T) {
 	w.write(".claude/settings.json", `{"apiKeyHelper": "scripts/later.sh"}`)
 	before := w.look("")
 	w.write("scripts/later.sh", "x")
-	if got := Summary(Diff(before, w.look("")), 5); got != "new: script scripts/later.sh" {
-		t.Errorf("a script that appears: %q", got)
-	}
+	testkit.Same(t, "a script that appears", "new: script scripts/later.sh", Summary(Diff(before, w.look("")), 5))
 }
 
 // TestPlaces: what is loaded from where, as in CLI 2.1.329.
@@ -229,12 +213,8 @@ func TestPlaces(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("in a repository (-want +got):\n%s", diff)
-	}
-	if err := os.RemoveAll(filepath.Join(w.dir, ".git")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Same(t, "in a repository", want, got)
+	testkit.OK(t, os.RemoveAll(filepath.Join(w.dir, ".git")))
 	if l := w.look("sub/deep"); l.Root != l.CWD ||
 		!slices.Contains(kinds(l), "agent "+above+"/.claude/agents/outside.md") {
 		t.Errorf("without a repository: root %s, %v", l.Root, kinds(l))
@@ -250,9 +230,7 @@ func TestPlaces(t *testing.T) {
 func TestWorktree(t *testing.T) {
 	w := newWorkspace(t)
 	base := filepath.Dir(w.dir)
-	if err := os.RemoveAll(filepath.Join(w.dir, ".git")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.RemoveAll(filepath.Join(w.dir, ".git")))
 	w.write(".git", "gitdir: ../main/.git/worktrees/wt\n")
 	w.write("../main/.git/worktrees/wt/commondir", "../..\n")
 	w.write("../main/.claude/agents/a.md", "x")
@@ -268,9 +246,7 @@ func TestWorktree(t *testing.T) {
 		!slices.Contains(got, "agent "+filepath.Join(base, "other/.claude/agents/evil.md")) {
 		t.Errorf("a commondir that leads elsewhere: %v", got)
 	}
-	if err := os.Remove(filepath.Join(base, "main/.git/worktrees/wt/commondir")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(filepath.Join(base, "main/.git/worktrees/wt/commondir")))
 	w.link("/dev/zero", "../main/.git/worktrees/wt/commondir")
 	if got := kinds(w.look("")); !slices.ContainsFunc(got,
 		func(s string) bool { return strings.HasPrefix(s, "unreadable ") && strings.HasSuffix(s, "commondir") }) {
@@ -367,12 +343,8 @@ func TestHostile(t *testing.T) {
 
 func mkfifo(w workspace, name string) {
 	path := filepath.Join(w.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.OK(w.t, syscall.Mkfifo(path, 0o600))
 }
 
 func bomb() string {
@@ -399,21 +371,13 @@ func TestLinks(t *testing.T) {
 		}
 		return l.Items[i]
 	}
-	if got := find(l, KindLink).What; got != "a link to "+outside+", outside of the workspace" {
-		t.Errorf("link: %q", got)
-	}
+	testkit.Same(t, "link", "a link to "+outside+", outside of the workspace", find(l, KindLink).What)
 	w.write("../outside.sh", "two\n")
-	if got := Summary(Diff(l, w.look("")), 5); got != "changed: script key.sh" {
-		t.Errorf("its target changed: %q", got)
-	}
+	testkit.Same(t, "its target changed", "changed: script key.sh", Summary(Diff(l, w.look("")), 5))
 	w.write("../outside.sh", "one\n")
-	if err := os.Remove(filepath.Join(w.dir, "key.sh")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(filepath.Join(w.dir, "key.sh")))
 	w.link("inside.sh", "key.sh")
-	if got := Summary(Diff(l, w.look("")), 5); got != "changed: link key.sh" {
-		t.Errorf("it leads elsewhere: %q", got)
-	}
+	testkit.Same(t, "it leads elsewhere", "changed: link key.sh", Summary(Diff(l, w.look("")), 5))
 }
 
 // FuzzSettings: no settings text makes the inventory fail, and each counts.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/statedir"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -18,18 +19,13 @@ func TestStore(t *testing.T) {
 	defer syscall.Umask(old)
 	w := rich(t)
 	state := t.TempDir()
-	s, err := Open(state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(state))(t)
 	if _, ok, err := s.Trusted(w.dir); ok || err != nil {
 		t.Fatalf("trusted before anything was: %v, %v", ok, err)
 	}
 	l := w.look("")
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	if err := s.Trust(w.dir, l, "a test", at); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Trust(w.dir, l, "a test", at))
 	w.link(w.dir, "../alias") // under another name it is the same workspace
 	got, ok, err := s.Trusted(filepath.Join(filepath.Dir(w.dir), "alias"))
 	if err != nil || !ok || !cmp.Equal(got, l) {
@@ -39,9 +35,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("record: %q, %v", r.By, r.At)
 	}
 	path, _, err := s.path(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): os.ModeDir | 0o700} {
 		if info, err := os.Stat(name); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
@@ -58,9 +52,7 @@ func TestStore(t *testing.T) {
 	if err := s.Trust(filepath.Join(w.dir, "src"), l, "", at); err == nil {
 		t.Error("a listing of another workspace was recorded")
 	}
-	if err := s.Trust(w.dir, now, "again", at); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Trust(w.dir, now, "again", at))
 	if got, ok, err := s.Trusted(w.dir); !ok || err != nil || got.Hash != now.Hash {
 		t.Errorf("trusted anew: %v, %v", ok, err)
 	}
@@ -78,17 +70,10 @@ func TestStore(t *testing.T) {
 func TestLinkedStoreIsNotChanged(t *testing.T) {
 	w := rich(t)
 	state := t.TempDir()
-	s, err := Open(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Trust(w.dir, w.look(""), "a test", time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(state))(t)
+	testkit.OK(t, s.Trust(w.dir, w.look(""), "a test", time.Now()))
 	moved := filepath.Join(t.TempDir(), "moved")
-	if err := errors.Join(os.Rename(s.dir, moved), os.Symlink(moved, s.dir)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.Rename(s.dir, moved), os.Symlink(moved, s.dir)))
 	if was, err := s.Revoke(w.dir); was || !errors.As(err, new(*statedir.UnsafeError)) {
 		t.Errorf("revoke: %v, %v", was, err)
 	}
@@ -101,19 +86,14 @@ func TestLinkedStoreIsNotChanged(t *testing.T) {
 // revoked with the trust in that workspace.
 func TestOnAHost(t *testing.T) {
 	w, other := rich(t), rich(t)
-	s, err := Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(t.TempDir()))(t)
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	near := w.look("")
 	there := Listed("/far/run/orch-1", "/far/run/orch-1",
 		[]Item{{Kind: KindSettings, File: ".claude/settings.json", SHA256: "aa"}})
 	for _, err := range []error{s.Trust(w.dir, near, "", at), s.On("box").Trust(w.dir, there, "", at),
 		s.On("box").Trust(other.dir, there, "", at)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	}
 	if err := s.Trust(w.dir, there, "", at); err == nil {
 		t.Error("what is on a host was recorded as trusted here")
@@ -166,17 +146,10 @@ func TestForgedRecords(t *testing.T) {
 			if c.name == "another's" && os.Geteuid() != 0 {
 				t.Skip("only root gives files away")
 			}
-			s, err := Open(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Trust(w.dir, w.look(""), "", time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(Open(t.TempDir()))(t)
+			testkit.OK(t, s.Trust(w.dir, w.look(""), "", time.Now()))
 			path, _, _ := s.path(w.dir)
-			if err := c.forge(path); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, c.forge(path))
 			if l, ok, err := s.Trusted(w.dir); ok || err == nil || !strings.Contains(err.Error(), c.want) ||
 				l.Hash != "" {
 				t.Errorf("trusted %v, %v; want %q", ok, err, c.want)
@@ -187,9 +160,7 @@ func TestForgedRecords(t *testing.T) {
 		})
 	}
 	state := t.TempDir()
-	if err := os.Symlink(t.TempDir(), filepath.Join(state, "trust")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(t.TempDir(), filepath.Join(state, "trust")))
 	if _, err := Open(state); err == nil {
 		t.Error("a link was taken for the directory")
 	}

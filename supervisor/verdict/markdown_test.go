@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestMarkdown(t *testing.T) {
@@ -47,9 +47,7 @@ the lexer is shared
 - it is fast (said to be verified)
 - it is right (not verified)
 `
-	if diff := cmp.Diff(want, d.Markdown()); diff != "" {
-		t.Errorf("markdown (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "markdown", want, d.Markdown())
 }
 
 func TestEmpty(t *testing.T) {
@@ -73,10 +71,7 @@ func TestEmpty(t *testing.T) {
 func TestNormalizeLeavesNoNull(t *testing.T) {
 	d := &Document{}
 	d.Normalize()
-	raw, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(d))(t)
 	if strings.Contains(string(raw), "null") {
 		t.Errorf("null in %s", raw)
 	}

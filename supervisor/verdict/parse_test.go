@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const doc = `{"accomplished":["a"],"remaining":[],"key_context":"k"}`
@@ -85,9 +87,7 @@ func TestParseArbiter(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := ParseArbiter(json.RawMessage(tt.raw))
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "verdict", tt.want, got)
 			checkProblem(t, err, tt.field, tt.text)
 		})
 	}
@@ -139,9 +139,7 @@ func TestParseOrchestrator(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := ParseOrchestrator(json.RawMessage(tt.raw))
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "verdict", tt.want, got)
 			checkProblem(t, err, tt.field, tt.text)
 		})
 	}
@@ -189,10 +187,7 @@ func roundTrip[T any](t *testing.T, v T, err error, parse func(json.RawMessage) 
 		}
 		return
 	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(v))(t)
 	again, err := parse(raw)
 	if err != nil {
 		t.Fatalf("%s was accepted and is refused now: %v", raw, err)

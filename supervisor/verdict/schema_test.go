@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // allowedKeywords is all that a schema for a model may use: the Messages API refuses combinators at the top
@@ -158,14 +160,9 @@ func TestSchemaAcceptsWhatParseAccepts(t *testing.T) {
 		},
 	} {
 		for _, v := range values {
-			raw, err := json.Marshal(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := testkit.Must(json.Marshal(v))(t)
 			var instance any
-			if err := json.Unmarshal(raw, &instance); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, json.Unmarshal(raw, &instance))
 			if err := schema.Validate(instance); err != nil {
 				t.Errorf("%s: %v", raw, err)
 			}
@@ -176,12 +173,7 @@ func TestSchemaAcceptsWhatParseAccepts(t *testing.T) {
 func resolve(t *testing.T, raw json.RawMessage) *jsonschema.Resolved {
 	t.Helper()
 	var s jsonschema.Schema
-	if err := json.Unmarshal(raw, &s); err != nil {
-		t.Fatal(err)
-	}
-	r, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(raw, &s))
+	r := testkit.Must(s.Resolve(nil))(t)
 	return r
 }

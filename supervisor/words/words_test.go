@@ -1,6 +1,10 @@
 package words
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+)
 
 func TestWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
@@ -16,9 +20,7 @@ func TestWords(t *testing.T) {
 		{Size(-1), "-1 B"}, {Size(1023), "1023 B"}, {Size(1536), "1.5 KiB"}, {Size(3 << 30), "3.0 GiB"},
 		{Size(1 << 52), "4096.0 TiB"},
 	} {
-		if c.got != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
-		}
+		testkit.Same(t, "", c.want, c.got)
 	}
 }
 
@@ -37,9 +39,7 @@ func TestSlips(t *testing.T) {
 func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{"/a/b-c.d": "/a/b-c.d", "": "''", "a b": "'a b'", "it's": `'it'\''s'`,
 		"$(x)": "'$(x)'", "a;b": "'a;b'"} {
-		if got := Quote(text); got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
+		testkit.Same(t, text, want, Quote(text))
 	}
 }
 
@@ -57,11 +57,7 @@ func TestHead(t *testing.T) {
 
 func TestQuoteLines(t *testing.T) {
 	for text, want := range map[string]string{"a": "| a", "a\r\nb\n": "| a\n| b\n| ", "a\u2028| b": "| a\n| | b"} {
-		if got := QuoteLines(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		testkit.Same(t, text, want, QuoteLines(text))
 	}
-	if got := Cite(" a\vb\n\n c "); got != "a b c" {
-		t.Errorf("cited: %q", got)
-	}
+	testkit.Same(t, "cited", "a b c", Cite(" a\vb\n\n c "))
 }

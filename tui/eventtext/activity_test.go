@@ -7,21 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
-
-func BenchmarkAdd(b *testing.B) {
-	tracker := &Tracker{}
-	events := []contract.Body{use("1", "Bash", `{"command":"go test ./...","description":"Run the tests"}`),
-		contract.ToolResult{ToolUse: "1", Text: strings.Repeat("ok  \tloom/header\t0.012s\n", 40)},
-		contract.Delta{Text: "word "}, contract.Assistant{Text: "I begin with the tests, as I was told."}}
-	for i := 0; b.Loop(); i++ {
-		tracker.Add(began, contract.Event{ID: "orch-1", Body: events[i%len(events)]})
-	}
-}
 
 var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -65,9 +54,7 @@ func TestItems(t *testing.T) {
 		"To the Arbiter: How far?| ||+0-0|false",
 		"|Bash sleep 9||+0-0|false",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
 	if r := a.Running(); r.Summary != "sleep 9" || !r.At.Equal(began.Add(9*time.Second)) {
 		t.Errorf("it runs %+v", r)
 	}

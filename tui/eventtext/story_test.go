@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -60,9 +59,7 @@ func TestStory(t *testing.T) {
 00:00:16  The Arbiter decides: The thread continues. Why: It holds.
 00:00:18  Orchestrator I used Bash: ls
 `
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got.String(), "\n")); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	testkit.Same(t, "", strings.Split(want, "\n"), strings.Split(got.String(), "\n"))
 }
 
 // TestStoryNamesHosts: an agent on another host is shown with the host's name, until it moves.
@@ -73,6 +70,123 @@ func TestStoryNamesHosts(t *testing.T) {
 		got := s.Text(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Question{Text: "Which?"}})
 		if !strings.Contains(got, tt.want) || tt.host == "" && strings.Contains(got, "@") {
 			t.Errorf("on host %q: %s", tt.host, got)
+		}
+	}
+}
+
+// TestEditedLines: lines that an edit does not change do not count.
+func TestEditedLines(t *testing.T) {
+	for input, want := range map[string]struct {
+		tool           string
+		added, removed int
+	}{
+		`{"content":"a\nb\n"}`: {"Write", 2, 0},
+		`{"content":""}`:       {"Write", 0, 0},
+		`{"old_string":"a\nb\nc","new_string":"a\nx\ny\nc"}`:                                        {"Edit", 2, 1},
+		`{"old_string":"a\nb","new_string":""}`:                                                     {"Edit", 0, 2},
+		`{"old_string":"","new_string":"a"}`:                                                        {"Edit", 1, 0},
+		`{"old_string":1,"new_string":"a\nb"}`:                                                      {"Edit", 2, 1},
+		`{"edits":[{"old_string":"a","new_string":"b\nc"},{"old_string":"x\ny","new_string":"x"}]}`: {"MultiEdit", 2, 2},
+		`{"edits":7}`:        {"MultiEdit", 0, 0},
+		`{"command":"a\nb"}`: {"Bash", 0, 0},
+		`no JSON`:            {"Edit", 0, 0},
+	} {
+		if added, removed := EditedLines(want.tool, []byte(input)); added != want.added || removed != want.removed {
+			t.Errorf("%s %s: +%d -%d, want +%d -%d", want.tool, input, added, removed, want.added, want.removed)
+		}
+	}
+}
+
+// TestMembers: the input of a request is shown member by member only if its meaning cannot differ from what
+// is shown.
+func TestMembers(t *testing.T) {
+	for raw, want := range map[string]bool{
+		`{}`: true, ` {"a":{"b":[1]}} `: true, `{"command":"ls","description":"x"}`: true,
+		`{"command":"ls","command":"rm"}`: false, `{"command":"ls","comm\u0061nd":"rm"}`: false,
+		`{"a":1}x`: false, `{"a" 1}`: false, `{"a":1,}`: false, `[1]`: false, `{"a":"`: false, ``: false,
+	} {
+		if list, sound := Members([]byte(raw)); sound != want || !want && list != nil {
+			t.Errorf("%s: %v, %d members", raw, sound, len(list))
+		}
+	}
+}
+
+// TestSubagentEnd: a subagent that ended with its agent's process did not succeed.
+func TestSubagentEnd(t *testing.T) {
+	for _, tt := range []struct {
+		stop   contract.SubagentStop
+		text   string
+		failed bool
+	}{
+		{contract.SubagentStop{Status: "completed", Tokens: 1200}, "done, 1.2k tokens", false},
+		{contract.SubagentStop{}, "done", false},
+		{contract.SubagentStop{Status: "stopped"}, "stopped", false},
+		{contract.SubagentStop{Status: "failed"}, "failed", true},
+		{contract.SubagentStop{Status: "lost"}, "lost", true},
+	} {
+		if text, failed := SubagentEnd(tt.stop); text != tt.text || failed != tt.failed {
+			t.Errorf("%+v: %q, %v, want %q, %v", tt.stop, text, failed, tt.text, tt.failed)
+		}
+	}
+}
+
+// TestSince sums up runs whose human was away.
+func TestSince(t *testing.T) {
+	began := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	word := contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "task", Text: "go on"}
+	orch := func(id string, b contract.Body) contract.Event { return contract.Event{ID: id, Body: b} }
+	night := []contract.Event{
+		orch("orch-1", contract.Done{Reason: "before the last word"}),
+		orch(contract.Arbiter, word), orch("orch-2", contract.Message{From: "orch-2", To: contract.Human, Text: "done"}),
+		orch("orch-2", contract.Spawn{}), orch("orch-3", contract.Spawn{}), orch("orch-2", contract.Spawn{Resumed: true}),
+		orch("orch-2", contract.Handoff{From: "orch-2", To: "orch-3"}), orch("orch-2", contract.Done{}),
+		orch(contract.Arbiter, contract.Decision{Decision: verdict.Continue}),
+		orch(contract.Arbiter, contract.Decision{Decision: verdict.SelectMode}),
+		orch(contract.Arbiter, contract.Decision{Decision: verdict.Continue}),
+		orch("orch-2", contract.Check{Receipt: verdict.Receipt{Result: verdict.CheckPassed}}),
+		orch("orch-2", contract.Check{Receipt: verdict.Receipt{Result: verdict.CheckFailed}}),
+		orch("orch-3", contract.Changes{Files: []contract.FileChange{{Path: "a.go"}, {Path: "b.go"}}}),
+		orch("orch-3", contract.Changes{Files: []contract.FileChange{{Path: "a.go"}}}),
+		orch("orch-3", contract.Restart{Reason: "its process ended"}), orch("orch-3", contract.Turn{CostUSD: 1.5}),
+		orch("orch-3", contract.PermissionRequest{Request: "perm-1"}),
+		orch("orch-3", contract.PermissionRequest{Request: "perm-2"}),
+		orch("orch-3", contract.Permission{Request: "perm-1", Behavior: "deny", By: contract.ByTimeout}),
+		orch(contract.Arbiter, contract.Question{Text: "Which one?"}),
+	}
+	full := `, 2 h 00 min ago (1 Mar 09:01): agents: Orchestrator II, Orchestrator III began; Orchestrator II ended · ` +
+		`messages for you: 1 · handed off: Orchestrator II → Orchestrator III · decisions: 2 × CONTINUE, 1 × SELECT_MODE · ` +
+		`checks: 1 passed, 1 failed · files changed: 2 · trouble: 1 time, last: its process ended · ` +
+		`waits for you: 2 requests, the oldest for 1 h 43 min · cost: $1.50`
+	for what, c := range map[string]struct {
+		events []contract.Event
+		after  time.Duration // of the first event
+		want   string
+	}{
+		"a night":   {night, 2*time.Hour + time.Minute, full},
+		"a moment":  {night, 8 * time.Minute, ""},
+		"no event":  {nil, time.Hour, ""},
+		"only word": {night[:2:2], time.Hour, ""},
+		"answered": {append(night[:len(night):len(night)], orch("orch-3", contract.Permission{Request: "perm-2",
+			Behavior: "allow", By: contract.Human})), 2 * time.Hour, ""},
+		"many agents": {func() (list []contract.Event) {
+			for range 40 {
+				list = append(list, orch("orch-7", contract.Spawn{}))
+			}
+			return list
+		}(), time.Hour, "Orchestrator VII, 34 more began"},
+		"over": {append(night[:len(night):len(night)], orch("", contract.Result{Status: contract.StatusComplete})),
+			2 * time.Hour, "It is done."},
+	} {
+		var s Since
+		for i, e := range c.events {
+			s.Take(began.Add(time.Duration(i)*time.Minute), e)
+		}
+		local := time.Local
+		time.Local = time.UTC
+		got := s.Text(began.Add(c.after), nil)
+		time.Local = local
+		if !strings.HasSuffix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s:\n%s\n, want\n%s", what, got, c.want)
 		}
 	}
 }

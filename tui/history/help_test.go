@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
@@ -122,14 +123,8 @@ type runLog struct {
 func newRunLog(t testing.TB) *runLog {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), journal.LogName)
-	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := journal.OpenLog(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.Create(name))(t)
+	log := testkit.Must(journal.OpenLog(name))(t)
 	t.Cleanup(func() { f.Close(); log.Close() })
 	return &runLog{EventLog: log, file: f}
 }
@@ -237,88 +232,4 @@ func TestMemoryIsFlat(t *testing.T) {
 	if perEvent := (much - some) / (n - 30_000); perEvent > 60 || much > 4<<20+60*n {
 		t.Errorf("%d bytes for %d events, %d for 30000: %d for each", much, n, some, perEvent)
 	}
-}
-
-func BenchmarkAdd(b *testing.B) {
-	text := strings.Repeat("The weaving begins. ", 10)
-	for name, body := range map[string]contract.Body{
-		"message": contract.Message{MessageID: "0b5b7f1e-5c5b-5c7f-8d0c-6d3b3f0a1b2c", From: "orch-1",
-			To: contract.Human, Kind: "progress", Text: text},
-		"tool_use": contract.ToolUse{Tool: "Read", ToolUse: "",
-			Input: json.RawMessage(`{"file_path":"/home/me/project/loom.go"}`)},
-		"context":      contract.Context{Tokens: 1234, Window: 200_000, Pct: 1.5},
-		"delta":        contract.Delta{Text: "The weaving "},
-		"verdict":      contract.Delta{Text: `{"message":"The weaving `, Verdict: true},
-		"result_10KB":  contract.ToolResult{ToolUse: "t", Text: strings.Repeat(text, 50)},
-		"result_100MB": contract.ToolResult{ToolUse: "t", Text: strings.Repeat(text, 500_000)},
-	} {
-		b.Run(name, func(b *testing.B) {
-			c := New(Memory)
-			b.ReportAllocs()
-			for b.Loop() {
-				c.Add(someTime, contract.Event{ID: "orch-1", Body: body})
-			}
-		})
-	}
-	b.Run("work", func(b *testing.B) { // with the time of writing the log
-		b.ReportAllocs()
-		for b.Loop() {
-			work(b, New(Memory), 60_000)
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/60_000, "ns/event")
-	})
-}
-
-func BenchmarkRead(b *testing.B) {
-	c := New(Memory)
-	work(b, c, 1_000_000)
-	filtered := c.Filter(Filter{Kinds: []string{"tool_use"}})
-	filtered.Follow(b.Context())
-	for name, at := range map[string]func(n int) int{
-		"near_the_end":  func(n int) int { return n - 1 - rand.IntN(100) },
-		"in_the_middle": func(n int) int { return rand.IntN(n) },
-	} {
-		for what, th := range map[string]*Thread{"all": c.All(), "agent": c.Agent("orch-1"), "filter": filtered} {
-			b.Run("entry/"+name+"/"+what, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if _, ok := th.Entry(at(th.Len())); !ok {
-						b.Fatal("lost")
-					}
-				}
-			})
-			b.Run("stamp/"+name+"/"+what, func(b *testing.B) {
-				for b.Loop() {
-					th.Stamp(at(th.Len()))
-				}
-			})
-		}
-	}
-	for name, text := range map[string]string{"ascii": "nowhere to be found", "other": "nirgends, GRÖSSE",
-		"letter": "ß"} {
-		for what, th := range map[string]*Thread{"all": c.All(), "agent": c.Agent("orch-1")} {
-			b.Run("find/1M/"+name+"/"+what, func(b *testing.B) {
-				for b.Loop() {
-					if i, ok := c.Find(b.Context(), th, text, 0, false); ok {
-						b.Fatal("found at ", i)
-					}
-				}
-			})
-		}
-	}
-	b.Run("find/1M/ascii/all/back", func(b *testing.B) {
-		for b.Loop() {
-			c.Find(b.Context(), c.All(), "nowhere to be found", c.All().Len(), true)
-		}
-	})
-	b.Run("filter/1M/kind", func(b *testing.B) {
-		for b.Loop() {
-			c.Filter(Filter{Kinds: []string{"message"}}).Follow(b.Context())
-		}
-	})
-	b.Run("filter/1M/text", func(b *testing.B) {
-		for b.Loop() {
-			c.Filter(Filter{Text: "The Loom Holds"}).Follow(b.Context())
-		}
-	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -177,15 +178,10 @@ func FuzzPartialMessage(f *testing.F) {
 	f.Add("a\"b\\c\n\U0001f600é\x1b[31m", "k")
 	f.Add(strings.Repeat("x", 100), "message")
 	f.Fuzz(func(t *testing.T, message, other string) {
-		line, err := json.Marshal(map[string]any{"a": other, other + ".": map[string]string{"message": other},
-			"message": message})
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := testkit.Must(json.Marshal(map[string]any{"a": other, other + ".": map[string]string{"message": other},
+			"message": message}))(t)
 		var want struct{ Message string }
-		if err := json.Unmarshal(line, &want); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(line, &want))
 		if got := messageText(string(line)); got != sanitize.Text(want.Message) {
 			t.Fatalf("%s: %q", line, got)
 		}

@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -78,21 +79,17 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 	first := New(Memory)
 	first.Past(log, end.Next)
 	for _, e := range end.Events {
-		if _, err := first.Recall(e); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(first.Recall(e))(t)
 	}
 	have := New(Memory)
 	have.Past(log, end.Next)
-	if _, err := log.Each(t.Context(), journal.LogPosition{}, func(e journal.LogEntry) error {
+	testkit.Must(log.Each(t.Context(), journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.Line == nil {
 			return nil
 		}
 		_, err := have.Recall(e)
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for i, e := range lived(3) {
 		at := someTime.Add(time.Duration(len(list)+i) * time.Second)
 		want.Add(at, e)
@@ -165,10 +162,7 @@ func TestRecentIsAllOfAShortLog(t *testing.T) {
 // lineOf returns an event as a line of the log.
 func lineOf(t *testing.T, e contract.Event) string {
 	t.Helper()
-	line, err := contract.EncodeLine(nil, 1, someTime, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := testkit.Must(contract.EncodeLine(nil, 1, someTime, e))(t)
 	return string(line)
 }
 
@@ -332,9 +326,7 @@ func TestDamagedLog(t *testing.T) {
 				run.add(t, at, e)
 				c.Add(at, e)
 			}
-			if err := damage(run); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, damage(run))
 			n := readable(t, c.All())
 			if n == 0 || n == 3000 || name == "changed" && n < 2998 || name == "cut" && n < 800 {
 				t.Errorf("%d of 3000 can be read", n)

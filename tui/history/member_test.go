@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -159,9 +160,7 @@ func TestThreads(t *testing.T) {
 		"human":  {c.Agent(contract.Human), nil},
 		"nobody": {c.Agent("nobody"), nil},
 	} {
-		if diff := cmp.Diff(tt.want, shape(t, tt.thread)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		testkit.Same(t, name, tt.want, shape(t, tt.thread))
 	}
 	e, _ := c.All().Entry(5)
 	if o, ok := c.All().Entry(11); !ok || !e.OutcomeAt.Equal(o.At) {
@@ -236,9 +235,7 @@ func TestOpenIsBounded(t *testing.T) {
 	if n := len(c.progress); n > maxOpen {
 		t.Errorf("%d words of subagents", n)
 	}
-	if n := len(c.open.waiting(key{class: requests, id: "same"})); n != maxWaiting {
-		t.Errorf("%d wait for one answer", n)
-	}
+	testkit.Same(t, "wait for one answer", maxWaiting, len(c.open.waiting(key{class: requests, id: "same"})))
 	for i := range 2 * maxAgents {
 		addAll(c, "agent-"+strconv.Itoa(i), contract.Notice{}, contract.Delta{Text: "x"})
 	}
@@ -285,9 +282,7 @@ func TestEditedWords(t *testing.T) {
 	// An edit of an unknown message is shown like a new message.
 	addAll(c, contract.Human, contract.Message{MessageID: "m9", From: contract.Human, To: contract.Arbiter, Text: "late",
 		Edited: true})
-	if n := c.Talk().Len(); n != 3 {
-		t.Errorf("%d entries in the conversation", n)
-	}
+	testkit.Same(t, "entries in the conversation", 3, c.Talk().Len())
 }
 
 // TestAnsweredQuestions: the human's message to the Arbiter answers the open
@@ -305,7 +300,5 @@ func TestAnsweredQuestions(t *testing.T) {
 	addAll(c, contract.Arbiter, contract.Question{Text: "And now?"})
 	want := []string{"0 arbiter question > message", "1 arbiter question > message", "2 human message",
 		"3 orch-1 message", "4 human message > delivered", "6 arbiter question"}
-	if diff := cmp.Diff(want, shape(t, c.Talk())); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", want, shape(t, c.Talk()))
 }

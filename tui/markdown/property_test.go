@@ -106,7 +106,7 @@ func TestWidthIsNeverExceeded(t *testing.T) {
 }
 
 // TestHostileTextsEnd lays out large amounts of each hostile text: with quadratic time it would not end
-// while tests run, and would need more memory. BenchmarkHostile measures the same.
+// while tests run, and would need more memory.
 func TestHostileTextsEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -8,21 +8,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func testLook(t testing.TB, g *Glyphs) *Look {
-	theme, err := NewTheme("dark", TrueColor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	theme := testkit.Must(NewTheme("dark", TrueColor))(t)
 	return &Look{Theme: theme, Glyphs: g}
 }
 
 func testScreen(t testing.TB, w, h int) tcell.SimulationScreen {
 	s := tcell.NewSimulationScreen("UTF-8")
-	if err := s.Init(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Init())
 	s.SetSize(w, h)
 	t.Cleanup(s.Fini)
 	return s
@@ -145,9 +142,7 @@ func TestCanvasPartsWideCharacters(t *testing.T) {
 	c := On(s, 0, 0, 6, 1, look)
 	c.Text(0, 0, "世世世", Base)
 	c.Sub(1, 0, 4, 1).Clear(Base)
-	if got := row(s, 0); got != "      " {
-		t.Errorf("cleared: %q", got)
-	}
+	testkit.Same(t, "cleared", "      ", row(s, 0))
 }
 
 func TestCanvasFrame(t *testing.T) {
@@ -177,9 +172,7 @@ func TestRestyleKeepsText(t *testing.T) {
 	c.Text(0, 0, "a世b", Base)
 	c.Restyle(-3, 0, 99, Selection)
 	c.Restyle(0, 7, 3, Selection)
-	if got := row(s, 0); got != "a世b    " {
-		t.Errorf("the row is %q", got)
-	}
+	testkit.Same(t, "the row is", "a世b    ", row(s, 0))
 	for x := range 8 {
 		if _, style, _ := s.Get(x, 0); style != look.Theme.Style(Selection) {
 			t.Errorf("column %d was left out", x)

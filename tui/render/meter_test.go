@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestMeter(t *testing.T) {
@@ -165,14 +167,9 @@ func TestSigilGolden(t *testing.T) {
 	}
 	file := filepath.Join("testdata", "sigil.golden")
 	if os.Getenv("UPDATE_SIGIL") != "" {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(file, []byte(b.String()), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("the sigil is another one (-want +got, UPDATE_SIGIL=1 writes it):\n%s", diff)
 	}

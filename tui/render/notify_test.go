@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestTitle(t *testing.T) {
@@ -77,9 +77,7 @@ func TestSequence(t *testing.T) {
 			"\x1b]99;i=arbiter:d=1:e=1:p=body;" + base64.StdEncoding.EncodeToString([]byte("Orchestrator I; asks")) +
 			"\x1b\\"},
 	} {
-		if diff := cmp.Diff(c.want, c.t.Sequence("A word; now", "Orchestrator I; asks")); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", c.t, diff)
-		}
+		testkit.Same(t, c.t, c.want, c.t.Sequence("A word; now", "Orchestrator I; asks"))
 	}
 }
 

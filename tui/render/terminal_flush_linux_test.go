@@ -7,23 +7,17 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // openLine opens a pseudo terminal, and returns its name.
 func openLine(t *testing.T) string {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master := testkit.Must(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	n := testkit.Must(unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN))(t)
 	return fmt.Sprintf("/dev/pts/%d", n)
 }
 
@@ -43,36 +37,24 @@ func TestNothingIsThrownAway(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		name := openLine(t)
 		line := func() (*os.File, error) { return os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0) }
-		f, err := line()
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(line())(t)
 		defer f.Close()
 		now := func() *unix.Termios {
-			s, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(unix.IoctlGetTermios(int(f.Fd()), getTermios))(t)
 			return s
 		}
 		if before {
 			s := now()
 			s.Lflag |= unix.NOFLSH
-			if err := unix.IoctlSetTermios(int(f.Fd()), setTermios, s); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, unix.IoctlSetTermios(int(f.Fd()), setTermios, s))
 		}
 		was := *now()
 		inner := &lineTty{keeps: func() bool { return now().Lflag&unix.NOFLSH != 0 }}
 		k := &noFlush{Tty: inner, line: line}
 		for range 2 { // suspended, and resumed
 			inner.start, inner.stop = false, false
-			if err := k.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if err := k.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, k.Start())
+			testkit.OK(t, k.Stop())
 			if !inner.start || !inner.stop || *now() != was {
 				t.Errorf("kept at the start %v, at the end %v; the terminal is as before: %v", inner.start, inner.stop,
 					*now() == was)

@@ -141,9 +141,7 @@ func TestKeysAreDecoded(t *testing.T) {
 
 // TestOtherCharacterSets: bytes that are no UTF-8 pass if the terminal does not use it.
 func TestOtherCharacterSets(t *testing.T) {
-	if got := decode(&decoder{bytes: true}, "\xe9t\xe9", "\x1b[A\xff"); got != "\xe9t\xe9\x1b[A\xff" {
-		t.Errorf("%q is passed on", got)
-	}
+	testkit.Same(t, "is passed on", "\xe9t\xe9\x1b[A\xff", decode(&decoder{bytes: true}, "\xe9t\xe9", "\x1b[A\xff"))
 }
 
 // halts are how terminals report Ctrl+\, the key that halts a run.
@@ -197,17 +195,9 @@ func TestTheHaltingKeyIsReceived(t *testing.T) {
 		key := halts[i%len(halts)]
 		synctest.Test(t, func(t *testing.T) {
 			tty := &terminalOf{send: make(chan []byte), drain: make(chan struct{})}
-			kind, err := tcell.LookupTerminfo("xterm-256color")
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := OnTerminal(tty, kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Init(); err != nil {
-				t.Fatal(err)
-			}
+			kind := testkit.Must(tcell.LookupTerminfo("xterm-256color"))(t)
+			s := testkit.Must(OnTerminal(tty, kind))(t)
+			testkit.OK(t, s.Init())
 			s.EnablePaste()
 			received := make(chan time.Time, 1)
 			go func() {
@@ -256,9 +246,7 @@ func (p *putting) Put(x, y int, text string, style tcell.Style) (string, int) {
 func newPutting(t *testing.T) *putting {
 	t.Helper()
 	p := &putting{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
-	if err := p.Init(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.Init())
 	t.Cleanup(p.Fini)
 	p.SetSize(20, 5)
 	return p
@@ -276,12 +264,8 @@ func TestOnlyChangesAreHandedOn(t *testing.T) {
 		return p.puts - before
 	}
 	frame("織機 the loom")
-	if n := frame("織機 the loom"); n != 0 {
-		t.Errorf("%d cells are drawn though nothing has changed", n)
-	}
-	if n := frame("織機 the room"); n != 1 {
-		t.Errorf("%d cells are drawn for one", n)
-	}
+	testkit.Same(t, "cells are drawn though nothing has changed", 0, frame("織機 the loom"))
+	testkit.Same(t, "cells are drawn for one", 1, frame("織機 the room"))
 	p.SetSize(10, 5)
 	p.SetSize(20, 5)
 	frame("織機 the room")
@@ -293,9 +277,7 @@ func TestOnlyChangesAreHandedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.PollEvent()
-	if n := frame("織機 the room"); n != 100 {
-		t.Errorf("%d of 100 cells are drawn after a change of size", n)
-	}
+	testkit.Same(t, "of 100 cells are drawn after a change of size", 100, frame("織機 the room"))
 	if text, _, _ := p.Get(12, 1); text != "m" {
 		t.Errorf("what a change of size took away is %q", text)
 	}
@@ -398,17 +380,13 @@ func TestAPasteWithoutAnEnd(t *testing.T) {
 		if halt != "" {
 			want += "\x1c"
 		}
-		if got := decode(d, "\x1b[200~some ", "words", halt); got != want {
-			t.Errorf("%q is read, want %q", got, want)
-		}
+		testkit.Same(t, "is read", want, decode(d, "\x1b[200~some ", "words", halt))
 		if p, ok := d.take(); !ok || p.Text != "some words" || p.Size != len("some words") {
 			t.Errorf("%+v is pasted", p)
 		}
 	}
 	d := &decoder{}
-	if got := decode(d, "first\r!rm\r", "last"); got != pasted {
-		t.Errorf("%q is read of several lines", got)
-	}
+	testkit.Same(t, "is read of several lines", pasted, decode(d, "first\r!rm\r", "last"))
 	if p, ok := d.take(); !ok || p.Text != "first\r!rm\rlast" {
 		t.Errorf("%+v is pasted of several lines", p)
 	}

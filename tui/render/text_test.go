@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/uniseg"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestWidth(t *testing.T) {
@@ -41,12 +43,8 @@ func TestShorten(t *testing.T) {
 		}
 	}
 	l := Line{{"abc", Strong}, {"def", Dim}, {"ghi", Bad}}
-	if diff := cmp.Diff(Line{{"abc", Strong}, {"d…", Dim}}, l.Shorten(5, "…")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(Line{{"abc", Strong}, {"…", Dim}}, l.Shorten(4, "…")); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", Line{{"abc", Strong}, {"d…", Dim}}, l.Shorten(5, "…"))
+	testkit.Same(t, "", Line{{"abc", Strong}, {"…", Dim}}, l.Shorten(4, "…"))
 }
 
 func TestWrap(t *testing.T) {
@@ -86,9 +84,7 @@ func TestWrap(t *testing.T) {
 func TestWrapKeepsRoles(t *testing.T) {
 	got := Wrap(Line{{"bold", Strong}, {"tail and ", Base}, {"more", Code}, {".", Base}}, 9)
 	want := []Line{{{"bold", Strong}, {"tail", Base}}, {{"and ", Base}, {"more", Code}}, {{".", Base}}}
-	if diff := cmp.Diff(want[:1], got[:1]); diff != "" {
-		t.Errorf("a word of two roles was taken apart (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "a word of two roles was taken apart", want[:1], got[:1])
 	for _, l := range got {
 		if l.Width() > 9 {
 			t.Errorf("%v is too wide", l)
@@ -101,9 +97,7 @@ func TestCut(t *testing.T) {
 	for _, l := range Cut(Line{{"  if a {", Code}, {"\tb 世界", CodeName}}, 6) {
 		got = append(got, l.Text())
 	}
-	if diff := cmp.Diff([]string{"  if a", " {  b ", "世界"}, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", []string{"  if a", " {  b ", "世界"}, got)
 }
 
 // squeeze removes the characters that wrapping may drop or replace.
@@ -189,13 +183,5 @@ func TestLongLinesAreCopiedOnce(t *testing.T) {
 				t.Errorf("%d bytes of %q in %d columns: %d bytes were allocated", size, unit, columns, copied)
 			}
 		}
-	}
-}
-
-func BenchmarkWrap(b *testing.B) {
-	line := Of(Base, strings.Repeat("It is done, and what was done was seen. ", 250))
-	b.SetBytes(int64(line.Width()))
-	for b.Loop() {
-		Wrap(line, 100)
 	}
 }

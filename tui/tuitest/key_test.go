@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 )
@@ -106,31 +107,19 @@ func TestKeysAreThoseOfATerminal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	file := t.TempDir() + "/events"
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, nil, 0o600))
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), listenTo+"="+file, "TERM=xterm-256color", "GORACE=atexit_sleep_ms=0")
-	term, err := terminal.Start(cmd, terminal.Size{Columns: 80, Rows: 24})
-	if err != nil {
-		t.Fatal(err)
-	}
+	term := testkit.Must(terminal.Start(cmd, terminal.Size{Columns: 80, Rows: 24}))(t)
 	defer term.Close()
-	if _, err := term.Wait(ctx, func(s terminal.Screen) bool { return s.Title != "" }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(term.Wait(ctx, func(s terminal.Screen) bool { return s.Title != "" }))(t)
 	var want []string
 	press := func(name string) {
 		if name == "Esc" {
 			return // tcell waits for more input; the following input is another key
 		}
-		if err := term.Press(name); err != nil {
-			t.Fatal(err)
-		}
-		e, err := Key(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, term.Press(name))
+		e := testkit.Must(Key(name))(t)
 		want = append(want, eventText(e))
 	}
 	for _, name := range allKeys() {
@@ -138,13 +127,8 @@ func TestKeysAreThoseOfATerminal(t *testing.T) {
 	}
 	press("Shift+Enter") // the extended protocol, which tcell requests
 	press("Ω")
-	if _, err := term.Exit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(term.Exit(ctx))(t)
+	text := testkit.Must(os.Open(file))(t)
 	defer text.Close()
 	scan := bufio.NewScanner(text)
 	for _, w := range want {
@@ -161,22 +145,4 @@ func TestKeysAreThoseOfATerminal(t *testing.T) {
 // reports as Ctrl+Alt+M.
 func legacy(got, want string) bool {
 	return strings.HasPrefix(want, "Alt+Enter ") && strings.Contains(got, `rune 'm'`)
-}
-
-// TestRandomKeysAreKeys: every key that is made from random bytes can be pressed.
-func TestRandomKeysAreKeys(t *testing.T) {
-	seen := map[string]bool{}
-	for b := range 256 {
-		for _, name := range Keys([]byte{byte(b)}) {
-			if _, err := Key(name); err != nil {
-				t.Errorf("byte %d: %v", b, err)
-			}
-			seen[name] = true
-		}
-	}
-	for _, name := range append([]string{"a", "~", "Ctrl+C", "Ctrl+Z"}, Names...) {
-		if !seen[name] {
-			t.Errorf("%s never comes", name)
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -24,22 +25,16 @@ func TestCard(t *testing.T) {
 	if got := textShellOf(c.Head(began.Add(12 * time.Second))); got != "make all\nrunning for 12 s\n" || c.Over() {
 		t.Errorf("running: %q", got)
 	}
-	if got := textShellOf(c.Body(40)); got != "(no output)\n" {
-		t.Errorf("without output: %q", got)
-	}
+	testkit.Same(t, "without output", "(no output)\n", textShellOf(c.Body(40)))
 	fmt.Fprint(c, "one\r\n\x1b[1mt")
 	fmt.Fprint(c, "wo\x1b]0;owned\a ```\n")
 	c.End("exit code 2", false, began.Add(time.Minute))
 	if got := textShellOf(c.Head(began.Add(time.Hour))); got != "make all\nexit code 2, after 60 s\n" || !c.Over() {
 		t.Errorf("ended: %q", got)
 	}
-	if got := textShellOf(c.Body(40)); got != "one\ntwo ```\n" {
-		t.Errorf("output: %q", got)
-	}
+	testkit.Same(t, "output", "one\ntwo ```\n", textShellOf(c.Body(40)))
 	want := "I ran this command (exit code 2):\n```\nmake all\n```\nIts output:\n````\none\ntwo ```\n````\n"
-	if got := c.Text(); got != want {
-		t.Errorf("an agent receives %q", got)
-	}
+	testkit.Same(t, "an agent receives", want, c.Text())
 }
 
 // TestLongOutput: its end is kept, starting at a line, and the card shows how much was dropped.

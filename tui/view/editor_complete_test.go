@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // answers is a completer that records the questions.
@@ -38,9 +40,7 @@ func popupText(r *rig, width, height int) []string {
 func TestCompleteCommand(t *testing.T) {
 	r := newRig(t, 60, 3)
 	r.write("/su")
-	if diff := cmp.Diff(">/summon  MODE  summon an Orchestrator under a mode", popupText(r, 60, 5)[0]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", ">/summon  MODE  summon an Orchestrator under a mode", popupText(r, 60, 5)[0])
 	r.press("Enter").cursor("/summon |") // an incomplete name is completed, not sent
 	if len(r.sent)+len(r.commands)+len(r.notices) > 0 {
 		t.Errorf("sent %q, executed %v, said %q", r.sent, r.commands, r.notices)
@@ -127,9 +127,7 @@ func TestCompleteFile(t *testing.T) {
 	if got := a.last(); got.Kind != EditorFile || got.Prefix != "s" {
 		t.Errorf("asks for %+v", got)
 	}
-	if diff := cmp.Diff([]string{">@src/", " @src/my file.go"}, popupText(r, 30, 5)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", []string{">@src/", " @src/my file.go"}, popupText(r, 30, 5))
 	r.press("Tab").text("look at @src/")
 	if !r.c.PopupOpen() || a.last().Prefix != "src/" {
 		t.Error("a directory goes on")
@@ -138,9 +136,7 @@ func TestCompleteFile(t *testing.T) {
 	r.write("and (@REA").press("Tab").text(`look at @"src/my file.go" and (@README.md `)
 	r.press("Ctrl+U").write("to @src and more").press("Enter") // typed text is sent as it is
 	r.write("see @rea").press("Enter")
-	if diff := cmp.Diff([]string{"to @src and more", "see @rea"}, r.sent); diff != "" {
-		t.Errorf("sent (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "sent", []string{"to @src and more", "see @rea"}, r.sent)
 	r.write("see @rea").press("Down", "Enter").text("see @README.md ") // but not if a candidate was chosen
 }
 

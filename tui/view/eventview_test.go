@@ -22,24 +22,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-func BenchmarkFolded256KiB(b *testing.B) {
-	e, o := flood(), options(100)
-	b.ReportAllocs()
-	for b.Loop() {
-		EventStream(e, o)
-	}
-}
-
-func BenchmarkUnfolded256KiB(b *testing.B) {
-	e, o := flood(), options(100)
-	o.Open = true
-	b.SetBytes(256 << 10)
-	b.ReportAllocs()
-	for b.Loop() {
-		EventStream(e, o)
-	}
-}
-
 var (
 	dawn      = time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
 	eventLook = &render.Look{Glyphs: render.Unicode}
@@ -634,9 +616,7 @@ func TestLive(t *testing.T) {
 	l := history.Live{Agent: "arbiter", Text: `{"message":"So it`, Message: "So **it** sh", Verdict: true, Began: dawn}
 	o := options(40)
 	c := EventLive(l, o)
-	if got := c.Lines[0].Text(); got != "So it sh" {
-		t.Errorf("shows %q", got)
-	}
+	testkit.Same(t, "shows", "So it sh", c.Lines[0].Text())
 	o.Stream = &markdown.Stream{}
 	if got := EventLive(l, o); len(got.Lines) != len(c.Lines) {
 		t.Errorf("%d lines with a stream, %d without", len(got.Lines), len(c.Lines))
@@ -646,13 +626,9 @@ func TestLive(t *testing.T) {
 		o.Now = dawn.Add(time.Duration(i) * beat)
 		frames[last(EventLive(l, o))] = true
 	}
-	if len(frames) != len(eventLook.Glyphs.Spinner) {
-		t.Errorf("%d frames", len(frames))
-	}
+	testkit.Same(t, "frames", len(eventLook.Glyphs.Spinner), len(frames))
 	o.Look = &render.Look{Glyphs: render.Unicode, Still: true}
-	if got := last(EventLive(l, o)); got != "…" {
-		t.Errorf("without motion: %q", got)
-	}
+	testkit.Same(t, "without motion", "…", last(EventLive(l, o)))
 }
 
 func TestSummaryOfInput(t *testing.T) {
@@ -673,9 +649,7 @@ func TestSummaryOfInput(t *testing.T) {
 			t.Errorf("%.60s: %q, want %q", input, got, want)
 		}
 	}
-	if got := eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)); got != "q" {
-		t.Errorf("an unknown tool: %q", got)
-	}
+	testkit.Same(t, "an unknown tool", "q", eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)))
 	if got := eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5}`)); got != `{ "limit": 5 }` &&
 		got != `{"limit":5}` {
 		t.Errorf("an unknown tool: %q", got)
@@ -688,17 +662,8 @@ func TestNumbers(t *testing.T) {
 		eventtext.Span(59 * time.Second): "59 s", eventtext.Span(61 * time.Second): "1 min 01 s",
 		eventtext.Span(25 * time.Hour): "25 h 00 min",
 	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		testkit.Same(t, "", want, got)
 	}
-}
-
-// flood is a result of 256 KiB.
-func flood() history.Entry {
-	line := "ok  \tgithub.com/arbiter-cli/arbiter/tui/eventview\t0.012s  coverage: 87.1% of statements – all\n"
-	use := entry("orch-1", contract.ToolUse{Tool: "Bash", Input: json.RawMessage(`{"command":"go test -cover ./..."}`)})
-	return with(use, time.Second, contract.ToolResult{Text: strings.Repeat(line, 256<<10/len(line))})
 }
 
 // TestEveryEvent draws every event of the contract in every way. One width is compared with a golden file; at every
@@ -995,10 +960,7 @@ func cleanText(s string) string { return cleaned(contract.Notice{Text: s}).(cont
 func FuzzCards(f *testing.F) {
 	for _, list := range samples() {
 		for _, e := range list {
-			line, err := contract.EncodeLine(nil, 1, dawn, e.Event)
-			if err != nil {
-				f.Fatal(err)
-			}
+			line := testkit.Must(contract.EncodeLine(nil, 1, dawn, e.Event))(f)
 			f.Add(string(line), 20, "ok\n\tresult", true)
 			f.Add(string(line), 1, "長い", false)
 		}

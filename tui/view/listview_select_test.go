@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -77,9 +78,7 @@ func TestDragSelects(t *testing.T) {
 
 	// Backwards, and only a name.
 	h.drag([2]int{4, 0}, [2]int{2, 0})
-	if h.last() != "Hum" {
-		t.Errorf("copied %q, want Hum", h.last())
-	}
+	testkit.Same(t, "copied", "Hum", h.last())
 	// A click selects nothing and clears the selection.
 	h.click(tview.MouseLeftClick, 5, 5)
 	if st.view.Selecting() || len(h.copied) != 2 {
@@ -152,9 +151,7 @@ func TestSelectionHoldsTheEnd(t *testing.T) {
 	before := st.text()
 	l.blocks = append(l.blocks, many(3).blocks...)
 	want(t, st, before)
-	if st.view.Behind() != 3 {
-		t.Errorf("%d behind, want 3", st.view.Behind())
-	}
+	testkit.Same(t, "behind", 3, st.view.Behind())
 	st.view.SelectClear()
 	if !st.view.Following() {
 		t.Error("the end is not followed again")
@@ -175,9 +172,7 @@ func TestSelectByKeys(t *testing.T) {
 	v := st.view
 	v.SelectStart()
 	v.Extend(-2)
-	if got := v.Copy(); got != "Bash go vet ./... and then\nmuch more of it than fits\ndone" {
-		t.Errorf("copied %q", got)
-	}
+	testkit.Same(t, "copied", "Bash go vet ./... and then\nmuch more of it than fits\ndone", v.Copy())
 	v.Extend(-5)
 	if got := st.draw()[0]; !strings.Contains(got, "So it shall be.") {
 		t.Errorf("the window did not follow the selection: %q", got)
@@ -193,9 +188,7 @@ func TestSelectByKeys(t *testing.T) {
 	v.Mark(1)
 	v.GoTo(0)
 	v.SelectStart()
-	if got := v.Copy(); got != "So it shall be." {
-		t.Errorf("at the cursor: %q", got)
-	}
+	testkit.Same(t, "at the cursor", "So it shall be.", v.Copy())
 	// A new width breaks rows elsewhere: the old selection is gone.
 	st.resize(50, 5)
 	st.draw()

@@ -3,7 +3,6 @@ package view
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -75,10 +75,7 @@ func speaker(name, time string) render.Line {
 
 func lookList(t testing.TB) *render.Look {
 	t.Helper()
-	theme, err := render.NewTheme("dark", render.TrueColor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	theme := testkit.Must(render.NewTheme("dark", render.TrueColor))(t)
 	return &render.Look{Theme: theme, Glyphs: render.Unicode}
 }
 
@@ -95,9 +92,7 @@ const around = "▒"
 func newStage(t testing.TB, w, h int, s BlockSource) *stage {
 	t.Helper()
 	st := &stage{t: t, screen: tcell.NewSimulationScreen("UTF-8"), view: NewListView(lookList(t)), x: 3, y: 2}
-	if err := st.screen.Init(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, st.screen.Init())
 	t.Cleanup(st.screen.Fini)
 	st.view.SetSource(s)
 	st.resize(w, h)
@@ -355,9 +350,7 @@ func TestFollowing(t *testing.T) {
 	}
 	// New blocks appear below.
 	l.blocks = append(l.blocks, many(4000).blocks...)
-	if got := st.view.Behind(); got != 4000 {
-		t.Errorf("%d behind, want 4000", got)
-	}
+	testkit.Same(t, "behind", 4000, st.view.Behind())
 	l.tail = []fakeBlock{{text: "live"}}
 	for i := range 5 {
 		l.tail[0].text += fmt.Sprint("\nmore ", i)
@@ -366,37 +359,13 @@ func TestFollowing(t *testing.T) {
 	// Blocks that were visible on the way down are not new.
 	st.view.Down(4)
 	st.draw()
-	if got := st.view.Behind(); got != 3998 {
-		t.Errorf("%d behind, want 3998", got)
-	}
+	testkit.Same(t, "behind", 3998, st.view.Behind())
 	st.view.Bottom()
 	if !st.view.Following() || st.view.Behind() != 0 {
 		t.Errorf("following %v, %d behind", st.view.Following(), st.view.Behind())
 	}
 	if got := st.text(); !strings.Contains(got, "more 4") {
 		t.Errorf("the end of what is live is not in\n%s", got)
-	}
-}
-
-func TestDownToTheEndFollows(t *testing.T) {
-	l := many(20)
-	st := newStage(t, 20, 5, l)
-	st.draw()
-	st.view.Up(3)
-	st.view.Down(2)
-	if st.view.Following() {
-		t.Error("following a row before the end")
-	}
-	st.view.Down(1)
-	if !st.view.Following() {
-		t.Error("not following at the end")
-	}
-	// If everything is in the window, there is nowhere to go.
-	short := newStage(t, 20, 5, many(3))
-	short.draw()
-	short.view.Up(1)
-	if !short.view.Following() {
-		t.Error("the end was left, though all is in the window")
 	}
 }
 
@@ -410,29 +379,7 @@ func TestKeyRefersToShownFrame(t *testing.T) {
 	if got := st.draw()[0]; !strings.Contains(got, "line 95") {
 		t.Errorf("top is %q, want line 95", got)
 	}
-	if got := st.view.Behind(); got != 1000 {
-		t.Errorf("%d behind, want 1000", got)
-	}
-}
-
-func TestOutcomeAbove(t *testing.T) {
-	l := many(100)
-	st := newStage(t, 30, 5, l)
-	st.view.SetBar(false)
-	st.draw()
-	st.view.GoTo(50)
-	before := st.text()
-	// Blocks above and below grow; the block at the top gets an outcome below the row that is read.
-	for _, i := range []int{49, 10, 99} {
-		l.blocks[i].text += strings.Repeat("\noutcome", 7)
-		l.blocks[i].stamp++
-		if got := st.text(); got != before {
-			t.Fatalf("block %d: moved from\n%s\nto\n%s", i, before, got)
-		}
-	}
-	l.blocks[50].text += "\noutcome"
-	l.blocks[50].stamp++
-	want(t, st, "▌ line 50\n▌ outcome\n▌ line 51\n▌ line 52\n▌ line 53")
+	testkit.Same(t, "behind", 1000, st.view.Behind())
 }
 
 // TestResizeKeepsThePlace: at another width the text at the top stays, and back at the old width the exact
@@ -493,23 +440,6 @@ func TestLiveBlockIsFollowed(t *testing.T) {
 	check("others came after")
 }
 
-func TestTailGrowsWhileFollowing(t *testing.T) {
-	l := many(5)
-	l.tail = []fakeBlock{{}}
-	st := newStage(t, 20, 6, l)
-	for i := range 50 {
-		if i > 0 {
-			l.tail[0].text += "\n"
-		}
-		l.tail[0].text += fmt.Sprint("row ", i)
-		rows := st.draw()
-		last := min(5+i, 5)
-		if want := fmt.Sprint("▌ row ", i); !strings.HasPrefix(rows[last], want) {
-			t.Fatalf("the last row is %q, want %q", rows[last], want)
-		}
-	}
-}
-
 func TestFolding(t *testing.T) {
 	l := many(30)
 	long := strings.TrimSpace(strings.Repeat("detail\n", 12))
@@ -568,9 +498,7 @@ func TestListCursor(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]int{8, 6, 5, 4, 3, 2, 1, 0}, marked); diff != "" {
-		t.Errorf("going up (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "going up", []int{8, 6, 5, 4, 3, 2, 1, 0}, marked)
 	for range 9 {
 		st.view.NextBlock()
 		st.draw()
@@ -681,9 +609,7 @@ func TestMillion(t *testing.T) {
 	}
 	src.laid = 0
 	st.draw()
-	if src.laid != 0 {
-		t.Errorf("%d blocks were laid out again without a reason", src.laid)
-	}
+	testkit.Same(t, "blocks were laid out again without a reason", 0, src.laid)
 }
 
 // TestEmptyBlocks: a long series of empty blocks is not traversed all at once, but is passed
@@ -794,45 +720,5 @@ func TestHugeBlockBesideNews(t *testing.T) {
 	}
 	if l.laid != frames {
 		t.Errorf("%d blocks were laid out for %d changes", l.laid, frames)
-	}
-}
-
-func benchmark(b *testing.B, src *endless, each func(v *ListView, i int)) {
-	st := newStage(b, 120, 40, src)
-	st.view.Draw(st.screen)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := range b.N {
-		each(st.view, i)
-		st.view.Draw(st.screen)
-	}
-	b.StopTimer()
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(after.HeapAlloc)/(1<<20), "heap-MiB")
-	b.ReportMetric(float64(src.laid)/float64(b.N), "laid/op")
-	runtime.KeepAlive(st)
-}
-
-func BenchmarkDraw(b *testing.B) {
-	for _, n := range []int{1000, 1_000_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			benchmark(b, &endless{n: n, rows: 3, head: true}, func(*ListView, int) {})
-		})
-	}
-}
-
-func BenchmarkPageUp(b *testing.B) {
-	for _, n := range []int{1000, 1_000_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			benchmark(b, &endless{n: n, rows: 3, head: true}, func(v *ListView, i int) {
-				if v.PageUp(); v.top == (pos{}) {
-					v.Bottom()
-				}
-			})
-		})
 	}
 }

@@ -14,16 +14,14 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 // lookPage is one way to draw a page.
 func lookPage(t testing.TB, theme string, g *render.Glyphs) *render.Look {
-	th, err := render.NewTheme(theme, render.TrueColor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	th := testkit.Must(render.NewTheme(theme, render.TrueColor))(t)
 	return &render.Look{Theme: th, Glyphs: g}
 }
 
@@ -457,9 +455,7 @@ func drawInside(t *testing.T, s tcell.SimulationScreen, p tview.Primitive, w, h 
 
 func screenOf(t testing.TB, w, h int) tcell.SimulationScreen {
 	s := tcell.NewSimulationScreen("UTF-8")
-	if err := s.Init(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Init())
 	s.SetSize(w, h)
 	t.Cleanup(s.Fini)
 	return s
@@ -806,6 +802,32 @@ func TestPageWords(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// TestSteps: each step names keys that exist, and can be read in a few seconds.
+func TestSteps(t *testing.T) {
+	words := 0
+	for _, s := range TourSteps() {
+		if s.Title == "" || strings.ContainsAny(s.Text, "{}\t") || strings.Contains(s.Text, "  ") {
+			t.Errorf("%s: %s", s.Title, s.Text)
+		}
+		words += len(strings.Fields(s.Text))
+	}
+	if words > 250 {
+		t.Errorf("%d words are read in more than a minute", words)
+	}
+	for word, p := range named {
+		if a, ok := keys.Look(p.context, keys.KeyOf(p.context, p.action)); !ok || a != p.action {
+			t.Errorf("no key of %q does %s", p.context, p.action)
+		}
+		used := false
+		for _, s := range tourTexts {
+			used = used || strings.Contains(s.Text, "{"+word+"}")
+		}
+		if !used {
+			t.Errorf("no step names %s", word)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -28,14 +29,9 @@ func drawRitual(
 func painted(t testing.TB, paint func(render.Canvas), g *render.Glyphs, columns, rows int) (text []string,
 	cells []tcell.SimCell) {
 	t.Helper()
-	theme, err := render.NewTheme("dark", render.TrueColor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	theme := testkit.Must(render.NewTheme("dark", render.TrueColor))(t)
 	screen := tcell.NewSimulationScreen("UTF-8")
-	if err := screen.Init(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, screen.Init())
 	defer screen.Fini()
 	screen.SetSize(columns, rows)
 	paint(render.On(screen, 0, 0, columns, rows, &render.Look{Theme: theme, Glyphs: g}))

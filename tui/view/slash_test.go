@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -101,10 +102,7 @@ func TestPermit(t *testing.T) {
 		"/deny":                         {Request: "p", Behavior: "deny"},
 		"/deny not today":               {Request: "p", Behavior: "deny", Message: "not today"},
 	} {
-		c, err := ParseSlash(typed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(ParseSlash(typed))(t)
 		want.Action = request.Key() // of the request, whatever the answer
 		if got := Permit(c, request); got != want {
 			t.Errorf("%q: %+v", typed, got)
@@ -217,9 +215,7 @@ func TestDraftFollows(t *testing.T) {
 			d := NewDraft(laidSlash(tt.base))
 			tt.mine(d)
 			d.Follow(laidSlash(tt.theirs))
-			if diff := cmp.Diff(laidSlash(tt.want), d.Steps()); diff != "" {
-				t.Errorf("merged (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "merged", laidSlash(tt.want), d.Steps())
 			clashes := strings.Join(d.Clashes(), "\n")
 			if tt.clash == "" != (clashes == "") || !strings.Contains(clashes, tt.clash) {
 				t.Errorf("clashes %q, want of %q", clashes, tt.clash)
@@ -352,9 +348,7 @@ func TestAmend(t *testing.T) {
 			t.Errorf("%s (-want +got), %v:\n%s", typed, err, diff)
 		}
 	}
-	if diff := cmp.Diff(laidSlash("+read *build ship:tester"), s.Task.Plan); diff != "" {
-		t.Errorf("the run's own plan was changed (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the run's own plan was changed", laidSlash("+read *build ship:tester"), s.Task.Plan)
 	if _, err := amended(nil, EditorCommand{Name: "plan", Args: []string{"add", "x"}}); err == nil {
 		t.Error("a plan was made of no run")
 	}

@@ -6,9 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -149,9 +148,7 @@ func TestNow(t *testing.T) {
 - **Orchestrator VI**: permission?: Bash rm -rf build, for 9 s.
 
 Permission mode: ask.`
-	if diff := cmp.Diff(want, Now(s, func(id string) Work { return work[id] }, now)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, Now(s, func(id string) Work { return work[id] }, now))
 	if got := Now(nil, nil, now); got != "There is no run yet." {
 		t.Errorf("before a run: %q", got)
 	}

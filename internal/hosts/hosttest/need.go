@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // waitTimeout is how long tests wait for something that must happen. It bounds failures, and measures nothing.
@@ -47,18 +49,13 @@ func need(t testing.TB, programs ...string) {
 // open makes a directory of the test that other accounts can read.
 func open(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "arbiter-far-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("", "arbiter-far-"))(t)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -92,18 +89,12 @@ func account(t testing.TB) *user.User {
 // ShareProgram makes a program of this account usable by others: a hard link, or a copy, in a directory.
 func ShareProgram(t testing.TB, dir, name, program string) {
 	t.Helper()
-	real, err := filepath.EvalSymlinks(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	real := testkit.Must(filepath.EvalSymlinks(program))(t)
 	to := filepath.Join(dir, name)
 	if err := os.Link(real, to); err != nil {
 		must(t, "cp", real, to)
 	}
-	info, err := os.Stat(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Must(os.Stat(to))(t)
 	if info.Mode().Perm()&0o005 != 0o005 {
 		t.Fatalf("%s cannot be run by others", program)
 	}

@@ -18,7 +18,6 @@ type Relay struct {
 	hole   bool // no data goes through
 	cut    bool // connections are reset, new ones too
 	conns  map[net.Conn]bool
-	passed int64 // bytes
 }
 
 // NewRelay listens on loopback, and ends with the test.
@@ -45,13 +44,6 @@ func NewRelay(t testing.TB, target string) *Relay {
 
 // Addr returns the address on which it listens.
 func (r *Relay) Addr() string { return r.listener.Addr().String() }
-
-// Passed returns how many bytes were forwarded.
-func (r *Relay) Passed() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.passed
-}
 
 func (r *Relay) set(change func()) {
 	r.mu.Lock()
@@ -167,9 +159,6 @@ func (r *Relay) forward(from, to net.Conn) {
 			if !r.open(from) {
 				return
 			}
-			r.mu.Lock()
-			r.passed += int64(n)
-			r.mu.Unlock()
 			if _, err := to.Write(buf[:n]); err != nil {
 				abort(from)
 				return

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // Slurm is a cluster of two nodes, n1 and n2, on this machine.
@@ -29,22 +31,14 @@ func NewSlurm(t *testing.T) Slurm {
 	need(t, "/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged", "srun", "sinfo", "runuser")
 	dir := open(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := testkit.Must(os.Hostname())(t)
 	for _, d := range []string{"state", "spool.n1", "spool.n2", "munge"} {
-		if err := os.Mkdir(at(d), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Mkdir(at(d), 0o755))
 	}
 	key := make([]byte, 1024)
 	_, _ = rand.Read(key)
 	write(t, at("munge/key"), string(key))
-	munge, err := user.Lookup("munge")
-	if err != nil {
-		t.Fatal(err)
-	}
+	munge := testkit.Must(user.Lookup("munge"))(t)
 	must(t, "chown", "-R", munge.Uid+":"+munge.Gid, at("munge"))
 	must(t, "chmod", "600", at("munge/key"))
 	s := Slurm{Conf: at("slurm.conf")}

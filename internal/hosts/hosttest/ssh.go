@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // SSH is an sshd on loopback that allows to log in as another account.
@@ -37,9 +39,7 @@ func NewSSH(t testing.TB, env ...string) *SSH {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	s := &SSH{t: t, Config: at("config"), Known: at("known_hosts"), Home: at("home"), Bin: at("bin")}
 	for _, d := range []string{s.Home, s.Bin} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Mkdir(d, 0o755))
 	}
 	must(t, "chown", who.Uid+":"+who.Gid, s.Home)
 	must(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("host"))
@@ -55,15 +55,10 @@ func NewSSH(t testing.TB, env ...string) *SSH {
 	write(t, at("sshd_config"), fmt.Sprintf("ListenAddress 127.0.0.1\nPort %d\nHostKey %s\nPidFile none\nUsePAM no\n"+
 		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nAuthorizedKeysFile %s\nStrictModes no\n"+
 		"MaxStartups 100\nPrintMotd no\n%s\n", port, at("host"), at("key.pub"), strings.Join(set, " ")))
-	if err := os.Chmod(at("key.pub"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(at("key.pub"), 0o644))
 	Serve(t, "Server listening on", nil, "/usr/sbin/sshd", "-D", "-e", "-f", at("sshd_config"))
 	s.Relay = NewRelay(t, fmt.Sprintf("127.0.0.1:%d", port))
-	hostKey, err := os.ReadFile(at("host.pub"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	hostKey := testkit.Must(os.ReadFile(at("host.pub")))(t)
 	write(t, s.Known, "far "+string(hostKey))
 	_, relayed, err := net.SplitHostPort(s.Relay.Addr())
 	if err != nil {
@@ -92,19 +87,14 @@ func (s *SSH) Run(line string) string {
 // FreePort returns a port of loopback on which nothing listens at the moment.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
 }
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // Serve starts a server, waits until it writes a line with the word ready to stderr, and ends it after the test. An
@@ -114,13 +104,8 @@ func Serve(t testing.TB, ready string, env []string, name string, args ...string
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = ownGroup()
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stderr := testkit.Must(cmd.StderrPipe())(t)
+	testkit.OK(t, cmd.Start())
 	var mu sync.Mutex
 	var output bytes.Buffer
 	up, ended := make(chan struct{}), make(chan struct{})

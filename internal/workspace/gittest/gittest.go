@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
@@ -57,9 +58,7 @@ func New(t testing.TB, files map[string]string, initArgs ...string) Dir {
 func Temp(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return dir
 }
 
@@ -138,9 +137,7 @@ func (d Dir) Chmod(name string, mode fs.FileMode) {
 func (d Dir) Must(errs ...error) {
 	d.Helper()
 	for _, err := range errs {
-		if err != nil {
-			d.Fatal(err)
-		}
+		testkit.OK(d, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
@@ -30,10 +31,7 @@ func TestBySSH(t *testing.T) {
 		t.Error("pushed over a link that is cut")
 	}
 	ssh.Relay.Restore()
-	ref, err := l.Push(t.Context(), base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ref := testkit.Must(l.Push(t.Context(), base))(t)
 	if got := ssh.Run("git -C " + cache + " rev-parse " + ref); got != base {
 		t.Errorf("pushed %s, want %s", got, base)
 	}
@@ -59,9 +57,7 @@ func TestBySlurm(t *testing.T) {
 	l := link(t, near, f)
 	l.Env = os.Environ()
 	base := near.Git("rev-parse", "HEAD")
-	if _, err := l.Push(t.Context(), base); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(l.Push(t.Context(), base))(t)
 	done := f.work(branch, base, "b", "2")
 	if got, err := l.Fetch(t.Context(), "refs/heads/"+branch); err != nil || got.Commit != done {
 		t.Errorf("%+v, %v", got, err)
@@ -80,18 +76,11 @@ while [ "$1" != -- ]; do shift; done
 shift
 exec "$@"
 `
-	if err := os.WriteFile(kubectl, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(kubectl, []byte(script), 0o755))
 	near := gittest.New(t, map[string]string{"a": "1"})
 	f := newFar(t, kubectl, "exec", "-i", "worker", "-c", "main", "--")
-	if _, err := link(t, near, f).Push(t.Context(), "HEAD"); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(argsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(link(t, near, f).Push(t.Context(), "HEAD"))(t)
+	raw := testkit.Must(os.ReadFile(argsFile))(t)
 	want := slices.Concat(f.host.Command[1:], []string{"git"}, git.Serving(), []string{"receive-pack", f.Path})
 	if got := strings.Fields(string(raw)); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

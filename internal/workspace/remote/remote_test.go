@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -46,13 +47,8 @@ func link(t *testing.T, near gittest.Dir, f far) Link {
 	t.Helper()
 	repo, err := workspace.Open(t.Context(), workspace.Options{Dir: near.Path, Run: gittest.Run, Env: gittest.Environ(),
 		Scratch: gittest.Temp(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, err := f.host.GitURL(f.Path, git.Serving()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	url := testkit.Must(f.host.GitURL(f.Path, git.Serving()...))(t)
 	return Link{Repo: repo, URL: url, Env: append(gittest.Environ(), "OF_THE_HOST=1")}
 }
 
@@ -65,13 +61,8 @@ func TestThereAndBack(t *testing.T) {
 	base := near.Commit("second")
 	f := newFar(t, "sh", "-c", `[ "$OF_THE_HOST" = 1 ] && exec "$@"`, "100% of it")
 	l := link(t, near, f)
-	ref, err := l.Push(t.Context(), "HEAD")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := f.Git("rev-parse", ref, ref+"~1"); got != base+"\n"+near.Git("rev-parse", "HEAD~1") {
-		t.Errorf("pushed %s", got)
-	}
+	ref := testkit.Must(l.Push(t.Context(), "HEAD"))(t)
+	testkit.Same(t, "pushed", base+"\n"+near.Git("rev-parse", "HEAD~1"), f.Git("rev-parse", ref, ref+"~1"))
 	if again, err := l.Push(t.Context(), base); err != nil || again != ref {
 		t.Errorf("pushed again: %s, %v", again, err)
 	}
@@ -85,9 +76,7 @@ func TestThereAndBack(t *testing.T) {
 	if err != nil || got != (Fetched{Commit: done}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if text := near.Git("show", branch+":b"); text != "2" {
-		t.Errorf("b is %q", text)
-	}
+	testkit.Same(t, "b is", "2", near.Git("show", branch+":b"))
 	after := strings.NewReplacer("refs/heads/"+branch+"\n", "", "refs/arbiter/"+gittest.RUN8+"/fetched/orch-1.1\n",
 		"").Replace(near.Git("for-each-ref", "--format=%(refname)") + "\n")
 	if strings.TrimSpace(after) != before {
@@ -131,9 +120,7 @@ func TestHostile(t *testing.T) {
 	base := near.Git("rev-parse", "HEAD")
 	hostile := func(t *testing.T, tree func(f far) string) far {
 		f := newFar(t, "env")
-		if _, err := link(t, near, f).Push(t.Context(), base); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(link(t, near, f).Push(t.Context(), base))(t)
 		id := f.Git("commit-tree", "-p", base, "-m", "x", tree(f))
 		f.Git("update-ref", "refs/heads/"+branch, id)
 		return f
@@ -251,9 +238,7 @@ func TestConfigurationOfTheRepository(t *testing.T) {
 	near.Git("config", "--add", "url.ext::touch "+trap+" .insteadOf", "/")
 	near.Git("config", "protocol.ext.allow", "always")
 	near.Git("config", "core.sshCommand", "touch "+trap)
-	if _, err := l.Push(t.Context(), base); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(l.Push(t.Context(), base))(t)
 	done := f.work(branch, base, "b", "2")
 	if got, err := l.Fetch(t.Context(), "refs/heads/"+branch); err == nil && got.Commit != done {
 		t.Errorf("%+v", got)
@@ -306,9 +291,7 @@ func TestPlantedOnTheHost(t *testing.T) {
 			base := near.Git("rev-parse", "HEAD")
 			f := newFar(t, "env", "-i", "PATH="+os.Getenv("PATH"), "HOME="+gittest.Temp(t)) // as by ssh
 			l := link(t, near, f)
-			if _, err := l.Push(t.Context(), base); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(l.Push(t.Context(), base))(t)
 			done := f.work(branch, base, "b", "2")
 			blob := f.Git("rev-parse", done+":b")
 			trap := filepath.Join(gittest.Temp(t), "ran")
@@ -347,16 +330,12 @@ func TestShallow(t *testing.T) {
 	f := newFar(t, "env")
 	f.Git("config", "receive.shallowUpdate", "true")
 	l := link(t, near, f)
-	if _, err := l.Push(t.Context(), base); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(l.Push(t.Context(), base))(t)
 	done := f.work(branch, base, "b", "2")
 	if got, err := l.Fetch(t.Context(), "refs/heads/"+branch); err != nil || got.Commit != done {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got := near.Git("rev-list", "--count", branch); got != "2" {
-		t.Errorf("%s commits", got)
-	}
+	testkit.Same(t, "commits", "2", near.Git("rev-list", "--count", branch))
 }
 
 // TestCancelled: the end of the context ends the host's command, too.
@@ -374,9 +353,7 @@ func TestCancelled(t *testing.T) {
 		failed <- err
 	}()
 	w, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits until the command reads
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer w.Close()
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients/acpschema"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -100,19 +101,13 @@ func TestMapping(t *testing.T) {
 		"plain": {}, "subagents": {subagents: true, notices: true, compaction: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checker, err := acpschema.New(can.subagents)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checker := testkit.Must(acpschema.New(can.subagents))(t)
 			m := newMapper("run", can, lineOf)
 			var got bytes.Buffer
 			for _, e := range story {
 				got.WriteString("# " + e.ID + " " + e.Body.EventName() + "\n")
 				for _, f := range m.add(e) {
-					line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": methodUpdate, "params": f})
-					if err != nil {
-						t.Fatal(err)
-					}
+					line := testkit.Must(json.Marshal(map[string]any{"jsonrpc": "2.0", "method": methodUpdate, "params": f}))(t)
 					if err := checker.Check(true, line); err != nil {
 						t.Error(err)
 					}
@@ -122,14 +117,9 @@ func TestMapping(t *testing.T) {
 			}
 			path := filepath.Join("testdata", name+".txt")
 			if *freeze {
-				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(path, got.Bytes(), 0o644))
 			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := testkit.Must(os.ReadFile(path))(t)
 			if d := cmp.Diff(string(want), got.String()); d != "" {
 				t.Errorf("go test -freeze writes it anew\n%s", d)
 			}

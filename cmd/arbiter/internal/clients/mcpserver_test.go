@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -52,9 +53,7 @@ func TestRulesAreOfferedToTheLetter(t *testing.T) {
 		labels = append(labels, o.label)
 	}
 	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny"
-	if got := strings.Join(labels, "|"); got != want {
-		t.Errorf("offered: %s, want %s", got, want)
-	}
+	testkit.Same(t, "offered", want, strings.Join(labels, "|"))
 	for _, res := range []string{"", "allow once", "Always allow here: Bash(no)"} {
 		if c := f.command(accepts(res, "")); c != nil {
 			t.Errorf("%q means %+v", res, c)
@@ -103,18 +102,13 @@ func newWorld(t *testing.T) *world {
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	w := &world{t: t, dir: dir, path: filepath.Join(dir, journal.LogName), sock: filepath.Join(dir, "s"),
 		changed: make(chan struct{})}
 	w.info.Run, w.info.CWD, w.info.Live, w.info.Unfinished = theRun, dir, true, true
 	w.status = control.Status{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing", LogLines: 7}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: w.sock, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: w.sock, Net: "unix"}))(t)
 	w.server = control.Serve(l, service{w}, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = w.server.Close() }) // it may have ended already
 	w.happens(contract.Session{Session: theRun, CWD: dir})
@@ -136,17 +130,13 @@ func (w *world) happens(b contract.Body) (at time.Time) {
 	if err == nil {
 		raw, err = w.chain.Append(nil, journal.LogContent{At: now, Line: line[:len(line)-1]})
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = f.Write(raw)
 		_ = f.Close()
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	w.notify()
 	return now
 }
@@ -175,11 +165,8 @@ func (w *world) waits(i control.InboxItem) {
 // asks adds a permission request to the inbox.
 func (w *world) asks(id, command string, rules ...string) {
 	w.t.Helper()
-	raw, err := json.Marshal(contract.PermissionRequest{Request: id, Tool: "Bash", Action: "hash-" + id,
-		Input: json.RawMessage(fmt.Sprintf(`{"command":%q}`, command)), Suggestions: rules})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(contract.PermissionRequest{Request: id, Tool: "Bash", Action: "hash-" + id,
+		Input: json.RawMessage(fmt.Sprintf(`{"command":%q}`, command)), Suggestions: rules}))(w.t)
 	w.waits(
 		control.InboxItem{ID: id, Kind: string(supervisor.InboxPermission), Agent: "orch-1", Text: "Bash", Request: raw},
 	)
@@ -331,19 +318,13 @@ func (w *world) serve(version string, o *mcp.ClientOptions, change func(*MCPOpti
 	if change != nil {
 		change(&opts)
 	}
-	s, err := NewMCP(opts)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	s := testkit.Must(NewMCP(opts))(w.t)
 	mine, theirs := mcp.NewInMemoryTransports()
 	var served sync.WaitGroup
 	served.Go(func() { _ = s.Serve(w.t.Context(), theirs) }) // it returns when the client has gone
 	w.t.Cleanup(served.Wait)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
-	session, err := client.Connect(w.t.Context(), mine, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	session := testkit.Must(client.Connect(w.t.Context(), mine, &mcp.ClientSessionOptions{ProtocolVersion: version}))(w.t)
 	w.t.Cleanup(func() { _ = session.Close() })
 	return &user{w.t, session}
 }
@@ -441,9 +422,7 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		got <- next
 	})
 	w.message("still at it") // it is reported, but ends no wait
-	if text := <-progress; text != "still at it" {
-		t.Errorf("progress: %s", text)
-	}
+	testkit.Same(t, "progress", "still at it", <-progress)
 	if len(got) > 0 {
 		t.Error("the wait returned for a question that was told of")
 	}
@@ -523,9 +502,7 @@ func TestFormsReachTheHuman(t *testing.T) {
 					} else if text := fmt.Sprint(v); !strings.Contains(text, "allow perm-1") {
 						t.Errorf("an open request: %s", text)
 					}
-					if diff := cmp.Diff(want, w.given()); diff != "" {
-						t.Errorf("commands, -want +got:\n%s", diff)
-					}
+					testkit.Same(t, "commands", want, w.given())
 				})
 			}
 		}
@@ -619,13 +596,9 @@ func TestPlaces(t *testing.T) {
 	w := newWorld(t)
 	also, outside := resolved(t, t.TempDir()), t.TempDir()
 	below := filepath.Join(w.dir, "below")
-	if err := os.Mkdir(below, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(below, 0o700))
 	for name, target := range map[string]string{"out": outside, "in": below} {
-		if err := os.Symlink(target, filepath.Join(w.dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Symlink(target, filepath.Join(w.dir, name)))
 	}
 	u := w.serve("", nil, func(o *MCPOptions) { o.Dirs = append(o.Dirs, also) })
 	for dir, want := range map[string]string{
@@ -657,10 +630,7 @@ func TestPlaces(t *testing.T) {
 const eventsFile = "events.ndjson"
 
 func resolved(t *testing.T, dir string) string {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	real := testkit.Must(filepath.EvalSymlinks(dir))(t)
 	return real
 }
 
@@ -717,10 +687,7 @@ type wire struct {
 
 func (w *world) wire(tasks bool) *wire {
 	w.t.Helper()
-	s, err := NewMCP(w.options())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	s := testkit.Must(NewMCP(w.options()))(w.t)
 	theirs, in := io.Pipe()
 	out, ours := io.Pipe()
 	var served sync.WaitGroup
@@ -834,9 +801,7 @@ func TestTask(t *testing.T) {
 		contract.Say{Text: "This.", Strength: contract.Note}, contract.Choose{Option: "cancel"},
 		contract.Permit{Request: "perm-1", Behavior: "deny", Action: "hash-perm-1", Scope: "once"},
 	}
-	if diff := cmp.Diff(want, w.given()); diff != "" {
-		t.Errorf("commands, -want +got:\n%s", diff)
-	}
+	testkit.Same(t, "commands", want, w.given())
 	w.do(func() { w.info.Unfinished = false })
 	w.happens(contract.Result{Status: contract.StatusFailed, Summary: "It broke."})
 	w.ends()
@@ -937,9 +902,7 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 		{ping("a") + ping("b"), []string{`"a"`, `"b"`}}, {ping("c") + " nonsense", []string{`-32700`, `"c"`}},
 		{"[" + ping("d") + "," + ping("e") + "]", []string{`"d"`, `"e"`}}, {ping("last"), []string{`"last"`}},
 	} {
-		if _, err := io.WriteString(c.in, tt.line+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(io.WriteString(c.in, tt.line+"\n"))(t)
 		var got []string
 		for range tt.wants {
 			line, err := c.out.ReadString('\n')

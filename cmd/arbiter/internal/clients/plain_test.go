@@ -32,9 +32,7 @@ func TestRunIsPrinted(t *testing.T) {
 		s.expect("Speak, mortal.\n")
 		s.typeLines("", "Write a parser.")
 		s.expect("So it shall be.\n")
-		if diff := cmp.Diff([]string{"Write a parser."}, s.host.tasks); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Same(t, "", []string{"Write a parser."}, s.host.tasks)
 		s.emit("supervisor", contract.Session{ClaudeVersion: "2.1.329", CWD: "/p", Rehearsal: true,
 			Permissions: "allow-all"})
 		s.expect("The weaving begins. Claude Code 2.1.329, in /p. Rehearsal. Everything is allowed.\n")
@@ -57,9 +55,7 @@ func TestRunIsPrinted(t *testing.T) {
 		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
 		s.typeLines("That.", "//literally")
 		want := []contract.CommandBody{contract.Say{Text: "That."}, contract.Say{Text: "/literally"}}
-		if diff := cmp.Diff(want, s.host.puts); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Same(t, "", want, s.host.puts)
 		s.emit("arbiter", contract.Question{Text: "This or that?"}) // asked again
 		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
 		s.emit("human", contract.Rejected{Message: "no such agent"})
@@ -96,9 +92,7 @@ func TestPermissionIsAsked(t *testing.T) {
 			contract.Say{Text: "run the tests, please"},
 			contract.Permit{Request: "r-9", Behavior: "allow", Scope: "run"},
 		}
-		if diff := cmp.Diff(want, s.host.puts); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Same(t, "", want, s.host.puts)
 		s.emit("orch-2", contract.Permission{Request: "r-10", Behavior: "deny", By: "human", Tool: "Read"})
 		s.emit("orch-1", contract.Permission{Request: "r-9", Behavior: "deny", By: "timeout", Tool: "Bash"})
 		s.emit("orch-1", contract.Permission{Request: "r-11", Behavior: "deny", By: "rule", Tool: "Bash"})
@@ -268,9 +262,7 @@ func TestLongInput(t *testing.T) {
 		s.expect(tooLong + "\n" + tooLong + "\n")
 		want := []contract.CommandBody{contract.Say{Text: "short"}, contract.Say{Text: strings.Repeat("y", maxLine)},
 			contract.Say{Text: "a\n\n3 y"}}
-		if diff := cmp.Diff(want, s.host.puts); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Same(t, "", want, s.host.puts)
 		s.end()
 	})
 }
@@ -428,9 +420,7 @@ func TestAnswerInbox(t *testing.T) {
 			t.Helper()
 			host.mu.Lock()
 			defer host.mu.Unlock()
-			if diff := cmp.Diff(want, host.puts); diff != "" {
-				t.Errorf("the run was told (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "the run was told", want, host.puts)
 			host.puts = nil
 		}
 		s.typeLines("/inbox")
@@ -800,9 +790,7 @@ func (s *stage) output() string {
 
 func (s *stage) expect(want string) {
 	s.t.Helper()
-	if diff := cmp.Diff(want, s.output()); diff != "" {
-		s.t.Errorf("said (-want +got):\n%s", diff)
-	}
+	testkit.Same(s.t, "said", want, s.output())
 }
 
 func (s *stage) end() error {

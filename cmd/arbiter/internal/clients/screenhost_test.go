@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -58,12 +59,8 @@ func TestFilesByTheirLetters(t *testing.T) {
 	place := t.TempDir()
 	for _, name := range []string{"header.go", "src/parse/header_test.go", "src/parse/.hidden/header.go", "src/Weft.go",
 		"node_modules/header/index.js", "docs/how/two.md"} {
-		if err := os.MkdirAll(filepath.Join(place, filepath.Dir(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(place, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Join(place, filepath.Dir(name)), 0o755))
+		testkit.OK(t, os.WriteFile(filepath.Join(place, name), nil, 0o600))
 	}
 	h := NewScreen(command.Env{}, settings.Choices{Place: place})
 	for prefix, want := range map[string][]string{
@@ -114,21 +111,14 @@ func settingsHost(t *testing.T, config string, args ...string) (h *ScreenHost, f
 	t.Chdir(t.TempDir())
 	file = filepath.Join(home, "config", "arbiter", "config.yaml")
 	if config != "" {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		testkit.OK(t, os.WriteFile(file, []byte(config), 0o600))
 	}
 	var c settings.Choices
-	err := asStarted(settings.Choices{Line: args}, "", func(ctx *cli.Context) (err error) {
+	testkit.OK(t, asStarted(settings.Choices{Line: args}, "", func(ctx *cli.Context) (err error) {
 		c, err = settings.ReadChoices(ctx)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return NewScreen(command.Env{}, c), file
 }
 
@@ -210,9 +200,7 @@ func TestSettingsAreWritten(t *testing.T) {
 // TestSettingsFileIsMade: the configuration file is created if it does not exist.
 func TestSettingsFileIsMade(t *testing.T) {
 	h, file := settingsHost(t, "")
-	if _, err := h.ChangeSetting(context.Background(), "theme", "dark"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(h.ChangeSetting(context.Background(), "theme", "dark"))(t)
 	if got, err := os.ReadFile(file); err != nil || string(got) != "theme: dark\n" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -245,10 +233,7 @@ func (b *lockedBuffer) String() string {
 func TestShell(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
 	t.Setenv("OF_THE_USER", "is kept")
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	out := &lockedBuffer{}
 	code, err := NewScreen(command.Env{}, settings.Choices{}).Shell(t.Context(), dir,
 		`pwd; echo "$OF_THE_USER" >&2; read line; (: </dev/tty) 2>/dev/null || echo no terminal; exit 3`, out)

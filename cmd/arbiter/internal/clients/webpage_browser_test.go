@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/browser"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -44,13 +45,8 @@ func startBrowser(t *testing.T) *browser.Browser {
 		t.Skip("there is no Chromium here; scripts/packages says what to install")
 	}
 	dir, err := os.MkdirTemp("", "chromium") // it may still write after it was killed
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := browser.Start(path, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	b := testkit.Must(browser.Start(path, dir))(t)
 	t.Cleanup(func() {
 		b.Close()
 		_ = os.RemoveAll(dir)
@@ -62,10 +58,7 @@ func openPage(t *testing.T, b *browser.Browser, s *WebServer) *window {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*webWaitTimeout)
 	t.Cleanup(cancel)
-	p, err := b.Open(ctx, s.Link())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(b.Open(ctx, s.Link()))(t)
 	w := &window{p, t, ctx}
 	w.must(p.Show(ctx, browser.Look{Width: 360, Height: 740}))
 	w.until(`document.querySelector("#phase")?.textContent && document.querySelector("#connection").hidden`)
@@ -74,9 +67,7 @@ func openPage(t *testing.T, b *browser.Browser, s *WebServer) *window {
 
 func (w *window) must(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 }
 
 func (w *window) until(expression string) {
@@ -147,9 +138,7 @@ func (w *window) harmless(s *WebServer) {
 		[...document.querySelectorAll("iframe, base, object, embed, svg, style, meta[http-equiv]," +
 			" script:not([src='/main.js']), img:not(.mark), a:not(.skip), link:not([href^='/']), [onclick], [onerror]")]
 			.map((e) => e.outerHTML.slice(0, 200)).join(" ")`, &found)
-	if found != "" {
-		w.t.Errorf("the page has %s", found)
-	}
+	testkit.Same(w.t, "the page has", "", found)
 }
 
 // named checks what a screen reader gets: every control has a name, and the parts of the page are present.
@@ -206,10 +195,7 @@ func (w *window) legible(where string) {
 
 // everything emits each kind of event with a text in each of its fields.
 func (h *house) everything(text string) {
-	raw, err := json.Marshal(map[string]string{"command": text, "description": text, text: text})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(map[string]string{"command": text, "description": text, text: text}))(h.t)
 	for _, body := range []contract.Body{
 		contract.Spawn{Name: text, Mode: text, Prompt: text, Host: text},
 		contract.Message{From: "orch-1", To: "human", Kind: text, Text: text},
@@ -232,17 +218,11 @@ func (h *house) everything(text string) {
 // permissionItem returns an inbox item with a permission request.
 func permissionItem(t *testing.T, id, command string, suggestions ...string) control.InboxItem {
 	t.Helper()
-	input, err := json.Marshal(map[string]string{"command": command})
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(contract.PermissionRequest{
+	input := testkit.Must(json.Marshal(map[string]string{"command": command}))(t)
+	raw := testkit.Must(json.Marshal(contract.PermissionRequest{
 		Request: id, Tool: "Bash", Input: input, Action: strings.Repeat("ab", 32), Suggestions: suggestions,
 		Reason: "no rule allows " + command,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return control.InboxItem{ID: id, Kind: "permission", Agent: "orch-1", Text: "Bash: " + command, Request: raw,
 		Since: time.Now().UTC()}
 }
@@ -326,9 +306,7 @@ func TestAnswersByKeyboard(t *testing.T) {
 	w.must(w.Press(w.ctx, "Enter", false))
 	action := strings.Repeat("ab", 32)
 	once := `{"action":"` + action + `","behavior":"allow","request":"perm-1","scope":"once","type":"permission"}`
-	if got := h.took(w.ctx, 2)[1]; got != once {
-		t.Errorf("the answer is %s", got)
-	}
+	testkit.Same(t, "the answer is", once, h.took(w.ctx, 2)[1])
 	h.emit("orch-1", noticeWeb("on"))
 	w.until(`document.querySelectorAll(".card").length === 1 && document.activeElement.closest("[data-item=perm-2]")`)
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
@@ -340,9 +318,7 @@ func TestAnswersByKeyboard(t *testing.T) {
 	w.must(w.Press(w.ctx, " ", false))
 	always := `{"action":"` + action + `","behavior":"allow","request":"perm-2","rule":"Bash(go test *)",` +
 		`"scope":"always","type":"permission"}`
-	if got := h.took(w.ctx, 3)[2]; got != always {
-		t.Errorf("the answer is %s", got)
-	}
+	testkit.Same(t, "the answer is", always, h.took(w.ctx, 3)[2])
 	h.emit("orch-1", noticeWeb("on"))
 	w.until(`document.querySelector("#waiting-title").textContent === "Nothing waits for you"`)
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // askWeb sends a request with the cookie and the key, like the page; change modifies it.
@@ -86,6 +88,8 @@ func TestRefusals(t *testing.T) {
 			message, at("box.tail1234.ts.net", "https://box.tail1234.ts.net"), 200},
 		"a foreign page": {"POST", "/run/command",
 			message, header("Origin", "https://evil.example"), 403},
+		"the form of a foreign page": {"POST", "/enter",
+			"t=AAAA", header("Origin", "https://evil.example"), 403},
 		"a page on another port": {"POST", "/run/command",
 			message, header("Origin", "http://127.0.0.1:3000"), 403},
 		"a page without an origin": {"POST", "/run/command", message, header("Origin", "null"), 403},
@@ -201,10 +205,7 @@ func TestListen(t *testing.T) {
 			_ = s.Close()
 		}
 	}
-	s, err := ListenWeb(WebOptions{Listen: "0.0.0.0:0", Public: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(ListenWeb(WebOptions{Listen: "0.0.0.0:0", Public: true}))(t)
 	_ = s.Close()
 	if _, err := ListenWeb(WebOptions{Listen: "127.0.0.1:0", Hosts: []string{"a/b"}}); err == nil {
 		t.Error("a path is taken for a host")
@@ -216,20 +217,14 @@ func TestHalfABody(t *testing.T) {
 	before := bodyTime
 	bodyTime = 50 * time.Millisecond
 	t.Cleanup(func() { bodyTime = before })
-	s, err := ListenWeb(WebOptions{Runs: newHouse(t), Run: testRun, Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(ListenWeb(WebOptions{Runs: newHouse(t), Run: testRun, Listen: "127.0.0.1:0"}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()
 	defer func() { cancel(); <-ended }()
 	host := s.listener.Addr().String()
 	for _, path := range []string{"/run/command", "/run/stop", "/link", "/enter"} {
-		conn, err := net.Dial("tcp", host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := testkit.Must(net.Dial("tcp", host))(t)
 		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nOrigin: http://%[2]s\r\nCookie: %s=%s\r\n%s: %s\r\n"+
 			"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", path, host, s.guard.cookie, s.guard.secret,
 			keyHeader, s.guard.key)
@@ -254,17 +249,11 @@ func TestForeignPages(t *testing.T) {
 		fmt.Fprintf(w, "<a id=link href=%q>the run</a>", link)
 	}))
 	t.Cleanup(chat.Close)
-	there, err := url.Parse(chat.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	there := testkit.Must(url.Parse(chat.URL))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*webWaitTimeout)
 	defer cancel()
 	otherSite, otherPort := "http://localhost:"+there.Port(), chat.URL
-	p, err := b.Open(ctx, otherSite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(b.Open(ctx, otherSite))(t)
 	w := &window{p, t, ctx}
 	w.until(`document.querySelector("#link")`)
 	w.eval(`document.querySelector("#link").click()`, nil)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -50,9 +51,7 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "web") // t.TempDir is too long for a socket's path
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	began := time.Now().Add(-90 * time.Second).UTC()
 	h := &house{t: t, dir: dir, changed: make(chan struct{}), info: journal.Info{
 		Meta: journal.Meta{Run: testRun, CWD: "/home/me/parser", Title: "Rewrite the parser", Began: began},
@@ -74,10 +73,7 @@ func newHouse(t *testing.T) *house {
 // begin starts a process that plays the run.
 func (h *house) begin() {
 	h.t.Helper()
-	l, err := host.Listen(h.dir, control.SocketName)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	l := testkit.Must(host.Listen(h.dir, control.SocketName))(h.t)
 	h.mu.Lock()
 	h.listener, h.lines, h.ended, h.info.Live, h.info.Status = l, nil, false, true, ""
 	h.status.LogLines = h.chain.N
@@ -116,18 +112,14 @@ func (h *house) emit(id string, body contract.Body) {
 		seq = 1
 	}
 	line, err := contract.EncodeLine(nil, seq, time.Now(), contract.Event{ID: id, Body: body})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, err)
 	line = line[:len(line)-1]
 	h.status.Seq = seq
 	h.lines = append(h.lines, string(line))
 	if !piece {
 		h.log, err = h.chain.Append(h.log, journal.LogContent{At: time.Now(), Line: json.RawMessage(line)})
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, err)
 	h.wake()
 }
 
@@ -136,11 +128,7 @@ func (h *house) record(text string) {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var err error
-	h.log, err = h.chain.Append(h.log, journal.LogContent{At: time.Now(), Record: json.RawMessage(text)})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	h.log = testkit.Must(h.chain.Append(h.log, journal.LogContent{At: time.Now(), Record: json.RawMessage(text)}))(h.t)
 }
 
 // wait adds items that wait for the human.
@@ -294,10 +282,7 @@ const webWaitTimeout = 20 * time.Second
 // serve serves a run until the test ends, and returns the page's address.
 func serve(t *testing.T, h *house, wrap ...func(net.Listener) net.Listener) (*WebServer, string) {
 	t.Helper()
-	s, err := ListenWeb(WebOptions{Runs: h, Run: testRun, Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(ListenWeb(WebOptions{Runs: h, Run: testRun, Listen: "127.0.0.1:0"}))(t)
 	if len(wrap) > 0 {
 		s.listener = wrap[0](s.listener)
 	}
@@ -330,19 +315,13 @@ func viewBy(t *testing.T, s *WebServer, url, last string, client *http.Client) *
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), webWaitTimeout)
 	t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/run/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(http.NewRequestWithContext(ctx, http.MethodGet, url+"/run/events", nil))(t)
 	r.AddCookie(&http.Cookie{Name: s.guard.cookie, Value: s.guard.secret})
 	r.Header.Set(keyHeader, s.guard.key)
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
-	resp, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := testkit.Must(client.Do(r))(t)
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("the stream is refused: %s", resp.Status)
 	}
@@ -399,9 +378,7 @@ func (v *viewer) texts(last string) (list []string) {
 			continue
 		}
 		var events []struct{ Text string }
-		if err := json.Unmarshal([]byte(data), &events); err != nil {
-			v.t.Fatal(err)
-		}
+		testkit.OK(v.t, json.Unmarshal([]byte(data), &events))
 		for _, e := range events {
 			if e.Text != "" {
 				list = append(list, e.Text)
@@ -442,9 +419,7 @@ func TestStreamContinues(t *testing.T) {
 	v.cancel()
 	h.emit("arbiter", noticeWeb("three"))
 	w := view(t, s, url, v.id)
-	if got := strings.Join(w.texts("three"), " "); got != "three" {
-		t.Errorf("behind two comes %q", got)
-	}
+	testkit.Same(t, "behind two comes", "three", strings.Join(w.texts("three"), " "))
 
 	h.end("") // it is killed
 	w.until(partRun, stateLost)
@@ -452,26 +427,18 @@ func TestStreamContinues(t *testing.T) {
 	h.begin()
 	w.until(partRun, stateLive)
 	h.emit("arbiter", noticeWeb("four"))
-	if got := strings.Join(w.texts("four"), " "); got != "four" {
-		t.Errorf("of the next process comes %q", got)
-	}
+	testkit.Same(t, "of the next process comes", "four", strings.Join(w.texts("four"), " "))
 	x := view(t, s, url, at)
-	if got := strings.Join(x.texts("four"), " "); got != "four" {
-		t.Errorf("a page of the process before gets %q", got)
-	}
+	testkit.Same(t, "a page of the process before gets", "four", strings.Join(x.texts("four"), " "))
 	y := view(t, s, url, "")
-	if got := strings.Join(y.texts("four"), " "); got != "one two three four" {
-		t.Errorf("a new page gets %q", got)
-	}
+	testkit.Same(t, "a new page gets", "one two three four", strings.Join(y.texts("four"), " "))
 
 	h.end(contract.StatusComplete)
 	if part := w.until(partRun, stateEnded); !strings.Contains(part, contract.StatusComplete) {
 		t.Errorf("the end is %s", part)
 	}
 	z := view(t, s, url, "")
-	if got := strings.Join(z.texts("four"), " "); got != "one two three four" {
-		t.Errorf("a page that comes after the end gets %q", got)
-	}
+	testkit.Same(t, "a page that comes after the end gets", "one two three four", strings.Join(z.texts("four"), " "))
 	z.until(partRun, stateEnded)
 }
 
@@ -492,9 +459,7 @@ func TestStatusFollows(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), webWaitTimeout)
 	defer cancel()
-	if got := h.took(ctx, 1)[0]; got != `{"text":"This one.","type":"message"}` {
-		t.Errorf("the run took %s", got)
-	}
+	testkit.Same(t, "the run took", `{"text":"This one.","type":"message"}`, h.took(ctx, 1)[0])
 	h.emit("arbiter", noticeWeb("on"))
 	v.until(partStatus, `"inbox":[]`)
 	h.mu.Lock()
@@ -590,9 +555,7 @@ func quick(t *testing.T) {
 func TestCleanText(t *testing.T) {
 	long := strings.Repeat("é", mostText)
 	line, err := contract.EncodeLine(nil, 1, time.Now(), contract.Event{ID: "orch-1", Body: noticeWeb(long + "\x1b[2J")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	var e struct{ Text string }
 	if err := json.Unmarshal(pageLine(line), &e); err != nil || len(e.Text) > mostText+200 ||
 		!strings.Contains(e.Text, "more bytes are not shown here") {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // inn is a program with one command or flag of each kind.
@@ -113,9 +115,7 @@ func TestOffers(t *testing.T) {
 		if o.Dirs {
 			got = append(got, ":dirs")
 		}
-		if text := strings.Join(got, " "); text != want {
-			t.Errorf("%q: %q, want %q", line, text, want)
-		}
+		testkit.Same(t, line, want, strings.Join(got, " "))
 	}
 }
 
@@ -184,9 +184,7 @@ func TestMeant(t *testing.T) {
 		if want != "" {
 			want = "did you mean " + strings.ReplaceAll(want, " ", " or ") + "?"
 		}
-		if got := Meant(word, known); got != want {
-			t.Errorf("%q: %q, want %q", word, got, want)
-		}
+		testkit.Same(t, word, want, Meant(word, known))
 	}
 }
 
@@ -243,9 +241,7 @@ func TestBrief(t *testing.T) {
 	}{{0, "0s"}, {10 * time.Second, "10s"}, {2 * time.Minute, "2m"}, {6 * time.Hour, "6h"}, {90 * time.Minute, "1h30m"},
 		{20 * time.Minute, "20m"}, {100 * time.Millisecond, "100ms"}, {70 * time.Second, "1m10s"},
 		{20 * time.Hour, "20h"}} {
-		if got := brief(c.d.String()); got != c.want {
-			t.Errorf("%s: %q, want %q", c.d, got, c.want)
-		}
+		testkit.Same(t, c.d, c.want, brief(c.d.String()))
 	}
 }
 

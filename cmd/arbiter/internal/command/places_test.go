@@ -4,25 +4,21 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestCheckDir: a workspace must be a readable directory; the error does not repeat its path.
 func TestCheckDir(t *testing.T) {
 	dir := t.TempDir()
 	file, locked := filepath.Join(dir, "file"), filepath.Join(dir, "locked")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(locked, 0o000); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, nil, 0o600))
+	testkit.OK(t, os.Mkdir(locked, 0o000))
 	foreign, link := filepath.Join(dir, "caf\xe9"), filepath.Join(dir, "link")
 	if err := os.Mkdir(foreign, 0o700); err != nil {
 		t.Skip(err) // the file system refuses such names
 	}
-	if err := os.Symlink(foreign, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(foreign, link))
 	const notUTF8 = "its path is not UTF-8, in which a run is recorded: rename the directory"
 	want := map[string]string{dir: "", file: "not a directory", dir + "/nowhere": "no such file or directory",
 		foreign: notUTF8, link: notUTF8}

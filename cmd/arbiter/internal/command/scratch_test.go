@@ -7,17 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func make1(t *testing.T, base, prefix, owner string) string {
 	t.Helper()
-	dir, err := MakeScratch(base, prefix, owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "work"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(MakeScratch(base, prefix, owner))(t)
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "work"), []byte("x"), 0o600))
 	return dir
 }
 
@@ -27,9 +24,7 @@ func TestSweep(t *testing.T) {
 	state, place := t.TempDir(), t.TempDir()
 	runs := filepath.Join(state, "runs")
 	for _, run := range []string{"live", "over"} {
-		if err := os.MkdirAll(filepath.Join(runs, run), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Join(runs, run), 0o700))
 	}
 	of := func(run string) string { return filepath.Join(runs, run) }
 	want := []string{
@@ -44,19 +39,13 @@ func TestSweep(t *testing.T) {
 	kept := make1(t, place, ScratchRehearsal, "")
 	human := filepath.Join(place, ScratchRehearsal+"of-mine")
 	for _, dir := range []string{human, filepath.Join(place, "linked")} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Mkdir(dir, 0o700))
 	}
 	if err := os.Symlink(of("live"), filepath.Join(want[2], "link")); err != nil { // must not be followed
 		t.Fatal(err)
 	}
-	if err := os.Symlink(want[2], filepath.Join(place, ScratchRehearsal+"link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(want[0], ScratchMark), filepath.Join(human, ScratchMark)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(want[2], filepath.Join(place, ScratchRehearsal+"link")))
+	testkit.OK(t, os.Symlink(filepath.Join(want[0], ScratchMark), filepath.Join(human, ScratchMark)))
 	before := namesScratch(t, place)
 	if removed, err := SweepScratch([]string{place}, filepath.Join(state, "other"), nil); err == nil || removed != nil {
 		t.Errorf("of runs that cannot be seen: %v, %v", removed, err)
@@ -72,9 +61,7 @@ func TestSweep(t *testing.T) {
 	left := slices.DeleteFunc(before, func(name string) bool {
 		return slices.Contains(want, filepath.Join(place, name))
 	})
-	if diff := cmp.Diff(left, namesScratch(t, place)); diff != "" {
-		t.Errorf("left:\n%s", diff)
-	}
+	testkit.Same(t, "left", left, namesScratch(t, place))
 	if ownerOf(kept) != "" || ownerOf(human) != "" {
 		t.Errorf("owners: %q, %q", ownerOf(kept), ownerOf(human))
 	}
@@ -85,10 +72,7 @@ func TestSweep(t *testing.T) {
 
 func namesScratch(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Must(os.ReadDir(dir))(t)
 	var list []string
 	for _, e := range entries {
 		list = append(list, e.Name())

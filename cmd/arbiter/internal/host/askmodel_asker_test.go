@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -39,23 +38,16 @@ func TestAskerAsksAsAgentsAre(t *testing.T) {
 			Trusted: true, MaxCostUSD: 2, Env: map[string]string{"A": "b"},
 		},
 	}
-	got, err := a.Ask(context.Background(), decider.Question{System: "s", Prompt: "p", Schema: []byte(`{}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(a.Ask(context.Background(), decider.Question{System: "s", Prompt: "p", Schema: []byte(`{}`)}))(t)
 	want := decider.Answer{Text: `{"decision":"CONTINUE"}`,
 		Usage: decider.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4, CostUSD: 0.25}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	testkit.Same(t, "", want, got)
 	asked := []bridge.QueryParams{{
 		Model: "haiku", Effort: "low", CWD: "/w", SystemPrompt: "s", Prompt: "p", JSONSchema: []byte(`{}`),
 		SettingSources: []string{"user", "project"}, MaxBudgetUSD: 0.5, Env: map[string]string{"A": "b"},
 		TimeoutMS: 65_000,
 	}}
-	if d := cmp.Diff(asked, b.asked); d != "" {
-		t.Error(d)
-	}
+	testkit.Same(t, "", asked, b.asked)
 }
 
 func TestDecidersModel(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // healthy returns surroundings without any problem.
@@ -362,9 +363,7 @@ func TestLooksAtADirectory(t *testing.T) {
 	if p := Prove(filepath.Join(at, "below")); p.Exists || p.Problem != "" || p.Written != "" {
 		t.Errorf("missing: %+v", p)
 	}
-	if err := os.Mkdir(at, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(at, 0o750))
 	if p := Prove(at); !p.Exists || p.Mode != 0o750 || p.Owner != os.Geteuid() || p.Written != "" || p.Synced <= 0 ||
 		p.Free == 0 {
 		t.Errorf("there: %+v", p)
@@ -373,15 +372,11 @@ func TestLooksAtADirectory(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	link, file := filepath.Join(dir, "link"), filepath.Join(dir, "file")
-	if err := os.Symlink(at, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(at, link))
 	if p := LookAt(link); !p.Link || !p.Exists {
 		t.Errorf("link: %+v", p)
 	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(file, nil, 0o600))
 	if p := LookAt(file); !strings.Contains(p.Problem, "not a directory") {
 		t.Errorf("file: %+v", p)
 	}
@@ -404,15 +399,10 @@ func TestLooksForScratch(t *testing.T) {
 	before := time.Now().Add(-time.Hour)
 	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2",
 		"arbiter-home-young", "arbiter-rehearsal-notes", "else"} {
-		if err := os.MkdirAll(filepath.Join(place, name, "workspace"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Join(place, name, "workspace"), 0o700))
 	}
 	for _, dir := range []string{"arbiter-hook-1", "arbiter-hook-2"} {
-		l, err := net.Listen("unix", filepath.Join(place, dir, "s"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := testkit.Must(net.Listen("unix", filepath.Join(place, dir, "s")))(t)
 		l.(*net.UnixListener).SetUnlinkOnClose(false)
 		if dir == "arbiter-hook-2" {
 			defer l.Close()
@@ -422,9 +412,7 @@ func TestLooksForScratch(t *testing.T) {
 	}
 	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2",
 		"arbiter-rehearsal-notes", "else"} {
-		if err := os.Chtimes(filepath.Join(place, name), before, before); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chtimes(filepath.Join(place, name), before, before))
 	}
 	var found []string
 	for _, s := range LookForScratch([]string{place, place},
@@ -444,24 +432,17 @@ func TestLooksForScratch(t *testing.T) {
 func TestScratchOfRunsIsLeftAlone(t *testing.T) {
 	place, runs := t.TempDir(), t.TempDir()
 	there, gone := filepath.Join(runs, "there"), filepath.Join(runs, "gone")
-	if err := os.Mkdir(there, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(there, 0o700))
 	var want []string
 	for _, prefix := range []string{command.ScratchRehearsal, command.ScratchSockets} {
 		for _, owner := range []string{there, gone, filepath.Join(there, strings.Repeat("x", 300)),
 			filepath.Join(runs, "none", "gone")} {
-			dir, err := command.MakeScratch(place, prefix, owner)
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir := testkit.Must(command.MakeScratch(place, prefix, owner))(t)
 			if filepath.Base(owner) == "gone" {
 				want = append(want, dir)
 			}
 			before := time.Now().Add(-time.Hour)
-			if err := os.Chtimes(dir, before, before); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Chtimes(dir, before, before))
 		}
 	}
 	var found []string

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -36,22 +37,11 @@ func (s *hubStory) tell(t *testing.T, body contract.Body, logged bool) {
 	if !logged {
 		return
 	}
-	line, err := contract.EncodeLine(nil, s.seq, at, e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := s.chain.Append(nil, journal.LogContent{At: at, Line: line})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := testkit.Must(contract.EncodeLine(nil, s.seq, at, e))(t)
+	text := testkit.Must(s.chain.Append(nil, journal.LogContent{At: at, Line: line}))(t)
+	f := testkit.Must(os.OpenFile(s.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600))(t)
 	defer f.Close()
-	if _, err := f.Write(text); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.Write(text))(t)
 }
 
 // pieces are the pieces of unfinished text that read has read.
@@ -70,10 +60,7 @@ func read(t *testing.T, c *Cursor, most int) (seqs []uint64, texts []string, ski
 			return seqs, texts, skipped
 		}
 		for _, raw := range lines {
-			line, err := contract.DecodeLine([]byte(raw))
-			if err != nil {
-				t.Fatal(err)
-			}
+			line := testkit.Must(contract.DecodeLine([]byte(raw)))(t)
 			if d, ok := line.Body.(contract.Delta); ok {
 				pieces = append(pieces, fmt.Sprint(line.Seq, d.Text))
 				continue
@@ -94,14 +81,8 @@ func TestCursor(t *testing.T) {
 	for range 5 {
 		s.tell(t, contract.Notice{Text: "earlier"}, true)
 	}
-	log, err := journal.OpenLog(s.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	health, err := log.Each(t.Context(), journal.LogPosition{}, func(journal.LogEntry) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := testkit.Must(journal.OpenLog(s.path))(t)
+	health := testkit.Must(log.Each(t.Context(), journal.LogPosition{}, func(journal.LogEntry) error { return nil }))(t)
 	_ = log.Close()
 	open := func() (*journal.EventLog, error) { return journal.OpenLog(s.path) }
 	s.tell(t, contract.Session{}, true)

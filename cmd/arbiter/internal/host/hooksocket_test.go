@@ -13,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestWritten(t *testing.T) {
@@ -28,9 +27,7 @@ func TestWritten(t *testing.T) {
 	}
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("{}\n")
 	if written(path, "toolu_1") {
@@ -107,10 +104,7 @@ func (h *house) service() HookSocketService {
 
 func (h *house) serve(t *testing.T, dir string) *HookSocketServer {
 	t.Helper()
-	s, err := ServeHookSocket(dir, h.service(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(ServeHookSocket(dir, h.service(), slog.New(slog.DiscardHandler)))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -122,20 +116,14 @@ func (h *house) serve(t *testing.T, dir string) *HookSocketServer {
 // shortDir returns a private directory whose name is short enough for a socket's path.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "hook")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.MkdirTemp("/tmp", "hook"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
 
 func askServer(t *testing.T, s *HookSocketServer, in hooks.Input) string {
 	t.Helper()
-	answer, err := hookclient.Exchange(s.Path(), in.JSON(), time.Now().Add(longEnough))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := testkit.Must(hookclient.Exchange(s.Path(), in.JSON(), time.Now().Add(longEnough)))(t)
 	if !json.Valid(answer) {
 		t.Fatalf("answer %q", answer)
 	}
@@ -151,9 +139,7 @@ func (h *house) awaitEffect(t *testing.T, want hooks.Effect) {
 	t.Helper()
 	select {
 	case got := <-h.effects:
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("reported (-want +got):\n%s", diff)
-		}
+		testkit.Same(t, "reported", want, got)
 	case <-time.After(longEnough):
 		t.Fatalf("%+v was not reported", want)
 	}
@@ -167,18 +153,14 @@ func TestHookServer(t *testing.T) {
 	sub := bash
 	sub.AgentID = "a1"
 	for name, in := range map[string]hooks.Input{"a subagent": sub, "another session": bashOf("9" + aSession[1:])} {
-		if got := askServer(t, s, in); got != "{}" {
-			t.Errorf("%s: %s", name, got)
-		}
+		testkit.Same(t, name, "{}", askServer(t, s, in))
 	}
 	got := askServer(t, s, bash)
 	if !strings.Contains(got, hooks.MarkContext+" warn: 71 % full, 142,000 of 200,000 tokens.") {
 		t.Errorf("answer %s", got)
 	}
 	h.awaitEffect(t, hooks.LevelReported{Level: hooks.LevelWarn, Pct: 71})
-	if got := askServer(t, s, bash); got != "{}" {
-		t.Errorf("told twice: %s", got)
-	}
+	testkit.Same(t, "told twice", "{}", askServer(t, s, bash))
 	if got := askServer(t, s,
 		hooks.Input{Event: hooks.PreCompact, Trigger: hooks.TriggerAuto, SessionID: aSession}); !strings.HasPrefix(got,
 		`{"decision":"block"`) {
@@ -188,13 +170,9 @@ func TestHookServer(t *testing.T) {
 
 	// Another incarnation was already warned by its bridge.
 	h.set(func(h *house) { h.agent.Generation, h.agent.Spent = 2, "warn" })
-	if got := askServer(t, s, bash); got != "{}" {
-		t.Errorf("told what its bridge had told: %s", got)
-	}
+	testkit.Same(t, "told what its bridge had told", "{}", askServer(t, s, bash))
 	h.set(func(h *house) { h.tokens, h.unread = 190_000, errors.New("torn") })
-	if got := askServer(t, s, bash); got != "{}" {
-		t.Errorf("a context that cannot be read: %s", got)
-	}
+	testkit.Same(t, "a context that cannot be read", "{}", askServer(t, s, bash))
 	h.set(func(h *house) { h.unread = nil })
 	if got := askServer(t, s, bash); !strings.Contains(got, "critical: 95 %") {
 		t.Errorf("answer %s", got)
@@ -209,17 +187,13 @@ func TestHookServerWaitsForTheTranscript(t *testing.T) {
 	bash := bashOf(aSession)
 	bash.ToolUseID = "toolu_1"
 	h.set(func(h *house) { h.tokens, h.next, h.late = 100_000, 150_000, 3 })
-	if got := askServer(t, s, bash); got != "{}" {
-		t.Errorf("far off: %s", got)
-	}
+	testkit.Same(t, "far off", "{}", askServer(t, s, bash))
 	h.set(func(h *house) { h.tokens = 120_000 })
 	if got := askServer(t, s, bash); !strings.Contains(got, "warn: 75 %") {
 		t.Errorf("near: %s", got)
 	}
 	h.set(func(h *house) { h.next, h.late = 180_000, 1<<30 })
-	if got := askServer(t, s, bash); got != "{}" {
-		t.Errorf("it never comes: %s", got)
-	}
+	testkit.Same(t, "it never comes", "{}", askServer(t, s, bash))
 }
 
 // TestHookServerReadsTranscriptsOnly: a client cannot make the server read any other file.
@@ -241,9 +215,7 @@ func TestHookServerReadsTranscriptsOnly(t *testing.T) {
 	default:
 	}
 	askServer(t, s, bashOf(aSession))
-	if got := <-h.looked; got != "/h/.claude/projects/-w/"+aSession+".jsonl" {
-		t.Errorf("%s was read", got)
-	}
+	testkit.Same(t, "was read", "/h/.claude/projects/-w/"+aSession+".jsonl", <-h.looked)
 }
 
 // TestHookServerReportsOnce: calls that end concurrently get one warning among them.
@@ -287,16 +259,9 @@ func TestUnansweredHooksAreNotReported(t *testing.T) {
 		drained.Wait()
 	})
 	s := h.serve(t, shortDir(t))
-	conn, err := net.Dial("unix", s.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Write(bashOf(aSession).JSON()); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("unix", s.Path()))(t)
+	testkit.Must(conn.Write(bashOf(aSession).JSON()))(t)
+	testkit.OK(t, conn.(*net.UnixConn).CloseWrite())
 	conn.Close() // before the answer
 	drained.Go(func() {
 		for {
@@ -320,10 +285,7 @@ func TestUnansweredHooksAreNotReported(t *testing.T) {
 func TestHookServerEndsWithClients(t *testing.T) {
 	h := newHouse()
 	s := h.serve(t, shortDir(t))
-	silent, err := net.Dial("unix", s.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := testkit.Must(net.Dial("unix", s.Path()))(t)
 	defer silent.Close()
 	for _, request := range []string{"", "garbage", "[]", `{"hook_event_name":"Stop","x":"` +
 		strings.Repeat("x", maxRequest) + `"}`} {
@@ -331,9 +293,7 @@ func TestHookServerEndsWithClients(t *testing.T) {
 			t.Errorf("%.30q: %q, %v", request, answer, err)
 		}
 	}
-	if err := silent.SetReadDeadline(time.Now().Add(longEnough)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, silent.SetReadDeadline(time.Now().Add(longEnough)))
 	if n, err := silent.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the silent one got %d bytes, %v", n, err)
 	}
@@ -343,17 +303,13 @@ func TestHookServerEndsWithClients(t *testing.T) {
 // Serve returns an error if it cannot listen.
 func TestServedElsewhere(t *testing.T) {
 	dir := shortDir(t)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(dir, 0o755))
 	s := newHouse().serve(t, dir)
 	if got := askServer(t, s, bashOf("x")); got != "{}" || filepath.Dir(s.Path()) == dir {
 		t.Errorf("answer %s at %s", got, s.Path())
 	}
 	dir = shortDir(t)
-	if err := os.WriteFile(filepath.Join(dir, HookSocketName), []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, HookSocketName), []byte("precious"), 0o600))
 	if s, err := ServeHookSocket(dir, newHouse().service(), slog.New(slog.DiscardHandler)); err == nil {
 		s.Close()
 		t.Error("a file was taken for a socket")

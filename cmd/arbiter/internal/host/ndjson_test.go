@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -36,9 +37,7 @@ func TestSlowReaderNeverHoldsTheRun(t *testing.T) {
 		put(contract.Question{Text: "still there?"})
 		put(contract.Result{Status: contract.StatusComplete})
 		close(w.gate)
-		if err := l.Close(time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, l.Close(time.Minute))
 		kept := strings.Count(w.String(), `"event":"assistant"`)
 		if kept >= flood || kept < 490 {
 			t.Errorf("%d of %d kept", kept, flood)
@@ -52,9 +51,7 @@ func TestSlowReaderNeverHoldsTheRun(t *testing.T) {
 		n := uint64(0)
 		for line := range strings.Lines(w.String()) {
 			n++
-			if err := contract.NewValidator().ValidateEventLine([]byte(strings.TrimSuffix(line, "\n"))); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, contract.NewValidator().ValidateEventLine([]byte(strings.TrimSuffix(line, "\n"))))
 			if l, err := contract.DecodeLine([]byte(line)); err != nil || l.Seq != n || l.V != contract.Version {
 				t.Fatalf("line %d has v %d, seq %d: %v", n, l.V, l.Seq, err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
@@ -22,11 +23,8 @@ func begun(t *testing.T, data string) (*RemoteMachine, bridge.RemoteInfo) {
 	}
 	t.Setenv("HOME", filepath.Dir(data))
 	m := &RemoteMachine{Data: data}
-	info, err := m.Begin(t.Context(), bridge.Owner{Run: gittest.Run, Bridge: "box"},
-		bridge.RemoteParams{Version: "test", LeaseMS: 60_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Must(m.Begin(t.Context(), bridge.Owner{Run: gittest.Run, Bridge: "box"},
+		bridge.RemoteParams{Version: "test", LeaseMS: 60_000}))(t)
 	return m, info
 }
 
@@ -40,10 +38,7 @@ func TestWork(t *testing.T) {
 			m, info := begun(t, filepath.Join(gittest.Temp(t), "data"))
 			near.Git("push", "-q", info.Cache, base+":refs/arbiter/"+gittest.RUN8+"/pushed/"+base)
 			prepare := bridge.PrepareWorkParams{Orchestrator: 1, Generation: 2, Kind: kind, Base: base, Subdir: "sub"}
-			w, err := m.PrepareWork(t.Context(), prepare)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := testkit.Must(m.PrepareWork(t.Context(), prepare))(t)
 			dir := filepath.Join(info.Dir, gittest.RUN8, "orch-1")
 			if w.Dir != dir || w.CWD != filepath.Join(dir, "sub") || w.Branch != "arbiter/"+gittest.RUN8+"/orch-1.2" {
 				t.Errorf("prepared: %+v", w)
@@ -57,9 +52,7 @@ func TestWork(t *testing.T) {
 				t.Fatalf("committed: %+v, %v", done, err)
 			}
 			near.Git("fetch", "-q", info.Cache, "refs/heads/"+w.Branch+":refs/heads/fetched")
-			if got := near.Git("show", "fetched:sub/a"); got != "2" {
-				t.Errorf("fetched %q", got)
-			}
+			testkit.Same(t, "fetched", "2", near.Git("show", "fetched:sub/a"))
 			writeRemoteHost(t, filepath.Join(w.CWD, "new"), "left\n")
 			saved, err := m.RemoveWork(t.Context(), bridge.RemoveWorkParams{Orchestrator: 1, Head: done.Head})
 			if err != nil || saved.Ref == "" {
@@ -75,9 +68,7 @@ func TestWork(t *testing.T) {
 				t.Errorf("left in the cache: %s", left)
 			}
 			near.Git("fetch", "-q", info.Cache, saved.Ref+":refs/heads/saved")
-			if got := near.Git("show", "saved:sub/new"); got != "left" {
-				t.Errorf("saved %q", got)
-			}
+			testkit.Same(t, "saved", "left", near.Git("show", "saved:sub/new"))
 			_, err = m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
 			var rpc *bridge.RPCError
 			if !errors.As(err, &rpc) || rpc.Category != bridge.CatWorkspace {
@@ -89,28 +80,17 @@ func TestWork(t *testing.T) {
 
 // TestWorkBesideAReaper: a bridge reaps orphans, but must not reap git.
 func TestWorkBesideAReaper(t *testing.T) {
-	release, err := proctree.BecomeSubreaper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := testkit.Must(proctree.BecomeSubreaper())(t)
 	defer release()
 	near := gittest.New(t, map[string]string{"a": "1\n"})
 	base := strings.TrimSpace(near.Git("rev-parse", "HEAD"))
 	m, info := begun(t, filepath.Join(gittest.Temp(t), "data"))
 	push := near.Command("push", "-q", info.Cache, base+":refs/arbiter/"+gittest.RUN8+"/base")
-	ended, err := proctree.Keep(push)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := push.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	ended := testkit.Must(proctree.Keep(push))(t)
+	testkit.OK(t, push.Wait())
 	ended()
-	w, err := m.PrepareWork(t.Context(), bridge.PrepareWorkParams{Orchestrator: 1, Generation: 1, Kind: "worktree",
-		Base: base})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testkit.Must(m.PrepareWork(t.Context(), bridge.PrepareWorkParams{Orchestrator: 1, Generation: 1, Kind: "worktree",
+		Base: base}))(t)
 	for i := range 10 {
 		writeRemoteHost(t, filepath.Join(w.CWD, "a"), strings.Repeat("x", i+2))
 		if _, err := m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"}); err != nil {
@@ -149,9 +129,7 @@ func TestResolve(t *testing.T) {
 	dir := gittest.Temp(t)
 	writeRemoteHost(t, filepath.Join(dir, "file"), "x")
 	for link, to := range map[string]string{"link": "file", "nowhere": "/no/such", "circle": "circle"} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	var paths []string
 	for _, name := range []string{"file", "link", "nowhere", "new", "circle", "file/below"} {
@@ -175,18 +153,11 @@ func TestResolve(t *testing.T) {
 func TestInventory(t *testing.T) {
 	list := func() (r bridge.InventoryResult) {
 		dir := gittest.Temp(t)
-		if err := os.MkdirAll(filepath.Join(dir, ".claude"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Join(dir, ".claude"), 0o700))
 		writeRemoteHost(t, filepath.Join(dir, ".claude", "real.json"),
 			`{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}`)
-		if err := os.Symlink("real.json", filepath.Join(dir, ".claude", "settings.json")); err != nil {
-			t.Fatal(err)
-		}
-		r, err := (&RemoteMachine{}).Inventory(t.Context(), bridge.InventoryParams{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Symlink("real.json", filepath.Join(dir, ".claude", "settings.json")))
+		r = testkit.Must((&RemoteMachine{}).Inventory(t.Context(), bridge.InventoryParams{Dir: dir}))(t)
 		return r
 	}
 	one, two := list(), list()
@@ -202,7 +173,5 @@ func TestInventory(t *testing.T) {
 
 func writeRemoteHost(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }

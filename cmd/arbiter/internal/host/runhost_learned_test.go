@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -19,29 +20,19 @@ func TestWindowsAreKept(t *testing.T) {
 		t.Fatalf("without a file: %v, %v", none.ContextTokensFor, err)
 	}
 	for model, tokens := range map[string]int{"far-model": 131_072, "near-model": 64_000, "claude-haiku-4-5": 100_000} {
-		if err := keepWindow(dir, model, tokens); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, keepWindow(dir, model, tokens))
 	}
-	if err := keepWindow(dir, "near-model", 32_000); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, keepWindow(dir, "near-model", 32_000))
 	given := map[string]int{"claude-haiku": 120_000}
 	o := runconfig.Options{ContextTokensFor: given}
-	if err := withWindows(&o, dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, withWindows(&o, dir))
 	want := map[string]int{"claude-haiku": 120_000, "far-model": 131_072, "near-model": 32_000}
 	if diff := cmp.Diff(want, o.ContextTokensFor); diff != "" || len(given) != 1 {
 		t.Errorf("limits (-want +got):\n%s%v", diff, given)
 	}
-	if err := os.WriteFile(filepath.Join(dir, windowsName), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, windowsName), []byte("{"), 0o600))
 	if err := withWindows(&o, dir); err == nil || !strings.Contains(err.Error(), "remove it") {
 		t.Errorf("a file that is damaged: %v", err)
 	}
-	if diff := cmp.Diff(want, o.ContextTokensFor); diff != "" {
-		t.Errorf("limits over a damaged file (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "limits over a damaged file", want, o.ContextTokensFor)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -83,17 +84,12 @@ func TestOneRunInADirectory(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	var notices notice
 	open := func() storage {
-		s, err := openStorage(root, journal.Options{}, &notices)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(openStorage(root, journal.Options{}, &notices))(t)
 		t.Cleanup(func() { s.store.Close() })
 		return s
 	}
 	first, second := open(), open()
-	if err := first.lockPlace(dir, "11111111-aaaa"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, first.lockPlace(dir, "11111111-aaaa"))
 	if err := second.lockPlace(dir, "22222222-bbbb"); err == nil || !strings.Contains(err.Error(), "run 11111111") {
 		t.Errorf("the second run: %v", err)
 	}
@@ -109,10 +105,7 @@ func TestOneRunInADirectory(t *testing.T) {
 
 // TestFinish: the journal records how a run ended, and which runs may be resumed.
 func TestFinish(t *testing.T) {
-	s, err := openStorage(t.TempDir(), journal.Options{}, &notice{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(openStorage(t.TempDir(), journal.Options{}, &notice{}))(t)
 	defer s.store.Close()
 	for n, c := range []struct {
 		ending   *supervisor.Ending
@@ -122,9 +115,7 @@ func TestFinish(t *testing.T) {
 		{nil, "", false},
 		{&supervisor.Ending{Said: true, Status: contract.StatusComplete}, runstore.NeverBegan, true},
 	} {
-		if err := s.create(journal.Meta{Run: "run-" + string(rune('a'+n))}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.create(journal.Meta{Run: "run-" + string(rune('a'+n))}))
 		state := &supervisor.State{}
 		state.Ending = c.ending
 		if err := s.finish(t.Context(), state); err != nil {

@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestPlaces(t *testing.T) {
 	long := filepath.Join(shortDir(t), strings.Repeat("x", maxPath))
 	open := shortDir(t)
 	for dir, mode := range map[string]os.FileMode{long: 0o700, open: 0o755} {
-		if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, mode)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, mode)))
 	}
 	runtimeDir := shortDir(t)
 	t.Setenv("XDG_RUNTIME_DIR", runtimeDir)
@@ -32,10 +31,7 @@ func TestPlaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(c.dir, "s")
 			for range 2 { // the second one finds what a killed one left
-				l, err := Listen(c.dir, "s")
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := testkit.Must(Listen(c.dir, "s"))(t)
 				if away := strings.HasPrefix(l.Path, runtimeDir+"/"+command.ScratchSockets); away != c.away ||
 					away != (l.link == path) {
 					t.Errorf("place %+v", l)
@@ -48,10 +44,7 @@ func TestPlaces(t *testing.T) {
 				l.SetUnlinkOnClose(false) // as if killed
 				l.UnixListener.Close()
 			}
-			l, err := Listen(c.dir, "s")
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := testkit.Must(Listen(c.dir, "s"))(t)
 			if left, _ := os.ReadDir(runtimeDir); c.away && len(left) != 1 {
 				t.Errorf("left in the runtime directory: %v", left)
 			}
@@ -77,9 +70,7 @@ func TestPlaces(t *testing.T) {
 func TestOthersAreNotCleared(t *testing.T) {
 	dir := shortDir(t)
 	path := filepath.Join(dir, "s")
-	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte("precious"), 0o600))
 	if l, err := Listen(dir, "s"); err == nil {
 		l.Close()
 		t.Error("a file was taken for a socket")
@@ -88,14 +79,9 @@ func TestOthersAreNotCleared(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	elsewhere := filepath.Join(shortDir(t), "precious")
-	if err := errors.Join(os.Remove(path), os.WriteFile(elsewhere, nil, 0o600),
-		os.Symlink(elsewhere, path)); err != nil {
-		t.Fatal(err)
-	}
-	l, err := Listen(dir, "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.Remove(path), os.WriteFile(elsewhere, nil, 0o600),
+		os.Symlink(elsewhere, path)))
+	l := testkit.Must(Listen(dir, "s"))(t)
 	t.Cleanup(func() { l.Close() })
 	if _, err := os.Stat(elsewhere); err != nil {
 		t.Errorf("what a link of somebody else's led to: %v", err)

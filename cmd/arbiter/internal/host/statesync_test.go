@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
@@ -50,18 +51,10 @@ func TestChanges(t *testing.T) {
 		if x.members >= 0 && len(c.Members) != x.members || len(c.Agents) != x.agents {
 			t.Errorf("%d: %d members and %d agents were sent", i, len(c.Members), len(c.Agents))
 		}
-		wire, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wire := testkit.Must(json.Marshal(c))(t)
 		var got control.StateChange
-		if err := json.Unmarshal(wire, &got); err != nil {
-			t.Fatal(err)
-		}
-		state, err := r.Apply(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(wire, &got))
+		state := testkit.Must(r.Apply(got))(t)
 		if !reflect.DeepEqual(encodedState(t, state), encodedState(t, x.state)) {
 			t.Errorf("%d: the client has\n%s\ninstead of\n%s", i, encodedState(t, state), encodedState(t, x.state))
 		}
@@ -73,10 +66,7 @@ func TestChanges(t *testing.T) {
 
 func encodedState(t *testing.T, s *supervisor.State) string {
 	t.Helper()
-	raw, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(s))(t)
 	return string(raw)
 }
 

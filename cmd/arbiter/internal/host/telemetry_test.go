@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -85,9 +86,7 @@ func TestStory(t *testing.T) {
 		at = at.Add(time.Second)
 		e.Add(at, event)
 	}
-	if lost := e.Close(time.Minute); lost != 0 {
-		t.Errorf("%d spans were dropped", lost)
-	}
+	testkit.Same(t, "spans were dropped", 0, e.Close(time.Minute))
 	close(bodies)
 	var spans []otlpSpan
 	for body := range bodies {
@@ -138,9 +137,7 @@ func TestStory(t *testing.T) {
 		t.Errorf("spans:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	agent := strings.Split(NewTrace("run-1", "").Traceparent("orch-2", 2), "-")[2]
-	if names[agent] != "invoke_agent Orchestrator II" {
-		t.Errorf("TRACEPARENT names the span %q", names[agent])
-	}
+	testkit.Same(t, "TRACEPARENT names the span", "invoke_agent Orchestrator II", names[agent])
 }
 
 // TestTurnsBeginWithTheirMessage: the span of a turn begins when its first message is sent, also of a turn that fails
@@ -244,9 +241,7 @@ func TestFullQueue(t *testing.T) {
 		e.Add(time.Now(), tool(i))
 	}
 	e.Add(time.Now(), turn)
-	if lost := e.Close(time.Millisecond); lost != mostOpen-mostWaiting {
-		t.Errorf("%d spans were dropped, want %d", lost, mostOpen-mostWaiting)
-	}
+	testkit.Same(t, "spans were dropped", mostOpen-mostWaiting, e.Close(time.Millisecond))
 }
 
 // TestNotSampled: nothing is sent if the parent of arbiter does not record the trace.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -63,9 +64,7 @@ func TestAttachment(t *testing.T) {
 			a.Detach(t.Context()).Words != 3 {
 			t.Errorf("ended: %+v", end)
 		}
-		if who := o.Terminals.Holder("orch-1"); who != "" {
-			t.Errorf("%s still has it", who)
-		}
+		testkit.Same(t, "still has it", "", o.Terminals.Holder("orch-1"))
 		close(l.done)
 		o.Input.Wait()
 	})
@@ -79,19 +78,14 @@ func TestEndedBeforeItWasOpen(t *testing.T) {
 			return []contract.Body{contract.Takeover{State: "ended", Reason: "the program ended"}}
 		})
 		p := control.AttachParams{Agent: "orch-1"}
-		a, err := o.Attach(t.Context(), input.ChannelSocket, "ann", p, func(string) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := testkit.Must(o.Attach(t.Context(), input.ChannelSocket, "ann", p, func(string) {}))(t)
 		if n, err := a.Take(t.Context(), make([]byte, 1)); n != 0 || err != io.EOF {
 			t.Errorf("its output: %d, %v", n, err)
 		}
 		if end := a.Detach(t.Context()); end.Reason != "the program ended" {
 			t.Errorf("ended: %+v", end)
 		}
-		if who := o.Terminals.Holder("orch-1"); who != "" {
-			t.Errorf("%s still has it", who)
-		}
+		testkit.Same(t, "still has it", "", o.Terminals.Holder("orch-1"))
 		close(l.done)
 		o.Input.Wait()
 	})
@@ -126,9 +120,7 @@ func TestNoAttachment(t *testing.T) {
 			if _, failed := body.(contract.Takeover); errors.As(err, &unopen) != failed {
 				t.Errorf("want an OpenError: %v: %#v", failed, err)
 			}
-			if who := o.Terminals.Holder("orch-1"); who != "" {
-				t.Errorf("%s has it", who)
-			}
+			testkit.Same(t, "has it", "", o.Terminals.Holder("orch-1"))
 			close(l.done)
 			o.Input.Wait()
 		})

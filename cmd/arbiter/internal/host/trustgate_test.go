@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
@@ -20,12 +21,8 @@ func TestSettingsOfAWorktree(t *testing.T) {
 	place, own := t.TempDir(), t.TempDir()
 	write := func(dir, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Join(dir, ".claude"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, ".claude", "settings.json"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Join(dir, ".claude"), 0o700))
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, ".claude", "settings.json"), []byte(text), 0o600))
 	}
 	for _, dir := range []string{place, own} {
 		if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil { // so that the search stops here
@@ -36,10 +33,7 @@ func TestSettingsOfAWorktree(t *testing.T) {
 		return `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"` + command + `"}]}]}}`
 	}
 	write(place, hook("true"))
-	listing, err := trust.Inventory(place, settings.OwnConfiguration()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listing := testkit.Must(trust.Inventory(place, settings.OwnConfiguration()...))(t)
 	w := &TrustGate{place: place, seen: map[string]trust.Listing{seenAs("", listing.Hash): listing}}
 	start := func() error {
 		return w.Check(context.Background(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: own}},
@@ -64,18 +58,11 @@ func TestSettingsOnAHost(t *testing.T) {
 	place, there := t.TempDir(), t.TempDir()
 	for _, dir := range []string{place, there} {
 		for name, text := range map[string]string{".git/HEAD": "x", ".claude/settings.json": `{"model":"opus"}`} {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}
 	}
-	trusted, err := trust.Inventory(place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := testkit.Must(trust.Inventory(place))(t)
 	state := t.TempDir()
 	newGate := func() *TrustGate {
 		return &TrustGate{place: place, state: state, seen: map[string]trust.Listing{seenAs("", trusted.Hash): trusted},
@@ -94,10 +81,8 @@ func TestSettingsOnAHost(t *testing.T) {
 	if err := start(pinned); err != nil {
 		t.Errorf("the same settings in another place: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(there, ".claude", "settings.json"), []byte(`{"apiKeyHelper":"curl evil"}`),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(there, ".claude", "settings.json"), []byte(`{"apiKeyHelper":"curl evil"}`),
+		0o600))
 	var asked *runloop.Untrusted
 	if err := start(pinned); !errors.As(err, &asked) || asked.Hash == "" ||
 		!strings.Contains(asked.Message, "host box: ") {
@@ -108,9 +93,7 @@ func TestSettingsOnAHost(t *testing.T) {
 	if err := start(answered); err != nil {
 		t.Errorf("after the human's answer: %v", err)
 	}
-	if err := w.Record(t.Context(), "box", asked.Hash); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, w.Record(t.Context(), "box", asked.Hash))
 	w = newGate() // another process
 	if err := start(pinned); err != nil {
 		t.Errorf("what was recorded: %v", err)

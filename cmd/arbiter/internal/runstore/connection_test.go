@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -21,24 +22,16 @@ import (
 // directory. An ambiguous name is refused with the ids to choose from.
 func TestLiveRun(t *testing.T) {
 	root, here, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
-	store, err := journal.OpenStore(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(journal.OpenStore(root))(t)
 	t.Cleanup(func() { store.Close() })
 	all := &Runs{store, root}
 	begin := func(id, dir string) *journal.Run {
 		t.Helper()
-		r, err := store.Create(journal.Meta{Run: id, CWD: dir, Began: time.Now()}, journal.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(store.Create(journal.Meta{Run: id, CWD: dir, Began: time.Now()}, journal.Options{}))(t)
 		t.Cleanup(func() { _ = r.Close() }) // may be closed already
 		return r
 	}
-	if err := begin("aaaa1111-dead", here).Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, begin("aaaa1111-dead", here).Close())
 	begin("aaaa2222-one", here)
 	begin("aabb3333-two", elsewhere)
 	t.Chdir(here)
@@ -68,20 +61,14 @@ func TestLiveRun(t *testing.T) {
 
 // TestRunEndsDuringConnecting: a connection that fails because the run ends is explained by that end.
 func TestRunEndsDuringConnecting(t *testing.T) {
-	store, err := journal.OpenStore(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(journal.OpenStore(t.TempDir()))(t)
 	t.Cleanup(func() { store.Close() })
 	all := &Runs{store, ""}
 	run, err := store.Create(journal.Meta{Run: "aaaa1111-ends", CWD: t.TempDir(), Began: time.Now()}, journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, err := FindLive(all, "aaaa1111")
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Must(FindLive(all, "aaaa1111"))(t)
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	closed := make(chan error)
 	go func() { closed <- run.Close() }()

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // oneDot is a WebP image of one pixel: there is no encoder for it.
@@ -24,9 +25,7 @@ const oneDot = "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA=="
 func encoded(t *testing.T, w, h int, encode func(io.Writer, image.Image) error) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := encode(&b, image.NewPaletted(image.Rect(0, 0, w, h), color.Palette{color.Black, color.White})); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, encode(&b, image.NewPaletted(image.Rect(0, 0, w, h), color.Palette{color.Black, color.White})))
 	return b.Bytes()
 }
 
@@ -34,19 +33,12 @@ func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
-	dot, err := base64.StdEncoding.DecodeString(oneDot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dot := testkit.Must(base64.StdEncoding.DecodeString(oneDot))(t)
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(pipe, 0o600))
 	tests := map[string]struct{ path, want, problem string }{
 		// The contents count, not the name.
 		"png":    {path: file("a.txt", encoded(t, 64, 48, png.Encode)), want: "64×48 png"},
@@ -86,9 +78,7 @@ func TestStore(t *testing.T) {
 	dir, base := filepath.Join(t.TempDir(), "images"), t.TempDir()
 	picture := encoded(t, 64, 48, png.Encode)
 	path := filepath.Join(base, "a.png")
-	if err := os.WriteFile(path, picture, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, picture, 0o600))
 	s := runstore.NewStore(dir, base)
 	if _, err := s.Keep([]string{"a.png", "b.png"}); err == nil {
 		t.Error("an image that is not there is kept")
@@ -97,15 +87,11 @@ func TestStore(t *testing.T) {
 	if err != nil || len(kept) != 2 || kept[0] != kept[1] || kept[0].Path != path {
 		t.Fatalf("Keep: %+v, %v", kept, err)
 	}
-	if err := os.WriteFile(path, []byte("another"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte("another"), 0o600))
 	if data, err := s.Load(kept[0]); err != nil || !bytes.Equal(data, picture) {
 		t.Errorf("Load: %d bytes, %v", len(data), err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, kept[0].SHA256), []byte("another"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, kept[0].SHA256), []byte("another"), 0o600))
 	if _, err := s.Load(kept[0]); err == nil {
 		t.Error("another image is loaded")
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const (
@@ -45,10 +47,8 @@ func small(t *testing.T) []byte {
 		files = append(files, text(f[0], f[1]))
 	}
 	var b bytes.Buffer
-	if err := WriteArchive(&b, ArchiveManifest{Run: run, Arbiter: "1.2.3", State: 6, Workspace: "/home/me/work"},
-		files); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, WriteArchive(&b, ArchiveManifest{Run: run, Arbiter: "1.2.3", State: 6, Workspace: "/home/me/work"},
+		files))
 	return b.Bytes()
 }
 
@@ -115,10 +115,7 @@ func TestFilesThatChangeAreNotWritten(t *testing.T) {
 // made returns an archive with any manifest and entries.
 func made(t *testing.T, manifest any, entries []tar.Header, contents ...string) []byte {
 	t.Helper()
-	head, err := json.Marshal(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := testkit.Must(json.Marshal(manifest))(t)
 	entries = append([]tar.Header{{Name: manifestName, Typeflag: tar.TypeReg}}, entries...)
 	contents = append([]string{string(head)}, contents...)
 	var b bytes.Buffer
@@ -129,18 +126,12 @@ func made(t *testing.T, manifest any, entries []tar.Header, contents ...string) 
 		if h.Typeflag == tar.TypeReg {
 			h.Size = int64(len(contents[i]))
 		}
-		if err := out.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, out.WriteHeader(&h))
 		if h.Typeflag == tar.TypeReg {
-			if _, err := out.Write([]byte(contents[i])); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(out.Write([]byte(contents[i])))(t)
 		}
 	}
-	if err := errors.Join(out.Close(), zip.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(out.Close(), zip.Close()))
 	return b.Bytes()
 }
 
@@ -212,12 +203,8 @@ func TestPlace(t *testing.T) {
 	from, config := filepath.Join(t.TempDir(), "projects"), t.TempDir()
 	put := func(path, s string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte(s), 0o600))
 	}
 	holds := func(name, want string) {
 		t.Helper()
@@ -229,9 +216,7 @@ func TestPlace(t *testing.T) {
 	name := filepath.Join("-w", session+".jsonl")
 	put(filepath.Join(from, name), "one\ntwo\n")
 	put(filepath.Join(from, "-w", session, "subagents", "agent-1.jsonl"), "sub\n")
-	if err := ArchivePlace(from, config); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, ArchivePlace(from, config))
 	holds(name, "one\ntwo\n")
 	holds(filepath.Join("-w", session, "subagents", "agent-1.jsonl"), "sub\n")
 	if err := ArchivePlace(from, config); err != nil {
@@ -239,13 +224,9 @@ func TestPlace(t *testing.T) {
 	}
 	// An existing transcript of another project, with the beginning of the exported one, is continued.
 	at := filepath.Join(config, "projects", "-other", session+".jsonl")
-	if err := os.RemoveAll(filepath.Join(config, "projects", "-w")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.RemoveAll(filepath.Join(config, "projects", "-w")))
 	put(at, "one\n")
-	if err := ArchivePlace(from, config); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, ArchivePlace(from, config))
 	holds(filepath.Join("-other", session+".jsonl"), "one\ntwo\n")
 	for _, other := range []string{"one\ntwo\nthree\n", "one\nTWO\n", "x"} {
 		put(at, other)
@@ -255,12 +236,8 @@ func TestPlace(t *testing.T) {
 		}
 		holds(filepath.Join("-other", session+".jsonl"), other)
 	}
-	if err := os.Remove(at); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(from, name), at); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(at))
+	testkit.OK(t, os.Symlink(filepath.Join(from, name), at))
 	if ArchivePlace(from, config) == nil {
 		t.Error("a link was taken for a transcript")
 	}
@@ -271,21 +248,13 @@ func TestTranscripts(t *testing.T) {
 	config := t.TempDir()
 	at := filepath.Join(config, "projects", "-w", session)
 	for _, dir := range []string{"subagents", "tool-results", "elsewhere"} {
-		if err := os.MkdirAll(filepath.Join(at, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Join(at, dir), 0o700))
 		for _, name := range []string{"agent-1.jsonl", ".hidden", "with space"} {
-			if err := os.WriteFile(filepath.Join(at, dir, name), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(filepath.Join(at, dir, name), nil, 0o600))
 		}
-		if err := os.Symlink("/etc/passwd", filepath.Join(at, dir, "link")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Symlink("/etc/passwd", filepath.Join(at, dir, "link")))
 	}
-	if err := os.WriteFile(at+".jsonl", []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(at+".jsonl", []byte("x"), 0o600))
 	files, err := Transcripts(config, session)
 	var got []string
 	for _, f := range files {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -23,10 +24,7 @@ import (
 // functions that set and read the count.
 func mortalGit(t *testing.T) (set func(n int), left func() int) {
 	t.Helper()
-	real, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
+	real := testkit.Must(exec.LookPath("git"))(t)
 	dir := gittest.Temp(t)
 	count := filepath.Join(dir, "count")
 	script := fmt.Sprintf(`#!/bin/sh
@@ -37,24 +35,14 @@ if [ -s %[1]s ]; then
 fi
 exec %[2]s "$@"
 `, count, real)
-	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	set = func(n int) {
-		if err := os.WriteFile(count, []byte(strconv.Itoa(n)+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(count, []byte(strconv.Itoa(n)+"\n"), 0o600))
 	}
 	return set, func() int {
-		raw, err := os.ReadFile(count)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(os.ReadFile(count))(t)
+		n := testkit.Must(strconv.Atoi(strings.TrimSpace(string(raw))))(t)
 		return n
 	}
 }
@@ -241,9 +229,7 @@ func TestOwnChanges(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 			reads := gittest.Dir{TB: t, Path: p.files.Workspace.Dir("arbiter")}
-			if got := reads.Files()["shared"]; got != "-rw-r--r-- first\n2\n3\n4\n5\nONE\nTWO\n" {
-				t.Errorf("the Arbiter reads %q", got)
-			}
+			testkit.Same(t, "the Arbiter reads", "-rw-r--r-- first\n2\n3\n4\n5\nONE\nTWO\n", reads.Files()["shared"])
 		})
 	}
 }
@@ -274,9 +260,7 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	if m.Status != input.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) {
 		t.Fatalf("%+v", m)
 	}
-	if got := p.Files()["shared"]; got != "-rw-r--r-- OTHERS\n2\n3\n4\n5\nLAST\n" {
-		t.Errorf("a conflict changed the file: %q", got)
-	}
+	testkit.Same(t, "a conflict changed the file", "-rw-r--r-- OTHERS\n2\n3\n4\n5\nLAST\n", p.Files()["shared"])
 	_, _ = one.Command("merge", m.Head).CombinedOutput() // this fails
 	if m := p.merge("orch-1"); m.Status != input.StatusUnfinished || m.Detail != "merge" {
 		t.Errorf("in the middle of a merge: %+v", m)
@@ -307,9 +291,7 @@ func TestSuccessorContinues(t *testing.T) {
 	one := p.place("orch-1", "worktree", "")
 	one.Write("new", "half\n")
 	two := p.place("orch-2", "clone", "orch-1")
-	if got := two.Files()["new"]; got != "-rw-r--r-- half\n" {
-		t.Errorf("the successor has %q", got)
-	}
+	testkit.Same(t, "the successor has", "-rw-r--r-- half\n", two.Files()["new"])
 	three := p.place("orch-3", "worktree", "orch-9")
 	three.Write("three", "3\n")
 	three.Commit("three")
@@ -331,9 +313,7 @@ func TestSuccessorContinues(t *testing.T) {
 		strings.Contains(p.Git("worktree", "list"), "\n") {
 		t.Errorf("left %v, %v", left, err)
 	}
-	if text := p.Git("show", p.files.main()+":new"); text != "whole" {
-		t.Errorf("merged %q", text)
-	}
+	testkit.Same(t, "merged", "whole", p.Git("show", p.files.main()+":new"))
 }
 
 // stride skips steps in CI, because most steps are alike, especially those of a clone.

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -18,47 +17,31 @@ import (
 // also after a resume, and if a crash took lines that had been read.
 func TestSpendingIsReadOnce(t *testing.T) {
 	root := t.TempDir()
-	store, err := journal.OpenStore(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(journal.OpenStore(root))(t)
 	defer store.Close()
 	r, id := &Runs{store, root}, "aaaa1111-spends"
-	run, err := store.Create(journal.Meta{Run: id, CWD: root}, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testkit.Must(store.Create(journal.Meta{Run: id, CWD: root}, journal.Options{}))(t)
 	seq := uint64(0)
 	spend := func(run *journal.Run, bodies ...contract.Body) {
 		t.Helper()
 		var lines []journal.LogContent
 		for _, body := range bodies {
 			seq++
-			line, err := contract.EncodeLine(nil, seq, time.Now(), contract.Event{ID: "orch-1", Body: body})
-			if err != nil {
-				t.Fatal(err)
-			}
+			line := testkit.Must(contract.EncodeLine(nil, seq, time.Now(), contract.Event{ID: "orch-1", Body: body}))(t)
 			lines = append(lines, journal.LogContent{At: time.Now(), Line: line})
 		}
-		if err := run.AppendEvents(lines...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, run.AppendEvents(lines...))
 	}
 	turn := contract.Turn{CostUSD: 1, Usage: bridge.Usage{Output: 1}, Outcome: "done", MessageIDs: []string{}}
 	spend(run, contract.Session{Session: id}, turn, turn, contract.Cost{CostUSD: 0.5, Usage: bridge.Usage{Output: 7}})
 	end := func(run *journal.Run) {
 		t.Helper()
-		if err := run.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, run.Close())
 	}
 	end(run)
 	expect := func(when string, rows, running float64) *Spent {
 		t.Helper()
-		s, err := r.Spent(t.Context(), journal.Info{Meta: journal.Meta{Run: id}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(r.Spent(t.Context(), journal.Info{Meta: journal.Meta{Run: id}}, nil))(t)
 		usd := 0.0
 		for _, row := range s.Rows {
 			usd += row.CostUSD
@@ -72,13 +55,8 @@ func TestSpendingIsReadOnce(t *testing.T) {
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel() // nothing is read
 	noted, _ := r.Spent(stopped, journal.Info{Meta: journal.Meta{Run: id}}, nil)
-	if diff := cmp.Diff(first, noted); diff != "" {
-		t.Errorf("what was noted (-want +got):\n%s", diff)
-	}
-	before, err := os.ReadFile(filepath.Join(r.Dir(id), journal.LogName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Same(t, "what was noted", first, noted)
+	before := testkit.Must(os.ReadFile(filepath.Join(r.Dir(id), journal.LogName)))(t)
 	resume := func(bodies ...contract.Body) {
 		t.Helper()
 		run, _, err := store.Open(id, 0, journal.Options{}, func(*journal.Recovered) ([]byte, error) { return nil, nil })
@@ -90,14 +68,10 @@ func TestSpendingIsReadOnce(t *testing.T) {
 	}
 	resume(contract.Session{Session: id, Resumed: true}, turn)
 	expect("after a resume, the running turn is lost", 3.5, 0)
-	if err := os.WriteFile(filepath.Join(r.Dir(id), journal.LogName), before, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(r.Dir(id), journal.LogName), before, 0o600))
 	expect("after a crash that took lines", 2, 0.5)
 	resume(turn, turn, turn, turn)
 	expect("and another resume", 6, 0)
-	if err := os.WriteFile(filepath.Join(r.Dir(id), spendingName), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(r.Dir(id), spendingName), []byte("{"), 0o600))
 	expect("without the note", 6, 0)
 }

@@ -4,6 +4,10 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -55,6 +59,62 @@ func TestEverySettingIsInOneGroup(t *testing.T) {
 		}
 		if takeOver(&old, &now, map[string]bool{name: true}); !reflect.DeepEqual(old, now) {
 			t.Errorf("%s is not taken over", name)
+		}
+	}
+}
+
+// TestResumeWithAnotherDecider: options given at a resume replace the original ones, and other options keep their
+// values.
+func TestResumeWithAnotherDecider(t *testing.T) {
+	begun := runconfig.Options{
+		Decider: "hybrid", DeciderModel: "m", DeciderEffort: "low", DeciderTimeout: time.Minute, DecisionCache: true,
+		MaxTotalFailures: 5,
+	}
+	now := runconfig.Options{Decider: "rules", DeciderModel: "n", DeciderEffort: "max", DeciderTimeout: time.Hour,
+		MaxTotalFailures: 7}
+	of := func(o runconfig.Options) []any {
+		return []any{o.Decider, o.DeciderModel, o.DeciderEffort, o.DeciderTimeout, o.DecisionCache, o.MaxTotalFailures}
+	}
+	if d := cmp.Diff(of(begun), of(Choices{Options: now}.Over(begun))); d != "" {
+		t.Errorf("nothing was named: %s", d)
+	}
+	given := map[string]bool{}
+	for _, s := range Table {
+		given[s.Name] = true
+	}
+	if d := cmp.Diff(of(now), of(Choices{Options: now, Given: given}.Over(begun))); d != "" {
+		t.Errorf("all was named: %s", d)
+	}
+}
+
+// TestSetFlagsAreThoseThatCLISays: setFlags agrees with urfave/cli about each flag.
+func TestSetFlagsAreThoseThatCLISays(t *testing.T) {
+	t.Setenv("ARBITER_MAX_FAILURES", "7")
+	t.Setenv("ARBITER_CLAUDE", "")
+	for _, args := range [][]string{
+		{},
+		{"--json", "--task", ""},
+		{"--max-exchanges", "3", "--allow", "Read", "--allow", "Edit"},
+		{"--cwd", "/a", "doctor"},
+		{"doctor", "--cwd", "/b"},
+		{"--claude", "/c", "doctor", "--cwd", "/b"},
+	} {
+		compared := false
+		compare := func(c *cli.Context) error {
+			compared = true
+			set := setFlags(c)
+			for _, s := range Table {
+				if got, want := set[s.Name], c.IsSet(s.Name); got != want {
+					t.Errorf("%q: --%s is set: %v, urfave/cli says %v", args, s.Name, got, want)
+				}
+			}
+			return nil
+		}
+		app := &cli.App{Name: "arbiter", Flags: Flags(), Action: compare, Commands: []*cli.Command{
+			{Name: "doctor", Flags: []cli.Flag{FlagOf("cwd"), FlagOf("claude")}, Action: compare},
+		}}
+		if err := app.Run(append([]string{"arbiter"}, args...)); err != nil || !compared {
+			t.Errorf("%q: %v, compared %v", args, err, compared)
 		}
 	}
 }

@@ -2,10 +2,13 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestSecretsOfTheEnvironment: the record of --env has the names of secrets but not the values. Processes get the
@@ -34,5 +37,39 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	mask := SecretMasker([]map[string]string{given})
 	if got := mask("it is " + "tapestry-of-4711-looms" + "."); got != "it is *redacted:22*." || mask(got) != got {
 		t.Errorf("masked: %s", got)
+	}
+}
+
+// TestPassedValuesAreMasked: the values of variables that are passed to a host are masked, whatever their names.
+func TestPassedValuesAreMasked(t *testing.T) {
+	t.Setenv("LOOM_PASS", "warp-and-weft-41")
+	t.Setenv("LOOM_DIR", "/srv/looms/west")
+	there := hosts.Config{Hosts: []hosts.Host{{Name: "box", PassEnv: []string{"LOOM_PASS", "LOOM_DIR"}}}}
+	text := "the host said warp-and-weft-41 in /srv/looms/west"
+	if got := MaskerOf(runconfig.Options{}, there)(text); got != text {
+		t.Errorf("of a host that the run does not use: %q", got)
+	}
+	got := MaskerOf(runconfig.Options{Hosts: []runconfig.Host{{Name: "box"}}}, there)(text)
+	if strings.Contains(got, "warp-and-weft") || !strings.Contains(got, "/srv/looms/west") {
+		t.Errorf("masked: %q", got)
+	}
+}
+
+func TestUnknownVariables(t *testing.T) {
+	environ := []string{"ARBITER_MODEL=x", "ARBITER_RUN=r", "ARBITER_TEST_PART=x", "ARBITER_EMPTY=", "HOME=/h",
+		"ARBITER_MODLE=y", "ARBITER_MAXCOST=5", "ARBITER_=1", "ARBITERED=1"}
+	if got := UnknownVariables(environ); !slices.Equal(got, []string{"ARBITER_", "ARBITER_MAXCOST", "ARBITER_MODLE"}) {
+		t.Errorf("unknown: %q", got)
+	}
+	for entry, want := range map[string]string{
+		"ARBITER_MAXCOST=5":                "$ARBITER_MAXCOST: no setting has this name; did you mean ARBITER_MAX_COST?",
+		"ARBITER_NOTHING_LIKE_A_SETTING=1": `no setting has this name; correct it, or unset it`,
+		"ARBITER_BUDGETS=1":                "$ARBITER_BUDGETS: no setting",
+		"ARBITER_MAX_COST=5":               "",
+	} {
+		err := CheckVariables([]string{entry})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", entry, err, want)
+		}
 	}
 }

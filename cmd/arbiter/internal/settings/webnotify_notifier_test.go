@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -98,14 +99,10 @@ func TestOncePerTransition(t *testing.T) {
 		hooks = append(hooks, strings.TrimSpace(m.Event+" "+m.Kind+" "+m.Agent+" "+m.Status))
 	}
 	want := "waits question arbiter|waits permission orch-1|waits permission orch-1|ended   needs_input"
-	if got := strings.Join(hooks, "|"); got != want {
-		t.Errorf("the webhook got %q, want %q", got, want)
-	}
+	testkit.Same(t, "the webhook got", want, strings.Join(hooks, "|"))
 	want = "arbiter has a question (run 4be1c2d0)|orch-1 asks for a permission (run 4be1c2d0)|" +
 		"orch-1 asks for a permission (run 4be1c2d0)|The run has ended: needs input (run 4be1c2d0)"
-	if got := strings.Join(topics, "|"); got != want {
-		t.Errorf("the topic got %q, want %q", got, want)
-	}
+	testkit.Same(t, "the topic got", want, strings.Join(topics, "|"))
 }
 
 // TestFailuresAreReportedOnce: a failure is reported once, without the secret parts of the URL. Other targets still
