@@ -152,7 +152,7 @@ var sampleEvents = []EventBody{
 		Usage: Usage{1, 2, 3, 4}, CostUSD: 0.25, NumTurns: 2, DurationMS: 3, Outcome: TurnFailed,
 		Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r", Model: "m", Window: 131072,
 		CostUnknown: true,
-		Unread: []string{"m"}, Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9},
+		Unread:      []string{"m"}, Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9},
 		Files: []string{"/w/a.go"}, Models: []ModelCost{{"claude-sonnet-4-5", 0.25, Usage{1, 2, 3, 4}, 1_000_000}}},
 	Tasks{[]Task{{"1", "look around", "in_progress"}}},
 	Spent{CostUSD: 0.5, Usage: Usage{1, 2, 3, 4}},
