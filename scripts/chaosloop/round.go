@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -314,6 +315,10 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		switch {
 		case r.jobDone():
 			l.sendMessage(closing)
+		case strings.Contains(b.Text, "already alive, which is the limit"): // and the script's Arbiter releases nobody
+			if m := idle.FindStringSubmatch(b.Text); m != nil {
+				l.send("make room", contract.Kill{ID: m[1]})
+			}
 		case r.questions > 2: // a spawn was lost
 			l.send("force", contract.ForceAgent{Mode: "developer"})
 		default:
@@ -355,6 +360,9 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		}
 	}
 }
+
+// idle finds an Orchestrator that has nothing to do in the list of those that are alive.
+var idle = regexp.MustCompile(`(orch-\d+) done`)
 
 // closing is the human's last message, once the files exist. Nothing is sent after it, so that no message is
 // unread when the job ends.
