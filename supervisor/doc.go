@@ -31,7 +31,7 @@
 //	attach                        sessions of agents in a human's terminal
 //	ending, phase                 the end of a run, the task machine
 //	result                        the result of a run
-//	snapshot                      a state in the journal
+//	snapshot, fork                a state in the journal; the state before a decision, as the first of another run
 //	settings, approval            what a human changes in a live run; permission requests
 //	documents, filechanges        documents and their checks; changes of files, and their snapshots
 //	rulecheck                     whether a ruling fits the state

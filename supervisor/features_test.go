@@ -59,7 +59,7 @@ var settingsInPrompts = map[string]string{
 	"MaxCostUSD": "A: limit", "MaxCostPerAgent": "O: `relief`", "Timeout": "A: limit", "ContextWarn": "O: 70 %",
 	"ContextCritical": "O: 85 %", "ContextStop": "O: only read and commit",
 	"CheckTimeout": "O: It takes seconds", "Modes": "A: # Modes", "Makes": "A: spindle",
-	"DefaultMake": noModel, "Decider": "A: decision",
+	"DefaultMake": noModel, "ForkedFrom": noModel, "Decider": "A: decision",
 	"Hosts": "A: loom", "Pools": "A: loom", "HereToo": "A: here", "HumanPresent": "A: no human is present",
 	"Workspace": "O: worktree", "Permissions": "A: permission requests", "Deny": "O: denied",
 	"MaxIterations": "A: limits", "MaxTotalFailures": "A: limits", "MaxExchanges": "A: limits",

@@ -59,7 +59,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 var kinds = strings.Fields(
 	"TEXT N TIME RUN DIR FILE PATH REQUIREMENTS.md AGENT NAME SCENARIO RULE NUMBER MODEL RECORD WAYS KEY " +
 		"REQUEST all OPTION NAME=VALUE MODEL=TOKENS DOLLARS PERCENT TOKENS MIB N,N COMMAND - -- RUN_FLAG ADDRESS:PORT URL " +
-		"TEMPERATURE LIST HOST VARIABLE ISSUE COMMIT")
+		"TEMPERATURE LIST HOST VARIABLE ISSUE COMMIT --at")
 
 // TestEveryFlagIsDocumented: each flag has a text, a known kind of value, and the variable and heading that the
 // table of settings gives it.

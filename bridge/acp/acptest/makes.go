@@ -9,7 +9,7 @@ import (
 )
 
 // MakesEnv names the directory in which scripts/setup --makes has installed the real makes.
-const MakesEnv = "ARBITER_MAKES"
+const MakesEnv = "TEST_MAKES"
 
 // Real returns a real make that asks this model, configured in a home directory. It skips the test if the make is not
 // installed.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,10 +19,14 @@ import (
 const makesKey = "makes"
 
 var (
-	makeName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
-	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	secret   = regexp.MustCompile(`(?i)key|token|secret|passw|credential`)
+	makeName = pattern(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+	envName  = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	secret   = pattern(`(?i)key|token|secret|passw|credential`)
 )
+
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // readMakes reads the makes from the user's own configuration file.
 func (s *Choices) readMakes(c *cli.Context) error {
@@ -81,7 +86,7 @@ func readMake(v yamldoc.Field) runconfig.Make {
 	switch {
 	case v.Key == runconfig.ClaudeMake:
 		v.Errorf("claude is the make that is always there: give another name, and say with like what it is")
-	case !makeName.MatchString(v.Key):
+	case !makeName().MatchString(v.Key):
 		v.Errorf("%q is not a name: use small letters, digits and . _ -", v.Key)
 	}
 	for _, f := range v.Fields("a mapping such as {command: [opencode, acp]}") {
@@ -93,9 +98,9 @@ func readMake(v yamldoc.Field) runconfig.Make {
 			for _, entry := range m.Env {
 				name, _, set := strings.Cut(entry, "=")
 				switch {
-				case !envName.MatchString(name):
+				case !envName().MatchString(name):
 					f.Errorf("%q is not the name of a variable", name)
-				case set && secret.MatchString(name):
+				case set && secret().MatchString(name):
 					f.Errorf("write only the name %s: its value is taken from arbiter's environment, and kept nowhere", name)
 				}
 			}

@@ -59,10 +59,21 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 	line("directory", "%s", r.CWD)
 	line("task", "%s", r.Title)
 	usd := func(x float64) string { return eventtext.Dollars(x) + eventtext.Simulated(r.Rehearsal) }
+	if text := runstore.ForkText(r.ForkedFrom); text != "" {
+		line("forked", "%s", text)
+	}
 	line("state", "%s, %s, began %s ago", r.stands(), usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
-		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID, eventtext.OnHost(a.Name, a.Host), a.Status,
-			eventtext.Span(max(now.Sub(a.Since), 0)), eventtext.Percent(a.ContextPct), usd(a.CostUSD))
+		context, cost := eventtext.Percent(a.ContextPct), usd(a.CostUSD)
+		if a.ContextUnknown {
+			context = "unknown"
+		}
+		if a.CostUnknown {
+			cost += " and what is unknown"
+		}
+		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID,
+			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), a.Status,
+			eventtext.Span(max(now.Sub(a.Since), 0)), context, cost)
 		if a.FuseUSD > 0 {
 			text += ", " + eventtext.FuseSpent(a.FuseSpent, a.FuseUSD, r.Rehearsal) + " spent"
 		}
@@ -73,6 +84,9 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 			text += ", in a terminal: " + a.Attached
 		}
 		line("agent", "%s", text)
+		for _, what := range a.Lacks {
+			line("", "  %s", what)
+		}
 	}
 	if r.Subagents > 0 {
 		line("subagents", "%s started", words.CountOf(r.Subagents, r.Most, "subagent"))
