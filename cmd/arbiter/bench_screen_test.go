@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,11 +16,13 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"github.com/google/uuid"
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // watcher is a terminal that only searches the bytes it receives: an emulator would be slower than what is
@@ -201,6 +204,40 @@ func firstPaint(b *testing.B, name string, args ...string) time.Duration {
 	took := w.until(b, firstWord, frameEnd)
 	w.end()
 	return took
+}
+
+// BenchmarkManyRuns measures in a state directory of 1,000 runs what a command about one run costs, and the first frame
+// of the screen. The baselines are the same in a state directory of one run.
+func BenchmarkManyRuns(b *testing.B) {
+	counts := []int{1, 1000}
+	states := []string{b.TempDir(), b.TempDir()}
+	for i, n := range counts {
+		store := testkit.Must(journal.OpenStore(states[i]))(b)
+		for range n {
+			run, err := store.Create(journal.Meta{Run: uuid.NewString(), CWD: states[i]}, journal.Options{})
+			if err == nil {
+				_, err = run.Append(journal.Input, []byte("{}"))
+			}
+			testkit.OK(b, errors.Join(err, run.Close()))
+		}
+		testkit.OK(b, store.Close())
+	}
+	arbiter := releaseProgram(b)
+	var cpu, frame [2][]time.Duration
+	for b.Loop() {
+		for i, state := range states {
+			cmd := screenCommand(b, arbiter, "status", "--state-dir", state)
+			_ = cmd.Run() // no run is live
+			cpu[i] = append(cpu[i], cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+			frame[i] = append(frame[i], firstPaint(b, arbiter, "--rehearse", "--state-dir", state))
+		}
+	}
+	for i, n := range counts {
+		b.ReportMetric(ms(quantile(cpu[i], 0.5)), fmt.Sprintf("status-cpu-%d-ms", n))
+		b.ReportMetric(ms(quantile(frame[i], 0.5)), fmt.Sprintf("first-frame-%d-ms", n))
+	}
+	b.ReportMetric(float64(quantile(cpu[1], 0.5))/float64(quantile(cpu[0], 0.5)), "×status-cpu")
+	b.ReportMetric(float64(quantile(frame[1], 0.5))/float64(quantile(frame[0], 0.5)), "×first-frame")
 }
 
 // BenchmarkOpenLive measures the time from exec until the screen shows the end of a live run whose process has

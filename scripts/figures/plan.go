@@ -26,6 +26,14 @@ var plan = []run{
 		{what: "memory of arbiter and bridge with 100 agents (PSS)", ours: "Scale/agents=100 together-MB",
 			base: "Scale/agents=2 together-MB", than: "2 agents", most: 80},
 	}},
+	{"cmd/arbiter", "ToolCall", "300x", "100x", []row{
+		{what: "a tool call: processor time of arbiter and bridge", ours: "ToolCall ms-ours",
+			base: "ToolCall ms-cli", than: "the CLI", most: 5},
+	}},
+	{"cmd/arbiter", "ManyRuns", "20x", "3x", []row{
+		{what: "`arbiter status` with 1,000 runs, processor time", ours: "ManyRuns status-cpu-1000-ms",
+			base: "ManyRuns status-cpu-1-ms", than: "with one run", times: 1.5},
+	}},
 	{"cmd/arbiter", "Start", "15x", "3x", []row{
 		{what: "`arbiter --json`, until the agent has the task", ours: "Start task-taken-ms",
 			base: "Start bare-cli-ms", than: "the bare CLI", times: 1.5},
@@ -60,10 +68,6 @@ var plan = []run{
 		{what: "… until the run continues", ours: "ResumeMillion resume-ms",
 			base: "ResumeMillion replay-ms", than: "a replay of its inputs", most: 100},
 	}},
-	{"transcript", "Newest", "200x", "20x", []row{
-		{what: "the newest reading of a transcript of 100 MB", ours: "Newest/100MB ns/op",
-			base: "Newest/100MB read-all-ms", than: "read all, walk back", times: 0.001},
-	}},
 	{"bridge/proctree", "ArbiterKilled", "20x", "3x", []row{
 		{what: "arbiter killed, until nothing is alive, p99", ours: "ArbiterKilled/never p99-ms",
 			base: "ArbiterKilled/never plain-p99-ms", than: "one plain process", most: 2000},
@@ -71,8 +75,6 @@ var plan = []run{
 	{"cmd/arbiter", "Accepted", "3000x", "500x", []row{
 		{what: "commands accepted, one after the other", ours: "Accepted/window-1 accepted/s",
 			base: "Accepted/window-1 plain/s", than: "append and fsync", least: 0.5},
-		{what: "… 64 at a time", ours: "Accepted/window-64 accepted/s",
-			base: "Accepted/window-64 plain/s", than: "append and fsync", least: 5},
 	}},
 	{"internal/workspace", "Snapshot", "5x", "", []row{
 		{what: "a snapshot of 100,000 files, ten of them changed", ours: "Snapshot snapshot-ms",
