@@ -12,6 +12,7 @@
 // below it:
 //
 //	audit, inbox                  the record of who did what, and the list of what waits for a human
+//	fork                          the state before a decision, as the first one of another run
 //	replayer                      replay of a history, input by input
 //	apply, resume, begin          what each input and each timer leads to; how a run begins or is resumed
 //	commands, taskcommands, say   what a human commands: the run, the task; messages to agents, from humans and queued
@@ -31,7 +32,7 @@
 //	attach                        sessions of agents in a human's terminal
 //	ending, phase                 the end of a run, the task machine
 //	result                        the result of a run
-//	snapshot, fork                a state in the journal; the state before a decision, as the first of another run
+//	snapshot                      a state in the journal
 //	settings, approval            what a human changes in a live run; permission requests
 //	documents, filechanges        documents and their checks; changes of files, and their snapshots
 //	rulecheck                     whether a ruling fits the state
