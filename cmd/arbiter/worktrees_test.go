@@ -152,7 +152,7 @@ func TestIsolatedOrchestrators(t *testing.T) {
 					t.Errorf("%d checks: %+v", len(checks), checks)
 				}
 				if len(collect[contract.Overlap](s)) == 0 {
-					t.Error("no overlap was reported")
+					t.Errorf("no overlap was reported\n%s", s.dump())
 				}
 				for _, w := range collect[contract.Workspace](s) {
 					if list := repo.Git("worktree", "list", "--porcelain"); strings.Contains(list, w.Dir) {
