@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -447,9 +448,10 @@ func TestMode(t *testing.T) {
 // TestReads: what is read inside of the directory needs no human, and rules hold. Claude's own agent does not ask about
 // it, and holds deny rules itself.
 func TestReads(t *testing.T) {
-	for _, name := range makes {
+	for _, name := range append(slices.Clone(makes), "fake late") {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, name)
+			name, traps, _ := strings.Cut(name, " ")
+			r := newRig(t, name, traps)
 			path := func(name string) string { return filepath.Join(r.dir, name) }
 			for _, file := range []string{"open.txt", "secret.txt"} {
 				if err := os.WriteFile(path(file), []byte("words of "+file), 0o600); err != nil {
@@ -518,4 +520,58 @@ func TestUnasked(t *testing.T) {
 			t.Errorf("it could not write inside of its directory: %v", err)
 		}
 	})
+}
+
+// TestAskRules: what an ask rule names is asked about, also where the make alone would not ask.
+func TestAskRules(t *testing.T) {
+	for _, name := range makes {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, name)
+			r.cfg.Rules.Ask = []string{"Bash(ls *)", "Bash(ls)"}
+			r.launch()
+			r.answers <- bridge.Deny
+			turn := r.turn(`[[shell ls]] [[verdict {"kind":"done"}]]`)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if string(turn.Verdict) != kindDone || len(r.asked) != 1 || r.asked[0].Tool != "Bash" {
+				t.Errorf("turn %+v, asked %+v", turn, r.asked)
+			}
+		})
+	}
+}
+
+// TestUntrustedWorkspace: of a workspace that is not trusted, a make loads no settings: they can run programs.
+func TestUntrustedWorkspace(t *testing.T) {
+	for _, name := range makes[1:] {
+		for _, trusted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/trusted %t", name, trusted), func(t *testing.T) {
+				r := newRig(t, name)
+				r.cfg.SettingSources = []string{"user"}
+				if trusted {
+					r.cfg.SettingSources = append(r.cfg.SettingSources, "project")
+				}
+				ran := func(by string) string { return filepath.Join(r.home, "ran-"+by) }
+				for file, text := range map[string]string{
+					".claude/settings.json": `{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch ` +
+						ran("hook") + `"}]}]}}`,
+					"opencode.json": `{"mcp": {"planted": {"type": "local", "command": ["touch", "` + ran("mcp") + `"]}}}`,
+					".opencode/plugin/planted.js": `import { writeFileSync } from "fs"
+						export const Planted = async () => { writeFileSync("` + ran("plugin") + `", ""); return {} }`,
+				} {
+					path := filepath.Join(r.dir, file)
+					if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r.launch()
+				if turn := r.turn(`[[verdict {"kind":"done"}]]`); string(turn.Verdict) != kindDone {
+					t.Errorf("%+v", turn)
+				}
+				found, _ := filepath.Glob(ran("*"))
+				if (len(found) > 0) != trusted {
+					t.Errorf("these ran: %v", found)
+				}
+			})
+		}
+	}
 }

@@ -30,7 +30,8 @@ type call struct {
 	locations []sdk.ToolCallLocation
 	status    sdk.ToolCallStatus
 
-	reported bool // its ToolUse was emitted
+	known    chan struct{} // closed when its input is known; nil: it is, or nobody waits for it
+	reported bool          // its ToolUse was emitted
 	over     bool
 	denied   bool
 }
@@ -62,6 +63,10 @@ func (c *call) learn(u sdk.SessionToolCallUpdate, toolMeta string) {
 		if name, ok := meta["toolName"].(string); ok {
 			c.name = name
 		}
+	}
+	if c.known != nil && c.knowsInput() {
+		close(c.known)
+		c.known = nil
 	}
 }
 
@@ -115,6 +120,25 @@ func (c *call) files() (list []string) {
 	return list
 }
 
+// paths are the texts in a value that may be names of files elsewhere, whatever the fields are called.
+func paths(v any) (list []string) {
+	switch v := v.(type) {
+	case string:
+		if strings.HasPrefix(v, "/") || strings.HasPrefix(v, "~") || strings.Contains(v, "..") {
+			return []string{v}
+		}
+	case []any:
+		for _, x := range v {
+			list = append(list, paths(x)...)
+		}
+	case map[string]any:
+		for _, x := range v {
+			list = append(list, paths(x)...)
+		}
+	}
+	return list
+}
+
 func (c *call) diffs() (list []*sdk.ToolCallContentDiff) {
 	for _, x := range c.content {
 		if x.Diff != nil {
@@ -125,18 +149,17 @@ func (c *call) diffs() (list []*sdk.ToolCallContentDiff) {
 }
 
 // own is the name of our tool that is called; empty: it is another's. A model can choose the title of a shell command,
-// so calls of a kind that does something are never ours.
+// so calls of a kind that does something are never ours, and neither is a title that has more than the tool's name.
 func (c *call) own(names map[string]bool) string {
 	if c.kind != "" && c.kind != sdk.ToolKindOther && c.kind != sdk.ToolKindThink {
 		return ""
 	}
 	for _, text := range []string{c.name, c.title} {
-		at := strings.LastIndex(text, driver.MCPName)
-		if at < 0 {
-			continue
-		}
-		if name := strings.Trim(text[at+len(driver.MCPName):], "_-.:/ ()"); names[name] {
-			return name
+		text = strings.TrimLeft(strings.TrimPrefix(text, "mcp_"), "_")
+		if rest, ours := strings.CutPrefix(text, driver.MCPName); ours {
+			if name := strings.TrimLeft(rest, "_-.:/ "); names[name] && name != rest {
+				return name
+			}
 		}
 	}
 	return ""

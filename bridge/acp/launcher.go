@@ -119,11 +119,18 @@ func problem(c bridge.Category, format string, args ...any) error {
 	return &bridge.RPCError{Code: bridge.CodeClaude, Category: c, Message: fmt.Sprintf(format, args...)}
 }
 
-// Environment is what a make is started with: what each agent gets, and what the table and the configuration name.
-func Environment(m *bridge.MakeSpec, extra map[string]string) []string {
+// trusted reports whether the settings of the workspace may be loaded.
+func trusted(cfg bridge.AgentConfig) bool { return slices.Contains(cfg.SettingSources, "project") }
+
+// environment is what a make is started with: what each agent gets, and what the table and the configuration name.
+func environment(cfg bridge.AgentConfig, t traits) []string {
 	inherited := os.Environ()
-	env := proctree.EnvFrom(inherited, extra)
-	for _, entry := range slices.Concat(traitsOf(m).env, m.Env) {
+	env := proctree.EnvFrom(inherited, cfg.Env)
+	entries := slices.Concat(t.env, cfg.Make.Env)
+	if !trusted(cfg) {
+		entries = append(entries, t.distrust...)
+	}
+	for _, entry := range entries {
 		name, value, set := strings.Cut(entry, "=")
 		if !set {
 			if value = proctree.EnvLookup(inherited, name); value == "" {
@@ -146,7 +153,7 @@ func command(cfg bridge.AgentConfig, t traits) (*exec.Cmd, error) {
 		return nil, problem(bridge.CatStart, "the make %s: %v", cfg.Make.Name, err)
 	}
 	cmd := exec.Command(path, cfg.Make.Command[1:]...)
-	cmd.Dir, cmd.Env = cfg.CWD, Environment(cfg.Make, cfg.Env)
+	cmd.Dir, cmd.Env = cfg.CWD, environment(cfg, t)
 	return cmd, nil
 }
 
@@ -262,7 +269,7 @@ func (a *agent) ready(ctx context.Context, self string, pending []string) error 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.info.SessionID, a.info.MakeSession, a.info.PID = a.cfg.SessionID, string(a.session), a.child.PID()
-	a.info.Resumed, a.info.Lacks = a.resumed, a.traits.lacks(loads)
+	a.info.Resumed, a.info.Lacks = a.resumed, a.traits.lacks(loads, trusted(a.cfg))
 	if who := hello.AgentInfo; who != nil {
 		a.info.MakeVersion = strings.TrimSpace(who.Name + " " + who.Version)
 	}
@@ -295,15 +302,14 @@ func (a *agent) meta() map[string]any {
 	if a.traits.metaSystem {
 		meta["systemPrompt"] = map[string]any{"append": a.system()}
 	}
-	if a.traits.metaDeny {
-		meta["claudeCode"] = map[string]any{"options": map[string]any{"disallowedTools": a.denied()}}
+	if a.traits.metaRules {
+		meta["claudeCode"] = map[string]any{"options": map[string]any{
+			"disallowedTools": slices.Concat(a.cfg.Rules.Deny, a.cfg.DisallowedTools),
+			"settingSources":  append([]string{}, a.cfg.SettingSources...),
+			"settings":        map[string]any{"permissions": map[string]any{"ask": append([]string{}, a.cfg.Rules.Ask...)}},
+		}}
 	}
 	return meta
-}
-
-// denied are the tools and deny rules that a make holds itself.
-func (a *agent) denied() []string {
-	return append(slices.Clone(a.cfg.Rules.Deny), a.cfg.DisallowedTools...)
 }
 
 func (a *agent) begin(ctx context.Context, self string) error {

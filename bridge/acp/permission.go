@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 	"github.com/google/uuid"
@@ -38,15 +39,21 @@ func (a *agent) RequestPermission(ctx context.Context, p sdk.RequestPermissionRe
 	i := slices.IndexFunc(p.Options, func(o sdk.PermissionOption) bool { return o.Kind == kind })
 	if i < 0 {
 		if allowed {
+			a.mu.Lock()
 			a.notice("no "+string(kind), "it offers no way to allow a call once, so the call is denied")
+			a.mu.Unlock()
 		}
 		return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
 	}
 	return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeSelected(p.Options[i].OptionId)}, nil
 }
 
+// describeGrace is how long a request waits for the update that describes its call.
+const describeGrace = 2 * time.Second
+
 // requested returns the call that a request is about, and the context in which its answer is awaited. Some makes
-// describe a call only in the request, others only before it.
+// describe a call only in the request, others only in an update: opencode 1.18.33 names no file in the request to read
+// one. The library serves updates in a queue, but a request at once, so it may come before them.
 func (a *agent) requested(p sdk.RequestPermissionRequest) (call, context.Context) {
 	u := p.ToolCall
 	a.mu.Lock()
@@ -54,8 +61,20 @@ func (a *agent) requested(p sdk.RequestPermissionRequest) (call, context.Context
 	c := a.callOf(string(u.ToolCallId))
 	c.learn(sdk.SessionToolCallUpdate{Meta: u.Meta, Content: u.Content, Kind: u.Kind, Locations: u.Locations,
 		RawInput: u.RawInput, Title: u.Title, ToolCallId: u.ToolCallId}, a.traits.toolMeta)
+	asking := a.asking
+	if known := c.known; known != nil && c.own(a.tools.names) == "" {
+		late := time.NewTimer(describeGrace)
+		a.mu.Unlock()
+		select {
+		case <-known:
+		case <-late.C:
+		case <-asking.Done():
+		}
+		late.Stop()
+		a.mu.Lock()
+	}
 	a.report(c)
-	return *c, a.asking
+	return *c, asking
 }
 
 // allows decides about a call: our own tools may be called, the client's rules can deny, what is read inside of the
@@ -106,10 +125,20 @@ func (a *agent) inMode(c call) bool {
 	return false
 }
 
-// inside reports whether all files of a call are in the agent's directory. A call that names none is not about a file
-// elsewhere; links are followed.
+// inside reports whether all files of a call are in the agent's directory, which a search is in that names none; links
+// are followed. An edit of something hidden is not: programs obey .git, .envrc, .vscode and others of the kind.
 func (a *agent) inside(c call) bool {
-	for _, path := range c.files() {
+	files := c.files()
+	if len(files) == 0 && c.kind != sdk.ToolKindSearch {
+		return false
+	}
+	if c.kind != sdk.ToolKindEdit { // the input of an edit has the text, too
+		files = append(files, paths(c.input)...)
+	}
+	for _, path := range files {
+		if strings.HasPrefix(path, "~") {
+			return false
+		}
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(a.cfg.CWD, path)
 		}
@@ -120,7 +149,9 @@ func (a *agent) inside(c call) bool {
 		} else {
 			return false
 		}
-		if rel, err := filepath.Rel(a.realCWD, path); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		rel, err := filepath.Rel(a.realCWD, path)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") ||
+			c.kind == sdk.ToolKindEdit && strings.Contains("/"+rel, "/.") {
 			return false
 		}
 	}

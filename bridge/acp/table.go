@@ -21,8 +21,10 @@ type traits struct {
 	toolMeta string
 	// metaSystem: our system text goes into `_meta` of a new session. Otherwise it is in front of the first message.
 	metaSystem bool
-	// metaDeny: so do deny rules, which the make holds itself.
-	metaDeny bool
+	// metaRules: so do the sources of settings, and deny and ask rules, which the make holds itself.
+	metaRules bool
+	// distrust is added to env where the workspace is not trusted: settings of a workspace can run programs.
+	distrust []string
 	// usage is what the usage at the end of a turn counts: usageTurn, usageProcess, or nothing of use.
 	usage string
 	// writes are the directories below the home directory that it writes to, for the sandbox.
@@ -44,21 +46,26 @@ var table = map[string]traits{
 			`"edit":"ask","bash":{"*":"ask"},"webfetch":"ask","task":"ask","arbiter_*":"allow","todowrite":"allow"}`,
 			`OPENCODE_CONFIG_CONTENT={"experimental":{"continue_loop_on_deny":true}}`,
 			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"},
+		distrust: []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_CLAUDE_CODE=1",
+			"OPENCODE_DISABLE_EXTERNAL_SKILLS=1"},
 		asks: true, reads: true,
 		writes: []string{".local/share/opencode", ".local/state/opencode", ".cache/opencode", ".config/opencode"},
 	},
 	// It begins in mode auto, in which a model approves, and hides tools of MCP servers behind a search.
 	"claude-acp": {
 		env: []string{"ENABLE_TOOL_SEARCH=false", "DISABLE_AUTOUPDATER=1"}, mode: "default", asks: true,
-		toolMeta: "claudeCode", metaSystem: true, metaDeny: true, usage: usageTurn,
+		toolMeta: "claudeCode", metaSystem: true, metaRules: true, usage: usageTurn,
 		writes: []string{".claude"},
 	},
 }
 
 func traitsOf(m *bridge.MakeSpec) traits { return table[cmp.Or(m.Like, m.Name)] }
 
+// keepsOut reports whether settings of a workspace that is not trusted are kept away from it.
+func (t traits) keepsOut() bool { return t.metaRules || t.distrust != nil }
+
 // lacks says what an agent cannot do that a Claude CLI can, in words for people and for the Arbiter.
-func (t traits) lacks(loads bool) []string {
+func (t traits) lacks(loads, trusted bool) []string {
 	list := []string{
 		"delivery is shown as written: it proves none",
 		"a message waits until its turn has ended",
@@ -68,8 +75,11 @@ func (t traits) lacks(loads bool) []string {
 	}
 	if !t.asks {
 		list = append(list, "it runs some calls without asking: deny rules do not hold for those, only the sandbox")
-	} else if !t.reads && !t.metaDeny {
+	} else if !t.reads && !t.metaRules {
 		list = append(list, "it reads without asking: deny rules about reading do not hold, only the sandbox")
+	}
+	if !trusted && !t.keepsOut() {
+		list = append(list, "it may load settings of this workspace, which is not trusted")
 	}
 	if !loads {
 		list = append(list, "no resume: a session that ends is continued from the supervisor's record")

@@ -34,7 +34,7 @@ func TestDocumentedTable(t *testing.T) {
 		}
 		for row, want := range map[string]string{
 			"asks about each command and edit": map[bool]string{true: "yes", false: "no: needs the sandbox"}[traits.asks],
-			"deny rules about reading":         reading[traits.reads][traits.metaDeny],
+			"deny rules about reading":         reading[traits.reads][traits.metaRules],
 			"delivery":                         "written",
 		} {
 			if got := cells[row]; len(got) != len(heads) || got[i+1] != want {

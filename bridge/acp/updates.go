@@ -71,7 +71,7 @@ func (a *agent) callOf(id string) *call {
 	}
 	c := a.turn.calls[id]
 	if c == nil {
-		c = &call{id: id}
+		c = &call{id: id, known: make(chan struct{})}
 		a.turn.calls[id] = c
 	}
 	return c

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +28,7 @@ import (
 //	auto        it begins in a mode in which it asks about nothing; mode default asks
 //	deny-ends   a denial ends the turn as cancelled
 //	deaf        it does not answer a cancel
+//	late        it describes a call after the request about it
 const TrapsEnv = "FAKE_ACP_TRAPS"
 
 // RunFake plays the agent on stdin and stdout until its input ends.
@@ -278,11 +280,18 @@ func (f *fake) call(ctx context.Context, id sdk.SessionId, title string, kind sd
 	call := sdk.ToolCallId(fmt.Sprintf("call-%d-%d", os.Getpid(), f.calls))
 	asks := !f.traps["unasked"] && f.mode == "default"
 	f.mu.Unlock()
-	f.send(id, sdk.StartToolCall(call, title, sdk.WithStartKind(kind), sdk.WithStartRawInput(input),
-		sdk.WithStartContent(content), sdk.WithStartStatus(sdk.ToolCallStatusPending)))
+	told, shown := input, content
+	if f.traps["late"] && asks {
+		told, shown = map[string]any{}, nil
+		defer time.AfterFunc(100*time.Millisecond, func() {
+			f.send(id, sdk.UpdateToolCall(call, sdk.WithUpdateRawInput(input), sdk.WithUpdateContent(content)))
+		}).Stop()
+	}
+	f.send(id, sdk.StartToolCall(call, title, sdk.WithStartKind(kind), sdk.WithStartRawInput(told),
+		sdk.WithStartContent(shown), sdk.WithStartStatus(sdk.ToolCallStatusPending)))
 	if asks {
 		r, err := f.conn.RequestPermission(context.WithoutCancel(ctx), sdk.RequestPermissionRequest{SessionId: id,
-			ToolCall: sdk.ToolCallUpdate{ToolCallId: call, Title: &title, Kind: &kind, RawInput: input, Content: content},
+			ToolCall: sdk.ToolCallUpdate{ToolCallId: call, Title: &title, Kind: &kind, RawInput: told, Content: shown},
 			Options: []sdk.PermissionOption{
 				{Kind: sdk.PermissionOptionKindAllowAlways, Name: "Always", OptionId: "no"},
 				{Kind: sdk.PermissionOptionKindRejectOnce, Name: "No", OptionId: "yes"},

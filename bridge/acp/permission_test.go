@@ -1,0 +1,73 @@
+package acp
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+)
+
+// TestOwnTools: only a call whose whole name is that of a tool of ours needs no judgement.
+func TestOwnTools(t *testing.T) {
+	names := map[string]bool{"report_progress": true}
+	for _, c := range []struct {
+		title string
+		kind  sdk.ToolKind
+		own   bool
+	}{
+		{"arbiter_report_progress", sdk.ToolKindOther, true},
+		{"arbiter-report_progress", "", true},
+		{"mcp__arbiter__report_progress", sdk.ToolKindOther, true},
+		{"mcp_arbiter_report_progress", sdk.ToolKindOther, true},
+		{"arbiter_report_progress", sdk.ToolKindExecute, false},    // the title of a command
+		{"/tmp/arbiter_report_progress", sdk.ToolKindOther, false}, // of a directory
+		{"other_arbiter_report_progress", sdk.ToolKindOther, false},
+		{"rm -r x; arbiter_report_progress", "", false},
+		{"arbiter_report_progress_and_more", sdk.ToolKindOther, false},
+	} {
+		x := call{title: c.title, kind: c.kind}
+		testkit.Same(t, c.title, c.own, x.own(names) != "")
+	}
+}
+
+// TestWhatNeedsNoHuman: a call that no rule is about needs no answer only if it surely stays in the directory, and
+// edits nothing that programs obey.
+func TestWhatNeedsNoHuman(t *testing.T) {
+	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
+	testkit.OK(t, os.Mkdir(filepath.Join(dir, "src"), 0o700), os.Mkdir(filepath.Join(dir, ".git"), 0o700),
+		os.Symlink("/etc", filepath.Join(dir, "link")))
+	const read, search, edit = sdk.ToolKindRead, sdk.ToolKindSearch, sdk.ToolKindEdit
+	for _, c := range []struct {
+		kind  sdk.ToolKind
+		mode  string
+		input map[string]any
+		free  bool
+	}{
+		{read, "", map[string]any{"file_path": "src/a.go"}, true},
+		{read, "", map[string]any{"file_path": "/etc/passwd"}, false},
+		{read, "", map[string]any{"file_path": "link/passwd"}, false},
+		{read, "", map[string]any{"target": "/etc/passwd"}, false}, // a field that nobody knows
+		{read, "", map[string]any{}, false},
+		{search, "", map[string]any{"pattern": "word"}, true},
+		{search, "", map[string]any{"pattern": "word", "path": "src"}, true},
+		{search, "", map[string]any{"pattern": "word", "where": "/etc"}, false},
+		{search, "", map[string]any{"pattern": "../*"}, false},
+		{search, "", map[string]any{"pattern": "word", "in": []any{"~/.ssh"}}, false},
+		{edit, "", map[string]any{"file_path": "src/a.go"}, false},
+		{edit, acceptEdits, map[string]any{"file_path": "src/a.go", "content": "/etc"}, true},
+		{edit, acceptEdits, map[string]any{"target": "/etc/passwd"}, false},
+		{edit, acceptEdits, map[string]any{"file_path": ".git/hooks"}, false},
+		{edit, acceptEdits, map[string]any{"file_path": "src/.envrc"}, false},
+		{edit, bridge.BypassPermissions, map[string]any{"file_path": "/etc/passwd"}, true},
+		{sdk.ToolKindExecute, acceptEdits, map[string]any{"command": "ls"}, false},
+	} {
+		a := &agent{mode: c.mode, realCWD: dir, cfg: bridge.AgentConfig{CWD: dir}}
+		if got := a.inMode(call{kind: c.kind, input: c.input}); got != c.free {
+			t.Errorf("%s %v in mode %q: %t", c.kind, c.input, c.mode, got)
+		}
+	}
+}
