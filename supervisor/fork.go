@@ -113,6 +113,7 @@ func puts(before, after *State) bool {
 type Forked struct {
 	State    State
 	Sessions []ForkedSession
+	Afresh   []string          // agents of other makes: they begin another session, since theirs cannot be copied
 	Rename   *strings.Replacer // the ids of the other run to those of this one, in texts
 }
 
@@ -140,7 +141,10 @@ func (f *ForkFinder) Fork(run string) (*Forked, error) {
 		}
 		s := ForkedSession{Agent: a.ID, From: a.SessionID, Cut: a.Turn,
 			To: idFor(run, fmt.Sprintf("session/%s/%d/fork", a.ID, a.Generation))}
-		forked.Sessions, names = append(forked.Sessions, s), append(names, s.From, s.To)
+		names = append(names, s.From, s.To)
+		if forked.Sessions = append(forked.Sessions, s); a.Make != "" {
+			forked.Afresh = append(forked.Afresh, a.ID)
+		}
 	}
 	forked.Rename = strings.NewReplacer(names...)
 	raw, err := jsonl.Marshal(old)
@@ -159,6 +163,10 @@ func (f *ForkFinder) Fork(run string) (*Forked, error) {
 	}
 	for _, a := range s.Agents {
 		a.Takeover = nil
+	}
+	for _, id := range forked.Afresh {
+		forked.Lost(id)
+		s.Edit(id).MakeSession = ""
 	}
 	s.separate(old, forked.Sessions)
 	return forked, nil

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"path"
 	"strings"
 	"testing"
 
@@ -45,11 +46,14 @@ func TestForkedState(t *testing.T) {
 	s.Paused = true
 	s.Changes.Last, s.Changes.Queue = "c", []input.ChangeTurn{{Agent: "orch-1"}, {Judge: true}}
 	s.Budget.CostUSD = 1.5
-	for _, id := range []string{"arbiter", "orch-1"} {
+	for _, id := range []string{"arbiter", "orch-1", "orch-2"} {
 		a := &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 2}, SessionID: uuid.NewString(),
 			Role: RoleOrchestrator, Brief: "Work on arbiter/" + old[:8] + "/main of " + old}}
 		if id == "arbiter" {
 			a.Role = RoleArbiter
+		}
+		if id == "orch-2" {
+			a.Make, a.MakeSession, a.HasHistory = "other", "its own", true
 		}
 		a.Turn = []string{"m-" + id}
 		s.Agents = append(s.Agents, a)
@@ -68,12 +72,16 @@ func TestForkedState(t *testing.T) {
 		t.Errorf("%+v", now.Changes)
 	}
 	if a := now.Agents[1]; a.Brief != "Work on arbiter/"+run[:8]+"/main of "+run || a.Isolation == "" ||
-		!strings.Contains(a.ReturnNotice, "/state/runs/"+run+"/work/orch-1") {
+		!strings.Contains(a.ReturnNotice, path.Join("/state/runs", run, "work", "orch-1")) {
 		t.Errorf("%+v", a)
+	}
+	// A session of another make is not copied, and loading it would change the other run's.
+	if a := now.Agents[2]; a.MakeSession != "" || !a.NewSession || len(forked.Afresh) != 1 || forked.Afresh[0] != "orch-2" {
+		t.Errorf("%+v begins %v", a, forked.Afresh)
 	}
 	for i, x := range forked.Sessions {
 		if x.From != s.Agents[i].SessionID || x.To != now.Agents[i].SessionID || x.From == x.To || x.FromTop != "/src" ||
-			x.ToTop != "/state/runs/"+run+"/work/"+x.Agent || x.Cut[0] != "m-"+x.Agent {
+			x.ToTop != path.Join("/state/runs", run, "work", x.Agent) || x.Cut[0] != "m-"+x.Agent {
 			t.Errorf("%+v", x)
 		}
 	}

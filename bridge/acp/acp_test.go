@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -559,9 +558,7 @@ func TestUntrustedWorkspace(t *testing.T) {
 						export const Planted = async () => { writeFileSync("` + ran("plugin") + `", ""); return {} }`,
 				} {
 					path := filepath.Join(r.dir, file)
-					if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 				}
 				r.launch()
 				if turn := r.turn(`[[verdict {"kind":"done"}]]`); string(turn.Verdict) != kindDone {

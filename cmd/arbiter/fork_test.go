@@ -439,7 +439,7 @@ func TestIsolationIsKept(t *testing.T) {
 	n.send(contract.Say{Text: "Ada"})
 	n.finish(contract.ExitComplete)
 	all := model.Requests()
-	if last := all[len(all)-1]; !strings.HasSuffix(last.Cwd, "/work/arbiter") {
+	if last := all[len(all)-1]; !strings.HasSuffix(last.Cwd, filepath.Join("work", "arbiter")) {
 		t.Errorf("the Arbiter works in %q", last.Cwd)
 	}
 }

@@ -174,6 +174,11 @@ func (f *forking) copySessions() error {
 	config := ClaudeConfig(f.find.State.Options)
 	for _, s := range f.forked.Sessions {
 		a, _ := f.find.State.Agent(s.Agent)
+		if slices.Contains(f.forked.Afresh, s.Agent) {
+			f.notes = append(f.notes, fmt.Sprintf("%s begins a new session with what Arbiter knows of the old one: sessions "+
+				"of the make %s cannot be copied", a.Name, a.Make))
+			continue
+		}
 		files, err := Transcripts(config, s.From)
 		if err != nil {
 			return err
