@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -24,9 +23,6 @@ import (
 const (
 	cancelGrace  = 10 * time.Second
 	stopGrace    = 2 * time.Second // for the turn that runs when the end is requested
-	inputGrace   = 3 * time.Second // after the end of input
-	termGrace    = 2 * time.Second // after TERM
-	hurryGrace   = 500 * time.Millisecond
 	killTimeout  = 5 * time.Second
 	silentGrace  = 500 * time.Millisecond // for the exit after stdout has ended
 	drainGrace   = time.Minute
@@ -503,19 +499,7 @@ func (a *agent) stopInSteps() {
 		}
 		late.Stop()
 	}
-	if !a.Hurried() {
-		_ = a.pipes.Stdin.Close()
-		if driver.Ended(a.child, inputGrace, a.Hurry) {
-			return
-		}
-	}
-	driver.Terminate(a.child, syscall.SIGTERM)
-	if !a.Hurried() && driver.Ended(a.child, termGrace, a.Hurry) {
-		return
-	}
-	if a.Hurried() {
-		driver.Ended(a.child, hurryGrace, nil)
-	}
+	a.InSteps(a.child, func() { _ = a.pipes.Stdin.Close() })
 }
 
 // stdin is the agent's input, for the library. It sees when the prompt of a turn is written, and does not wait forever

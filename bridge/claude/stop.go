@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -15,9 +14,6 @@ import (
 // with every permission failing.
 const (
 	interruptGrace = 2 * time.Second        // for the running turn's result
-	inputGrace     = 3 * time.Second        // after the end of input; idle takes 0.1 s
-	termGrace      = 2 * time.Second        // after TERM; takes 0.2 s
-	hurryGrace     = 500 * time.Millisecond // after TERM, when the end is urgent
 	killTimeout    = 5 * time.Second        // until no process is left
 	silentGrace    = 500 * time.Millisecond // for the exit after stdout has ended, or stdin was closed
 	drainGrace     = time.Minute            // for all reads, a slow client included
@@ -94,19 +90,7 @@ func (a *agent) stopInSteps() {
 	if a.turns.busy() && !a.Hurried() {
 		a.interruptTurn()
 	}
-	if !a.Hurried() {
-		a.in.close()
-		if driver.Ended(a.child, inputGrace, a.Hurry) {
-			return
-		}
-	}
-	driver.Terminate(a.child, syscall.SIGTERM)
-	if !a.Hurried() && driver.Ended(a.child, termGrace, a.Hurry) {
-		return
-	}
-	if a.Hurried() {
-		driver.Ended(a.child, hurryGrace, nil)
-	}
+	a.InSteps(a.child, a.in.close)
 }
 
 // interruptTurn stops the running turn and waits for its result.

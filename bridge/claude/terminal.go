@@ -330,13 +330,13 @@ func (t *terminal) stopInSteps() {
 	for _, step := range []struct {
 		signal syscall.Signal
 		grace  time.Duration
-	}{{syscall.SIGHUP, hangupGrace}, {syscall.SIGTERM, termGrace}} {
+	}{{syscall.SIGHUP, hangupGrace}, {syscall.SIGTERM, driver.TermGrace}} {
 		hurry := t.Hurry
 		if t.Hurried() {
 			if step.signal == syscall.SIGHUP {
 				continue
 			}
-			step.grace, hurry = hurryGrace, nil
+			step.grace, hurry = driver.HurryGrace, nil
 		}
 		driver.Terminate(t.child, step.signal)
 		if driver.Ended(t.child, step.grace, hurry) {

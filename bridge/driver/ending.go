@@ -13,6 +13,11 @@ import (
 const (
 	quickStopTime = 900 * time.Millisecond // upper bound of a quick end, kill included
 	tailGrace     = 300 * time.Millisecond // after the end, for each read of the rest in the pipes
+
+	inputGrace = 3 * time.Second // after the end of input; an idle agent takes 0.1 s
+	// TermGrace is the time for the end after TERM, which takes 0.2 s, and HurryGrace when the end is urgent.
+	TermGrace  = 2 * time.Second
+	HurryGrace = 500 * time.Millisecond
 )
 
 // Ending is a request to end a process, in order or at once. Any number of callers may make it, any number
@@ -59,6 +64,24 @@ func (l *Ending) HurryUp() { l.hurryOnce.Do(func() { close(l.Hurry) }) }
 
 // Hurried reports whether it has to be quick.
 func (l *Ending) Hurried() bool { return IsClosed(l.Hurry) }
+
+// InSteps asks a process to end, which leaves what does not end to a kill: by the end of its input, then with TERM; or
+// with TERM at once if it has to be quick.
+func (l *Ending) InSteps(child *proctree.Child, closeInput func()) {
+	if !l.Hurried() {
+		closeInput()
+		if Ended(child, inputGrace, l.Hurry) {
+			return
+		}
+	}
+	Terminate(child, syscall.SIGTERM)
+	if !l.Hurried() && Ended(child, TermGrace, l.Hurry) {
+		return
+	}
+	if l.Hurried() {
+		Ended(child, HurryGrace, nil)
+	}
+}
 
 // Terminate sends a signal that asks a process to end.
 func Terminate(child *proctree.Child, sig syscall.Signal) {

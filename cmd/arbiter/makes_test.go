@@ -277,7 +277,7 @@ actors:
 `
 
 // TestAnotherMakeFails: a make whose model fails, openly or as if all were well, or that does not start, does not end
-// the run: the Arbiter is told. (claude-acp repeats such a request for minutes.)
+// the run: the Arbiter gets a message about it. (claude-acp repeats such a request for minutes.)
 func TestAnotherMakeFails(t *testing.T) {
 	for _, name := range []string{"fake", "opencode", "fake end-turn", "fake unasked"} {
 		t.Run(name, func(t *testing.T) {
