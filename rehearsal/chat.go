@@ -73,7 +73,6 @@ func (r reply) plain() reply {
 	return r
 }
 
-// chatAnswer returns the reply as a chat.completion.
 func (r reply) chatAnswer(model string) object {
 	var text []string
 	for _, b := range r.blocks {
@@ -110,5 +109,4 @@ func understand(r *http.Request, body []byte) (*call, error) {
 	return readCall(r.Header, body)
 }
 
-// chatPath is the path of Chat Completions.
 const chatPath = "/v1/chat/completions"

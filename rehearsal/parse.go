@@ -93,7 +93,6 @@ func readActor(v yamldoc.Value) *actor {
 	return a
 }
 
-// readOtherwise reads one step, or a list of them.
 func readOtherwise(v yamldoc.Value) []*step {
 	cursors := []yamldoc.Value{v}
 	if v.Kind() == yamldoc.List {

@@ -106,7 +106,6 @@ func (p *part) complete(c *call) reply {
 	return r
 }
 
-// keepComplete keeps a COMPLETE of an answer.
 func (p *part) keepComplete(r reply) {
 	for _, b := range r.blocks {
 		var v struct{ Decision string }

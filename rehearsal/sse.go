@@ -19,7 +19,6 @@ type event struct {
 	gap  bool
 }
 
-// events returns a reply as the API streams it.
 func (r reply) events(model string) []event {
 	first := r.usage
 	first.Output = 1

@@ -118,7 +118,6 @@ func (d *app) start() {
 	}
 }
 
-// screen returns the visible one.
 func (d *app) screen() screen { return d.screens[len(d.screens)-1] }
 
 // open shows a screen over the current one; it replaces one of the same kind.

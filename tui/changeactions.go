@@ -37,7 +37,6 @@ func (c changeActions) edit(f ChangedFile, line int) {
 	c.d.outside(func(h Host) error { return h.Open(run, f.Path, line) })
 }
 
-// askRevert asks whether to revert a change, and then reverts it.
 func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 	run := c.runID()
 	if run == "" {

@@ -139,7 +139,6 @@ func (ds *dialogs) asking() *dialog {
 	return ds.open
 }
 
-// show opens a dialog.
 func (ds *dialogs) show(data view.AskData, answer func(string)) *dialog {
 	g := &dialog{ask: view.NewAsk(ds.d.look), depth: len(ds.d.screens), context: keys.Ask}
 	g.ask.Set(data)

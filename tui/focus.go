@@ -47,7 +47,6 @@ func (d *app) focusOn(id string) {
 
 func (f *focus) writes() bool { return f.d.playback() == nil }
 
-// agent returns the agent that is shown.
 func (f *focus) agent() *supervisor.Agent {
 	if s := f.d.session.state; s != nil {
 		if i := slices.IndexFunc(s.Agents, func(a *supervisor.Agent) bool { return a.ID == f.id }); i >= 0 {

@@ -111,7 +111,6 @@ func (b *inboxPanel) renew() {
 	b.shown.ask.Renew(b.panel.Data(b.d.look))
 }
 
-// answer performs an answer.
 func (b *inboxPanel) answer(value string) {
 	a, given := b.panel.Answer(value)
 	if !given {
@@ -183,7 +182,6 @@ func (b *inboxPanel) again() {
 	b.renew()
 }
 
-// permit returns the answer to a permission request.
 func permit(r *input.PermissionRequest, a view.InboxAnswer) contract.Permit {
 	c := contract.Permit{Request: r.ID, Behavior: "allow", Action: r.Key(), Rule: a.Rule}
 	switch {
@@ -210,7 +208,6 @@ func (b *inboxPanel) waiting() []supervisor.InboxItem {
 	return slices.DeleteFunc(list, func(i supervisor.InboxItem) bool { return b.isAnswered(i.ID, i.Since) })
 }
 
-// items returns the items that the panel shows.
 func (b *inboxPanel) items() []view.InboxItem {
 	var list []view.InboxItem
 	waiting := b.waiting()

@@ -166,7 +166,6 @@ func (d *app) fields(e *tcell.EventKey, key string) bool {
 	return p != nil && p.key(e, key)
 }
 
-// agentKey returns the agent of a number key.
 func agentKey(c keys.Context, key string) (string, bool) {
 	digits := strings.TrimPrefix(key, "Alt+")
 	if len(digits) != 1 || digits[0] < '0' || digits[0] > '9' {
@@ -181,7 +180,6 @@ func agentKey(c keys.Context, key string) (string, bool) {
 	return "orch-" + digits, true
 }
 
-// PasteHandler implements tview.Primitive.
 func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 	return func(text string, _ func(tview.Primitive)) {
 		if d.f.screen.KeepsPastes() {

@@ -80,7 +80,6 @@ func (p *planScreen) renew() {
 	}
 }
 
-// row shows a step in one row.
 func (p *planScreen) row(i int, step view.PageStep) view.ListRow {
 	mark, text := view.StepMark(p.d.look, step.Status)
 	mark.Text += fmt.Sprintf(" %d", i+1)
@@ -133,10 +132,8 @@ func (p *planDraft) follow() *view.Draft {
 	return p.draft
 }
 
-// unsaved reports whether there are unsaved changes.
 func (p *planDraft) unsaved() bool { return p.draft != nil && p.draft.Changed() }
 
-// statusOf maps a key to the status that it sets.
 var statusOf = map[keys.Action]string{
 	keys.StepDone: contract.StepDone, keys.StepActive: contract.StepActive, keys.StepPending: contract.StepPending,
 	keys.StepFailed: contract.StepFailed, keys.StepSkipped: contract.StepSkipped,
@@ -272,7 +269,6 @@ func (p *planScreen) key(e *tcell.EventKey, key string) bool {
 	return true
 }
 
-// paste passes a paste to that text.
 func (p *planScreen) paste(text string) {
 	if p.line != nil {
 		p.line.Paste(text)

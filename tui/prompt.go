@@ -113,7 +113,6 @@ func waitingHint(s *supervisor.State) string {
 	return text + ". Up: change it, or take it back."
 }
 
-// submit sends a text.
 func (p *prompt) submit(text string) bool {
 	if line, ok := shellLine(text); ok && p.d.queuedEdits.queued.id == "" {
 		return p.d.shell.run(line)
@@ -341,7 +340,6 @@ func (p *prompt) attach(path string, failed func(why string)) {
 	})
 }
 
-// imageCommand is /image.
 func (cs *commands) imageCommand(c view.EditorCommand) bool {
 	cs.d.f.post(func() { cs.d.prompt.attach(c.Arg(0), cs.d.flash) }) // after the command is removed from the input
 	return true

@@ -21,7 +21,6 @@ type reader struct {
 	src *source
 }
 
-// reader returns a reader of a source.
 func (d *app) reader(src *source) *reader {
 	src.look, src.name, src.parent = func() *render.Look { return d.look }, d.session.name, d.f.subagents.Parent
 	src.root, src.simulated = d.session.root, d.session.simulated
@@ -38,7 +37,6 @@ func (d *app) blocks(c keys.Context) blockScreen {
 	return b
 }
 
-// show shows another source.
 func (r *reader) show(src *source) {
 	src.look, src.name, src.parent, src.root = r.src.look, r.src.name, r.src.parent, r.src.root
 	src.simulated = r.src.simulated
@@ -70,7 +68,6 @@ func (b *blockScreen) mouse() mouseHandler              { return b.MouseHandler(
 func (b *blockScreen) renew()                           { b.SetLook(b.d.look) }
 func (b *blockScreen) act(a keys.Action, _ string) bool { return b.d.scroll(b.reader, a) }
 
-// drawBlocks draws the rule and the blocks from a row on.
 func (b *blockScreen) drawBlocks(s tcell.Screen, c render.Canvas, row int) {
 	x, y := c.Origin()
 	w, h := c.Size()
@@ -228,7 +225,6 @@ func (s *source) Len() int { return s.thread.Len() }
 
 func (s *source) Stamp(i int) uint64 { return s.thread.Stamp(i) }
 
-// Block implements view.BlockSource.
 func (s *source) Block(i, width int, open bool) view.Block {
 	e, ok := s.thread.Entry(i)
 	if !ok {
@@ -239,7 +235,6 @@ func (s *source) Block(i, width int, open bool) view.Block {
 	return block(s.render(e, o), open)
 }
 
-// Tail implements view.BlockSource.
 func (s *source) Tail(width int) []view.Block {
 	if s.live == nil {
 		return nil

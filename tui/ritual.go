@@ -108,7 +108,6 @@ func (d *app) title() *titleScreen {
 	return t
 }
 
-// leaveTitle closes the title.
 func (d *app) leaveTitle() {
 	if d.title() != nil {
 		d.back()

@@ -22,7 +22,6 @@ const tileHeight = 16
 // writingKept is how many bytes of the end of an arriving text are used.
 const writingKept = 2 << 10
 
-// draw implements screen.
 func (w *runScreen) draw(s tcell.Screen, x, y, width, height int) {
 	w.tiled = width >= tileWidth && height >= tileHeight && len(w.rows) > 0
 	if w.tiled {
@@ -110,7 +109,6 @@ func (w *runScreen) left(width int) int {
 	return min(width/2, render.Prose+4) // with its gutter and its scroll bar
 }
 
-// tiles returns the agents' tiles.
 func (w *runScreen) tiles() []view.Tile {
 	state := w.d.session.state
 	if state == nil {
@@ -174,7 +172,6 @@ func (s *session) root(id string) string {
 	return ""
 }
 
-// simulated reports whether the run is a rehearsal.
 func (s *session) simulated() bool { return s.state != nil && s.state.Options.Rehearsal }
 
 // work returns details about an agent that are not in the state.

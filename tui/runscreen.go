@@ -62,7 +62,6 @@ func (w *runScreen) context() keys.Context {
 
 func (w *runScreen) writes() bool { return w.d.playback() == nil }
 
-// renew implements screen.
 func (w *runScreen) renew() {
 	for _, p := range []interface{ SetLook(*render.Look) }{w.roster, w.strip, w.talk} {
 		p.SetLook(w.d.look)
@@ -126,7 +125,6 @@ func (w *runScreen) rule(c render.Canvas, row int) {
 
 func c0(c render.Canvas) int { w, _ := c.Size(); return w }
 
-// act implements screen.
 func (w *runScreen) act(a keys.Action, _ string) bool {
 	if p := w.d.playback(); p != nil && control(p, a) {
 		return true
@@ -154,7 +152,6 @@ func (w *runScreen) act(a keys.Action, _ string) bool {
 	return true
 }
 
-// mouse implements screen.
 func (w *runScreen) mouse() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
 		if id, folds, ok := w.at(e.Position()); ok {

@@ -275,7 +275,6 @@ func elsewhere(run RunInfo, name string) string {
 	return "arbiter --resume --session " + name
 }
 
-// report shows the report of a run.
 func (r *runsScreen) report(run RunInfo) {
 	r.d.readText("THE REPORT", func(ctx context.Context) (string, error) { return r.d.f.options.Host.Report(ctx, run.ID) })
 }

@@ -74,7 +74,6 @@ func (s *session) noRun() {
 	}
 }
 
-// ending reports whether the run is ending.
 func (s *session) ending() bool { return s.state != nil && s.state.Ending != nil }
 
 func (s *session) remember(text string) {
@@ -82,7 +81,6 @@ func (s *session) remember(text string) {
 	s.d.f.work(func(context.Context) { host.Remember(text) })
 }
 
-// send sends the run a command.
 func (s *session) send(b contract.CommandBody) bool {
 	if s.replayed() {
 		return false
@@ -219,5 +217,4 @@ func (s *session) names() func(string) string {
 	return func(id string) string { return view.SlashName(state, id) }
 }
 
-// name returns the name of a party.
 func (s *session) name(id string) string { return view.SlashName(s.state, id) }

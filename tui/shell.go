@@ -98,7 +98,6 @@ func (sh *shell) ended(card *view.ShellCard) {
 	}
 }
 
-// show shows the card.
 func (sh *shell) show() {
 	g := sh.d.dialogs.show(sh.data(), nil)
 	sh.shown = g

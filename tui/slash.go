@@ -66,7 +66,6 @@ func init() { // in init, because they refer to the app
 	}
 }
 
-// slash executes a slash command.
 func (cs *commands) slash(c view.EditorCommand) bool {
 	if c.Name == "deny" && cs.d.permissions.refusing() {
 		return cs.d.permissions.permitCommand(c) // the text is the reason

@@ -122,7 +122,6 @@ type agentLauncher struct {
 	makes acp.Launcher
 }
 
-// Launch implements bridge.Launcher.
 func (l agentLauncher) Launch(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec, p bridge.SpawnParams,
 	host bridge.Host) (bridge.Agent, error) {
 	if p.Config.Make != nil {

@@ -87,7 +87,6 @@ func (r plainRun) Put(c contract.Command) bool {
 	return r.ScreenSession.Put(c)
 }
 
-// Begin implements clients.PlainHost.
 func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (clients.PlainRun, error) {
 	doing, times := &eventtext.Tracker{}, &view.Timeline{}
 	what := tui.Begin{Task: task, Images: p.takeImages(), Resume: p.resume}

@@ -48,7 +48,6 @@ func plainSettings(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, c
 		". /settings NAME explains one, /settings NAME VALUE changes it there, /settings NAME default removes it."
 }
 
-// settingText describes a setting.
 func settingText(s tui.Setting) string {
 	text := fmt.Sprintf("%s: %s\n%s\n", s.Name, sanitize.Line(s.Value, 1000), s.About)
 	if len(s.Choices) > 0 {

@@ -64,12 +64,10 @@ type replayHost struct {
 	player *view.Player
 }
 
-// Inspect implements tui.Host.
 func (h replayHost) Inspect(context.Context) tui.Findings {
 	return tui.Findings{Claude: "not needed", CWD: h.Choices().Place, Trusted: true}
 }
 
-// Begin implements tui.Host.
 func (h replayHost) Begin(context.Context, tui.Begin, runloop.Sink) (tui.Run, error) {
 	return replayRun{h.player, make(chan struct{})}, nil
 }

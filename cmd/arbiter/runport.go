@@ -67,7 +67,6 @@ func (p runPort) Find(named string) (journal.Info, error) {
 	return runstore.Find(store.Store, named)
 }
 
-// Dial implements [clients.Runs].
 func (p runPort) Dial(ctx context.Context, run string) (*control.Client, control.Status, error) {
 	store, err := p.open()
 	if err != nil {
@@ -85,7 +84,6 @@ func (p runPort) Dial(ctx context.Context, run string) (*control.Client, control
 	return client, st, err
 }
 
-// Start implements [clients.Runs].
 func (p runPort) Start(ctx context.Context, s clients.Start) (string, error) {
 	if s.Run != "" && uuid.Validate(s.Run) != nil {
 		return "", command.Usagef("%q is not an id for a run: use a UUID", s.Run)

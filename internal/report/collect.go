@@ -141,7 +141,6 @@ func plus(a, b bridge.Usage) bridge.Usage {
 	}
 }
 
-// agent returns an agent for modification.
 func (c *Collector) agent(id string) *Agent {
 	id = c.line(id)
 	a := c.agents[id]

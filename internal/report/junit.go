@@ -79,7 +79,6 @@ func (r *Report) junit() (string, error) {
 
 func seconds(ms int64) string { return fmt.Sprintf("%.3f", float64(ms)/1000) }
 
-// judge sets the result of a case.
 func (c *junitCase) judge(result, receipt, text string) {
 	switch result {
 	case "passed":

@@ -97,7 +97,6 @@ func (r *Report) lasted() string {
 	return d.Round(time.Second).String()
 }
 
-// changed counts the changes.
 func (r *Report) changed() string {
 	c := r.Changes
 	if c.Missing != "" {

@@ -166,7 +166,6 @@ func comment(line []byte, single bool) string {
 	return text[i:]
 }
 
-// ending returns the line end of a line.
 func ending(line []byte) string {
 	switch {
 	case bytes.HasSuffix(line, []byte("\r\n")):

@@ -85,7 +85,6 @@ type WireStep struct {
 	Arg  string
 }
 
-// loadOne reads a case.
 func loadOne(path string) (*WireCase, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

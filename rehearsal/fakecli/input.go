@@ -141,7 +141,6 @@ func (s *session) take() []message {
 	return all
 }
 
-// waiting lists the uuids in the inbox.
 func (s *session) waiting() []string { return uuidsOf(s.inbox.All()) }
 
 // In a terminal the fake CLI is a line-based conversation, with only what a takeover needs.

@@ -33,7 +33,6 @@ func question(reason, why string, suggestions ...obj) judgement {
 	return judgement{behavior: "ask", reason: reason, fixed: reason == "safetyCheck", more: more}
 }
 
-// suggest is the suggestion of rules.
 func suggest(destination string, rules ...obj) obj {
 	return obj{"type": "addRules", "rules": rules, "behavior": "allow", "destination": destination}
 }

@@ -44,7 +44,6 @@ func (l ledger) note(event, session string, more obj) {
 	}
 }
 
-// message records an event of a message.
 func (l ledger) message(event, session string, m message) {
 	l.note(event, session, obj{"uuid": m.uuid, "message": envelopeID(m.text())})
 }

@@ -48,7 +48,6 @@ func (sv *mcpServer) send(ctx context.Context, message obj, response any) error 
 	return sv.s.ask(ctx, obj{"subtype": "mcp_message", "server_name": sv.name, "message": message}, response)
 }
 
-// call makes one JSON-RPC call.
 func (sv *mcpServer) call(ctx context.Context, method string, params obj, result any) error {
 	var w struct {
 		Response struct {
@@ -66,7 +65,6 @@ func (sv *mcpServer) call(ctx context.Context, method string, params obj, result
 	return json.Unmarshal(w.Response.Result, result)
 }
 
-// run runs a tool of the server.
 func (sv *mcpServer) run(ctx context.Context, _ *thread, c toolCall) *toolResult {
 	var res struct {
 		Content []json.RawMessage `json:"content"`

@@ -16,7 +16,6 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// wireMessage is a message of the API.
 type wireMessage struct {
 	Role    string            `json:"role"`
 	Content []json.RawMessage `json:"content"`
@@ -58,7 +57,6 @@ func parse(blocks []json.RawMessage) []transcript.Block {
 	return out
 }
 
-// calls returns the tool calls among blocks.
 func calls(blocks []json.RawMessage) []toolCall {
 	return slices.DeleteFunc(parse(blocks), func(b transcript.Block) bool { return b.Type != "tool_use" })
 }
@@ -139,7 +137,6 @@ func (t *thread) call(ctx context.Context, body obj, shown bool) (*answer, error
 	return a, err
 }
 
-// readError reads an error response.
 func readError(resp *http.Response) error {
 	var w struct {
 		Error struct{ Message string }

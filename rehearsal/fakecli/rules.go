@@ -118,7 +118,6 @@ func (r rule) covers(tool string) bool {
 		strings.HasPrefix(r.tool, "mcp__") && strings.HasPrefix(tool, r.tool+"__"))
 }
 
-// matches reports whether a rule holds for a claim.
 func (s *session) matches(r rule, c claim) bool {
 	switch {
 	case c.tool != "" && r.covers(c.tool):

@@ -22,7 +22,6 @@ type part struct {
 	reads, writes []string // files of its redirections
 }
 
-// readLine reads a command line.
 func readLine(text string) *shellLine {
 	l := &shellLine{text: text}
 	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
@@ -116,7 +115,6 @@ func literal(w *syntax.Word) (text string) {
 	return text
 }
 
-// starts reports whether a part is one of these commands.
 func (p part) starts(commands []string) bool {
 	return len(p.words) > 0 && slices.Contains(commands, p.words[0])
 }

@@ -113,7 +113,6 @@ func (d *drawing) arms(x, y int, arms, fill string) {
 	}
 }
 
-// isBraille reports whether the text is one braille character.
 func isBraille(text string) bool {
 	r, n := utf8.DecodeRuneInString(text)
 	return n == len(text) && r >= 0x2800 && r <= 0x28ff

@@ -86,7 +86,6 @@ func (r *refuser) count() int {
 	return r.refused
 }
 
-// isRefused reports whether the API refuses a history in this round.
 func (r *round) isRefused() bool {
 	return r.o.refusals > 0 && r.must == "" && !r.hosted && r.seed%r.o.refusals == 3%r.o.refusals
 }

@@ -25,7 +25,6 @@ func zeroed(text []byte, from int) []byte {
 	return text
 }
 
-// withoutLines returns a text without its last n lines.
 func withoutLines(text []byte, n int) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	return bytes.Join(lines[:max(0, len(lines)-1-n)], nil)

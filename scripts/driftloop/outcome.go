@@ -81,7 +81,6 @@ func read(r io.Reader, subtests bool) (*outcome, error) {
 	return o, nil
 }
 
-// rowOf returns the row that a test belongs to.
 func rowOf(test string, subtests bool) (row string, belongs bool) {
 	parts := strings.SplitN(test, "/", 3)
 	if !subtests {
@@ -93,7 +92,6 @@ func rowOf(test string, subtests bool) (row string, belongs bool) {
 	return parts[1], true
 }
 
-// fullName returns the name of the test that is the whole row.
 func fullName(row, test string) string {
 	before, _, _ := strings.Cut(test, "/")
 	if before == row {

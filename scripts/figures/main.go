@@ -66,7 +66,6 @@ func figures(w io.Writer, short bool, only string) error {
 	return nil
 }
 
-// commit returns the measured commit.
 func commit() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output()
 	if err != nil {

@@ -98,7 +98,6 @@ func numbered(text string) map[int]string {
 	return lines
 }
 
-// cellsOf returns the cells of a row.
 func cellsOf(text, marks string, columns int, styles map[byte]terminal.Style) []terminal.Cell {
 	style := func(x int) terminal.Style {
 		if x < len(marks) {

@@ -100,7 +100,6 @@ func wait(texts ...string) step {
 	}
 }
 
-// until waits for a condition.
 func until(what string, condition func(terminal.Screen) bool) step {
 	return func(ctx context.Context, s *stage) error {
 		if _, err := s.Wait(ctx, condition); err != nil {
@@ -120,7 +119,6 @@ func press(names ...string) step {
 	return func(_ context.Context, s *stage) error { return s.Press(names...) }
 }
 
-// write types a text.
 func write(text string) step {
 	return func(_ context.Context, s *stage) error {
 		s.Type(text)

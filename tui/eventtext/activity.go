@@ -74,7 +74,6 @@ func sent(at time.Time, b contract.Message) ActivityItem {
 	return ActivityItem{At: at, Text: "To " + to + ": " + Plain(text)}
 }
 
-// called makes an item of a call.
 func called(at time.Time, b contract.ToolUse) ActivityItem {
 	i := ActivityItem{At: at, Use: b.ToolUse, Tool: ToolName(b.Tool), Summary: Summary(b.Tool, b.Input)}
 	if i.Tool == "" {
@@ -329,7 +328,6 @@ func (a *AgentActivity) add(at time.Time, body contract.Body) {
 	a.Seen = at
 }
 
-// keep adds an item.
 func (a *AgentActivity) keep(i ActivityItem) {
 	if len(a.Items) == keptItems {
 		a.Items = slices.Delete(a.Items, 0, 1)

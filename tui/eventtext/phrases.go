@@ -117,7 +117,6 @@ func Ending(status string) string {
 	return "It has ended: " + One(status, MaxName) + "."
 }
 
-// decider names who decided a permission.
 func decider(p contract.Permission) string {
 	text := contract.DecidedBy(p.By)
 	switch p.By {

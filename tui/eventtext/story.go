@@ -38,7 +38,6 @@ const (
 	storyIndent   = 10 // columns, below the time
 )
 
-// name returns the name of a party, with its host.
 func (s *Story) name(id string) string { return OnHost(Called(s.Name, id), s.hosts[id]) }
 
 // Text returns what an event adds to the story: whole lines, or nothing.

@@ -126,7 +126,6 @@ func (c *Store) logged(r record) (time.Time, contract.Event, bool) {
 	return l.At, e, err == nil
 }
 
-// log returns the log that has an event.
 func (c *Store) log(r record) *journal.EventLog {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

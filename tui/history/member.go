@@ -94,7 +94,6 @@ const maxOpen = 4096
 
 func (k key) known() bool { return k.id != "" && len(k.id) <= maxID && len(k.agent) <= maxID }
 
-// opens returns the key of what an event begins.
 func opens(e contract.Event) (key, bool) {
 	var k key
 	switch b := e.Body.(type) {
@@ -117,7 +116,6 @@ func opens(e contract.Event) (key, bool) {
 // theQuestion is the key of the question to the human.
 var theQuestion = key{class: questions, id: "question"}
 
-// closes returns the key of what an event ends.
 func closes(e contract.Event) (key, bool) {
 	var k key
 	switch b := e.Body.(type) {
@@ -204,5 +202,4 @@ func (o *openSet) end(k key) []int {
 	return entries
 }
 
-// waiting returns the entries that wait for a key.
 func (o *openSet) waiting(k key) []int { return o.byKey[k] }

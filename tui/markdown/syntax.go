@@ -115,7 +115,6 @@ func (t *tokens) goOn(s state) state {
 	return t.str(t.at, t.at, int(s-1))
 }
 
-// token reads one token.
 func (t *tokens) token() state {
 	l, i := t.lang, t.at
 	c := t.text[i]

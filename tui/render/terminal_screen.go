@@ -310,13 +310,11 @@ func (s *changesScreen) fit() {
 // Clear implements tcell.Screen.
 func (s *changesScreen) Clear() { s.Fill(' ', s.style) }
 
-// Fill implements tcell.Screen.
 func (s *changesScreen) Fill(r rune, style tcell.Style) {
 	s.fit()
 	s.drawn.Fill(r, style)
 }
 
-// Put implements tcell.Screen.
 func (s *changesScreen) Put(x, y int, text string, style tcell.Style) (string, int) {
 	return s.drawn.Put(x, y, text, style)
 }
@@ -324,7 +322,6 @@ func (s *changesScreen) Put(x, y int, text string, style tcell.Style) (string, i
 // PutStr implements tcell.Screen.
 func (s *changesScreen) PutStr(x, y int, text string) { s.PutStrStyled(x, y, text, s.style) }
 
-// PutStrStyled implements tcell.Screen.
 func (s *changesScreen) PutStrStyled(x, y int, text string, style tcell.Style) {
 	for width := 0; text != ""; x += width {
 		text, width = s.drawn.Put(x, y, text, style)
@@ -334,7 +331,6 @@ func (s *changesScreen) PutStrStyled(x, y int, text string, style tcell.Style) {
 	}
 }
 
-// SetCell implements tcell.Screen.
 func (s *changesScreen) SetCell(x, y int, style tcell.Style, runes ...rune) {
 	if len(runes) == 0 {
 		runes = []rune{' '}
@@ -342,28 +338,23 @@ func (s *changesScreen) SetCell(x, y int, style tcell.Style, runes ...rune) {
 	s.drawn.Put(x, y, string(runes), style)
 }
 
-// SetContent implements tcell.Screen.
 func (s *changesScreen) SetContent(x, y int, primary rune, combining []rune, style tcell.Style) {
 	s.SetCell(x, y, style, append([]rune{primary}, combining...)...)
 }
 
-// Get implements tcell.Screen.
 func (s *changesScreen) Get(x, y int) (string, tcell.Style, int) { return s.drawn.Get(x, y) }
 
-// GetContent implements tcell.Screen.
 func (s *changesScreen) GetContent(x, y int) (rune, []rune, tcell.Style, int) {
 	text, style, width := s.drawn.Get(x, y)
 	runes := []rune(text)
 	return runes[0], runes[1:], style, width
 }
 
-// SetStyle implements tcell.Screen.
 func (s *changesScreen) SetStyle(style tcell.Style) {
 	s.style = style
 	s.Screen.SetStyle(style)
 }
 
-// PollEvent implements tcell.Screen.
 func (s *changesScreen) PollEvent() tcell.Event {
 	e := s.Screen.PollEvent()
 	if _, ok := e.(*tcell.EventResize); ok {

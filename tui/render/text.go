@@ -293,13 +293,11 @@ func (w *wrapper) closeSpan() {
 	}
 }
 
-// done returns all lines.
 func (w *wrapper) done() []Line {
 	w.closeSpan()
 	return append(w.lines, w.line)
 }
 
-// put adds one cluster.
 func (w *wrapper) put(cluster string, r Role, width int) {
 	if w.used > 0 && w.used+width > w.columns {
 		w.newLine()

@@ -234,7 +234,6 @@ var palettes = []palette{
 // mixer makes styles from inks for one depth of colour.
 type mixer struct{ colors int }
 
-// on returns a style of one ink on another.
 func (m mixer) on(fg, bg ink) tcell.Style {
 	s := tcell.StyleDefault
 	for _, x := range []struct {

@@ -267,7 +267,6 @@ func (c *Editor) vertical(by int, extend bool) bool {
 	return true
 }
 
-// deleteKey handles the keys that delete.
 func (c *Editor) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
 	ed := &c.ed
 	from, to := ed.selected()

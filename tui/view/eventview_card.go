@@ -23,7 +23,6 @@ func EventTalk(e history.Entry, o EventOptions) EventView {
 // EventStream lays out an entry of what one agent does.
 func EventStream(e history.Entry, o EventOptions) EventView { return o.card(e).finish(o) }
 
-// card is the table of all events and their cards.
 func (o EventOptions) card(e history.Entry) EventView {
 	g := o.Look.Glyphs
 	switch b := e.Event.Body.(type) {

@@ -282,7 +282,6 @@ func (o EventOptions) subagent(e history.Entry, b contract.SubagentStart) EventV
 	return c
 }
 
-// rule returns a thin line with a word in it.
 func (o EventOptions) rule(word string) render.Line {
 	width, bar := o.width(), o.Look.Glyphs.Horizontal
 	if render.Width(bar) != 1 {

@@ -127,7 +127,6 @@ func (o EventOptions) when(at time.Time) string {
 	return at.Format("15:04")
 }
 
-// depth returns the depth of a subagent in the tree.
 func (o EventOptions) depth(subagent string) int {
 	n := 0
 	for subagent != "" && n < maxDepth {

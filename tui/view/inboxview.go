@@ -50,7 +50,6 @@ func (p *InboxPanel) Data(look *render.Look) AskData {
 	return d
 }
 
-// rows returns the list.
 func (p *InboxPanel) rows() *AskList {
 	l := &AskList{At: p.at}
 	for _, i := range p.items {
@@ -341,7 +340,6 @@ func (i InboxItem) written() bool {
 	return i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
 }
 
-// alike returns the items of the kind of one of them.
 func (p *InboxPanel) alike(at InboxItem) (list []InboxItem) {
 	for _, i := range p.items {
 		if i.Kind == at.Kind || i.written() && at.written() {

@@ -398,7 +398,6 @@ func (l *List) cell(line render.Line, n, width int, cell render.Line) render.Lin
 	return append(line, render.Span{Text: "  ", Role: render.Base})
 }
 
-// drawFilter draws the filter of a list in a frame.
 func (l *List) drawFilter(c render.Canvas) {
 	w, _ := c.Size()
 	count := fmt.Sprintf("%d of %d", len(l.order), len(l.rows))

@@ -64,7 +64,6 @@ func (w *listWindow) note() {
 	w.seen = max(w.seen, min(last.block, w.n))
 }
 
-// drawRow draws one row of one block.
 func (v *ListView) drawRow(c render.Canvas, y int, p pos) {
 	b := v.block(p.block)
 	if p.row < 0 {

@@ -166,7 +166,6 @@ func (v *ListView) PrevBlock() {
 	v.reveal(i)
 }
 
-// sight returns the first and the last block in the window.
 func (w *listWindow) sight() (first, last int) {
 	q, _ := w.down(w.top, w.high-1)
 	return w.top.block, q.block

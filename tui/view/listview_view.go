@@ -336,7 +336,6 @@ func (l *layout) fit(p pos) pos {
 	return pos{p.block, 0}
 }
 
-// last returns the last row of all.
 func (l *layout) last() pos {
 	i, ok := l.above(l.total())
 	if !ok {

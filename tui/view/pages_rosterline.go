@@ -202,7 +202,6 @@ func age(a PageAgent) string {
 	return PageRunning(a.Age)
 }
 
-// levelRole returns the role of a percentage at a level.
 func levelRole(level string) render.Role {
 	switch level {
 	case "":

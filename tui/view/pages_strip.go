@@ -114,7 +114,6 @@ func (p *PlanStrip) bar(w int) render.Line {
 	return append(l, render.Span{Text: more, Role: render.Dim}).Shorten(w, g.Ellipsis)
 }
 
-// active counts the active steps.
 func active(steps []PageStep) (n int) {
 	for _, s := range steps {
 		if s.Status == "active" {
@@ -124,7 +123,6 @@ func active(steps []PageStep) (n int) {
 	return n
 }
 
-// step returns one step in one row.
 func (p *PlanStrip) step(i, w int) render.Line {
 	s, e := p.steps[i], p.look.Glyphs.Ellipsis
 	mark, role := stepMark(p.look.Glyphs, s.Status)

@@ -71,7 +71,6 @@ func spaced(s string) string {
 	return strings.Join(words, "   ")
 }
 
-// stepMark returns the glyph and the role of a step.
 func stepMark(g *render.Glyphs, status string) (string, render.Role) {
 	switch status {
 	case "done":
@@ -86,7 +85,6 @@ func stepMark(g *render.Glyphs, status string) (string, render.Role) {
 	return g.Pending, render.Pending
 }
 
-// stepText returns the role of a step's text.
 func stepText(status string) render.Role {
 	switch status {
 	case "active":

@@ -46,7 +46,6 @@ func (f *playbackFold) snapshot() *supervisor.State {
 	return &s
 }
 
-// add applies an event.
 func (f *playbackFold) add(at time.Time, e contract.Event) {
 	s := &f.state
 	switch b := e.Body.(type) {

@@ -304,7 +304,6 @@ const (
 // RitualKinds returns the kinds that can be chosen.
 func RitualKinds() []RitualKind { return []RitualKind{RitualSeeker, RitualScribe, RitualSmith} }
 
-// String returns the name of the kind.
 func (k RitualKind) String() string { return [...]string{"nobody", "seeker", "scribe", "smith"}[k] }
 
 // Known reports whether the kind can be chosen.
@@ -561,7 +560,6 @@ func (s Scene) Draw(c render.Canvas, frame int) {
 	}
 }
 
-// mark returns the mark above a figure.
 func (f Figure) mark() string {
 	switch f.Pose {
 	case RitualAsks:

@@ -157,7 +157,6 @@ func members(s *supervisor.State) []*supervisor.Agent {
 	return s.Agents
 }
 
-// costSlash reports what a run has cost.
 func costSlash(s *supervisor.State) string {
 	if s == nil {
 		return "Nothing yet."
@@ -208,7 +207,6 @@ func permissions(s *supervisor.State) string {
 	return b.String()
 }
 
-// taskText returns the full task.
 func taskText(s *supervisor.State) string {
 	if s == nil || s.Task.Text == "" {
 		return "There is no task yet."

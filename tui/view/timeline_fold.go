@@ -274,7 +274,6 @@ func (t *Timeline) begin(at time.Time, k timelineKey, e contract.Event) {
 	t.open[k] = s
 }
 
-// end ends an activity.
 func (t *Timeline) end(at time.Time, k timelineKey) {
 	s, ok := t.open[k]
 	if !ok {

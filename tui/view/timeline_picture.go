@@ -299,7 +299,6 @@ func (p *picture) detail(rows int) []render.Line {
 	return lines
 }
 
-// span describes a span on one line.
 func (p *picture) span(s Span) render.Line {
 	l := render.Of(glyphs[s.Kind].role, "  "+glyphs[s.Kind].of(p.Look)+" ")
 	what := kindWords[s.Kind]

@@ -215,7 +215,6 @@ func (t *Timeline) Decision(v *TimelineView, now time.Time) (TimelineDecision, b
 	return t.decisions[i], true
 }
 
-// axis returns the axis of the run.
 func (t *Timeline) axis(now time.Time) Axis {
 	a := Axis{Began: t.first, Ended: t.last, cuts: t.cuts}
 	if t.live && now.After(a.Ended) {

@@ -195,7 +195,6 @@ func (s *server) answer(req *jsonrpc2.Request, result any, err error) {
 	}
 }
 
-// send sends updates.
 func (s *server) send(frames []frame) {
 	for _, f := range frames {
 		if err := s.conn.Notify(s.ctx, methodUpdate, f); err != nil {

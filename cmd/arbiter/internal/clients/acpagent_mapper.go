@@ -588,7 +588,6 @@ type toolInput struct {
 	Offset       int     `json:"offset"`
 }
 
-// kindOf returns the protocol's kind of a tool.
 func kindOf(tool string) string {
 	switch tool {
 	case "Bash", "BashOutput", "KillShell", "Monitor", "PowerShell":

@@ -59,7 +59,6 @@ func (s *MCPServer) forHuman(i control.InboxItem) bool {
 	return false
 }
 
-// formOf returns the form for an item.
 func (s *MCPServer) formOf(run string, i control.InboxItem) (form, error) {
 	about := "Run " + shortID(run) + ": "
 	switch supervisor.InboxKind(i.Kind) {
@@ -80,7 +79,6 @@ func (s *MCPServer) formOf(run string, i control.InboxItem) (form, error) {
 	return form{message: about + clip(sanitize.Text(i.Text), maxForm)}, nil
 }
 
-// requestOf decodes the permission request of an item.
 func requestOf(i control.InboxItem) (r contract.PermissionRequest, err error) {
 	if err = json.Unmarshal(i.Request, &r); err != nil {
 		err = fmt.Errorf("read permission request %s: %w", i.ID, err)
@@ -123,7 +121,6 @@ func permissionForm(about, full string, r contract.PermissionRequest, whole stri
 	return f
 }
 
-// params returns the form for a client.
 func (f form) params() *mcp.ElicitParams {
 	text := func(title string) map[string]any { return map[string]any{"type": "string", "title": title} }
 	properties, required := map[string]any{fieldAnswer: text("Answer")}, fieldAnswer
@@ -219,7 +216,6 @@ func (in answerIn) check() error {
 	return nil
 }
 
-// answer is the tool answer.
 func (s *MCPServer) answer(ctx context.Context, req *mcp.CallToolRequest, in answerIn) (*mcp.CallToolResult, Answered,
 	error) {
 	out := Answered{By: "model"}
@@ -270,7 +266,6 @@ func (in answerIn) permit(i control.InboxItem) (contract.Permit, error) {
 	return p, err
 }
 
-// meant returns the inbox item that an answer is for.
 func (s *MCPServer) meant(ctx context.Context, l *mcpLive, in answerIn) (control.InboxItem, error) {
 	st, err := l.Status(ctx)
 	if err != nil {

@@ -65,7 +65,6 @@ func (s *MCPServer) resumeRun(
 	return nil, MCPView{Run: info.Run, Status: working, Next: "Call wait with this run."}, nil
 }
 
-// status is the tool status.
 func (s *MCPServer) status(
 	ctx context.Context,
 	_ *mcp.CallToolRequest,
@@ -137,7 +136,6 @@ type RunList struct {
 	More int       `json:"more,omitempty" jsonschema:"how many older runs are left out"`
 }
 
-// listRuns is the tool list_runs.
 func (s *MCPServer) listRuns(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, RunList, error) {
 	list, err := s.o.Runs.List()
 	if err != nil {
@@ -172,7 +170,6 @@ type ReportText struct {
 	Cut    string `json:"cut,omitempty" jsonschema:"the text is cut; this command prints all of it"`
 }
 
-// report is the tool report.
 func (s *MCPServer) report(ctx context.Context, _ *mcp.CallToolRequest, in reportIn) (*mcp.CallToolResult, ReportText,
 	error) {
 	info, err := s.find(in.Run)

@@ -47,7 +47,6 @@ func (s *MCPServer) addTasks() error {
 		mcp.AddReceivingCustomMethod(s.mcp, "tasks/cancel", s.taskCancel))
 }
 
-// knowsTasks reports whether a client knows tasks.
 func knowsTasks(c *mcp.ClientCapabilities) bool {
 	if c == nil {
 		return false
@@ -104,7 +103,6 @@ func (s *MCPServer) asked(ss *mcp.ServerSession, p *taskParams) (run string, err
 	return info.Run, nil
 }
 
-// taskGet is the method tasks/get.
 func (s *MCPServer) taskGet(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*task, error) {
 	run, err := s.asked(ss, p)
 	if err != nil {

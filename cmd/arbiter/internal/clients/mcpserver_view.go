@@ -319,7 +319,6 @@ func worth(b contract.Body) bool {
 	return !contract.Narrates(b) && !contract.Fine(b)
 }
 
-// fill copies the news to a view.
 func (n *news) fill(v *MCPView) {
 	v.News, v.Cursor, v.More = n.lines, n.cursor, n.more
 	if n.more {

@@ -78,7 +78,6 @@ type waiter struct {
 	within   time.Duration
 }
 
-// waitTool is the tool wait.
 func (s *MCPServer) waitTool(
 	ctx context.Context,
 	req *mcp.CallToolRequest,

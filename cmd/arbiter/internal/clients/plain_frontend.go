@@ -268,7 +268,6 @@ func (s *plainSession) stop() {
 	}
 }
 
-// printEvents prints what has happened.
 func (s *plainSession) printEvents() {
 	events, lost, _ := s.mail.Take(0)
 	for _, e := range events {
@@ -353,7 +352,6 @@ func runJobs(jobs <-chan workerJob, results chan<- result, quit <-chan struct{})
 	}
 }
 
-// handleLine handles a line of the input.
 func (s *plainSession) handleLine(ctx context.Context, h inputLine) {
 	text := strings.TrimSpace(h.text)
 	switch {

@@ -24,7 +24,6 @@ import (
 // maxVersion bounds the size in bytes of each file version that the screen compares.
 const maxVersion = 1 << 20
 
-// Changes implements tui.Host.
 func (h *ScreenHost) Changes(ctx context.Context, run string) ([]tui.ChangedFile, error) {
 	_, _, changes, err := h.ChangedFiles(ctx, run)
 	if err != nil {
@@ -38,7 +37,6 @@ func (h *ScreenHost) Changes(ctx context.Context, run string) ([]tui.ChangedFile
 	return list, nil
 }
 
-// Versions implements tui.Host.
 func (h *ScreenHost) Versions(ctx context.Context, run, path, old string) (v tui.Versions, err error) {
 	r, _, changes, err := h.ChangedFiles(ctx, run)
 	if err != nil {

@@ -148,7 +148,6 @@ func (h *ScreenHost) Past(_ context.Context, run string) (*journal.EventLog, err
 	return log, nil
 }
 
-// Inspect implements tui.Host.
 func (h *ScreenHost) Inspect(ctx context.Context) tui.Findings {
 	c := h.Choices()
 	f := findingsOfClaude(ctx, c)

@@ -26,7 +26,6 @@ var reports = []string{contract.StatusComplete, contract.StatusIncomplete, contr
 // costLines is how many of the last lines of an event log are searched for the cost of a run.
 const costLines = 400
 
-// Runs implements tui.Host.
 func (h *ScreenHost) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 // secretLists are settings whose values are not shown, but only the names of their variables.
 var secretLists = []string{"env", "arbiter-env"}
 
-// Settings implements tui.Host.
 func (h *ScreenHost) Settings(context.Context) ([]tui.Setting, string, error) {
 	var list []tui.Setting
 	file := ""

@@ -63,7 +63,6 @@ func (h *ScreenHost) openEditor(file string, line int) error {
 	return h.runEditor(editorPlace(editorName(), file, line)...)
 }
 
-// editorName returns the user's editor.
 func editorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi") }
 
 // runEditor runs the user's editor in the terminal.
@@ -361,7 +360,6 @@ func (h *ScreenHost) played() bool {
 	return h.last != nil || h.signal != ""
 }
 
-// screenFault reports a panic of the screen.
 func (h *ScreenHost) screenFault(fault *tui.Fault) error {
 	if l := h.Session(); l != nil {
 		r := l.Reporter(h.choices)

@@ -304,5 +304,4 @@ func reply(w http.ResponseWriter, code int, a answer) {
 	_ = json.NewEncoder(w).Encode(a) // a client that has gone does not read it
 }
 
-// path returns the path of a link with a new token.
 func (g *guard) path() string { return "/?" + tokenParam + "=" + g.newToken() }

@@ -166,7 +166,6 @@ func (f *webFollower) send(p runPart) {
 	}
 }
 
-// about describes a run in a state.
 func about(info journal.Info, state, text string) runPart {
 	return runPart{
 		Run: info.Run, Title: cleanText(info.Title, mostResult), CWD: cleanText(info.CWD, mostResult),
@@ -503,7 +502,6 @@ func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 	return lines, left, nil
 }
 
-// after reports whether a place is after another.
 func (p webPlace) after(q webPlace) bool {
 	return p.Process > q.Process || p.Process == q.Process && p.Seq > q.Seq
 }

@@ -95,7 +95,6 @@ type tracedQuerier struct {
 	telemetry *Exporter
 }
 
-// Query implements [Querier].
 func (q tracedQuerier) Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error) {
 	parent, end := q.telemetry.Question()
 	p.Env = with(p.Env, traceparent, parent)

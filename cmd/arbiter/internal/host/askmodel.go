@@ -289,7 +289,6 @@ type HTTPAsker struct {
 	Spent   func() float64
 }
 
-// Ask implements decider.Asker.
 func (a HTTPAsker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
 	if _, err := budgetLeft(a.Options, a.Spent); err != nil {
 		return decider.Answer{}, err

@@ -172,7 +172,6 @@ func (b *Bridges) worksIn(h *hostBridge, agent string, work bridge.WorkResult) {
 	h.works[agent] = work
 }
 
-// workOf returns the working directory of an agent.
 func (b *Bridges) workOf(h *hostBridge, agent string) bridge.WorkResult {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -434,7 +433,6 @@ func (p hostPort) Files() (policy.Policy, policy.Lookup) {
 	return policy.Policy{Home: p.bridge.info.Home, FoldsCase: p.bridge.info.FoldsCase}, p.look
 }
 
-// look resolves paths on the host.
 func (p hostPort) look(paths []string) ([]policy.Found, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
@@ -531,7 +529,6 @@ func (b *Bridges) trySandbox(
 		"there, and no agent was started without it: %s; install bubblewrap there, or use --sandbox off", name, reason)}
 }
 
-// push sends a commit to a host.
 func (h *hostBridge) push(ctx context.Context, link remote.Link, commit string) error {
 	return h.transfer(ctx, func(ctx context.Context) error {
 		_, err := link.Push(ctx, commit)

@@ -195,7 +195,6 @@ func (e linkEnv) listHosts(c *cli.Context) error {
 	return nil
 }
 
-// text describes the host in one line.
 func (h hostLine) text() string {
 	if h.Name == hosts.Here {
 		return fmt.Sprintf("%-12s  this machine", h.Name)

@@ -130,7 +130,6 @@ func (m *RemoteMachine) makeCache(ctx context.Context) error {
 	return nil
 }
 
-// Resolve implements [bridge.Machine].
 func (m *RemoteMachine) Resolve(ctx context.Context, paths []string) []bridge.ResolvedPath {
 	all := make([]bridge.ResolvedPath, len(paths))
 	for i, name := range paths {
@@ -150,7 +149,6 @@ func (m *RemoteMachine) Resolve(ctx context.Context, paths []string) []bridge.Re
 	return all
 }
 
-// Inventory implements [bridge.Machine].
 func (m *RemoteMachine) Inventory(_ context.Context, p bridge.InventoryParams) (bridge.InventoryResult, error) {
 	l, err := trust.Inventory(p.Dir, m.Own...)
 	if err != nil {
@@ -199,7 +197,6 @@ func workError(err error) error {
 	return &bridge.RPCError{Code: bridge.CodeRefused, Category: bridge.CatWorkspace, Message: err.Error()}
 }
 
-// PrepareWork implements [bridge.Machine].
 func (m *RemoteMachine) PrepareWork(ctx context.Context, p bridge.PrepareWorkParams) (bridge.WorkResult, error) {
 	repo, dirs, err := m.work(ctx, p.Subdir, p.Base)
 	if err != nil {
@@ -259,7 +256,6 @@ func (m *RemoteMachine) CommitWork(ctx context.Context, p bridge.CommitWorkParam
 	return bridge.CommitWorkResult{Head: found.Head, Tree: found.Tree, Branch: w.Branch, Problems: found.Problems}, nil
 }
 
-// RemoveWork implements [bridge.Machine].
 func (m *RemoteMachine) RemoveWork(ctx context.Context, p bridge.RemoveWorkParams) (bridge.RemoveWorkResult, error) {
 	repo, dirs, w, err := m.find(ctx, p.Orchestrator)
 	if err != nil {

@@ -81,7 +81,6 @@ func channelOf(frontend string) string {
 	return input.ChannelSocket
 }
 
-// Command implements [control.Service].
 func (s *service) Command(ctx context.Context, line json.RawMessage) (control.CommandResult, error) {
 	c := contract.ParseCommand(line)
 	switch b := c.Body.(type) {
@@ -116,12 +115,10 @@ func (s *service) Attach(
 	return a, nil
 }
 
-// Halt implements [control.Service].
 func (s *service) Halt(_ context.Context, p control.HaltParams) control.HaltResult {
 	return s.run.Halter.Halt(channelOf(p.Frontend))
 }
 
-// State implements [control.Service].
 func (s *service) State() (control.StateResult, error) {
 	raw, err := jsonl.Marshal(s.run.Loop.Snapshot())
 	if err != nil {
@@ -130,7 +127,6 @@ func (s *service) State() (control.StateResult, error) {
 	return control.StateResult{Version: supervisor.StateVersion, State: raw}, nil
 }
 
-// Put implements [control.Service].
 func (s *service) Put(ctx context.Context, p control.PutParams) error {
 	c, channel := contract.ParseCommand(p.Command), channelOf(p.Frontend)
 	if _, halt := c.Body.(contract.Halt); halt {
@@ -140,7 +136,6 @@ func (s *service) Put(ctx context.Context, p control.PutParams) error {
 	return s.run.Input.Put(ctx, c, channel)
 }
 
-// Stop implements [control.Service].
 func (s *service) Stop(_ context.Context, p control.StopParams) error {
 	switch p.Signal {
 	case "INT", "TERM", "HUP":
@@ -165,7 +160,6 @@ func (s *service) InputEnded(context.Context) error {
 	return nil
 }
 
-// Subscribe implements [control.Service].
 func (s *service) Subscribe(ctx context.Context, p control.SubscribeParams, send func(any) error) {
 	s.run.Clients.Subscribe(ctx, p, send)
 }
@@ -183,7 +177,6 @@ func (s *service) Refused(p control.Peer, method string) {
 		"use it. Further attempts are only logged.", p, what, p.Problem))
 }
 
-// Status implements [control.Service].
 func (s *service) Status() control.Status {
 	st := s.run.Loop.Snapshot()
 	status := control.Status{

@@ -40,7 +40,6 @@ func (b *bridges) close() error {
 	return err
 }
 
-// openOn is a runloop.Opener.
 func (r *hostedRun) openOn(ctx context.Context, host string) (runloop.Opened, *input.BridgeFailed) {
 	if host != supervisor.LifecycleHere {
 		return r.bridges.others.Open(ctx, host)

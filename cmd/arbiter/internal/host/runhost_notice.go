@@ -11,10 +11,8 @@ type notice struct {
 	text string
 }
 
-// add adds a sentence.
 func (n *notice) add(format string, args ...any) { n.append("; ", fmt.Sprintf(format, args...)) }
 
-// addLine adds a line.
 func (n *notice) addLine(text string) { n.append("\n", text) }
 
 func (n *notice) append(separator, text string) {

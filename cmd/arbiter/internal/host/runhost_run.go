@@ -177,7 +177,6 @@ func (r *hostedRun) openDecider() (Opened, error) {
 	})
 }
 
-// memory returns what the runs in the workspace have learned.
 func (r *hostedRun) memory() workspaceMemory {
 	return workspaceMemory{stateDir: r.choices.StateDir, place: r.choices.Place, mask: r.diagnostics.mask,
 		off: r.choices.Options.Memory == settings.MemoryOff || r.choices.Rehearse}

@@ -161,7 +161,6 @@ func (e *Exporter) Close(within time.Duration) (lost int) {
 	return dropped
 }
 
-// next returns a batch, and reports whether it is the last one.
 func (e *Exporter) next() (spans []span, last bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -404,7 +403,6 @@ func FromEnvironment(get func(string) string) (TelemetrySettings, error) {
 	return s, nil
 }
 
-// exportsOTLP reports whether the list in OTEL_TRACES_EXPORTER includes OTLP.
 func exportsOTLP(list string) bool {
 	for _, name := range strings.Split(list, ",") {
 		if name = strings.TrimSpace(name); name == "otlp" || name == "" && list == "" {
@@ -473,7 +471,6 @@ func (r *recorder) take() []span {
 	return list
 }
 
-// begin opens a span.
 func (r *recorder) begin(k key, parent string, at time.Time, name string, attributes map[string]any) *span {
 	if old := r.open[k]; old != nil {
 		r.end(k, at, true, nil)

@@ -214,7 +214,6 @@ func (a *Attachment) giveBack() {
 	})
 }
 
-// Result implements [control.Attachment].
 func (a *Attachment) Result() control.AttachResult { return a.result }
 
 // Take implements [control.Attachment].
@@ -223,7 +222,6 @@ func (a *Attachment) Take(ctx context.Context, p []byte) (int, error) { return a
 // Write implements [control.Attachment].
 func (a *Attachment) Write(ctx context.Context, p []byte) error { return a.claim.Write(ctx, p) }
 
-// Resize implements [control.Attachment].
 func (a *Attachment) Resize(ctx context.Context, s control.Size) error { return a.claim.Resize(ctx, s) }
 
 // Detach gives the session back.

@@ -253,7 +253,6 @@ func (f *Files) Planted(ctx context.Context) string {
 	return text
 }
 
-// main returns the run branch.
 func (f *Files) main() string { return f.repo.Branch(workspace.Main) }
 
 // attempts is how often an operation that another process may disturb is tried.
@@ -476,7 +475,6 @@ func (f *Files) find(agent string) (*workspace.Worktrees, workspace.Worktree, er
 	return dirs, w, err
 }
 
-// mustFind is find for an agent that must have a directory.
 func (f *Files) mustFind(agent string) (*workspace.Worktrees, workspace.Worktree, error) {
 	dirs, w, err := f.find(agent)
 	if err == nil && w.Dir == "" {

@@ -57,7 +57,6 @@ func (e configEntry) texts() ([]string, error) {
 	return pairs, nil
 }
 
-// configEntries returns the settings in a field of the file.
 func configEntries(file string, f yamldoc.Field, own bool) ([]configEntry, error) {
 	block, isBlock := configBlocks[f.Key]
 	switch {

@@ -25,7 +25,6 @@ var deciders = []string{runconfig.DeciderSession, runconfig.DeciderStateless, ru
 // efforts are the levels of the CLI's --effort (2.1.329).
 var efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
-// checkDecider checks the settings of the decider.
 func checkDecider(o *runconfig.Options) error {
 	if o.Decider == "" { // an empty environment variable
 		o.Decider = runconfig.DeciderSession

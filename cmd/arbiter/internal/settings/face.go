@@ -33,7 +33,6 @@ const (
 	HangupStop  = "stop"
 )
 
-// readScreenSettings reads the settings of the screen.
 func readScreenSettings(c *cli.Context) (ScreenSettings, error) {
 	f := ScreenSettings{
 		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !command.SpeaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"),

@@ -262,7 +262,6 @@ var Table = slices.Concat(
 	),
 )
 
-// group sets the heading of settings.
 func group(heading string, list ...Setting) []Setting {
 	for i := range list {
 		list[i].Group = heading

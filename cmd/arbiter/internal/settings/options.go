@@ -218,7 +218,6 @@ func ForRehearsal(name string) bool {
 // CompactWindow makes the CLI compact earlier. It is the only variable of the CLI that a rehearsal uses.
 const CompactWindow = "CLAUDE_CODE_AUTO_COMPACT_WINDOW"
 
-// readCaps parses MODEL=N pairs.
 func readCaps(pairs []string) (map[string]int, error) {
 	var caps map[string]int
 	for _, pair := range pairs {

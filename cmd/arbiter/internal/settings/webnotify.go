@@ -216,7 +216,6 @@ func (m message) text() string {
 	return fmt.Sprintf(what+" (run %s)", who, run)
 }
 
-// request makes the POST of a message.
 func (t Target) request(ctx context.Context, m message) (*http.Request, error) {
 	kind, address, _ := strings.Cut(string(t), ":")
 	if kind+":" == webhook {

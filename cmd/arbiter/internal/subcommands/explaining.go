@@ -178,7 +178,6 @@ func ExplainDecision(run string, rehearsal bool, r runstore.Decision, set *decid
 	return x
 }
 
-// renderTemplates renders the prompt of a question.
 func renderTemplates(q runstore.DecisionQuestion, set *decider.PromptSet) *Rendered {
 	system, prompt, err := q.Prompt(set)
 	r := &Rendered{System: system, Prompt: prompt}

@@ -117,7 +117,6 @@ func (e workEnv) land(c *cli.Context) error {
 	return nil
 }
 
-// run lands the work.
 func (l *landing) run() (workspaces.Landed, error) {
 	ctx := l.c.Context
 	q, err := l.request()

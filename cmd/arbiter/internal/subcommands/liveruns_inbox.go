@@ -107,7 +107,6 @@ func (e liveEnv) answerInbox(c *cli.Context, list []inboxEntry) error {
 	}
 }
 
-// answerOne sends the answer of a line.
 func (e liveEnv) answerOne(c *cli.Context, list []inboxEntry, line string) error {
 	number, text, _ := strings.Cut(line, " ")
 	n, err := strconv.Atoi(number)
@@ -127,7 +126,6 @@ func (e liveEnv) answerOne(c *cli.Context, list []inboxEntry, line string) error
 	return e.sendCommand(c.Context, l, body, false)
 }
 
-// inboxAnswer returns the command for an answer.
 func inboxAnswer(i supervisor.InboxItem, text string) (contract.CommandBody, error) {
 	verb, reason, _ := strings.Cut(text, " ")
 	switch {

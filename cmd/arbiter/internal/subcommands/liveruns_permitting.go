@@ -159,7 +159,6 @@ func openRequests(l *runstore.Connection, named string) ([]supervisor.InboxItem,
 	return nil, command.Usagef("%q fits several permission requests of run %s: %s", named, run, strings.Join(ids, ", "))
 }
 
-// answerRequest answers one request.
 func answerRequest(l *runstore.Connection, c *cli.Context, behavior string,
 	r contract.PermissionRequest) (PermitAnswer, error) {
 	done, err := send(l, c.Context, contract.Permit{

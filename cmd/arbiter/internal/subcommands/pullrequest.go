@@ -88,7 +88,6 @@ func (p *pullRequest) open(ctx context.Context) error {
 	return err
 }
 
-// run runs a program of the user.
 func (p *pullRequest) run(ctx context.Context, stdin, program string, args ...string) (string, error) {
 	out, err := command.RunAsUser(ctx, p.dir, stdin, program, args...)
 	return strings.TrimSpace(out), err

@@ -663,7 +663,6 @@ type eventPlayer struct {
 	last time.Time
 }
 
-// take prints an event.
 func (p *eventPlayer) take(e journal.LogEntry) error {
 	if e.Line == nil {
 		return nil

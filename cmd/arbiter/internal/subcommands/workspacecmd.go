@@ -567,7 +567,6 @@ func listed(by, what string, n int) string {
 	return by + " lists " + words.Count(n, what)
 }
 
-// chosenGrant returns the grant that a word names.
 func chosenGrant(kept []trust.Grant, word string) (trust.Grant, error) {
 	if n, err := strconv.Atoi(word); err == nil {
 		if n < 1 || n > len(kept) {
