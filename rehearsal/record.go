@@ -62,10 +62,6 @@ type recorder struct {
 	changed  chan struct{} // closed and replaced at each entry
 }
 
-func newLogbook(record bool) *recorder {
-	return &recorder{record: record, changed: make(chan struct{})}
-}
-
 func (l *recorder) enter(c *call, q cue, body []byte) {
 	r := Request{
 		Time: time.Now(), Session: c.session, Agent: c.agent, Role: q.role, Actor: q.actor, Step: q.step,

@@ -71,7 +71,7 @@ func Start(sc *Scenario, o Options) (*Server, error) {
 		return nil, fmt.Errorf("listen for the rehearsal: %w", err)
 	}
 	s := &Server{
-		stage: newStage(sc, vars), recorder: newLogbook(o.Record), log: log,
+		stage: newStage(sc, vars), recorder: &recorder{record: o.Record, changed: make(chan struct{})}, log: log,
 		url: "http://" + l.Addr().String(), pace: o.Pace, watch: o.Watched, served: make(chan error, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

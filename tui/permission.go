@@ -313,9 +313,6 @@ func (q *permissions) judgeNext() {
 	q.d.inbox.show(id, false)
 }
 
-// waiting counts the permission requests.
-func (q *permissions) waiting() int { return len(q.requests()) }
-
 // modeCycle are the permission modes through which a single key cycles. allow-all is not among them: it has
 // to be named, and its risk accepted.
 var modeCycle = []policy.Mode{policy.ModeAsk, policy.ModeAcceptEdits, policy.ModeRules}

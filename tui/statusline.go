@@ -61,7 +61,7 @@ func (d *app) statusData() view.StatusData {
 	if text := d.f.unsent(); text != "" {
 		data.Flash = "Not taken yet: " + sanitize.Line(text, 200)
 	}
-	if n := d.permissions.waiting(); n > 0 && d.dialogs.asking() == nil && data.Flash == "" {
+	if n := len(d.permissions.requests()); n > 0 && d.dialogs.asking() == nil && data.Flash == "" {
 		data.Flash = fmt.Sprintf("Alt+p: %d permission requests wait", n)
 		if n == 1 {
 			data.Flash = "Alt+p: a permission request waits"

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -62,9 +61,6 @@ type keptBridge struct {
 	machine *host.RemoteMachine
 	renewed *keeper.Bridge
 }
-
-// pipe returns the pipe to the client; the keeper has already read its first line.
-func (k *keptBridge) pipe(rest io.ReadWriteCloser) io.ReadWriteCloser { return k.renewed.Pipe(rest) }
 
 // errKeeperGone is why a bridge ends when its keeper was killed.
 var errKeeperGone = errors.New("the process above the bridge is gone")

@@ -172,7 +172,7 @@ func (e env) bridge(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		options.Machine, options.Renewed, pipe = k.machine, kept.Renewed, k.pipe(pipe)
+		options.Machine, options.Renewed, pipe = k.machine, kept.Renewed, k.renewed.Pipe(pipe)
 		under, done := k.underKeeper(ctx)
 		defer done(nil)
 		ctx = under

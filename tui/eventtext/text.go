@@ -83,7 +83,7 @@ func handoffText(h contract.Handoff, name func(string) string) string {
 	if h.Document.Empty() {
 		return text + " The document is empty."
 	}
-	return text + "\n\n" + proven(h.Document, h.Receipts) + "\n"
+	return text + "\n\n" + strings.TrimRight(h.Document.Proven(h.Receipts), "\n") + "\n"
 }
 
 // successorName names who gets a document, in the middle of a sentence. The next Arbiter has the id of the
@@ -259,11 +259,6 @@ func choices(options []string) string {
 		}
 	}
 	return strings.Join(list, ", ")
-}
-
-// proven describes what is known about a document: its own sections, with the results of the checks.
-func proven(d *verdict.Document, receipts []verdict.Receipt) string {
-	return strings.TrimRight(d.Proven(receipts), "\n")
 }
 
 // Outcome describes how a check ended: its exit code, and its output.

@@ -22,8 +22,6 @@ type Options struct {
 	Role  render.Role  // of plain prose
 }
 
-func (o Options) width() int { return max(o.Width, 1) }
-
 func (o Options) glyphs() *render.Glyphs {
 	if o.Look == nil || o.Look.Glyphs == nil {
 		return render.Unicode
@@ -32,7 +30,7 @@ func (o Options) glyphs() *render.Glyphs {
 }
 
 func (o Options) layout(src []byte) layout {
-	return layout{width: o.width(), glyphs: o.glyphs(), role: o.Role, src: src}
+	return layout{width: max(o.Width, 1), glyphs: o.glyphs(), role: o.Role, src: src}
 }
 
 // Markdown lays out a whole text.

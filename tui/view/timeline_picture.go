@@ -153,7 +153,7 @@ func (p *picture) title() render.Line {
 		usd += lane.cost()
 	}
 	text := ""
-	if !p.first0() {
+	if !p.Timeline.first.IsZero() {
 		text = "  " + eventtext.Span(p.axis.Len()) + sep + p.dollars(usd) + sep +
 			"zoom " + fmt.Sprint(1<<p.zoom)
 		if len(p.axis.cuts) > 0 {
@@ -165,9 +165,6 @@ func (p *picture) title() render.Line {
 	}
 	return l.Append(render.Dim, text).Shorten(p.width, p.Look.Glyphs.Ellipsis)
 }
-
-// first0 reports whether there is no event yet.
-func (p *picture) first0() bool { return p.Timeline.first.IsZero() }
 
 // clock draws the row with times, and a mark above the cursor.
 func (p *picture) clock() render.Line {

@@ -112,7 +112,7 @@ func (h *ScreenHost) Open(run, path string, line int) error {
 	if _, err := os.Lstat(file); err != nil {
 		return subcommands.Refused("%s cannot be opened: %v", subcommands.FileName(path), command.WithoutPath(err))
 	}
-	return h.openEditor(file, line)
+	return h.runEditor(editorPlace(editorName(), file, line)...)
 }
 
 // work opens the files that a run worked on.

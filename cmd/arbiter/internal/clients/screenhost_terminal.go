@@ -58,11 +58,6 @@ func (h *ScreenHost) Edit(text string) (string, error) {
 	return strings.TrimSuffix(string(edited), "\n"), nil
 }
 
-// openEditor opens a file in the user's editor at a line, counted from 1.
-func (h *ScreenHost) openEditor(file string, line int) error {
-	return h.runEditor(editorPlace(editorName(), file, line)...)
-}
-
 func editorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi") }
 
 // runEditor runs the user's editor in the terminal.

@@ -148,9 +148,6 @@ func (b *Bridges) Close() {
 	all.Wait()
 }
 
-// Wait returns when the end of every bridge was reported to the loop. Call it after [Bridges.Close].
-func (b *Bridges) Wait() { b.watch.Wait() }
-
 // inventoryTimeout bounds reading the inventory of a directory on a host.
 const inventoryTimeout = 30 * time.Second
 

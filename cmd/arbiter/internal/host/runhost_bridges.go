@@ -35,7 +35,7 @@ func (b *bridges) close() error {
 		return nil
 	}
 	err := client.Close()
-	b.others.Wait()
+	b.others.watch.Wait()
 	b.here.watch.Wait()
 	return err
 }

@@ -88,7 +88,7 @@ func (r *hostedRun) watchState() {
 		case <-r.loop.Done():
 			ended = true
 		}
-		r.frontends.clients.Hint()
+		r.frontends.clients.hub.Hint()
 		s := r.loop.Snapshot()
 		if !ended {
 			r.frontends.notifications.look(s)

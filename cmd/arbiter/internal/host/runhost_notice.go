@@ -13,8 +13,6 @@ type notice struct {
 
 func (n *notice) add(format string, args ...any) { n.append("; ", fmt.Sprintf(format, args...)) }
 
-func (n *notice) addLine(text string) { n.append("\n", text) }
-
 func (n *notice) append(separator, text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -25,7 +25,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	}
 	kept, err := store.Keep(r.choices.Images)
 	if err != nil {
-		r.notice.addLine("the task is sent without its images: " + err.Error())
+		r.notice.append("\n", "the task is sent without its images: "+err.Error())
 	}
 	fenced := FenceHost(ctx, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
 	recorded := r.recordFiles(ctx)

@@ -65,9 +65,6 @@ func (g *Group) findStart() error {
 // Sink passes events to next and to the clients.
 func (g *Group) Sink(next runloop.Sink) runloop.Sink { return g.hub.Sink(next) }
 
-// Hint wakes the clients after a change of the state, or the end of the run.
-func (g *Group) Hint() { g.hub.Hint() }
-
 // Last returns the number of the last event of this process.
 func (g *Group) Last() uint64 { return g.hub.Last() }
 

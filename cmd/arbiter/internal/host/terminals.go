@@ -160,9 +160,6 @@ func (h *Claim) Resize(ctx context.Context, s control.Size) error {
 	return client.PTYResize(ctx, bridge.PTYResizeParams{AgentRef: ref, Cols: s.Cols, Rows: s.Rows})
 }
 
-// End ends the output in an orderly way.
-func (h *Claim) End() { h.feed.End(io.EOF) }
-
 // Attachment is an agent's session in a client's terminal. It implements [control.Attachment].
 type Attachment struct {
 	opener  Opener
@@ -199,7 +196,7 @@ func endOf(b contract.Takeover) control.Ended {
 
 // release lets others attach to the agent; a.ended is valid from then on.
 func (a *Attachment) release() {
-	a.claim.End()
+	a.claim.feed.End(io.EOF)
 	a.events.Close()
 	a.opener.Terminals.Release(a.result.Agent, a.claim)
 	close(a.over)
