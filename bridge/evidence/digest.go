@@ -1,8 +1,6 @@
 package evidence
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"hash"
 	"strings"
 	"unicode/utf8"
@@ -15,10 +13,6 @@ type capture struct {
 	end   []byte // a ring of the last bytes, once it is full
 	at    int    // where the next byte goes then
 	max   int
-}
-
-func newCapture(max int) *capture {
-	return &capture{sum: sha256.New(), end: make([]byte, 0, max), max: max}
 }
 
 // Write implements io.Writer.
@@ -38,8 +32,6 @@ func (c *capture) Write(p []byte) (int, error) {
 	}
 	return written, nil
 }
-
-func (c *capture) digest() string { return hex.EncodeToString(c.sum.Sum(nil)) }
 
 // tail returns the end as valid UTF-8, at most max bytes: it begins with a whole rune, and bytes that are
 // not text are shown as such.
