@@ -15,7 +15,6 @@ type capture struct {
 	max   int
 }
 
-// Write implements io.Writer.
 func (c *capture) Write(p []byte) (int, error) {
 	written := len(p)
 	c.sum.Write(p)
