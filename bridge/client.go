@@ -55,7 +55,7 @@ func newClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{rwc: rwc, done: make(chan struct{}), contact: newContact(BootTime)}
+	c := &Client{rwc: rwc, done: make(chan struct{}), contact: &contact{now: BootTime, begun: make(chan struct{})}}
 	c.q = newEventQueue(h.Event, log)
 	c.q.fail = func(err error) { c.p.s.fail(err) }
 	c.q.check = c.placed.event

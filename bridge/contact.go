@@ -29,10 +29,6 @@ type contact struct {
 	stopped  bool          // the bridge reported that all its processes have ended
 }
 
-func newContact(now func() time.Duration) *contact {
-	return &contact{now: now, begun: make(chan struct{})}
-}
-
 // begin starts the client's side of the lease; the bridge has already begun its own.
 func (c *contact) begin(length time.Duration) {
 	c.mu.Lock()

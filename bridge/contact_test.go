@@ -9,7 +9,7 @@ import (
 // change the time at which everything on the host has stopped.
 func TestTickAfterSilence(t *testing.T) {
 	var now time.Duration
-	c := newContact(func() time.Duration { return now })
+	c := &contact{now: func() time.Duration { return now }, begun: make(chan struct{})}
 	c.begin(2 * time.Second)
 	now = 900 * time.Millisecond
 	if _, err := c.tick(t.Context(), TickParams{}); err != nil {

@@ -61,7 +61,6 @@ func (h *host) isClosed() bool {
 	return h.closed
 }
 
-// ToolCall implements [Host].
 func (h *host) ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, error) {
 	p.AgentRef = h.ref
 	if _, bounded := ctx.Deadline(); !bounded {

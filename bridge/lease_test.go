@@ -153,7 +153,7 @@ func TestAnsweredAfterTheEnd(t *testing.T) {
 func TestClientSleeps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		near := &drowsy{now: sinceStart()}
-		c := newContact(near.Now)
+		c := &contact{now: near.Now, begun: make(chan struct{})}
 		c.begin(time.Minute)
 		lost := make(chan error, 1)
 		go c.watch(nil, func(err error) { lost <- err })

@@ -18,7 +18,7 @@ func Decide(p Policy, in Input, r Reading, spent Spent) (Answer, Spent, []Effect
 		}
 		return Answer{}, spent, []Effect{SubagentEnded{ID: in.AgentID, Type: in.AgentType}}
 	}
-	if in.subagent() {
+	if in.AgentID != "" {
 		return Answer{}, spent, nil
 	}
 	r = r.known()
@@ -144,7 +144,7 @@ func (b *answerBuilder) remind(s *Spent) {
 	if b.p.Reminder == "" {
 		return
 	}
-	b.texts = append(b.texts, reminderText(b.p))
+	b.texts = append(b.texts, MarkReminder+" The context was compacted. This still holds:\n\n"+b.p.Reminder)
 	b.effects = append(b.effects, Reminded{})
 }
 

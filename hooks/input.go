@@ -87,6 +87,3 @@ func (in Input) JSON() json.RawMessage {
 	}
 	return raw
 }
-
-// subagent reports whether the event came from within a subagent.
-func (in Input) subagent() bool { return in.AgentID != "" }

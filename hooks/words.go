@@ -48,11 +48,6 @@ func advice(role string, l Level) string {
 	return "Finish and commit the step at hand. Start nothing large: a successor can do it."
 }
 
-// reminderText returns what a session reads again after a compaction.
-func reminderText(p Policy) string {
-	return MarkReminder + " The context was compacted. This still holds:\n\n" + p.Reminder
-}
-
 // MaxContext is the maximum length of an answer's text, in UTF-16 units. The CLI writes a longer text into a
 // file and shows the model its first 2 kB (observed with CLI 2.1.329), so the text is cut here, and says so.
 const MaxContext = 10_000

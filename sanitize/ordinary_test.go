@@ -3,6 +3,7 @@ package sanitize
 import (
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -16,7 +17,7 @@ func TestOrdinary(t *testing.T) {
 		n, runes := ordinary(string(r), 2)
 		plain := r >= ' ' && r <= '~' || r == '\n' || r == '\t'
 		odd := r < ' ' && !plain || r >= 0x7f && r <= 0x9f || r == zwj || r == zwnj || r == lineSeparator ||
-			r == paragraphSeparator || hidden(r) || mark(r)
+			r == paragraphSeparator || hidden(r) || r >= 0x0300 && unicode.Is(unicode.M, r)
 		switch {
 		case n > 0 && odd:
 			t.Errorf("%U is taken for ordinary", r)

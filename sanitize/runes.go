@@ -30,9 +30,6 @@ func hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// mark reports whether a rune combines with the one before.
-func mark(r rune) bool { return r >= 0x0300 && unicode.Is(unicode.M, r) }
-
 // variation reports whether a rune selects the shape of the one before.
 func variation(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f }
 

@@ -3,6 +3,7 @@ package sanitize
 import (
 	"math"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -111,7 +112,7 @@ func (c *cleaner) special(i int) int {
 			c.joiner, c.at = r, i
 		}
 	case hidden(r):
-	case mark(r):
+	case r >= 0x0300 && unicode.Is(unicode.M, r):
 		c.combine(r, i, size)
 	default:
 		c.join(r)

@@ -177,5 +177,4 @@ func (b Bell) Ring() {
 	}
 }
 
-// Wake implements [Waker].
 func (b Bell) Wake() <-chan struct{} { return b }

@@ -163,10 +163,8 @@ func (a *agent) noteDenied(id string) {
 	a.callOf(id).denied = true
 }
 
-// Info implements bridge.Agent.
 func (a *agent) Info() bridge.SpawnResult { return a.info }
 
-// Message implements bridge.Agent.
 func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 	a.mu.Lock()
 	switch {
@@ -380,7 +378,6 @@ func (a *agent) Context(context.Context) (bridge.ContextResult, error) {
 	return a.context, nil
 }
 
-// Ask implements bridge.Agent.
 func (a *agent) Ask(context.Context, string) (string, error) {
 	return "", unsupported("answers no side questions: read its document, or ask it with a message")
 }
@@ -420,7 +417,6 @@ func (a *agent) Probe(ctx context.Context) bridge.ProbeResult {
 	return r
 }
 
-// Stop implements bridge.Agent.
 func (a *agent) Stop(ctx context.Context, now bool) error {
 	a.mu.Lock()
 	if a.closed == "" {

@@ -161,38 +161,31 @@ func (a *agent) inside(c call) bool {
 // notServed answers what this client does not offer: the agent would act outside of its sandbox.
 func notServed(method string) error { return sdk.NewMethodNotFound(method) }
 
-// ReadTextFile implements sdk.Client.
 func (a *agent) ReadTextFile(context.Context, sdk.ReadTextFileRequest) (r sdk.ReadTextFileResponse, err error) {
 	return r, notServed("fs/read_text_file")
 }
 
-// WriteTextFile implements sdk.Client.
 func (a *agent) WriteTextFile(context.Context, sdk.WriteTextFileRequest) (r sdk.WriteTextFileResponse, err error) {
 	return r, notServed("fs/write_text_file")
 }
 
-// CreateTerminal implements sdk.Client.
 func (a *agent) CreateTerminal(context.Context, sdk.CreateTerminalRequest) (r sdk.CreateTerminalResponse, err error) {
 	return r, notServed("terminal/create")
 }
 
-// KillTerminal implements sdk.Client.
 func (a *agent) KillTerminal(context.Context, sdk.KillTerminalRequest) (r sdk.KillTerminalResponse, err error) {
 	return r, notServed("terminal/kill")
 }
 
-// TerminalOutput implements sdk.Client.
 func (a *agent) TerminalOutput(context.Context, sdk.TerminalOutputRequest) (r sdk.TerminalOutputResponse, err error) {
 	return r, notServed("terminal/output")
 }
 
-// ReleaseTerminal implements sdk.Client.
 func (a *agent) ReleaseTerminal(context.Context, sdk.ReleaseTerminalRequest) (r sdk.ReleaseTerminalResponse,
 	err error) {
 	return r, notServed("terminal/release")
 }
 
-// WaitForTerminalExit implements sdk.Client.
 func (a *agent) WaitForTerminalExit(context.Context, sdk.WaitForTerminalExitRequest) (
 	r sdk.WaitForTerminalExitResponse, err error) {
 	return r, notServed("terminal/wait_for_exit")

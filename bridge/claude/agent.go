@@ -137,7 +137,6 @@ func (r *reader) answer(f controlRequest) {
 	}
 }
 
-// Info implements bridge.Agent.
 func (a *agent) Info() bridge.SpawnResult { return a.info }
 
 type userLine struct {
@@ -224,7 +223,6 @@ func (a *agent) Interrupt(ctx context.Context) (bridge.InterruptResult, error) {
 	return res, nil
 }
 
-// Ask implements bridge.Agent.
 func (a *agent) Ask(ctx context.Context, question string) (string, error) {
 	raw, err := a.calls.do(ctx, askTimeout, "side_question", map[string]any{"question": question})
 	if err != nil {
@@ -239,7 +237,6 @@ func (a *agent) Ask(ctx context.Context, question string) (string, error) {
 	return res.Response, nil
 }
 
-// Configure implements bridge.Agent.
 func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 	if p.PermissionMode == bridge.BypassPermissions {
 		return badConfig("permission mode %s: an agent is started in it, or never asks for less",

@@ -33,7 +33,6 @@ func (p program) key() string {
 		p.Args...), "\x00")
 }
 
-// Detect implements bridge.Launcher.
 func (l *Launcher) Detect(ctx context.Context, spec bridge.ClaudeSpec) (bridge.ClaudeInfo, error) {
 	p, err := resolve(spec)
 	if err != nil {

@@ -52,14 +52,12 @@ func NewLauncher(cacheDir string) *Launcher {
 		enterTimeout: enterTimeout}
 }
 
-// Sweep implements bridge.Launcher.
 func (l *Launcher) Sweep(of bridge.Owner) int { return proctree.SweepMarked(markOf(of, "")) }
 
 func markOf(of bridge.Owner, agent string) proctree.Mark {
 	return proctree.Mark{Run: of.Run, Bridge: of.Bridge, Agent: agent}
 }
 
-// Launch implements bridge.Launcher.
 func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec, p bridge.SpawnParams,
 	host bridge.Host) (bridge.Agent, error) {
 	info, err := l.Detect(ctx, spec)

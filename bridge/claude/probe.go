@@ -36,7 +36,6 @@ type ping struct {
 // noteOutput records output on stdout, which is a sign of work.
 func (a *agent) noteOutput() { a.last.Store(int64(time.Since(a.started))) }
 
-// Probe implements bridge.Agent.
 func (a *agent) Probe(ctx context.Context) bridge.ProbeResult {
 	l := a.prober.join()
 	if l == nil {

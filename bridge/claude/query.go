@@ -28,7 +28,6 @@ var queryEnv = []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1", "CLAUDE_CODE_DISABLE
 // errQueryTimeout reports that a query took longer than its limit.
 var errQueryTimeout = errors.New("no answer in time")
 
-// Query implements bridge.Querier.
 func (l *Launcher) Query(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec,
 	p bridge.QueryParams) (bridge.QueryResult, error) {
 	var none bridge.QueryResult

@@ -42,7 +42,6 @@ func (l *Launcher) environ(extra map[string]string) []string {
 // needs bubblewrap, and leaves twenty empty files in the workspace and as many in the home directory.
 const shellPrefix = "CLAUDE_CODE_SHELL_PREFIX"
 
-// Sandbox implements bridge.Sandboxer.
 func (l *Launcher) Sandbox(ctx context.Context, of bridge.Owner, p bridge.SandboxParams) (bridge.SandboxResult, error) {
 	if l.self == "" {
 		return bridge.SandboxResult{},

@@ -19,7 +19,6 @@ const (
 	drainGrace     = time.Minute            // for all reads, a slow client included
 )
 
-// Stop implements bridge.Agent.
 func (a *agent) Stop(ctx context.Context, now bool) error {
 	a.closing.Do(func() { a.turns.close("the agent is being stopped") })
 	if err := a.End(ctx, a.child, now); err != nil {

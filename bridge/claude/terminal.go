@@ -57,7 +57,6 @@ const (
 	shownLines = 3       // reported as the reason of a failure
 )
 
-// OpenPTY implements bridge.Terminals.
 func (l *Launcher) OpenPTY(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec, p bridge.PTYOpenParams,
 	host bridge.Host) (bridge.Terminal, error) {
 	info, err := l.Detect(ctx, spec)
@@ -198,7 +197,6 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 // Started returns how the terminal was started.
 func (t *terminal) Started() bridge.SpawnResult { return t.started }
 
-// PID implements bridge.Terminal.
 func (t *terminal) PID() int { return t.child.PID() }
 
 // read passes on the output of the terminal. While the client does not read, read does not either, and the
@@ -218,7 +216,6 @@ func (t *terminal) read() {
 	}
 }
 
-// Write implements bridge.Terminal.
 func (t *terminal) Write(ctx context.Context, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, typingTimeout)
 	defer cancel()
@@ -261,7 +258,6 @@ func (t *terminal) unread(n, of int, why error) error {
 		Message: fmt.Sprintf("the terminal's program does not read: %d of %d bytes were taken", n, of)}
 }
 
-// Resize implements bridge.Terminal.
 func (t *terminal) Resize(cols, rows int) error {
 	if err := setSize(t.master, cols, rows); err != nil {
 		if driver.IsClosed(t.Done()) {
@@ -272,7 +268,6 @@ func (t *terminal) Resize(cols, rows int) error {
 	return nil
 }
 
-// Stop implements bridge.Terminal.
 func (t *terminal) Stop(ctx context.Context, now bool) error {
 	if err := t.End(ctx, t.child, now); err != nil {
 		return fmt.Errorf("close the terminal: %w", err)

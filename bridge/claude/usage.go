@@ -237,7 +237,6 @@ func (r *reader) read(f assistantFrame) {
 	}
 }
 
-// Context implements bridge.Agent.
 func (a *agent) Context(ctx context.Context) (bridge.ContextResult, error) {
 	u, err := a.askContext(ctx)
 	if err != nil {

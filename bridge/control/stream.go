@@ -96,7 +96,6 @@ func (s *stream) WriteObject(v any) error {
 	return err
 }
 
-// Close implements io.Closer.
 func (s *stream) Close() error { return s.conn.Close() }
 
 // quiet discards the log of jsonrpc2, which is about answers that nothing waits for.

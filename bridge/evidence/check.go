@@ -2,6 +2,8 @@ package evidence
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +38,7 @@ func (w *Collector) CheckInto(
 	cmd.Dir = p.CWD
 	cmd.Env = environ(os.Environ(), p.Env)
 	begun := time.Now()
-	output := newCapture(bridge.CheckOutputCap)
+	output := &capture{sum: sha256.New(), end: make([]byte, 0, bridge.CheckOutputCap), max: bridge.CheckOutputCap}
 	c, err := w.start(cmd, of, p.Sandbox, p.Scratch, io.MultiWriter(output, also), nil)
 	if err != nil {
 		return none, startError(w.shell, p.CWD, err)
@@ -51,7 +53,7 @@ func (w *Collector) CheckInto(
 		return none, cut
 	}
 	r := bridge.CheckResult{TimedOut: cut != nil, DurationMS: took.Milliseconds(),
-		Bytes: output.bytes, SHA256: output.digest(), Output: output.tail()}
+		Bytes: output.bytes, SHA256: hex.EncodeToString(output.sum.Sum(nil)), Output: output.tail()}
 	r.Exit, r.Signal = ending(c.child.State())
 	return r, nil
 }

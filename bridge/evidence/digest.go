@@ -1,8 +1,6 @@
 package evidence
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"hash"
 	"strings"
 	"unicode/utf8"
@@ -17,11 +15,6 @@ type capture struct {
 	max   int
 }
 
-func newCapture(max int) *capture {
-	return &capture{sum: sha256.New(), end: make([]byte, 0, max), max: max}
-}
-
-// Write implements io.Writer.
 func (c *capture) Write(p []byte) (int, error) {
 	written := len(p)
 	c.sum.Write(p)
@@ -38,8 +31,6 @@ func (c *capture) Write(p []byte) (int, error) {
 	}
 	return written, nil
 }
-
-func (c *capture) digest() string { return hex.EncodeToString(c.sum.Sum(nil)) }
 
 // tail returns the end as valid UTF-8, at most max bytes: it begins with a whole rune, and bytes that are
 // not text are shown as such.

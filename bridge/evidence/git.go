@@ -172,7 +172,6 @@ type head struct {
 	more bool
 }
 
-// Write implements io.Writer.
 func (h *head) Write(p []byte) (int, error) {
 	space := min(h.max-len(h.data), len(p))
 	h.data = append(h.data, p[:space]...)

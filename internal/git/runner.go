@@ -206,7 +206,6 @@ type bounded struct {
 	more bool
 }
 
-// Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
 	space := min(len(p), b.max-b.data.Len())
 	b.data.Write(p[:space])

@@ -125,7 +125,6 @@ type steadyHash struct {
 
 var _ io.Writer = (*steadyHash)(nil)
 
-// Write implements io.Writer.
 func (h *steadyHash) Write(p []byte) (int, error) {
 	for _, c := range p {
 		h.line = append(h.line, c)

@@ -210,7 +210,7 @@ func lstat(root *os.Root, name string) (fs.FileInfo, error) {
 		}
 	}
 	info, err := root.Lstat(name)
-	if isNotDir(err) {
+	if errors.Is(err, syscall.ENOTDIR) {
 		err = fs.ErrNotExist
 	}
 	return info, err
@@ -416,5 +416,3 @@ func (w *writer) unchanged(name string) error {
 	}
 	return nil
 }
-
-func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

@@ -93,8 +93,5 @@ func isOneOf(path string, list []dir) bool {
 	return false
 }
 
-// missing reports whether a file does not exist, which is not a problem.
-func missing(err error) bool { return os.IsNotExist(err) }
-
 // isFile reports whether something can be read to its end.
 func isFile(info fs.FileInfo) bool { return info.Mode().IsRegular() }

@@ -79,7 +79,7 @@ func (t *tree) open(path string) (*os.File, error) {
 // that a link leads to, as CLI 2.1.329 does.
 func (t *tree) find() []string {
 	info, err := t.stat(t.path)
-	if missing(err) {
+	if os.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {

@@ -474,7 +474,6 @@ type Host struct {
 	Reason string `json:"reason,omitempty" jsonschema:"Why it is not up."`
 }
 
-// EventName implements [Body].
 func (Host) EventName() string { return "host" }
 
 // Statuses of a host.

@@ -29,7 +29,7 @@ func Build(o Options) Decider {
 	var first Decider
 	switch o.Name {
 	case "", "session":
-		return Session{}
+		return broken{ErrDeferred} // the Arbiter's own conversation decides
 	case "rules":
 		return Rules{}
 	case "stateless":
@@ -54,7 +54,7 @@ func (o Options) model() Decider {
 	return Cached{Of: m, Store: o.Store, Salt: fmt.Sprintf("%q %q", o.Asked, o.Templates)}
 }
 
-// broken never decides.
+// broken never decides: its error says why.
 type broken struct{ err error }
 
 func (b broken) SelectAgent(context.Context, SelectAgentInput) (Decision, error) {

@@ -23,25 +23,26 @@ type Cached struct {
 	Salt  string // further inputs of the answer: model, effort, templates
 }
 
-// SelectAgent implements [Decider].
 func (c Cached) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
-	key := c.key(PointSelect, in.Key())
-	if d, ok := c.hit(ctx, key, PointSelect, in.AvailableAgents); ok {
-		return d, nil
-	}
-	d, err := c.Of.SelectAgent(ctx, in)
-	c.keep(key, d, err)
-	return d, err
+	return c.decide(ctx, PointSelect, in.Key(), in.AvailableAgents,
+		func() (Decision, error) { return c.Of.SelectAgent(ctx, in) })
 }
 
-// EvaluateProgress implements [Decider].
 func (c Cached) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
-	key := c.key(PointEvaluate, in.Key())
-	if d, ok := c.hit(ctx, key, PointEvaluate, in.AvailableAgents); ok {
+	return c.decide(ctx, PointEvaluate, in.Key(), in.AvailableAgents,
+		func() (Decision, error) { return c.Of.EvaluateProgress(ctx, in) })
+}
+
+func (c Cached) decide(ctx context.Context, p DecisionPoint, input string, agents []AgentDescription,
+	ask func() (Decision, error)) (Decision, error) {
+	key := c.key(p, input)
+	if d, ok := c.hit(ctx, key, p, agents); ok {
 		return d, nil
 	}
-	d, err := c.Of.EvaluateProgress(ctx, in)
-	c.keep(key, d, err)
+	d, err := ask()
+	if err == nil && d.Source == ByModel && d.Decision != Complete && len(d.Warnings) == 0 {
+		c.Store.Put(key, essence(d))
+	}
 	return d, err
 }
 
@@ -70,12 +71,6 @@ func (c Cached) hit(ctx context.Context, key string, p DecisionPoint,
 	d = essence(d)
 	d.Source = ByCache
 	return d, true
-}
-
-func (c Cached) keep(key string, d Decision, err error) {
-	if err == nil && d.Source == ByModel && d.Decision != Complete && len(d.Warnings) == 0 {
-		c.Store.Put(key, essence(d))
-	}
 }
 
 // essence is a decision without the record of how it was made.

@@ -83,7 +83,7 @@ func TestCachedKeepsNothingDoubtful(t *testing.T) {
 		"a fallback":     Fallback{First: fixed{err: errBroken}},
 		"a correction":   Model{Ask: says("nonsense", test), Prompts: plain{}},
 		"an error":       fixed{d: Decision{Decision: Continue, Reason: "x", Source: ByModel}, err: errBroken},
-		"a deferred one": Session{},
+		"a deferred one": broken{ErrDeferred},
 	} {
 		store := NewMemoryStore(0)
 		_, err := Cached{Of: of, Store: store}.EvaluateProgress(context.Background(), in)

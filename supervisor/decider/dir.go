@@ -68,7 +68,6 @@ func OpenDirStore(dir string, n int, warn func(error)) (*DirStore, error) {
 // Close releases the directory. Nothing is found or kept afterwards.
 func (s *DirStore) Close() error { return s.dir.Close() }
 
-// Get implements [Store].
 func (s *DirStore) Get(key string) (Decision, bool) {
 	if !isKey(key) {
 		return Decision{}, false

@@ -49,14 +49,12 @@ func (e *InvalidError) Error() string {
 
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// SelectAgent implements [Decider].
 func (m Model) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
 	return m.decide(ctx, PointSelect, in.AvailableAgents, func(p Prompts) (string, string, error) {
 		return p.Select(in)
 	})
 }
 
-// EvaluateProgress implements [Decider].
 func (m Model) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
 	return m.decide(ctx, PointEvaluate, in.AvailableAgents, func(p Prompts) (string, string, error) {
 		return p.Evaluate(in)

@@ -708,7 +708,6 @@ type messagesResponse struct {
 // text is a text, or a list of parts; only those of type text count.
 type text string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *text) UnmarshalJSON(raw []byte) error {
 	if len(raw) == 0 || raw[0] != '[' {
 		var s *string

@@ -12,7 +12,6 @@ var errNoAgents = errors.New("decider: there is no agent to choose")
 // on their own (planner, developer, tester, reviewer), and they always reach an end: see [maxStretches].
 type Rules struct{}
 
-// SelectAgent implements [Decider].
 func (r Rules) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
@@ -24,7 +23,6 @@ func (r Rules) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, 
 	return d, nil
 }
 
-// EvaluateProgress implements [Decider].
 func (r Rules) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err

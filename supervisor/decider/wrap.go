@@ -6,19 +6,6 @@ import (
 	"fmt"
 )
 
-// Session leaves the decision to the Arbiter's own conversation: its error is always [ErrDeferred].
-type Session struct{}
-
-// SelectAgent implements [Decider].
-func (Session) SelectAgent(context.Context, SelectAgentInput) (Decision, error) {
-	return Decision{}, ErrDeferred
-}
-
-// EvaluateProgress implements [Decider].
-func (Session) EvaluateProgress(context.Context, EvaluateProgressInput) (Decision, error) {
-	return Decision{}, ErrDeferred
-}
-
 // Hybrid lets the rules decide clear cases, and another decider the rest. Without a Rest, an unclear case is
 // errUnclear.
 type Hybrid struct {
@@ -26,32 +13,27 @@ type Hybrid struct {
 	Rest  Decider
 }
 
-// SelectAgent implements [Decider].
 func (h Hybrid) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
-	if err := ctx.Err(); err != nil {
-		return Decision{}, err
-	}
-	if d, clear := h.Rules.Select(in); clear {
-		return d, nil
-	}
-	if h.Rest == nil {
-		return Decision{}, errUnclear
-	}
-	return h.Rest.SelectAgent(ctx, in)
+	d, clear := h.Rules.Select(in)
+	return h.decide(ctx, d, clear, func() (Decision, error) { return h.Rest.SelectAgent(ctx, in) })
 }
 
-// EvaluateProgress implements [Decider].
 func (h Hybrid) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
-	if err := ctx.Err(); err != nil {
+	d, clear := h.Rules.Evaluate(in)
+	return h.decide(ctx, d, clear, func() (Decision, error) { return h.Rest.EvaluateProgress(ctx, in) })
+}
+
+func (h Hybrid) decide(ctx context.Context, ruled Decision, clear bool,
+	rest func() (Decision, error)) (Decision, error) {
+	switch err := ctx.Err(); {
+	case err != nil:
 		return Decision{}, err
-	}
-	if d, clear := h.Rules.Evaluate(in); clear {
-		return d, nil
-	}
-	if h.Rest == nil {
+	case clear:
+		return ruled, nil
+	case h.Rest == nil:
 		return Decision{}, errUnclear
 	}
-	return h.Rest.EvaluateProgress(ctx, in)
+	return rest()
 }
 
 // Fallback lets the rules decide where another decider has failed, and says so: the decision's source is
@@ -63,34 +45,27 @@ type Fallback struct {
 	Warn  func(string) // called for each fallback, on the caller's goroutine; may be nil
 }
 
-// SelectAgent implements [Decider].
 func (f Fallback) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
-	d, err := f.First.SelectAgent(ctx, in)
-	if err == nil && !actionable(d, PointSelect, in.AvailableAgents) {
-		err = unusable(d)
-	}
-	if err == nil || errors.Is(err, ErrDeferred) || ctx.Err() != nil {
-		return d, err
-	}
-	ruled, ruleErr := f.Rules.SelectAgent(ctx, in)
-	return f.instead(ruled, ruleErr, d, err)
+	return f.decide(ctx, PointSelect, in.AvailableAgents,
+		func(d Decider) (Decision, error) { return d.SelectAgent(ctx, in) })
 }
 
-// EvaluateProgress implements [Decider].
 func (f Fallback) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
-	d, err := f.First.EvaluateProgress(ctx, in)
-	if err == nil && !actionable(d, PointEvaluate, in.AvailableAgents) {
-		err = unusable(d)
+	return f.decide(ctx, PointEvaluate, in.AvailableAgents,
+		func(d Decider) (Decision, error) { return d.EvaluateProgress(ctx, in) })
+}
+
+func (f Fallback) decide(ctx context.Context, p DecisionPoint, agents []AgentDescription,
+	ask func(Decider) (Decision, error)) (Decision, error) {
+	d, err := ask(f.First)
+	if err == nil && !actionable(d, p, agents) {
+		err = fmt.Errorf("decider: %s decided %s %s, which cannot be acted on", d.Source, quote(d.Decision), quote(d.Mode))
 	}
 	if err == nil || errors.Is(err, ErrDeferred) || ctx.Err() != nil {
 		return d, err
 	}
-	ruled, ruleErr := f.Rules.EvaluateProgress(ctx, in)
+	ruled, ruleErr := ask(f.Rules)
 	return f.instead(ruled, ruleErr, d, err)
-}
-
-func unusable(d Decision) error {
-	return fmt.Errorf("decider: %s decided %s %s, which cannot be acted on", d.Source, quote(d.Decision), quote(d.Mode))
 }
 
 // instead returns the rules' decision, with the error of the decider that was asked first.

@@ -106,7 +106,7 @@ func TestFallbackDoesNotActOnWhatCannotBe(t *testing.T) {
 
 func TestFallbackLetsPass(t *testing.T) {
 	in := SelectInput(record())
-	if _, err := (Fallback{First: Session{}}).SelectAgent(context.Background(), in); !errors.Is(err, ErrDeferred) {
+	if _, err := (Fallback{First: broken{ErrDeferred}}).SelectAgent(t.Context(), in); !errors.Is(err, ErrDeferred) {
 		t.Errorf("deferred: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

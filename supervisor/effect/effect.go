@@ -25,10 +25,8 @@ type (
 	}
 )
 
-// Effect implements [Effect].
 func (Emit) Effect() {}
 
-// Effect implements [Effect].
 func (SetTimer) Effect() {}
 
 // Collector collects the effects of one step. The step owns it: it is not safe for concurrent use.

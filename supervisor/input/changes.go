@@ -407,7 +407,6 @@ type Revert struct {
 	Hunk   string `json:",omitempty"` // "-12,3 +12,5"; empty: all of the file
 }
 
-// Effect implements [effect.Effect].
 func (Revert) Effect() {}
 
 // ChangeReverted is what happened to a [Revert].
@@ -569,7 +568,6 @@ type ChangeRecord struct {
 	Final  bool   // the last one: Recorded.Total is wanted
 }
 
-// Effect implements [effect.Effect].
 func (ChangeRecord) Effect() {}
 
 // ChangeRecorded is the result of a [ChangeRecord].

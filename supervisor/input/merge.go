@@ -48,7 +48,6 @@ type IsolationMerge struct {
 	Agent  string
 }
 
-// Effect implements [effect.Effect].
 func (IsolationMerge) Effect() {}
 
 // IsolationStatus of a merge.

@@ -465,16 +465,12 @@ type (
 	Remember struct{ Grant Grant }
 )
 
-// Effect implements [effect.Effect].
 func (PermissionRespond) Effect() {}
 
-// Effect implements [effect.Effect].
 func (Reconsider) Effect() {}
 
-// Effect implements [effect.Effect].
 func (GiveRules) Effect() {}
 
-// Effect implements [effect.Effect].
 func (Remember) Effect() {}
 
 // TimerPrefix begins the key of the timer that denies a request without an answer; the request's id follows.

@@ -73,17 +73,14 @@ func (h hostHandler) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.Ju
 // Event and the other handler methods of Loop serve the bridge of this host.
 func (l *Loop) Event(e bridge.Event) { l.Handler(supervisor.LifecycleHere).Event(e) }
 
-// ToolCall implements bridge.Handler.
 func (l *Loop) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
 	return l.Handler(supervisor.LifecycleHere).ToolCall(ctx, p)
 }
 
-// Permission implements bridge.Handler.
 func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
 	return l.Handler(supervisor.LifecycleHere).Permission(ctx, p)
 }
 
-// Judge implements bridge.Handler.
 func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	return l.Handler(supervisor.LifecycleHere).Judge(ctx, p)
 }
