@@ -430,9 +430,7 @@ func (p hostPort) confine(agent string, sandbox **bridge.SandboxConfig) error {
 }
 
 // Files implements runloop.FileSystem.
-func (p hostPort) Files() (policy.Policy, policy.Lookup) {
-	return policy.Policy{Home: p.bridge.info.Home, FoldsCase: p.bridge.info.FoldsCase}, p.look
-}
+func (p hostPort) Files() (string, policy.Lookup) { return p.bridge.info.Home, p.look }
 
 // look resolves paths on the host.
 func (p hostPort) look(paths []string) ([]policy.Found, error) {
