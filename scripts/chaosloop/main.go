@@ -79,7 +79,8 @@ func main() {
 		"in one of so many rounds transcripts are shortened, emptied and zero-filled between the processes (0: in none)")
 	flag.Uint64Var(&o.refusals, "refusals", 5,
 		"in one of so many rounds the API refuses a session for good whose history has a certain message (0: in none)")
-	flag.Uint64Var(&o.makes, "makes", 5, "in one of so many rounds an Orchestrator is an agent of another make (0: in none)")
+	flag.Uint64Var(&o.makes, "makes", 5,
+		"in one of so many rounds an Orchestrator is an agent of another make (0: in none)")
 	flag.IntVar(&o.clients, "clients", 4, "in one of so many processes clients connect, follow, hang and die (0: in none)")
 	flag.IntVar(&o.hosts, "hosts", 0, "in one of so many rounds Orchestrators live on another host (0: in none)")
 	flag.BoolVar(&o.userHooks, "user-hooks", true,
