@@ -65,10 +65,9 @@ func (r *round) readMakes() (most map[string]int) {
 		}
 		in := map[string]int{}
 		for _, e := range history {
-			if _, rest, ok := strings.Cut(e.User, "[arbiter message "); ok {
-				id, _, _ := strings.Cut(rest, "]")
-				in[id]++
-				most[id] = max(most[id], in[id])
+			for _, m := range envelopeID.FindAllStringSubmatch(e.User, -1) {
+				in[m[1]]++
+				most[m[1]] = max(most[m[1]], in[m[1]])
 			}
 		}
 	}
