@@ -34,8 +34,6 @@ type RemoteInfo struct {
 	SandboxHide []string `json:"sandbox_hide,omitempty"`
 	// Ended is how many processes of an earlier bridge of this run were ended.
 	Ended int `json:"ended,omitempty"`
-	// FoldsCase says that the file system usually ignores the case of names.
-	FoldsCase bool `json:"folds_case,omitempty"`
 }
 
 // TickParams is sent by a remote bridge four times in each lease. The answer renews the lease.

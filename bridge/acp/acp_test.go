@@ -53,9 +53,16 @@ type recorder struct {
 	deny    string // a part of the input
 	answers chan string
 	changed chan struct{}
+	heard   func() // called for each event, before it is recorded
 }
 
 func (r *recorder) Emit(e bridge.Event) {
+	r.mu.Lock()
+	heard := r.heard
+	r.mu.Unlock()
+	if heard != nil {
+		heard()
+	}
 	r.mu.Lock()
 	r.events = append(r.events, e.Body)
 	close(r.changed)
@@ -299,6 +306,40 @@ func TestWork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheClientMayCallMeanwhile: a client that uses the agent while it takes an event in does not wait for itself, and
+// it is told everything in the order in which it happened.
+func TestTheClientMayCallMeanwhile(t *testing.T) {
+	r := newRig(t, "fake")
+	r.launch()
+	r.mu.Lock()
+	r.heard = func() {
+		_, _ = r.agent.Context(context.Background()) // it may not be known yet
+	}
+	r.mu.Unlock()
+	r.answers <- bridge.Allow
+	r.turn("[[say On it.]] [[shell touch a]] [[say Nearly.]] " +
+		`[[tool report_progress|{"message":"half"}]] [[verdict {"kind":"done"}]]`)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var order []string
+	for _, e := range r.events {
+		switch e := e.(type) {
+		case bridge.Delivered:
+			order = append(order, "delivered")
+		case bridge.Assistant:
+			order = append(order, e.Text)
+		case bridge.ToolUse:
+			order = append(order, e.Tool)
+		case bridge.ToolResult:
+			order = append(order, "result")
+		case bridge.Turn:
+			order = append(order, "turn")
+		}
+	}
+	testkit.Same(t, "order", []string{"delivered", "On it.", "Bash", "result", "Nearly.", "mcp__arbiter__report_progress",
+		"result", "turn"}, order)
 }
 
 func TestDenied(t *testing.T) {

@@ -77,6 +77,8 @@ type agent struct {
 	process  sdk.Usage // of the turns so far, if the make adds them up
 	present  proctree.Present
 	noticed  map[string]bool
+	said     []bridge.EventBody // events to emit when the lock is released
+	told     chan struct{}      // closed when all events before them are emitted
 }
 
 // costs are those of the session, as the make reports them.
@@ -109,8 +111,9 @@ var (
 func newAgent(p bridge.SpawnParams, t traits, host bridge.Host) *agent {
 	a := &agent{ref: p.AgentRef, cfg: p.Config, traits: t, host: host, launchDone: make(chan struct{}),
 		broken: make(chan struct{}), Ending: driver.NewEnding(), started: time.Now(), mode: p.Config.PermissionMode,
-		over: map[string]bool{}, idle: make(chan struct{}), noticed: map[string]bool{}}
+		over: map[string]bool{}, idle: make(chan struct{}), noticed: map[string]bool{}, told: make(chan struct{})}
 	close(a.idle)
+	close(a.told)
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.asking, a.cancelQ = context.WithCancel(a.ctx)
 	a.stderr = driver.NewStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
@@ -123,11 +126,32 @@ func (a *agent) emit(body bridge.EventBody) {
 	}
 }
 
+// say has an event emitted once the lock is released. Called with the lock held, which [agent.tell] then releases.
+func (a *agent) say(body bridge.EventBody) { a.said = append(a.said, body) }
+
+// tell releases the lock and then emits what was said under it, in the order in which it was said: the client may take
+// its time, and may call the agent meanwhile. It returns when the events are emitted.
+func (a *agent) tell() {
+	said, before := a.said, a.told
+	if a.said = nil; len(said) == 0 {
+		a.mu.Unlock()
+		return
+	}
+	told := make(chan struct{})
+	a.told = told
+	a.mu.Unlock()
+	defer close(told)
+	<-before
+	for _, body := range said {
+		a.emit(body)
+	}
+}
+
 // notice reports an oddity, once per kind. Called with the lock held.
 func (a *agent) notice(kind, text string) {
 	if !a.noticed[kind] {
 		a.noticed[kind] = true
-		a.emit(bridge.Notice{Text: text})
+		a.say(bridge.Notice{Text: text})
 	}
 }
 
@@ -240,11 +264,12 @@ func (a *agent) play(t *turn, blocks []sdk.ContentBlock) {
 		cancel()
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.flushText()
-	a.emit(a.ended(t, res, err))
+	a.say(a.ended(t, res, err))
 	a.turn, a.over[t.id] = nil, true
-	close(a.idle)
+	idle := a.idle
+	a.tell()
+	close(idle)
 }
 
 // ended describes the end of a turn. A verdict counts, whatever came after it. Called with the lock held.
@@ -512,11 +537,11 @@ func (s stdin) Write(line []byte) (int, error) {
 		s.a.breakOff() // a line was cut short: a further line would be garbage
 	}
 	s.a.mu.Lock()
-	defer s.a.mu.Unlock()
+	defer s.a.tell()
 	if t := s.a.turn; err == nil && t != nil && strings.Contains(string(line), markOf(t.id)) {
 		t.once.Do(func() {
 			close(t.written)
-			s.a.emit(bridge.Delivered{MessageID: t.id, Proof: bridge.ProofWritten})
+			s.a.say(bridge.Delivered{MessageID: t.id, Proof: bridge.ProofWritten})
 		})
 	}
 	return n, err

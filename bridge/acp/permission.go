@@ -41,7 +41,7 @@ func (a *agent) RequestPermission(ctx context.Context, p sdk.RequestPermissionRe
 		if allowed {
 			a.mu.Lock()
 			a.notice("no "+string(kind), "it offers no way to allow a call once, so the call is denied")
-			a.mu.Unlock()
+			a.tell()
 		}
 		return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
 	}
@@ -57,7 +57,7 @@ const describeGrace = 2 * time.Second
 func (a *agent) requested(p sdk.RequestPermissionRequest) (call, context.Context) {
 	u := p.ToolCall
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.tell()
 	c := a.callOf(string(u.ToolCallId))
 	c.learn(sdk.SessionToolCallUpdate{Meta: u.Meta, Content: u.Content, Kind: u.Kind, Locations: u.Locations,
 		RawInput: u.RawInput, Title: u.Title, ToolCallId: u.ToolCallId}, a.traits.toolMeta)

@@ -16,7 +16,7 @@ import (
 func (a *agent) SessionUpdate(_ context.Context, n sdk.SessionNotification) error {
 	a.noteOutput()
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.tell()
 	u := n.Update
 	if a.loading != nil {
 		a.loading.add(u, a.tools.names, a.traits.toolMeta)
@@ -38,7 +38,7 @@ func (a *agent) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 		text := u.AgentMessageChunk.Content.Text.Text
 		a.turn.text.WriteString(text)
 		if a.cfg.Partial {
-			a.emit(bridge.Delta{Text: text})
+			a.say(bridge.Delta{Text: text})
 		}
 	case u.ToolCall != nil:
 		a.flushText()
@@ -57,7 +57,7 @@ func (a *agent) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 		for _, e := range u.Plan.Entries {
 			tasks.Items = append(tasks.Items, bridge.Task{Text: e.Content, Status: string(e.Status)})
 		}
-		a.emit(tasks)
+		a.say(tasks)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (a *agent) report(c *call) {
 		a.turn.tools++
 	}
 	a.turn.failed = nil
-	a.emit(bridge.ToolUse{Tool: tool, Input: input, ToolUse: c.id})
+	a.say(bridge.ToolUse{Tool: tool, Input: input, ToolUse: c.id})
 }
 
 // follow emits what is new about a call. A call is reported when its input is known, or it has begun or is over.
@@ -109,7 +109,7 @@ func (a *agent) follow(c *call) {
 		return // the verdict
 	}
 	failed := c.status == sdk.ToolCallStatusFailed
-	a.emit(bridge.ToolResult{ToolUse: c.id, Text: driver.Cut(c.text(), bridge.ToolResultCap), IsError: failed})
+	a.say(bridge.ToolResult{ToolUse: c.id, Text: driver.Cut(c.text(), bridge.ToolResultCap), IsError: failed})
 	if failed {
 		a.turn.failed = c.failed(a.tools.names)
 	} else if c.kind == sdk.ToolKindEdit {
@@ -129,7 +129,7 @@ func (a *agent) flushText() {
 		return
 	}
 	a.turn.last = driver.Cut(text, bridge.MaxTurnText)
-	a.emit(bridge.Assistant{Text: text, ContextPct: a.context.Pct})
+	a.say(bridge.Assistant{Text: text, ContextPct: a.context.Pct})
 }
 
 // measure takes in what the make says about its context and its costs.
@@ -140,7 +140,7 @@ func (a *agent) measure(u *sdk.SessionUsageUpdate) {
 		}
 		a.costs.begun, a.costs.total = true, u.Cost.Amount
 		if a.turn != nil {
-			a.emit(bridge.Spent{CostUSD: max(a.costs.total-a.costs.counted, 0)})
+			a.say(bridge.Spent{CostUSD: max(a.costs.total-a.costs.counted, 0)})
 		}
 	}
 	window := u.Size
@@ -151,7 +151,7 @@ func (a *agent) measure(u *sdk.SessionUsageUpdate) {
 		return
 	}
 	a.context = bridge.ContextResult{Tokens: u.Used, Window: window, Pct: 100 * float64(u.Used) / float64(window)}
-	a.emit(bridge.Context{Tokens: u.Used, Window: window, Pct: a.context.Pct, Source: "stream"})
+	a.say(bridge.Context{Tokens: u.Used, Window: window, Pct: a.context.Pct, Source: "stream"})
 }
 
 // heedMode sets the mode back if it is another one: a model might approve in it, or nobody.
@@ -169,7 +169,7 @@ func (a *agent) heedMode(mode string) {
 			return
 		}
 		a.mu.Lock()
-		defer a.mu.Unlock()
+		defer a.tell()
 		a.notice("mode "+mode, fmt.Sprintf("it went into mode %.40q, which nobody asked for; it was set back to %s", mode,
 			want))
 	})

@@ -22,12 +22,28 @@ import (
 type made struct {
 	t      *testing.T
 	name   string
-	home   string // of the make
-	work   string // of the run
+	claude []string // who plays Claude; nil: the stand-in
+	home   string   // of the make
+	work   string   // of the run
 	config string
 }
 
 var madeOf = []string{"fake", "opencode", "claude-acp"}
+
+// withEach runs a test for each make with each player of Claude, those with the real CLI in long tests.
+func withEach(t *testing.T, test func(t *testing.T, m *made)) {
+	for _, p := range players(t) {
+		for _, name := range madeOf {
+			t.Run(name+" and "+p.name, func(t *testing.T) {
+				p.long(t)
+				t.Parallel()
+				m := newMade(t, name)
+				m.claude = p.args
+				test(t, m)
+			})
+		}
+	}
+}
 
 func newMade(t *testing.T, name string, more ...string) *made {
 	t.Helper()
@@ -62,8 +78,11 @@ func newMade(t *testing.T, name string, more ...string) *made {
 // start starts the run with a play.
 func (m *made) start(play string, args ...string) *script {
 	m.t.Helper()
-	s := start(m.t, nil, append([]string{"--stand-in", "--json", "--config", m.config,
-		"--scenario", scenarioFile(m.t, play), "--task", "Do it"}, args...)...)
+	if m.claude == nil {
+		m.claude = []string{"--stand-in"}
+	}
+	s := start(m.t, nil, slices.Concat(m.claude, []string{"--json", "--config", m.config,
+		"--scenario", scenarioFile(m.t, play), "--task", "Do it"}, args)...)
 	s.offScript = true
 	m.work = await[contract.Session](s, "the session", nil).CWD
 	return s
@@ -121,47 +140,43 @@ actors:
 // TestAnotherMake: an Orchestrator of another make gets its brief, asks for permission in the inbox, obeys deny rules,
 // gives its verdict, and hands off to Claude, who hands off to another of that make.
 func TestAnotherMake(t *testing.T) {
-	for _, name := range madeOf {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMade(t, name)
-			s := m.start(othersPlay, "--deny", "Bash(touch forbidden*)", "--permissions", "ask")
-			if r := s.permits("orch-1", bridge.Allow); r.Tool != "Write" || !strings.Contains(string(r.Input), "made.txt") {
-				t.Errorf("request %+v", r)
-			}
-			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
-			}
-			if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "by another" {
-				t.Errorf("made.txt: %q, %v", raw, err)
-			}
-			if _, err := os.Stat(filepath.Join(m.work, "forbidden")); err == nil {
-				t.Error("a denied call ran")
-			}
-			makes := map[string]string{}
-			written, lacks := 0, 0
-			for _, l := range s.lines {
-				switch b := l.Body.(type) {
-				case contract.Spawn:
-					makes[l.ID] = b.Make
-				case contract.Delivered:
-					if b.Proof == bridge.ProofWritten && makes[l.ID] == "other" {
-						written++
-					} else if b.Proof != "" || makes[l.ID] != "" {
-						t.Errorf("%s: delivered %+v", l.ID, b)
-					}
-				case contract.Notice:
-					if strings.Contains(b.Text, "What it lacks: ") {
-						lacks++
-					}
+	withEach(t, func(t *testing.T, m *made) {
+		s := m.start(othersPlay, "--deny", "Bash(touch forbidden*)", "--permissions", "ask")
+		if r := s.permits("orch-1", bridge.Allow); r.Tool != "Write" || !strings.Contains(string(r.Input), "made.txt") {
+			t.Errorf("request %+v", r)
+		}
+		if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
+			t.Errorf("result %+v\n%s", r, s.dump())
+		}
+		if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "by another" {
+			t.Errorf("made.txt: %q, %v", raw, err)
+		}
+		if _, err := os.Stat(filepath.Join(m.work, "forbidden")); err == nil {
+			t.Error("a denied call ran")
+		}
+		makes := map[string]string{}
+		written, lacks := 0, 0
+		for _, l := range s.lines {
+			switch b := l.Body.(type) {
+			case contract.Spawn:
+				makes[l.ID] = b.Make
+			case contract.Delivered:
+				if b.Proof == bridge.ProofWritten && makes[l.ID] == "other" {
+					written++
+				} else if b.Proof != "" || makes[l.ID] != "" {
+					t.Errorf("%s: delivered %+v", l.ID, b)
+				}
+			case contract.Notice:
+				if strings.Contains(b.Text, "What it lacks: ") {
+					lacks++
 				}
 			}
-			if makes["orch-1"] != "other" || makes["orch-2"] != "" || makes["orch-3"] != "other" || makes["arbiter"] != "" ||
-				written == 0 || lacks != 2 {
-				t.Errorf("makes %v, %d written, %d lacks", makes, written, lacks)
-			}
-		})
-	}
+		}
+		if makes["orch-1"] != "other" || makes["orch-2"] != "" || makes["orch-3"] != "other" || makes["arbiter"] != "" ||
+			written == 0 || lacks != 2 {
+			t.Errorf("makes %v, %d written, %d lacks", makes, written, lacks)
+		}
+	})
 }
 
 // interruptPlay: the Arbiter has an interrupted agent go on.
@@ -347,27 +362,23 @@ actors:
 // TestSecondOpinion: what a reviewer of another make finds comes with checks, and only what they reproduce is proven.
 // Its mode holds for it: it changes nothing.
 func TestSecondOpinion(t *testing.T) {
-	for _, name := range madeOf {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMade(t, name)
-			s := m.start(opinionPlay)
-			if r := s.finish(contract.ExitFailed); !strings.Contains(r.Summary, "one of two findings is proven") ||
-				len(r.Failing) != 1 { // a finding that does not reproduce stays open
-				t.Errorf("result %+v\n%s", r, s.dump())
+	withEach(t, func(t *testing.T, m *made) {
+		s := m.start(opinionPlay)
+		if r := s.finish(contract.ExitFailed); !strings.Contains(r.Summary, "one of two findings is proven") ||
+			len(r.Failing) != 1 { // a finding that does not reproduce stays open
+			t.Errorf("result %+v\n%s", r, s.dump())
+		}
+		if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "a bug\n" {
+			t.Errorf("made.txt: %q, %v", raw, err)
+		}
+		var proofs []string
+		for _, l := range s.lines {
+			if b, ok := l.Body.(contract.Handoff); ok && l.ID == "orch-2" && len(b.Proofs) > 0 {
+				proofs = b.Proofs
 			}
-			if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "a bug\n" {
-				t.Errorf("made.txt: %q, %v", raw, err)
-			}
-			var proofs []string
-			for _, l := range s.lines {
-				if b, ok := l.Body.(contract.Handoff); ok && l.ID == "orch-2" && len(b.Proofs) > 0 {
-					proofs = b.Proofs
-				}
-			}
-			if !slices.Equal(proofs, []string{"verified", "refuted"}) {
-				t.Errorf("proofs %q", proofs)
-			}
-		})
-	}
+		}
+		if !slices.Equal(proofs, []string{"verified", "refuted"}) {
+			t.Errorf("proofs %q", proofs)
+		}
+	})
 }

@@ -131,6 +131,9 @@ func (r *round) checkSessions() {
 	agents := r.agents()
 	r.sawAgents = r.sawAgents || len(agents) > 0
 	for _, a := range agents {
+		if a.session() == "" {
+			continue // of another make
+		}
 		b, ok := by[a.session()]
 		by[a.session()] = a
 		// A child that the CLI has forked looks like the CLI until it executes a tool.

@@ -33,6 +33,7 @@ type counts struct {
 	damaged         int // transcripts that were damaged on purpose
 	refused         int // requests that the API refused on purpose
 	interfered      int // messages and calls that a hook refused, or rewrote, on purpose
+	mixed, written  int // rounds with an agent of another make, and messages that were written to it
 }
 
 // all returns pointers to the counts, in a fixed order.
@@ -40,7 +41,7 @@ func (c *counts) all() []*int {
 	return []*int{&c.rounds, &c.real, &c.failed, &c.processRuns, &c.resumes, &c.accepted, &c.seen, &c.queued, &c.lost,
 		&c.doubled, &c.orphans, &c.twice, &c.failedResumes, &c.untrue, &c.wrong, &c.late, &c.unkept, &c.undelivered,
 		&c.overlaps, &c.clients, &c.followed, &c.otherwise, &c.checks, &c.documents, &c.returned, &c.renewals,
-		&c.lostHistories, &c.flipped, &c.harmed, &c.damaged, &c.refused, &c.interfered}
+		&c.lostHistories, &c.flipped, &c.harmed, &c.damaged, &c.refused, &c.interfered, &c.mixed, &c.written}
 }
 
 func newFigures() *figures {
@@ -104,6 +105,7 @@ func (f *figures) print(w io.Writer, points []string) {
 		"Arbiter %d, histories of it lost %d\n",
 		f.documents, f.returned, f.checks, f.renewals, f.lostHistories)
 	fmt.Fprintf(w, "all gone after arbiter's end: p50 %s, p99 %s\n", f.quantile(0.5), f.quantile(0.99))
+	fmt.Fprintf(w, "rounds with an agent of another make %d, messages written to it %d\n", f.mixed, f.written)
 	fmt.Fprintf(w, "clients that connected %d, lines that they followed %d\n", f.clients, f.followed)
 	fmt.Fprintf(w, "lost %d, doubled %d, orphans %d, two on one session %d, failed resumes %d, untrue ends %d, wrong "+
 		"files %d, deadlines missed %d, receipts unkept %d, documents undelivered %d, Arbiters at the same "+

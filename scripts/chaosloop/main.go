@@ -4,7 +4,8 @@
 // arrives with the receipts of its checks; and that there is only one Arbiter at a time. In some rounds
 // (-actions) the human also acts: takes sessions over, halts, pauses, steers, edits and withdraws messages, and
 // changes the workspace's settings; in others (-transcripts) transcripts of agents are damaged between the
-// processes, or (-refusals) the API refuses a session for good, or (-user-hooks) the user's own hooks refuse messages
+// processes, or (-refusals) the API refuses a session for good, or (-makes)
+// an Orchestrator is an agent of another make, or (-user-hooks) the user's own hooks refuse messages
 // and rewrite calls. It prints the figures, and exits with 1 if one of them that should be zero is not.
 //
 // The scripted model runs in this process and so survives every kill. The players are the stand-in, which keeps
@@ -28,6 +29,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -45,7 +47,7 @@ const (
 
 type options struct {
 	kills, real, perJob, rounds, parallel int
-	actions, transcripts, refusals        uint64
+	actions, transcripts, refusals, makes uint64
 	clients, hosts                        int
 	userHooks                             bool
 	points, at, claude                    string
@@ -54,6 +56,9 @@ type options struct {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == fakeMake {
+		os.Exit(acptest.RunFake())
+	}
 	var o options
 	flag.IntVar(&o.kills, "kills", 30, "kills in all")
 	flag.IntVar(&o.real, "real", 1, "rounds with the real CLI, of all")
@@ -74,6 +79,8 @@ func main() {
 		"in one of so many rounds transcripts are shortened, emptied and zero-filled between the processes (0: in none)")
 	flag.Uint64Var(&o.refusals, "refusals", 5,
 		"in one of so many rounds the API refuses a session for good whose history has a certain message (0: in none)")
+	flag.Uint64Var(&o.makes, "makes", 5,
+		"in one of so many rounds an Orchestrator is an agent of another make (0: in none)")
 	flag.IntVar(&o.clients, "clients", 4, "in one of so many processes clients connect, follow, hang and die (0: in none)")
 	flag.IntVar(&o.hosts, "hosts", 0, "in one of so many rounds Orchestrators live on another host (0: in none)")
 	flag.BoolVar(&o.userHooks, "user-hooks", true,

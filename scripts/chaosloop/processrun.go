@@ -86,6 +86,9 @@ func (r *round) start(crashAt string) (*processRun, error) {
 			args = append(args, "--hosts", "box", "--lease", hostLease)
 		}
 	}
+	if r.isMixed() {
+		args = append(args, "--config", r.makesFile())
+	}
 	l := &processRun{r: r, cmd: exec.Command(r.bin, args...), lines: make(chan contract.Line, 1024)}
 	l.cmd.Dir = filepath.Join(r.dir, "work")
 	l.cmd.Env = append(slices.Clone(r.env), "ARBITER_CRASH_LOG="+r.hits)

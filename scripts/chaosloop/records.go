@@ -45,6 +45,7 @@ func (r *round) checkRecords(requests []rehearsal.Request) {
 	}
 	r.checkPermissions(all)
 	r.checkUserHooks(all)
+	r.checkMakes(all)
 	r.checkReceipts(lines)
 	r.checkNumbers(lines)
 	lost := r.checkArbiters(lines, requests)

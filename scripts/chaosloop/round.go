@@ -131,10 +131,9 @@ func (r *round) report() {
 			tried = fmt.Sprintf(" -at %s:%d:%d%s", r.must, r.mustN, r.mustAt+1, strings.Join(append([]string{""},
 				r.tried[1:]...), ","))
 		}
-		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -transcripts %d -refusals %d -hosts %d -points "+
-			"%s%s):\n"+
-			"  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.transcripts, r.o.refusals, r.o.hosts,
-			r.o.randomPoints(), tried, strings.Join(r.problems, "\n  "))
+		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -transcripts %d -refusals %d -makes %d "+
+			"-hosts %d -points %s%s):\n  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.transcripts,
+			r.o.refusals, r.o.makes, r.o.hosts, r.o.randomPoints(), tried, strings.Join(r.problems, "\n  "))
 	} else if err := os.RemoveAll(r.dir); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}
@@ -166,6 +165,12 @@ func (r *round) prepare() error {
 	text := job
 	if r.asks {
 		text = decided
+	}
+	if r.isMixed() {
+		var err error
+		if text, err = r.prepareMake(text); err != nil {
+			return err
+		}
 	}
 	if err := os.WriteFile(script, text, 0o600); err != nil {
 		return err

@@ -139,14 +139,14 @@ func (r *round) struck(victim string) {
 	r.f.kill(victim)
 }
 
-// agents returns the CLI processes, without their children.
+// agents returns the CLI processes and those of another make, without their children.
 func (r *round) agents() []process {
 	if r.run == "" {
 		return nil
 	}
 	var list []process
 	for _, p := range processes("ARBITER_RUN=" + r.run) {
-		if p.session() != "" && p.leads() {
+		if (p.session() != "" || slices.Contains(p.args, fakeMake)) && p.leads() {
 			list = append(list, p)
 		}
 	}

@@ -26,7 +26,7 @@ func TestBashDeny(t *testing.T) {
 	}{
 		{"Bash", []string{"ls", "", "'"}, nil},
 		{"Bash(rm *)",
-			[]string{"rm", "rm x", "rm -rf /", "/bin/rm x", "./rm x", "~/bin/rm x", "'rm' x", `r"m" x`, `\rm x`,
+			[]string{"rm", "rm x", "RM x", "rm -rf /", "/bin/rm x", "./rm x", "~/bin/rm x", "'rm' x", `r"m" x`, `\rm x`,
 				`r\m x`, "ls; rm x", "ls && rm x", "ls || rm x", "ls | rm x", "ls & rm x", "ls\nrm x", "ls\r\nrm x",
 				"ls;rm x;ls", "ls&rm x", "$(rm x)", "`rm x`", "echo $(rm x)", `echo "$(rm x)"`, "echo \"`rm x`\"",
 				"echo $(echo $(rm x))", "echo `echo \\`rm x\\``", "diff <(rm x) y", "ls >(rm x)", "(rm x)",

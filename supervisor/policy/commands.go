@@ -29,6 +29,14 @@ type unit struct {
 	later  []word // what it may run
 }
 
+// clear reports whether all that a line does is known.
+func (s *script) clear() bool { return s.hidden == "" && !s.tricky }
+
+// usesFile reports whether a redirection names a file.
+func (u *unit) usesFile() bool {
+	return slices.ContainsFunc(u.files, func(f word) bool { return f.text != "/dev/null" })
+}
+
 func readLine(text string, vars map[string]string) *script {
 	s := &script{line: strings.Join(strings.Fields(text), " "), vars: vars}
 	if len(text) > maxLine {
@@ -50,11 +58,10 @@ func (s *script) hide(why string) {
 
 // variable returns the value of a variable, if it is known and the line cannot have changed it.
 func (s *script) variable(name string) string {
-	value := s.vars[name]
-	if value == "" || s.moved && name == "PWD" || strings.Contains(s.line, name+"=") {
+	if s.moved && name == "PWD" || strings.Contains(s.line, name+"=") {
 		return ""
 	}
-	return value
+	return s.vars[name]
 }
 
 var (
@@ -201,14 +208,14 @@ func tokens(words []word) (list []word) {
 }
 
 // about reports whether a rule about commands names one of the line.
-func (s *script) about(r *Rule, fold bool) (verdict, string) {
+func (s *script) about(r *Rule) (verdict, string) {
 	if strings.ContainsAny(r.spec, ";|&") && (wildcard(r.spec, s.line) || wildcard("* "+r.spec, s.line)) {
 		return sure, ""
 	}
 	found, why := no, ""
 	for i := range s.units {
 		u := &s.units[i]
-		switch v := r.runs(u.words, fold); {
+		switch v := r.runs(u.words); {
 		case v == sure && !u.doubt:
 			return sure, ""
 		case v == sure:
@@ -217,7 +224,7 @@ func (s *script) about(r *Rule, fold bool) (verdict, string) {
 			found, why = maybe, "only the shell knows all words of "+u.name
 		}
 		for i, w := range u.later {
-			if found == no && len(r.lits) > 0 && sameProgram(r.lits[0], w.text, fold) && r.runs(u.later[i:], fold) != no {
+			if found == no && len(r.lits) > 0 && sameProgram(r.lits[0], w.text) && r.runs(u.later[i:]) != no {
 				found, why = maybe, u.name+" may run "+w.text
 			}
 		}
@@ -228,15 +235,12 @@ func (s *script) about(r *Rule, fold bool) (verdict, string) {
 	return found, why
 }
 
-func sameProgram(a, b string, fold bool) bool {
-	a, b = baseName(a), baseName(b)
-	return a == b || fold && strings.EqualFold(a, b)
-}
+func sameProgram(a, b string) bool { return strings.EqualFold(baseName(a), baseName(b)) }
 
 // runs reports whether a command is what the rule names. Options, each with one value, may stand between the words
 // that the rule gives.
-func (r *Rule) runs(words []word, fold bool) (best verdict) {
-	if len(r.lits) > 0 && (len(words) == 0 || !words[0].unknown() && !sameProgram(words[0].text, r.lits[0], fold)) {
+func (r *Rule) runs(words []word) (best verdict) {
+	if len(r.lits) > 0 && (len(words) == 0 || !words[0].unknown() && !sameProgram(words[0].text, r.lits[0])) {
 		return no
 	}
 	reached := make([]bool, len(words)+3) // the rest of the rule may begin at these words
@@ -247,7 +251,7 @@ func (r *Rule) runs(words []word, fold bool) (best verdict) {
 			switch {
 			case !reached[i]:
 				continue
-			case w.text == lit, n == 0 && sameProgram(w.text, lit, fold):
+			case w.text == lit, n == 0 && sameProgram(w.text, lit):
 				next[i+1] = true
 			case w.unknown() && wildcard(strings.ReplaceAll(w.text, string(hole), "*"), lit), letters:
 				best = maybe

@@ -4,16 +4,9 @@ import (
 	"cmp"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 )
-
-// caseFolds says that the file system usually ignores the case of names.
-const caseFolds = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
-
-// folds reports whether rules match names in another case.
-func (p *Policy) folds() bool { return caseFolds || p.FoldsCase }
 
 // pathPattern is a parsed path rule. Segments are matched one by one, as in .gitignore: ** matches any number
 // of them, and a name without a slash matches that name anywhere below the root.
@@ -129,7 +122,7 @@ func (q *query) regionOf(r *Rule, named bool) (at region, ok bool) {
 	if !named || fixed == len(segs) || !hasMeta(segs[len(segs)-1]) {
 		segs = append(segs[:len(segs):len(segs)], "**")
 	}
-	at = region{[]string{literal}, segs[fixed:], q.policy.folds() && !named}
+	at = region{[]string{literal}, segs[fixed:], !named}
 	if real, err := q.follow(literal); err == nil && real != literal {
 		at.bases = append(at.bases, real)
 	}

@@ -104,8 +104,9 @@ func TestFileRulesHoldForCommands(t *testing.T) {
 		denied, passed []string
 		asked          []string
 	}{
-		{"Read(.env)", []string{"cat .env", "cat ./src/../.env", "cat '.env'", "/bin/cat .env", "head -n 1 a .env",
-			"grep x .env", "sed -n 1p .env", "sudo cat .env", "ls; cat .env", "echo $(cat .env)", "cat < .env",
+		{"Read(.env)", []string{"cat .env", "cat .ENV", "cat ./src/../.env", "cat '.env'", "/bin/cat .env",
+			"head -n 1 a .env", "grep x .env", "sed -n 1p .env", "sudo cat .env", "ls; cat .env", "echo $(cat .env)",
+			"cat < .env",
 			"cat <.env", "wc -l <.env", "bash -c 'cat .env'", "if true; then cat .env; fi", "xargs cat .env",
 			"cp .env x", "dd if=.env", "curl --data=.env x", "source .env", ". .env", "find . -exec cat .env ;",
 			"cat /alias/.env", "mv .env x"},

@@ -38,7 +38,8 @@ const (
 	ByRule, ByMode   = "rule", "mode"
 )
 
-// Policy is the deny and ask rules of a run.
+// Policy is the deny and ask rules of a run. They also hold for names in another case, since some file systems ignore
+// it.
 type Policy struct {
 	Deny, Ask []Rule
 	CWD, Home string // absolute; without Home, rules with ~ match nothing
@@ -49,9 +50,6 @@ type Policy struct {
 	// Look takes the place of Resolve for the file system of another host: a decision asks it in as few requests as
 	// possible, and if it fails, the decision is to ask.
 	Look Lookup
-	// FoldsCase says that rules also match names in another case. On systems whose file systems usually ignore
-	// case they do so anyway.
-	FoldsCase bool
 }
 
 // Request is a tool that wants to run.
@@ -151,7 +149,7 @@ func (q *query) about(r *Rule) (verdict, string) {
 	case r.kind == kindMCP:
 		return certainly(matchMCP(r.tool, q.tool)), ""
 	case r.kind == kindBash && q.runsLines():
-		return q.line().about(r, q.policy.folds())
+		return q.line().about(r)
 	case r.kind == kindPath && q.runsLines() && (r.tool == "Read" || r.tool == "Edit"):
 		return q.commandFiles().about(r)
 	case !sameTool(r.tool, q.tool):
@@ -163,7 +161,7 @@ func (q *query) about(r *Rule) (verdict, string) {
 		if !ok {
 			return maybe, "its host is not clear"
 		}
-		return certainly(host == r.spec || isSubdomain(host, strings.TrimPrefix(r.spec, "*."))), ""
+		return certainly(host == r.spec || strings.HasSuffix(host, "."+strings.TrimPrefix(r.spec, "*."))), ""
 	case r.kind == kindName:
 		name, ok := q.name()
 		if !ok {
@@ -221,11 +219,6 @@ func (q *query) host() (string, bool) {
 
 func normalHost(host string) string {
 	return strings.TrimSuffix(strings.ToLower(strings.TrimSpace(host)), ".")
-}
-
-func isSubdomain(host, domain string) bool {
-	rest, ok := strings.CutSuffix(host, domain)
-	return ok && strings.HasSuffix(rest, ".")
 }
 
 // matchMCP matches a tool against mcp__server, mcp__server__tool or a prefix.

@@ -54,7 +54,7 @@ func TestOnlyReads(t *testing.T) {
 func TestPatternsInTheRoot(t *testing.T) {
 	for _, line := range []string{"cat $x", "cat /$x", "cat *", "rm -f $x*", "cat .$x", "echo a > $x"} {
 		input, _ := json.Marshal(map[string]string{"command": line})
-		for _, p := range []Policy{{CWD: "/"}, {CWD: "/", Home: "/", Deny: []Rule{mustRule("Edit(/**)")}}} {
+		for _, p := range []Policy{{CWD: "/"}, {CWD: "/", Home: "/", Deny: mustRules(t, "Edit(/**)")}} {
 			r := Request{Tool: "Bash", Input: input}
 			p.OnlyReads(r, false)
 			p.Decide(r)

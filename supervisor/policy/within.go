@@ -13,12 +13,12 @@ func (p Policy) Within(r Request, named []Rule) (rule string, ok bool) {
 	if i := slices.IndexFunc(named, func(r Rule) bool { return q.covers(&r) }); i >= 0 {
 		return named[i].text, true
 	}
-	if !q.runsLines() || q.line().hidden != "" || q.line().tricky {
+	if !q.runsLines() || !q.line().clear() {
 		return "", false
 	}
 	var took []string
 	for _, u := range q.line().units {
-		if slices.ContainsFunc(u.files, func(f word) bool { return f.text != "/dev/null" }) {
+		if u.usesFile() {
 			return "", false
 		}
 		if u.within || len(u.read) == 0 || len(u.read) == 1 && u.read[0].text == "cat" {

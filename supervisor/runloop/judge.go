@@ -173,7 +173,7 @@ func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
 	p.CWD = cmp.Or(s.OwnDir(agent), p.CWD)
 	if host := l.hostOf(agent); host != supervisor.LifecycleHere {
 		v := l.viewOf(host)
-		p.Home, p.FoldsCase, p.Resolve = v.home, v.foldsCase, v.resolve
+		p.Home, p.Resolve = v.home, v.resolve
 	}
 	return p
 }

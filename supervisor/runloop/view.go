@@ -9,24 +9,22 @@ import (
 
 // FileSystem is implemented by a [Port] whose host has a file system of its own.
 type FileSystem interface {
-	// Files returns a policy with the Home and FoldsCase of that host, and a function that looks up paths
-	// there.
-	Files() (policy.Policy, policy.Lookup)
+	// Files returns the home directory of that host, and a function that looks up paths there.
+	Files() (home string, look policy.Lookup)
 }
 
 // view is the file system of a host, as permission rules see it.
 type view struct {
-	home      string
-	foldsCase bool
-	look      policy.Lookup
+	home string
+	look policy.Lookup
 }
 
 // viewOf returns the file system of another host. Nothing is known about a host that never had a bridge, so
 // nothing is allowed there.
 func (l *Loop) viewOf(host string) view {
 	if files, ok := l.views.Load(host); ok {
-		p, look := files.(FileSystem).Files()
-		return view{home: p.Home, foldsCase: p.FoldsCase, look: look}
+		home, look := files.(FileSystem).Files()
+		return view{home, look}
 	}
 	return view{look: func([]string) ([]policy.Found, error) {
 		return nil, fmt.Errorf("nothing is known of the files of host %s", host)

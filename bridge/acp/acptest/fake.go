@@ -124,7 +124,9 @@ func (f *fake) keep(id sdk.SessionId, e entry) {
 	f.history = append(f.history, e)
 	raw, _ := json.Marshal(f.history)
 	_ = os.MkdirAll(f.home, 0o700)
-	_ = os.WriteFile(filepath.Join(f.home, string(id)), raw, 0o600)
+	path := filepath.Join(f.home, string(id)) // it is whole, whenever this process is killed
+	_ = os.WriteFile(path+".new", raw, 0o600)
+	_ = os.Rename(path+".new", path)
 }
 
 func (f *fake) send(id sdk.SessionId, u sdk.SessionUpdate) {

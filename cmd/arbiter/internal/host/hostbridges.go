@@ -426,9 +426,7 @@ func (p hostPort) confine(agent string, sandbox **bridge.SandboxConfig) error {
 }
 
 // Files implements runloop.FileSystem.
-func (p hostPort) Files() (policy.Policy, policy.Lookup) {
-	return policy.Policy{Home: p.bridge.info.Home, FoldsCase: p.bridge.info.FoldsCase}, p.look
-}
+func (p hostPort) Files() (string, policy.Lookup) { return p.bridge.info.Home, p.look }
 
 func (p hostPort) look(paths []string) ([]policy.Found, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)

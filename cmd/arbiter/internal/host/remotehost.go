@@ -46,9 +46,6 @@ var _ bridge.Machine = (*RemoteMachine)(nil)
 // plainWord has the characters that are allowed in paths that are appended to a host's command.
 const plainWord = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/=:@%+,-"
 
-// caseFolds says that the file system usually ignores case.
-const caseFolds = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
-
 func hostError(format string, args ...any) error {
 	return &bridge.RPCError{Code: bridge.CodeRefused, Category: bridge.CatHost, Message: fmt.Sprintf(format, args...)}
 }
@@ -86,7 +83,7 @@ func (m *RemoteMachine) Begin(ctx context.Context, of bridge.Owner, p bridge.Rem
 	}
 	info := bridge.RemoteInfo{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.GOMAXPROCS(0),
 		Home: filepath.Clean(home), Dir: m.dir, Cache: filepath.Join(m.cache, ".git"), Namespace: m.Namespace,
-		SandboxHide: m.Hide, Ended: m.Ended, FoldsCase: caseFolds}
+		SandboxHide: m.Hide, Ended: m.Ended}
 	info.Hostname, _ = os.Hostname() // for people
 	if info.Sandbox, err = sandbox.Find(); err != nil {
 		info.Sandbox, info.SandboxReason = "", err.Error()
