@@ -387,7 +387,8 @@ func TestEventsAreShownOnce(t *testing.T) {
 			w.ends() // otherwise the last wait would block
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" || v.Status != stopped || !strings.Contains(v.Next, "resume_run") {
+	if diff := cmp.Diff(want, got); diff != "" || v.Status != contract.StatusInterrupted ||
+		!strings.Contains(v.Next, "resume_run") {
 		t.Errorf("%s; the last view: %+v", diff, v)
 	}
 	s, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun[:4]})
