@@ -582,7 +582,7 @@ func (f *webFollower) line(line []byte) json.RawMessage {
 
 func (f *webFollower) nameOf(id string) string { return f.names[id] }
 
-// pageLine returns an event's line, cleaned; nil if the page does not show it. An event that cannot be decoded becomes a
+// pageLine returns an event's line, cleaned; nil: the page does not show it. An event that cannot be decoded becomes a
 // notice, so that nothing is omitted silently.
 func pageLine(line []byte) json.RawMessage {
 	most, shown := bounds[contract.EventNameOf(line)]
