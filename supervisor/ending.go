@@ -23,7 +23,7 @@ func (st *step) endWith(e Ending, by machine.Trigger) {
 	if by == machine.Decision {
 		o.ruling.Decision = verdict.Complete
 	}
-	if e.Status == contract.StatusCancelled {
+	if e.Status == contract.StatusCancelled || e.Status == contract.StatusInterrupted {
 		e.InterruptedWork = st.Task.Interrupted(&st.Roster, st.at)
 	}
 	if !st.fire(by, o) {
@@ -57,7 +57,7 @@ func (st *step) signalled(f input.Signal) {
 	if f.ByClient {
 		how = "stopped on request"
 	}
-	st.end(contract.StatusCancelled, how, exit, machine.Cancel)
+	st.end(contract.StatusInterrupted, how, exit, machine.Cancel)
 	if f.Fast {
 		st.do(effect.Shutdown{Fast: true})
 	}

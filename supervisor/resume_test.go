@@ -407,7 +407,7 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 		{"the run ends first", "enough", func(p *play) { p.do(input.Signal{Signal: "INT"}); p.do(input.Stopped{}) }},
 		{"arbiter crashes before its done", "enough", func(*play) {}},
 		{"the reason reads like a status", contract.StatusComplete, func(*play) {}},
-		{"the reason reads like this status", contract.StatusCancelled, (*play).stopped},
+		{"the reason reads like this status", contract.StatusInterrupted, (*play).stopped},
 	} {
 		p := begin(t, nil)
 		id := p.spawn("work")

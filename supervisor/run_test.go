@@ -25,8 +25,8 @@ func TestHowRunsEnd(t *testing.T) {
 		exit   contract.Exit
 	}{
 		{"cancel", nil, func(p *play) { p.command(contract.Cancel{}) }, "cancelled", contract.ExitFailed},
-		{"SIGINT", nil, func(p *play) { p.do(input.Signal{Signal: "INT"}) }, "cancelled", contract.ExitInterrupted},
-		{"SIGTERM", nil, func(p *play) { p.do(input.Signal{Signal: "TERM"}) }, "cancelled", contract.ExitTerminated},
+		{"SIGINT", nil, func(p *play) { p.do(input.Signal{Signal: "INT"}) }, "interrupted", contract.ExitInterrupted},
+		{"SIGTERM", nil, func(p *play) { p.do(input.Signal{Signal: "TERM"}) }, "interrupted", contract.ExitTerminated},
 		{"not logged in", nil, func(p *play) {
 			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "Not logged in"})
 		}, "failed", contract.ExitEnvironment},

@@ -65,9 +65,10 @@ func (s *State) Interrupted() *State {
 	return &left
 }
 
-// WasInterrupted reports whether the process of the run has gone without an end.
+// WasInterrupted reports whether the run was stopped in the middle: in order, or because its process has gone without
+// an end.
 func (s *State) WasInterrupted() bool {
-	return s.Ending != nil && s.Ending.Status == contract.StatusInterrupted
+	return s.Ending != nil && s.Ending.Said && s.Ending.Status == contract.StatusInterrupted
 }
 
 // HumanState holds whether a human is present, what they are asked, and what they have stopped.

@@ -143,7 +143,7 @@ func (s *session) ended(r contract.Result) {
 		s.d.flash(eventtext.Ending(r.Status))
 	case contract.StatusFailed:
 		s.d.flash("It failed: " + r.Summary)
-	case contract.StatusCancelled:
+	case contract.StatusCancelled, contract.StatusInterrupted:
 		if len(r.InterruptedWork) > 0 {
 			s.d.flash("Stopped. The lines above name what was left half-done.")
 		}

@@ -170,7 +170,7 @@ func TestStop(t *testing.T) {
 	watcher := s.look("watch")
 	watcher.shows(`"permission_request"`)
 	got := besideJSON[subcommands.Stopped](s, "stop")
-	if got.Run != run || got.Exit != int(contract.ExitTerminated) || !strings.Contains(got.Text, "cancelled") ||
+	if got.Run != run || got.Exit != int(contract.ExitTerminated) || !strings.Contains(got.Text, "interrupted") ||
 		got.Resume != "arbiter --resume --session "+run[:8] {
 		t.Errorf("%+v", got)
 	}
@@ -178,7 +178,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("alive behind it: %v", left)
 	}
 	r := s.finish(contract.ExitTerminated)
-	if r.Status != contract.StatusCancelled || r.Summary != "stopped on request" {
+	if r.Status != contract.StatusInterrupted || r.Summary != "stopped on request" {
 		t.Errorf("the result is %+v", r)
 	}
 	watcher.ends(contract.ExitTerminated)

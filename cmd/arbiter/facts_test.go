@@ -83,8 +83,10 @@ func TestFactsOnEveryFace(t *testing.T) {
 	p.await("It is done.")
 	plain.await("It is done.")
 	facts = []fact{{"decision", []string{"Allowed by the human"}}}
-	faces = map[string]string{"plain": plain.Screen().Text(), "logs": h.output("logs")}
-	check([]string{"plain", "logs"})
+	faces = map[string]string{"plain": plain.Screen().Text(), "logs": h.output("logs"),
+		"page": h.page(st.Run).part(`"event":"permission"`),
+		"MCP":  strings.Join(tool.sees("wait", map[string]any{"run": st.Run}).News, "\n")}
+	check([]string{"plain", "logs", "page", "MCP"})
 	var r report.Report
 	if err := json.Unmarshal([]byte(h.output("report", st.Run, "--format", "json")), &r); err != nil || r.CostUSD == 0 {
 		t.Fatalf("%v: %+v", err, r)

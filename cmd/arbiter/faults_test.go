@@ -301,7 +301,7 @@ func TestSignals(t *testing.T) {
 			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 			await[contract.Question](s, "a question", nil)
 			testkit.OK(t, s.cmd.Process.Signal(sig))
-			if r := s.finish(want); r.Status != contract.StatusCancelled || r.Summary != "stopped by "+
+			if r := s.finish(want); r.Status != contract.StatusInterrupted || r.Summary != "stopped by "+
 				unix.SignalName(sig) {
 				t.Errorf("result %+v", r)
 			}

@@ -925,15 +925,15 @@ func TestATreeIsCutDown(t *testing.T) {
 					s.holds("the notice", m.Text, []string{half, "step 1 of the plan: card"})
 					s.send(contract.Cancel{})
 				}
-				exit := contract.ExitFailed
+				exit, status := contract.ExitFailed, contract.StatusCancelled
 				if way == "interrupt" {
-					exit = contract.ExitInterrupted
+					exit, status = contract.ExitInterrupted, contract.StatusInterrupted
 				}
 				r := s.finish(exit)
 				if way == "kill" {
 					return
 				}
-				if r.Status != contract.StatusCancelled || len(r.InterruptedWork) != 1 {
+				if r.Status != status || len(r.InterruptedWork) != 1 {
 					t.Fatalf("result %+v", r)
 				}
 				s.holds("half done", r.InterruptedWork[0], []string{half, "step 1 of the plan: card"})

@@ -39,7 +39,7 @@ func TestWebPage(t *testing.T) {
 			p := openInBrowser(t, path, link)
 			p.until(`document.querySelector(".card.question")?.textContent.includes("What shall it be called?")`)
 			testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
-			p.until(`document.querySelector("#outcome h2")?.textContent === "The run's process was killed"`)
+			p.until(`document.querySelector("#outcome h2")?.textContent === "The run was interrupted"`)
 			p.eval(`document.querySelector("#outcome button").click()`)
 			p.eval(`document.querySelector("#confirm-yes").click()`)
 			p.until(`document.querySelector("#outcome").hidden && document.querySelector(".card.question")`)
@@ -56,7 +56,7 @@ func TestWebPage(t *testing.T) {
 			// Each amount of a rehearsal is marked as simulated.
 			p.until(`["#cost", "#outcome .quiet", ".agent .gauge"].every((s) =>` +
 				` / simulated/.test(document.querySelector(s).textContent))`)
-			p.until(`document.querySelector("#feed").textContent.includes("You: allowed Bash")`)
+			p.until(`document.querySelector("#feed").textContent.includes("Allowed by the human: Bash for Orchestrator I")`)
 			var tasks int
 			p.must(p.Eval(p.ctx, `[...document.querySelectorAll(".entry.mine")].filter((e) => `+
 				`e.textContent.includes("Make it")).length`, &tasks))

@@ -87,7 +87,7 @@ var exitOf = map[string]contract.Exit{
 	contract.StatusComplete: contract.ExitComplete, contract.StatusIncomplete: contract.ExitFailed,
 	contract.StatusFailed:    contract.ExitFailed,
 	contract.StatusCancelled: contract.ExitFailed, contract.StatusNeedsInput: contract.ExitNeedsInput,
-	contract.StatusLimit: contract.ExitLimit,
+	contract.StatusLimit: contract.ExitLimit, contract.StatusInterrupted: contract.ExitInterrupted,
 }
 
 // data escapes text after a workflow command. The runner reverses this.

@@ -90,8 +90,8 @@ func (r *round) beginAnew(l *processRun) bool {
 func (r *round) checkEnd(l *processRun, code int) {
 	want := map[string][]int{
 		contract.StatusComplete: {0}, contract.StatusIncomplete: {1}, contract.StatusFailed: {1, 5, 70},
-		contract.StatusCancelled:  {1, 130, 143},
-		contract.StatusNeedsInput: {3}, contract.StatusLimit: {4},
+		contract.StatusCancelled:  {1},
+		contract.StatusNeedsInput: {3}, contract.StatusLimit: {4}, contract.StatusInterrupted: {130, 143},
 	}[l.ended.Status]
 	// A kill may come between the last line and the exit.
 	if !slices.Contains(want, code) && !l.killedBySignal() {

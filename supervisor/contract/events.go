@@ -365,8 +365,8 @@ const (
 	StatusNeedsInput = "needs_input"
 	StatusLimit      = "limit"
 
-	// StatusInterrupted is the status of a run whose process was killed or crashed. No result has it: it is what
-	// frontends show instead of one.
+	// StatusInterrupted is the status of a run that was stopped in the middle, and can be resumed. Where its process was
+	// killed or crashed there is no result, and frontends show this status instead of one.
 	StatusInterrupted = "interrupted"
 )
 

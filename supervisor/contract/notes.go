@@ -5,7 +5,7 @@ import "github.com/arbiter-cli/arbiter/bridge"
 // fieldEnums has the fields whose values are a closed set. A set that may grow stays an open string.
 var fieldEnums = map[string][]string{
 	"result.status": {StatusComplete, StatusIncomplete, StatusFailed, StatusCancelled, StatusNeedsInput,
-		StatusLimit},
+		StatusLimit, StatusInterrupted},
 	"permission.behavior":   {bridge.Allow, bridge.Deny},
 	"session.permissions":   {"ask", "rules", "accept-edits", "allow-all"},
 	"takeover.state":        {"began", "open", "ended", "failed"},

@@ -108,7 +108,7 @@ func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 		if exit := n.over(); exit != contract.ExitInterrupted || time.Since(began) > time.Minute {
 			t.Errorf("exit %d after %s", exit, time.Since(began))
 		}
-		if r := hearing[contract.Result](n); len(r) != 1 || r[0].Status != contract.StatusCancelled {
+		if r := hearing[contract.Result](n); len(r) != 1 || r[0].Status != contract.StatusInterrupted {
 			t.Errorf("results %v", r)
 		}
 	})

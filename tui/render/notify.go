@@ -215,6 +215,8 @@ func TitleSequence(m NotifyMoment) string {
 		mark, words = "✗ ", "a check fails"
 	case m.Ended == "cancelled":
 		mark, words = "– ", "it was ended"
+	case m.Ended == "interrupted":
+		mark, words = "– ", "it was interrupted"
 	case m.Ended == "limit":
 		mark, words = "✗ ", "a limit is reached"
 	case m.Ended == "needs_input":

@@ -185,7 +185,7 @@ type task struct {
 	Result     *mcp.CallToolResult `json:"result,omitempty"`
 }
 
-// declined has the stopped runs that the human does not want to resume, each with its cursor when it stopped. It is
+// declined has the interrupted runs that the human does not want to resume, each with its cursor when it stopped. It is
 // not stored: another server asks again.
 type declined struct {
 	mu   sync.Mutex
@@ -208,7 +208,7 @@ func (d *declined) has(run string, cursor uint64) bool {
 	return ok && at == cursor
 }
 
-// task returns a run as a task. A run that stopped without a result waits for the human, who may resume it.
+// task returns a run as a task. A run that was interrupted waits for the human, who may resume it.
 func (s *MCPServer) task(ctx context.Context, run string) (*task, error) {
 	v, err := s.view(ctx, run)
 	if err != nil {
@@ -231,7 +231,7 @@ func (s *MCPServer) task(ctx context.Context, run string) (*task, error) {
 			t.Status = working
 		}
 		return t, err
-	case stopped:
+	case contract.StatusInterrupted:
 		if info.Unfinished && info.Problem == "" && !s.left.has(run, v.Cursor) {
 			t.Status, t.Message = inputRequired, v.Summary
 			t.Inputs = mcp.InputRequestMap{resumeKey(v.Cursor): resumeForm(v).params()}
@@ -293,7 +293,7 @@ func resumeForm(v MCPView) form {
 		options: []option{{label: doResume}, {label: doLeave}}}
 }
 
-// obeyResume carries out the human's answer to the form of a stopped run.
+// obeyResume carries out the human's answer to the form of an interrupted run.
 func (s *MCPServer) obeyResume(ctx context.Context, run string, responses mcp.InputResponseMap) error {
 	info, err := s.find(run)
 	if err != nil || info.Live {
@@ -304,7 +304,7 @@ func (s *MCPServer) obeyResume(ctx context.Context, run string, responses mcp.In
 		return err
 	}
 	res, ok := responses[resumeKey(v.Cursor)].(*mcp.ElicitResult)
-	if !ok || v.Status != stopped {
+	if !ok || v.Status != contract.StatusInterrupted {
 		return nil
 	}
 	if choice, _ := res.Content[fieldDecision].(string); res.Action == "accept" && choice == doResume {

@@ -32,13 +32,12 @@ const (
 const (
 	working       = "working"
 	inputRequired = "input_required"
-	stopped       = "stopped" // no process plays it, and it has no result
 )
 
 // MCPView is what a model gets about a run.
 type MCPView struct {
 	Run     string  `json:"run" jsonschema:"the run's id"`
-	Status  string  `json:"status" jsonschema:"working, input_required, stopped, or how it ended"`
+	Status  string  `json:"status" jsonschema:"working, input_required, interrupted, or how it ended"`
 	Next    string  `json:"next" jsonschema:"what to do next"`
 	Phase   string  `json:"phase,omitempty" jsonschema:"of the task, while the run is live"`
 	CostUSD float64 `json:"cost_usd"`
@@ -147,7 +146,7 @@ func nextOf(status string) string {
 // endedView returns the view of a run that no process plays. result is nil if the last process that played the run
 // reported none.
 func endedView(info journal.Info, result *contract.Result) MCPView {
-	v := MCPView{Run: info.Run, Status: stopped, Simulated: info.Rehearsal}
+	v := MCPView{Run: info.Run, Status: contract.StatusInterrupted, Simulated: info.Rehearsal}
 	if result != nil {
 		v.Status = result.Status
 		v.Summary = clip(sanitize.Text(result.Summary), maxText)
@@ -156,7 +155,7 @@ func endedView(info journal.Info, result *contract.Result) MCPView {
 		v.Summary = "The process of the run has ended without a result: it was killed, or the machine went down."
 	}
 	switch {
-	case info.Unfinished && result == nil:
+	case info.Unfinished && v.Status == contract.StatusInterrupted:
 		v.Next = "resume_run continues it from where it stopped; nothing is lost."
 	case info.Unfinished:
 		v.Next = "It has ended, and resume_run continues it; report shows what it did."

@@ -21,7 +21,7 @@ import (
 
 // reports are the statuses of finished runs, for which the screen offers the report.
 var reports = []string{contract.StatusComplete, contract.StatusIncomplete, contract.StatusFailed,
-	contract.StatusCancelled}
+	contract.StatusCancelled, contract.StatusInterrupted}
 
 // costLines is how many of the last lines of an event log are searched for the cost of a run.
 const costLines = 400

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/browser"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
@@ -277,6 +278,47 @@ func TestHostileTexts(t *testing.T) {
 	h.info.Status = markup[0]
 }
 
+// TestPageWords: what the page says of permissions, places, fuses and forecasts is what other frontends say.
+func TestPageWords(t *testing.T) {
+	b := startBrowser(t)
+	h := newHouse(t)
+	h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Host: "gpu",
+		Status: "busy", Fuse: 2, FuseSpent: 1.7})
+	s, _ := serve(t, h)
+	w := openPage(t, b, s)
+	place := &contract.CallPlace{CWD: "/w/one", Host: "gpu", Own: true}
+	item := permissionItem(t, "perm-1", "make test")
+	item.Request = testkit.Must(json.Marshal(contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place}))(t)
+	h.wait(item)
+	h.emit("supervisor", contract.Plan{Steps: []contract.Step{{Text: "weave", Status: contract.StepPending}}})
+	forecast := contract.Forecast{Step: 1, USD: 0.4, Minutes: 6, From: 3}
+	h.emit("supervisor", forecast)
+	for _, body := range []contract.Body{
+		contract.Spawn{Name: "Orchestrator I", Host: "gpu", Mode: "tester"},
+		contract.Fuse{USD: 2, Spent: 1.7, Status: contract.FuseWarn},
+		contract.Permission{Behavior: "allow", By: contract.Human, Tool: "Bash", Scope: contract.ScopeAlways},
+		contract.Host{Name: "gpu", Status: contract.HostLost}, contract.Overlap{Path: "a", Agents: []string{"orch-1"}},
+		contract.Merge{Status: "merged"}, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: 1, LimitUSD: 2},
+	} {
+		h.emit("orch-1", body)
+		e := contract.Event{ID: "orch-1", Body: body}
+		words := eventtext.Sentence(eventtext.Line(e, func(string) string { return "Orchestrator I @gpu" }))
+		if _, ok := body.(contract.Permission); ok {
+			words = "Allowed by the human, always here: Bash for Orchestrator I @gpu."
+		}
+		w.shows("#feed", words)
+	}
+	w.shows("#inbox .where", eventtext.PlaceOf(place))
+	w.shows(".fuse", eventtext.FuseSpent(1.7, 2, false))
+	w.shows("#plan", eventtext.Price(forecast))
+}
+
+// shows waits until an element shows a text.
+func (w *window) shows(where, text string) {
+	w.t.Helper()
+	w.until(fmt.Sprintf(`document.querySelector(%q)?.textContent.includes(%q)`, where, text))
+}
+
 // TestAnswersByKeyboard: a person without a mouse answers a question and two permission requests. A screen reader
 // announces each one, and the tab's title counts them.
 func TestAnswersByKeyboard(t *testing.T) {
@@ -333,7 +375,7 @@ func TestAnswersByKeyboard(t *testing.T) {
 	w.must(w.Press(w.ctx, "Escape", false))
 
 	h.end("") // the host is killed
-	w.until(`document.querySelector("#outcome h2")?.textContent.includes("killed")`)
+	w.until(`document.querySelector("#outcome h2")?.textContent.includes("interrupted")`)
 	w.until(`document.querySelector("#stop").hidden`)
 	w.tabTo("#outcome button")
 	w.must(w.Press(w.ctx, "Enter", false))

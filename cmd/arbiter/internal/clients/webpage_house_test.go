@@ -422,7 +422,7 @@ func TestStreamContinues(t *testing.T) {
 	testkit.Same(t, "behind two comes", "three", strings.Join(w.texts("three"), " "))
 
 	h.end("") // it is killed
-	w.until(partRun, stateLost)
+	w.until(partRun, stateInterrupted)
 	at := w.id
 	h.begin()
 	w.until(partRun, stateLive)

@@ -18,6 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
 // heartbeat is how often a sign of life is sent to a page, because proxies close silent connections.
@@ -46,7 +48,7 @@ type runPart struct {
 	Title     string    `json:"title"`
 	CWD       string    `json:"cwd"`
 	Began     time.Time `json:"began"`
-	State     string    `json:"state"` // live, silent, ended, lost
+	State     string    `json:"state"` // live, silent, ended, interrupted
 	Text      string    `json:"text,omitempty"`
 	Resumable bool      `json:"resumable,omitempty"`
 	Rehearsal bool      `json:"rehearsal,omitempty"` // costs are simulated
@@ -54,10 +56,10 @@ type runPart struct {
 
 // States of a run from the page's point of view.
 const (
-	stateLive   = "live"
-	stateSilent = "silent" // a process holds the run but does not answer
-	stateEnded  = "ended"
-	stateLost   = "lost" // the process was killed, or crashed
+	stateLive        = "live"
+	stateSilent      = "silent" // a process holds the run but does not answer
+	stateEnded       = "ended"
+	stateInterrupted = contract.StatusInterrupted
 )
 
 type skippedPart struct {
@@ -131,7 +133,8 @@ type webFollower struct {
 	server *WebServer
 	out    *sink
 	at     webPlace
-	sent   runPart   // the last one sent
+	sent   runPart // the last one sent
+	names  map[string]string
 	read   time.Time // LastActive of the run when its log was read without a process
 }
 
@@ -184,9 +187,12 @@ func (f *webFollower) over(ctx context.Context, info journal.Info) {
 	}
 	f.read = info.LastActive
 	p := about(info, stateEnded, info.Status)
-	if info.Killed() {
-		p = about(info, stateLost, "The process that played this run was killed or crashed. Its agents have ended "+
-			"with it. Nothing that it recorded is lost.")
+	switch {
+	case info.Killed():
+		p = about(info, stateInterrupted, "The process that played this run was killed or crashed. Its agents have "+
+			"ended with it. Nothing that it recorded is lost.")
+	case info.Status == contract.StatusInterrupted:
+		p = about(info, stateInterrupted, "This run was stopped, and its agents with it. Nothing that it recorded is lost.")
 	}
 	p.Resumable = !info.Damaged && !info.Empty
 	f.send(p)
@@ -292,7 +298,7 @@ func (l *connection) pass(part any) {
 		line := []byte(text)
 		at := webPlace{Process: l.at.Process, Seq: max(l.at.Seq, seqOf(line)), Set: true}
 		changed = changed || contract.EventNameOf(line) != (contract.Delta{}).EventName()
-		list.add(l.webFollower, pageLine(line), at)
+		list.add(l.webFollower, l.line(line), at)
 	}
 	list.send(l.webFollower)
 	if changed {
@@ -337,6 +343,9 @@ func (l *connection) askStatus(ctx context.Context) {
 // status sends a status if it differs from the one that the page shows.
 func (l *connection) status(st control.Status) {
 	st.Seq = 0 // changes with each event, and is not shown
+	for _, a := range st.Agents {
+		l.named(a.ID, a.Name, a.Host, a.Make)
+	}
 	raw, err := pageStatus(st)
 	if err != nil || bytes.Equal(raw, l.shown) {
 		return
@@ -483,7 +492,7 @@ func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 		if f.at.Set && !at.after(f.at) {
 			return nil
 		}
-		raw := pageLine(e.Line)
+		raw := f.line(e.Line)
 		if raw == nil {
 			return nil
 		}
@@ -525,11 +534,54 @@ var bounds = map[string]int{
 	"acceptance": mostResult, "handoff": mostText, "decision": mostText, "plan": mostText, "permission": mostText,
 	"permission_request": mostText, "takeover": mostText, "withdrawn": 1 << 10, "halted": 1 << 10, "question": mostText,
 	"retry": mostResult, "restart": mostResult, "error": mostText, "notice": mostText, "workspace": 1 << 10,
-	"changes": mostText, "overlap": 1 << 10, "merge": mostText, "done": mostResult, "result": mostText,
+	"changes": mostText, "overlap": 1 << 10, "merge": mostText, "done": mostResult, "result": mostText, "host": 1 << 10,
+	"fuse": 1 << 10, "forecast": 1 << 10, "budget": 1 << 10, "context_warning": 1 << 10,
 }
 
-// pageLine prepares an event's line for the page; nil if the page does not show it. An event that cannot be decoded
-// becomes a notice, so that nothing is omitted silently.
+// named records the name of an agent.
+func (f *webFollower) named(id, name, host, make string) {
+	if f.names == nil {
+		f.names = map[string]string{}
+	}
+	f.names[id] = eventtext.OfMake(eventtext.OnHost(name, host), make)
+}
+
+// line prepares an event's line for the page, with the text that all frontends share; nil: the page does not show it.
+func (f *webFollower) line(line []byte) json.RawMessage {
+	raw := pageLine(line)
+	if raw == nil || contract.EventNameOf(line) == (contract.Delta{}).EventName() {
+		return raw
+	}
+	e, err := contract.DecodeWritten(raw)
+	if err != nil {
+		return raw
+	}
+	var words string
+	switch b := e.Body.(type) {
+	case contract.Assistant, contract.Message, contract.Question, contract.ToolUse, contract.ToolResult,
+		contract.Plan, contract.Changes, contract.Result:
+		return raw // shown in parts
+	case contract.Forecast:
+		words = eventtext.Price(b)
+	case contract.Permission:
+		words, _ = eventtext.Text(history.Entry{Event: e}, f.nameOf)
+	case contract.Spawn:
+		f.named(e.ID, b.Name, b.Host, b.Make)
+		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
+	default:
+		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
+	}
+	text, err := json.Marshal(words)
+	if err != nil {
+		return raw // cannot happen: a string
+	}
+	return slices.Concat([]byte(`{"words":`), text, []byte(","), raw[1:])
+}
+
+func (f *webFollower) nameOf(id string) string { return f.names[id] }
+
+// pageLine returns an event's line, cleaned; nil: the page does not show it. An event that cannot be decoded becomes a
+// notice, so that nothing is omitted silently.
 func pageLine(line []byte) json.RawMessage {
 	most, shown := bounds[contract.EventNameOf(line)]
 	if !shown {
@@ -549,10 +601,24 @@ func pageLine(line []byte) json.RawMessage {
 
 // pageStatus returns a run's status in the form for the page.
 func pageStatus(st control.Status) (json.RawMessage, error) {
-	for i := range st.Agents {
+	// page has the texts that all frontends share.
+	page := struct {
+		control.Status
+		Where map[string]string `json:"where"` // by item: where a permission request's call runs
+		Fuses map[string]string `json:"fuses"` // by agent
+	}{st, map[string]string{}, map[string]string{}}
+	for i, a := range st.Agents {
 		st.Agents[i].Session = ""
+		if a.Fuse > 0 {
+			page.Fuses[a.ID] = eventtext.FuseSpent(a.FuseSpent, a.Fuse, st.Rehearsal) + " is spent."
+		}
 	}
-	raw, err := json.Marshal(st)
+	for _, i := range st.Inbox {
+		if r, err := requestOf(i); err == nil {
+			page.Where[i.ID] = eventtext.PlaceOf(r.Place)
+		}
+	}
+	raw, err := json.Marshal(page)
 	if err != nil {
 		return nil, err
 	}

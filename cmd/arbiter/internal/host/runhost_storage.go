@@ -122,8 +122,6 @@ func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
 			m.Finished, m.Status = true, runstore.NeverBegan
 		case status == contract.StatusComplete:
 			m.Finished, m.Status = true, status
-		case state.Ending.Exit == contract.ExitInterrupted, state.Ending.Exit == contract.ExitTerminated:
-			m.Status = runstore.Interrupted
 		default: // it may be resumed, and is kept until it is removed explicitly
 			m.Status = status
 		}

@@ -26,7 +26,7 @@ const settled = () => performance.now() - movedAt >= settling;
 export const awaited = () => [...cards.values()].filter((c) => !c.item.optional).length;
 
 // show has the list be what waits now.
-export function show(items, alive) {
+export function show(items, alive, where = {}) {
   const ids = new Set(items.map((i) => i.id));
   let changed = false, hadFocus = false;
   for (const [id, card] of cards) {
@@ -40,7 +40,7 @@ export function show(items, alive) {
   const fresh = [];
   for (const item of items) {
     if (cards.has(item.id)) continue;
-    const card = make(item);
+    const card = make(item, where[item.id]);
     cards.set(item.id, card);
     byId("inbox").append(card.el);
     fresh.push(card);
@@ -62,7 +62,7 @@ export function ages() {
   for (const { item, age } of cards.values()) put(age, span(Date.now() - Date.parse(item.since)));
 }
 
-function make(item) {
+function make(item, where) {
   const id = "item-" + cards.size + "-" + Math.random().toString(36).slice(2);
   const age = h("span", { class: "age" }, span(Date.now() - Date.parse(item.since)));
   const error = h("p", { class: "error", role: "alert" });
@@ -85,7 +85,7 @@ function make(item) {
   const make = { permission, question, acceptance: question, trust: choice, recovery: choice, limit: choice }[item.kind] ?? question;
   const el = h("li", { class: "card " + item.kind, "data-item": item.id, "aria-labelledby": id },
     h("div", { class: "card-head" }, h("h3", { id, tabindex: "-1" }, title), age),
-    ...make(item, send, id), error);
+    ...make(item, send, id, where), error);
   return { item, el, age, title };
 }
 
@@ -103,7 +103,7 @@ function titleOf(item) {
 
 const button = (label, act, props = {}) => h("button", { type: "button", onclick: act, ...props }, label);
 
-function permission(item, send, id) {
+function permission(item, send, id, where) {
   const r = item.request ?? {};
   const base = { type: "permission", request: r.request ?? item.id, action: r.action };
   const allow = (scope, rule, done) => send({ ...base, behavior: "allow", scope, ...(rule ? { rule } : {}) }, done);
@@ -125,7 +125,7 @@ function permission(item, send, id) {
   };
   return [
     r.reason ? h("p", { class: "quiet" }, r.reason) : null,
-    r.place ? h("p", { class: "quiet where" }, placeText(r.place)) : null,
+    where ? h("p", { class: "quiet where" }, where) : null,
     r.deadline ? h("p", { class: "quiet" }, `Denied at ${clock(r.deadline)} if nobody answers.`) : null,
     ...details(r.tool ?? "", r.input),
     h("div", { class: "actions" },
@@ -141,8 +141,7 @@ function permission(item, send, id) {
   ];
 }
 
-const placeText = (p) => [p.host ? `${p.cwd} @${p.host}` : p.cwd, p.own && "a copy of its own", !p.sandboxed && "no sandbox"]
-  .filter(Boolean).join(", ");
+// clock has the time zone of the reader, who may be elsewhere.
 const clock = (at) => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
 function question(item, send, id) {

@@ -16,7 +16,7 @@ const phases = {
 function phase() {
   const a = run.about, s = run.status;
   if (run.link !== "open") return ["Not connected", "off"];
-  if (a?.state === "lost") return ["Killed", "bad"];
+  if (a?.state === "interrupted") return ["Interrupted", "bad"];
   if (a?.state === "ended") return [talk.ending() || "Stopped", talk.ending() === "Complete" ? "good" : "off"];
   if (a?.state === "silent") return ["No answer", "bad"];
   if (!s) return ["…", "off"];
@@ -36,7 +36,7 @@ function header() {
   byId("phase").dataset.tone = tone;
   put(byId("cost"), dollars(run.cost, a?.rehearsal));
   const alive = a?.state === "live" && run.link === "open";
-  const over = a?.state === "ended" || a?.state === "lost";
+  const over = a?.state === "ended" || a?.state === "interrupted";
   byId("pause").hidden = byId("stop").hidden = byId("say").hidden = over;
   byId("pause").disabled = byId("stop").disabled = byId("text").disabled = !alive;
   byId("say").querySelector("[type=submit]").disabled = !alive;
@@ -63,7 +63,7 @@ function connection() {
     [state, text] = ["lost", "The connection to arbiter web is lost. Trying again…"];
     if (run.link === "connecting") text = "Connecting…";
   } else if (a?.state === "silent") [state, text] = ["silent", "The run does not answer. " + (a.text ?? "")];
-  else if (a?.state === "lost") [state, text] = ["lost", a.text];
+  else if (a?.state === "interrupted") [state, text] = ["lost", a.text];
   el.dataset.state = state;
   put(el, text);
   el.hidden = !text;
@@ -79,7 +79,7 @@ const parts = {
       if (before === "live" || before === undefined) talk.dropLive();
     }
     if (before && before !== about.state) {
-      say({ live: "The run is live again.", lost: "The run's process was killed.", ended: "The run has ended." }[
+      say({ live: "The run is live again.", interrupted: "The run was interrupted.", ended: "The run has ended." }[
         about.state] ?? "The run does not answer.", about.state !== "live");
     }
     side.live(about.state === "live", about.rehearsal);
@@ -89,7 +89,7 @@ const parts = {
     run.status = status;
     run.cost = Math.max(run.cost, status.cost_usd);
     side.status(status); // first: it knows the names
-    inbox.show(status.inbox ?? [], true);
+    inbox.show(status.inbox ?? [], true, status.where);
     addressees(status.agents ?? []);
   },
   lines(list) {

@@ -20,12 +20,8 @@ export function nameOf(id) {
   if (id === "supervisor") return "Arbiter's supervisor";
   const live = status?.agents?.find((a) => a.id === id), told = agents.get(id);
   const name = live?.name || told?.name || (id === "arbiter" ? "The Arbiter" : id || "An agent");
-  return onHost(name.length > 80 ? name.slice(0, 80) + "…" : name, live ? live.host : told?.host);
-}
-
-// onHost adds the host that an agent lives on to its name; none: the one of the run.
-export function onHost(name, host) {
-  return host ? `${name} @${host.slice(0, 80)}` : name;
+  const host = live ? live.host : told?.host;
+  return (name.length > 80 ? name.slice(0, 80) + "…" : name) + (host ? " @" + host.slice(0, 80) : "");
 }
 
 // tint is the color of an agent: a class of the style sheet.
@@ -75,7 +71,7 @@ export function event(e) {
 
 function forecast(e) {
   if (e.step === 0) prices.clear();
-  if (e.from > 0) prices.set(e.step, `≈ ${dollars(e.usd, rehearsal)}, ${Math.max(1, Math.round(e.minutes))} min`);
+  if (e.words) prices.set(e.step, e.words);
 }
 
 // price is the forecast of a step that is not done; of step 0, of the plan.
@@ -103,7 +99,7 @@ export function draw() {
 }
 
 const words = {
-  starting: "starts", down: "starts again", restarting: "starts again", parked: "failed", ready: "waits",
+  starting: "starts", down: "starts again", restarting: "starts again", parked: "parked", ready: "waits",
   busy: "works", taken: "in your terminal", stopping: "ends", ended: "ended", "": "",
 };
 
@@ -137,8 +133,7 @@ function row(a, told) {
       h("span", { class: "num" }, pct + " %"), h("span", { class: "num" }, dollars(a.cost_usd, rehearsal))),
     a.attached ? h("p", { class: "quiet" }, "Open in a terminal: " + a.attached) : null,
     !over && told?.doing ? h("p", { class: "doing" }, told.doing.slice(0, 200)) : null,
-    a.fuse_usd ? h("p", { class: "quiet" },
-      `Fuse: ${dollars(a.fuse_spent_usd, rehearsal)} of ${dollars(a.fuse_usd, rehearsal)}`) : null,
+    status?.fuses?.[a.id] ? h("p", { class: "quiet fuse" }, status.fuses[a.id]) : null,
     !over && a.subagents ? h("p", { class: "quiet" },
       `${a.subagents}${a.max_subagents ? " of " + a.max_subagents : ""} ${a.subagents === 1 && !a.max_subagents ? "subagent" : "subagents"} at work`) : null,
     !over && told?.subs?.size ? h("ul", { class: "subs" },

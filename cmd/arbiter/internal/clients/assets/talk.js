@@ -2,7 +2,7 @@
 import { h, byId, say } from "./dom.js";
 import { rich, dollars, plural } from "./text.js";
 import { subject, details } from "./tool.js";
-import { nameOf, onHost, tint } from "./side.js";
+import { nameOf, tint } from "./side.js";
 
 // most is how many entries the page keeps.
 const most = 1500;
@@ -147,24 +147,17 @@ function returned(e) {
   return null;
 }
 
-function permission(e) {
-  if (e.by === "rule" || e.by === "mode" || e.by === "role") return null;
-  const who = e.by === "human" ? "You" : e.by[0]?.toUpperCase() + e.by.slice(1);
-  return note(e, e.behavior === "allow" ? "good" : "bad",
-    `${who}: ${e.behavior === "allow" ? "allowed" : "denied"} ${e.tool || "a call"} of ${nameOf(e.id)}`,
-    e.rule ? ` by the rule ${e.rule}` : "", e.scope && e.scope !== "once" ? ` (${e.scope})` : "");
-}
-
-function check(e) {
-  const r = e.receipt ?? {}, good = r.result === "passed";
-  return note(e, good ? "good" : "bad", `Check ${e.number} of ${e.of} ${r.result}: `, h("code", null, r.command));
-}
-
-function fuse(e) {
-  const spent = `${nameOf(e.id)} has spent ${dollars(e.spent, e.rehearsal)} of its fuse of ${dollars(e.usd, e.rehearsal)}`;
-  return e.status === "set" ? `${nameOf(e.id)} may cost ${dollars(e.usd, e.rehearsal)}`
-    : spent + (e.status === "warn" ? ", and must hand off" : ", and is parked; the Arbiter is asked");
-}
+// tones are those of the events that are a line of text, which comes with them; null: not shown.
+const passed = (status, good = "passed") => status === good ? "good" : "bad";
+const tones = {
+  spawn: () => "", done: () => "", decision: () => "", compact: () => "", takeover: () => "", withdrawn: () => "",
+  notice: () => "", handoff: () => "line", permission_request: () => "wait", retry: () => "wait", restart: () => "wait",
+  budget: () => "wait", context_warning: () => "wait", overlap: () => "bad", halted: () => "bad", error: () => "bad",
+  host: (e) => e.status === "up" ? "" : "bad", check: (e) => passed(e.receipt?.result),
+  acceptance: (e) => passed(e.status), merge: (e) => passed(e.status, "merged"),
+  fuse: (e) => ({ set: "", warn: "wait" })[e.status] ?? "bad",
+  permission: (e) => ["rule", "mode", "role"].includes(e.by) ? null : passed(e.behavior, "allow"),
+};
 
 function entry(e) {
   switch (e.event) {
@@ -181,48 +174,30 @@ function entry(e) {
     case "turn": written(e.id); return null;
     case "tool_use": return call(e);
     case "tool_result": return returned(e);
-    case "permission": return permission(e);
-    case "permission_request": return note(e, "wait", `${nameOf(e.id)} asks whether it may use ${e.tool}`);
-    case "spawn": return note(e, "", `${onHost(e.name, e.host)} ${e.resumed ? "is back" : "starts"}`, e.mode ? ` as ${e.mode}` : "");
-    case "done": return note(e, "", `${nameOf(e.id)} ended: ${e.reason}`);
-    case "decision": return note(e, "", `Decision: ${e.decision.toLowerCase().replaceAll("_", " ")}`,
-      e.to ? ` (${nameOf(e.to)})` : "", e.reason ? ` – ${e.reason}` : "");
-    case "handoff": return note(e, "line", `${nameOf(e.from)} handed its work over`, e.to ? ` to ${nameOf(e.to)}` : "");
-    case "check": return check(e);
-    case "acceptance": return note(e, e.status === "passed" ? "good" : "bad", `Criterion ${e.status}: ${e.text}`);
-    case "compact": return note(e, "", `The context of ${nameOf(e.id)} was compacted`, e.blocked ? ": prevented" : "");
-    case "merge": return note(e, e.status === "merged" ? "good" : "bad", `Work of ${nameOf(e.id)}: ${e.status}`);
-    case "overlap": return note(e, "bad", `${(e.agents ?? []).map(nameOf).join(" and ")} both changed ${e.path}`);
-    case "takeover": return note(e, "", `The session of ${nameOf(e.id)} in a terminal: ${e.state}`);
-    case "halted": return note(e, "bad", "Everything was stopped at once");
-    case "withdrawn": return note(e, "", "A message was taken back");
-    case "fuse": return note(e, e.status === "set" ? "" : e.status === "warn" ? "wait" : "bad", fuse(e));
-    case "retry": return note(e, "wait", `${nameOf(e.id)} tries again: ${e.reason}`);
-    case "restart": return note(e, "wait", `${nameOf(e.id)} is started again: ${e.reason}`);
-    case "error": return note(e, "bad", e.message);
-    case "notice": return note(e, "", e.text);
     case "result": result = e; ended = e.status; return null;
   }
-  return null;
+  const tone = tones[e.event]?.(e) ?? null;
+  return tone === null || !e.words ? null : note(e, tone, e.words);
 }
 
 // outcome shows how the run stands when no process plays it.
 export function outcome(about, resume) {
   const el = byId("outcome");
-  el.hidden = about.state !== "ended" && about.state !== "lost";
+  el.hidden = about.state !== "ended" && about.state !== "interrupted";
   if (el.hidden) return;
-  const lost = about.state === "lost";
-  const title = lost ? "The run's process was killed" : `The run is over: ${ending() || about.text || "stopped"}`;
-  el.dataset.tone = lost ? "bad" : ended === "complete" ? "good" : "off";
+  const interrupted = about.state === "interrupted";
+  const title = interrupted ? "The run was interrupted" : `The run is over: ${ending() || about.text || "stopped"}`;
+  el.dataset.tone = interrupted ? "bad" : ended === "complete" ? "good" : "off";
   const facts = result ? [dollars(result.cost_usd, result.rehearsal), plural(result.iterations ?? 0, "iteration"),
     result.checks ? `${result.checks.passed} checks passed, ${result.checks.failed} failed` : "",
     result.changes ? `${plural(result.changes.files, "file")} changed` : ""].filter(Boolean).join(" · ") : "";
   el.replaceChildren(...[
     h("h2", { id: "outcome-title" }, title),
-    lost ? h("p", null, "You can resume it: a new process continues it where it stopped.") : result?.summary ? h("div", { class: "prose" }, rich(result.summary)) : null,
-    ...(result?.failing ?? []).map((f) => h("p", { class: "error" }, f)),
-    facts && !lost ? h("p", { class: "quiet" }, facts) : null,
-    about.resumable && ended !== "complete" || lost
+    interrupted ? h("p", null, "You can resume it: a new process continues it where it stopped.") : null,
+    result?.summary ? h("div", { class: "prose" }, rich(result.summary)) : null,
+    ...[...result?.failing ?? [], ...result?.half_done ?? []].map((f) => h("p", { class: "error" }, f)),
+    facts ? h("p", { class: "quiet" }, facts) : null,
+    about.resumable && ended !== "complete" || interrupted
       ? h("button", { type: "button", class: "primary", onclick: resume }, "Resume…") : null,
   ].filter(Boolean));
   if (following) toEnd();
