@@ -12,13 +12,13 @@
 //
 // # The path of a message
 //
-// stream.go sorts lines (envelope.go tells the kinds apart, by a scan of the members, package jsonl):
+// stream.go sorts lines (codec.go tells the kinds apart, by a scan of the members, package jsonl):
 // events go straight to codec.go and the client's eventqueue.go, all other messages through
 // sourcegraph/jsonrpc2 to peer.go, which is the same at both ends. client.go is the supervisor's end. At
 // the bridge's end server.go serves one connection, conversation.go implements the methods, and agents.go,
 // incarnation.go and host.go keep the running agents. writer.go writes output. Processes that are not
-// agents are started through inquiries.go: evidence about work (`check`, `survey`) through collector.go by
-// an [EvidenceCollector], which bridge/evidence implements, and single prompts (`query`) through querier.go
+// agents are started through inquiries.go: evidence about work (`check`, `survey`) through evidence.go by
+// an [EvidenceCollector], which bridge/evidence implements, and single prompts (`query`) through query.go
 // by a [Querier], which a launcher may implement.
 //
 // # Order

@@ -169,7 +169,7 @@ func describe(s *jsonschema.Schema, t reflect.Type, c *comments) {
 }
 
 // sources declare the protocol's types. Their comments are the descriptions in the schema.
-var sources = []string{"protocol.go", "query.go", "judge.go", "pty.go", "sandbox.go", "remote.go", "events.go",
+var sources = []string{"protocol.go", "query.go", "host.go", "terminal.go", "sandbox.go", "remote.go", "events.go",
 	"evidence.go", "errors.go"}
 
 // comments holds the doc comments of the sources.

@@ -1,6 +1,9 @@
 package hooks
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // verdictTool ends the turn. Text added to its result is read only with the next turn (observed with CLI
 // 2.1.329), which begins with a UserPromptSubmit that has a newer reading.
@@ -159,4 +162,86 @@ func (b *answerBuilder) answer() Answer {
 		return Answer{}
 	}
 	return Answer{Event: b.in.Event, Context: fit(strings.Join(b.texts, "\n\n"))}
+}
+
+// Effect is a sealed union: what a decision means to its caller.
+type Effect interface{ effect() }
+
+// LevelReported: the answer reports a level to the model.
+type LevelReported struct {
+	Level Level
+	Pct   float64
+	// Again marks a reminder: the level was already reported since the last compaction.
+	Again bool
+}
+
+// Reminded: the answer carries [Policy.Reminder].
+type Reminded struct{}
+
+// CompactionBlocked: the answer blocks a compaction. A hand-off is due.
+type CompactionBlocked struct {
+	Trigger string
+	Count   int // in this turn: 1 is the first
+}
+
+// CompactionPassed: a compaction is about to happen.
+type CompactionPassed struct {
+	Trigger string
+	// GaveUp: compactions were blocked [MaxBlocks] times in this turn before.
+	GaveUp bool
+}
+
+// Compacted: a compaction has happened; it is reported once for each. Earlier readings of the context are no
+// longer valid.
+type Compacted struct {
+	Trigger string // empty if the CLI did not say
+}
+
+// SubagentStarted reports the start of a subagent.
+type SubagentStarted struct{ ID, Type string }
+
+// SubagentEnded reports the end of a subagent.
+type SubagentEnded struct{ ID, Type string }
+
+func (LevelReported) effect()     {}
+func (Reminded) effect()          {}
+func (CompactionBlocked) effect() {}
+func (CompactionPassed) effect()  {}
+func (Compacted) effect()         {}
+func (SubagentStarted) effect()   {}
+func (SubagentEnded) effect()     {}
+
+// Answer is the reply to the CLI. The zero value says nothing.
+type Answer struct {
+	Event Event
+	// Context is added to what the model reads next.
+	Context string
+	// Block refuses what the event announces, for the Reason given.
+	Block  bool
+	Reason string
+}
+
+// JSON returns the answer in the CLI's form, on one line without a line end; {} for an empty answer. A block
+// has no hookSpecificOutput: PreCompact does not accept one (observed with CLI 2.1.329).
+func (a Answer) JSON() json.RawMessage {
+	type specific struct {
+		Event   Event  `json:"hookEventName"`
+		Context string `json:"additionalContext"`
+	}
+	var out struct {
+		Decision string    `json:"decision,omitempty"`
+		Reason   string    `json:"reason,omitempty"`
+		Specific *specific `json:"hookSpecificOutput,omitempty"`
+	}
+	switch {
+	case a.Block:
+		out.Decision, out.Reason = "block", a.Reason
+	case a.Context != "":
+		out.Specific = &specific{Event: a.Event, Context: a.Context}
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return json.RawMessage("{}") // impossible: it has only strings
+	}
+	return raw
 }

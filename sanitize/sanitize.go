@@ -181,3 +181,130 @@ func (c *cleaner) result() string {
 	}
 	return c.out.String()
 }
+
+const (
+	zwnj               = '\u200c'
+	zwj                = '\u200d'
+	lineSeparator      = '\u2028'
+	paragraphSeparator = '\u2029'
+	objectReplacement  = '\ufffc'
+)
+
+// hidden reports whether a rune is invisible or changes the order of others: format characters (bidirectional
+// controls, tags, zero-width space, word joiner, byte order mark …), fillers that count as letters, and the
+// supplementary variation selectors, which can carry any text invisibly.
+func hidden(r rune) bool {
+	switch {
+	case r < 0xad:
+		return false
+	case r == 0x034f, // combining grapheme joiner
+		r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, // Hangul fillers
+		r == 0x17b4, r == 0x17b5, // Khmer inherent vowels
+		r == 0x2065, r >= 0xfff0 && r <= 0xfff8, // unassigned, ignorable
+		r == objectReplacement,
+		r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe, // noncharacters
+		r >= 0xe0000 && r <= 0xe0fff: // tags, variation selectors and reserved
+		return true
+	}
+	// The prepended marks, such as the Arabic number sign, are format characters that are visible.
+	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
+
+// variation reports whether a rune selects the shape of the one before.
+func variation(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f }
+
+// joining are the scripts in which joiners change the shapes of letters.
+var joining = []*unicode.RangeTable{
+	unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian,
+	unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil,
+	unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar,
+	unicode.Tibetan,
+}
+
+// joins reports whether a joiner between two runes has an effect: between letters of a joining script, or, for
+// ZWJ, between pictures.
+func joins(left, joiner, right rune) bool {
+	if unicode.In(left, joining...) && unicode.In(right, joining...) {
+		return true
+	}
+	return joiner == zwj && (picture(left) || left == 0xfe0f) && picture(right)
+}
+
+// picture approximates Unicode's Extended_Pictographic, with the skin tones.
+func picture(r rune) bool {
+	return r >= 0x1f000 && r <= 0x1faff || r >= 0x2190 && r <= 0x2bff
+}
+
+// Controls that open or end sequences (ECMA-48).
+const (
+	esc = 0x1b
+	bel = 0x07
+	can = 0x18
+	sub = 0x1a
+)
+
+// sequence returns the length of the control character, or of the whole escape sequence, at the beginning of s.
+// It knows both forms: ESC and a letter, and the C1 control in two bytes of UTF-8.
+func sequence(s string) int {
+	if s[0] != esc && s[0] != 0xc2 || len(s) == 1 {
+		return 1
+	}
+	intro, n := s[1], 2
+	if s[0] == 0xc2 {
+		intro -= 0x40 // U+009B is ESC [, and so on
+	}
+	switch intro {
+	case '[':
+		return n + controlSequence(s[n:])
+	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC
+		return n + controlString(s[n:])
+	}
+	if s[0] != esc {
+		return n // another C1 control is complete by itself
+	}
+	// ESC, intermediate bytes, one final byte; any other byte is not part of the sequence.
+	n = 1
+	for n < len(s) && s[n] >= 0x20 && s[n] <= 0x2f {
+		n++
+	}
+	if n < len(s) && s[n] >= 0x30 && s[n] <= 0x7e {
+		n++
+	}
+	return n
+}
+
+// controlSequence returns the length of a CSI's parameters, intermediate bytes and final byte. An incomplete
+// one ends at the first byte that does not fit.
+func controlSequence(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= 0x20 && s[n] <= 0x3f {
+		n++
+	}
+	if n < len(s) && s[n] >= 0x40 && s[n] <= 0x7e {
+		n++
+	}
+	return n
+}
+
+// controlString returns the length of an OSC, DCS, SOS, PM or APC string with its end, ST or BEL. A string
+// without an end reaches to the end of its line, so that a stray introducer cannot hide all that follows.
+func controlString(s string) int {
+	for i := range len(s) {
+		switch s[i] {
+		case bel, can, sub:
+			return i + 1
+		case '\n', '\r':
+			return i
+		case esc:
+			if strings.HasPrefix(s[i+1:], `\`) {
+				return i + 2
+			}
+			return i // a new sequence
+		case 0xc2:
+			if strings.HasPrefix(s[i+1:], "\x9c") {
+				return i + 2
+			}
+		}
+	}
+	return len(s)
+}

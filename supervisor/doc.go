@@ -14,16 +14,16 @@
 //	audit, inbox                  the record of who did what, and the list of what waits for a human
 //	fork                          the state before a decision, as the first one of another run
 //	replayer                      replay of a history, input by input
-//	apply, resume, begin          what each input and each timer leads to; how a run begins or is resumed
+//	apply, resume                 what each input and each timer leads to; how a run begins or is resumed
 //	commands, taskcommands, say   what a human commands: the run, the task; messages to agents, from humans and queued
 //	afterend                      inputs that come while a run ends
 //	tools                         calls of our own tools
 //	processevents, bridge         a process that started or ended, the bridge that processes run behind
 //	checkresults                  results of merges and snapshots
 //	turns                         the end of an agent's turn and its verdict
-//	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
+//	decide                        the points of decision that are due, the rules' answers, what is done about an answer
 //	route                         validation of a verdict, and what follows from it
-//	restarts, halt                what restarts after a failure, and what stays stopped until a human decides
+//	restarts                      what restarts after a failure, and what stays stopped until a human decides
 //	rhythm                        work that repeats itself
 //	contextlow, failures, spawn   a full context, an agent that cannot continue, another Orchestrator
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
@@ -43,8 +43,8 @@
 //	delivery                      messages to agents
 //	openpoints                    what speaks against the end of the task
 //	lookback                      what a check that passes says of the files before the work
-//	points, sender, standing      the point of decision that is due; who sent an input; questions about the whole state
-//	step, state                   the application of one input, and its timers; the state of a run
+//	points, sender                the point of decision that is due; who sent an input
+//	state                         the state of a run and questions about it; the application of one input, and its timers
 //	toolset                       our own tools: names, schemas, inputs
 //	question, renewal, budget, rulings, rights, task, acceptance   parts of the state
 //	handoff, lifecycle, conversation, roster, envelope, takeover   the same

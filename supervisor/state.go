@@ -2,8 +2,11 @@ package supervisor
 
 import (
 	"slices"
+	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -80,4 +83,141 @@ type HumanState struct {
 	Paused        bool // by a human: nothing is sent
 	Halted        bool // and no agent has a process
 	Halts         int  // commands to halt that were carried out
+}
+
+// step is one call of Apply: the new state while it is being built, and the effects so far. Slices of the old
+// state are copied before the first write.
+type step struct {
+	State
+	at  time.Time
+	out effect.Collector
+
+	channel string // of the current command
+	ordered bool   // the current input is a command of the human
+
+	interjected bool // the current turn answers a message that the human sent while agents worked
+}
+
+// freeze marks everything as shared with the old state, so that it is copied before it is edited.
+func (st *step) freeze() {
+	st.Roster.Freeze()
+	st.Conversation.Freeze()
+}
+
+// do collects an effect.
+func (st *step) do(e effect.Effect) { st.out.Do(e) }
+
+// emit collects an event for all frontends.
+func (st *step) emit(id string, body contract.Body) {
+	st.out.Emit(id, body)
+}
+
+// shift changes the state of the task and emits the change.
+func (st *step) shift(by machine.Trigger, to machine.State) {
+	if st.Task.Phase == to {
+		return
+	}
+	st.emit(contract.Supervisor, contract.State{From: string(st.Task.Phase), To: string(to), Trigger: string(by)})
+	st.Task.Phase = to
+}
+
+// fail reports a failure once, with what can be done about it.
+func (st *step) fail(id string, c bridge.Category, message string, options []string) {
+	st.Question.Recovery.Fail(&st.out, id, c, message, options)
+}
+
+// brokenWay asks an agent to resume a turn that a failure of the API or of its process has cut off.
+const brokenWay = "The connection to the model was interrupted. Go on with the last message where you stopped."
+
+// relay passes an event of the bridge to the frontends; it does not change the state. Events that are not
+// passed on are listed, with the reason, beside TestEveryEventIsRelayed.
+func (st *step) relay(e bridge.Event) {
+	if b := contract.Relayed(e.Body); b != nil {
+		st.emit(e.ID, b)
+	}
+}
+
+// elapsed is how long the run has been running.
+func (st *step) elapsed() time.Duration { return st.Budget.Runtime.Elapsed(st.at) }
+
+// A timer's key says what it is for and what it is about. The key is recorded when the timer rings, so these
+// names must not change. The key of a timer about a process contains the generation.
+const timeoutKey = "timeout" // the time limit of the run
+
+// takenGrace is how often a run whose time is over checks whether a human still has a session.
+const takenGrace = time.Minute
+
+// awaitsHuman reports whether a human is present who has not answered the Arbiter yet. Only the human's answer
+// closes the question.
+func (s *State) awaitsHuman() bool {
+	return s.Question.AwaitsAnswer() && s.HumanPresent
+}
+
+// OpenQuestion returns the question that the human has not answered, or nil.
+func (s *State) OpenQuestion() *Question {
+	if s.Ending != nil {
+		return s.Ending.Question
+	}
+	return s.Question.Open
+}
+
+// QuestionParts lists the questions that wait for the human, oldest first. In a run that is over, these are the
+// questions that a resume asks again.
+func (s *State) QuestionParts() []QuestionPart { return s.OpenQuestion().List() }
+
+// OpenRequests lists the permission requests that wait for the human, including those that their agents still
+// have to repeat. In a run that is over, these are the requests that were open at its end.
+func (s *State) OpenRequests() []input.PermissionRequest {
+	if s.Ending != nil {
+		return s.Ending.Requests
+	}
+	return s.Permission.All()
+}
+
+// ParkedOptions are the choices for a parked Arbiter.
+func ParkedOptions() []string { return []string{"retry", "cancel"} }
+
+// needsAnswer reports whether an Orchestrator waits for the human's answer. Until then it receives messages from the
+// Arbiter only.
+func (s *State) needsAnswer(id string) bool { return s.awaitsHuman() && s.Question.IsNeededBy(id) }
+
+// Completed reports whether the run ended with COMPLETE. It can be resumed, and then waits for another task.
+func (s *State) Completed() bool {
+	return s.Task.Phase == machine.Complete && s.Ending != nil && s.Ending.Status == contract.StatusComplete
+}
+
+// pendingFor reports whether a message waits to be sent to the present generation of the agent.
+func (s *State) pendingFor(id string) bool {
+	return slices.ContainsFunc(s.Conversation.Mail, func(m Mail) bool {
+		return m.To == id && !m.Sent && !(id == contract.Arbiter && s.Renewal.Withholds(m.Kind))
+	})
+}
+
+// awaitsRuling reports whether a document is on its way to the Arbiter, or waits to be read by it.
+func (s *State) awaitsRuling() bool { return s.Conversation.DocumentWaits() || s.Handoff.IsDue() }
+
+// whoAnswers reports whether a human can answer a permission request, and how long it waits.
+func (s *State) whoAnswers() input.PermissionHuman {
+	return input.PermissionHuman{Present: s.HumanPresent, Wait: s.Options.PermissionWait}
+}
+
+// hasSnapshots reports whether the files of an agent are recorded: they are shared, or on a branch of its own.
+func hasSnapshots(a *Agent) bool { return a.Isolation == "" || a.Own.Branch != "" }
+
+// seesChanges reports whether the supervisor learns which files an agent's commands change.
+func (s *State) seesChanges(a *Agent) bool {
+	return s.Options.Workspace.Enabled() && !s.Changes.Failed && hasSnapshots(a)
+}
+
+// anyBusy reports whether a turn runs.
+func (s *State) anyBusy() bool { return s.busyCount() > 0 }
+
+// busyCount counts the turns that run.
+func (s *State) busyCount() (n int) {
+	for _, a := range s.Agents {
+		if a.Status == AgentBusy {
+			n++
+		}
+	}
+	return n
 }

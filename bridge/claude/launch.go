@@ -2,15 +2,25 @@ package claude
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/bridge/toolshell"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -173,4 +183,186 @@ func check(cfg bridge.AgentConfig) error {
 func badConfig(format string, args ...any) error {
 	return &bridge.RPCError{Code: jsonrpc.CodeInvalidParams,
 		Message: "bad configuration: " + fmt.Sprintf(format, args...)}
+}
+
+var (
+	// envForced sets what the driver needs of the CLI: subagents block, the CLI does not update itself
+	// during a run, it reports its state, and a verdict that does not fit its schema is asked for once more, and then
+	// ends the turn with the reason: the supervisor corrects it (the default is five times a turn). With 1 it
+	// would refuse a good verdict that a model calls beside a tool that writes: it counts the call when the result of
+	// that tool is there, before its own.
+	envForced = []string{
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+		"DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1",
+		"MAX_STRUCTURED_OUTPUT_RETRIES=2",
+	}
+	// envDefaults are set unless the user sets them. The last three keep texts out of each request that contradict the
+	// prompt of an Orchestrator: tokens that are left where there is no such limit, a memory of the CLI's own, and that
+	// nothing may be committed. TestLiveInstructions has the list of what they remove.
+	envDefaults = []string{
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"CLAUDE_CODE_TOTAL_TOKENS_REMINDER=countdown",
+		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
+		"CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1",
+	}
+)
+
+// toolShell returns the path of the shell for the Bash tool. By default the CLI uses the user's zsh where
+// there is one (observed with CLI 2.1.329), but the permission rules read command lines as bash does. A
+// missing bash is therefore an error: the CLI would ignore a shell that does not exist.
+func toolShell() (string, error) {
+	path, err := exec.LookPath("bash")
+	if err != nil {
+		return "", claudeError(bridge.CatStart,
+			"no bash is on PATH: Claude Code needs it to run commands by the permission rules; install bash")
+	}
+	return path, nil
+}
+
+// environ builds a child's environment: the inherited variables, those of the configuration, and those that
+// the driver forces. The subreaper adds its mark.
+func environ(inherited []string, extra map[string]string) []string {
+	env := proctree.EnvFrom(inherited, extra)
+	for _, entry := range envDefaults {
+		name, value, _ := strings.Cut(entry, "=")
+		if _, set := env[name]; !set {
+			env[name] = value
+		}
+	}
+	for _, entry := range envForced {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	return proctree.EnvList(env)
+}
+
+var _ bridge.Sandboxer = (*Launcher)(nil)
+
+// ToolShell sets the program through which the CLI starts tools, hooks and MCP servers, and which keeps the
+// CLI's login out of their environment ([toolshell]). The same program becomes a probe with that
+// argument. Without it, neither is available.
+func (l *Launcher) ToolShell(self string) { l.self = self }
+
+// environ returns the environment of a CLI of this launcher. If the user has set the prefix, even to an
+// empty value, it is kept.
+func (l *Launcher) environ(extra map[string]string) []string {
+	env := environ(os.Environ(), extra)
+	if l.self == "" || strings.Contains(l.self, " -") { // the CLI would read the rest as options
+		return env
+	}
+	for _, entry := range env {
+		if strings.HasPrefix(entry, shellPrefix+"=") {
+			return env
+		}
+	}
+	return append(env, shellPrefix+"="+l.self, toolshell.Env+"=1")
+}
+
+// shellPrefix makes the CLI start its Bash commands, shell hooks and stdio MCP servers as the one argument
+// of a program (observed with CLI 2.1.329). The CLI's own CLAUDE_CODE_SUBPROCESS_ENV_SCRUB is not used: it
+// needs bubblewrap, and leaves twenty empty files in the workspace and as many in the home directory.
+const shellPrefix = "CLAUDE_CODE_SHELL_PREFIX"
+
+func (l *Launcher) Sandbox(ctx context.Context, of bridge.Owner, p bridge.SandboxParams) (bridge.SandboxResult, error) {
+	if l.self == "" {
+		return bridge.SandboxResult{},
+			&bridge.RPCError{Code: bridge.CodeUnsupported, Message: "this bridge has no canary"}
+	}
+	env := slices.DeleteFunc(l.environ(p.Env), func(entry string) bool { return entry == toolshell.Env+"=1" })
+	return sandbox.Verify(ctx, p.Config, sandbox.Place{ // the probe is no command of the CLI
+		CWD: p.CWD, Env: env, Self: []string{l.self, sandbox.ProbeCommand},
+		Mark: markOf(of, "canary."+strconv.FormatInt(l.queries.Add(1), 10)),
+	})
+}
+
+// within returns the paths by which the temporary directories of a sandbox are seen from outside while its
+// process runs: they are private to it.
+func (f files) within(child *proctree.Child) files {
+	pid := child.Confined()
+	if pid == 0 {
+		return f
+	}
+	root := fmt.Sprintf("/proc/%d/root", pid)
+	inside := files{config: f.config}
+	for _, dir := range f.temps {
+		inside.temps = append(inside.temps, filepath.Join(root, dir))
+	}
+	return inside
+}
+
+// maxCached is how many builds a cache file holds.
+const maxCached = 8
+
+// buildCache remembers facts about builds of the CLI, in the process and, best effort, on disk, so that a
+// warm start need not determine them again. A file that is missing, corrupt or about other builds is a
+// miss.
+type buildCache[E any] struct {
+	file  string         // "" = none
+	build func(E) string // the build that an entry describes
+	place func(E) string // an entry replaces the one in the file with the same place
+	whole func(E) bool   // whether an entry is usable
+
+	mu    sync.Mutex
+	known map[string]E // by build
+}
+
+// get finds the entry for the same build as about.
+func (c *buildCache[E]) get(about E) (found E, ok bool) {
+	c.mu.Lock()
+	found, ok = c.known[c.build(about)]
+	c.mu.Unlock()
+	if ok {
+		return found, true
+	}
+	for _, e := range c.load() {
+		if c.build(e) == c.build(about) && c.whole(e) {
+			c.remember(e)
+			return e, true
+		}
+	}
+	return found, false
+}
+
+func (c *buildCache[E]) remember(e E) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		c.known = map[string]E{}
+	}
+	c.known[c.build(e)] = e
+}
+
+func (c *buildCache[E]) put(e E) {
+	c.remember(e)
+	if c.file == "" {
+		return
+	}
+	entries := []E{e}
+	for _, old := range c.load() {
+		if c.place(old) != c.place(e) && len(entries) < maxCached {
+			entries = append(entries, old)
+		}
+	}
+	data, err := json.Marshal(entries)
+	if err != nil {
+		return
+	}
+	dir, err := statedir.Open(filepath.Dir(c.file))
+	if err != nil {
+		return // a cache that cannot be written is ignored
+	}
+	defer dir.Close()
+	_ = dir.ReplaceUnsynced(filepath.Base(c.file), data)
+}
+
+func (c *buildCache[E]) load() (entries []E) {
+	if c.file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(c.file)
+	if err != nil || json.Unmarshal(data, &entries) != nil {
+		return nil
+	}
+	return entries
 }

@@ -6,12 +6,18 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // Check implements [bridge.EvidenceCollector]. Reaching the time limit is a result, not an error: TERM,
@@ -79,4 +85,89 @@ func startError(shell, cwd string, err error) error {
 	}
 	return &bridge.RPCError{Code: bridge.CodeUnsupported,
 		Message: fmt.Sprintf("no command can be run by %s: %v", shell, err)}
+}
+
+// capture counts and hashes all output, and keeps the end of it.
+type capture struct {
+	sum   hash.Hash
+	bytes int64
+	end   []byte // a ring of the last bytes, once it is full
+	at    int    // where the next byte goes then
+	max   int
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	written := len(p)
+	c.sum.Write(p)
+	c.bytes += int64(len(p))
+	if len(p) > c.max {
+		p = p[len(p)-c.max:]
+	}
+	space := min(c.max-len(c.end), len(p))
+	c.end = append(c.end, p[:space]...)
+	for p = p[space:]; len(p) > 0; {
+		n := copy(c.end[c.at:], p)
+		p = p[n:]
+		c.at = (c.at + n) % c.max
+	}
+	return written, nil
+}
+
+// tail returns the end as valid UTF-8, at most max bytes: it begins with a whole rune, and bytes that are
+// not text are shown as such.
+func (c *capture) tail() string {
+	raw := append(append(make([]byte, 0, len(c.end)), c.end[c.at:]...), c.end[:c.at]...)
+	if c.bytes > int64(len(raw)) {
+		raw = raw[partialRune(raw):]
+	}
+	return lastBytes(strings.ToValidUTF8(string(raw), string(utf8.RuneError)), c.max)
+}
+
+// partialRune returns how many bytes at the beginning belong to a rune that was cut.
+func partialRune(b []byte) int {
+	for i := range min(utf8.UTFMax-1, len(b)) {
+		if utf8.RuneStart(b[i]) {
+			return i
+		}
+	}
+	return 0 // no text at all
+}
+
+// lastBytes returns the end of s, at most max bytes, beginning with a whole rune.
+func lastBytes(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	from := len(s) - max
+	for from < len(s) && !utf8.RuneStart(s[from]) {
+		from++
+	}
+	return s[from:]
+}
+
+// Variables a check does not get, in upper or lower case: those that open the model's API, a cloud or a
+// collector of traces, and those that control how an agent is run. A check needs none of them, and its
+// output is shown.
+var (
+	secretPrefixes = []string{"ANTHROPIC_", "AWS_", "GOOGLE_", "CLAUDE_CODE_", "OTEL_"}
+	secretSuffixes = []string{"_TOKEN", "_API_KEY"}
+	secretNames    = []string{"TOKEN", "API_KEY"}
+	// Variables of proctree: a command that bore the mark of another owner would be ended with that owner's
+	// processes.
+	reservedPrefix = "ARBITER_"
+)
+
+// environ returns the environment of a check: the variables that agents may inherit, those that are added for
+// this check, and no secrets of either.
+func environ(inherited []string, extra map[string]string) []string {
+	env := proctree.EnvFrom(inherited, extra)
+	maps.DeleteFunc(env, func(name, _ string) bool { return secret(name) || strings.HasPrefix(name, reservedPrefix) })
+	return proctree.EnvList(env)
+}
+
+func secret(name string) bool {
+	name = strings.ToUpper(name)
+	return slices.Contains(secretNames, name) ||
+		slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) ||
+		slices.ContainsFunc(secretSuffixes, func(s string) bool { return strings.HasSuffix(name, s) })
 }

@@ -6,7 +6,7 @@
 // The root is read-only. Writable are the workspace, the paths that the configuration names, the paths that
 // the CLI itself needs (transcripts, sessions; see [bridge.SandboxConfig]), and temporary directories that
 // are private to each process tree and disappear with it. Hidden are files with credentials (see
-// hidden.go), the sockets of daemons through which agents could act outside, and the paths that the
+// mounts.go), the sockets of daemons through which agents could act outside, and the paths that the
 // configuration hides, above all arbiter's own state and sockets. Code that others run later cannot be
 // planted in the usual places: the hooks and the configuration of a repository, its submodules and its
 // worktrees are read-only, the directories that contain them cannot be moved away, and the CLI's settings,
@@ -55,7 +55,7 @@
 // each directory that the check can write to, and becomes bubblewrap. A copy is seen under the path of the
 // original, with its ignored and untracked files; changes are in memory, up to a limit that all copies and
 // temporary directories share, and gone at the end. Copies are the workspace with its .git, what the configuration
-// lets agents write to, and the caches of tools (scratchplan.go). A repository outside of these, as of a linked
+// lets agents write to, and the caches of tools (scratch.go). A repository outside of these, as of a linked
 // worktree, is read-only. There is no network except a loopback interface of its own, and no process outside is
 // seen. The CLI's configuration is hidden, and so is each unix socket that has a name at the start. As for agents,
 // the rest of the home directory can be read.

@@ -1,14 +1,24 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/internal/report"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 func TestFlagsGoFirst(t *testing.T) {
@@ -120,5 +130,158 @@ func TestHelpIsAskedForByAWord(t *testing.T) {
 			&errs); code != 0 || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %d, %s%s", words, code, out.String(), errs.String())
 		}
+	}
+}
+
+// TestBadArguments: bad arguments, as a shell or a broken script may pass them, are refused at once. The error
+// line names the argument and is safe for a terminal; no run is begun.
+func TestBadArguments(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_STATE_HOME", dir)
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	pipe := filepath.Join(dir, "pipe")
+	testkit.OK(t, syscall.Mkfifo(pipe, 0o600))
+	large := filepath.Join(dir, "large.md")
+	testkit.OK(t, os.WriteFile(large, []byte(strings.Repeat("x", 64<<20)), 0o600))
+	base := []string{"arbiter", "--json", "--state-dir", filepath.Join(dir, "state"), "--cwd", dir, "--claude",
+		"/nonexistent/claude"}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"directory":        {[]string{dir}, dir},
+		"FIFO":             {[]string{pipe}, pipe},
+		"device":           {[]string{"/dev/zero"}, "/dev/zero"},
+		"no file":          {[]string{"/nonexistent/\x1b[2Jx\u202e.md"}, "/nonexistent/"},
+		"too large":        {[]string{large}, "at most"},
+		"NUL":              {[]string{"--cwd", "a\x00b", "--task", "x"}, "cwd"},
+		"invalid UTF-8":    {[]string{"--cwd", "\xff\xfe", "--task", "x"}, "cwd"},
+		"unknown flag":     {[]string{"--\x1b]0;owned\a"}, ""},
+		"task like a flag": {[]string{"--task", "x", "-rf"}, "r"},
+		"session, bad":     {[]string{"--session", "no such \x1b[2J"}, "no such"},
+		"session, beyond":  {[]string{"--session", "../../../etc/passwd"}, "passwd"},
+		"session, foreign": {[]string{"--session", "01234567-89ab-4cde-8f01-23456789abcd"}, "01234567"},
+		"session, empty":   {[]string{"--session", ""}, ""},
+		"after --":         {[]string{"--", "--task"}, "--task"},
+	} {
+		var out, errs strings.Builder
+		code := run(append(append([]string{}, base...), c.args...), strings.NewReader(""), &out, &errs)
+		text := errs.String()
+		if code != int(contract.ExitUsage) || !strings.Contains(text, c.want) || sanitize.Text(text) != text ||
+			strings.Contains(out.String(), `"event":"spawn"`) {
+			t.Errorf("%s: exit code %d, said %q, told %.300s", name, code, text, out.String())
+		}
+	}
+}
+
+// scriptedModel plays a built-in scenario.
+func scriptedModel(t *testing.T, name string) *rehearsal.Server {
+	t.Helper()
+	scenario := testkit.Must(rehearsal.Builtin(name))(t)
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(t)
+	t.Cleanup(func() { _ = model.Close() })
+	return model
+}
+
+// rolesOf returns the roles that made requests to a server, each once.
+func rolesOf(model *rehearsal.Server) []rehearsal.Role {
+	var roles []rehearsal.Role
+	for _, r := range model.Requests() {
+		if r.Role != rehearsal.RoleSide && !slices.Contains(roles, r.Role) {
+			roles = append(roles, r.Role)
+		}
+	}
+	return roles
+}
+
+// TestEnvironmentOfTheArbiter: the Arbiter and the decider use one gateway, the Orchestrators another. No file
+// contains a secret of the environment.
+func TestEnvironmentOfTheArbiter(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for decider, asks := range map[string]rehearsal.Role{"session": rehearsal.RoleArbiter,
+		"stateless": rehearsal.RoleMain} {
+		for _, p := range players(t) {
+			t.Run(decider+"/"+p.name, func(t *testing.T) {
+				p.long(t)
+				t.Parallel()
+				workers, gateway := scriptedModel(t, "workflow"), scriptedModel(t, "workflow")
+				claude := p.args[len(p.args)-1]
+				if !p.real {
+					claude = standInProgram(t)
+				}
+				config := write(t, "arbiter_env:\n  ANTHROPIC_BASE_URL: "+gateway.URL()+"\n  LOOM_TOKEN: "+nameless+
+					"\n", t.TempDir(), "config.yaml")
+				s := start(t, []string{"ANTHROPIC_BASE_URL=" + workers.URL(), "ANTHROPIC_API_KEY=" + workers.Key(),
+					"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}, "--json", "--no-input", "--debug", "--claude",
+					claude, "--cwd", t.TempDir(), "--allow", "Write", "--allow", "Bash(*)", "--task", "Weave",
+					"--decider", decider, "--config", config)
+				s.finish(contract.ExitComplete)
+				for model, want := range map[*rehearsal.Server]rehearsal.Role{gateway: asks,
+					workers: rehearsal.RoleOrchestrator} {
+					if got := rolesOf(model); !slices.Equal(got, []rehearsal.Role{want}) {
+						t.Errorf("asked by %v, want %v alone; problems %q", got, want, model.Problems())
+					}
+				}
+				filesWithout(t, s.cmd.Dir, nameless)
+			})
+		}
+	}
+}
+
+// TestArbiterEnvIsChecked: variables that would separate the Arbiter's session from the others are refused.
+func TestArbiterEnvIsChecked(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, nil)
+	for arg, want := range map[string]string{"HOME=/tmp": "--arbiter-env HOME", "CLAUDE_CONFIG_DIR=x": "use --env",
+		"odd": "use NAME=VALUE"} {
+		_, errs := s.output(int(contract.ExitUsage), "--json", "--no-input", "--task", "Weave", "--arbiter-env", arg)
+		if !strings.Contains(errs, want) {
+			t.Errorf("%s: %s", arg, errs)
+		}
+	}
+}
+
+// TestUsage: usage reports the same cost by day, run, agent and model as the run's result.
+func TestUsage(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			who.long(t) // the driver's tests cover what the real CLI reports about models
+			t.Parallel()
+			s, _ := hiredIn(t, who, spin("echo spun"), t.TempDir(), "--model", "claude-sonnet-4-5", "--allow",
+				"Bash(*)", "--task", "Spin")
+			result := s.finish(contract.ExitComplete)
+			run := collect[contract.Session](s)[0].Session
+			ask := func(args ...string) string {
+				out, _ := s.output(int(contract.ExitComplete), append([]string{"usage"}, args...)...)
+				return out
+			}
+			for by, want := range map[report.SpendingBy]func(report.Row) bool{
+				report.SpendingDay:   func(r report.Row) bool { return r.Day != "" },
+				report.SpendingRun:   func(r report.Row) bool { return r.Run == run },
+				report.SpendingAgent: func(r report.Row) bool { return r.Agent == "arbiter" || r.Agent == "orch-1" },
+				report.SpendingModel: func(r report.Row) bool { return strings.HasPrefix(r.Model, "claude-") },
+			} {
+				var rows []report.Row
+				if err := json.Unmarshal([]byte(ask("--by", string(by), "--json")), &rows); err != nil {
+					t.Fatal(err)
+				}
+				usd := 0.0
+				for _, r := range rows {
+					usd += r.CostUSD
+					if !want(r) {
+						t.Errorf("by %s: %+v", by, r)
+					}
+				}
+				if result.CostUSD <= 0 || math.Abs(usd-result.CostUSD) > 1e-5 {
+					t.Errorf("by %s: $%v, the run says $%v", by, usd, result.CostUSD)
+				}
+			}
+			if text := ask("--by", "agent"); !strings.Contains(text, command.ShortID(run)+" orch-1") ||
+				!strings.Contains(text, "total") {
+				t.Errorf("printed\n%s", text)
+			}
+		})
 	}
 }

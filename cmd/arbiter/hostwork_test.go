@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // TestWorkOnAHost: a commit is pushed to a host, a directory is made from it there, and the work done in it
@@ -60,5 +64,198 @@ func TestWorkOnAHost(t *testing.T) {
 	}
 	if text := near.Git("show", w.Branch+":b"); text != "2" {
 		t.Errorf("b is %q", text)
+	}
+}
+
+// onOneHost starts a run whose only host is box, by its command and further fields as YAML.
+func onOneHost(t *testing.T, command, fields string, args ...string) *script {
+	t.Helper()
+	config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [%s]\n    pass_env: [ANTHROPIC_BASE_URL, "+
+		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n%s", command, fields), t.TempDir(), "config.yaml")
+	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+	s, _ := hiredIn(t, players(t)[0], oneHand, repo.Path, append([]string{"--config", config, "--hosts", "box",
+		"--lease", "5s", "--allow", "Write", "--task", "Weave"}, args...)...)
+	return s
+}
+
+// TestAConnectionThatHangs: a host that takes the connection and says nothing is reported after the limit, and its
+// command is ended. A human who has mended it has it tried at once, and the run goes on there.
+func TestAConnectionThatHangs(t *testing.T) {
+	ssh := hosttest.NewSSH(t)
+	equip(t, ssh.Bin, "")
+	ssh.Relay.Hole()
+	s := onOneHost(t, strings.Join(ssh.Command, ", "), "    connect: 2s\n")
+	lost := await(s, "the loss of the host", func(_ string, b contract.Host) bool { return b.Status == contract.HostLost })
+	if !strings.Contains(lost.Reason, "no answer within 2s") {
+		t.Errorf("%+v", lost)
+	}
+	hosttest.Await(t, "the end of the connection", func() bool { return len(withWords(ssh.Config)) == 0 })
+	ssh.Relay.Restore()
+	s.send(contract.Choose{Option: "retry host box"})
+	s.finish(contract.ExitComplete)
+}
+
+// withWords returns the processes whose command line contains a text.
+func withWords(text string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		var pid int
+		line, _ := os.ReadFile(file) // it may have ended
+		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err == nil && strings.Contains(string(line), text) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// TestAKilledRunLeavesNoConnection: if arbiter is killed while a connection hangs, the host's command ends, too.
+func TestAKilledRunLeavesNoConnection(t *testing.T) {
+	onlyLinux(t)
+	t.Parallel()
+	h := newLinkedHost(t, "")
+	h.relay.Hole()
+	s := onOneHost(t, "far-link, '"+h.relay.Addr()+"'", "")
+	hosttest.Await(t, "the connection", func() bool { return len(withWords(h.relay.Addr())) > 0 })
+	s.mustSignal(syscall.SIGKILL)
+	hosttest.Await(t, "the end of the connection", func() bool { return len(withWords(h.relay.Addr())) == 0 })
+}
+
+// TestNothingIsLeftOnAHost: when a run is complete, directories and branches on the host whose work was merged
+// are removed, and the work is here.
+func TestNothingIsLeftOnAHost(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	repo, s, home := leavesAHost(t, oneHand)
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitComplete)
+	data := filepath.Join(home, ".local/share/arbiter/hosts")
+	cache := filepath.Join(data, "cache", ".git")
+	if left, err := filepath.Glob(filepath.Join(data, "*", "orch-*")); err != nil || len(left) > 0 {
+		t.Errorf("left on the host: %v, %v\n%s", left, err, s.stderr.String())
+	}
+	testkit.Same(t, "left in the cache of the host", "", repo.Git("ls-remote", cache, "refs/*"))
+	merged := repo.Git("for-each-ref", "--format=%(refname:short)", "refs/heads/arbiter/*/main")
+	testkit.Same(t, "merged here", "one", repo.Git("show", merged+":one.txt"))
+}
+
+// leavesAHost starts a run with a host, and also returns the home directory there.
+func leavesAHost(t *testing.T, play string) (repo gittest.Dir, s *script, home string) {
+	t.Helper()
+	kind := hostKinds()[0]
+	start := kind.commands
+	kind.commands = func(t *testing.T, claude string) map[string]string {
+		commands := start(t, claude)
+		_, home, _ = strings.Cut(commands["box"], "HOME=")
+		home, _, _ = strings.Cut(home, ",")
+		return commands
+	}
+	repo = gittest.New(t, map[string]string{"old.txt": "old\n"})
+	s, _ = hiredIn(t, players(t)[0], play, repo.Path, "--config", kind.configuration(t, ""), "--hosts", "box",
+		"--isolation", "worktree", "--allow", "Write", "--allow", "Bash", "--task", "Weave")
+	return repo, s, home
+}
+
+// leftHand is a play in which the Orchestrator is released before its work is done.
+const leftHand = `
+name: left-hand
+title: One leaves the cloth
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}]
+      - verdict: {decision: CONTINUE, message: Weave., reason: One is summoned.}
+      - expect: Which thread
+        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: orch-1, reason: Enough.}}]
+      - verdict: &done {decision: COMPLETE, message: It is done., summary: Without it., reason: Enough.}
+    otherwise: {verdict: *done}
+  - name: one
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/one.txt", content: "one\n"}}]
+      - verdict: {kind: question, expects_response: true, message: Which thread?}
+`
+
+// TestUnmergedWorkStaysOnAHost: the directory of an agent whose work was not merged stays and is named; its
+// contents are on the agent's branch here.
+func TestUnmergedWorkStaysOnAHost(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	repo, s, home := leavesAHost(t, leftHand)
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitComplete)
+	branch := repo.Git("for-each-ref", "--format=%(refname:short)", "refs/heads/arbiter/*/orch-1.*")
+	want := "the work of orch-1 was not merged: it is on branch " + branch
+	if output := s.stderr.String(); branch == "" || !strings.Contains(output, want) ||
+		!strings.Contains(output, "on host box") {
+		t.Errorf("it does not say %q:\n%s", want, output)
+	}
+	if left, err := filepath.Glob(filepath.Join(home, ".local/share/arbiter/hosts/*/orch-1/one.txt")); len(left) != 1 {
+		t.Errorf("on the host there are %v, %v", left, err)
+	}
+	testkit.Same(t, "the branch here holds", "one", repo.Git("show", branch+":one.txt"))
+}
+
+// oneHand is a play in which one Orchestrator works on a host.
+const oneHand = `
+name: one-hand
+title: One at the cloth
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}]
+      - verdict: {decision: CONTINUE, message: Weave., reason: One is summoned.}
+      - expect: "part is woven"
+        verdict: {decision: COMPLETE, message: It is done., summary: The cloth is woven., reason: All are done.}
+    otherwise:
+      verdict: {decision: CONTINUE, message: Patience., reason: It is at work.}
+  - name: one
+    match: {role: orchestrator, contains: Weave part one}
+    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/one.txt", content: "one\n"}}]
+      - &done
+        verdict:
+          expects_response: true
+          kind: done
+          message: The part is woven.
+          handoff:
+            accomplished: [a part]
+            remaining: []
+            key_context: In the files.
+            checks: [{command: "test -f one.txt", expect: exit 0}]
+    otherwise: *done
+`
+
+// TestTrustedSettingsOnAHost: hooks of the workspace run on a host if the workspace is trusted and its copy on
+// the host has the same hooks. Only the real CLI runs hooks.
+func TestTrustedSettingsOnAHost(t *testing.T) {
+	for _, p := range players(t) {
+		if !p.real {
+			continue
+		}
+		p.long(t)
+		for _, c := range []struct {
+			name string
+			args []string
+			ran  bool
+		}{{"trusted", []string{"--trust"}, true}, {"not trusted", nil, false}} {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				mark := filepath.Join(t.TempDir(), "mark")
+				settings := fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"pwd >> %s"}]}]}}`,
+					mark)
+				repo := gittest.New(t, map[string]string{".claude/settings.json": settings})
+				config := hostKinds()[0].configuration(t, p.args[len(p.args)-1])
+				s, _ := hiredIn(t, p, oneHand, repo.Path, append([]string{"--config", config, "--hosts", "box",
+					"--allow", "Write", "--allow", "Bash", "--task", "Weave"}, c.args...)...)
+				await[contract.Result](s, "the result", nil)
+				s.finish(contract.ExitComplete)
+				raw, _ := os.ReadFile(mark)
+				if ran := strings.Contains(string(raw), "/orch-1"); ran != c.ran {
+					t.Errorf("the hook ran on the host: %v, in %q\n%s", ran, raw, s.dump())
+				}
+			})
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
@@ -12,6 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
@@ -132,4 +135,141 @@ func plainLand(p plainHost, l *clients.ScreenSession, _ *supervisor.State, _ vie
 		return sanitize.Line(err.Error(), 500)
 	}
 	return sanitize.Line(report, 500)
+}
+
+// maxFocusItems is how many of an agent's last texts and calls /focus shows.
+const maxFocusItems = 12
+
+// plainFocus describes one agent.
+func plainFocus(p plainHost, l *clients.ScreenSession, c view.EditorCommand) string {
+	s, id := l.Snapshot(), c.Arg(0)
+	var a *supervisor.Agent
+	for _, x := range s.Agents {
+		if x.ID == id {
+			a = x
+		}
+	}
+	if a == nil {
+		return "There is no agent " + sanitize.Line(id, 60) + "; /now lists those that are there."
+	}
+	var items []eventtext.ActivityItem
+	if p.agents.doing != nil {
+		items = p.agents.doing.Agent(id).Items
+	}
+	return focusText(s, a, items)
+}
+
+func focusText(s *supervisor.State, a *supervisor.Agent, items []eventtext.ActivityItem) string {
+	var b strings.Builder
+	b.WriteString(view.SlashName(s, a.ID))
+	if a.Mode != "" {
+		b.WriteString(" (" + sanitize.Line(a.Mode, 60) + ")")
+	}
+	fmt.Fprintf(&b, ": %s, process %d, session %s, %s%s.\n", a.Status, a.Generation, sanitize.Line(a.SessionID, 60),
+		eventtext.Dollars(a.Spent()), eventtext.Simulated(s.Options.Rehearsal))
+	if brief := strings.TrimSpace(a.Brief); brief != "" {
+		b.WriteString("Its brief: " + eventtext.Sentence(sanitize.Line(words.FirstLine(brief), 300)) + "\n")
+	}
+	if len(items) == 0 {
+		b.WriteString("It has said and done nothing yet.\n")
+	}
+	for _, i := range items[max(len(items)-maxFocusItems, 0):] {
+		b.WriteString("- " + i.At.Local().Format("15:04:05") + " " + itemText(i) + "\n")
+	}
+	return b.String()
+}
+
+// itemText renders an agent's text or call on one line.
+func itemText(i eventtext.ActivityItem) string {
+	if !i.Call() {
+		return "says: " + eventtext.Sentence(sanitize.Line(i.Text, 300))
+	}
+	text := sanitize.Line(i.Tool+" "+i.Summary, 200)
+	if i.Added+i.Removed > 0 {
+		text += fmt.Sprintf(", +%d -%d lines", i.Added, i.Removed)
+	}
+	switch {
+	case i.Runs():
+		text += ", running for " + eventtext.Span(time.Since(i.At).Truncate(time.Second))
+	case i.Failed:
+		text += ", failed: " + sanitize.Line(i.Result, 200)
+	default:
+		text += ", " + eventtext.Span(i.Until.Sub(i.At))
+	}
+	return eventtext.Sentence(text)
+}
+
+// plainImage keeps an image file for the next message.
+func plainImage(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
+	path, size, err := p.Image(c.Arg(0))
+	if err != nil {
+		return sanitize.Line(view.Sentence(err.Error()), 500)
+	}
+	*p.images = append(*p.images, path)
+	return sanitize.Line(fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(*p.images), path, size), 500)
+}
+
+// withImages adds the kept images to a message. It does not change other commands.
+func (p plainHost) withImages(b contract.CommandBody) contract.CommandBody {
+	if say, ok := b.(contract.Say); ok {
+		say.Images = p.takeImages()
+		return say
+	}
+	return b
+}
+
+// takeImages returns the kept images and forgets them: they go with one message.
+func (p plainHost) takeImages() []string {
+	taken := *p.images
+	*p.images = nil
+	return taken
+}
+
+// plainSettings lists the settings, describes one, or changes one in the user's configuration file.
+func plainSettings(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
+	name, value, given := strings.Cut(strings.TrimSpace(c.Arg(0)), " ")
+	if given {
+		if value = strings.TrimSpace(value); value == "default" {
+			value = ""
+		}
+		text, err := p.ChangeSetting(p.Context(), name, value)
+		if err != nil {
+			return sanitize.Line("Nothing was written: "+err.Error(), 1000)
+		}
+		return sanitize.Line(text, 1000)
+	}
+	list, file, err := p.Settings(p.Context())
+	if err != nil {
+		return sanitize.Line(err.Error(), 1000)
+	}
+	if name != "" {
+		i := slices.IndexFunc(list, func(s tui.Setting) bool { return s.Name == name })
+		if i < 0 {
+			return "There is no setting " + sanitize.Line(name, 60) + ": /settings lists them."
+		}
+		return settingText(list[i])
+	}
+	var b strings.Builder
+	for _, s := range list {
+		from := s.Source
+		if from == "" {
+			from = "default"
+		}
+		fmt.Fprintf(&b, "%s: %s (%s)\n", s.Name, sanitize.Line(s.Value, 200), sanitize.Line(from, 200))
+	}
+	return b.String() + "Your configuration file is " + sanitize.Line(file, 400) +
+		". /settings NAME explains one, /settings NAME VALUE changes it there, /settings NAME default removes it."
+}
+
+func settingText(s tui.Setting) string {
+	text := fmt.Sprintf("%s: %s\n%s\n", s.Name, sanitize.Line(s.Value, 1000), s.About)
+	if len(s.Choices) > 0 {
+		text += "One of " + strings.Join(s.Choices, ", ") + ".\n"
+	}
+	if s.Source == "" {
+		text += "It is the default."
+	} else {
+		text += "Set by " + sanitize.Line(s.Source, 400) + "."
+	}
+	return text + " A change takes effect " + s.When + "."
 }

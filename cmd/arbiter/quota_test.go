@@ -1,7 +1,17 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	_ "net/http/pprof" // on http.DefaultServeMux, which only the gauge serves
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,4 +79,225 @@ func TestQuotaOfALogin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// fusePlay is a play in which an Orchestrator works on and on, whatever it is told.
+const fusePlay = `name: fuse
+title: On and on
+allow: ["Bash(*)"]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin., fuse_usd: 0.2}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: (?s)its fuse is spent.*summon a successor with fuse_usd
+        verdict: {decision: COMPLETE, message: It is done., summary: stopped, reason: r}
+  - name: weaver
+    match: {role: orchestrator}
+    otherwise:
+      use: [{tool: Bash, input: {command: "true", description: Spin}}]
+`
+
+// TestFuseStopsAnOrchestrator: an Orchestrator that costs more than its fuse must hand off, then parked, and the
+// Arbiter is asked. The fuse is passed by one call at most.
+func TestFuseStopsAnOrchestrator(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
+			t.Parallel()
+			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, fusePlay), "--task", "Spin")...)
+			s.offScript = true // the Orchestrator is stopped in its turn
+			if r := s.finish(contract.ExitComplete); !sums(r, "stopped") {
+				t.Errorf("result %+v", r)
+			}
+			var told []string
+			spent, call, last := 0.0, 0.0, 0.0
+			for _, l := range s.lines {
+				switch b := l.Body.(type) {
+				case contract.Fuse:
+					told, spent = append(told, b.Status), b.Spent
+				case contract.Cost:
+					if l.ID == "orch-1" {
+						call, last = max(call, b.CostUSD-last), b.CostUSD
+					}
+				}
+			}
+			if len(told) < 2 || told[0] != contract.FuseSet || told[len(told)-1] != contract.FuseBlown {
+				t.Errorf("told %v", told)
+			}
+			if spent < 0.2 || spent > 0.2+call {
+				t.Errorf("$%.4f of $0.20 were spent, the dearest call cost $%.4f\n%s", spent, call, s.dump())
+			}
+		})
+	}
+}
+
+// TestLimitOfADayOverRuns: a day's limit counts all runs of the state directory. The second run gets a warning
+// about it. The third run starts after the limit is used up, and makes no model request.
+func TestLimitOfADayOverRuns(t *testing.T) {
+	if now := time.Now(); now.Add(2*time.Minute).Day() != now.Day() {
+		t.Skip("the day is about to end")
+	}
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			who.long(t) // the supervisor's TestLimitOfADay and TestUsage test its parts
+			t.Parallel()
+			first, model := hiredIn(t, who, spin("echo spun"), t.TempDir(), "--model", "claude-sonnet-4-5", "--allow",
+				"Bash(*)", "--task", "Spin")
+			cost := first.finish(contract.ExitComplete).CostUSD
+			with := func(share float64) *script {
+				limit := []string{"--max-cost-per-day", fmt.Sprintf("%.6f", share*cost)}
+				return first.again(slices.Concat(first.cmd.Args[1:], limit)...)
+			}
+			second := with(2.2)
+			if r := second.finish(contract.ExitComplete); !sums(r, "spun") {
+				t.Errorf("the second: %+v", r)
+			}
+			list := collect[contract.Budget](second)
+			if len(list) != 1 || list[0].Scope != "day" || list[0].Level != "warn" || list[0].SpentUSD < 1.7*cost {
+				t.Errorf("told %+v, each costs $%v", list, cost)
+			}
+			asked := len(model.Requests())
+			third := with(1.9)
+			third.finishesAtLimit()
+			if r := third.finish(contract.ExitLimit); !strings.Contains(r.Summary, "all runs of this day") {
+				t.Errorf("the third: %+v", r)
+			}
+			if n := len(model.Requests()); n != asked {
+				t.Errorf("the third asked its models %d times", n-asked)
+			}
+		})
+	}
+}
+
+// priced is a play with a plan of one step, which an Orchestrator does.
+const priced = `
+name: planned
+title: One step
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use:
+          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: Spin.}]}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin.}}
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}
+    otherwise: {verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
+  - name: weaver
+    match: {role: orchestrator}
+    otherwise:
+      verdict:
+        expects_response: true
+        kind: done
+        message: Spun.
+        handoff: {accomplished: [spun], remaining: [], key_context: none}
+`
+
+// TestTheSecondRunHasAPrice: a run says that nothing is known, and the next one in the directory what its plan and its
+// summons will cost. arbiter usage prints the same.
+func TestTheSecondRunHasAPrice(t *testing.T) {
+	t.Parallel()
+	p := players(t)[0] // what is stored does not depend on who plays
+	work, state := t.TempDir(), t.TempDir()
+	run := func() (*script, []contract.Forecast) {
+		s, _ := hiredIn(t, p, priced, work, "--no-input", "--state-dir", state, "--task", "Weave")
+		s.finish(contract.ExitComplete)
+		return s, collect[contract.Forecast](s)
+	}
+	if _, told := run(); len(told) != 1 || told[0] != (contract.Forecast{Unknown: 1}) {
+		t.Errorf("the first run told %+v", told)
+	}
+	s, told := run()
+	if len(told) != 3 || told[0].Step != 0 || told[0].From != 1 || told[0].Tokens == 0 || told[1].Step != 1 {
+		t.Fatalf("the second run told %+v", told)
+	}
+	out, _ := s.output(int(contract.ExitComplete), "usage", "--forecast", "--json", "--state-dir", state, "--cwd", work)
+	var list []contract.Forecast
+	err := json.Unmarshal([]byte(out), &list)
+	if err != nil || len(list) != 1 || list[0].From != 2 || list[0].Tokens == 0 {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+// gaugeVariable names a directory in which the test's arbiter and its bridge each listen on a socket and report
+// the resources they use: see [reading]. The sockets also serve the profiles of net/http/pprof:
+//
+//	curl --unix-socket DIR/bridge -o cpu http://gauge/debug/pprof/profile?seconds=10
+const gaugeVariable = "ARBITER_TEST_GAUGE"
+
+// gauge is called in the test's arbiter before it starts.
+func gauge() {
+	dir := os.Getenv(gaugeVariable)
+	if dir == "" || len(os.Args) < 2 {
+		return
+	}
+	name := "arbiter"
+	switch os.Args[1] {
+	case "bridge":
+		name = "bridge"
+	case "hook", "stand-in":
+		return
+	}
+	place := filepath.Join(dir, name)
+	_ = os.Remove(place) // left by the process that entered the namespace before this one
+	l, err := net.Listen("unix", place)
+	if err != nil {
+		panic(err)
+	}
+	http.HandleFunc("/reading", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(read()) })
+	go func() { _ = http.Serve(l, nil) }() // ends with the process
+}
+
+// reading is one measurement of a process.
+type reading struct {
+	Heap       float64 // MB of live objects
+	Goroutines int
+	Files      int // open file descriptors
+	Watches    int // inotify watches of directories and files
+}
+
+func read() reading {
+	runtime.GC()
+	runtime.GC() // frees what finalizers and pools release
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	r := reading{Heap: float64(m.HeapAlloc) / (1 << 20), Goroutines: runtime.NumGoroutine()}
+	files, _ := os.ReadDir("/proc/self/fd")
+	r.Files = len(files)
+	for _, f := range files {
+		if info, err := os.ReadFile("/proc/self/fdinfo/" + f.Name()); err == nil {
+			r.Watches += strings.Count(string(info), "\ninotify ")
+		}
+	}
+	return r
+}
+
+// readings gets the measurements that a process reports.
+func readings(t testing.TB, dir, name string) reading {
+	t.Helper()
+	client := http.Client{Timeout: waitTimeout, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, name))
+		},
+	}}
+	answer, err := client.Get("http://gauge/reading")
+	for deadline := time.Now().Add(waitTimeout); err != nil; answer, err = client.Get("http://gauge/reading") {
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		<-time.After(20 * time.Millisecond) // it has not started yet
+	}
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r reading
+	if err := json.Unmarshal(raw, &r); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	return r
 }

@@ -1,12 +1,14 @@
 package memory
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
@@ -115,4 +117,77 @@ func record(kept []Outcome, o Outcome) []Outcome {
 	kept = slices.DeleteFunc(slices.Clone(kept), func(k Outcome) bool { return strings.EqualFold(k.Run, o.Run) })
 	kept = append(kept, o)
 	return kept[max(0, len(kept)-MaxOutcomes):]
+}
+
+// AgentUse is what one agent of a run used.
+type AgentUse struct {
+	Mode     string
+	Restarts int
+	Handoffs int
+	CostUSD  float64
+}
+
+// Tally returns the results of the modes of a run, by name: their executions according to the history of
+// the run, with the usage of their agents.
+func Tally(counts []decider.DecisionCount, uses []AgentUse) []AgentOutcome {
+	sums := map[string]*AgentOutcome{}
+	of := func(name string) *AgentOutcome {
+		if sums[name] == nil {
+			sums[name] = &AgentOutcome{Name: name}
+		}
+		return sums[name]
+	}
+	for _, c := range counts {
+		o := of(c.Agent)
+		o.Succeeded, o.Failed, o.TriesToSuccess = c.Succeeded, c.Failed, c.TriesToSuccess
+		o.LastSuccess, o.LastFailure = c.LastSuccess, c.LastFailure
+		o.Tokens, o.Minutes = c.Tokens, c.Worked.Minutes()
+	}
+	for _, u := range uses {
+		o := of(u.Mode)
+		o.Restarts, o.Handoffs, o.CostUSD = o.Restarts+u.Restarts, o.Handoffs+u.Handoffs, o.CostUSD+u.CostUSD
+	}
+	var list []AgentOutcome
+	for _, o := range sums {
+		list = append(list, *o)
+	}
+	slices.SortFunc(list, func(a, b AgentOutcome) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// forecastRuns is how many of the last runs of a mode a forecast is made from: prices and models change.
+const forecastRuns = 20
+
+// Forecasts returns what one step of each mode costs, by the mode's name, from what its steps cost in earlier runs. It
+// is the median over the runs, so that one run that went wrong changes little. A mode of which nothing is known is
+// missing.
+func Forecasts(outcomes []Outcome) map[string]contract.Forecast {
+	type run struct{ usd, tokens, minutes float64 }
+	runs := map[string][]run{}
+	for _, o := range outcomes {
+		for _, a := range o.Agents {
+			if steps := float64(a.Succeeded + a.Failed); steps > 0 && (a.Tokens > 0 || a.CostUSD > 0) {
+				runs[a.Name] = append(runs[a.Name], run{a.CostUSD / steps, float64(a.Tokens) / steps, a.Minutes / steps})
+			}
+		}
+	}
+	list := map[string]contract.Forecast{}
+	for name, all := range runs {
+		all = all[max(len(all)-forecastRuns, 0):]
+		middle := func(of func(run) float64) float64 {
+			var values []float64
+			for _, r := range all {
+				values = append(values, of(r))
+			}
+			slices.Sort(values)
+			n := len(values)
+			return (values[(n-1)/2] + values[n/2]) / 2
+		}
+		list[name] = contract.Forecast{
+			Mode: name, USD: finite(middle(func(r run) float64 { return r.usd })),
+			Tokens:  int(math.Round(middle(func(r run) float64 { return r.tokens }))),
+			Minutes: tenth(middle(func(r run) float64 { return r.minutes })), From: len(all),
+		}
+	}
+	return list
 }

@@ -13,8 +13,12 @@
 package statedir
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -268,4 +272,99 @@ func (d *Dir) check(f *os.File, name string, info fs.FileInfo, made bool) error 
 		return f.Chmod(0o600)
 	}
 	return nil
+}
+
+// WriteWhole writes a file outside of a [Dir] and returns when it is on disk: the file appears as a whole
+// or stays unchanged. It is first written to the same directory, under a hidden name.
+func WriteWhole(path string, perm fs.FileMode, fill func(*os.File) error) error {
+	temp := filepath.Join(filepath.Dir(path), ".arbiter-"+rand.Text()+".tmp")
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	if err = fill(f); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return nil
+}
+
+// ReadJSON reads a file of at most limit bytes that [Decode] decodes. found is false if there is no such
+// file. problem is a clause that says why its content cannot be used; an error means that it could not be
+// read.
+func (d *Dir) ReadJSON(name string, limit int64, version int, into any) (found bool, problem string, err error) {
+	b, err := d.Read(name, limit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, "", nil
+	case errors.Is(err, ErrTooLarge):
+		return true, fmt.Sprintf("it is over %d KiB", limit>>10), nil
+	case err != nil:
+		return true, "", err
+	}
+	if err := Decode(b, version, into); err != nil {
+		return true, err.Error(), nil
+	}
+	return true, "", nil
+}
+
+// Decode decodes the JSON object of a file whose member "v" is its version. The error is a clause that says
+// what is wrong: another version, an unknown member, or data after the object.
+func Decode(b []byte, version int, into any) error {
+	var head struct{ V *int }
+	if err := json.Unmarshal(b, &head); err != nil {
+		return fmt.Errorf("it is not a JSON object (%w)", err)
+	}
+	if head.V == nil || *head.V != version {
+		return fmt.Errorf("it does not have version %d, the one that this arbiter reads", version)
+	}
+	return DecodeStrict(b, into)
+}
+
+// DecodeStrict decodes one JSON value. An unknown member, or data after the value, is an error.
+func DecodeStrict(b []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more data after its end")
+	}
+	return nil
+}
+
+// Workspace is the place of one workspace's file in a directory that all workspaces share.
+type Workspace struct {
+	*Dir        // the caller must close it
+	CWD  string // the workspace's directory, absolute and without links
+	Name string // of the file, without an extension: the SHA-256 of CWD, in hex
+}
+
+// OpenWorkspace opens the directory name in the state directory dir, for the workspace cwd, and creates
+// missing directories. Error: *UnsafeError if one of them is a link or another user's.
+func OpenWorkspace(dir, name, cwd string) (*Workspace, error) {
+	resolved, err := filepath.Abs(cwd)
+	if err == nil {
+		resolved, err = filepath.EvalSymlinks(resolved)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resolve the workspace: %w", err)
+	}
+	state, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer state.Close()
+	own, err := state.Dir(name)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(resolved))
+	return &Workspace{Dir: own, CWD: resolved, Name: hex.EncodeToString(sum[:])}, nil
 }

@@ -2,7 +2,11 @@ package decider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"time"
 )
 
 // Decider decides. An error means that it gave no decision that can be acted on.
@@ -77,4 +81,140 @@ type Answer struct {
 	Model   string   // the model that answered; empty: not known
 	Problem string   // what is known to be wrong with it, in words for the model; empty: nothing
 	Notes   []string // other remarks, such as settings that the model does not accept
+}
+
+// The possible decisions. SELECT_MODE spawns the named agent; CONTINUE continues with the one that worked
+// last, RETRY lets it try again in another way; COMPLETE ends the task.
+const (
+	SelectMode = "SELECT_MODE"
+	Continue   = "CONTINUE"
+	Retry      = "RETRY"
+	Complete   = "COMPLETE"
+)
+
+// kinds lists the decisions that are possible at a point. When an agent is to be selected, no agent works,
+// so none can continue (ADR-0005's prompts). An evaluation may name the next
+// agent at once: ADR-0005's interface allows it and its prompt omits it.
+func kinds(p DecisionPoint) []string {
+	switch p {
+	case PointSelect:
+		return []string{SelectMode, Complete, Retry}
+	case PointEvaluate:
+		return []string{Continue, Complete, Retry, SelectMode}
+	default:
+		return nil
+	}
+}
+
+func known(agents []AgentDescription, name string) bool {
+	return slices.ContainsFunc(agents, func(a AgentDescription) bool { return a.Name == name })
+}
+
+// actionable reports whether a decision can be acted on at a point.
+func actionable(d Decision, p DecisionPoint, agents []AgentDescription) bool {
+	return slices.Contains(kinds(p), d.Decision) && d.Reason != "" &&
+		(d.Decision != SelectMode || known(agents, d.Mode))
+}
+
+func names(agents []AgentDescription) []string {
+	list := make([]string, len(agents))
+	for i, a := range agents {
+		list[i] = a.Name
+	}
+	return list
+}
+
+// Record is a decision with its input, or the question before there is a decision.
+type Record struct {
+	Number int           // of the run's decisions, counted from 1; at a Decide effect, the one it will be
+	Serial int           `json:",omitempty"` // of the question it answers; 0: it is only recorded
+	Point  DecisionPoint // which question
+	About  string        `json:",omitempty"` // the agent whose document was judged, or who was chosen
+	// Input is a SelectAgentInput or EvaluateProgressInput; absent at PointTalk.
+	Input    json.RawMessage `json:",omitempty"`
+	Decision Decision
+	// Failed says why there is no decision; Deferred says that the Arbiter's session will give it.
+	Failed   string `json:",omitempty"`
+	Deferred bool   `json:",omitempty"`
+}
+
+// Ask puts a recorded input to a decider, and returns its decision.
+func Ask(ctx context.Context, d Decider, point DecisionPoint, input json.RawMessage) (Decision, error) {
+	if d == nil {
+		return Decision{}, errors.New("there is no decider")
+	}
+	switch point {
+	case PointSelect:
+		var in SelectAgentInput
+		if err := json.Unmarshal(input, &in); err != nil {
+			return Decision{}, fmt.Errorf("input of a selection: %w", err)
+		}
+		return d.SelectAgent(ctx, in)
+	case PointEvaluate:
+		var in EvaluateProgressInput
+		if err := json.Unmarshal(input, &in); err != nil {
+			return Decision{}, fmt.Errorf("input of an evaluation: %w", err)
+		}
+		return d.EvaluateProgress(ctx, in)
+	}
+	return Decision{}, fmt.Errorf("nothing is asked at the point %q", point)
+}
+
+// Options say which decider to build.
+type Options struct {
+	Name    string // session (or empty), stateless, hybrid, rules
+	Ask     Asker  // Ask and Prompts: for stateless and hybrid
+	Prompts Prompts
+	BuiltIn Prompts       // used where Prompts fail, with a warning; may be nil
+	Timeout time.Duration // for one answer; 0: none
+	Store   Store         // nil: every question is asked
+	// Asked describes what Ask asks: its provider, model and settings. With Templates (a hash of them) it is
+	// part of the cache's key: the answer of another model is a different answer.
+	Asked     []string
+	Templates string
+	// Strict returns failures as errors instead of falling back to the rules. It is for trying out a model.
+	Strict bool
+	Warn   func(string) // called for each fallback; may be nil
+}
+
+// Build chains the deciders of a name. With an unknown name every decision is an error: the rules decide, and
+// report it.
+func Build(o Options) Decider {
+	var first Decider
+	switch o.Name {
+	case "", "session":
+		return broken{ErrDeferred} // the Arbiter's own conversation decides
+	case "rules":
+		return Rules{}
+	case "stateless":
+		first = o.model()
+	case "hybrid":
+		first = Hybrid{Rest: o.model()}
+	default:
+		first = broken{fmt.Errorf("decider: there is no decider %s", quote(o.Name))}
+	}
+	if o.Strict {
+		return first
+	}
+	return Fallback{First: first, Warn: o.Warn}
+}
+
+// model is the same for every name, so that all names share the cache.
+func (o Options) model() Decider {
+	m := Model{Ask: o.Ask, Prompts: o.Prompts, BuiltIn: o.BuiltIn, Timeout: o.Timeout}
+	if o.Store == nil {
+		return m
+	}
+	return Cached{Of: m, Store: o.Store, Salt: fmt.Sprintf("%q %q", o.Asked, o.Templates)}
+}
+
+// broken never decides: its error says why.
+type broken struct{ err error }
+
+func (b broken) SelectAgent(context.Context, SelectAgentInput) (Decision, error) {
+	return Decision{}, b.err
+}
+
+func (b broken) EvaluateProgress(context.Context, EvaluateProgressInput) (Decision, error) {
+	return Decision{}, b.err
 }

@@ -1,17 +1,7 @@
 package decider
 
-// This part of the package builds the input of a decider (SPEC-0006) from the record of a task. It is pure
-// and independent of models: the same record gives the same input, byte for byte. The windows bound the cost,
-// not the length of the history.
-//
-// [SelectInput] and [EvaluateInput] build the two inputs; their Key names the situation for a cache.
-// [DecisionHistory] holds a bounded list of a task's executions; [Cut] shortens texts but keeps lines about errors,
-// files and steps; [RecoveryOptions] lists the possible responses to an error. Where SPEC-0006 contradicts itself, a
-// comment at the place says which statement holds.
-//
-// All values are immutable, and there are no goroutines.
-
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -280,4 +270,31 @@ func (f *DecisionFailure) equal(o *DecisionFailure) bool {
 		f.Command == o.Command &&
 		f.Message == o.Message && f.Category == o.Category && f.Transient == o.Transient && f.At.Equal(o.At) &&
 		slices.Equal(f.Files, o.Files) && f.InputSize == o.InputSize && f.OutputSize == o.OutputSize
+}
+
+// The JSON of a history is for a snapshot of a run's state: it contains everything needed to continue. Its
+// names are not part of a contract.
+type historyJSON struct {
+	Count    int
+	Recent   []*kept    `json:",omitempty"`
+	Failures []numbered `json:",omitempty"`
+	Agents   []tally    `json:",omitempty"`
+	Tokens   Tokens
+	Worked   time.Duration
+	Timed    int
+}
+
+// MarshalJSON encodes the whole history.
+func (h DecisionHistory) MarshalJSON() ([]byte, error) {
+	return json.Marshal(historyJSON{h.count, h.recent, h.failures, h.agents, h.tokens, h.worked, h.timed})
+}
+
+// UnmarshalJSON decodes what MarshalJSON encoded.
+func (h *DecisionHistory) UnmarshalJSON(b []byte) error {
+	var j historyJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*h = DecisionHistory{j.Count, j.Recent, j.Failures, j.Agents, j.Tokens, j.Worked, j.Timed}
+	return nil
 }

@@ -1,5 +1,10 @@
 package decider
 
+import (
+	"math"
+	"time"
+)
+
 // DecisionPoint is a point of decision.
 type DecisionPoint string
 
@@ -193,4 +198,147 @@ type DecisionPerformance struct {
 	LastFailure      string  `json:"lastFailure,omitempty"`
 	SuccessRate      float64 `json:"successRate"`      // 0–100
 	IterationAverage float64 `json:"iterationAverage"` // executions up to a success
+}
+
+// DecisionRecord is the state of the task as the supervisor knows it; inputs are built from it.
+type DecisionRecord struct {
+	Task  string
+	Steps []DecisionStep // Index is filled in
+	// [EvaluateInput]: the [DecisionExecution].ID whose last execution is judged; empty: the last of all
+	Judged  string
+	History DecisionHistory
+	Error   *DecisionFailure   // the last error that is not solved yet
+	Failed  []DecisionCheck    // checks for which a COMPLETE was sent back, if nothing was handed over since
+	Agents  []AgentDescription // RecentPerformance is from earlier runs, unless History has one
+
+	Iteration, MaxIterations        int
+	Failures, MaxFailures           int
+	TotalFailures, MaxTotalFailures int
+	TokensUsed                      int
+	CostUSD, MaxCostUSD             float64
+	Elapsed, Timeout                time.Duration // Timeout 0: none
+}
+
+// DecisionExecution is one period of an Orchestrator's work, from a spawn or an instruction to its `done`, `handoff`
+// or end.
+type DecisionExecution struct {
+	Agent       string // the mode, or "orchestrator" where there is none
+	ID          string // orch-1
+	Iteration   int    // the spawn it belongs to
+	StartedAt   time.Time
+	CompletedAt time.Time
+	Status      DecisionStatus
+	Output      string // its text, unchanged; bounded by the caller
+	Files       []string
+	Tokens      Tokens
+	Error       *DecisionFailure  // nil on success
+	Document    *DecisionDocument // that it handed over ([Handed]); nil: none
+}
+
+// DecisionFailure is an error as it happened.
+type DecisionFailure struct {
+	Agent                 string // mode
+	Tool                  string
+	Step                  int    // of the plan, counted from 1; 0: none
+	Attempted             string // what the agent was doing
+	Command               string // the command that was run, if any
+	Message               string
+	Category              DecisionCategory
+	Transient             bool // rate limit, overload, network: waiting helps
+	At                    time.Time
+	Files                 []string
+	InputSize, OutputSize int // bytes
+}
+
+// plan returns the steps in the specification's terms, and the current one; nil: no steps.
+func plan(steps []DecisionStep) *DecisionPlan {
+	if len(steps) == 0 {
+		return nil
+	}
+	p := &DecisionPlan{Steps: make([]DecisionStep, len(steps)), CurrentStepIndex: len(steps)}
+	for i, s := range steps {
+		s.Index = i + 1
+		s.Description = Cut(s.Description, stepRunes)
+		s.Status = stepStatus(s.Status)
+		p.Steps[i] = s
+		if p.CurrentStepIndex == len(steps) && !s.Over() {
+			p.CurrentStepIndex = i
+		}
+	}
+	p.IsComplete = p.CurrentStepIndex == len(steps)
+	return p
+}
+
+// stepStatus translates the statuses of plan events into the specification's.
+func stepStatus(word string) string {
+	switch word {
+	case "active":
+		return "in_progress"
+	case "done":
+		return "complete"
+	case "":
+		return "pending"
+	}
+	return word
+}
+
+// Over reports whether nothing more has to be done about the step. A failed step is not over.
+func (s DecisionStep) Over() bool { return s.Status == "complete" || s.Status == "skipped" }
+
+// Current is the current step; nil: all are over, or there is no plan.
+func (p *DecisionPlan) Current() *DecisionStep {
+	if p == nil || p.CurrentStepIndex < 0 || p.CurrentStepIndex >= len(p.Steps) {
+		return nil
+	}
+	return &p.Steps[p.CurrentStepIndex]
+}
+
+// Near returns at most n steps around the current one.
+func (p *DecisionPlan) Near(n int) []DecisionStep {
+	switch {
+	case p == nil || n <= 0:
+		return nil
+	case len(p.Steps) <= n:
+		return p.Steps
+	}
+	from := min(max(p.CurrentStepIndex-n/4, 0), len(p.Steps)-n)
+	return p.Steps[from : from+n]
+}
+
+func constraints(r DecisionRecord) DecisionConstraints {
+	return DecisionConstraints{
+		MaxIterations:          r.MaxIterations,
+		CurrentIteration:       r.Iteration,
+		IterationsRemaining:    max(r.MaxIterations-r.Iteration, 0),
+		ConsecutiveFailures:    r.Failures,
+		MaxConsecutiveFailures: r.MaxFailures,
+		TotalFailures:          r.TotalFailures,
+		MaxTotalFailures:       r.MaxTotalFailures,
+		EstimatedTokensUsed:    max(r.TokensUsed, 0),
+		TimeElapsedMS:          max(r.Elapsed, 0).Milliseconds(),
+		EstimatedTimeRemaining: remaining(r).Milliseconds(),
+		CostUSD:                r.CostUSD,
+		MaxCostUSD:             r.MaxCostUSD,
+	}
+}
+
+// remaining estimates the time still needed: the mean duration of an execution for each step that is not over,
+// but not more than the timeout leaves. 0: no basis for an estimate, nothing left to do, or no time.
+func remaining(r DecisionRecord) time.Duration {
+	left := 0
+	for _, s := range r.Steps {
+		s.Status = stepStatus(s.Status)
+		if !s.Over() {
+			left++
+		}
+	}
+	mean := r.History.Mean()
+	need := mean * time.Duration(left)
+	if left > 0 && mean > math.MaxInt64/time.Duration(left) {
+		need = math.MaxInt64
+	}
+	if r.Timeout > 0 {
+		need = min(need, max(r.Timeout-max(r.Elapsed, 0), 0))
+	}
+	return need
 }

@@ -1,6 +1,8 @@
 package input
 
 import (
+	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -270,3 +272,100 @@ func (Timer) isBody()               {}
 func (Stopped) isBody()             {}
 func (BridgeLost) isBody()          {}
 func (OutputLost) isBody()          {}
+
+// Origin is who an input is from. It is derived from the pipe by which the input came and from the state, and
+// from nothing that the input says about itself: an agent cannot forge it.
+type Origin struct {
+	By      string // an agent's id, human, supervisor; unknown
+	Session string // Claude's, of an agent in its present generation
+	Gen     int    // generation of an agent
+	Channel string // by which a human's command came: one of the Channel… constants
+	Host    string // whose bridge it came by; empty: this host's, or none's. It is not recorded
+}
+
+// ChannelStart is the command line that began a process, with its message.
+const ChannelStart = "start"
+
+// Unknown stands for a sender that came by no known channel.
+const Unknown = "unknown"
+
+// SourceAgent is the agent whose pipe an input came by; false: it came by none.
+func SourceAgent(f Body) (bridge.AgentRef, bool) {
+	switch f := f.(type) {
+	case AgentEvent:
+		return f.Event.AgentRef, true
+	case ToolCalled:
+		return f.Params.AgentRef, true
+	case PermissionAsked:
+		return f.Params.AgentRef, true
+	case CallDecided:
+		return f.Params.AgentRef, true
+	}
+	return bridge.AgentRef{}, false
+}
+
+// appendTo appends the origin as members of a record.
+func (o Origin) appendTo(raw []byte) []byte {
+	member := func(name, value string) {
+		if value != "" {
+			raw = append(raw, `,"`+name+`":`...)
+			raw = appendText(raw, value)
+		}
+	}
+	member("by", o.By)
+	member("session", o.Session)
+	if o.Gen != 0 {
+		raw = append(raw, `,"gen":`...)
+		raw = strconv.AppendInt(raw, int64(o.Gen), 10)
+	}
+	member("channel", o.Channel)
+	return raw
+}
+
+// appendText appends a JSON string. Ids are plain ASCII.
+func appendText(raw []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(s)
+			if err != nil {
+				panic(err) // a string has a JSON form
+			}
+			return append(raw, quoted...)
+		}
+	}
+	raw = append(append(raw, '"'), s...)
+	return append(raw, '"')
+}
+
+// Narrates reports whether an input only reports what an agent does: it leads to events, and changes nothing
+// that lasts. If the disk is too slow, the journal may drop such inputs. The start of a subagent is none: it is counted
+// against a limit.
+func Narrates(f Body) bool {
+	if _, judged := f.(CallDecided); judged {
+		return true
+	}
+	h, ok := f.(AgentEvent)
+	if !ok {
+		return false
+	}
+	switch h.Event.Body.(type) {
+	case bridge.Assistant, bridge.Delta, bridge.ToolResult, bridge.SubagentStop, bridge.SubagentProgress,
+		bridge.ToolUse, bridge.Error, bridge.Notice, bridge.Stderr, bridge.Unknown, bridge.PTY:
+		return true
+	}
+	return false
+}
+
+// Recorded reports whether an input is recorded in the journal at all: pieces of text are not, because the
+// whole text follows.
+func Recorded(f Body) bool {
+	h, ok := f.(AgentEvent)
+	if !ok {
+		return true
+	}
+	switch h.Event.Body.(type) {
+	case bridge.Delta, bridge.PTY: // what a terminal shows is private
+		return false
+	}
+	return true
+}

@@ -1,10 +1,19 @@
 package journal
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
+	"os"
+	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -115,4 +124,136 @@ func readMeta(dir directory, run string) (m Meta, lost error, err error) {
 		}
 	}
 	return m, err, nil
+}
+
+// A small file beside the journal is one JSON object: version, checksum of version and body, body. People may
+// read it, too.
+type smallFile struct {
+	Version int             `json:"v"`
+	Sum     string          `json:"crc"`
+	Body    json.RawMessage `json:"body"`
+}
+
+const maxSmall = 1 << 20
+
+var errSmallSum = errors.New("its checksum does not match")
+
+func smallSum(version int, body []byte) string {
+	return fmt.Sprintf("%08x", crc32.Update(crc32.Checksum(fmt.Appendf(nil, "%d ", version), castagnoli()), castagnoli(),
+		body))
+}
+
+func encodeSmall(version int, body any) ([]byte, error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	b, err = json.Marshal(smallFile{Version: version, Sum: smallSum(version, b), Body: b})
+	return append(b, '\n'), err
+}
+
+// decodeSmall reads what encodeSmall wrote. An error says what is wrong; a *VersionError says that the file is
+// undamaged and of another format.
+func decodeSmall(b []byte, file string, version int, body any) error {
+	var s smallFile
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if err := dec.Decode(&s); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	if s.Sum != smallSum(s.Version, s.Body) {
+		return fmt.Errorf("read %s: %w", file, errSmallSum)
+	}
+	if s.Version != version {
+		return &VersionError{File: file, Found: s.Version, Known: version}
+	}
+	if err := json.Unmarshal(s.Body, body); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	return nil
+}
+
+// readSmall reads a whole small file.
+func readSmall(dir directory, name string) ([]byte, error) {
+	f, err := dir.Open(name, openRead)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readSmallFile(f)
+}
+
+func readSmallFile(f file) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, min(info.Size, maxSmall))
+	n, err := f.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return b[:n], nil
+}
+
+// ErrNoDirLock says that a file system cannot lock directories.
+var ErrNoDirLock = errors.New("this file system does not lock directories")
+
+// WorkspaceLock is a lock on a directory itself. It leaves no trace in the directory and excludes every process
+// of this machine, whatever state directory and user it has.
+type WorkspaceLock struct{ dir *os.File }
+
+// LockWorkspace locks a directory. *HeldError says that another process has locked it, and which one, if the
+// system knows; ErrNoDirLock that it cannot be locked.
+func LockWorkspace(path string) (*WorkspaceLock, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("lock workspace: %w", errors.Join(ErrNoDirLock, err))
+	}
+	for deadline := time.Now().Add(lockGrace); ; time.Sleep(lockPoll) {
+		err = retry(func() error { return unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+		switch {
+		case err == nil:
+			return &WorkspaceLock{dir}, nil
+		case errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(deadline):
+			continue
+		case errors.Is(err, unix.EWOULDBLOCK):
+			err = &HeldError{Path: path, PID: locker(dir)}
+		default:
+			err = errors.Join(ErrNoDirLock, err)
+		}
+		dir.Close()
+		return nil, fmt.Errorf("lock workspace %s: %w", path, err)
+	}
+}
+
+// WorkspaceHeld reports whether some process has locked a directory.
+func WorkspaceHeld(path string) bool {
+	l, err := LockWorkspace(path)
+	if err == nil {
+		l.Close()
+	}
+	var held *HeldError
+	return errors.As(err, &held)
+}
+
+// Close releases the lock.
+func (l *WorkspaceLock) Close() error { return l.dir.Close() }
+
+// locker returns the process that holds a file's lock, according to Linux's list of locks; 0: not known.
+func locker(f *os.File) int {
+	var st unix.Stat_t
+	list, err := os.ReadFile("/proc/locks")
+	if err != nil || unix.Fstat(int(f.Fd()), &st) != nil {
+		return 0
+	}
+	dev := uint64(st.Dev) // of another type on macOS
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), st.Ino)
+	for line := range strings.Lines(string(list)) {
+		// 1: FLOCK  ADVISORY  WRITE 28196 fe:00:5310797 0 EOF
+		if w := strings.Fields(line); len(w) > 5 && w[1] == "FLOCK" && w[5] == file {
+			pid, _ := strconv.Atoi(w[4])
+			return max(pid, 0)
+		}
+	}
+	return 0
 }

@@ -1,11 +1,24 @@
 package runloop
 
 import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // maskASecret is made up.
@@ -60,5 +73,166 @@ func TestPieces(t *testing.T) {
 	}
 	if strings.Contains(got.String(), "MIIEvQ") {
 		t.Errorf("a key line by line: %q", got.String())
+	}
+}
+
+// aSecret is made up.
+const aSecret = "sk-ant-api03-madeup0000madeup0000madeup0000-AA"
+
+// filled is a value of a type with a secret in each of its texts.
+func filled(t reflect.Type, depth int) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes([]byte(`{"command":"curl -H 'x: ` + aSecret + `'","n":12345678901234567890}`))
+	case t.Kind() == reflect.String:
+		v.SetString("a " + aSecret + " b")
+	case t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]():
+		for i := range t.NumField() {
+			if t.Field(i).IsExported() {
+				v.Field(i).Set(filled(t.Field(i).Type, depth+1))
+			}
+		}
+	case t.Kind() == reflect.Slice && depth < 12:
+		v = reflect.Append(v, filled(t.Elem(), depth+1))
+	case t.Kind() == reflect.Pointer && depth < 12:
+		v = reflect.New(t.Elem())
+		v.Elem().Set(filled(t.Elem(), depth+1))
+	case t.Kind() == reflect.Map:
+		v = reflect.MakeMap(t)
+		if t.Key().Kind() == reflect.String {
+			v.SetMapIndex(reflect.ValueOf("name").Convert(t.Key()), filled(t.Elem(), depth+1))
+		}
+	}
+	return v
+}
+
+func masking() *Loop {
+	l := NewLoop(policy.Policy{CWD: "/w"}, func(time.Time, contract.Event) {},
+		slog.New(slog.DiscardHandler))
+	l.Redact(sanitize.Redact)
+	return l
+}
+
+// TestInputsHaveNoSecrets: every input of an agent, a tool or a process comes in without its secrets, in any
+// field, and other texts stay unchanged.
+func TestInputsHaveNoSecrets(t *testing.T) {
+	ours := map[string]string{ // our own inputs, and which of their texts may contain a secret
+		"command": "all", "began": "all", "resumed": "all", "no_bridge": "Options", "timer": "all", "signalled": "all",
+		"decided": "Input", "day_spent": "all",
+	}
+	l := masking()
+	see := func(name string, f input.Body) {
+		before := fmt.Sprintf("%+v", f)
+		got := l.masked(f)
+		if after := fmt.Sprintf("%+v", f); after != before {
+			t.Errorf("%s: the input itself was changed", name)
+		}
+		switch f := got.(type) {
+		case input.PermissionAsked: // the waiting callers are found by them
+			f.Params.AgentRef, f.Params.Request, f.Action = bridge.AgentRef{}, "", ""
+			got = f
+		case input.Reconsidered:
+			for i := range f.Resolutions {
+				f.Resolutions[i].Request, f.Resolutions[i].Asked = "", ""
+			}
+			got = f
+		case input.ToolCalled:
+			f.Params.AgentRef, f.Call = bridge.AgentRef{}, ""
+			got = f
+		case input.AgentEvent:
+			f.Event.AgentRef = bridge.AgentRef{}
+			got = f
+		case input.NoBridge:
+			f.Options = runconfig.Options{}
+			got = f
+		case input.Decided:
+			f.Input = nil
+			got = f
+		}
+		text := fmt.Sprintf("%+v", got)
+		if raw, err := json.Marshal(got); err == nil {
+			text += string(raw)
+		}
+		if strings.Contains(text, "madeup") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	for name, typ := range input.Kinds {
+		if ours[name] == "all" || name == "agent_event" {
+			continue
+		}
+		see(name, filled(typ, 0).Interface().(input.Body))
+	}
+	for _, body := range append(bridge.EventBodies(), bridge.Unknown{}) {
+		see(fmt.Sprintf("%T", body),
+			input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"},
+				Body: filled(reflect.TypeOf(body), 0).Interface().(bridge.EventBody)}})
+	}
+	clean := input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+		Body: bridge.ToolUse{Tool: "Bash",
+			Input: json.RawMessage(`{ "command": "make\n\"all\"", "n": 1e400, "n": 12345678901234567890 }`)}}}
+	if got := l.masked(clean); !cmp.Equal(got, input.Body(clean)) {
+		t.Error(cmp.Diff(clean, got))
+	}
+	said := input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: aSecret}}}
+	if got := l.masked(said); !cmp.Equal(got, input.Body(said)) {
+		t.Errorf("the human's own word: %+v", got)
+	}
+	d := l.masked(input.Decided{Input: json.RawMessage(`{"task":"` + aSecret + `"}`),
+		Decision: decider.Decision{Reason: aSecret}}).(input.Decided)
+	if !strings.Contains(string(d.Input), aSecret) || strings.Contains(d.Decision.Reason, "madeup") {
+		t.Errorf("a decision: %+v", d)
+	}
+}
+
+// TestMaskedPermission: the rules and the human decide on the exact action. Its record, which contains no
+// secrets, has the same key.
+func TestMaskedPermission(t *testing.T) {
+	p := bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "p1", Tool: "Bash",
+		Input: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer ` + aSecret + `' x"}`)}
+	f := masking().masked(input.PermissionAsked{Params: p, Action: input.PermissionKey(p.Tool, p.Input),
+		Suggestions: []string{"Bash(curl *)", "Bash(curl -H " + aSecret + ")"}}).(input.PermissionAsked)
+	if f.Action != input.PermissionKey(p.Tool, p.Input) || keyOf(f.Params) == input.PermissionKey(p.Tool, p.Input) ||
+		!cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}) {
+		t.Errorf("%+v", f)
+	}
+	permit := input.PermissionRequest{Params: f.Params, Action: f.Action}
+	if got := permit.Event(); got.Action != input.PermissionKey(p.Tool, p.Input) ||
+		strings.Contains(string(got.Input), "madeup") || !json.Valid(got.Input) {
+		t.Errorf("%+v", got)
+	}
+	if old := (input.PermissionRequest{Params: p}); old.Key() != input.PermissionKey(p.Tool, p.Input) {
+		t.Error("without a key, another action")
+	}
+}
+
+// TestModelOutputHasNoKeys: the loop masks the fake secrets of the corpus, in every place where an agent
+// can write them.
+func TestModelOutputHasNoKeys(t *testing.T) {
+	l, keys := masking(), 0
+	for _, c := range corpus.ModelOutput(t, "../..") {
+		if c.Family() != "keys" {
+			continue
+		}
+		for _, f := range happenings(c.Text) {
+			if _, pty := f.(input.AgentEvent).Event.Body.(bridge.PTY); pty {
+				continue // what a terminal shows is private to its user
+			}
+			f := l.masked(f).(input.AgentEvent)
+			f.Event.AgentRef = bridge.AgentRef{}
+			raw, err := json.Marshal(f.Event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, piece := range []string{"7Zx9K2mVbq7Zx", "0f7e3a9c1b0f7", "Q7ZX9K2MVBQ"} {
+				if keys += strings.Count(c.Text, piece); strings.Contains(string(raw), piece) {
+					t.Errorf("%s: %T: %.300s", c.Name, f.Event.Body, raw)
+				}
+			}
+		}
+	}
+	if keys < 40 && !t.Failed() {
+		t.Errorf("%d keys", keys)
 	}
 }

@@ -3,6 +3,8 @@ package runloop
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -11,8 +13,11 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -358,4 +363,197 @@ func (n *lane) run() {
 		n.mu.Unlock()
 		f()
 	}
+}
+
+// Decider sets the decider for runs whose options say that the Arbiter's session does not decide. Call it
+// before [Loop.Run].
+func (l *Loop) Decider(d decider.Decider) { l.decider = d }
+
+// noteLane is the lane for decisions to be recorded. No agent has this id.
+const noteLane = "/notes"
+
+// decide asks the run's decider. It has deadlines of its own, and ends with ctx.
+func (l *Loop) decide(ctx context.Context, q input.Decided) {
+	crashpoint.Here("loop.decide")
+	d, err := decider.Ask(ctx, l.decider, q.Point, q.Input)
+	q.Decision = d
+	switch {
+	case errors.Is(err, decider.ErrDeferred):
+		q.Deferred = true
+	case err != nil:
+		q.Failed = err.Error()
+	}
+	crashpoint.Here("loop.decided")
+	if ctx.Err() == nil || d.Usage.CostUSD > 0 { // it was not cancelled, or its cost is known
+		l.Put(q)
+	}
+}
+
+// Files is what the loop needs for the files of a run: snapshots, directories of agents, merges. Several
+// workers call it at once. A call returns when the context ends; a call that is repeated after a crash has the
+// same result.
+type Files interface {
+	Record(ctx context.Context, r input.ChangeRecord) input.ChangeRecorded
+	Revert(ctx context.Context, r input.Revert) input.ChangeReverted
+	// Place returns the directory of an agent, and variables that the agent needs there.
+	Place(ctx context.Context, p runconfig.Place) (own runconfig.Worktree, env map[string]string, err error)
+	Merge(ctx context.Context, m input.IsolationMerge) input.IsolationMerged
+}
+
+// Deadlines for work trees of many gigabytes.
+const (
+	snapshotDeadline = 10 * time.Minute
+	placeDeadline    = 10 * time.Minute
+	mergeDeadline    = 10 * time.Minute
+)
+
+// Files sets the port that records and merges; nil by default. Call it before [Loop.Run].
+func (l *Loop) Files(f Files) { l.files = f }
+
+// errNoFiles is the error of a run that works without Git.
+var errNoFiles = errors.New("this run works without Git")
+
+// recordFiles takes a snapshot of the files.
+func (l *Loop) recordFiles(ctx context.Context, e input.ChangeRecord) {
+	taken := input.ChangeRecorded{Serial: e.Serial, Failed: errNoFiles.Error()}
+	if l.files != nil {
+		crashpoint.Here("loop.snapshot")
+		taken = l.files.Record(ctx, e)
+		crashpoint.Here("loop.snapshot.taken")
+	}
+	l.Put(input.SnapshotTaken(taken))
+}
+
+// revert reverts a change of the files.
+func (l *Loop) revert(ctx context.Context, e input.Revert) {
+	done := input.ChangeReverted{Serial: e.Serial, Refused: errNoFiles.Error()}
+	if l.files != nil {
+		done = l.files.Revert(ctx, e)
+	}
+	l.Put(input.Reverted(done))
+}
+
+// place creates the directory of an agent that has its own one, and adds to the agent's environment what it
+// needs there.
+func (l *Loop) place(ctx context.Context, p runconfig.Place, c *bridge.AgentConfig) (runconfig.Worktree, error) {
+	if p.Agent == "" {
+		return runconfig.Worktree{}, nil
+	}
+	if l.files == nil {
+		return runconfig.Worktree{}, errNoFiles
+	}
+	ctx, cancel := context.WithTimeout(ctx, placeDeadline)
+	defer cancel()
+	crashpoint.Here("loop.place")
+	own, env, err := l.files.Place(ctx, p)
+	crashpoint.Here("loop.placed")
+	if len(env) > 0 {
+		maps.Copy(env, c.Env) // variables that the human set take precedence
+		c.Env = env
+	}
+	return own, err
+}
+
+// merge merges the work of an agent.
+func (l *Loop) merge(ctx context.Context, e input.IsolationMerge) {
+	m := input.IsolationMerged{Serial: e.Serial, Failed: errNoFiles.Error()}
+	if l.files != nil {
+		crashpoint.Here("loop.merge")
+		m = l.files.Merge(ctx, e)
+		crashpoint.Here("loop.merged")
+	}
+	l.Put(input.Merged(m))
+}
+
+// Setup returns what a session in a terminal gets in addition to the agent's own configuration: JSON for the
+// CLI's --settings (hooks that ask this process), and additional environment variables. TERM in it is the
+// terminal's name.
+type Setup func(a bridge.AgentRef) (settings string, env map[string]string)
+
+// Terminal sets what sessions in terminals get. Call it before [Loop.Run].
+func (l *Loop) Terminal(setup Setup) { l.setup = setup }
+
+// openPTY opens an agent's session in a terminal.
+func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
+	if err := l.refusal(ctx, bridge.SpawnParams{AgentRef: p.AgentRef, Config: p.Config}); err != nil {
+		if errors.Is(err, bridge.ErrClosed) {
+			return // reported once, as BridgeLost
+		}
+		l.Put(input.PTYOpened{Agent: p.AgentRef, Failed: err.Error()})
+		return
+	}
+	l.setRules(p.ID, &p.Config)
+	if p.Config.PermissionMode == bridge.BypassPermissions {
+		p.Config.PermissionMode = "default" // the human at the terminal is there to be asked
+	}
+	if l.setup != nil {
+		settings, env := l.setup(p.AgentRef)
+		p.Settings = settings
+		if len(env) > 0 {
+			all := maps.Clone(p.Config.Env)
+			if all == nil {
+				all = map[string]string{}
+			}
+			maps.Copy(all, env)
+			p.Config.Env, p.Term = all, env["TERM"]
+		}
+	}
+	result, err := port.PTYOpen(ctx, p)
+	f := input.PTYOpened{Agent: p.AgentRef, Result: result}
+	if err != nil {
+		if errors.Is(err, bridge.ErrClosed) {
+			return // reported once, as BridgeLost
+		}
+		var rpc *bridge.RPCError
+		if !errors.As(err, &rpc) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killDeadline)
+			defer cancel()
+			_ = port.PTYClose(ctx, p.AgentRef) // it may be open all the same
+		}
+		if f.Failed = err.Error(); rpc != nil {
+			f.Failed = rpc.Message
+		}
+	}
+	l.Put(f)
+}
+
+// Images keeps the images of messages. Its methods are safe for concurrent use. *images.Store implements it.
+type Images interface {
+	// Keep reads image files, and returns when copies of them are on disk. Errors are for people.
+	Keep(paths []string) ([]contract.Image, error)
+	// Load returns the contents of an image that was kept.
+	Load(contract.Image) ([]byte, error)
+}
+
+// Images sets where the images of messages are kept. Call it before [Loop.Run].
+func (l *Loop) Images(i Images) { l.images = i }
+
+// keepImages keeps the images of a message before the message is recorded. A message whose images cannot be
+// sent is rejected.
+func (l *Loop) keepImages(say contract.Say) contract.CommandBody {
+	if l.images == nil {
+		return contract.Malformed{Problem: "this run takes no images"}
+	}
+	kept, err := l.images.Keep(say.Images)
+	if err != nil {
+		return contract.Malformed{Problem: err.Error()}
+	}
+	say.Kept = kept
+	return say
+}
+
+// withImages loads the images of a message that is sent. If an image is lost, the text says so: the message
+// itself must arrive.
+func (l *Loop) withImages(e effect.Send) bridge.MessageParams {
+	p := e.Params
+	for n, image := range e.Images {
+		data, err := l.images.Load(image)
+		if err != nil {
+			l.log.Error("an image of a message is lost", "message", p.MessageID, "image", image.Path, "error", err)
+			p.Content += fmt.Sprintf("\n[Image %d is lost: the supervisor could not read its copy.]", n+1)
+			continue
+		}
+		p.Images = append(p.Images, bridge.Image{MediaType: image.MediaType, Data: data})
+	}
+	return p
 }

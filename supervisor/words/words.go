@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Number formats a number with commas between its thousands.
@@ -102,4 +103,111 @@ func Slips(a, b string) int {
 		before, last = last, row
 	}
 	return last[len(b)]
+}
+
+// Requirements is a task, or a part of one, that was read from a file.
+func Requirements(file, text string) string {
+	return fmt.Sprintf("Requirements (%s):\n\n%s", file, text)
+}
+
+// headingWithin is how many lines of a file are searched for its heading.
+const headingWithin = 200
+
+// Title returns a one-line name of a task: its first line or, if it begins with a requirements file, the first
+// heading of that file, or if it has none, the file's first line. A task without any text has no title.
+func Title(task string) string {
+	first, fromFile, fence, n := "", false, "", 0
+	for line := range strings.Lines(task) {
+		line = strings.TrimSpace(line)
+		if !fromFile && first == "" && strings.HasPrefix(line, "Requirements (") && strings.HasSuffix(line, "):") {
+			fromFile = true
+			continue
+		}
+		text := strings.TrimLeft(line, "#")
+		heading := text != line && strings.HasPrefix(text, " ") && fence == ""
+		if !heading {
+			text = line // such as #42
+		}
+		if named := strings.ContainsFunc(text,
+			func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }); named {
+			if heading && fromFile {
+				return strings.TrimSpace(text)
+			}
+			if first == "" {
+				first = strings.TrimSpace(text)
+			}
+		}
+		if n++; first != "" && (!fromFile || n >= headingWithin) {
+			break
+		}
+		switch {
+		case fence != "" && strings.HasPrefix(line, fence):
+			fence = ""
+		case fence == "" && (strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~")):
+			fence = line[:3]
+		}
+	}
+	return first
+}
+
+// Head returns the beginning of a text: at most n bytes, without a partial character. If more followed, a last
+// line says so.
+func Head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "\n(cut)"
+}
+
+// Tail returns the end of a text: at most n bytes, without a partial character.
+func Tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
+// Fenced puts a text into a block of code, in which Markdown changes nothing.
+func Fenced(s string) string {
+	fence := "```"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	return fence + "\n" + s + "\n" + fence
+}
+
+// FirstLine returns the first line of a text that contains more than white space.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// Quote turns any text into one word for a shell.
+func Quote(text string) string {
+	plain := text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("/._-+:@%,=", r))
+	})
+	if plain {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// QuoteLines marks each line of a quoted text, so that none of them looks like the supervisor's own text.
+func QuoteLines(text string) string {
+	return "| " + strings.ReplaceAll(lineEnds.Replace(text), "\n", "\n| ")
+}
+
+// lineEnds are the characters that a reader may take for the end of a line.
+var lineEnds = strings.NewReplacer(
+	"\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n",
+)
+
+// citedChars bounds how much a sentence cites.
+const citedChars = 1000
+
+// Cite shortens a text for a sentence that cites it: one line, of a bounded length.
+func Cite(text string) string {
+	return Head(strings.Join(strings.Fields(lineEnds.Replace(text)), " "), citedChars)
 }

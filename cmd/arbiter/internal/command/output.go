@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Stderr writes to stderr. It escapes control sequences and masks secrets, because messages quote paths, arguments
@@ -103,4 +107,58 @@ func (e Env) Confirm(question string) (yes, asked bool) {
 	}
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes", true
+}
+
+// Escaped returns JSON text that is safe to print on a terminal: unprintable characters become JSON escapes.
+func Escaped(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// ShortID returns the first characters of a run's id, which are enough to name the run.
+func ShortID(run string) string {
+	if len(run) > 8 {
+		return run[:8]
+	}
+	return run
+}
+
+// Title returns the title of a task in lists.
+func Title(task string) string {
+	return sanitize.Line(sanitize.Redact(words.Title(task)), 100)
+}
+
+// stamp is set by the linker (-X …/internal/command.stamp=…) in builds of scripts/setup.
+var stamp string
+
+// Version returns the stamp, or else the module version that `go install …@vX` records, or else the commit that `go
+// build` records.
+func Version() string {
+	if stamp != "" {
+		return stamp
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return strings.TrimPrefix(v, "v")
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
 }

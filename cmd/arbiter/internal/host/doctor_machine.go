@@ -1,6 +1,13 @@
 package host
 
-import "fmt"
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
 
 // The minimum limits for a run with several agents.
 const (
@@ -75,4 +82,156 @@ func (l *list) sandbox(s Surroundings) {
 	default:
 		l.add("sandbox", state, b.Reason, "")
 	}
+}
+
+// proxies includes the lower case names, which take precedence.
+var proxies = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
+
+func checkEnvironment(s Surroundings) []Finding {
+	l := list{area: AreaEnvironment}
+	if s.Getenv("HOME") == "" {
+		l.add("HOME", DoctorWarn, "is not set: neither a login nor a configuration can be found",
+			`export HOME="$(cd ~ && pwd)"`)
+	}
+	l.requests(s)
+	if s.Getenv("CLAUDE_CODE_SHELL_PREFIX") != "" {
+		l.add("CLAUDE_CODE_SHELL_PREFIX", DoctorWarn,
+			"is set by you and stays: keys are not kept out of the environment of shell commands",
+			"unset CLAUDE_CODE_SHELL_PREFIX")
+	}
+	if dir := s.Getenv("CLAUDE_CONFIG_DIR"); dir != "" && !filepath.IsAbs(dir) {
+		l.add("CLAUDE_CONFIG_DIR", DoctorWarn, words.Quote(dir)+" is another directory in each workspace",
+			`export CLAUDE_CONFIG_DIR="$HOME/.claude"`)
+	}
+	for _, name := range s.Unknown {
+		l.add(name, DoctorWarn, "no setting has this name: no run starts", "unset "+words.Quote(name))
+	}
+	if s.UID == 0 {
+		l.add("root", DoctorNote, "agents run as root; --permissions allow-all needs --sandbox on", "")
+	}
+	if len(l.all) == 0 {
+		l.add("variables", DoctorOK, "nothing wrong with them", "")
+	}
+	return l.all
+}
+
+// requests checks where the model's requests go, and who pays for them.
+func (l *list) requests(s Surroundings) {
+	l.url(s, "ANTHROPIC_BASE_URL", "requests go to ", "is not a URL")
+	switch key, token := s.Getenv("ANTHROPIC_API_KEY") != "", s.Getenv("ANTHROPIC_AUTH_TOKEN") != ""; {
+	case key && token:
+		l.add("ANTHROPIC_API_KEY", DoctorWarn, "and ANTHROPIC_AUTH_TOKEN are both set: it is not clear who pays",
+			"unset ANTHROPIC_API_KEY")
+	case key:
+		l.add("ANTHROPIC_API_KEY", DoctorNote, "is set: requests are billed to this key, even with a subscription", "")
+	}
+	for _, name := range proxies {
+		l.url(s, name, "requests go by ", "is not a URL such as http://proxy:3128")
+	}
+}
+
+// url checks a variable with a URL. It names only scheme and host; other parts could be secret.
+func (l *list) url(s Surroundings, name, found, wrong string) {
+	text := s.Getenv(name)
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+	case err != nil || u.Host == "" || u.Scheme == "":
+		l.add(name, DoctorWarn, wrong, "unset "+name)
+	default:
+		l.add(name, DoctorNote, found+u.Scheme+"://"+u.Host, "")
+	}
+}
+
+// The screen has room for everything it shows from this size on.
+const roomyWidth, roomyHeight = 80, 24
+
+func checkTerminal(s Surroundings) []Finding {
+	l := list{area: AreaTerminal}
+	t, term := s.Terminal, s.Getenv("TERM")
+	switch {
+	case !t.Stdin || !t.Stdout:
+		stream := "stdin"
+		if t.Stdin {
+			stream = "stdout"
+		}
+		l.add("screen", DoctorNote, stream+" is not a terminal: there is no screen here, but --plain and --json", "")
+	case term == "" || term == "dumb":
+		l.add("screen", DoctorWarn, fmt.Sprintf("TERM=%s says that the cursor cannot be placed", words.Quote(term)),
+			"export TERM=xterm-256color")
+	case t.Width > 0 && (t.Width < roomyWidth || t.Height < roomyHeight):
+		l.add("screen", DoctorNote, fmt.Sprintf("%s, %d×%d: smaller than %d×%d, some of it is left out", term, t.Width,
+			t.Height, roomyWidth, roomyHeight), "")
+	default:
+		l.add("screen", DoctorOK, fmt.Sprintf("%s, %d×%d", term, t.Width, t.Height), "")
+	}
+	if t.UTF8 {
+		l.add("characters", DoctorOK, "UTF-8", "")
+	} else {
+		l.add("characters", DoctorWarn, "the locale is not UTF-8: everything is drawn in ASCII", "export LC_ALL=C.UTF-8")
+	}
+	if !t.Stdin || !t.Stdout {
+		return l.all
+	}
+	l.clipboard(s)
+	return l.all
+}
+
+// clipboard checks copying and bells, which use escape sequences of the terminal.
+func (l *list) clipboard(s Surroundings) {
+	switch {
+	case s.Getenv("TMUX") != "" && s.Terminal.Clipboard != "on":
+		found := "tmux does not say whether it lets copying through"
+		if s.Terminal.Clipboard != "" {
+			found = "tmux keeps copied text to itself (set-clipboard " + s.Terminal.Clipboard + ")"
+		}
+		l.add("clipboard", DoctorWarn, found, "tmux set-option -s set-clipboard on")
+	case s.Getenv("TMUX") != "":
+		l.add("clipboard", DoctorOK, "OSC 52, through tmux", "")
+	case s.Getenv("STY") != "":
+		l.add("clipboard", DoctorWarn, "screen passes on neither copied text nor notifications", "tmux new-session arbiter")
+	default:
+		l.add("clipboard", DoctorOK, "OSC 52, where the terminal allows it", "")
+	}
+}
+
+func checkSettings(s Surroundings) []Finding {
+	l := list{area: AreaSettings}
+	c := s.Settings
+	switch {
+	case c.Problem != "":
+		l.add("configuration", DoctorFail, c.Problem, "arbiter schema config")
+	case c.Skipped != "":
+		l.add("configuration", DoctorNote, "was not read: "+c.Skipped, "")
+		return l.all
+	case len(c.Files) == 0:
+		l.add("configuration", DoctorOK, "no file; flags and variables alone", "")
+	default:
+		l.add("configuration", DoctorOK, strings.Join(c.Files, ", "), "")
+	}
+	if len(c.Hosts) > 0 {
+		l.add(
+			"hosts",
+			DoctorNote,
+			"configured, not looked at: "+strings.Join(c.Hosts, ", "),
+			"arbiter hosts check "+c.Hosts[0],
+		)
+	}
+	for _, m := range c.Makes {
+		switch {
+		case m.Problem != "":
+			l.add("make "+m.Name, DoctorWarn, m.Problem, "correct makes."+m.Name+" in the configuration")
+		case m.Version == "":
+			l.add("make "+m.Name, DoctorNote, "its program is there; it was not started", "arbiter doctor")
+		default:
+			l.add("make "+m.Name, DoctorOK, m.Version+"; lacks: "+strings.Join(m.Lacks, "; "), "")
+		}
+	}
+	if c.Templates != "" {
+		l.add("templates", DoctorFail, c.Templates, "arbiter decide --template select.md")
+	}
+	for _, problem := range c.Agents {
+		l.add("agents", DoctorWarn, problem, "arbiter agents check")
+	}
+	return l.all
 }

@@ -1,12 +1,19 @@
 package host
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/memory"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // workspaceMemory is what the runs in a workspace have learned.
@@ -74,4 +81,111 @@ func (w workspaceMemory) remember(s *supervisor.State) error {
 		Run: s.Options.Run, Date: now, Status: s.Ending.Status, CostUSD: s.Spent(),
 		Agents: memory.Tally(s.Task.History.Counts(), uses),
 	})
+}
+
+// windowsName is the file of the state directory with what models have refused as too long: how many tokens each takes
+// at most. It may be removed: later runs learn the limits again.
+const windowsName = "windows.json"
+
+// windows is that file.
+type windows struct {
+	V       int            `json:"v"`
+	Windows map[string]int `json:"windows"` // by the name of the model
+}
+
+// readWindows reads what earlier runs have learned about models.
+func readWindows(d *statedir.Dir) (windows, error) {
+	w := windows{V: 1}
+	_, problem, err := d.ReadJSON(windowsName, 1<<20, w.V, &w)
+	if problem != "" {
+		err = fmt.Errorf("%s cannot be used: %s; remove it", d.Path(windowsName), problem)
+	}
+	return w, err
+}
+
+// keepWindow keeps what a run has learned for later runs.
+func keepWindow(stateDir, model string, tokens int) error {
+	d, err := statedir.Open(stateDir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	unlock, err := d.Lock(windowsName+".lock", 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	w, err := readWindows(d)
+	if err != nil {
+		return err
+	}
+	if w.Windows == nil {
+		w.Windows = map[string]int{}
+	}
+	w.Windows[model] = tokens
+	raw, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	return d.Replace(windowsName, raw)
+}
+
+// withWindows adds to the options of a run what earlier runs have learned, except about models for which the human has
+// given a limit.
+func withWindows(o *runconfig.Options, stateDir string) error {
+	d, err := statedir.Open(stateDir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	w, err := readWindows(d)
+	if err != nil || len(w.Windows) == 0 {
+		return err
+	}
+	caps := maps.Clone(o.ContextTokensFor)
+	if caps == nil {
+		caps = map[string]int{}
+	}
+	for model, tokens := range w.Windows {
+		given := false
+		for prefix := range o.ContextTokensFor {
+			given = given || strings.HasPrefix(model, prefix)
+		}
+		if !given && tokens > 0 {
+			caps[model] = tokens
+		}
+	}
+	o.ContextTokensFor = caps
+	return nil
+}
+
+// keptGrants has the permanent grants of the human for the workspace of a run. The zero value keeps none: a
+// rehearsal's workspace is removed with the rehearsal.
+type keptGrants struct{ store *trust.GrantStore }
+
+// use gives a loop the stored grants of a workspace, and stores new ones. If the store cannot be opened, the human
+// is informed, and the run continues and asks.
+func (k *keptGrants) use(loop *runloop.Loop, stateDir, workspace string, notices *notice) {
+	store, err := trust.OpenGrants(stateDir, workspace)
+	if err != nil {
+		notices.add("the grants of this workspace cannot be read, and new ones are not saved: %v", err)
+		return
+	}
+	k.store = store
+	kept, problems, err := store.Load()
+	if err != nil {
+		notices.add("the grants of this workspace cannot be read: %v", err)
+	}
+	for _, p := range problems {
+		notices.add("a grant of this workspace is not trusted (%s)", p)
+	}
+	if err := loop.Grants(store, kept); err != nil {
+		notices.add("%v", err)
+	}
+}
+
+func (k *keptGrants) close() {
+	if k.store != nil {
+		_ = k.store.Close() // it was only read
+	}
 }

@@ -15,9 +15,12 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // firstSnapshotTimeout bounds the first snapshot, for which the agents wait. A work tree of gigabytes that Git has
@@ -143,4 +146,94 @@ func noSnapshots(err error) string {
 		return "the run's first snapshot is gone: diffs, undo and merges no longer work for it"
 	}
 	return err.Error()
+}
+
+// recordFiles starts recording the workspace's files. If possible, the first snapshot is taken while the bridge
+// starts. The returned function waits for the snapshot, and sets up the loop to take the others. A rehearsal is
+// recorded if its scenario brings files.
+func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) error) {
+	o := &r.choices.Options
+	was, isolation := o.Workspace, o.Workspace.Isolation
+	o.Workspace = runconfig.Workspace{}
+	unrecorded := o.Rehearsal && (r.stage == nil || !r.stage.Repository)
+	if unrecorded || r.resumed != nil && !r.resumed.Options.Workspace.Enabled() {
+		return func(*runloop.Loop) error { return nil }
+	}
+	r.files = recording{run: workspaces.Options{Dir: o.CWD, Run: o.Run}, dir: r.storage.journal.Dir(),
+		resumed: r.resumed != nil, sandbox: func() *bridge.SandboxConfig {
+			o := r.loop.Snapshot().Options
+			if o.Run == "" { // the run has not started
+				o = r.options()
+			}
+			return o.Sandbox
+		}}
+	begin := func() (*runstore.Files, error) { return r.files.open(ctx, isolation, true) }
+	if r.choices.Sandbox.Mode == settings.SandboxOff { // otherwise it is known only after the bridge has started
+		type opened struct {
+			files *runstore.Files
+			err   error
+		}
+		taken := make(chan opened, 1)
+		go func() {
+			files, err := r.files.open(ctx, isolation, false)
+			taken <- opened{files, err}
+		}()
+		begin = func() (*runstore.Files, error) { o := <-taken; return o.files, o.err }
+	}
+	return func(loop *runloop.Loop) error {
+		files, err := begin()
+		if err == nil {
+			r.files.files = files // git makes directories where the sandbox shows these files
+			err = files.PlaceWork(ctx)
+		}
+		if err != nil && isolation != "" && isolation != runconfig.IsolationShared {
+			o.Workspace = was // the next process must not continue in the user's files
+			return fmt.Errorf("isolation %s: %s", isolation, noSnapshots(err))
+		}
+		if err != nil {
+			r.notice.add("%s", noSnapshots(err))
+			return nil
+		}
+		if n := files.Uncommitted; n > 0 {
+			r.notice.add("%s with uncommitted changes: the Orchestrators' worktrees begin with the last commit, "+
+				"without them", words.Count(n, "file"))
+		}
+		if files.Notice != "" {
+			r.notice.add("%s", files.Notice)
+		}
+		o.Workspace = files.Workspace
+		files.Reach(r.bridges.others.Work())
+		loop.Files(files)
+		return nil
+	}
+}
+
+// receiptTimeout bounds how long a person waits for the receipt of a run. For a long run, reading the record takes
+// longer: arbiter report prints it.
+const receiptTimeout = 2 * time.Second
+
+// receipt returns the lines for a person at the end of a run; the last one is next, the command that continues.
+// With --json, or if the record of the run cannot be read in time, the receipt itself is left out.
+func (r *hostedRun) receipt(next string) []string {
+	alone := append(slices.Clone(r.files.leftover), next)
+	if r.choices.JSON {
+		return alone
+	}
+	store, err := journal.OpenStore(r.choices.StateDir)
+	if err != nil {
+		return alone
+	}
+	defer store.Close()
+	info, err := store.Find(r.choices.Options.Run)
+	if err != nil {
+		return alone
+	}
+	info.Live = false // the run is over, though its processes may still be ending
+	ctx, cancel := context.WithTimeout(context.Background(), receiptTimeout)
+	defer cancel()
+	report, _, err := runstore.PastReport(ctx, &runstore.Runs{Store: store, Root: r.choices.StateDir}, info)
+	if err != nil {
+		return alone
+	}
+	return append(slices.Clone(r.files.leftover), report.Receipt(next)...)
 }

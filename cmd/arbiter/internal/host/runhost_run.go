@@ -4,17 +4,25 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -219,4 +227,227 @@ func (r *hostedRun) close() {
 	}
 	r.storage.close(r.diagnostics.log)
 	r.diagnostics.close()
+}
+
+// play starts the bridge and runs the loop until the run is over.
+func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
+	ctx := context.Background()
+	store := r.equip(loop)
+	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
+		// The result is printed again, which needs no agent.
+		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(),
+			Notice: r.notice.String()})
+	}
+	kept, err := store.Keep(r.choices.Images)
+	if err != nil {
+		r.notice.append("\n", "the task is sent without its images: "+err.Error())
+	}
+	fenced := FenceHost(ctx, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
+	recorded := r.recordFiles(ctx)
+	port, info, failed := r.openBridge(ctx)
+	if err := recorded(loop); err != nil && failed == nil {
+		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
+	}
+	if text := claude.Untested(info.Version); text != "" {
+		r.diagnostics.log.Info(text) // doctor tells it: it is no news at each start
+	}
+	if o := r.choices.Options; o.MaxCostPerDay > 0 && !o.Rehearsal {
+		defer WatchDayBudget(ctx, DayBudgetOptions{Store: r.storage.runs(), Run: o.Run,
+			Put: loop.Put, Log: r.diagnostics.log})()
+	}
+	var exit contract.Exit
+	switch {
+	case failed != nil:
+		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
+	case r.resumed != nil:
+		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: info, Word: r.choices.Options.Task,
+			Images: kept,
+			Notice: r.notice.String(), Salt: rand.Text(), Distrust: r.distrust(), Fenced: fenced})
+	default:
+		exit = loop.Run(ctx, port, input.Began{Options: r.recorded(), Claude: info, Notice: r.notice.String(),
+			Images: kept, Distrust: r.distrust()})
+	}
+	if f := loop.Fault(); f != nil {
+		r.diagnostics.reporter.Panicked(f)
+	}
+	r.files.lookForPlanted()
+	if exit == contract.ExitComplete {
+		r.files.remove(r.bridges.others)
+	}
+	return exit
+}
+
+// equip sets up the loop, and returns the store for the images of the run.
+func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
+	loop.Record(r.storage.journal)
+	loop.RecordWith(supervisor.LogItems)
+	loop.Redact(r.diagnostics.mask)
+	o := r.choices.Options
+	store := runstore.NewStore(filepath.Join(r.storage.journal.Dir(), runstore.ImagesDir), o.CWD)
+	loop.Images(store)
+	loop.Decider(r.decider.Decider)
+	if !r.choices.Rehearse {
+		r.grants.use(loop, r.choices.StateDir, o.CWD, &r.notice)
+		loop.Windows(func(model string, tokens int) error { return keepWindow(r.choices.StateDir, model, tokens) })
+	}
+	gate := NewTrustGate(o.CWD, r.choices.StateDir, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
+	loop.Trusts(gate.Check, gate.Record)
+	loop.Terminal(r.frontends.hooks.Setup)
+	loop.OnBridgeLost(r.openOn, r.bridges.drop)
+	loop.Committed(r.storage.journal.Durable()) // do not report earlier records again
+	return store
+}
+
+// distrust returns why the workspace is not trusted any more. A rehearsal has a workspace of its own.
+func (r *hostedRun) distrust() string {
+	if r.choices.Rehearse || r.choices.Options.Trusted {
+		return ""
+	}
+	return r.choices.Trusting.Distrust()
+}
+
+// lastStep is one step of the shutdown, with its time limit.
+type lastStep struct {
+	name   string
+	within time.Duration
+	do     func(ctx context.Context) error
+}
+
+// leftBehind is the step that kills what is left of a run. It is tried twice: a busy machine may take longer than a
+// step has to end processes that are killed already.
+const leftBehind = "processes left behind"
+
+// shutdown runs the steps after the end of the loop, in this order. Before, the loop has made the bridge end every
+// agent: interrupt and 2 s for the end of the turn, end of input and 3 s, TERM and 2 s, KILL and a sweep. A second
+// signal shortens that to TERM and half a second. After a third signal nothing is waited for, and the bridge ends
+// on its own.
+//
+// If a step exceeds its time, it is reported and abandoned, and the next one starts.
+func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
+	run := r.choices.Options.Run
+	steps := []lastStep{
+		{"the bridge", 5 * time.Second, func(context.Context) error { return r.bridges.close() }},
+		{leftBehind, 6 * time.Second, func(context.Context) error {
+			// A killed bridge could not sweep.
+			if n := proctree.Sweep(run, ""); n > 0 {
+				r.diagnostics.log.Warn("swept", "processes", n)
+			}
+			if left := proctree.Survivors(run); len(left) > 0 {
+				return fmt.Errorf("still alive: %v", left)
+			}
+			return nil
+		}},
+		{"the clients' requests", 5 * time.Second, func(context.Context) error {
+			r.frontends.input.Wait()
+			return nil
+		}},
+		{"the memory of the workspace", 5 * time.Second, func(context.Context) error { return r.memory().remember(s) }},
+		{"the journal", 10 * time.Second, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
+		{"the crash reports", 5 * time.Second, func(context.Context) error { r.diagnostics.reporter.Close(); return nil }},
+	}
+	for _, step := range steps {
+		crashpoint.Here("shutdown.step")
+		if err := step.run(); err != nil {
+			r.diagnostics.log.Warn("shutdown", "step", step.name, "error", err)
+			unfinished = append(unfinished, fmt.Sprintf("%s: %v", step.name, err))
+		}
+	}
+	return unfinished
+}
+
+func (l lastStep) run() error {
+	err := l.once()
+	if err != nil && l.name == leftBehind {
+		err = l.once()
+	}
+	return err
+}
+
+func (l lastStep) once() error {
+	ctx, cancel := context.WithTimeout(context.Background(), l.within)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- l.do(ctx) }() // abandoned only if the process is ending anyway
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(100 * time.Millisecond): // for a step that respects ctx
+			return fmt.Errorf("not done within %s", l.within)
+		}
+	}
+}
+
+// lastSpans bounds the final wait for the collector at the end of a run's process.
+const lastSpans = time.Second
+
+// diagnostics has the diagnostic output of a run's process: a log, crash reports, and spans. The zero value has
+// none.
+type diagnostics struct {
+	mask      func(string) string // masks secrets
+	file      *runstore.CrashLog
+	log       *slog.Logger
+	reporter  *runstore.CrashReporter
+	telemetry *Exporter // nil unless the environment names a collector
+}
+
+// openDiagnostics opens the log and the writer of crash reports in the directory of a run.
+func openDiagnostics(dir string, mask func(string) string, debug bool) (d diagnostics, err error) {
+	d.mask = mask
+	if d.file, err = runstore.OpenLog(dir, mask); err != nil {
+		return d, command.Environmentf("log: %v", err)
+	}
+	d.log = d.file.Logger(debug)
+	d.reporter = runstore.NewReporter(runstore.CrashOptions{Dir: dir, Version: command.Version(), Mask: mask, Log: d.log})
+	return d, nil
+}
+
+// openTelemetry starts sending the spans of a run, if the environment names a collector. failed is called once, if
+// sending fails.
+func (d *diagnostics) openTelemetry(run string, failed func(error)) error {
+	settings, err := FromEnvironment(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if settings.URL != "" {
+		d.telemetry = NewExporter(settings, NewTrace(run, settings.Traceparent), func(err error) {
+			d.log.Warn("telemetry", "error", err)
+			failed(err)
+		})
+	}
+	return nil
+}
+
+// sink passes each event on to next, and records it for crash reports and spans.
+func (d *diagnostics) sink(next runloop.Sink) runloop.Sink {
+	if d.telemetry == nil {
+		return d.reporter.Sink(next)
+	}
+	return d.reporter.Sink(func(at time.Time, e contract.Event) {
+		d.telemetry.Add(at, e)
+		next(at, e)
+	})
+}
+
+// closeTelemetry sends the last spans, within a short time.
+func (d *diagnostics) closeTelemetry() {
+	if d.telemetry == nil {
+		return
+	}
+	if lost := d.telemetry.Close(lastSpans); lost > 0 {
+		d.log.Warn("telemetry", "spans that found no room", lost)
+	}
+}
+
+// close closes the crash reports and the log. Nothing is written to them afterwards.
+func (d *diagnostics) close() {
+	if d.reporter != nil {
+		d.reporter.Close()
+	}
+	if d.file != nil {
+		d.file.Close()
+	}
 }

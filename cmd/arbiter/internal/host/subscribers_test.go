@@ -1,16 +1,22 @@
 package host
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -83,5 +89,156 @@ func TestAwaitFirst(t *testing.T) {
 		if waited := time.Since(began); waited != 0 || absent != 1 {
 			t.Errorf("one had come: waited for %s, %d calls", waited, absent)
 		}
+	})
+}
+
+func agent(id string, status supervisor.AgentStatus) *supervisor.Agent {
+	a := new(supervisor.Agent)
+	a.Status, a.AgentRef = status, bridge.AgentRef{ID: id, Generation: 1}
+	return a
+}
+
+// TestChanges shows that a client has the complete state after each change, and is sent only what changed.
+func TestChanges(t *testing.T) {
+	one := &supervisor.State{}
+	one.Options.Run, one.Budget.Runtime.Began = "run", time.Unix(1000, 0).UTC()
+	one.Agents = []*supervisor.Agent{agent("arbiter", supervisor.AgentReady), agent("orch-1", supervisor.AgentBusy)}
+	one.Question.Open = &supervisor.Question{Text: "which <one>?"}
+	two := new(supervisor.State)
+	*two = *one
+	two.Paused, two.Question.Open = true, nil
+	three := new(supervisor.State)
+	*three = *two
+	three.Agents = []*supervisor.Agent{
+		one.Agents[0],
+		agent("orch-1", supervisor.AgentReady),
+		agent("orch-2", supervisor.AgentBusy),
+	}
+	four := new(supervisor.State)
+	*four = *three
+	four.Agents = three.Agents[:2]
+	var s StateSender
+	var r StateReceiver
+	for i, x := range []struct {
+		state           *supervisor.State
+		members, agents int // number sent; negative: all
+	}{{one, -1, 2}, {two, 2, 0}, {three, 0, 2}, {four, 0, 0}} {
+		c, changed, err := s.Change(x.state)
+		if err != nil || !changed {
+			t.Fatalf("%d: changed %v, %v", i, changed, err)
+		}
+		if x.members >= 0 && len(c.Members) != x.members || len(c.Agents) != x.agents {
+			t.Errorf("%d: %d members and %d agents were sent", i, len(c.Members), len(c.Agents))
+		}
+		wire := testkit.Must(json.Marshal(c))(t)
+		var got control.StateChange
+		testkit.OK(t, json.Unmarshal(wire, &got))
+		state := testkit.Must(r.Apply(got))(t)
+		if !reflect.DeepEqual(encodedState(t, state), encodedState(t, x.state)) {
+			t.Errorf("%d: the client has\n%s\ninstead of\n%s", i, encodedState(t, state), encodedState(t, x.state))
+		}
+	}
+	if _, changed, err := s.Change(four); changed || err != nil {
+		t.Errorf("the same state again: changed %v, %v", changed, err)
+	}
+}
+
+func encodedState(t *testing.T, s *supervisor.State) string {
+	t.Helper()
+	raw := testkit.Must(json.Marshal(s))(t)
+	return string(raw)
+}
+
+// TestOtherVersion shows that the state of another version is refused.
+func TestOtherVersion(t *testing.T) {
+	var refused *supervisor.VersionError
+	_, err := new(StateReceiver).Apply(control.StateChange{Version: supervisor.StateVersion + 1})
+	if !errors.As(err, &refused) {
+		t.Errorf("%v", err)
+	}
+	if _, err := new(StateReceiver).Apply(control.StateChange{Version: supervisor.StateVersion,
+		Agents: map[int]json.RawMessage{3: json.RawMessage("{}")}}); err == nil {
+		t.Error("an agent beyond the count was taken")
+	}
+}
+
+// gatedWriter is a reader that does not read until its gate opens.
+type gatedWriter struct {
+	gate chan struct{}
+	bytes.Buffer
+}
+
+func (w *gatedWriter) Write(p []byte) (int, error) {
+	<-w.gate
+	return w.Buffer.Write(p)
+}
+
+func TestSlowReaderNeverHoldsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &gatedWriter{gate: make(chan struct{})}
+		l := NewWriter(w, 500, func(err error) { t.Errorf("lost: %v", err) })
+		put := func(b contract.Body) { l.Put(time.Now(), contract.Event{ID: "arbiter", Body: b}) }
+		put(contract.Question{Text: "first"})
+		synctest.Wait() // now the writer is stuck on it, or has it in its buffer
+		const flood = 1500
+		for range flood {
+			put(contract.Assistant{Text: "on and on"})
+		}
+		put(contract.Question{Text: "still there?"})
+		put(contract.Result{Status: contract.StatusComplete})
+		close(w.gate)
+		testkit.OK(t, l.Close(time.Minute))
+		kept := strings.Count(w.String(), `"event":"assistant"`)
+		if kept >= flood || kept < 490 {
+			t.Errorf("%d of %d kept", kept, flood)
+		}
+		for _, want := range []string{`"event":"question"`, `"event":"result"`, "events left out here"} {
+			if !strings.Contains(w.String(), want) {
+				t.Errorf("%s was left out", want)
+			}
+		}
+		// Lines are numbered as they are written, so the numbers have no gaps.
+		n := uint64(0)
+		for line := range strings.Lines(w.String()) {
+			n++
+			testkit.OK(t, contract.NewValidator().ValidateEventLine([]byte(strings.TrimSuffix(line, "\n"))))
+			if l, err := contract.DecodeLine([]byte(line)); err != nil || l.Seq != n || l.V != contract.Version {
+				t.Fatalf("line %d has v %d, seq %d: %v", n, l.V, l.Seq, err)
+			}
+		}
+	})
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+func TestLostReaderIsReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []error
+		l := NewWriter(failingWriter{errors.New("gone")}, 500, func(err error) { told = append(told, err) })
+		for range 10 {
+			l.Put(time.Now(), contract.Event{ID: "arbiter", Body: contract.Question{Text: "?"}})
+		}
+		if err := l.Close(time.Minute); err == nil || err.Error() != "gone" {
+			t.Errorf("close: %v", err)
+		}
+		if len(told) != 1 {
+			t.Errorf("told %d times", len(told))
+		}
+	})
+}
+
+func TestStuckReaderDoesNotHoldTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &gatedWriter{gate: make(chan struct{})}
+		l := NewWriter(w, 500, func(error) {})
+		l.Put(time.Now(), contract.Event{ID: "arbiter", Body: contract.Question{Text: strings.Repeat("?", 100_000)}})
+		began := time.Now()
+		if err := l.Close(10 * time.Second); !errors.Is(err, errStuck) || time.Since(began) != 10*time.Second {
+			t.Errorf("close: %v after %s", err, time.Since(began))
+		}
+		close(w.gate)
+		<-l.done
 	})
 }

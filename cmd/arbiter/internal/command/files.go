@@ -1,0 +1,213 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// MaxSource bounds a configuration or scenario, in bytes.
+const MaxSource = 4 << 20
+
+// ReadFile reads a regular file of at most most bytes. It refuses other files, because a link in a workspace may
+// lead to a device that never ends.
+func ReadFile(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(raw)) > most {
+		err = &SizeError{path, max(info.Size(), most+1), most}
+	}
+	return raw, err
+}
+
+// WithoutPath returns the error of a file operation without the file's name, for callers that name the file.
+func WithoutPath(err error) error {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		return path.Err
+	}
+	return err
+}
+
+// SizeError says that something exceeds its size limit, in bytes.
+type SizeError struct {
+	What       string
+	Size, Most int64
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("%s has %s bytes, at most %s are read", e.What, words.Number(e.Size), words.Number(e.Most))
+}
+
+// WriteOutput writes a file that the user names. A new or regular file is replaced atomically and keeps its
+// permissions; links are followed. Any other file, such as a pipe, is written to directly.
+func WriteOutput(path string, data []byte) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return err
+	case info.IsDir():
+		return &os.PathError{Op: "write", Path: path, Err: errors.New("it is a directory")}
+	case !info.Mode().IsRegular():
+		return AppendTo(path, data)
+	}
+	return statedir.WriteWhole(path, 0o644, func(f *os.File) error {
+		if info != nil {
+			if err := f.Chmod(info.Mode().Perm()); err != nil {
+				return err
+			}
+		}
+		_, err := f.Write(data)
+		return err
+	})
+}
+
+// AppendTo appends to a file that other processes may append to, too.
+func AppendTo(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// RunAsUser runs a program as the user would run it in dir, with the user's environment, and returns its output. Errors
+// have exit code 5 and quote the end of what it said.
+func RunAsUser(ctx context.Context, dir, stdin, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		hint := ""
+		if program == "gh" {
+			hint = ": install GitHub's program gh (https://cli.github.com), and log in with gh auth login"
+		}
+		return "", Environmentf("%s is not installed%s", program, hint)
+	}
+	if err != nil {
+		const most = 1000
+		text := strings.TrimSpace(said.String())
+		return "", Environmentf("%s %s: %v: %s", program, strings.Join(args[:min(len(args), 2)], " "), err,
+			sanitize.Line(text[max(len(text)-most, 0):], most))
+	}
+	return out.String(), nil
+}
+
+// Workspace returns the absolute path of the workspace: the directory in --cwd, or else the current directory.
+func Workspace(c *cli.Context) (string, error) {
+	dir := c.String("cwd")
+	if dir == "" && c.IsSet("cwd") {
+		return "", Usagef("--cwd is empty") // probably an unset variable: do not use the current directory
+	}
+	if dir == "" {
+		wd, err := os.Getwd()
+		if err != nil {
+			return "", Usagef("the current directory cannot be read (%v): name a workspace with --cwd", err)
+		}
+		dir = wd
+	}
+	abs, err := CheckDir(dir)
+	if err != nil {
+		return "", Usagef("--cwd %s: %v", dir, err)
+	}
+	return abs, nil
+}
+
+// CheckDir returns the absolute path of a directory that exists and can be read, and whose path is UTF-8: events and
+// the bridge's protocol are JSON, which changes other bytes. Its errors do not name the path.
+func CheckDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return "", WithoutPath(err)
+	}
+	if !info.IsDir() {
+		return "", errors.New("not a directory")
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil && !utf8.ValidString(abs+real) {
+		return "", errors.New("its path is not UTF-8, in which a run is recorded: rename the directory")
+	}
+	f, err := os.Open(abs)
+	if err != nil {
+		return "", WithoutPath(err)
+	}
+	return abs, f.Close()
+}
+
+// StateDir resolves the state directory and creates it with mode 0700.
+func StateDir(flag string) (string, error) {
+	dir, err := StatePath(flag)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", Environmentf("cannot create the state directory: %v; name another with --state-dir", err)
+	}
+	return dir, nil
+}
+
+// StatePath returns the path of the state directory, which may not exist yet.
+func StatePath(flag string) (string, error) {
+	dir := flag
+	if dir == "" {
+		if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
+			dir = filepath.Join(base, "arbiter")
+		} else if home, err := os.UserHomeDir(); err == nil {
+			dir = filepath.Join(home, ".local", "state", "arbiter")
+		} else {
+			return "", Environmentf("there is no state directory: set HOME, XDG_STATE_HOME or --state-dir")
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", Environmentf("--state-dir %s: %v", flag, err)
+	}
+	return dir, nil
+}
+
+// JSONFlag is the flag --json of commands that print something.
+func JSONFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
+
+// SameDir compares directories after resolving symbolic links.
+func SameDir(a, b string) bool {
+	real := func(p string) string {
+		if r, err := filepath.EvalSymlinks(p); err == nil {
+			return r
+		}
+		return p
+	}
+	return a != "" && real(a) == real(b)
+}
