@@ -68,24 +68,22 @@ var forkPlays = []struct {
 	kill  bool // arbiter is killed in the middle, and the run is resumed
 	files map[int][]string
 	long  bool
-
-	parallel bool // several Orchestrators work at once
 }{
-	{"shared", func(*testing.T) string { return twoSteps }, nil, false, twoStepsFiles, false, false},
+	{"shared", func(*testing.T) string { return twoSteps }, nil, false, twoStepsFiles, false},
 	{"worktree", func(*testing.T) string { return twoSteps }, []string{"--isolation", "worktree"}, false, twoStepsFiles,
-		true, false},
-	{"crash", func(*testing.T) string { return twoSteps }, nil, true, twoStepsFiles, true, false},
+		true},
+	{"crash", func(*testing.T) string { return twoSteps }, nil, true, twoStepsFiles, true},
 	{"four hands", func(t *testing.T) string { return strings.ReplaceAll(fourHands, "MEET", t.TempDir()) },
-		[]string{"--isolation", "worktree"}, false, nil, true, true},
+		[]string{"--isolation", "worktree"}, false, nil, true},
 	{"clones", func(t *testing.T) string { return strings.ReplaceAll(fourHands, "MEET", t.TempDir()) },
-		[]string{"--isolation", "clone"}, false, nil, true, true},
+		[]string{"--isolation", "clone"}, false, nil, true},
 	{"hand-offs and renewals", func(t *testing.T) string {
 		raw, err := rehearsal.BuiltinSource("generations")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(raw)
-	}, nil, false, nil, true, false},
+	}, nil, false, nil, true},
 }
 
 var twoStepsFiles = map[int][]string{1: {"old.txt", "shared.txt"}, 2: {"old.txt", "one.txt", "shared.txt"},
@@ -100,9 +98,6 @@ func TestForkAtEveryDecision(t *testing.T) {
 			t.Run(p.name+"/"+c.name, func(t *testing.T) {
 				if p.real || c.long {
 					testkit.Long(t)
-				}
-				if c.parallel && p.real {
-					t.Skip("which of its Orchestrators reports first, and whether two reports come at once, is not the script's")
 				}
 				t.Parallel()
 				repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
