@@ -148,7 +148,7 @@ func TestMCP(t *testing.T) {
 				t.Errorf("the model reads: %s", text)
 			}
 			testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
-			v = u.waitsFor(v, "stopped", &progress)
+			v = u.waitsFor(v, contract.StatusInterrupted, &progress)
 			if !strings.Contains(v.Next, "resume_run") {
 				t.Errorf("after a kill: %+v", v)
 			}

@@ -56,7 +56,9 @@ func TestScreenShowsChanges(t *testing.T) {
 			h.committed("thread.txt", "red\ngreen\n")
 			given := filepath.Join(t.TempDir(), "given")
 			vi := filepath.Join(t.TempDir(), "vi")
-			testkit.OK(t, os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\n"), 0o700))
+			seen := filepath.Join(t.TempDir(), "seen")
+			testkit.OK(t, os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\necho an editor\n"+
+				"until [ -e "+seen+" ]; do sleep 0.02; done\n"), 0o700))
 			h.env = append(h.env, "EDITOR="+vi)
 			p := h.openSlowly(h.args...)
 			p.await("Is it well?")
@@ -65,6 +67,8 @@ func TestScreenShowsChanges(t *testing.T) {
 			p.press("Enter")
 			p.await("@@ -1,2 +1,2 @@", "- green", "+ blue")
 			p.press("e")
+			p.await("an editor") // a key that is pressed before the screen is back is the editor's
+			testkit.OK(t, os.WriteFile(seen, nil, 0o600))
 			p.await("+ blue")
 			p.press("x")
 			p.await("Revert?", "-1,2 +1,2 of thread.txt")

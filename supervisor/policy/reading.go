@@ -2,14 +2,16 @@ package policy
 
 import "slices"
 
-// Programs and subcommands of git that change no files, but with options that begin as those of writingOptions.
+// Programs and subcommands of git that change no files, but with writingOptions, or with words that only the shell
+// knows and that may be such options.
 var (
 	readingPrograms = names("ls cat head tail wc stat file pwd cd which type echo printf test [ true false grep egrep " +
 		"fgrep rg find tree du df cut uniq sort tr diff cmp comm jq nl date basename dirname realpath readlink " +
 		"sha256sum md5sum")
 	readingGit = names("status log diff show blame grep ls-files ls-tree cat-file rev-parse shortlog describe merge-base")
 
-	writingOptions = expr(`(^| )(-o|--out|-(delete|exec|ok|fprint|fls))`)
+	writingOptions = expr(`(^| )(-o|--out|-(delete|exec|ok|fprint|fls))|^(date .*-(s|-set)|file .*-(C|-com)|` +
+		`git grep .*-(O|-op)|rg .*--pre|uniq( -\S+)* (-|[^- ]\S*) \S|(date|file|find|git|rg|sort|tree|uniq) (.* )?\x00)`)
 )
 
 // OnlyReads reports whether a call surely changes nothing, or with commits is a commit. In doubt it is false.

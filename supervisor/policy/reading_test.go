@@ -27,6 +27,19 @@ func TestOnlyReads(t *testing.T) {
 		"cat $(touch a)":                           {false, false},
 		"./cat a":                                  {false, false},
 		"PATH=. cat a":                             {false, false},
+		"find . $X":                                {false, false},
+		"git log $(cat a)":                         {false, false},
+		"sort \"$X\"":                              {false, false},
+		"sort a | uniq - b":                        {false, false},
+		"uniq -f 1 a b":                            {false, false},
+		"date -s 12:00":                            {false, false},
+		"date --set=now":                           {false, false},
+		"rg --pre ./a x":                           {false, false},
+		"git grep -O./a x":                         {false, false},
+		"git grep --open-files-in-pager=./a x":     {false, false},
+		"file -C -m a":                             {false, false},
+		"sort a | uniq -c | head":                  {true, true},
+		"echo \"$X\" && ls -sS":                    {true, true},
 	} {
 		input, _ := json.Marshal(map[string]string{"command": line})
 		p, r := Policy{CWD: "/w", Home: "/h"}, Request{Tool: "Bash", Input: input}
