@@ -260,7 +260,7 @@ func sequence(s string) int {
 		return n + controlString(s[n:])
 	}
 	if s[0] != esc {
-		return n // another C1 control is complete by itself
+		return n // another C1 control is one character
 	}
 	// ESC, intermediate bytes, one final byte; any other byte is not part of the sequence.
 	n = 1

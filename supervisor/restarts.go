@@ -118,7 +118,7 @@ func (st *step) retryAfter(a *Agent, d runconfig.RestartDecision, t bridge.Turn)
 }
 
 // halt stops every agent at once, and holds everything until `continue`. An agent that was working then
-// continues its own session, and is told that its turn was cut off.
+// continues its own session, and learns that its turn was cut off.
 func (st *step) halt(ref string) {
 	st.Halts++
 	st.allMoved()

@@ -309,7 +309,7 @@ func TestWork(t *testing.T) {
 }
 
 // TestTheClientMayCallMeanwhile: a client that uses the agent while it takes an event in does not wait for itself, and
-// it is told everything in the order in which it happened.
+// it receives the events of each kind in the order in which they happened.
 func TestTheClientMayCallMeanwhile(t *testing.T) {
 	r := newRig(t, "fake")
 	r.launch()

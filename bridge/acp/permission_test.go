@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
-// TestOwnTools: only a call whose whole name is that of a tool of ours needs no judgement.
+// TestOwnTools: only a call whose whole name is that of one of Arbiter's tools needs no judgement.
 func TestOwnTools(t *testing.T) {
 	names := map[string]bool{"report_progress": true}
 	for _, c := range []struct {

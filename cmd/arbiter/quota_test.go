@@ -81,7 +81,7 @@ func TestQuotaOfALogin(t *testing.T) {
 	}
 }
 
-// fusePlay is a play in which an Orchestrator works on and on, whatever it is told.
+// fusePlay is a play in which an Orchestrator works on and on, whatever message it gets.
 const fusePlay = `name: fuse
 title: On and on
 allow: ["Bash(*)"]
