@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -254,8 +255,9 @@ func gauge() {
 type reading struct {
 	Heap       float64 // MB of live objects
 	Goroutines int
-	Files      int // open file descriptors
-	Watches    int // inotify watches of directories and files
+	Files      int     // open file descriptors
+	Watches    int     // inotify watches of directories and files
+	CPU        float64 // milliseconds since the start
 }
 
 func read() reading {
@@ -264,6 +266,9 @@ func read() reading {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	r := reading{Heap: float64(m.HeapAlloc) / (1 << 20), Goroutines: runtime.NumGoroutine()}
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	r.CPU = float64(used.Utime.Nano()+used.Stime.Nano()) / 1e6
 	files, _ := os.ReadDir("/proc/self/fd")
 	r.Files = len(files)
 	for _, f := range files {
