@@ -33,6 +33,10 @@ var (
 // Arbiter that is renewed as often.
 func soakPlay(agents int) string {
 	var text strings.Builder
+	renewed := "kind. handoff"
+	if agents > 2 { // many hand off at once; the chair must not be full again when its successor reads the next
+		renewed = `from. orch-(\d*[02468])?7\b[^⟧]*kind. handoff`
+	}
 	text.WriteString(`name: soak
 title: Work without an end
 allow: ["Bash(*)", Read]
@@ -47,7 +51,7 @@ actors:
         verdict: {decision: HANDOFF, message: Another sees on., reason: The chair is full., handoff: {accomplished: [much], remaining: [more], key_context: the chair}}
       - expect: from. (?P<who>orch-\d+)[^⟧]*kind. question
         verdict: {decision: ADDRESS_ORCHESTRATOR, to: "{{.who}}", message: Go on., reason: It asked.}
-      - expect: kind. handoff
+      - expect: ` + renewed + `
         usage: {context: "{{.vars.crit}}"}
         verdict: {decision: CONTINUE, message: Another takes it up., reason: The thread continues.}
       - {expect: kind. inheritance, verdict: {decision: CONTINUE, message: I see on., reason: The thread continues.}}
@@ -212,7 +216,7 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("CPU of arbiter and bridge a turn: %.1f ms once it was warm, %.1f ms at the end", cpu(early), cpu(late))
 	go func() { _, _ = io.Copy(io.Discard, s.events) }() // ends with the process
-	if s.passed < s.turns/100 {
+	if s.passed < s.turns/200 {
 		t.Errorf("%d documents passed on in %d turns: not the run that was wanted", s.passed, s.turns)
 	}
 	agents := float64(*soakAgents)
