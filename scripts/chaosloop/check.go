@@ -155,8 +155,9 @@ func (r *round) check() {
 		}
 		r.fail("rehearsal: %s", p)
 	}
+	_, told := r.readMakes()
 	saw := func(token string) bool {
-		return slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return isFromHuman(q.Incoming, token) })
+		return strings.Contains(told, token) || slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return isFromHuman(q.Incoming, token) })
 	}
 	// After a kill the closing message may be sent a second time, and the job ends with the first.
 	closed := false

@@ -49,9 +49,9 @@ func (r *round) prepareMake(job []byte) ([]byte, error) {
 	return []byte(mixed), os.WriteFile(r.makesFile(), []byte(text), 0o600)
 }
 
-// readMakes returns how often each message is in the histories of the other make: more than once in one of them means
-// that a session was given it twice.
-func (r *round) readMakes() (most map[string]int) {
+// readMakes returns how often each message is in the histories of the other make, and all that they were told: more
+// than once in one of them means that a session was given it twice.
+func (r *round) readMakes() (most map[string]int, told string) {
 	most = map[string]int{}
 	paths, _ := filepath.Glob(filepath.Join(r.dir, "home", ".fake-acp", "*[0-9]"))
 	for _, path := range paths {
@@ -65,13 +65,14 @@ func (r *round) readMakes() (most map[string]int) {
 		}
 		in := map[string]int{}
 		for _, e := range history {
+			told += e.User + "\n"
 			for _, m := range envelopeID.FindAllStringSubmatch(e.User, -1) {
 				in[m[1]]++
 				most[m[1]] = max(most[m[1]], in[m[1]])
 			}
 		}
 	}
-	return most
+	return most, told
 }
 
 // checkMakes checks the messages to agents of the other make. It is only known that they were written: an agent that
@@ -80,7 +81,8 @@ func (r *round) checkMakes(all []contract.Line) {
 	if !r.isMixed() {
 		return
 	}
-	seen, of, open := r.readMakes(), map[string]bool{}, map[string][]string{}
+	of, open := map[string]bool{}, map[string][]string{}
+	seen, _ := r.readMakes()
 	for id, n := range seen {
 		if n > 1 {
 			r.f.doubled++
