@@ -68,14 +68,20 @@ func (q *query) target(raw, cwd string) target {
 	return t
 }
 
+// followed is a path with every symbolic link followed, or why they cannot be followed.
+type followed struct {
+	path string
+	err  error
+}
+
 // follow follows the links of a path, once in a decision.
 func (q *query) follow(name string) (string, error) {
 	f, ok := q.followed[name]
 	if !ok {
-		f.Path, f.Err = q.policy.Resolve(name)
+		f.path, f.err = q.policy.Resolve(name)
 		q.followed[name] = f
 	}
-	return f.Path, f.Err
+	return f.path, f.err
 }
 
 // paths are the targets of a file tool. A search also names files by a pattern below its path.
