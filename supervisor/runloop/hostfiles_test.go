@@ -64,21 +64,22 @@ func TestElsewhere(t *testing.T) {
 	near := t.TempDir()
 	testkit.OK(t, os.MkdirAll(filepath.Join(near, "src"), 0o700))
 	rules := view{look: there.look}
+	file := func(tool, path string) policy.Request { return asking(tool, map[string]string{"file_path": path}) }
 	for what, tc := range map[string]struct {
 		r    policy.Request
 		want string
 	}{
-		"a key of the host":              {asking("Read", map[string]string{"file_path": "/home/far/.ssh/id"}), policy.Deny},
-		"a key by its real path":         {asking("Read", map[string]string{"file_path": "/data/home/far/.ssh/id"}), policy.Deny},
-		"a key through a link":           {asking("Read", map[string]string{"file_path": "keys/id"}), policy.Deny},
+		"a key of the host":              {file("Read", "/home/far/.ssh/id"), policy.Deny},
+		"a key by its path":              {file("Read", "/data/home/far/.ssh/id"), policy.Deny},
+		"a key through a link":           {file("Read", "keys/id"), policy.Deny},
 		"a key by a command":             {asking("Bash", map[string]string{"command": "cat ~/.ssh/id"}), policy.Deny},
-		"an edit in src":                 {asking("Edit", map[string]string{"file_path": "src/a.go"}), policy.Ask},
-		"an edit by its whole path":      {asking("Edit", map[string]string{"file_path": p.CWD + "/src/a.go"}), policy.Ask},
-		"an edit through a link out":     {asking("Edit", map[string]string{"file_path": "src/out/x"}), policy.Ask},
-		"an edit that nobody can follow": {asking("Edit", map[string]string{"file_path": "src/secret"}), policy.Ask},
-		"an edit here":                   {asking("Edit", map[string]string{"file_path": near + "/src/a.go"}), ""},
-		"a file of the directory":        {asking("Read", map[string]string{"file_path": "README.md"}), ""},
-		"a file that is not to follow":   {asking("Read", map[string]string{"file_path": "closed/file"}), policy.Ask},
+		"an edit in src":                 {file("Edit", "src/a.go"), policy.Ask},
+		"an edit by its whole path":      {file("Edit", p.CWD+"/src/a.go"), policy.Ask},
+		"an edit through a link out":     {file("Edit", "src/out/x"), policy.Ask},
+		"an edit that nobody can follow": {file("Edit", "src/secret"), policy.Ask},
+		"an edit here":                   {file("Edit", near+"/src/a.go"), ""},
+		"a file of the directory":        {file("Read", "README.md"), ""},
+		"a file that is not to follow":   {file("Read", "closed/file"), policy.Ask},
 	} {
 		if got := rules.decide(p, tc.r); got.Behavior != tc.want {
 			t.Errorf("%s: %+v, want %s", what, got, tc.want)
