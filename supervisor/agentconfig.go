@@ -14,7 +14,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -42,7 +41,7 @@ func (s *State) agentConfig(a *Agent) bridge.AgentConfig {
 	if a.Role == RoleArbiter {
 		c.Env = o.EnvOfArbiter()
 	}
-	if o.Permissions == string(policy.ModeRules) {
+	if o.Permissions == string(runconfig.ModeRules) {
 		c.Env = GitEnvironment(c.Env)
 	}
 	if o.MaxCostUSD > 0 {

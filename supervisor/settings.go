@@ -34,7 +34,7 @@ func (st *step) configure(ref string, cmd contract.Configure) {
 			"limit such as max_cost")
 	case len(given) > 1:
 		st.out.Reject(ref, "configure changes one setting at a time, and %s are given", strings.Join(given, " and "))
-	case cmd.AcceptRisk && cmd.Permissions != string(policy.ModeAllowAll):
+	case cmd.AcceptRisk && cmd.Permissions != string(runconfig.ModeAllowAll):
 		st.out.Reject(ref, "i_accept_the_risk goes with permissions allow-all only")
 	case given[0] == "model":
 		st.configureModel(ref, cmd)
@@ -79,13 +79,13 @@ func (st *step) configureCost(ref, name string, usd float64) {
 
 // configureMode changes what happens to tool calls that no rule matches.
 func (st *step) configureMode(ref string, cmd contract.Configure) {
-	modes := []policy.Mode{policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits, policy.ModeAllowAll}
-	mode := policy.Mode(cmd.Permissions)
+	modes := []runconfig.Mode{runconfig.ModeAsk, runconfig.ModeRules, runconfig.ModeAcceptEdits, runconfig.ModeAllowAll}
+	mode := runconfig.Mode(cmd.Permissions)
 	switch {
 	case !slices.Contains(modes, mode):
 		st.out.Reject(ref, "there is no permission mode %q: use ask, rules, accept-edits or allow-all", cmd.Permissions)
 		return
-	case mode == policy.ModeAllowAll && !cmd.AcceptRisk:
+	case mode == runconfig.ModeAllowAll && !cmd.AcceptRisk:
 		st.out.Reject(ref, "allow-all lets every agent run anything unasked: "+
 			"give i_accept_the_risk with it if that is meant")
 		return

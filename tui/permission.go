@@ -9,7 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -25,9 +26,9 @@ const (
 // permissions shows the waiting permission requests, one after the other.
 type permissions struct {
 	d         *app
-	dismissed []string    // requests that were put aside, or have just been answered
-	denied    string      // the request for whose refusal a reason is being written
-	sent      policy.Mode // the requested permission mode, until the run has answered
+	dismissed []string       // requests that were put aside, or have just been answered
+	denied    string         // the request for whose refusal a reason is being written
+	sent      runconfig.Mode // the requested permission mode, until the run has answered
 }
 
 // askNext opens the next waiting permission request, or the panel if several wait, unless the person is
@@ -166,7 +167,7 @@ func (q *permissions) widen(from *dialog, p input.PermissionRequest, c contract.
 			view.PageChoice{
 				Value:        rule,
 				Key:          rune('2' + i),
-				Label:        sanitize.Line(rule+": "+policy.Words(rule), 300),
+				Label:        sanitize.Line(rule+": "+words.Rules(rule), 300),
 				Irreversible: true,
 			},
 		)
@@ -315,17 +316,17 @@ func (q *permissions) judgeNext() {
 
 // modeCycle are the permission modes through which a single key cycles. allow-all is not among them: it has
 // to be named, and its risk accepted.
-var modeCycle = []policy.Mode{policy.ModeAsk, policy.ModeAcceptEdits, policy.ModeRules}
+var modeCycle = []runconfig.Mode{runconfig.ModeAsk, runconfig.ModeAcceptEdits, runconfig.ModeRules}
 
 // mode returns the last requested permission mode, or that of the run; empty: there is no run.
-func (q *permissions) mode() policy.Mode {
+func (q *permissions) mode() runconfig.Mode {
 	if q.sent != "" {
 		return q.sent
 	}
 	if q.d.session.state == nil {
-		return policy.Mode(view.SlashWord(q.d.session.found.Permissions))
+		return runconfig.Mode(view.SlashWord(q.d.session.found.Permissions))
 	}
-	return policy.Mode(view.SlashWord(q.d.session.state.Options.Permissions))
+	return runconfig.Mode(view.SlashWord(q.d.session.state.Options.Permissions))
 }
 
 // nextMode switches to the next permission mode. From allow-all it leads back to asking.

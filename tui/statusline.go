@@ -8,7 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -36,7 +36,7 @@ func (d *app) statusData() view.StatusData {
 	if p := d.playback(); p != nil {
 		data.Warnings = append([]string{playbackWord(p.Status(), d.look)}, data.Warnings...)
 		data.Awaited, data.Hint = "", "F1 help"
-	} else if mode := d.permissions.mode(); mode != policy.ModeAllowAll { // allow-all is shown as a warning
+	} else if mode := d.permissions.mode(); mode != runconfig.ModeAllowAll { // allow-all is shown as a warning
 		data.Grants = string(mode)
 	}
 	if d.screen().writes() && d.prompt.reading {

@@ -24,6 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // ruling is how a request was decided. The agent reads message.
@@ -387,7 +388,7 @@ func (r *PermissionRequest) Key() string {
 func (r *PermissionRequest) Event() contract.PermissionRequest {
 	var meanings []string
 	for _, rules := range r.Suggestions {
-		meanings = append(meanings, policy.Words(rules))
+		meanings = append(meanings, words.Rules(rules))
 	}
 	return contract.PermissionRequest{
 		Meanings: meanings,

@@ -90,7 +90,7 @@ var (
 // add adds a command, and those that it runs.
 func (s *script) add(words, files []word, depth int) {
 	if depth > maxDepth || len(s.units) > maxCommands {
-		s.hide(errDeep.Error())
+		s.hide(tooDeep)
 		return
 	}
 	u := unit{words: words, read: words, files: files, doubt: s.doubt || depth > 0, within: depth > 0}
@@ -100,7 +100,7 @@ func (s *script) add(words, files []word, depth int) {
 			s.expanded(w.text[at:]) // a subscript is evaluated
 		}
 	}
-	for len(u.words) > 0 && (keywords.has(u.words[0].text) || isAssignment(u.words[0].text)) {
+	for len(u.words) > 0 && (keywords.has(u.words[0].text) || assignment().MatchString(u.words[0].text)) {
 		s.assign(u.words[0].text)
 		u.words = u.words[1:]
 	}
@@ -169,7 +169,7 @@ func (s *script) inner(name string, words []word, depth int) {
 			s.inDoubt(func() { s.read(strings.TrimLeft(text, "-SPc"), true) })
 		case dash:
 			option = true
-		case isAssignment(text):
+		case assignment().MatchString(text):
 			s.assign(text)
 		case text == "" || text[0] < '0' || text[0] > '9':
 			behind(i)
@@ -308,9 +308,7 @@ func joined(words []word) string {
 // baseName is the last part of a program's path.
 func baseName(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
 
-// isAssignment reports whether a word sets a variable for the command after it.
-func isAssignment(word string) bool { return assignment().MatchString(word) }
-
+// assignment is a word that sets a variable for the command after it.
 var assignment = expr(`^\w+(\[.*?\])?\x00?\+?=`)
 
 // wildcard matches text against a pattern in which * is any text. " *" at the end also matches nothing, as in

@@ -20,7 +20,7 @@ type word struct {
 func (w word) unknown() bool { return strings.IndexByte(w.text, hole) >= 0 }
 
 // Bounds of what is read.
-const maxDepth, maxCommands, maxLine = 40, 2000, 128 << 10
+const maxDepth, maxCommands, maxLine, tooDeep = 40, 2000, 128 << 10, "it is too long or nested too deeply"
 
 var (
 	braces    = expr(`^\{[^\s;&|]*(,|\.\.)[^\s;&|]*\}`)
@@ -30,8 +30,6 @@ var (
 	unquote   = strings.NewReplacer(`'`, "", `"`, "", "\\\n", "", `\`, "", "$", "", "`", "\n", "(", "\n", ")", "\n", "{", "\n",
 		"}", "\n", "<", " ", ">", " ", "#", "\n", ";", "\n", "&", "\n", "|", "\n", "*", string(hole), "?", string(hole))
 )
-
-var errDeep = errors.New("it is too long or nested too deeply")
 
 // reader adds the commands of a text to a script, those in substitutions included.
 type reader struct {
@@ -49,7 +47,7 @@ func (s *script) read(text string, nested bool) {
 		text = strings.ReplaceAll(text, string(hole), " ")
 	}
 	r := &reader{script: s, src: text, code: []byte(text)}
-	file, err := (*syntax.File)(nil), error(errDeep)
+	file, err := (*syntax.File)(nil), errors.New(tooDeep)
 	if strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") < maxCommands {
 		file, err = syntax.NewParser(syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	}

@@ -1,11 +1,9 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -78,64 +76,4 @@ func EditsBelow(dir string) (rule string, ok bool) {
 		return "", false
 	}
 	return "Edit(/" + clean + "/**)", true
-}
-
-// Words says in plain words what a rule allows, or what several do, with commas between them, for a person who
-// chooses it.
-func Words(rules string) string {
-	var list []string
-	for _, rule := range SplitRules(rules) {
-		list = append(list, wordsOf(rule))
-	}
-	return strings.Join(list, "; ")
-}
-
-func wordsOf(rule string) string {
-	r, err := ParseRule(rule)
-	_, spec, _ := strings.Cut(strings.TrimSuffix(r.text, ")"), "(")
-	where, below := strings.CutSuffix(strings.Replace(spec, "//", "/", 1), "/**")
-	prefix, open := strings.CutSuffix(r.spec, "*")
-	verb, all := "reading ", "reading everything under "
-	if editors.has(r.tool) {
-		verb, all = "edits of ", "all edits under "
-	}
-	const options = "` (its options can run programs)"
-	switch {
-	case err != nil:
-		return "what the rule " + strings.TrimSpace(rule) + " allows"
-	case r.kind == kindBash && open && !strings.Contains(prefix, "*"):
-		return "every command that begins with `" + strings.TrimSpace(prefix) + options
-	case r.kind == kindBash && strings.Contains(r.spec, "*"):
-		return "every command of the form `" + r.spec + options
-	case r.kind == kindBash:
-		return "exactly this line"
-	case r.kind == kindPath && below:
-		return all + cmp.Or(where, "/")
-	case r.kind == kindPath:
-		return verb + where
-	case r.spec != "":
-		return "every use of the tool " + r.tool + " for " + r.spec
-	case editors.has(r.tool) || readers.has(r.tool):
-		return "every use of the tool " + r.tool + ", everywhere on this machine"
-	}
-	return "every use of the tool " + r.tool
-}
-
-// plainLine is a line of words that every shell reads in the same way.
-var plainLine = expr(`^ *[A-Za-z0-9_@%+:,./][A-Za-z0-9_@%+:,./-]*( +[A-Za-z0-9_@%+=:,./-]+)* *$`)
-
-// Plain reports whether a rule about commands covers a line that consists of plain words only. It is for commands
-// that Arbiter itself runs as checks. Only rules for Bash as a whole, exact rules and those with a * as their last
-// word count. Any other line is never covered.
-func Plain(rules []Rule, line string) (rule string, ok bool) {
-	words := strings.Join(strings.Fields(line), " ")
-	i := slices.IndexFunc(rules, func(r Rule) bool {
-		prefix, open := strings.CutSuffix(r.spec, " *")
-		return r.kind == kindTool && r.tool == "Bash" || r.kind == kindBash && (r.spec == words ||
-			open && plainLine().MatchString(prefix) && strings.HasPrefix(words+" ", prefix+" "))
-	})
-	if i < 0 || !plainLine().MatchString(line) {
-		return "", false
-	}
-	return rules[i].text, true
 }

@@ -68,14 +68,20 @@ func (q *query) target(raw, cwd string) target {
 	return t
 }
 
+// followed is a path with every symbolic link followed, or why they cannot be followed.
+type followed struct {
+	path string
+	err  error
+}
+
 // follow follows the links of a path, once in a decision.
 func (q *query) follow(name string) (string, error) {
 	f, ok := q.followed[name]
 	if !ok {
-		f.Path, f.Err = q.policy.Resolve(name)
+		f.path, f.err = q.policy.Resolve(name)
 		q.followed[name] = f
 	}
-	return f.Path, f.Err
+	return f.path, f.err
 }
 
 // paths are the targets of a file tool. A search also names files by a pattern below its path.
@@ -131,7 +137,14 @@ func (q *query) regionOf(r *Rule, named bool) (at region, ok bool) {
 
 // has reports whether a path is in the region.
 func (at *region) has(name string) bool {
-	return slices.ContainsFunc(at.bases, func(base string) bool { return matchBelow(base, at.segs, name, at.fold) })
+	fold := func(s string) string { return s }
+	if at.fold {
+		fold = strings.ToLower
+	}
+	return slices.ContainsFunc(at.bases, func(base string) bool {
+		rel, ok := below(fold(name), fold(base))
+		return ok && segmentsMatch(strings.Split(fold(strings.Join(at.segs, "/")), "/"), strings.Split(rel, "/"))
+	})
 }
 
 // within reports whether the region begins in a directory.
@@ -170,16 +183,6 @@ func (q *query) searches(r *Rule) bool {
 }
 
 func hasMeta(seg string) bool { return strings.ContainsAny(seg, `*?[\`) }
-
-// matchBelow matches a path against segments below a directory.
-func matchBelow(dir string, segs []string, name string, fold bool) bool {
-	if fold {
-		dir, name = strings.ToLower(dir), strings.ToLower(name)
-		segs = strings.Split(strings.ToLower(strings.Join(segs, "/")), "/")
-	}
-	rel, ok := below(name, dir)
-	return ok && segmentsMatch(segs, strings.Split(rel, "/"))
-}
 
 // segmentsMatch matches the segments of a rule with those of a path, which may have holes.
 func segmentsMatch(segs, parts []string) bool {

@@ -214,8 +214,8 @@ func TestWithoutHome(t *testing.T) {
 }
 
 func TestMatchWithCaseFolding(t *testing.T) {
-	if !matchBelow("/W", []string{"**", ".Env"}, "/w/a/.ENV", true) ||
-		matchBelow("/w", []string{".env"}, "/w/.ENV", false) {
+	if !(&region{[]string{"/W"}, []string{"**", ".Env"}, true}).has("/w/a/.ENV") ||
+		(&region{[]string{"/w"}, []string{".env"}, false}).has("/w/.ENV") {
 		t.Error("case is not folded exactly when requested")
 	}
 }

@@ -6,31 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	securejoin "github.com/cyphar/filepath-securejoin"
 )
-
-// Mode says what happens to a request that no rule matches.
-type Mode string
-
-// The modes.
-const (
-	ModeAsk         Mode = "ask"
-	ModeRules       Mode = "rules"
-	ModeAcceptEdits Mode = "accept-edits"
-	ModeAllowAll    Mode = "allow-all"
-)
-
-// Modes are all modes, from the most careful one on.
-var Modes = []Mode{ModeAsk, ModeRules, ModeAcceptEdits, ModeAllowAll}
-
-// Means says what the mode means for a person.
-func (m Mode) Means() string {
-	return map[Mode]string{
-		ModeAsk:         "you are asked for what Claude Code itself would ask for",
-		ModeRules:       "what no rule allows is denied without asking",
-		ModeAcceptEdits: "as ask, but edits inside of the workspace are allowed",
-		ModeAllowAll:    "everything is allowed that no rule denies",
-	}[m]
-}
 
 // Behaviors of a decision, and who decided.
 const (
@@ -47,9 +25,6 @@ type Policy struct {
 	// Resolve follows every symbolic link of an absolute path; what does not exist stays as it is. Nil: this
 	// machine's file system.
 	Resolve func(path string) (string, error)
-	// Look takes the place of Resolve for the file system of another host: a decision asks it in as few requests as
-	// possible, and if it fails, the decision is to ask.
-	Look Lookup
 }
 
 // Request is a tool that wants to run.
@@ -77,13 +52,6 @@ const (
 // Decide returns what the rules say: Deny if a deny rule names the request; Ask if an ask rule names it, or if any
 // rule might be about it. It never returns Allow.
 func (p Policy) Decide(r Request) Decision {
-	if p.Look != nil {
-		return p.elsewhere(r)
-	}
-	return p.decide(r)
-}
-
-func (p Policy) decide(r Request) Decision {
 	q := p.newQuery(r)
 	var doubt Decision
 	for i, rule := range slices.Concat(p.Deny, p.Ask) {
@@ -114,16 +82,16 @@ type query struct {
 	cwd    string                     // where relative names begin
 	input  map[string]json.RawMessage // exact keys; encoding/json would fold them
 
-	script   *script          // its command line
-	files    *files           // that its command line names
-	targets  []target         // files that a file tool is about
-	followed map[string]Found // links that were followed
+	script   *script             // its command line
+	files    *files              // that its command line names
+	targets  []target            // files that a file tool is about
+	followed map[string]followed // links that were followed
 }
 
 func (p *Policy) newQuery(r Request) *query {
-	q := &query{policy: p, tool: r.Tool, cwd: cmp.Or(r.CWD, p.CWD), followed: map[string]Found{}}
+	q := &query{policy: p, tool: r.Tool, cwd: cmp.Or(r.CWD, p.CWD), followed: map[string]followed{}}
 	if p.Resolve == nil {
-		p.Resolve = FollowLinks
+		p.Resolve = func(path string) (string, error) { return securejoin.SecureJoin("/", path) }
 	}
 	if json.Unmarshal(r.Input, &q.input) != nil {
 		q.input = nil

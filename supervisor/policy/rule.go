@@ -54,6 +54,7 @@ func (r Rule) Names(tool string) bool {
 
 var (
 	toolName = expr(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
+	mcpName  = expr(`^mcp__([^_*\s]|_[^_*\s])+_?(__[^*\s]*\*?)?$`)
 	hostName = expr(`^(\*\.)?[^*/:\s]*[^*/:\s.][^*/:\s]*$`)
 )
 
@@ -79,15 +80,11 @@ func ParseRule(s string) (Rule, error) {
 	case !balanced(spec):
 		return bad("the parentheses do not match; write one rule for each tool")
 	case strings.HasPrefix(r.tool, "mcp__"):
-		stem, star := strings.CutSuffix(strings.TrimPrefix(r.tool, "mcp__"), "*")
-		server, _, _ := strings.Cut(stem, "__")
-		switch {
-		case hasSpec:
+		if hasSpec {
 			return bad("rules for MCP tools take no parentheses")
-		case server == "" || strings.ContainsAny(stem, "* \t"):
-			return bad("write mcp__server, mcp__server__tool or mcp__server__prefix*")
-		case star && !strings.Contains(stem, "__"):
-			return bad("a * stands for tools, not for servers: mcp__server__*")
+		}
+		if !mcpName().MatchString(r.tool) {
+			return bad("write mcp__server, mcp__server__tool or mcp__server__prefix*; a * stands for tools, not for servers")
 		}
 		r.kind = kindMCP
 		return r, nil

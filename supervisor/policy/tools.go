@@ -42,6 +42,9 @@ func MayWrite(tool string) bool {
 // IsEditor reports whether a tool changes the one file that its input names.
 func IsEditor(tool string) bool { return editors.has(tool) }
 
+// IsReader reports whether a tool only reads files that its input names.
+func IsReader(tool string) bool { return readers.has(tool) }
+
 // Own reports whether a tool is one of Arbiter's own, and returns its name there.
 func Own(tool string) (name string, ok bool) { return strings.CutPrefix(tool, "mcp__arbiter__") }
 

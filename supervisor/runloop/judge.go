@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // judgedInput bounds how much of the input of a call that may run is recorded, in bytes: its `tool_use`
@@ -152,9 +156,9 @@ func (c toolCall) request() policy.Request {
 	return policy.Request{Tool: c.tool, Input: c.input, CWD: c.cwd}
 }
 
-// rulesFor returns the present deny and ask rules for the caller: relative paths begin in its directory, or for a
-// check in the directory in which the check runs.
-func (l *Loop) rulesFor(s *supervisor.State, c toolCall) policy.Policy {
+// ruled says what the present deny and ask rules say: relative paths begin in the caller's directory, or for a check
+// in the directory in which the check runs.
+func (l *Loop) ruled(s *supervisor.State, c toolCall) policy.Decision {
 	p := l.bare(s, c.agent)
 	dir := p.CWD
 	if c.check {
@@ -162,9 +166,9 @@ func (l *Loop) rulesFor(s *supervisor.State, c toolCall) policy.Policy {
 	}
 	p.Deny, p.Ask = parsed(s.Options.Deny), parsed(s.Options.Ask)
 	if host := l.hostOf(c.agent); host != supervisor.LifecycleHere && p.CWD == dir {
-		p.Look = l.viewOf(host).look
+		return l.viewOf(host).decide(p, c.request())
 	}
-	return p
+	return p.Decide(c.request())
 }
 
 // bare is an agent's policy without rules.
@@ -192,12 +196,12 @@ func (l *Loop) taken(c toolCall) policy.Decision {
 	if slices.Contains(s.Permission.Denied, c.key()) {
 		return policy.Decision{Behavior: policy.Deny, By: contract.Human, Reason: "the human denied it for this run"}
 	}
-	d := l.rulesFor(s, c).Decide(c.request())
-	mode := policy.Mode(s.Options.Permissions)
-	if d.Behavior == "" && mode != policy.ModeAllowAll && makesWorktree(c) {
+	d := l.ruled(s, c)
+	mode := runconfig.Mode(s.Options.Permissions)
+	if d.Behavior == "" && mode != runconfig.ModeAllowAll && makesWorktree(c) {
 		d = policy.Decision{Behavior: policy.Ask, By: policy.ByMode, Reason: "it creates a branch and a directory"}
 	}
-	if d.Behavior == policy.Ask && mode == policy.ModeRules {
+	if d.Behavior == policy.Ask && mode == runconfig.ModeRules {
 		d.Behavior, d.Reason = policy.Deny, d.Reason+", and nothing is asked in this mode"
 	}
 	return d
@@ -209,7 +213,7 @@ func (l *Loop) taken(c toolCall) policy.Decision {
 func (l *Loop) answer(c toolCall) policy.Decision {
 	s := l.Snapshot()
 	d := l.taken(c)
-	mode := policy.Mode(s.Options.Permissions)
+	mode := runconfig.Mode(s.Options.Permissions)
 	switch {
 	case d.Behavior == policy.Deny:
 		return d
@@ -220,11 +224,11 @@ func (l *Loop) answer(c toolCall) policy.Decision {
 	case d.Behavior == policy.Ask:
 		return d
 	}
-	if c.check && mode == policy.ModeAllowAll {
+	if c.check && mode == runconfig.ModeAllowAll {
 		return policy.Decision{Behavior: policy.Allow, By: policy.ByMode, Reason: "everything is allowed"}
 	}
 	if c.check {
-		if rule, ok := policy.Plain(l.allowed(s), commandOf(c.input)); ok {
+		if rule, ok := plainly(l.allowed(s), commandOf(c.input)); ok {
 			return policy.Decision{
 				Behavior: policy.Allow,
 				By:       policy.ByRule,
@@ -234,10 +238,32 @@ func (l *Loop) answer(c toolCall) policy.Decision {
 		}
 	}
 	d = policy.Decision{Behavior: policy.Ask, By: policy.ByMode, Reason: "no rule allows " + c.tool}
-	if mode == policy.ModeRules {
+	if mode == runconfig.ModeRules {
 		d.Behavior, d.Reason = policy.Deny, d.Reason+", and nothing is asked in this mode"
 	}
 	return d
+}
+
+// plainLine is a line of words that every shell reads in the same way.
+var plainLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^ *[A-Za-z0-9_@%+:,./][A-Za-z0-9_@%+:,./-]*( +[A-Za-z0-9_@%+=:,./-]+)* *$`)
+})
+
+// plainly reports whether a rule about commands covers a line that consists of plain words only. Only rules for Bash
+// as a whole, exact rules and those with a * as their last word count. Any other line is never covered.
+func plainly(rules []policy.Rule, line string) (rule string, ok bool) {
+	words := strings.Join(strings.Fields(line), " ")
+	i := slices.IndexFunc(rules, func(r policy.Rule) bool {
+		native, err := r.Native(policy.Allow, "", "")
+		spec, some := strings.CutPrefix(strings.TrimSuffix(native, ")"), "Bash(")
+		prefix, open := strings.CutSuffix(spec, " *")
+		return err == nil && (native == "Bash" || some && spec == words ||
+			some && open && plainLine().MatchString(prefix) && strings.HasPrefix(words+" ", prefix+" "))
+	})
+	if i < 0 || !plainLine().MatchString(line) {
+		return "", false
+	}
+	return rules[i].String(), true
 }
 
 // makesWorktree recognises calls that create a branch and a directory of the repository, about which the CLI does
@@ -331,10 +357,10 @@ func (l *Loop) nativeRules(s *supervisor.State, agent string) (
 	add(&rules.Deny, policy.Deny, parsed(s.Options.Deny))
 	add(&rules.Ask, policy.Ask, parsed(s.Options.Ask))
 	add(&rules.Allow, policy.Allow, l.allowed(s))
-	switch policy.Mode(s.Options.Permissions) {
-	case policy.ModeAllowAll:
+	switch runconfig.Mode(s.Options.Permissions) {
+	case runconfig.ModeAllowAll:
 		mode, rules.Allow = bridge.BypassPermissions, append(rules.Allow, everything...)
-	case policy.ModeAcceptEdits:
+	case runconfig.ModeAcceptEdits:
 		if edits, ok := policy.EditsBelow(p.CWD); ok {
 			rules.Allow = append(rules.Allow, edits)
 		} else {

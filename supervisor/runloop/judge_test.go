@@ -407,3 +407,25 @@ func TestJudgedWhereTheShellIs(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainLines: a rule covers a line of plain words, and no line in which a shell might read anything else.
+func TestPlainLines(t *testing.T) {
+	rules := parsed([]string{"Bash(go test *)", "Bash(make:*)", "Bash(npm run build)", "Bash(git * main)", "Bash(cargo*)",
+		"Edit", `Bash(echo "a" *)`})
+	for line, want := range map[string]string{
+		"go test": "Bash(go test *)", "go  test ./... -run=X ": "Bash(go test *)", "make": "Bash(make:*)",
+		"make A=1 -j4": "Bash(make:*)", " npm run build": "Bash(npm run build)", "npm run build x": "", "go testx": "",
+		"go": "", "git x main": "", "cargo test": "", "echo a b": "", "A=1 make": "", "-x make": "", "": "", " ": "",
+		"go test; x": "", "go test\nx": "", "go test\n": "", "go test\tx": "", "go test $X": "", "go test 'x'": "",
+		"go test > x": "", "go test *": "", "go test {a,b}": "", "go test ~": "", "go test `x`": "", "go test #x": "",
+		"go test \\": "", "go test \u00e9": "", "go test !x": "", "(make)": "", "go test a&b": "", "go test [a]": "",
+		"go test a?": "", "go test x\x00": "", "go test x^y": "",
+	} {
+		if rule, ok := plainly(rules, line); rule != want || ok != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", line, rule, ok, want)
+		}
+	}
+	if rule, ok := plainly(parsed([]string{"Bash(*)"}), "any thing"); !ok || rule != "Bash(*)" {
+		t.Errorf("the rule for all commands: %q, %v", rule, ok)
+	}
+}

@@ -87,3 +87,35 @@ func TestTitle(t *testing.T) {
 		}
 	}
 }
+
+// TestRules: what a rule allows.
+func TestRules(t *testing.T) {
+	for rule, want := range map[string]string{
+		"Bash(go test *)":              "every command that begins with `go test` (its options can run programs)",
+		"Bash(go test:*)":              "every command that begins with `go test` (its options can run programs)",
+		"Bash(npm*)":                   "every command that begins with `npm` (its options can run programs)",
+		"Bash(git * main)":             "every command of the form `git * main` (its options can run programs)",
+		"Bash(touch a)":                "exactly this line",
+		"Bash":                         "every use of the tool Bash",
+		"Read(//tmp/**)":               "reading everything under /tmp",
+		"Read(//**)":                   "reading everything under /",
+		"Read(//etc/passwd)":           "reading /etc/passwd",
+		"Edit(//w/**)":                 "all edits under /w",
+		"Edit(//w/a.go)":               "edits of /w/a.go",
+		"Edit(src/**)":                 "all edits under src",
+		"Edit":                         "every use of the tool Edit, everywhere on this machine",
+		"mcp__s__t":                    "every use of the tool mcp__s__t",
+		"mcp__s":                       "every use of the tool mcp__s",
+		"mcp__s__*":                    "every use of the tool mcp__s__*",
+		"mcp__s__get_*":                "every use of the tool mcp__s__get_*",
+		"WebFetch(domain:example.com)": "every use of the tool WebFetch for example.com",
+		"WebFetch":                     "every use of the tool WebFetch",
+		"Skill(pdf)":                   "every use of the tool Skill for pdf",
+		"Agent(Explore)":               "every use of the tool Agent for Explore",
+		"Bash(":                        "what the rule Bash( allows",
+	} {
+		if got := Rules(rule); got != want {
+			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
+	}
+}

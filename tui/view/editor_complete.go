@@ -9,7 +9,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -133,7 +133,7 @@ func (c *Editor) complete(open bool) {
 			{Text: "always", Note: "in this workspace, in later runs too"}})
 	case ctx.Want == WantLeave:
 		var modes []Candidate
-		for _, m := range policy.Modes {
+		for _, m := range runconfig.Modes {
 			modes = append(modes, Candidate{Text: string(m), Note: m.Means()})
 		}
 		c.SetCandidates(ctx.Generation, modes)

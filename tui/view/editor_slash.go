@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // EditorCommand is a valid slash command.
@@ -138,7 +138,7 @@ func (p param) check(arg string) string {
 			return fmt.Sprintf("%q is not known here, only run and always are", shortEditor(arg))
 		}
 	case WantLeave:
-		if !slices.Contains(policy.Modes, policy.Mode(arg)) {
+		if !slices.Contains(runconfig.Modes, runconfig.Mode(arg)) {
 			return fmt.Sprintf("%q is not one of ask, rules, accept-edits, allow-all", shortEditor(arg))
 		}
 	case WantRisk:

@@ -11,7 +11,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -122,7 +121,7 @@ func (p *InboxPanel) scopes(d *AskData, at InboxItem) {
 			label += fmt.Sprintf("  (and %d more)", len(also))
 			more = append(more, ruleItems{sanitize.Line(r.Text, 300), also})
 		}
-		label += ": " + sanitize.Line(policy.Words(r.Text), 300)
+		label += ": " + sanitize.Line(words.Rules(r.Text), 300)
 		d.Choices = append(d.Choices, PageChoice{Value: r.Text, Label: label, Irreversible: true})
 	}
 	d.Body = func(width int) []render.Line {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -286,7 +286,7 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	open := s.open(info.Run, info.CWD)
 	mode, err := s.Mode(info.CWD)
 	if err != nil {
-		mode = string(policy.ModeAsk)
+		mode = string(runconfig.ModeAsk)
 	}
 	open.mode, open.begun = mode, true
 	if err := open.load(s.ctx, show); err != nil {
@@ -424,7 +424,7 @@ const (
 // modes returns the modes that can be chosen. allow-all is among them only if the command was started with the risk
 // accepted, or if the run is in that mode already.
 func (c *ACPConfig) modes(now string) (list []mode) {
-	for _, m := range policy.Modes {
+	for _, m := range runconfig.Modes {
 		if id := string(m); id != allowAll || c.AcceptRisk || now == allowAll {
 			name := strings.ToUpper(id[:1]) + strings.ReplaceAll(id[1:], "-", " ")
 			list = append(list, mode{id, name, m.Means()})

@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 const (
@@ -482,7 +482,7 @@ func permissionOptions(r contract.PermissionRequest) []permissionOption {
 		{optionRun, "Allow this for the rest of the run", "allow_always"},
 	}
 	if len(r.Suggestions) > 0 {
-		rule := sanitize.Line(r.Suggestions[0]+" ("+policy.Words(r.Suggestions[0])+")", maxTitle)
+		rule := sanitize.Line(r.Suggestions[0]+" ("+words.Rules(r.Suggestions[0])+")", maxTitle)
 		list = append(list,
 			permissionOption{optionAlways, "Always allow " + rule + " in this workspace", "allow_always"})
 	}

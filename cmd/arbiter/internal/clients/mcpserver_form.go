@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 const (
@@ -113,7 +113,7 @@ func permissionForm(about, full string, r contract.PermissionRequest, whole stri
 	}}
 	for _, rule := range r.Suggestions[:min(len(r.Suggestions), maxRules)] {
 		if sanitize.Line(rule, 200) == rule { // offer a rule only if it is shown exactly as it is
-			f.options = append(f.options, option{"Always allow here: " + rule + " (" + policy.Words(rule) + ")",
+			f.options = append(f.options, option{"Always allow here: " + rule + " (" + words.Rules(rule) + ")",
 				permit(bridge.Allow, contract.ScopeAlways, rule)})
 		}
 	}

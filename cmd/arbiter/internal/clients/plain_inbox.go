@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
@@ -80,7 +80,7 @@ func (v *narrator) covering(i supervisor.InboxItem, list []supervisor.InboxItem,
 		if len(also) > 0 {
 			line += ", which also settles " + strings.Join(also, ", ")
 		}
-		lines = append(lines, line+": "+sanitize.Line(policy.Words(rule), 300)+".")
+		lines = append(lines, line+": "+sanitize.Line(words.Rules(rule), 300)+".")
 	}
 	return lines
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
@@ -134,7 +134,7 @@ func (v *narrator) asked(b contract.PermissionRequest, text string) string {
 	v.open = append(v.open, request{n, b.Request, b.Action, rules, b.Tool == bridge.ElicitTool})
 	offer := ""
 	for i, rule := range rules {
-		offer += fmt.Sprintf("\n  %c: %s: %s", 'a'+i, sanitize.Line(rule, 300), sanitize.Line(policy.Words(rule), 300))
+		offer += fmt.Sprintf("\n  %c: %s: %s", 'a'+i, sanitize.Line(rule, 300), sanitize.Line(words.Rules(rule), 300))
 	}
 	if offer != "" {
 		offer = fmt.Sprintf("\nRules that cover it, for %d run %c or %d always %c:%s", n, 'a', n, 'a', offer)

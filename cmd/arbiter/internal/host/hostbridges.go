@@ -26,7 +26,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
@@ -426,18 +425,18 @@ func (p hostPort) confine(agent string, sandbox **bridge.SandboxConfig) error {
 }
 
 // Files implements runloop.FileSystem.
-func (p hostPort) Files() (string, policy.Lookup) { return p.bridge.info.Home, p.look }
+func (p hostPort) Files() (string, runloop.Lookup) { return p.bridge.info.Home, p.look }
 
-func (p hostPort) look(paths []string) ([]policy.Found, error) {
+func (p hostPort) look(paths []string) ([]runloop.Found, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
 	r, err := p.Client.Resolve(ctx, bridge.ResolveParams{Paths: paths})
 	if err != nil {
 		return nil, err
 	}
-	found := make([]policy.Found, 0, len(r.Paths))
+	found := make([]runloop.Found, 0, len(r.Paths))
 	for _, x := range r.Paths {
-		f := policy.Found{Path: x.Path}
+		f := runloop.Found{Path: x.Path}
 		if x.Error != "" {
 			f.Err = fmt.Errorf("host %s: %s", p.bridge.host.Name, x.Error)
 		}

@@ -19,12 +19,13 @@ import (
 	"strings"
 	"syscall"
 
+	securejoin "github.com/cyphar/filepath-securejoin"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
@@ -134,7 +135,7 @@ func (m *RemoteMachine) Resolve(ctx context.Context, paths []string) []bridge.Re
 			all[i].Error = ctx.Err().Error()
 			continue
 		}
-		path, err := policy.FollowLinks(name)
+		path, err := securejoin.SecureJoin("/", name)
 		_, missing := os.Lstat(name)
 		if errors.Is(missing, syscall.ENOTDIR) {
 			err = missing // nothing can be there

@@ -15,9 +15,9 @@ import (
 
 // readPolicy reads the permission rules of a run.
 func readPolicy(c *cli.Context, o runconfig.Options) (policy.Policy, error) {
-	switch mode := policy.Mode(o.Permissions); mode {
-	case policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits:
-	case policy.ModeAllowAll:
+	switch mode := runconfig.Mode(o.Permissions); mode {
+	case runconfig.ModeAsk, runconfig.ModeRules, runconfig.ModeAcceptEdits:
+	case runconfig.ModeAllowAll:
 		if !c.Bool("i-accept-the-risk") {
 			return policy.Policy{},
 				command.Usagef("--permissions allow-all lets every agent run anything without asking: add " +
@@ -91,7 +91,7 @@ func (c *Choices) RefuseRoot(rehearse bool) error {
 }
 
 func refuseUser(o runconfig.Options, rehearse bool, uid int) error {
-	if uid != 0 || rehearse || policy.Mode(o.Permissions) != policy.ModeAllowAll || o.Sandbox != nil {
+	if uid != 0 || rehearse || runconfig.Mode(o.Permissions) != runconfig.ModeAllowAll || o.Sandbox != nil {
 		return nil
 	}
 	return command.Usagef("--permissions allow-all as root lets every agent do anything to this machine: run as another " +

@@ -1,4 +1,4 @@
-package policy
+package runloop
 
 import (
 	"encoding/json"
@@ -7,7 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	securejoin "github.com/cyphar/filepath-securejoin"
+
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // another is a file system of links and files by their path.
@@ -37,25 +40,16 @@ func (a *another) look(paths []string) ([]Found, error) {
 	return found, nil
 }
 
-func rulesOf(t *testing.T, texts ...string) (list []Rule) {
-	t.Helper()
-	for _, text := range texts {
-		rule := testkit.Must(ParseRule(text))(t)
-		list = append(list, rule)
-	}
-	return list
-}
-
-func asking(tool string, input map[string]string) Request {
+func asking(tool string, input map[string]string) policy.Request {
 	raw, _ := json.Marshal(input) // strings
-	return Request{Tool: tool, Input: raw}
+	return policy.Request{Tool: tool, Input: raw}
 }
 
 // TestElsewhere checks requests against rules on the host where they would be carried out: its home, its
 // directory, its links. This machine's files do not matter.
 func TestElsewhere(t *testing.T) {
-	p := Policy{CWD: "/srv/far/run8/orch-1", Home: "/home/far",
-		Deny: rulesOf(t, "Read(~/.ssh/**)"), Ask: rulesOf(t, "Edit(src/**)")}
+	p := policy.Policy{CWD: "/srv/far/run8/orch-1", Home: "/home/far",
+		Deny: parsed([]string{"Read(~/.ssh/**)"}), Ask: parsed([]string{"Edit(src/**)"})}
 	there := &another{links: map[string]string{
 		"/home/far":                        "/data/home/far",
 		"/home/far/.ssh":                   "/data/home/far/.ssh",
@@ -69,25 +63,25 @@ func TestElsewhere(t *testing.T) {
 	}}
 	near := t.TempDir()
 	testkit.OK(t, os.MkdirAll(filepath.Join(near, "src"), 0o700))
-	rules := p
-	rules.Look = there.look
+	rules := view{look: there.look}
+	file := func(tool, path string) policy.Request { return asking(tool, map[string]string{"file_path": path}) }
 	for what, tc := range map[string]struct {
-		r    Request
+		r    policy.Request
 		want string
 	}{
-		"a key of the host":              {asking("Read", map[string]string{"file_path": "/home/far/.ssh/id"}), Deny},
-		"a key by its real path":         {asking("Read", map[string]string{"file_path": "/data/home/far/.ssh/id"}), Deny},
-		"a key through a link":           {asking("Read", map[string]string{"file_path": "keys/id"}), Deny},
-		"a key by a command":             {asking("Bash", map[string]string{"command": "cat ~/.ssh/id"}), Deny},
-		"an edit in src":                 {asking("Edit", map[string]string{"file_path": "src/a.go"}), Ask},
-		"an edit by its whole path":      {asking("Edit", map[string]string{"file_path": p.CWD + "/src/a.go"}), Ask},
-		"an edit through a link out":     {asking("Edit", map[string]string{"file_path": "src/out/x"}), Ask},
-		"an edit that nobody can follow": {asking("Edit", map[string]string{"file_path": "src/secret"}), Ask},
-		"an edit here":                   {asking("Edit", map[string]string{"file_path": near + "/src/a.go"}), ""},
-		"a file of the directory":        {asking("Read", map[string]string{"file_path": "README.md"}), ""},
-		"a file that is not to follow":   {asking("Read", map[string]string{"file_path": "closed/file"}), Ask},
+		"a key of the host":              {file("Read", "/home/far/.ssh/id"), policy.Deny},
+		"a key by its path":              {file("Read", "/data/home/far/.ssh/id"), policy.Deny},
+		"a key through a link":           {file("Read", "keys/id"), policy.Deny},
+		"a key by a command":             {asking("Bash", map[string]string{"command": "cat ~/.ssh/id"}), policy.Deny},
+		"an edit in src":                 {file("Edit", "src/a.go"), policy.Ask},
+		"an edit by its whole path":      {file("Edit", p.CWD+"/src/a.go"), policy.Ask},
+		"an edit through a link out":     {file("Edit", "src/out/x"), policy.Ask},
+		"an edit that nobody can follow": {file("Edit", "src/secret"), policy.Ask},
+		"an edit here":                   {file("Edit", near+"/src/a.go"), ""},
+		"a file of the directory":        {file("Read", "README.md"), ""},
+		"a file that is not to follow":   {file("Read", "closed/file"), policy.Ask},
 	} {
-		if got := rules.Decide(tc.r); got.Behavior != tc.want {
+		if got := rules.decide(p, tc.r); got.Behavior != tc.want {
 			t.Errorf("%s: %+v, want %s", what, got, tc.want)
 		}
 	}
@@ -95,39 +89,37 @@ func TestElsewhere(t *testing.T) {
 
 // TestElsewhereAsksLittle: one decision with many rules needs few requests.
 func TestElsewhereAsksLittle(t *testing.T) {
-	p := Policy{CWD: "/srv/w", Home: "/home/far",
-		Deny: rulesOf(t, "Read(~/.ssh/**)", "Read(~/.aws/**)", "Read(//etc/shadow)", "Read(.env)", "Edit(.git/**)"),
-		Ask:  rulesOf(t, "Bash(git push *)", "Edit(go.mod)")}
+	p := policy.Policy{CWD: "/srv/w", Home: "/home/far",
+		Deny: parsed([]string{"Read(~/.ssh/**)", "Read(~/.aws/**)", "Read(//etc/shadow)", "Read(.env)", "Edit(.git/**)"}),
+		Ask:  parsed([]string{"Bash(git push *)", "Edit(go.mod)"})}
 	there := &another{}
-	rules := p
-	rules.Look = there.look
-	for _, r := range []Request{
+	rules := view{look: there.look}
+	for _, r := range []policy.Request{
 		asking("Edit", map[string]string{"file_path": "src/a.go"}),
 		asking("Bash", map[string]string{"command": "go test ./... && cat src/a.go"}),
 	} {
 		there.requests = 0
-		rules.Decide(r)
+		rules.decide(p, r)
 		if there.requests > 4 {
 			t.Errorf("%s: %d requests", r.Input, there.requests)
 		}
 	}
 	there.requests = 0
-	if d := rules.Decide(asking("WebFetch", map[string]string{"url": "https://example.com"})); there.requests > 0 {
+	if d := rules.decide(p, asking("WebFetch", map[string]string{"url": "https://example.com"})); there.requests > 0 {
 		t.Errorf("%+v: %d requests for what is about no file", d, there.requests)
 	}
 }
 
 // TestElsewhereInDoubt: it asks when the host does not answer.
 func TestElsewhereInDoubt(t *testing.T) {
-	p := Policy{CWD: "/srv/w", Home: "/home/far", Deny: rulesOf(t, "Read(~/.ssh/**)", "Edit(~/.ssh/**)")}
-	rules := p
-	rules.Look = (&another{err: errors.New("the bridge is gone")}).look
-	for _, r := range []Request{
+	p := policy.Policy{CWD: "/srv/w", Home: "/home/far", Deny: parsed([]string{"Read(~/.ssh/**)", "Edit(~/.ssh/**)"})}
+	rules := view{look: (&another{err: errors.New("the bridge is gone")}).look}
+	for _, r := range []policy.Request{
 		asking("Edit", map[string]string{"file_path": "src/a.go"}),
 		asking("Read", map[string]string{"file_path": "src/a.go"}),
 		asking("Bash", map[string]string{"command": "cat src/a.go"}),
 	} {
-		if d := rules.Decide(r); d.Behavior != Ask || d.By != ByRule {
+		if d := rules.decide(p, r); d.Behavior != policy.Ask || d.By != policy.ByRule {
 			t.Errorf("%s: %+v", r.Input, d)
 		}
 	}
@@ -140,15 +132,14 @@ func TestElsewhereAgrees(t *testing.T) {
 	here := func(paths []string) ([]Found, error) {
 		found := make([]Found, len(paths))
 		for i, path := range paths {
-			found[i].Path, found[i].Err = FollowLinks(path)
+			found[i].Path, found[i].Err = securejoin.SecureJoin("/", path)
 		}
 		return found, nil
 	}
-	p := Policy{CWD: dir, Home: "/root", Deny: rulesOf(t, "Read(//etc/shadow)", "Edit(.git/**)"),
-		Ask: rulesOf(t, "Bash(rm *)")}
-	there := p
-	there.Look = here
-	for _, r := range []Request{
+	p := policy.Policy{CWD: dir, Home: "/root", Deny: parsed([]string{"Read(//etc/shadow)", "Edit(.git/**)"}),
+		Ask: parsed([]string{"Bash(rm *)"})}
+	there := view{look: here}
+	for _, r := range []policy.Request{
 		asking("Read", map[string]string{"file_path": "etc/shadow"}),
 		asking("Read", map[string]string{"file_path": "etc/passwd"}),
 		asking("Edit", map[string]string{"file_path": "src/x"}),
@@ -158,7 +149,7 @@ func TestElsewhereAgrees(t *testing.T) {
 		asking("Bash", map[string]string{"command": "ls -l src"}),
 		asking("Grep", map[string]string{"pattern": "x", "path": "etc"}),
 	} {
-		if a, b := there.Decide(r), p.Decide(r); a != b {
+		if a, b := there.decide(p, r), p.Decide(r); a != b {
 			t.Errorf("%s: %+v, here %+v", r.Input, a, b)
 		}
 	}
