@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // Apply applies one input to the state, and returns the next state and the effects to carry out. It is pure: no
@@ -117,7 +116,7 @@ func (st *step) take(f input.Body) {
 		st.wokeFromSleep(f)
 	case input.CallDecided:
 		st.callDecided(f)
-		if f.By == contract.ByLimit && policy.StartsSubagent(f.Params.Tool) {
+		if f.By == contract.ByLimit && bridge.StartsSubagent(f.Params.Tool) {
 			st.subagentRefused(f.Params.ID)
 		}
 	case input.Remembered:

@@ -14,14 +14,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // acts records that a call begins that may change files of the directory that agents share.
 func (st *step) acts(a *Agent, b bridge.ToolUse) {
-	if a.Role != RoleOrchestrator || a.Isolation != "" || !policy.MayWrite(b.Tool) || // the Arbiter only reads
+	if a.Role != RoleOrchestrator || a.Isolation != "" || !bridge.MayWrite(b.Tool) || // the Arbiter only reads
 		!st.Options.Workspace.Enabled() { // no snapshot would ever close the call
 		return
 	}
@@ -33,12 +32,12 @@ func (st *step) acts(a *Agent, b bridge.ToolUse) {
 	c := input.ChangeCall{Agent: a.ID, Call: b.ToolUse}
 	known := json.Unmarshal(b.Input, &in) == nil
 	switch {
-	case policy.IsEditor(b.Tool) && known && in.File+in.Notebook != "":
+	case bridge.IsEditor(b.Tool) && known && in.File+in.Notebook != "":
 		c.Path = runconfig.Relative(st.Options.Workspace.Root, cmp.Or(in.File, in.Notebook))
 		if c.Path == "" { // elsewhere
 			return
 		}
-	case policy.StartsSubagent(b.Tool): // its calls are reported
+	case bridge.StartsSubagent(b.Tool): // its calls are reported
 		return
 	default:
 		c.Background = in.Background

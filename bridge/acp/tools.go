@@ -22,7 +22,7 @@ import (
 const RelayCommand = "make-tools"
 
 // verdictTool ends a turn. It has the name of Claude Code's own tool, which prompts and corrections name.
-const verdictTool = "StructuredOutput"
+const verdictTool = bridge.VerdictTool
 
 // instructions reach the model of most makes, beside the prompt.
 const instructions = "End each turn with exactly one call of " + verdictTool + ", with what you report. A turn " +

@@ -27,7 +27,7 @@ func judgeRegistration() map[string]any {
 }
 
 // allButVerdict matches the names of all tools but the verdict's: each callback costs a turn 2 to 4 ms (CLI 2.1.332).
-const allButVerdict = "^(?!" + verdictTool + "$).*"
+const allButVerdict = "^(?!" + bridge.VerdictTool + "$).*"
 
 // Events at which a call can be refused. The second is that of a command line in a skill (from CLI 2.1.332).
 const (
@@ -67,7 +67,7 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	if r.err != nil || event != preToolUse && event != preSkillCommand || p.Tool == "" {
 		return hookDeny("The tool call could not be read.")
 	}
-	if p.Tool == verdictTool {
+	if p.Tool == bridge.VerdictTool {
 		return hookAnswer{} // it does nothing, and a turn may always end
 	}
 	if jsonl.IsNull(p.Input) {

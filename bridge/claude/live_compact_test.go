@@ -23,7 +23,9 @@ func compacting(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf
 	return s, model
 }
 
-func ruling(message string) []call { return []call{{verdictTool, map[string]any{"message": message}}} }
+func ruling(message string) []call {
+	return []call{{bridge.VerdictTool, map[string]any{"message": message}}}
+}
 
 func full(name string) reply { return reply{tools: touch(name), usage: [3]int{3, 172_000, 500}} }
 

@@ -125,10 +125,10 @@ func request(t *testing.T, model *api) (r requestTexts) {
 // so does a text instead of a verdict, which is passed on. A verdict beside a call that writes is accepted.
 func TestLiveRefusedVerdict(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		wrong := reply{tools: []call{{verdictTool, map[string]any{"message": 1}}}}
+		wrong := reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": 1}}}}
 		model := startAPI(t, wrong, wrong, reply{text: "{\"message\":\"m\"}"}, reply{text: "{\"message\":\"m\"}"},
 			reply{tools: []call{{"Bash", map[string]any{"command": "printf x > made", "description": "Make it"}},
-				{verdictTool, map[string]any{"message": "both"}}}})
+				{bridge.VerdictTool, map[string]any{"message": "both"}}}})
 		s := prepare(t, spec, model.env())
 		s.cfg.PermissionMode = bridge.BypassPermissions
 		s.cfg.JSONSchema = json.RawMessage(verdictSchema)

@@ -99,7 +99,7 @@ func TestLiveWindow(t *testing.T) {
 
 func TestLiveVerdict(t *testing.T) {
 	realAtNight(t)
-	verdict := reply{tools: []call{{verdictTool, map[string]any{"message": "so it is"}}}}
+	verdict := reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": "so it is"}}}}
 	s, model := live(t, reply{text: "no verdict yet"}, verdict, reply{text: "none"}, reply{text: "none again"})
 	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 	s.cfg.Partial = true
@@ -134,7 +134,7 @@ func TestLiveVerdict(t *testing.T) {
 func TestLiveLongPromptAndSchema(t *testing.T) {
 	realAtNight(t)
 	onlyTheCLI(t, "takes a schema from its command line alone")
-	verdict := reply{tools: []call{{verdictTool, map[string]any{"message": "m"}}}}
+	verdict := reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": "m"}}}}
 	s, model := live(t, verdict)
 	s.cfg.SystemPrompt = "RULE-ONE " + strings.Repeat("long ", 40_000)
 	s.cfg.JSONSchema = json.RawMessage(`{"description":"` + strings.Repeat("x", 120_000) + `",` + verdictSchema[1:])

@@ -57,7 +57,7 @@ func (q *asking) ask(ctx context.Context) (bridge.QueryResult, error) {
 }
 
 func chosen(message string) reply {
-	return reply{usage: [3]int{3, 100, 20}, tools: []call{{verdictTool, map[string]any{"message": message}}}}
+	return reply{usage: [3]int{3, 100, 20}, tools: []call{{bridge.VerdictTool, map[string]any{"message": message}}}}
 }
 
 func TestLiveQuery(t *testing.T) {
@@ -86,7 +86,7 @@ func TestLiveQuery(t *testing.T) {
 				t.Errorf("the request has %s", not)
 			}
 		}
-		testkit.Same(t, "tools", []string{verdictTool}, model.toolNames(0))
+		testkit.Same(t, "tools", []string{bridge.VerdictTool}, model.toolNames(0))
 		if _, err := os.Stat(hooked); err == nil {
 			t.Error("a hook of the user's ran")
 		}
@@ -172,7 +172,7 @@ func TestLiveQueryOfEveryLength(t *testing.T) {
 
 func TestLiveQueryFails(t *testing.T) {
 	realAtNight(t)
-	wrong := reply{tools: []call{{verdictTool, map[string]any{"message": 1}}}}
+	wrong := reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": 1}}}}
 	for name, tc := range map[string]struct {
 		script   []reply
 		budget   float64

@@ -13,10 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// verdictTool is the tool that the CLI creates for a JSON schema. Its calls are the verdict of the turn,
-// not work, so they produce no tool_use events.
-const verdictTool = "StructuredOutput"
-
 // maxLine bounds a line of the CLI's stdout. The longest seen was 3 MB (CLI
 // 2.1.329: a text is repeated in assistant and result frames).
 const maxLine = 64 << 20
@@ -222,7 +218,7 @@ func (r *reader) assistant(f assistantFrame) {
 }
 
 func (r *reader) toolUse(b block, parent string) {
-	if b.Name == verdictTool && parent == "" {
+	if b.Name == bridge.VerdictTool && parent == "" {
 		r.verdict[b.ID] = true
 		return
 	}
@@ -306,7 +302,7 @@ func (r *reader) streamed(f streamFrame) {
 	case "message_start":
 		clear(r.stream)
 	case "content_block_start":
-		r.stream[f.Index] = f.BlockType == "tool_use" && f.BlockName == verdictTool
+		r.stream[f.Index] = f.BlockType == "tool_use" && f.BlockName == bridge.VerdictTool
 	case "content_block_delta":
 		if f.Text != "" {
 			r.a.emit(bridge.Delta{Text: f.Text})

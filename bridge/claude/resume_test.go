@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	verdictReply = reply{tools: []call{{verdictTool, map[string]any{"message": "m"}}}}
+	verdictReply = reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": "m"}}}}
 	longTool     = reply{tools: []call{bash("touch ready; python3 -c 'import time; time.sleep(100)'")}}
 )
 

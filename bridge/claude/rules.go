@@ -102,7 +102,7 @@ func suggestions(r *fieldReader, tool string) (list []string) {
 				}
 				rules = append(rules, text)
 			}
-		case o.Type == "addDirectories" && slices.Contains([]string{"Edit", "Write", "NotebookEdit"}, tool):
+		case o.Type == "addDirectories" && bridge.IsEditor(tool):
 			for _, dir := range o.Directories {
 				rules = append(rules, "Edit(/"+strings.TrimSuffix(dir, "/")+"/**)")
 			}

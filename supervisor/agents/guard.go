@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -43,7 +44,7 @@ func (a *Agent) Guard(cwd, home string) Guard {
 // that decided, if one did; why is for the model, and empty if ok. The tools that end a turn and report on it
 // are always allowed. cwd is the directory of the session's shell; empty: the agent's working directory.
 func (g Guard) Allows(tool string, input json.RawMessage, cwd string) (ok bool, rule, why string) {
-	if _, own := policy.Own(tool); own || tool == policy.VerdictTool {
+	if _, own := bridge.OwnTool(tool); own || tool == bridge.VerdictTool {
 		return true, "", ""
 	}
 	if g.broken != "" {
@@ -80,7 +81,7 @@ func (a *Agent) Allows(cwd, home, tool string, input json.RawMessage) (ok bool, 
 
 // isAgent reports whether a tool starts subagents. Orchestrators work with subagents, so they have this tool
 // unless it is denied; each call of a subagent is judged itself.
-func isAgent(tool string) bool { return policy.StartsSubagent(tool) }
+func isAgent(tool string) bool { return bridge.StartsSubagent(tool) }
 
 // CLI returns the values of --tools and --disallowedTools. tools is nil if all are meant; otherwise it contains
 // only the names of the built-in ones, without what is in parentheses, and Agent: that flag does not select MCP
@@ -97,7 +98,7 @@ func (a *Agent) CLI() (tools, disallowed []string) {
 	}
 	for _, text := range a.Tools {
 		rule, err := policy.ParseRule(text)
-		if err != nil || rule.MCP() || isAgent(rule.Tool()) || slices.Contains(tools, rule.Tool()) {
+		if err != nil || strings.HasPrefix(rule.Tool(), "mcp__") || isAgent(rule.Tool()) || slices.Contains(tools, rule.Tool()) {
 			continue
 		}
 		tools = append(tools, rule.Tool())

@@ -288,11 +288,11 @@ func (r *Rule) ends(words []word) verdict {
 func hasLetters(words []word, lit string) bool {
 	given := ""
 	for _, w := range words {
-		if shortOptions().MatchString(w.text) && !strings.Contains(given, w.text) && len(given) < 1000 {
+		if shortOptions().MatchString(w.text) && strings.Trim(w.text, given) != "" {
 			given += w.text
 		}
 	}
-	return shortOptions().MatchString(lit) && (len(given) >= 1000 || strings.Trim(lit, given) == "")
+	return shortOptions().MatchString(lit) && strings.Trim(lit, given) == ""
 }
 
 var shortOptions = expr(`^-[a-zA-Z]{1,4}$`)

@@ -253,3 +253,11 @@ func (f *files) mayName(pattern string, at *region) bool {
 		})
 	})
 }
+
+// nameSet is a small set of names.
+type nameSet []string
+
+func (s nameSet) has(name string) bool { return slices.Contains(s, name) }
+
+// names are the words of a text.
+func names(text string) nameSet { return strings.Fields(text) }

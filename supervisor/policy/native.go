@@ -5,6 +5,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 // Native returns the rule in the CLI's own syntax, for a session that works in cwd with this home directory.
@@ -40,7 +42,7 @@ func (r Rule) Native(behavior, cwd, home string) (string, error) {
 		}
 		return tool + "(" + r.spec + ")", nil
 	}
-	if tool = "Read"; editors.has(r.tool) {
+	if tool = "Read"; bridge.IsEditor(r.tool) {
 		tool = "Edit"
 	}
 	p := Policy{CWD: cwd, Home: home}

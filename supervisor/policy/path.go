@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 // pathPattern is a parsed path rule. Segments are matched one by one, as in .gitignore: ** matches any number
@@ -112,9 +114,8 @@ func (q *query) paths() []target {
 // all of them, as written and with its links followed; segs follow. In the region of a rule that names what an agent
 // may use, links below its root do not count, since an agent can create them.
 type region struct {
-	bases []string
-	segs  []string
-	fold  bool
+	bases, segs []string
+	fold        bool
 }
 
 func (q *query) regionOf(r *Rule, named bool) (at region, ok bool) {
@@ -169,7 +170,7 @@ func (q *query) pathAbout(r *Rule) (found verdict, why string) {
 // searches reports whether a search may reach what an ask rule names below the directory where it begins. The CLI
 // keeps a search out of what is denied, but not out of what must be asked about (observed with CLI 2.1.329).
 func (q *query) searches(r *Rule) bool {
-	if r.kind != kindPath || !sameTool(r.tool, q.tool) || q.tool != "Grep" && q.tool != "Glob" && q.tool != "LS" {
+	if r.kind != kindPath || !bridge.SameTool(r.tool, q.tool) || q.tool != "Grep" && q.tool != "Glob" && q.tool != "LS" {
 		return false
 	}
 	glob, _ := q.text(map[string]string{"Grep": "glob", "Glob": "pattern"}[q.tool])

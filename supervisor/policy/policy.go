@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	securejoin "github.com/cyphar/filepath-securejoin"
+
+	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 // Behaviors of a decision, and who decided.
@@ -108,19 +110,16 @@ func (q *query) text(field string) (string, bool) {
 	return *s, true
 }
 
-// runsLines reports whether the tool runs command lines: Monitor does so under the rules of Bash.
-func (q *query) runsLines() bool { return q.tool == "Bash" || q.tool == "Monitor" }
-
 // about reports whether a deny or ask rule is about the request, and why it might be.
 func (q *query) about(r *Rule) (verdict, string) {
 	switch {
 	case r.kind == kindMCP:
 		return certainly(matchMCP(r.tool, q.tool)), ""
-	case r.kind == kindBash && q.runsLines():
+	case r.kind == kindBash && bridge.RunsLines(q.tool):
 		return q.line().about(r)
-	case r.kind == kindPath && q.runsLines() && (r.tool == "Read" || r.tool == "Edit"):
+	case r.kind == kindPath && bridge.RunsLines(q.tool) && (r.tool == "Read" || r.tool == "Edit"):
 		return q.commandFiles().about(r)
-	case !sameTool(r.tool, q.tool):
+	case !bridge.SameTool(r.tool, q.tool):
 		return no, ""
 	case r.kind == kindPath:
 		return q.pathAbout(r)

@@ -1,6 +1,10 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
 
 // Programs and subcommands of git that change no files, but with writingOptions, or with words that only the shell
 // knows and that may be such options.
@@ -17,7 +21,7 @@ var (
 // OnlyReads reports whether a call surely changes nothing, or with commits is a commit. In doubt it is false.
 func (p Policy) OnlyReads(r Request, commits bool) bool {
 	if r.Tool != "Bash" {
-		return !MayWrite(r.Tool)
+		return !bridge.MayWrite(r.Tool)
 	}
 	line := p.newQuery(r).line()
 	return line.clear() && len(line.units) > 0 && !slices.ContainsFunc(line.units, func(u unit) bool {
@@ -27,9 +31,4 @@ func (p Policy) OnlyReads(r Request, commits bool) bool {
 		return u.usesFile() || writingOptions().MatchString(joined(u.read)) ||
 			!u.within && len(words) > 0 && !git && !readingPrograms.has(words[0].text)
 	})
-}
-
-// Edits reports whether a call is an edit, or a command that does not surely only read.
-func (p Policy) Edits(r Request) bool {
-	return editors.has(r.Tool) || (r.Tool == "Bash" || r.Tool == "Monitor") && !p.OnlyReads(r, false)
 }

@@ -3,6 +3,8 @@ package policy
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 // TestOnlyReads: what changes no file, and what commits. In doubt a call changes something.
@@ -46,31 +48,14 @@ func TestOnlyReads(t *testing.T) {
 		if reads, commits := p.OnlyReads(r, false), p.OnlyReads(r, true); reads != want.reads || commits != want.commits {
 			t.Errorf("%s: reads %v, commits %v", line, reads, commits)
 		}
-		if p.Edits(r) == want.reads {
-			t.Errorf("%s: edits %v", line, !want.reads)
-		}
 	}
 	p := Policy{CWD: "/w"}
-	for tool, want := range map[string]struct{ reads, edits bool }{
-		"Read": {true, false}, "Grep": {true, false}, "Write": {false, true}, "NotebookEdit": {false, true},
-		"Agent": {false, false}, "mcp__db__drop": {false, false}, "mcp__arbiter__ask_predecessor": {true, false},
-		VerdictTool: {true, false}, "Monitor": {false, true},
+	for tool, want := range map[string]bool{
+		"Read": true, "Grep": true, "Write": false, "NotebookEdit": false, "Agent": false, "mcp__db__drop": false,
+		"mcp__arbiter__ask_predecessor": true, bridge.VerdictTool: true, "Monitor": false,
 	} {
-		r := Request{Tool: tool, Input: json.RawMessage(`{}`)}
-		if p.OnlyReads(r, true) != want.reads || p.Edits(r) != want.edits {
-			t.Errorf("%s: reads %v, edits %v", tool, p.OnlyReads(r, true), p.Edits(r))
-		}
-	}
-}
-
-// TestPatternsInTheRoot: a call in / may name anything there.
-func TestPatternsInTheRoot(t *testing.T) {
-	for _, line := range []string{"cat $x", "cat /$x", "cat *", "rm -f $x*", "cat .$x", "echo a > $x"} {
-		input, _ := json.Marshal(map[string]string{"command": line})
-		for _, p := range []Policy{{CWD: "/"}, {CWD: "/", Home: "/", Deny: mustRules(t, "Edit(/**)")}} {
-			r := Request{Tool: "Bash", Input: input}
-			p.OnlyReads(r, false)
-			p.Decide(r)
+		if got := p.OnlyReads(Request{Tool: tool, Input: json.RawMessage(`{}`)}, true); got != want {
+			t.Errorf("%s: reads %v", tool, got)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 // Rule is one permission rule. The zero Rule matches nothing.
@@ -40,16 +42,14 @@ func (r Rule) Tool() string { return r.tool }
 // Whole reports whether the rule covers all uses of a tool.
 func (r Rule) Whole() bool { return r.kind == kindTool || r.kind == kindMCP }
 
-// MCP reports whether the rule is about tools of MCP servers.
-func (r Rule) MCP() bool { return r.kind == kindMCP }
-
 // Known reports whether the rule's tool is one of Claude Code's, or an MCP server's.
-func (r Rule) Known() bool { return r.kind == kindMCP || slices.Contains(knownTools(), r.tool) }
+func (r Rule) Known() bool { return r.kind == kindMCP || slices.Contains(bridge.KnownTools(), r.tool) }
 
 // Names reports whether the rule names a tool: Agent and Task are two names of the same tool, and an MCP rule
 // may name a server. Unlike in a permission rule, Edit means only Edit.
 func (r Rule) Names(tool string) bool {
-	return r.tool == tool || r.kind == kindMCP && matchMCP(r.tool, tool) || StartsSubagent(r.tool) && StartsSubagent(tool)
+	return r.tool == tool || r.kind == kindMCP && matchMCP(r.tool, tool) ||
+		bridge.StartsSubagent(r.tool) && bridge.StartsSubagent(tool)
 }
 
 var (
@@ -72,7 +72,7 @@ func ParseRule(s string) (Rule, error) {
 	inner, closed := strings.CutSuffix(spec, ")")
 	spec = strings.TrimSpace(inner)
 	same := func(other string) bool { return strings.EqualFold(other, r.tool) }
-	switch i := slices.IndexFunc(knownTools(), same); {
+	switch i := slices.IndexFunc(bridge.KnownTools(), same); {
 	case hasSpec && !closed:
 		return bad("the closing parenthesis is missing")
 	case hasSpec && spec == "":
@@ -92,8 +92,8 @@ func ParseRule(s string) (Rule, error) {
 		return bad("a rule begins with a tool's name, such as Bash")
 	case !toolName().MatchString(r.tool):
 		return bad("%q is not a tool's name", r.tool)
-	case i >= 0 && knownTools()[i] != r.tool:
-		return bad("tools' names are case-sensitive, write %s", knownTools()[i])
+	case i >= 0 && bridge.KnownTools()[i] != r.tool:
+		return bad("tools' names are case-sensitive, write %s", bridge.KnownTools()[i])
 	case !hasSpec || spec == "*":
 		return r, nil
 	case r.tool == "Bash":
@@ -120,7 +120,7 @@ func ParseRule(s string) (Rule, error) {
 		if r.kind, r.spec = kindDomain, normalHost(host); !ok || !hostName().MatchString(r.spec) {
 			return bad("write WebFetch(domain:example.com) or WebFetch(domain:*.example.com)")
 		}
-	case readers.has(r.tool) || editors.has(r.tool):
+	case bridge.IsReader(r.tool) || bridge.IsEditor(r.tool):
 		var err error
 		if r.kind, r.path, err = parsePath(spec); err != nil {
 			return bad("%w", err)
@@ -189,4 +189,10 @@ func parsePath(spec string) (kind ruleKind, p pathPattern, err error) {
 		p.segs = append([]string{"**"}, p.segs...)
 	}
 	return kindPath, p, nil
+}
+
+// named are tools whose rules name a value of the input, with the fields of that value.
+var named = map[string][]string{
+	"Agent": {"subagent_type"}, "Task": {"subagent_type"},
+	"Skill": {"skill", "command"}, "SlashCommand": {"command"},
 }

@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 // Within reports whether each part of a request is covered by one of the rules, and names those that were needed.
@@ -13,7 +15,7 @@ func (p Policy) Within(r Request, named []Rule) (rule string, ok bool) {
 	if i := slices.IndexFunc(named, func(r Rule) bool { return q.covers(&r) }); i >= 0 {
 		return named[i].text, true
 	}
-	if !q.runsLines() || !q.line().clear() {
+	if !bridge.RunsLines(q.tool) || !q.line().clear() {
 		return "", false
 	}
 	var took []string
@@ -50,7 +52,7 @@ func (q *query) covers(r *Rule) bool {
 	switch r.kind {
 	case kindPath:
 		at, ok := q.regionOf(r, true)
-		return ok && sameTool(r.tool, q.tool) && !slices.ContainsFunc(q.paths(), func(t target) bool {
+		return ok && bridge.SameTool(r.tool, q.tool) && !slices.ContainsFunc(q.paths(), func(t target) bool {
 			return !t.sure || t.any(func(name string) bool { return !at.has(name) })
 		})
 	case kindDomain:

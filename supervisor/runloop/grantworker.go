@@ -180,7 +180,7 @@ func (l *Loop) suggest(p bridge.PermissionParams) []string {
 	_ = json.Unmarshal(p.Input, &in) // another input names no file
 	file, dir := filepath.Clean(cmp.Or(in.File, in.Notebook)), l.bare(l.Snapshot(), p.ID).CWD
 	edits, ok := policy.EditsBelow(dir)
-	if ok && p.ReasonType == "" && slices.Contains([]string{"Edit", "Write", "NotebookEdit"}, p.Tool) &&
+	if ok && p.ReasonType == "" && bridge.IsEditor(p.Tool) &&
 		strings.HasPrefix(file, dir+"/") {
 		list = append([]string{edits}, list...)
 	}

@@ -53,7 +53,7 @@ func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 	if d.Behavior != policy.Deny {
 		d = l.held(toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}, d)
 	}
-	if policy.StartsSubagent(p.Tool) && d.Behavior != policy.Deny {
+	if bridge.StartsSubagent(p.Tool) && d.Behavior != policy.Deny {
 		if why := l.refuseSubagent(p); why != "" {
 			d = policy.Decision{Behavior: policy.Deny, By: contract.ByLimit, Reason: why}
 		}
@@ -74,7 +74,7 @@ func (l *Loop) held(c toolCall, d policy.Decision) policy.Decision {
 		return d
 	}
 	by, p := contract.ByExam, l.bare(s, c.agent)
-	allowed := !p.Edits(c.request())
+	allowed := !bridge.IsEditor(c.tool) && (!bridge.RunsLines(c.tool) || p.OnlyReads(c.request(), false))
 	if commits {
 		by, allowed = contract.ByContext, p.OnlyReads(c.request(), true)
 	}
@@ -270,7 +270,7 @@ func plainly(rules []policy.Rule, line string) (rule string, ok bool) {
 // not ask (observed with CLI 2.1.332).
 func makesWorktree(c toolCall) bool {
 	var in struct{ Isolation json.RawMessage }
-	if policy.StartsSubagent(c.tool) && json.Unmarshal(c.input, &in) != nil {
+	if bridge.StartsSubagent(c.tool) && json.Unmarshal(c.input, &in) != nil {
 		return true
 	}
 	isolation := string(in.Isolation)
@@ -287,10 +287,10 @@ func commandOf(input json.RawMessage) string {
 // arbiterMay reports whether the Arbiter's role allows a tool: it may read, on the web too, and use those of our tools
 // that it has a right to. What it reads on the web needs permission, as with any agent.
 func arbiterMay(tool string) bool {
-	if name, own := policy.Own(tool); own {
+	if name, own := bridge.OwnTool(tool); own {
 		return supervisor.May(supervisor.TheArbiter, supervisor.Tool(name))
 	}
-	return slices.Contains([]string{"Read", "Grep", "Glob", "WebSearch", "WebFetch", policy.VerdictTool}, tool)
+	return slices.Contains([]string{"Read", "Grep", "Glob", "WebSearch", "WebFetch", bridge.VerdictTool}, tool)
 }
 
 // beyondMode says why the mode of an Orchestrator forbids a tool like this; empty: the mode allows it. The same

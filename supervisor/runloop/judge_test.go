@@ -189,7 +189,8 @@ func TestModesBoundTheirSubagents(t *testing.T) {
 func TestWhoMayOnlyRead(t *testing.T) {
 	read, edit, commit := bashCall("git log -1"), bridge.JudgeParams{Tool: "Edit", Input: json.RawMessage(`{}`)},
 		bashCall("git add -A && git commit -m x")
-	done := bridge.JudgeParams{Tool: policy.VerdictTool, Input: json.RawMessage(`{}`)}
+	done := bridge.JudgeParams{Tool: bridge.VerdictTool, Input: json.RawMessage(`{}`)}
+	tool := func(name string) bridge.JudgeParams { return bridge.JudgeParams{Tool: name, Input: json.RawMessage(`{}`)} }
 	for name, c := range map[string]struct {
 		change func(s *supervisor.State)
 		by     string
@@ -197,7 +198,8 @@ func TestWhoMayOnlyRead(t *testing.T) {
 		denied []bridge.JudgeParams
 	}{
 		"a successor": {func(s *supervisor.State) { s.Agents[1].Unexamined = true }, contract.ByExam,
-			[]bridge.JudgeParams{read, done}, []bridge.JudgeParams{edit, commit, bashCall("rm -f a")}},
+			[]bridge.JudgeParams{read, done, tool("Agent"), tool("Grep")},
+			[]bridge.JudgeParams{edit, commit, bashCall("rm -f a"), tool("Monitor"), tool("NotebookEdit")}},
 		"a full context": {func(s *supervisor.State) { s.Agents[1].Context.Pct = 96 }, contract.ByContext,
 			[]bridge.JudgeParams{read, done, commit}, []bridge.JudgeParams{edit, bashCall("go test"),
 				{Tool: "Agent", Input: json.RawMessage(`{}`)}}},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -26,9 +27,9 @@ func ofRule(rule string) string {
 	}
 	where, below := strings.CutSuffix(strings.Replace(spec, "//", "/", 1), "/**")
 	prefix, open := strings.CutSuffix(spec, "*")
-	file := policy.IsEditor(r.Tool()) || policy.IsReader(r.Tool())
+	file := bridge.IsEditor(r.Tool()) || bridge.IsReader(r.Tool())
 	verb, all := "reading ", "reading everything under "
-	if policy.IsEditor(r.Tool()) {
+	if bridge.IsEditor(r.Tool()) {
 		verb, all = "edits of ", "all edits under "
 	}
 	const options = "` (its options can run programs)"

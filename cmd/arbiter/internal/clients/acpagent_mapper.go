@@ -652,7 +652,7 @@ func (m *mapper) describe(agent, tool string, input json.RawMessage) toolCall {
 
 // toolUse shows a call. Calls of Arbiter's own tools are not shown: their effects are.
 func (m *mapper) toolUse(id string, b contract.ToolUse) []frame {
-	if strings.HasPrefix(b.Tool, ownTools) || b.Tool == "StructuredOutput" {
+	if strings.HasPrefix(b.Tool, ownTools) || b.Tool == bridge.VerdictTool {
 		return nil
 	}
 	session, prefix := m.home(id)
