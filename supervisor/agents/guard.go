@@ -98,7 +98,8 @@ func (a *Agent) CLI() (tools, disallowed []string) {
 	}
 	for _, text := range a.Tools {
 		rule, err := policy.ParseRule(text)
-		if err != nil || strings.HasPrefix(rule.Tool(), "mcp__") || isAgent(rule.Tool()) || slices.Contains(tools, rule.Tool()) {
+		if err != nil || strings.HasPrefix(rule.Tool(), "mcp__") || isAgent(rule.Tool()) ||
+			slices.Contains(tools, rule.Tool()) {
 			continue
 		}
 		tools = append(tools, rule.Tool())
