@@ -190,7 +190,9 @@ func TestWhoMayOnlyRead(t *testing.T) {
 	read, edit, commit := bashCall("git log -1"), bridge.JudgeParams{Tool: "Edit", Input: json.RawMessage(`{}`)},
 		bashCall("git add -A && git commit -m x")
 	done := bridge.JudgeParams{Tool: bridge.VerdictTool, Input: json.RawMessage(`{}`)}
-	tool := func(name string) bridge.JudgeParams { return bridge.JudgeParams{Tool: name, Input: json.RawMessage(`{}`)} }
+	tool := func(name string) bridge.JudgeParams {
+		return bridge.JudgeParams{Tool: name, Input: json.RawMessage(`{}`)}
+	}
 	for name, c := range map[string]struct {
 		change func(s *supervisor.State)
 		by     string
