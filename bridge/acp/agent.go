@@ -226,21 +226,22 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 	}
 }
 
-// blocks are the parts of a prompt. Called with the lock held.
+// blocks are the parts of a prompt. An agent may record them one by one: the mark stands in the block of the text, which
+// comes last, so that a history with the mark has the whole message. Called with the lock held.
 func (a *agent) blocks(p bridge.MessageParams) (blocks []sdk.ContentBlock) {
 	if a.preamble != "" {
 		blocks = append(blocks, sdk.TextBlock(a.preamble))
 		a.preamble = ""
 	}
-	blocks = append(blocks, sdk.TextBlock(p.Content))
-	for _, image := range p.Images {
-		if !a.images {
-			blocks = append(blocks, sdk.TextBlock("(An image came with this message, which you cannot be shown.)"))
-			break
+	text := p.Content
+	if len(p.Images) > 0 && !a.images {
+		text += "\n\n(An image came with this message, which you cannot be shown.)"
+	} else {
+		for _, image := range p.Images {
+			blocks = append(blocks, imageBlock(image))
 		}
-		blocks = append(blocks, imageBlock(image))
 	}
-	return append(blocks, sdk.TextBlock(markOf(p.MessageID)))
+	return append(blocks, sdk.TextBlock(text+"\n\n"+markOf(p.MessageID)))
 }
 
 // play runs one turn to its end.

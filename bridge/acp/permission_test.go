@@ -3,6 +3,7 @@ package acp
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -68,6 +69,24 @@ func TestWhatNeedsNoHuman(t *testing.T) {
 		a := &agent{mode: c.mode, realCWD: dir, cfg: bridge.AgentConfig{CWD: dir}}
 		if got := a.inMode(call{kind: c.kind, input: c.input}); got != c.free {
 			t.Errorf("%s %v in mode %q: %t", c.kind, c.input, c.mode, got)
+		}
+	}
+}
+
+// TestTheMarkIsInTheText: an agent that records the parts of a prompt one by one has the whole message when it has the
+// mark. With a block of its own, a session that was killed between the two was given the message again.
+func TestTheMarkIsInTheText(t *testing.T) {
+	image := []bridge.Image{{MediaType: "image/png", Data: []byte{0}}}
+	for name, a := range map[string]*agent{"images": {images: true}, "no images": {}, "its first": {preamble: "You work."}} {
+		blocks := a.blocks(bridge.MessageParams{MessageID: "m1", Content: "Build it.", Images: image})
+		last := blocks[len(blocks)-1].Text
+		if last == nil || !strings.HasPrefix(last.Text, "Build it.") || !strings.HasSuffix(last.Text, markOf("m1")) {
+			t.Errorf("%s: %+v", name, last)
+		}
+		for _, b := range blocks[:len(blocks)-1] {
+			if b.Text != nil && strings.Contains(b.Text.Text, markPrefix) {
+				t.Errorf("%s: a mark before the end: %q", name, b.Text.Text)
+			}
 		}
 	}
 }
