@@ -88,7 +88,7 @@ esac
 			t.Log(logs(dir))
 		}
 	})
-	hosttest.Await(t, "the end of the array", func() bool {
+	testkit.Await(t, "the end of the array", func() bool {
 		// A requeued job waits for two minutes, unless scontrol sets an earlier start.
 		_ = exec.Command("scontrol", "update", "JobId="+job+"_2", "StartTime=now").Run()
 		queued, err := exec.Command("squeue", "-h", "-j", job).CombinedOutput()

@@ -233,7 +233,7 @@ func TestStopOnAHost(t *testing.T) {
 		{"kill", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.run.send(contract.Kill{ID: "orch-1"})
 			await(w.run, "its end", func(id string, _ contract.Done) bool { return id == "orch-1" })
-			hosttest.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
+			testkit.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
 			w.run.send(contract.Cancel{})
 			await[contract.Result](w.run, "the result", nil)
 			w.run.finish(contract.ExitFailed)
@@ -254,7 +254,7 @@ func TestStopOnAHost(t *testing.T) {
 			if code != 0 || !strings.Contains(text, "Killed: ") || !strings.Contains(text, "Agents on box end") {
 				t.Errorf("halt: exit %d, %s", code, text)
 			}
-			hosttest.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
+			testkit.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
 			w.run.mustSignal(syscall.SIGCONT)
 			await[contract.Halted](w.run, "the halt", nil)
 			w.run.send(contract.Cancel{})
@@ -274,7 +274,7 @@ func TestStopOnAHost(t *testing.T) {
 				t.Errorf("halt: exit %d, %s", code, text)
 			}
 			w.ssh.Relay.Restore()
-			hosttest.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
+			testkit.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
 			w.run.send(contract.Cancel{})
 			await[contract.Result](w.run, "the result", nil)
 			w.run.finish(contract.ExitFailed)
@@ -289,9 +289,9 @@ func TestStopOnAHost(t *testing.T) {
 				t.Skip("with ARBITER_LONG=1")
 			}
 			w := takeOverOnHost(t, players(t)[0], way.play)
-			hosttest.Await(t, "the command there", func() bool { return len(w.far("begun")) == 1 })
+			testkit.Await(t, "the command there", func() bool { return len(w.far("begun")) == 1 })
 			way.do(t, w)
-			hosttest.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
+			testkit.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
 		})
 	}
 }

@@ -231,7 +231,7 @@ func (h *linkedHost) serve(c net.Conn) {
 	}
 	if what.Argv[0] == "end" {
 		h.kill()
-		hosttest.Await(h.t, "the end of all processes", func() bool { return len(h.processes()) == 0 })
+		testkit.Await(h.t, "the end of all processes", func() bool { return len(h.processes()) == 0 })
 		return
 	}
 	start := linkLine{line: strings.Join(what.Argv, " "), link: what.PID}
@@ -436,7 +436,7 @@ func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, afte
 	case fault.name == "black hole" && step.name == "initialize":
 		// There is no lease yet, and a host may have a queue: arbiter does not give up a host that answers
 		// late.
-		hosttest.Await(t, "the black hole", h.relay.Holed)
+		testkit.Await(t, "the black hole", h.relay.Holed)
 		h.restore()
 	case fault.name == "black hole":
 		await(s, "the loss of the host", func(_ string, b contract.Host) bool { return b.Status == contract.HostLost })

@@ -89,7 +89,7 @@ func TestAConnectionThatHangs(t *testing.T) {
 	if !strings.Contains(lost.Reason, "no answer within 2s") {
 		t.Errorf("%+v", lost)
 	}
-	hosttest.Await(t, "the end of the connection", func() bool { return len(withWords(ssh.Config)) == 0 })
+	testkit.Await(t, "the end of the connection", func() bool { return len(withWords(ssh.Config)) == 0 })
 	ssh.Relay.Restore()
 	s.send(contract.Choose{Option: "retry host box"})
 	s.finish(contract.ExitComplete)
@@ -115,9 +115,9 @@ func TestAKilledRunLeavesNoConnection(t *testing.T) {
 	h := newLinkedHost(t, "")
 	h.relay.Hole()
 	s := onOneHost(t, "far-link, '"+h.relay.Addr()+"'", "")
-	hosttest.Await(t, "the connection", func() bool { return len(withWords(h.relay.Addr())) > 0 })
+	testkit.Await(t, "the connection", func() bool { return len(withWords(h.relay.Addr())) > 0 })
 	s.mustSignal(syscall.SIGKILL)
-	hosttest.Await(t, "the end of the connection", func() bool { return len(withWords(h.relay.Addr())) == 0 })
+	testkit.Await(t, "the end of the connection", func() bool { return len(withWords(h.relay.Addr())) == 0 })
 }
 
 // TestNothingIsLeftOnAHost: when a run is complete, directories and branches on the host whose work was merged

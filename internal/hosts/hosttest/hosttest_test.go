@@ -42,7 +42,7 @@ func TestKilledTestLeavesNoServer(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 	dir := filepath.Dir(config)
 	defer os.RemoveAll(dir)
-	Await(t, "the end of sshd", func() bool {
+	testkit.Await(t, "the end of sshd", func() bool {
 		commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, c := range commands {
 			if raw, _ := os.ReadFile(c); strings.Contains(string(raw), dir) {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -53,30 +52,20 @@ func NewSlurm(t *testing.T) Slurm {
 	Serve(t, "", nil, "setpriv", "--reuid", munge.Uid, "--regid", munge.Gid, "--clear-groups", "/usr/sbin/munged",
 		"--force", "--foreground", "--key-file="+at("munge/key"), "--socket="+at("munge/socket"),
 		"--pid-file="+at("munge/pid"), "--log-file="+at("munge/log"), "--seed-file="+at("munge/seed"))
-	Await(t, "munged", func() bool { _, err := os.Stat(at("munge/socket")); return err == nil })
+	testkit.Await(t, "munged", func() bool { _, err := os.Stat(at("munge/socket")); return err == nil })
 	Serve(t, "Running as primary controller", nil, "/usr/sbin/slurmctld", "-D", "-f", s.Conf)
 	for _, node := range []string{"n1", "n2"} {
 		Serve(t, "slurmd started", nil, "/usr/sbin/slurmd", "-D", "-f", s.Conf, "-N", node)
 	}
-	Await(t, "two idle nodes", func() bool {
+	testkit.Await(t, "two idle nodes", func() bool {
 		out, _ := exec.Command("sinfo", "-h", "-N", "-o", "%t").Output()
 		return strings.Count(string(out), "idle") == 2
 	})
 	t.Cleanup(func() { // a node that ends leaves the processes of its jobs running
 		_ = exec.Command("scancel", "--user", "root").Run()
-		Await(t, "the end of all jobs", func() bool { return len(s.Jobs(t)) == 0 })
+		testkit.Await(t, "the end of all jobs", func() bool { return len(s.Jobs(t)) == 0 })
 	})
 	return s
-}
-
-// Await polls until a condition holds: these programs do not notify.
-func Await(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(waitTimeout); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %s", what, waitTimeout)
-		}
-	}
 }
 
 // Jobs returns the cluster's unfinished jobs, by their number.
