@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -52,7 +51,7 @@ func TestKubernetesJob(t *testing.T) {
 // TestSlurmArray: each task of the array has its own run. A task that a signal ended is queued again with the
 // same command; a task with an exit code that a retry cannot change is not.
 func TestSlurmArray(t *testing.T) {
-	hosttest.NewSlurm(t)
+	testkit.NewSlurm(t)
 	repository := gittest.New(t, map[string]string{"a": "1", "tasks/1.md": "Weave.", "tasks/2.md": "Two.",
 		"tasks/3.md": "Three."})
 	dir := gittest.Temp(t)
@@ -88,7 +87,7 @@ esac
 			t.Log(logs(dir))
 		}
 	})
-	hosttest.Await(t, "the end of the array", func() bool {
+	testkit.Await(t, "the end of the array", func() bool {
 		// A requeued job waits for two minutes, unless scontrol sets an earlier start.
 		_ = exec.Command("scontrol", "update", "JobId="+job+"_2", "StartTime=now").Run()
 		queued, err := exec.Command("squeue", "-h", "-j", job).CombinedOutput()

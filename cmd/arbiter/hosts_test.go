@@ -23,7 +23,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
-	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -156,14 +155,14 @@ func textOf(t *testing.T, file string) string {
 // remoteTakeover is a run whose Orchestrator runs on a host over ssh, under another account.
 type remoteTakeover struct {
 	*twoTerminals
-	ssh *hosttest.SSH
+	ssh *testkit.SSH
 }
 
 // takeOverOnHost starts such a run with `--json`.
 func takeOverOnHost(t *testing.T, who player, play string) *remoteTakeover {
 	t.Helper()
 	h := build(t, who, play)
-	ssh, claude := hosttest.NewSSH(t), ""
+	ssh, claude := testkit.NewSSH(t), ""
 	if who.real {
 		claude = who.args[len(who.args)-1]
 		// In a terminal, the CLI asks its first-start questions unless its configuration answers them.
@@ -233,7 +232,7 @@ func TestStopOnAHost(t *testing.T) {
 		{"kill", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.run.send(contract.Kill{ID: "orch-1"})
 			await(w.run, "its end", func(id string, _ contract.Done) bool { return id == "orch-1" })
-			hosttest.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
+			testkit.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
 			w.run.send(contract.Cancel{})
 			await[contract.Result](w.run, "the result", nil)
 			w.run.finish(contract.ExitFailed)
@@ -254,7 +253,7 @@ func TestStopOnAHost(t *testing.T) {
 			if code != 0 || !strings.Contains(text, "Killed: ") || !strings.Contains(text, "Agents on box end") {
 				t.Errorf("halt: exit %d, %s", code, text)
 			}
-			hosttest.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
+			testkit.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
 			w.run.mustSignal(syscall.SIGCONT)
 			await[contract.Halted](w.run, "the halt", nil)
 			w.run.send(contract.Cancel{})
@@ -274,7 +273,7 @@ func TestStopOnAHost(t *testing.T) {
 				t.Errorf("halt: exit %d, %s", code, text)
 			}
 			w.ssh.Relay.Restore()
-			hosttest.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
+			testkit.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
 			w.run.send(contract.Cancel{})
 			await[contract.Result](w.run, "the result", nil)
 			w.run.finish(contract.ExitFailed)
@@ -289,9 +288,9 @@ func TestStopOnAHost(t *testing.T) {
 				t.Skip("with ARBITER_LONG=1")
 			}
 			w := takeOverOnHost(t, players(t)[0], way.play)
-			hosttest.Await(t, "the command there", func() bool { return len(w.far("begun")) == 1 })
+			testkit.Await(t, "the command there", func() bool { return len(w.far("begun")) == 1 })
 			way.do(t, w)
-			hosttest.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
+			testkit.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
 		})
 	}
 }
@@ -334,7 +333,7 @@ func TestCostOfAHop(t *testing.T) {
 		testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
 	}
 	equip(t, filepath.Join(dir, "bin"), "")
-	ssh := hosttest.NewSSH(t)
+	ssh := testkit.NewSSH(t)
 	equip(t, ssh.Bin, "")
 	for _, h := range []hosts.Host{
 		{Name: "local", Command: []string{"env", "-i", "HOME=" + dir + "/home",
@@ -659,12 +658,12 @@ func hostKinds() []hostKind {
 			return map[string]string{"box": fmt.Sprintf("env, -i, HOME=%s, 'PATH=%s:/usr/local/bin:/usr/bin:/bin'", home, bin)}
 		}},
 		{"ssh", "box", 4, func(t *testing.T, claude string) map[string]string {
-			ssh := hosttest.NewSSH(t)
+			ssh := testkit.NewSSH(t)
 			equip(t, ssh.Bin, claude)
 			return map[string]string{"box": "ssh, -F, " + ssh.Config + ", far"}
 		}},
 		{"Slurm", "nodes", 2, func(t *testing.T, claude string) map[string]string {
-			slurm := hosttest.NewSlurm(t)
+			slurm := testkit.NewSlurm(t)
 			all := map[string]string{}
 			for _, node := range []string{"n1", "n2"} {
 				dir := gittest.Temp(t)
@@ -682,7 +681,7 @@ func hostKinds() []hostKind {
 				testkit.OK(t, os.MkdirAll(d, 0o700))
 			}
 			equip(t, bin, claude)
-			podman, name := hosttest.NewPodman(t)
+			podman, name := testkit.NewPodman(t)
 			words := append(podman, "exec", "-i", "-e", "HOME="+home, "-e", "'PATH="+bin+":/usr/local/bin:/usr/bin:/bin'", name)
 			return map[string]string{"box": strings.Join(words, ", ") + "]\n    end: [" +
 				strings.Join(append(podman, "kill", name), ", ")}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -117,7 +116,7 @@ func TestStartsWaitForProcessors(t *testing.T) {
 			s, model := hiredIn(t, p, play, repo.Path, args...)
 			await(s, "the last Orchestrator", func(id string, _ contract.Spawn) bool { return id == "orch-4" })
 			want := []string{"orch-1 starting", "orch-2 queued", "orch-3 queued", "orch-4 queued"}
-			hosttest.Await(t, strings.Join(want, ", "), func() bool { return slices.Equal(s.statuses(), want) })
+			testkit.Await(t, strings.Join(want, ", "), func() bool { return slices.Equal(s.statuses(), want) })
 			write(t, "", dir, "gate")
 			s.finish(contract.ExitComplete)
 			if list := model.Problems(); len(list) > 0 {

@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	"github.com/arbiter-cli/arbiter/rehearsal/browser"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -18,10 +22,7 @@ import (
 // Meanwhile the run's host process is killed, and the run is resumed on the page. It completes, the page says
 // so, and ending arbiter web does not end the run. A second browser with the same link is refused.
 func TestWebPage(t *testing.T) {
-	path, ok := browser.Find()
-	if !ok {
-		t.Skip("there is no Chromium here; scripts/packages says what to install")
-	}
+	path := testkit.Chromium(t)
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)
@@ -45,8 +46,7 @@ func TestWebPage(t *testing.T) {
 			p.until(`document.querySelector("#outcome").hidden && document.querySelector(".card.question")`)
 			p.until(`document.querySelector("#feed").textContent.includes("The run continues in a new process")`)
 			p.eval(`document.querySelector(".card textarea").focus()`)
-			p.must(p.Type(p.ctx, "call it dawn"))
-			p.must(p.Press(p.ctx, "Enter", false))
+			p.do(chromedp.KeyEvent("call it dawn" + kb.Enter))
 			p.until(`document.querySelector(".card.permission pre")?.textContent === "echo it > dawn.txt"`)
 			p.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
 			p.eval(`document.querySelector("[data-act=once]").click()`)
@@ -57,15 +57,11 @@ func TestWebPage(t *testing.T) {
 			p.until(`["#cost", "#outcome .quiet", ".agent .gauge"].every((s) =>` +
 				` / simulated/.test(document.querySelector(s).textContent))`)
 			p.until(`document.querySelector("#feed").textContent.includes("Allowed by the human: Bash for Orchestrator I")`)
-			var tasks int
-			p.must(p.Eval(p.ctx, `[...document.querySelectorAll(".entry.mine")].filter((e) => `+
-				`e.textContent.includes("Make it")).length`, &tasks))
-			if tasks != 1 {
-				t.Errorf("the task is shown %d times", tasks)
-			}
-			if problems := p.Problems(); len(problems) > 0 {
-				t.Errorf("problems: %q", problems)
-			}
+			p.until(`[...document.querySelectorAll(".entry.mine")].filter((e) => ` +
+				`e.textContent.includes("Make it")).length === 1`)
+			p.mu.Lock()
+			testkit.Same(t, "the problems are", nil, p.problems)
+			p.mu.Unlock()
 			other := openInBrowser(t, path, link)
 			other.until(`document.body.innerText.includes("This link was used already")`)
 
@@ -85,37 +81,54 @@ func TestWebPage(t *testing.T) {
 
 // tab is a page of arbiter web in a browser.
 type tab struct {
-	*browser.Page
-	t   *testing.T
-	ctx context.Context
+	t        *testing.T
+	ctx      context.Context
+	mu       sync.Mutex
+	problems []string // what the console of the browser shows as an error
 }
 
 func openInBrowser(t *testing.T, path, url string) *tab {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "chromium") // no t.TempDir: the browser may still write when it is killed
-	testkit.OK(t, err)
-	b := testkit.Must(browser.Start(path, dir))(t)
-	t.Cleanup(func() {
-		b.Close()
-		_ = os.RemoveAll(dir)
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
-	p := testkit.Must(b.Open(ctx, url))(t)
-	return &tab{p, t, ctx}
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	p := &tab{t: t}
+	testkit.OK(t, chromedp.Listen(ctx, p.handleEvent))
+	p.ctx, cancel = context.WithTimeout(ctx, waitTimeout)
+	t.Cleanup(cancel)
+	p.do(chromedp.Navigate(url))
+	return p
 }
 
-func (p *tab) must(err error) {
-	p.t.Helper()
-	testkit.OK(p.t, err)
+func (p *tab) handleEvent(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := event.(type) {
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			p.problems = append(p.problems, e.Entry.Text)
+		}
+	case *runtime.EventExceptionThrown:
+		p.problems = append(p.problems, e.ExceptionDetails.Text)
+	}
 }
 
-func (p *tab) until(expression string) {
+func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
-	p.must(p.Until(p.ctx, expression))
+	testkit.OK(p.t, chromedp.Do(p.ctx, steps...))
 }
 
 func (p *tab) eval(expression string) {
 	p.t.Helper()
-	p.must(p.Eval(p.ctx, expression, nil))
+	p.do(chromedp.Evaluate[chromedp.Void](expression))
+}
+
+func (p *tab) until(expression string) {
+	p.t.Helper()
+	testkit.Await(p.t, "the page says "+expression, func() bool {
+		met, _ := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")")) // an error while a page loads
+		return met
+	})
 }

@@ -1,12 +1,15 @@
-// Package testkit is for tests: it ends one at an error, compares what it got with what it wants, and says how much a
-// test does. A change is tested in minutes; what shows the same thing again, with more cases, with the real CLI or
-// under the race detector, runs at night, when ARBITER_LONG is set.
+// Package testkit is for tests: it ends one at an error, compares what it got with what it wants, starts other hosts on
+// this machine (an sshd, a Slurm, a relay that breaks connections), and says how much a test does. A change is tested
+// in minutes; what shows the same thing again, with more cases, with the real CLI or under the race detector, runs at
+// night, when ARBITER_LONG is set.
 package testkit
 
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -55,4 +58,29 @@ func Same[T any](t testing.TB, name any, want, got T, options ...cmp.Option) {
 	if diff := cmp.Diff(want, got, options...); diff != "" {
 		t.Errorf("%v (-want +got):\n%s", name, diff)
 	}
+}
+
+// waitTimeout is how long tests wait for something that must happen. It bounds failures, and measures nothing.
+const waitTimeout = time.Minute
+
+// Await polls until a condition holds, of a program that does not notify.
+func Await(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(waitTimeout); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %s", what, waitTimeout)
+		}
+	}
+}
+
+// Chromium returns the path of the smallest browser that is installed. Without one, the test is skipped.
+func Chromium(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("there is no Chromium here; scripts/packages says what to install")
+	return ""
 }

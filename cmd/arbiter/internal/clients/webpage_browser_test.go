@@ -5,14 +5,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	"github.com/arbiter-cli/arbiter/rehearsal/browser"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -34,51 +42,100 @@ var markup = []string{
 
 // window is a page in a browser.
 type window struct {
-	*browser.Page
 	t   *testing.T
 	ctx context.Context
+
+	mu       sync.Mutex
+	requests []string // URLs
+	problems []string // errors of scripts, violations of the content policy, and dialogs of scripts
 }
 
-func startBrowser(t *testing.T) *browser.Browser {
+// startBrowser returns the context of a browser that starts with its first tab.
+func startBrowser(t *testing.T) context.Context {
 	t.Helper()
-	path, ok := browser.Find()
-	if !ok {
-		t.Skip("there is no Chromium here; scripts/packages says what to install")
-	}
-	dir, err := os.MkdirTemp("", "chromium") // it may still write after it was killed
-	testkit.OK(t, err)
-	b := testkit.Must(browser.Start(path, dir))(t)
-	t.Cleanup(func() {
-		b.Close()
-		_ = os.RemoveAll(dir)
-	})
-	return b
-}
-
-func openPage(t *testing.T, b *browser.Browser, s *WebServer) *window {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*webWaitTimeout)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(testkit.Chromium(t)),
+		chromedp.NoSandbox)
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
-	p := testkit.Must(b.Open(ctx, s.Link()))(t)
-	w := &window{p, t, ctx}
-	w.must(p.Show(ctx, browser.Look{Width: 360, Height: 740}))
+	return ctx
+}
+
+func openPage(t *testing.T, s *WebServer) *window {
+	t.Helper()
+	w := openTab(startBrowser(t), t, s.Link())
+	w.show(360, 740, "light")
 	w.until(`document.querySelector("#phase")?.textContent && document.querySelector("#connection").hidden`)
 	return w
 }
 
-func (w *window) must(err error) {
+// openTab opens an address in a tab beside that of the context.
+func openTab(ctx context.Context, t *testing.T, url string, options ...chromedp.ContextOption) *window {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(ctx, options...)
+	t.Cleanup(cancel)
+	w := &window{t: t, ctx: ctx}
+	testkit.OK(t, chromedp.Listen(ctx, w.handleEvent))
+	testkit.Must(chromedp.Call(ctx, page.Navigate, page.NavigateParams{URL: url}))(t)
+	return w
+}
+
+func (w *window) handleEvent(event any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		w.requests = append(w.requests, e.Request.URL)
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			w.problems = append(w.problems, e.Entry.Text)
+		}
+	case *runtime.EventExceptionThrown:
+		w.problems = append(w.problems, e.ExceptionDetails.Text)
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError {
+			w.problems = append(w.problems, fmt.Sprint("the console: ", e.Args))
+		}
+	case *page.EventJavascriptDialogOpening:
+		w.problems = append(w.problems, "a dialog: "+e.Message)
+	}
+}
+
+// clean checks that there were no problems.
+func (w *window) clean() {
 	w.t.Helper()
-	testkit.OK(w.t, err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	testkit.Same(w.t, "the problems are", nil, w.problems)
+}
+
+// show sets the size and the colors.
+func (w *window) show(width, height int64, scheme string) {
+	w.t.Helper()
+	testkit.OK(w.t, chromedp.Do(w.ctx, chromedp.EmulateViewport(width, height)))
+	testkit.Must(chromedp.Call(w.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		},
+	}))(w.t)
+}
+
+func (w *window) press(keys string) {
+	w.t.Helper()
+	testkit.OK(w.t, chromedp.Do(w.ctx, chromedp.KeyEvent(keys)))
 }
 
 func (w *window) until(expression string) {
 	w.t.Helper()
-	w.must(w.Until(w.ctx, expression))
+	testkit.Await(w.t, "the page says "+expression, func() bool {
+		met, _ := chromedp.Run(w.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")")) // an error while a page loads
+		return met
+	})
 }
 
-func (w *window) eval(expression string, out any) {
+// eval returns the value of an expression.
+func eval[T any](w *window, expression string) T {
 	w.t.Helper()
-	w.must(w.Eval(w.ctx, expression, out))
+	return testkit.Must(chromedp.Run(w.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise)))(w.t)
 }
 
 // tabTo presses Tab until the focused element matches, like a person without a mouse. The focus must always be
@@ -86,15 +143,13 @@ func (w *window) eval(expression string, out any) {
 func (w *window) tabTo(what string) {
 	w.t.Helper()
 	for range 80 {
-		w.must(w.Press(w.ctx, "Tab", false))
-		var at struct {
-			There bool
-			Seen  bool
-			Text  string
-		}
-		w.eval(fmt.Sprintf(`(() => { const e = document.activeElement, s = getComputedStyle(e); return {
+		w.press(kb.Tab)
+		at := eval[struct {
+			There, Seen bool
+			Text        string
+		}](w, fmt.Sprintf(`(() => { const e = document.activeElement, s = getComputedStyle(e); return {
 			There: e.matches(%q), Seen: e === document.body || s.outlineStyle !== "none" && s.outlineWidth !== "0px",
-			Text: e.outerHTML.slice(0, 200)}})()`, what), &at)
+			Text: e.outerHTML.slice(0, 200)}})()`, what))
 		if !at.Seen {
 			w.t.Errorf("the focus is not seen at %s", at.Text)
 		}
@@ -108,15 +163,12 @@ func (w *window) tabTo(what string) {
 // fits checks that no element is wider than the window.
 func (w *window) fits(where string) {
 	w.t.Helper()
-	var wide []string
-	w.eval(`[...document.querySelectorAll("body, body *")].filter((e) => {
+	wide := eval[[]string](w, `[...document.querySelectorAll("body, body *")].filter((e) => {
 		const r = e.getBoundingClientRect();
 		return r.width > 0 && r.right > innerWidth + 1 && getComputedStyle(e).position !== "absolute" &&
 			!e.closest("pre, select, .subject");
-	}).map((e) => e.tagName + "." + e.className + " " + e.getBoundingClientRect().right).slice(0, 5)`, &wide)
-	var scroll, width int
-	w.eval(`document.scrollingElement.scrollWidth`, &scroll)
-	w.eval(`innerWidth`, &width)
+	}).map((e) => e.tagName + "." + e.className + " " + e.getBoundingClientRect().right).slice(0, 5)`)
+	scroll, width := eval[int](w, `document.scrollingElement.scrollWidth`), eval[int](w, `innerWidth`)
 	if len(wide) > 0 || scroll > width {
 		w.t.Errorf("%s: wider than %d: %q, the page is %d", where, width, wide, scroll)
 	}
@@ -126,35 +178,41 @@ func (w *window) fits(where string) {
 // elements.
 func (w *window) harmless(s *WebServer) {
 	w.t.Helper()
-	for _, asked := range w.Requests() {
+	w.clean()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, asked := range w.requests {
 		if u, err := url.Parse(asked); err != nil || u.Host != s.listener.Addr().String() {
 			w.t.Errorf("asked for %s", asked)
 		}
 	}
-	if problems := w.Problems(); len(problems) > 0 {
-		w.t.Errorf("problems: %q", problems)
-	}
-	var found string
-	w.eval(`String(window.owned ?? "") + (document.getElementById("owned") ? "owned" : "") +
+	found := eval[string](w, `String(window.owned ?? "") + (document.getElementById("owned") ? "owned" : "") +
 		[...document.querySelectorAll("iframe, base, object, embed, svg, style, meta[http-equiv]," +
 			" script:not([src='/main.js']), img:not(.mark), a:not(.skip), link:not([href^='/']), [onclick], [onerror]")]
-			.map((e) => e.outerHTML.slice(0, 200)).join(" ")`, &found)
+			.map((e) => e.outerHTML.slice(0, 200)).join(" ")`)
 	testkit.Same(w.t, "the page has", "", found)
 }
 
 // named checks what a screen reader gets: every control has a name, and the parts of the page are present.
 func (w *window) named(roles ...string) {
 	w.t.Helper()
-	tree, err := w.Tree(w.ctx)
-	w.must(err)
+	text := func(v *accessibility.Value) (s string) {
+		testkit.OK(w.t, json.Unmarshal(v.Value, &s))
+		return s
+	}
+	tree := testkit.Must(chromedp.Call(w.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}))(w.t)
 	seen := map[string]int{}
-	for _, n := range tree {
-		seen[n.Role]++
-		switch n.Role {
+	for _, n := range tree.Nodes {
+		if n.Ignored {
+			continue
+		}
+		role := text(n.Role)
+		seen[role]++
+		switch role {
 		case "button", "link", "textbox", "combobox", "checkbox", "radio", "meter", "heading", "region", "navigation",
 			"complementary", "dialog", "img":
-			if strings.TrimSpace(n.Name) == "" {
-				w.t.Errorf("a %s has no name: %v", n.Role, n.Properties)
+			if strings.TrimSpace(text(n.Name)) == "" {
+				w.t.Errorf("a %s has no name: %v", role, n.Properties)
 			}
 		}
 	}
@@ -169,8 +227,7 @@ func (w *window) named(roles ...string) {
 // elements.
 func (w *window) legible(where string) {
 	w.t.Helper()
-	var faint []string
-	w.eval(`(() => {
+	faint := eval[[]string](w, `(() => {
 		const parse = (c) => c.match(/[\d.]+/g).map(Number);
 		const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
 			.map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
@@ -188,7 +245,7 @@ func (w *window) legible(where string) {
 			const a = light(parse(getComputedStyle(e).color)), b = light(behind(e));
 			return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e];
 		}).filter(([ratio]) => ratio < 4.5).slice(0, 5).map(([ratio, e]) => ratio + " " + e.outerHTML.slice(0, 120));
-	})()`, &faint)
+	})()`)
 	if len(faint) > 0 {
 		w.t.Errorf("%s: too little contrast: %q", where, faint)
 	}
@@ -231,7 +288,6 @@ func permissionItem(t *testing.T, id, command string, suggestions ...string) con
 // TestHostileTexts: the page shows anything that agents write, in any field, as plain text. At 360 pixels no
 // element is wider than the window, and every control has a name for screen readers.
 func TestHostileTexts(t *testing.T) {
-	b := startBrowser(t)
 	h := newHouse(t)
 	texts := append(append([]string{}, markup...), tuitest.Hostile()...)
 	h.status.Title, h.status.CWD, h.info.Title, h.info.CWD = markup[0], markup[1], markup[0], markup[1]
@@ -258,19 +314,19 @@ func TestHostileTexts(t *testing.T) {
 	}
 	h.emit("orch-1", contract.Notice{Text: "all is reported"})
 	s, _ := serve(t, h)
-	w := openPage(t, b, s)
+	w := openPage(t, s)
 	w.until(`document.querySelector("#feed").textContent.includes("all is reported")`)
 	w.until(fmt.Sprintf(`document.querySelectorAll(".card").length === %d`, 3*len(markup)))
-	w.eval(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil)
+	eval[chromedp.Void](w, `document.querySelectorAll("details").forEach((d) => { d.open = true; })`)
 	for _, part := range []string{"agents", "files", "talk"} {
-		w.eval(fmt.Sprintf(`document.querySelector("[data-to=%s]").click()`, part), nil)
+		eval[chromedp.Void](w, fmt.Sprintf(`document.querySelector("[data-to=%s]").click()`, part))
 		w.fits(part)
 	}
 	w.harmless(s)
 	w.named("button", "textbox", "heading", "radio", "navigation", "main", "list", "status")
-	for _, dark := range []bool{false, true} {
-		w.must(w.Show(w.ctx, browser.Look{Width: 1400, Height: 900, Dark: dark}))
-		w.legible(fmt.Sprintf("dark: %v", dark))
+	for _, scheme := range []string{"light", "dark"} {
+		w.show(1400, 900, scheme)
+		w.legible(scheme)
 	}
 	w.named("meter", "complementary")
 	w.fits("1400")
@@ -280,12 +336,11 @@ func TestHostileTexts(t *testing.T) {
 
 // TestPageWords: what the page says of permissions, places, fuses and forecasts is what other frontends say.
 func TestPageWords(t *testing.T) {
-	b := startBrowser(t)
 	h := newHouse(t)
 	h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Host: "gpu",
 		Status: "busy", Fuse: 2, FuseSpent: 1.7})
 	s, _ := serve(t, h)
-	w := openPage(t, b, s)
+	w := openPage(t, s)
 	place := &contract.CallPlace{CWD: "/w/one", Host: "gpu", Own: true}
 	item := permissionItem(t, "perm-1", "make test")
 	item.Request = testkit.Must(json.Marshal(contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place}))(t)
@@ -323,19 +378,17 @@ func (w *window) shows(where, text string) {
 // announces each one, and the tab's title counts them.
 func TestAnswersByKeyboard(t *testing.T) {
 	quick(t)
-	b := startBrowser(t)
 	h := newHouse(t)
 	h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Status: "busy"})
 	s, _ := serve(t, h)
-	w := openPage(t, b, s)
+	w := openPage(t, s)
 	h.emit("orch-1", contract.ToolUse{Tool: "Read", Input: []byte(`{"file_path":"go.mod"}`)})
 	h.wait(control.InboxItem{ID: "question-1", Kind: "question", Agent: "arbiter", Text: "Which **database**?"})
 	w.until(`document.title.startsWith("(1) ")`)
 	w.until(`document.querySelector("#alarm").textContent.includes("The Arbiter asks")`)
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
 	w.tabTo(".card textarea")
-	w.must(w.Type(w.ctx, "PostgreSQL <b>15</b>"))
-	w.must(w.Press(w.ctx, "Enter", false))
+	w.press("PostgreSQL <b>15</b>" + kb.Enter)
 	if got := h.took(w.ctx, 1)[0]; got != `{"text":"PostgreSQL \u003cb\u003e15\u003c/b\u003e","type":"message"}` {
 		t.Errorf("the answer is %s", got)
 	}
@@ -345,7 +398,7 @@ func TestAnswersByKeyboard(t *testing.T) {
 	w.until(`document.querySelector("[data-item=perm-1] h3").textContent === "Orchestrator I wants to run a command"`)
 	w.until(`document.querySelector("[data-agent=orch-1] .doing").textContent === "Read go.mod"`)
 	w.tabTo("[data-item=perm-1] [data-act=once]")
-	w.must(w.Press(w.ctx, "Enter", false))
+	w.press(kb.Enter)
 	action := strings.Repeat("ab", 32)
 	once := `{"action":"` + action + `","behavior":"allow","request":"perm-1","scope":"once","type":"permission"}`
 	testkit.Same(t, "the answer is", once, h.took(w.ctx, 2)[1])
@@ -353,11 +406,11 @@ func TestAnswersByKeyboard(t *testing.T) {
 	w.until(`document.querySelectorAll(".card").length === 1 && document.activeElement.closest("[data-item=perm-2]")`)
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
 	w.tabTo("[data-item=perm-2] summary")
-	w.must(w.Press(w.ctx, "Enter", false))
+	w.press(kb.Enter)
 	w.tabTo("[data-item=perm-2] input[type=radio]")
-	w.must(w.Press(w.ctx, "ArrowDown", false))
+	w.press(kb.ArrowDown)
 	w.tabTo("[data-item=perm-2] [data-act=always]")
-	w.must(w.Press(w.ctx, " ", false))
+	w.press(" ")
 	always := `{"action":"` + action + `","behavior":"allow","request":"perm-2","rule":"Bash(go test *)",` +
 		`"scope":"always","type":"permission"}`
 	testkit.Same(t, "the answer is", always, h.took(w.ctx, 3)[2])
@@ -365,46 +418,40 @@ func TestAnswersByKeyboard(t *testing.T) {
 	w.until(`document.querySelector("#waiting-title").textContent === "Nothing waits for you"`)
 
 	w.tabTo("#share")
-	w.must(w.Press(w.ctx, "Enter", false))
+	w.press(kb.Enter)
 	w.until(`document.querySelector("#confirm").open`)
-	var link string
-	w.eval(`document.querySelector("#confirm-link").value`, &link)
-	phone, err := b.Open(w.ctx, link)
-	w.must(err)
-	w.must(phone.Until(w.ctx, `document.querySelector("#title")?.textContent === "Rewrite the parser"`))
-	w.must(w.Press(w.ctx, "Escape", false))
+	link := eval[string](w, `document.querySelector("#confirm-link").value`)
+	phone := openTab(w.ctx, t, link, chromedp.WithNewBrowserContext())
+	phone.until(`document.querySelector("#title")?.textContent === "Rewrite the parser"`)
+	w.press(kb.Escape)
 
 	h.end("") // the host is killed
 	w.until(`document.querySelector("#outcome h2")?.textContent.includes("interrupted")`)
 	w.until(`document.querySelector("#stop").hidden`)
 	w.tabTo("#outcome button")
-	w.must(w.Press(w.ctx, "Enter", false))
+	w.press(kb.Enter)
 	w.until(`document.querySelector("#confirm").open`)
 	w.named("dialog")
-	w.must(w.Press(w.ctx, "Enter", false))
+	w.press(kb.Enter)
 	w.until(`document.querySelector("#outcome").hidden && !document.querySelector("#stop").hidden`)
-	if problems := w.Problems(); len(problems) > 0 || h.resumed != 1 {
-		t.Errorf("resumed %d times, problems: %q", h.resumed, problems)
-	}
+	w.clean()
+	testkit.Same(t, "the runs resumed are", 1, h.resumed)
 }
 
 // TestManyTabs: a browser has six connections to a server. With more tabs than that, each shows what happens, and each
 // can answer.
 func TestManyTabs(t *testing.T) {
-	b := startBrowser(t)
 	h := newHouse(t)
 	s, _ := serve(t, h)
-	tabs := []*window{openPage(t, b, s)}
+	tabs := []*window{openPage(t, s)}
 	for range 7 {
-		p, err := tabs[0].Tab(tabs[0].ctx, "http://"+s.listener.Addr().String()+"/")
-		tabs[0].must(err)
-		tabs = append(tabs, &window{p, t, tabs[0].ctx})
+		tabs = append(tabs, openTab(tabs[0].ctx, t, "http://"+s.listener.Addr().String()+"/"))
 	}
 	for i, w := range tabs {
 		h.wait(control.InboxItem{ID: fmt.Sprintf("question-%d", i), Kind: "question", Agent: "arbiter", Text: "Which one?"})
 		w.until(fmt.Sprintf(`document.querySelector("[data-item=question-%d] textarea")`, i))
-		w.eval(fmt.Sprintf(`(() => { const c = document.querySelector("[data-item=question-%d]");
-			c.querySelector("textarea").value = "from tab %d"; c.querySelector("[type=submit]").click(); })()`, i, i), nil)
+		eval[chromedp.Void](w, fmt.Sprintf(`(() => { const c = document.querySelector("[data-item=question-%d]");
+			c.querySelector("textarea").value = "from tab %d"; c.querySelector("[type=submit]").click(); })()`, i, i))
 		if got := h.took(w.ctx, i+1)[i]; !strings.Contains(got, fmt.Sprintf(`from tab %d`, i)) {
 			t.Errorf("the answer of tab %d is %s", i, got)
 		}
@@ -412,8 +459,6 @@ func TestManyTabs(t *testing.T) {
 	h.emit("orch-1", contract.Notice{Text: "all have answered"})
 	for _, w := range tabs {
 		w.until(`document.querySelector("#feed").textContent.includes("all have answered")`)
-		if problems := w.Problems(); len(problems) > 0 {
-			t.Errorf("problems: %q", problems)
-		}
+		w.clean()
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -240,7 +242,6 @@ func TestHalfABody(t *testing.T) {
 // tries in the browser with the cookie is refused. That includes a page on another port of this machine, with which
 // the browser shares cookies.
 func TestForeignPages(t *testing.T) {
-	b := startBrowser(t)
 	h := newHouse(t)
 	s, address := serve(t, h)
 	link := s.Link()
@@ -250,21 +251,17 @@ func TestForeignPages(t *testing.T) {
 	}))
 	t.Cleanup(chat.Close)
 	there := testkit.Must(url.Parse(chat.URL))(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*webWaitTimeout)
-	defer cancel()
 	otherSite, otherPort := "http://localhost:"+there.Port(), chat.URL
-	p := testkit.Must(b.Open(ctx, otherSite))(t)
-	w := &window{p, t, ctx}
+	w := openTab(startBrowser(t), t, otherSite)
 	w.until(`document.querySelector("#link")`)
-	w.eval(`document.querySelector("#link").click()`, nil)
+	eval[chromedp.Void](w, `document.querySelector("#link").click()`)
 	w.until(`document.querySelector("#title")?.textContent === "Rewrite the parser"`)
 	w.until(`location.hash === "" && location.search === ""`)
 
 	for _, origin := range []string{otherSite, otherPort} {
-		w.must(w.Go(ctx, origin))
+		testkit.OK(t, chromedp.Do(w.ctx, chromedp.Navigate(origin)))
 		w.until(fmt.Sprintf(`location.origin === %q && document.querySelector("#link")`, origin))
-		var got []string
-		w.eval(fmt.Sprintf(`(async (at) => {
+		got := eval[[]string](w, fmt.Sprintf(`(async (at) => {
 			const tries = [
 				() => fetch(at + "/run/command", {method: "POST", credentials: "include", mode: "no-cors",
 					body: '{"type":"message","text":"owned"}'}),
@@ -286,7 +283,7 @@ func TestForeignPages(t *testing.T) {
 				} catch { out.push("refused"); }
 			}
 			return out;
-		})(%q)`, address), &got)
+		})(%q)`, address))
 		if all := strings.Join(got, " "); all != "refused refused refused refused refused closed" {
 			t.Errorf("from %s: %s", origin, all)
 		}

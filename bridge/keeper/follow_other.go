@@ -1,7 +1,0 @@
-//go:build unix && !linux
-
-package keeper
-
-import "os/exec"
-
-func follow(*exec.Cmd) {}

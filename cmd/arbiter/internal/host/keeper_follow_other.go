@@ -1,0 +1,7 @@
+//go:build unix && !linux
+
+package host
+
+import "os/exec"
+
+func endWithParent(*exec.Cmd) {}

@@ -1,0 +1,158 @@
+package host_test
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
+
+const lease = 2 * time.Second
+
+// modes are the two ways to keep a bridge: if the tests run as root, the second uses a PID namespace.
+var modes = map[string]proctree.Mode{"without a namespace": proctree.ModeNever, "as the host allows": proctree.ModeAuto}
+
+// TestLossOfContact: whatever is stopped, killed or dropped, the agents have ended by the time that the
+// client reports for it.
+func TestLossOfContact(t *testing.T) {
+	testkit.Long(t)
+	for name, happen := range map[string]func(*testing.T, *far){
+		"the client is gone":   func(t *testing.T, f *far) { f.Close() },
+		"a black hole":         func(t *testing.T, f *far) { f.relay.swallow() },
+		"the bridge is killed": func(t *testing.T, f *far) { signal(t, f.bridgePID(t), syscall.SIGKILL) },
+		"the bridge is stopped": func(t *testing.T, f *far) {
+			signal(t, f.bridgePID(t), syscall.SIGSTOP)
+		},
+		"the keeper is stopped, and a black hole": func(t *testing.T, f *far) {
+			signal(t, f.keeper.Process.Pid, syscall.SIGSTOP)
+			f.relay.swallow()
+		},
+	} {
+		for how, mode := range modes {
+			t.Run(name+", "+how, func(t *testing.T) {
+				f := begin(t, t.TempDir(), proctree.Mark{Run: "run-loss", Bridge: "box"}, lease, mode)
+				began := time.Now()
+				happen(t, f)
+				<-f.Done()
+				noticed := time.Since(began)
+				by, _ := f.Stopped()
+				f.await(t, "the agents have ended", func() bool { return len(f.agents()) == 0 })
+				if now := time.Now(); now.After(by) {
+					t.Errorf("they ended %v after it was certain", now.Sub(by))
+				}
+				t.Logf("lease %v: the client noticed after %v, the agents had ended after %v, certain after %v", lease,
+					noticed.Round(time.Millisecond), time.Since(began).Round(time.Millisecond),
+					by.Sub(began).Round(time.Millisecond))
+				signal(t, f.keeper.Process.Pid, syscall.SIGCONT)
+			})
+		}
+	}
+}
+
+// TestStoppedClient stops the client for longer than the lease, with its pipes open: when the client
+// continues, the bridge has ended, and the client knows that.
+func TestStoppedClient(t *testing.T) {
+	m := proctree.Mark{Run: "run-client", Bridge: "box"}
+	cmd := exec.Command(os.Args[0], roleArg, "client", t.TempDir(), string(proctree.ModeNever))
+	cmd.Env, cmd.Stderr = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"}, os.Stderr
+	stdout := testkit.Must(cmd.StdoutPipe())(t)
+	testkit.OK(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		proctree.SweepMarked(m)
+	})
+	lines := bufio.NewScanner(stdout)
+	if !lines.Scan() || lines.Text() != "ready" {
+		t.Fatalf("the client said %q", lines.Text())
+	}
+	f := &far{mark: m}
+	f.await(t, "the agent and its child run", func() bool { return len(f.agents()) == 2 })
+	signal(t, cmd.Process.Pid, syscall.SIGSTOP)
+	f.await(t, "the agents have ended", func() bool { return len(f.agents()) == 0 })
+	<-time.After(lease + bridge.LeaseGrace) // it stays stopped until the bridge has certainly ended
+	signal(t, cmd.Process.Pid, syscall.SIGCONT)
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "certain=true: ") {
+		t.Errorf("the client that goes on said %q", lines.Text())
+	}
+}
+
+// TestKilledKeeper: the bridge ends with its keeper. Whatever survives ends when the next bridge of the run
+// begins.
+func TestKilledKeeper(t *testing.T) {
+	locks, m := t.TempDir(), proctree.Mark{Run: "run-killed", Bridge: "box"}
+	f := begin(t, locks, m, time.Minute, proctree.ModeNever)
+	bridgePID := f.bridgePID(t)
+	signal(t, f.keeper.Process.Pid, syscall.SIGKILL)
+	<-f.Done()
+	f.await(t, "the bridge has ended", func() bool { return !isRunning(bridgePID) })
+	next := begin(t, locks, m, time.Minute, proctree.ModeNever)
+	next.await(t, "only the next bridge's agent runs", func() bool { return len(next.agents()) == 2 })
+}
+
+// TestFence: a bridge ends an earlier one of the same run and name, even one that is stopped with all its
+// processes, and leaves bridges with other names alone.
+func TestFence(t *testing.T) {
+	for how, mode := range modes {
+		t.Run(how, func(t *testing.T) {
+			locks, m := t.TempDir(), proctree.Mark{Run: "run-fence", Bridge: "box"}
+			other := begin(t, locks, proctree.Mark{Run: "run-fence", Bridge: "box-2"}, time.Minute, mode)
+			first := begin(t, locks, m, time.Minute, mode)
+			old := []int{first.keeper.Process.Pid, first.bridgePID(t)}
+			for _, p := range first.agents() {
+				old = append(old, p.PID)
+			}
+			for _, pid := range old {
+				signal(t, pid, syscall.SIGSTOP)
+			}
+			second := begin(t, locks, m, time.Minute, mode)
+			for _, pid := range old {
+				if isRunning(pid) {
+					t.Errorf("process %d of the first bridge lives", pid)
+				}
+			}
+			<-first.Done()
+			testkit.Same(t, "processes of the second bridge", 2, len(second.agents()))
+			testkit.Same(t, "processes of the other bridge", 2, len(other.agents()))
+		})
+	}
+}
+
+// TestContactHolds over several leases, and after an answered shutdown the end is certain.
+func TestContactHolds(t *testing.T) {
+	f := begin(t, t.TempDir(), proctree.Mark{Run: "run-holds", Bridge: "box"}, time.Second, proctree.ModeNever)
+	select {
+	case <-f.Done():
+		t.Fatalf("it ended: %v", f.Err())
+	case <-time.After(4 * time.Second):
+	}
+	testkit.Same(t, "processes after four leases", 2, len(f.agents()))
+	if _, err := f.Shutdown(t.Context(), bridge.ShutdownParams{}); err != nil {
+		t.Error(err)
+	}
+	if _, certain := f.Stopped(); !certain || len(f.agents()) > 0 {
+		t.Errorf("certain: %v, and there are %v", certain, f.agents())
+	}
+}
+
+func signal(t *testing.T, pid int, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatal(err)
+	}
+}
+
+// isRunning reports whether a process runs; a zombie does not.
+func isRunning(pid int) bool {
+	line, err := proctree.Lineage(pid)
+	return err == nil && len(line) > 0 && !zombie(pid)
+}

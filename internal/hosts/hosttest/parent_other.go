@@ -1,8 +1,0 @@
-//go:build !linux
-
-package hosttest
-
-import "syscall"
-
-// ownGroup puts a server into a process group of its own.
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
