@@ -157,7 +157,9 @@ func (r *round) check() {
 	}
 	_, told := r.readMakes()
 	saw := func(token string) bool {
-		return strings.Contains(told, token) || slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return isFromHuman(q.Incoming, token) })
+		return strings.Contains(told, token) || slices.ContainsFunc(requests, func(q rehearsal.Request) bool {
+			return isFromHuman(q.Incoming, token)
+		})
 	}
 	// After a kill the closing message may be sent a second time, and the job ends with the first.
 	closed := false
