@@ -40,6 +40,7 @@ type MCPView struct {
 	Status  string  `json:"status" jsonschema:"working, input_required, interrupted, or how it ended"`
 	Next    string  `json:"next" jsonschema:"what to do next"`
 	Phase   string  `json:"phase,omitempty" jsonschema:"of the task, while the run is live"`
+	Does    string  `json:"does,omitempty" jsonschema:"the same in words"`
 	CostUSD float64 `json:"cost_usd"`
 	// Simulated: a scripted model plays, and costs are not real.
 	Simulated bool       `json:"simulated,omitempty" jsonschema:"a rehearsal: no money is spent"`
@@ -58,6 +59,7 @@ type MCPAgent struct {
 	Host       string  `json:"host,omitempty" jsonschema:"the host that it lives on; absent: the one of the run"`
 	Make       string  `json:"make,omitempty" jsonschema:"the make of agent; absent: Claude Code"`
 	Status     string  `json:"status"`
+	Does       string  `json:"does" jsonschema:"the same in words"`
 	ContextPct float64 `json:"context_pct"`
 	CostUSD    float64 `json:"cost_usd"`
 }
@@ -99,11 +101,11 @@ func (s *MCPServer) waitingItem(run string, i control.InboxItem, most int) MCPIt
 
 // liveView returns the view of a live run, without news.
 func (s *MCPServer) liveView(st control.Status) MCPView {
-	v := MCPView{Run: st.Run, Status: working, Phase: phase(st), CostUSD: contract.RoundUSD(st.Cost),
+	v := MCPView{Run: st.Run, Status: working, Phase: phase(st), Does: st.Does, CostUSD: contract.RoundUSD(st.Cost),
 		Simulated: st.Rehearsal}
 	for _, a := range st.Agents[:min(len(st.Agents), maxAgents)] {
 		v.Agents = append(v.Agents, MCPAgent{ID: a.ID, Name: sanitize.Line(a.Name, 60),
-			Host: sanitize.Line(a.Host, 60), Make: sanitize.Line(a.Make, 60), Status: a.Status,
+			Host: sanitize.Line(a.Host, 60), Make: sanitize.Line(a.Make, 60), Status: a.Status, Does: a.Does,
 			ContextPct: math.Round(a.Context*10) / 10,
 			CostUSD:    contract.RoundUSD(a.Cost)})
 	}
