@@ -50,6 +50,7 @@ type MCPView struct {
 	Cursor    uint64     `json:"cursor" jsonschema:"pass it as since to the next wait"`
 	More      bool       `json:"more,omitempty" jsonschema:"there is more news after the cursor: call wait again"`
 	Summary   string     `json:"summary,omitempty" jsonschema:"how the run ended"`
+	Branch    string     `json:"branch,omitempty" jsonschema:"the branch with the result, if agents worked apart"`
 }
 
 // MCPAgent is one of a run's agents.
@@ -153,6 +154,9 @@ func endedView(info journal.Info, result *contract.Result) MCPView {
 		v.Status = result.Status
 		v.Summary = clip(sanitize.Text(result.Summary), maxText)
 		v.CostUSD = contract.RoundUSD(result.CostUSD)
+		if result.Changes != nil {
+			v.Branch = sanitize.Line(result.Changes.Branch, mcpMaxLine)
+		}
 	} else {
 		v.Summary = "The process of the run has ended without a result: it was killed, or the machine went down."
 	}

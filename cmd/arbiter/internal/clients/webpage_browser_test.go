@@ -287,7 +287,7 @@ func TestPageWords(t *testing.T) {
 	h.status.Does = "Held: the limit of costs is spent"
 	s, _ := serve(t, h)
 	w := openPage(t, b, s)
-	w.until(`document.querySelector("#phase").textContent === "`+h.status.Does+`"`)
+	w.until(`document.querySelector("#phase").textContent === "` + h.status.Does + `"`)
 	w.shows("[data-agent=orch-1] .state", "in your hands")
 	place := &contract.CallPlace{CWD: "/w/one", Host: "gpu", Own: true}
 	item := permissionItem(t, "perm-1", "make test")

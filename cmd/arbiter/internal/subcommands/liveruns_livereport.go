@@ -102,7 +102,7 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 		Run: st.Run, PID: st.PID, CWD: st.CWD, Title: st.Title, Began: st.Began, Rehearsal: info.Rehearsal,
 		Phase: st.Phase, Does: st.Does, Paused: st.Paused, Halted: st.Halted, Seq: st.Seq, CostUSD: st.Cost,
 		Agents: []liveAgent{},
-		Inbox: waiting, Subagents: st.Subagents, Most: st.MaxSubagents, ForkedFrom: info.ForkedFrom,
+		Inbox:  waiting, Subagents: st.Subagents, Most: st.MaxSubagents, ForkedFrom: info.ForkedFrom,
 	}
 	for _, a := range st.Agents {
 		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Make: a.Make,
