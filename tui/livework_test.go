@@ -243,23 +243,23 @@ func TestOverloadIsNotShownAsIdle(t *testing.T) {
 			p.does("arbiter", bridge.Retry{Attempt: 3, DelayMS: 36_000, Status: 529, Reason: "overloaded"})
 		})
 		s.Expect("API overloaded", "again in 0:36, attempt 3", "API overloaded, again in 0:36")
-		s.ExpectNot("ponders", "Weighing", "Listening", "Choosing")
+		s.ExpectNot("  works", "Evaluating", "Idle", "Choosing")
 		s.Advance(10 * time.Second)
 		s.Expect("again in 0:27, attempt 3", "API overloaded, again in 0:27")
 		s.Advance(time.Minute)
 		s.Expect("API overloaded, trying again")
 		s.does(func(p *fakeRun) { p.full("arbiter", 31_000) })
-		s.Expect("ponders")
+		s.Expect("  works")
 		s.ExpectNot("API overloaded")
 		s.does(func(p *fakeRun) {
 			p.does("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnFailed,
 				Category: bridge.CatOverloaded, Error: "API Error: 529"})
 		})
 		s.Expect("API overloaded", "API overloaded, again in 0:")
-		s.ExpectNot("listens", "Weighing", "Listening", "Choosing")
+		s.ExpectNot("waits", "Evaluating", "Idle", "Choosing")
 		s.Type("Go on\n") // sent at once
 		s.Settle()
-		s.Expect("ponders")
+		s.Expect("  works")
 		s.ExpectNot("API overloaded, again")
 	})
 }
@@ -293,7 +293,7 @@ func TestTrustCheckIsNotShownAsBusy(t *testing.T) {
 				Message: "the workspace has changed since it was trusted: changed: hook", Trust: "h2"})
 		})
 		s.Expect("needs your trust", "Blocked: the workspace has changed", "Waits for you")
-		s.ExpectNot("returns", "Weaving")
+		s.ExpectNot("starts again", "Working")
 		if m := s.frontend.root.moment(); len(m.Awaited) == 0 {
 			t.Errorf("the user is not notified: %+v", m)
 		}

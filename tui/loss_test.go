@@ -238,7 +238,7 @@ func TestInterruptedRun(t *testing.T) {
 		p.mu.Unlock()
 		s.Settle()
 		s.Expect("The run was interrupted", "Resume it", "withdrawn")
-		s.ExpectNot("Allow once", "is awaited", "It waits for your answer", "permission?  ", "weaves", "ponders")
+		s.ExpectNot("Allow once", "is awaited", "It waits for your answer", "permission?  ", "  works")
 		s.Press("n")
 		before := s.Text()
 		s.Advance(time.Minute)

@@ -88,7 +88,7 @@ func (d *app) moment() render.NotifyMoment {
 		}
 		m.Awaited = append(m.Awaited, w)
 	}
-	m.Word = strings.ToLower(view.PhaseWord(s.Task.Phase))
+	m.Word = strings.ToLower(eventtext.Phase(s.Task.Phase))
 	if b := view.Stalled(s); b != nil {
 		m.Word = b.Trouble()
 	}

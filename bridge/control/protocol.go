@@ -58,6 +58,7 @@ type Status struct {
 	Title  string    `json:"title"`
 	Began  time.Time `json:"began"`
 	Phase  string    `json:"phase"`
+	Does   string    `json:"does"` // what the run does, in the words of all faces
 	Paused bool      `json:"paused"`
 	Halted bool      `json:"halted"`
 	Seq    uint64    `json:"seq"` // of the last event
@@ -94,6 +95,7 @@ type AgentStatus struct {
 	Name     string    `json:"name"`
 	Mode     string    `json:"mode,omitempty"`
 	Status   string    `json:"status"`
+	Does     string    `json:"does"`  // what it does, in the words of all faces
 	Since    time.Time `json:"since"` // of Status
 	Session  string    `json:"session"`
 	Context  float64   `json:"context_pct"`

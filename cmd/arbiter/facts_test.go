@@ -5,30 +5,76 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
-	"slices"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestFactsOnEveryFace: each face that shows a permission request says who asks for what, where it runs, that nothing
-// confines it, and until when it waits; and each says how the request was decided.
+// factsPlay is a run on another host, in a copy of its own, with a permission request and points that stay open.
+const factsPlay = `
+name: facts
+title: One file is written on a host
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Write dawn.txt}}]
+      - verdict: {decision: CONTINUE, message: The weaving begins., reason: One is summoned.}
+      - expect: It stands
+        verdict: {decision: COMPLETE, message: It is done., summary: The file is there., reason: It was said.}
+    otherwise:
+      - verdict: {decision: CONTINUE, message: Patience., reason: The thread continues.}
+  - name: orchestrator
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: "echo it > dawn.txt", description: Write the file}}]
+      - verdict: {expects_response: true, kind: done, message: It stands., handoff: {accomplished: [the file is written],
+          remaining: [], key_context: The name was given.}}
+`
+
+// factFaces are the columns of the table of facts, in their order.
+var factFaces = []string{"screen", "plain", "logs", "status", "web", "ACP", "MCP", "report", "action"}
+
+// fact is a row of the table: the words that each face shows, or another form of them, which programs read.
+type fact struct {
+	name    string
+	words   string
+	forms   map[string]string // by its name in the table
+	reasons map[string]string // by face: why it does not show the fact
+}
+
+// TestFactsOnEveryFace: every face says the same of a run, of a permission request in it, and of its end, or there is a
+// reason. testdata/frozen/faces.md is the table; -freeze writes it.
 func TestFactsOnEveryFace(t *testing.T) {
 	t.Parallel()
-	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--sandbox", "off", "--permission-wait", "10m", "--task",
-		"Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
-	h.output("send", "call it dawn")
-	h.waits("permission")
-	screen := p.await("Allow once").Text()
+	h := build(t, players(t)[0], factsPlay)
+	dir := gittest.Temp(t)
+	for _, d := range []string{"bin", "home"} {
+		testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
+	}
+	equip(t, filepath.Join(dir, "bin"), "")
+	config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [env, -i, HOME=%s/home, "+
+		"PATH=%s/bin:/usr/local/bin:/usr/bin:/bin]\n    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, "+
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", dir, dir), t.TempDir(), "config.yaml")
+	h.work = gittest.New(t, map[string]string{"old.txt": "old\n"}).Path
+	args := []string{"--trust", "--claude", h.claude, "--config", config, "--hosts", "box", "--isolation", "worktree",
+		"--sandbox", "off", "--permission-wait", "10m"}
+	p := h.open(append(args, "--task", "Make a thing")...)
+	p.await("Allow once", "Waits for you") // the run is live
+	shown := map[string]string{}
+	show := func(face, text string) { shown[face] += "\n" + text }
+	show("screen", p.Screen().Text())
 	var st struct {
 		Run   string
+		Cost  float64 `json:"cost_usd"`
 		Inbox []struct {
 			Request contract.PermissionRequest
 		}
@@ -42,75 +88,143 @@ func TestFactsOnEveryFace(t *testing.T) {
 		t.Fatalf("%v: %+v", err, request)
 	}
 	plain := h.run(exec.Command("arbiter", "--plain"))
+	plain.await("Request 1", "Denied at")
+	show("plain", plain.Screen().Text())
+	plain.Type("/now\r")
+	show("plain", plain.await("Permission mode").Text())
 	tool := h.serves(nil)
-	editor := h.edits(acpEditors["subagents"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
-	editor.loads(h, st.Run)
-	asked := editor.permission(0)
-	mcpItem := tool.sees("status", map[string]any{"run": st.Run}).Waiting[0]
-	faces := map[string]string{
-		"screen": screen, "plain": plain.await("Request 1", "Denied at").Text(), "status": h.output("status"),
-		"inbox": h.output("inbox"), "logs": h.output("logs"), "MCP": mcpItem.Agent + " " + mcpItem.Text,
-		"editor": string(asked.Params), "page": h.page(st.Run).card(),
+	mcpView := func() string {
+		return string(testkit.Must(json.Marshal(tool.sees("wait", map[string]any{"run": st.Run})))(t))
 	}
-	at := "Denied at " + deadline.Local().Format("15:04")
-	type fact struct {
-		name string
-		any  []string // one of them
+	show("MCP", string(testkit.Must(json.Marshal(tool.sees("status", map[string]any{"run": st.Run})))(t)))
+	editor := h.edits(acpEditors["subagents"], args...)
+	editor.loads(h.testHome, st.Run)
+	editor.permission(0)
+	page := h.page(st.Run)
+	show("web", page.card())
+	show("status", h.output("status"))
+
+	h.output("allow", request.Request)
+	show("screen", p.await("on branch", "It is done.").Text())
+	p.press("PgUp")
+	show("screen", p.await("Allowed by the human").Text())
+	show("plain", plain.await("To resume: arbiter").Text())
+	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
+	show("ACP", editor.dump(editor.got))
+	for _, event := range []string{"permission", "changes", "result"} {
+		show("web", page.part(`"event":"`+event+`"`))
 	}
+	show("MCP", mcpView())
+	show("logs", h.output("logs"))
+	show("report", h.output("report", st.Run))
+	var r report.Report
+	testkit.OK(t, json.Unmarshal([]byte(h.output("report", st.Run, "--format", "json")), &r))
+	outputs, summary := filepath.Join(t.TempDir(), "outputs"), filepath.Join(t.TempDir(), "summary")
+	h.env = append(h.env, "GITHUB_OUTPUT="+outputs, "GITHUB_STEP_SUMMARY="+summary)
+	show("action", h.output("report", st.Run, "--format", "github")+textOf(t, outputs)+textOf(t, summary))
+	p.press("F5")
+	show("screen", p.await("CHANGES", "dawn.txt").Text())
+	p.press("Ctrl+C", "Ctrl+C")
+
+	over := func(why string) map[string]string { return map[string]string{"report": why, "action": why} }
+	with := func(m map[string]string, face, why string) map[string]string { m[face] = why; return m }
+	later := map[string]string{"status": "it asks a live run, and this is known at its end"}
 	facts := []fact{
-		{"agent", []string{"Orchestrator I", "orch-1"}},
-		{"command", []string{"echo it > dawn.txt", `echo it \u003e dawn.txt`}},
-		{"directory", []string{request.Place.CWD}},
-		{"sandbox", []string{"no sandbox", `"sandboxed":false`}},
-		{"deadline", []string{at, request.Deadline}},
+		{"state", "permission?", map[string]string{"`requires_action`": `"state":"requires_action"`},
+			with(over("they are about a run that has ended: see the outcome"), "logs",
+				"they say what happened, not what is")},
+		{"outcome", "It is done", map[string]string{"`complete`": "complete"}, later},
+		{"agent", "Orchestrator I", map[string]string{"`orch-1`": "orch-1"}, nil},
+		{"directory", request.Place.CWD, nil, over("the agent's directory is gone; they name that of the run")},
+		{"host", "@box", map[string]string{"`host`": `"host":"box"`}, nil},
+		{"deadline", "Denied at " + deadline.Local().Format("15:04"), map[string]string{"time": request.Deadline},
+			over("the request was answered")},
+		{"what was asked", "echo it > dawn.txt", map[string]string{"JSON": `echo it \u003e dawn.txt`},
+			over("they list what was decided")},
+		{"what was allowed", "Allowed by the human", nil, map[string]string{"status": "it says what waits"}},
+		{"author", "changed dawn.txt", map[string]string{"list of files": "dawn.txt +1 -0 orch-1",
+			"list": "dawn.txt` (+1 -0) by orch-1", "JSON": `"agents":["orch-1"]`},
+			map[string]string{"status": "it shows agents; arbiter diff shows files"}},
+		{"cost", fmt.Sprintf("$%.2f", r.CostUSD), map[string]string{"so far": fmt.Sprintf("$%.2f", st.Cost),
+			"exact": fmt.Sprintf("$%.4f", r.CostUSD), "`cost_usd`": fmt.Sprintf(`"cost_usd":%v`, r.CostUSD)}, nil},
+		{"branch", "on branch arbiter/" + st.Run[:8] + "/main", map[string]string{
+			"name": "arbiter/" + st.Run[:8] + "/main"}, later},
+		{"open points", "no check and no acceptance criterion", nil, later},
 	}
-	check := func(names []string) {
-		t.Helper()
-		for _, face := range names {
-			text := strings.Join(strings.Fields(strings.NewReplacer("│", " ", "\\n", " ").Replace(faces[face])), " ")
-			for _, f := range facts {
-				if !slices.ContainsFunc(f.any, func(s string) bool {
-					return strings.Contains(text, s) || strings.Contains(strings.ReplaceAll(text, " ", ""),
-						strings.ReplaceAll(s, " ", ""))
-				}) {
-					t.Errorf("%s does not say the %s: none of %q in\n%s", face, f.name, f.any, faces[face])
+	plainText := strings.NewReplacer("│", " ", "\\n", " ", "\u200b", "")
+	var table strings.Builder
+	fmt.Fprintf(&table, factsHead, strings.Join(factFaces, " | "), strings.Repeat("|---", len(factFaces)))
+	var notes []string
+	for _, f := range facts {
+		table.WriteString("| " + f.name)
+		for _, face := range factFaces {
+			text := strings.Join(strings.Fields(plainText.Replace(shown[face])), "")
+			has := func(form string) bool {
+				return strings.Contains(text, strings.Join(strings.Fields(form), ""))
+			}
+			cell := ""
+			if has(f.words) {
+				cell = "words"
+			}
+			for name, form := range f.forms {
+				if cell != "words" && has(form) && (cell == "" || name < cell) {
+					cell = name
 				}
 			}
+			why := f.reasons[face]
+			switch {
+			case cell == "" && why == "":
+				t.Errorf("%s does not say (%s) %q, nor one of %q:\n%s", face, f.name, f.words, f.forms, shown[face])
+			case cell != "" && why != "":
+				t.Errorf("%s says (%s) %q, and the table has a reason why not: %s", face, f.name, cell, why)
+			case why != "":
+				notes = append(notes, fmt.Sprintf("%s, %s: %s.", f.name, face, why))
+				cell = fmt.Sprintf("– %d", len(notes))
+			}
+			table.WriteString(" | " + cell)
 		}
+		table.WriteString(" |\n")
 	}
-	check([]string{"screen", "plain", "status", "inbox", "logs", "MCP", "editor", "page"})
-	h.output("allow", st.Inbox[0].Request.Request)
+	for i, note := range notes {
+		fmt.Fprintf(&table, "\n%d. %s", i+1, note)
+	}
+	frozen(t, "faces.md", table.String()+"\n")
+}
+
+const factsHead = `# What each face says of a run
+
+` + "`go test ./cmd/arbiter -run TestFactsOnEveryFace -freeze`" + ` writes this page from one run. *words*: the words of
+the one table (` + "`tui/eventtext`" + `); otherwise the form for programs or lists; –: the reason below.
+
+| fact | %s |
+|---%s|
+`
+
+// TestSimulatedCosts: each face marks the costs of a rehearsal as simulated.
+func TestSimulatedCosts(t *testing.T) {
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--sandbox", "off", "--allow", "Bash", "--task", "Make a thing")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	run := h.runs()[0]
+	plain := h.run(exec.Command("arbiter", "--plain"))
+	plain.await("What shall it be called?")
+	tool, page := h.serves(nil), h.page(run)
+	editor := h.edits(acpEditors["subagents"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
+	editor.loads(h, run)
+	status := h.output("status")
+	h.output("send", "call it dawn")
 	p.await("It is done.")
-	plain.await("It is done.")
-	facts = []fact{{"decision", []string{"Allowed by the human"}}}
-	faces = map[string]string{"plain": plain.Screen().Text(), "logs": h.output("logs"),
-		"page": h.page(st.Run).part(`"event":"permission"`),
-		"MCP":  strings.Join(tool.sees("wait", map[string]any{"run": st.Run}).News, "\n")}
-	check([]string{"plain", "logs", "page", "MCP"})
-	var r report.Report
-	if err := json.Unmarshal([]byte(h.output("report", st.Run, "--format", "json")), &r); err != nil || r.CostUSD == 0 {
-		t.Fatalf("%v: %+v", err, r)
-	}
-	cost := testkit.Must(json.Marshal(r.CostUSD))(t)
-	mcpView := testkit.Must(json.Marshal(tool.sees("status", map[string]any{"run": st.Run})))(t)
 	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
-	faces = map[string]string{
-		"screen": p.Screen().Text(), "plain": plain.Screen().Text(), "logs": h.output("logs"),
-		"report": h.output("report", st.Run), "MCP": string(mcpView), "editor": editor.dump(editor.got),
-		"page": h.page(st.Run).part(`"event":"result"`), "sessions": h.output("sessions"),
-	}
-	dollars := fmt.Sprintf("$%.2f", r.CostUSD)
-	facts = []fact{
-		{"outcome", []string{"It is done", "complete"}},
-		{"cost", []string{dollars, fmt.Sprintf("$%.4f", r.CostUSD), `"cost_usd":` + string(cost)}},
-		{"simulation", []string{"simulated", `"rehearsal":true`}},
-	}
-	// ACP cannot mark a cost as simulated, so an editor is told none in a rehearsal.
-	check([]string{"screen", "plain", "logs", "report", "MCP", "page", "sessions"})
-	facts = []fact{{"open point", []string{"no check and no acceptance criterion"}}}
-	check([]string{"screen", "plain", "logs", "report", "MCP", "editor", "page"})
-	if !strings.Contains(faces["report"], "point: no check and no acceptance criterion") {
-		t.Error("the report's list of open points lacks what the supervisor found")
+	for face, text := range map[string]string{
+		"screen": p.Screen().Text(), "plain": plain.await("simulated").Text(), "logs": h.output("logs"), "status": status,
+		"report": h.output("report", run), "sessions": h.output("sessions"), "ACP": editor.dump(editor.got),
+		"MCP": string(testkit.Must(json.Marshal(tool.sees("status", map[string]any{"run": run})))(t)),
+		"web": page.part(`"event":"result"`),
+	} {
+		if !strings.Contains(text, "simulated") && !strings.Contains(text, `"rehearsal":true`) {
+			t.Errorf("%s does not say that the cost is simulated:\n%s", face, text)
+		}
 	}
 	p.press("Ctrl+C", "Ctrl+C")
 }

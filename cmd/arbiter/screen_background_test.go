@@ -79,7 +79,7 @@ func TestFloodOnTheScreen(t *testing.T) {
 	testkit.Long(t)
 	onlyLinux(t)
 	p := show(t, pty.Size{Columns: 100, Rows: 30}, "", nil, pouring(t)...)
-	p.await("THE WEAVING", "Orchestrator III", "weaves")
+	p.await("THE WEAVING", "Orchestrator III", "works")
 	p.press("Alt+1")
 	p.await("session ", "more words")
 	p.press("i")

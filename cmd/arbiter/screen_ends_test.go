@@ -109,7 +109,7 @@ func (h *testHome) slow() *pane {
 	onlyLinux(h.t)
 	claude := sickClaude(h.t, sick{"orch-1.1": "hang"})
 	p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(h.t, spin("echo spun")), "--task", "Weave")
-	p.await("THE WEAVING", "Orchestrator I", "weaves", "Bash")
+	p.await("THE WEAVING", "Orchestrator I", "works", "Bash")
 	return p
 }
 
@@ -191,7 +191,7 @@ func (h *testHome) busyPane() *pane {
 	h.t.Helper()
 	onlyLinux(h.t)
 	p := h.play(scenarioFile(h.t, spin("exec sleep 1000")), "--task", "Weave")
-	p.await("THE WEAVING", "Orchestrator I", "weaves", "Bash")
+	p.await("THE WEAVING", "Orchestrator I", "works", "Bash")
 	return p
 }
 

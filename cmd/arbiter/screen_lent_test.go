@@ -74,7 +74,7 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 	p.Type(`printf '\033]2;` + theTitle + `\007'` + "\n")
 	play := spin("until [ -e go ]; do sleep 0.05; done; echo spun > went")
 	p.Type("arbiter " + strings.Join(h.rehearsing(scenarioFile(t, play)), " ") + " --task Weave\n")
-	p.await("THE WEAVING", "Orchestrator I", "weaves", "Bash")
+	p.await("THE WEAVING", "Orchestrator I", "works", "Bash")
 	work := h.scratch()
 	stop(p)
 	s := p.await("Stopped")

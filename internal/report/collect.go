@@ -87,7 +87,7 @@ func (c *Collector) TakeLine(line []byte) error {
 // wanted are the events that a report uses.
 var wanted = map[string]bool{
 	"session": true, "spawn": true, "message": true, "turn": true, "check": true, "handoff": true, "decision": true,
-	"plan": true, "question": true, "restart": true, "error": true, "result": true,
+	"plan": true, "permission": true, "question": true, "restart": true, "error": true, "result": true,
 }
 
 func (c *Collector) seen(at time.Time) {
@@ -123,6 +123,11 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 		}
 	case contract.Decision:
 		c.decision(b)
+	case contract.Permission:
+		if b.By == contract.Human {
+			c.r.Answers = bounded(c, "answers", c.r.Answers, Answer{c.line(e.ID), c.line(b.Tool), c.line(b.Answered())},
+				maxList)
+		}
 	case contract.Plan:
 		c.plan(b)
 	case contract.Question:

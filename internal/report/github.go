@@ -58,7 +58,7 @@ func (r *Report) StepSummary() string {
 		return text
 	}
 	brief := *r
-	brief.Milestones, brief.Decisions, brief.Messages, brief.Checks = nil, nil, nil, nil
+	brief.Milestones, brief.Decisions, brief.Answers, brief.Messages, brief.Checks = nil, nil, nil, nil, nil
 	brief.Changes.Files = brief.Changes.Files[:min(len(brief.Changes.Files), 100)]
 	brief.Tasks = brief.Tasks[max(0, len(brief.Tasks)-1):]
 	brief.Notes = []string{"The report is too long for this place: use arbiter report --format markdown."}

@@ -62,6 +62,9 @@ func (r *Report) Markdown() string {
 			b.line("  - warning: %s", inline(w))
 		}
 	}
+	for _, a := range r.Answers {
+		b.item("%s: %s: %s", inline(a.Agent), inline(a.Text), inline(a.Tool))
+	}
 	b.heading("Cost and tokens")
 	b.line("| Agent | Name | Turns | Restarts | Hand-offs | Input | Output | From cache | To cache | Cost |")
 	b.line("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")

@@ -25,6 +25,7 @@ type Report struct {
 	Acceptance []Criterion     `json:"acceptance"`
 	Checks     []Check         `json:"checks"`
 	Decisions  []Decision      `json:"decisions"`
+	Answers    []Answer        `json:"answers,omitempty"`
 	Agents     []Agent         `json:"agents"`
 	CostUSD    float64         `json:"cost_usd"`
 	Usage      bridge.Usage    `json:"usage"`
@@ -98,6 +99,13 @@ type Decision struct {
 	Reason   string   `json:"reason"`
 	Source   string   `json:"source"`
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Answer is what the human decided about a tool call.
+type Answer struct {
+	Agent string `json:"agent"`
+	Tool  string `json:"tool"`
+	Text  string `json:"text"`
 }
 
 // Agent is an agent with what it used.

@@ -541,3 +541,21 @@ func TestSums(t *testing.T) {
 		}
 	}
 }
+
+// TestAuthors: a report names who changed a file, with a mark until it is known, also beside the snapshots.
+func TestAuthors(t *testing.T) {
+	c := NewCollector(nil)
+	for i, f := range []contract.FileChange{
+		{Path: "a", Agents: []string{"orch-1", "orch-2"}, Unsure: true}, {Path: "b", Agents: []string{"orch-1"}},
+		{Path: "a", Agents: []string{"orch-2"}}, {Path: "b", Agents: []string{"orch-1"}, Unsure: true},
+	} {
+		line, err := contract.EncodeLine(nil, uint64(i+1), began, contract.Event{ID: "orch-1",
+			Body: contract.Changes{Files: []contract.FileChange{f}}})
+		testkit.OK(t, err)
+		testkit.OK(t, c.TakeLine(line))
+	}
+	r := c.Report("complete")
+	r.SetChanges([]workspace.Change{{Path: "a"}, {Path: "b"}}, nil)
+	testkit.Same(t, "authors", "orch-1? orch-2, orch-1", strings.Join(r.Changes.Files[0].Agents, " ")+", "+
+		strings.Join(r.Changes.Files[1].Agents, " "))
+}

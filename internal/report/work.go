@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -38,10 +39,34 @@ func (c *Collector) takeAcceptance(line []byte) error {
 	return nil
 }
 
+// changedFile is a file of an event of changes.
+type changedFile struct {
+	File
+	Unsure bool // not each of its agents is known to have changed it
+}
+
+// authors adds the agents that changed a file, with a mark if they are not known to have done so.
+func (c *Collector) authors(list []string, f changedFile) []string {
+	for _, id := range f.Agents {
+		id = c.line(id)
+		sure, maybe := slices.Contains(list, id), slices.Index(list, id+"?")
+		switch {
+		case sure || f.Unsure && maybe >= 0:
+		case f.Unsure:
+			list = append(list, id+"?")
+		case maybe >= 0:
+			list[maybe] = id
+		default:
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
 // takeChanges adds the files that a turn changed. Lines that were changed twice count twice: if there are
 // snapshots, [Report.SetChanges] replaces these figures.
 func (c *Collector) takeChanges(line []byte) error {
-	var x struct{ Files []File }
+	var x struct{ Files []changedFile }
 	if err := decode(line, &x); err != nil {
 		return err
 	}
@@ -53,12 +78,10 @@ func (c *Collector) takeChanges(line []byte) error {
 		switch {
 		case known != nil:
 			known.Added, known.Deleted, known.Status = known.Added+f.Added, known.Deleted+f.Deleted, c.line(f.Status)
+			known.Agents = c.authors(known.Agents, f)
 		case len(c.moves) < maxFiles:
-			f.Path, f.Old, f.Status = path, c.line(f.Old), c.line(f.Status)
-			for i := range f.Agents {
-				f.Agents[i] = c.line(f.Agents[i])
-			}
-			c.files[path], c.moves = &f, append(c.moves, path)
+			c.files[path], c.moves = &File{Path: path, Old: c.line(f.Old), Status: c.line(f.Status), Added: f.Added,
+				Deleted: f.Deleted, Binary: f.Binary, Agents: c.authors(nil, f)}, append(c.moves, path)
 			c.r.Changes.Count++
 		default:
 			c.r.Changes.Count++
@@ -94,13 +117,17 @@ func (c *Collector) takeMerge(line []byte) error {
 	return nil
 }
 
-// SetChanges sets the changes between the snapshots of the run. It replaces those from events. mask is that
+// SetChanges sets the changes between the snapshots of the run. It replaces those from events, except who made them. mask is that
 // of [NewCollector].
 func (r *Report) SetChanges(changes []workspace.Change, mask func(string) string) {
 	if mask == nil {
 		mask = sanitize.Redact
 	}
 	name := func(path string) string { return sanitize.Line(mask(path), maxReason) }
+	by := map[string][]string{}
+	for _, f := range r.Changes.Files {
+		by[f.Path] = f.Agents
+	}
 	r.Changes = Changes{Files: []File{}, Count: len(changes), Branch: r.Changes.Branch, Head: r.Changes.Head}
 	for _, x := range changes {
 		r.Changes.Added += x.Added
@@ -108,7 +135,7 @@ func (r *Report) SetChanges(changes []workspace.Change, mask func(string) string
 		if len(r.Changes.Files) < maxFiles {
 			r.Changes.Files = append(r.Changes.Files, File{
 				Path: name(x.Path), Old: name(x.Old), Status: string(x.Status), Added: x.Added, Deleted: x.Deleted,
-				Binary: x.Binary,
+				Binary: x.Binary, Agents: by[name(x.Path)],
 			})
 		}
 	}

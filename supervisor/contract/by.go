@@ -53,6 +53,34 @@ func DecidedBy(by string) string {
 	return ""
 }
 
+// Answered says in words how a permission was decided.
+func (p Permission) Answered() string {
+	text := "Denied "
+	if p.Behavior == "allow" {
+		text = "Allowed "
+	}
+	switch {
+	case p.By == ByRule && p.Rule != "":
+		return text + "by the rule " + p.Rule
+	case DecidedBy(p.By) == "":
+		return text + "by " + p.By
+	}
+	text += DecidedBy(p.By)
+	if p.By != Human {
+		return text
+	}
+	switch p.Scope {
+	case ScopeRun:
+		text += ", for this run"
+	case ScopeAlways:
+		text += ", always here"
+	}
+	if p.Rule != "" {
+		text += ", as " + p.Rule
+	}
+	return text
+}
+
 func deciderNames() string {
 	names := make([]string, len(deciders))
 	for i, d := range deciders {

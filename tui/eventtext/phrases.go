@@ -117,33 +117,8 @@ func Ending(status string) string {
 	return "It has ended: " + One(status, MaxName) + "."
 }
 
-func decider(p contract.Permission) string {
-	text := contract.DecidedBy(p.By)
-	switch p.By {
-	case contract.Human:
-		switch p.Scope {
-		case contract.ScopeRun:
-			text += ", for this run"
-		case contract.ScopeAlways:
-			text += ", always here"
-		}
-		return text + After(", as ", One(p.Rule, 200))
-	case contract.ByRule:
-		if r := One(p.Rule, 200); r != "" {
-			return "by the rule " + r
-		}
-	}
-	return FirstOf(text, "by "+One(p.By, MaxName))
-}
-
 // Answered describes how a permission was decided.
-func Answered(p contract.Permission) string {
-	word := "Denied"
-	if p.Behavior == "allow" {
-		word = "Allowed"
-	}
-	return word + " " + decider(p)
-}
+func Answered(p contract.Permission) string { return One(p.Answered(), MaxSummary) }
 
 func After(separator, text string) string {
 	if text == "" {
@@ -406,6 +381,9 @@ func Spent(b contract.Result) []string {
 		} else {
 			parts = append(parts, words.Number(b.Crashes)+" crashes survived")
 		}
+	}
+	if b.Changes != nil && b.Changes.Branch != "" {
+		parts = append(parts, "on branch "+One(b.Changes.Branch, MaxName))
 	}
 	return parts
 }

@@ -50,7 +50,7 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Session:
 		return sessionWords(b)
 	case contract.State:
-		return line("from " + One(b.From, MaxName) + " to " + One(b.To, MaxName) +
+		return line("from " + phase(b.From) + " to " + phase(b.To) +
 			After(", by ", One(b.Trigger, MaxName)))
 	case contract.Spawn:
 		return line(strings.ReplaceAll(AgentSpawned(e.Event, b, name), " – ", " as "))

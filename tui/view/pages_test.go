@@ -47,16 +47,16 @@ var tasks = []Tasks{{Agent: "Orchestrator II", Tone: render.SpeakerOrch2, Items:
 }}}
 
 var pageAgents = []PageAgent{
-	{ID: "arbiter", Name: "Arbiter", State: "listens", Tone: render.Dim, Known: true, Tokens: 48_212, Window: 300_000,
+	{ID: "arbiter", Name: "Arbiter", State: "waits", Tone: render.Dim, Known: true, Tokens: 48_212, Window: 300_000,
 		Pct: 16.07, Age: 4 * time.Minute},
 	{ID: "orch-1", Name: "Orchestrator I", Mode: "plan", State: "handed on", Tone: render.Dim, Known: true,
 		Tokens: 255_120, Window: 300_000, Pct: 85.04, Level: "critical", Age: 41 * time.Minute, Past: true},
-	{ID: "orch-2", Name: "Orchestrator II", Mode: "implement", State: "weaves", Tone: render.Active, Busy: true,
+	{ID: "orch-2", Name: "Orchestrator II", Mode: "implement", State: "works", Tone: render.Active, Busy: true,
 		Known: true, Tokens: 214_800, Window: 300_000, Pct: 71.6, Level: "warn",
 		Doing: "Agent: write the rounding tests for the Swiss franc", Age: 52 * time.Second},
 	{ID: "orch-3", Name: "Orchestrator III", Mode: "verify", State: "permission?", Tone: render.Alert, Bell: true,
 		Known: true, Tokens: 9_120, Window: 300_000, Pct: 3.04, Doing: "Bash: go test ./...", Age: 12 * time.Second},
-	{ID: "orch-4", Name: "Orchestrator IV", Mode: "研究", State: "wakes", Tone: render.Dim},
+	{ID: "orch-4", Name: "Orchestrator IV", Mode: "研究", State: "starts", Tone: render.Dim},
 }
 
 var findings = []PageFinding{
@@ -114,7 +114,7 @@ func newRunStrips(l *render.Look) *runStrips {
 	p.roster.Set(pageAgents)
 	p.roster.Select("orch-3")
 	p.strip.Set(steps, tasks)
-	p.status.Set(StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,
+	p.status.Set(StatusData{Word: "Working", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,
 		Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second, Restarts: 1, Mode: "NORMAL", Hint: "? help",
 		Warnings: []string{"REHEARSAL"}})
 	return p
@@ -151,7 +151,7 @@ var pageWords = map[string][]string{
 	"oracle": {"Speak, mortal.", "4 runs"}, "oracle-bare": {"Patience.", "REHEARSAL", "ALLOW ALL"},
 	"list":    {"LIST", "Write the currency"},
 	"ask":     {"y Allow once", "a Allow for this run", "▸n Refuse", "w Refuse, and say why", "go test"},
-	"weaving": {"III", "permission?", "Weaving", "REHEARSAL"},
+	"weaving": {"III", "permission?", "Working", "REHEARSAL"},
 }
 
 // TestPages: at every size each page is whole and says what it must; in ASCII and without colours it has neither other
@@ -560,8 +560,8 @@ func TestRosterShowsEssentialColumns(t *testing.T) {
 		if w >= metered {
 			meter = "━"
 		}
-		for i, want := range [][]string{{"Arbiter", "listens", "16%"}, {" I ", "handed on", "85%"},
-			{" II ", works, "52s", "72%", meter}, {"?", " III ", "permission?", "3%"}, {" IV ", "wakes", "–"}} {
+		for i, want := range [][]string{{"Arbiter", "waits", "16%"}, {" I ", "handed on", "85%"},
+			{" II ", works, "52s", "72%", meter}, {"?", " III ", "permission?", "3%"}, {" IV ", "starts", "–"}} {
 			for _, part := range want {
 				if !strings.Contains(rows[i], part) {
 					t.Fatalf("%d columns: %q is missing in %q", w, part, rows[i])
@@ -595,8 +595,8 @@ func TestRosterIsSteady(t *testing.T) {
 				list[i].Doing = ""
 			}
 			list[2].Doing = doing
-			list[1].State, list[2].State = "listens", "weaves"
-			list[3].State = "listens"
+			list[1].State, list[2].State = "waits", "works"
+			list[3].State = "waits"
 			rows, _ := rosterRows(t, list, "", w, len(list))
 			at := render.Width(rows[2][:strings.Index(rows[2], "%")])
 			if column >= 0 && at != column {
@@ -693,7 +693,7 @@ func TestPlanStripKeepsTheCurrentInSight(t *testing.T) {
 	}
 }
 
-var full = StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,
+var full = StatusData{Word: "Working", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,
 	Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second, Restarts: 2, Mode: "NORMAL", Hint: "? help",
 	Warnings: []string{"REHEARSAL", "ALLOW ALL"}}
 
@@ -726,7 +726,7 @@ func TestStatusNeverDropsWarnings(t *testing.T) {
 // What was dropped at a width does not come back at a smaller one, and values are dropped in the documented
 // order.
 func TestStatusDropsInOrder(t *testing.T) {
-	order := []string{"1.3M tok", "? help", "2 restarts", "4m", "1:23:07", "$3.42", "NORMAL", "II", "Weaving"}
+	order := []string{"1.3M tok", "? help", "2 restarts", "4m", "1:23:07", "$3.42", "NORMAL", "II", "Working"}
 	d := full
 	d.Warnings = d.Warnings[:1]
 	gone := 0
@@ -784,7 +784,7 @@ func TestStatusFlash(t *testing.T) {
 	}
 	d.Flash = strings.Repeat("There is no agent of that name. ", 9)
 	if got := bar(t, d, 100); !strings.Contains(got, "There is no") || !strings.Contains(got, "…") ||
-		!strings.Contains(got, "Weaving") {
+		!strings.Contains(got, "Working") {
 		t.Errorf("a long one: %q", got)
 	}
 }

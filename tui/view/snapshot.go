@@ -14,7 +14,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -50,17 +49,6 @@ func AgentRow(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) P
 	return agentRow(s, a, w, Inbox(s), now)
 }
 
-// hostWaits describes why an agent waits whose host is not up.
-func hostWaits(b supervisor.Bridge) (text string, tone render.Role) {
-	switch {
-	case b.Parked:
-		return "its host is not usable", render.Bad
-	case b.Status == supervisor.StatusLost:
-		return "its host is lost", render.Warn
-	}
-	return "waits for its host", render.Warn
-}
-
 func agentRow(
 	s *supervisor.State,
 	a *supervisor.Agent,
@@ -68,22 +56,15 @@ func agentRow(
 	waits []supervisor.InboxItem,
 	now time.Time,
 ) PageAgent {
-	text, tone := stateWord(a)
-	since := a.Since
+	text := eventtext.AgentState(s, a, waits)
+	tone, since := stateTone(text), a.Since
 	switch {
 	case s.WasInterrupted() && a.Alive():
-		text, tone, since, w = "interrupted", render.Bad, now, Work{}
+		since, w = now, Work{}
 	case a.Takeover != nil:
-		text, tone = inHand(a.Takeover)
 		since = a.Takeover.Since
-	case s.Halted && (a.Status == supervisor.AgentDown || a.Status == supervisor.AgentRestarting):
-		text, tone = "halted", render.Bad
-	case s.Lifecycle.AwaitsTrust(a.Host) && a.Status == supervisor.AgentDown:
-		text, tone = "needs your trust", render.Alert
-	case a.Status == supervisor.AgentDown && !s.Lifecycle.IsUp(a.Host) && a.Host != supervisor.LifecycleHere:
-		text, tone = hostWaits(s.Lifecycle.Bridge(a.Host))
 	case a.Waits():
-		text, tone, since = "waits for other starts", render.Dim, a.Start.Queued
+		since = a.Start.Queued
 	}
 	stall := a.Waiting()
 	if a.Takeover != nil || s.Halted || s.Lifecycle.AwaitsTrust(a.Host) || s.Ending != nil {
@@ -124,10 +105,8 @@ func agentRow(
 	for _, i := range slices.Backward(waits) { // the oldest one overwrites the others
 		asks := i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
 		switch {
-		case i.Kind == supervisor.InboxPermission && i.Agent == a.ID:
-			line.State = "permission?"
-		case asks && a.Role == supervisor.RoleArbiter:
-			line.State = "asks you"
+		case i.Kind == supervisor.InboxPermission && i.Agent == a.ID, asks && a.Role == supervisor.RoleArbiter:
+			line.State = text
 		case i.Kind == supervisor.InboxRecovery && i.Agent == a.ID:
 			line.Bell = true
 			continue
@@ -153,56 +132,19 @@ func asked(i supervisor.InboxItem, root string) string {
 	return eventtext.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 400))
 }
 
-// stateWord describes the state of an agent, in a word or two.
-func stateWord(a *supervisor.Agent) (string, render.Role) {
-	switch a.Status {
-	case supervisor.AgentStarting:
-		return "wakes", render.Dim
-	case supervisor.AgentDown:
-		return "returns", render.Warn
-	case supervisor.AgentRestarting:
-		return "starts anew", render.Warn
-	case supervisor.AgentParked:
-		return "parked", render.Bad
-	case supervisor.AgentBusy:
-		if a.Role == supervisor.RoleArbiter {
-			return "ponders", render.Active
-		}
-		return "weaves", render.Active
-	case supervisor.AgentStopping:
-		return "departs", render.Dim
-	case supervisor.AgentEnded:
-		switch a.Standing {
-		case supervisor.AgentFinished:
-			return "done, gone", render.Dim
-		case supervisor.HandedOff:
-			return "handed on, gone", render.Dim
-		}
-		return "gone", render.Dim
-	}
-	if a.Role == supervisor.RoleArbiter {
-		return "listens", render.Dim
-	}
-	switch a.Standing {
-	case supervisor.AgentFinished:
-		return "done", render.Good
-	case supervisor.HandedOff:
-		return "handed on", render.Dim
-	case supervisor.AgentWaiting:
-		return "awaits a reply", render.Pending
-	}
-	return "listens", render.Dim
+// stateTones are the roles of words for what an agent does.
+var stateTones = map[string]render.Role{
+	"starts again": render.Warn, "parked": render.Bad, "works": render.Active, "done": render.Good,
+	"awaits a reply": render.Pending, "interrupted": render.Bad, "halted": render.Bad, "needs your trust": render.Alert,
+	"its host is not usable": render.Bad, "its host is lost": render.Warn, "waits for its host": render.Warn,
+	"in your hands": render.Alert, "is given back": render.Warn, "is being handed over": render.Warn,
 }
 
-// inHand describes the state of a session that a human has taken over.
-func inHand(t *supervisor.Takeover) (string, render.Role) {
-	switch t.Stage {
-	case supervisor.TakeoverOpen:
-		return "in your hands", render.Alert
-	case supervisor.TakeoverClosing, supervisor.TakeoverReading:
-		return "is given back", render.Warn
+func stateTone(word string) render.Role {
+	if tone, ok := stateTones[word]; ok {
+		return tone
 	}
-	return "is being handed over", render.Warn
+	return render.Dim
 }
 
 // awaited returns for whom the run waits, and since when.
@@ -586,29 +528,18 @@ func planProgress(plan []contract.Step) float64 {
 	return float64(done) / float64(max(len(plan), 1))
 }
 
-// phaseWords are the oracle's words for the states of the task machine.
-var phaseWords = map[machine.State]struct {
-	word string
-	tone render.Role
-}{
-	machine.Idle:       {"Listening", render.StatusBarStrong},
-	machine.Selecting:  {"Choosing", render.StatusBarStrong},
-	machine.Executing:  {"Weaving", render.StatusBarStrong},
-	machine.Evaluating: {"Weighing", render.StatusBarStrong},
-	machine.Error:      {"Mending", render.Warn},
-	machine.Complete:   {"It is done", render.Good},
-	machine.Failed:     {"It failed", render.Bad},
-	machine.Cancelled:  {"Stopped", render.Warn},
+// runTones are the roles of words for what a run does.
+var runTones = map[string]render.Role{
+	"Idle": render.StatusBarStrong, "Choosing": render.StatusBarStrong, "Working": render.StatusBarStrong,
+	"Evaluating": render.StatusBarStrong, "Complete": render.Good, "Failed": render.Bad,
+	"Interrupted": render.Bad, "Halted": render.Bad,
 }
-
-// PhaseWord returns the oracle's word for a state of the task machine.
-func PhaseWord(p machine.State) string { return phaseWords[p].word }
 
 // SnapshotStatus returns the status line of a run.
 func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
-	p, used := phaseWords[s.Task.Phase], s.Used()
+	used := s.Used()
 	d := StatusData{
-		Word: p.word, Tone: p.tone, CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
+		Word: eventtext.RunState(s, now), Tone: render.Warn, CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
 		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
 		Elapsed:  elapsedSnapshot(s, now),
 		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
@@ -616,28 +547,11 @@ func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
 	if s.Rulings.FallbackReason != "" && s.Ending == nil {
 		d.Fallback = "The rules decide"
 	}
-	switch {
-	case s.WasInterrupted():
-		d.Word, d.Tone = "Interrupted", render.Bad
-	case s.Ending != nil && !s.Ending.Said:
-		d.Word, d.Tone = "Ending", render.Warn
-	case s.Halted:
-		d.Word, d.Tone = "Halted", render.Bad
-	case s.Lifecycle.AwaitsTrust(supervisor.LifecycleHere):
-		d.Word, d.Tone = "Blocked: the workspace has changed", render.Warn
-	case s.Paused:
-		d.Word, d.Tone = "Paused", render.Warn
-	case s.Budget.Holds():
-		d.Word = "Held for the plan's reserve, until " + s.Budget.HeldUntil.In(now.Location()).Format("Mon 15:04")
-		d.Tone = render.Warn
-	case s.LimitOptions() != nil:
-		d.Word, d.Tone = "Held: the limit of costs is spent", render.Warn
-	case s.Conversation.Held:
-		d.Word, d.Tone = "Held", render.Warn
-	default:
-		if b := Stalled(s); b != nil {
-			d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
-		}
+	if tone, ok := runTones[d.Word]; ok {
+		d.Tone = tone
+	}
+	if b := Stalled(s); b != nil && d.Word == eventtext.Phase(s.Task.Phase) {
+		d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
 	}
 	d.Quota, d.Scarce = quotaWord(s, now)
 	d.Awaited, d.Human, d.Waiting = awaited(s, now)

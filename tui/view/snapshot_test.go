@@ -138,7 +138,7 @@ func TestNow(t *testing.T) {
 		}}},
 		"orch-5": {Writing: "One line.\nAnd these are the words"},
 	}
-	want := `- **The Arbiter**: listens, for 40 s.
+	want := `- **The Arbiter**: waits, for 40 s.
 - **Orchestrator I** (developer): Read header/header.go, for 12 s; context 34 %, $0.41.
 - **Orchestrator II**: Look there, for 30 s.
   - Look here: done, for 20 s, 18k tokens

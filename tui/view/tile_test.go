@@ -28,7 +28,7 @@ func atTile(seconds int) time.Time { return now.Add(time.Duration(seconds-60) * 
 // busy is an agent that is working.
 func busy() Tile {
 	return Tile{
-		Row: PageAgent{ID: "orch-1", Name: "Orchestrator I", Mode: "developer", State: "weaves", Tone: render.Active,
+		Row: PageAgent{ID: "orch-1", Name: "Orchestrator I", Mode: "developer", State: "works", Tone: render.Active,
 			Busy: true, Known: true, Tokens: 68_000, Window: 200_000, Pct: 34, Doing: "thinking",
 			Age: 8 * time.Second, Open: true},
 		Work: eventtext.AgentActivity{Items: []eventtext.ActivityItem{
@@ -58,7 +58,7 @@ func TestTileContents(t *testing.T) {
 	)
 	got, group := textsTile(one, 80, 20, lookTile(t, render.Unicode))
 	want := []string{
-		"◆ Orchestrator I  developer  weaves  $0.41  sonnet  ━━━╸──────  34%  68k/200k",
+		"◆ Orchestrator I  developer  works  $0.41  sonnet  ━━━╸──────  34%  68k/200k",
 		"▌ First the tests.",
 		"▌ ✓ Edit header.go                                                           +2 -1",
 		"▌ ✓ Bash go test ./...                                                         24s",
@@ -155,7 +155,7 @@ func TestTileKeepsToItsSize(t *testing.T) {
 	word := func() string { return words[r.IntN(len(words))] }
 	for range 2000 {
 		one := busy()
-		one.Row.Name, one.Row.State, one.Row.Doing, one.Writing = strings.ReplaceAll(word(), "\n", ""), "weaves",
+		one.Row.Name, one.Row.State, one.Row.Doing, one.Writing = strings.ReplaceAll(word(), "\n", ""), "works",
 			strings.ReplaceAll(word(), "\n", " "), word()
 		one.Row.Busy, one.Row.Bell, one.Row.Past = r.IntN(2) == 0, r.IntN(3) == 0, r.IntN(5) == 0
 		for range r.IntN(9) {

@@ -286,6 +286,7 @@ func (m *mapper) result(b contract.Result) []frame {
 	if b.Summary != "" {
 		text += ". " + b.Summary
 	}
+	text = eventtext.Sentence(text) + " " + strings.Join(eventtext.Spent(b), ", ") + "."
 	frames := m.closeCalls("")
 	frames = append(frames, m.usage(contract.Arbiter)...)
 	return append(frames, m.chunk(m.root, agentChunk, "", text)...)
@@ -746,7 +747,7 @@ func (m *mapper) permission(id string, b contract.Permission) []frame {
 	case own:
 		u.Status = completed
 	}
-	frames := m.on(session, u)
+	frames := append(m.on(session, u), m.aside(contract.Event{ID: id, Body: b})...)
 	if a := m.agents[id]; a != nil && a.state.State == "requires_action" { // otherwise its turn is over
 		frames = append(m.childState(id, childState{State: "running"}), frames...)
 	}

@@ -40,6 +40,7 @@ type MCPView struct {
 	Status  string  `json:"status" jsonschema:"working, input_required, interrupted, or how it ended"`
 	Next    string  `json:"next" jsonschema:"what to do next"`
 	Phase   string  `json:"phase,omitempty" jsonschema:"of the task, while the run is live"`
+	Does    string  `json:"does,omitempty" jsonschema:"the same in words"`
 	CostUSD float64 `json:"cost_usd"`
 	// Simulated: a scripted model plays, and costs are not real.
 	Simulated bool       `json:"simulated,omitempty" jsonschema:"a rehearsal: no money is spent"`
@@ -49,6 +50,7 @@ type MCPView struct {
 	Cursor    uint64     `json:"cursor" jsonschema:"pass it as since to the next wait"`
 	More      bool       `json:"more,omitempty" jsonschema:"there is more news after the cursor: call wait again"`
 	Summary   string     `json:"summary,omitempty" jsonschema:"how the run ended"`
+	Branch    string     `json:"branch,omitempty" jsonschema:"the branch with the result, if agents worked apart"`
 }
 
 // MCPAgent is one of a run's agents.
@@ -58,6 +60,7 @@ type MCPAgent struct {
 	Host       string  `json:"host,omitempty" jsonschema:"the host that it lives on; absent: the one of the run"`
 	Make       string  `json:"make,omitempty" jsonschema:"the make of agent; absent: Claude Code"`
 	Status     string  `json:"status"`
+	Does       string  `json:"does" jsonschema:"the same in words"`
 	ContextPct float64 `json:"context_pct"`
 	CostUSD    float64 `json:"cost_usd"`
 }
@@ -99,11 +102,11 @@ func (s *MCPServer) waitingItem(run string, i control.InboxItem, most int) MCPIt
 
 // liveView returns the view of a live run, without news.
 func (s *MCPServer) liveView(st control.Status) MCPView {
-	v := MCPView{Run: st.Run, Status: working, Phase: phase(st), CostUSD: contract.RoundUSD(st.Cost),
+	v := MCPView{Run: st.Run, Status: working, Phase: phase(st), Does: st.Does, CostUSD: contract.RoundUSD(st.Cost),
 		Simulated: st.Rehearsal}
 	for _, a := range st.Agents[:min(len(st.Agents), maxAgents)] {
 		v.Agents = append(v.Agents, MCPAgent{ID: a.ID, Name: sanitize.Line(a.Name, 60),
-			Host: sanitize.Line(a.Host, 60), Make: sanitize.Line(a.Make, 60), Status: a.Status,
+			Host: sanitize.Line(a.Host, 60), Make: sanitize.Line(a.Make, 60), Status: a.Status, Does: a.Does,
 			ContextPct: math.Round(a.Context*10) / 10,
 			CostUSD:    contract.RoundUSD(a.Cost)})
 	}
@@ -151,6 +154,9 @@ func endedView(info journal.Info, result *contract.Result) MCPView {
 		v.Status = result.Status
 		v.Summary = clip(sanitize.Text(result.Summary), maxText)
 		v.CostUSD = contract.RoundUSD(result.CostUSD)
+		if result.Changes != nil {
+			v.Branch = sanitize.Line(result.Changes.Branch, mcpMaxLine)
+		}
 	} else {
 		v.Summary = "The process of the run has ended without a result: it was killed, or the machine went down."
 	}

@@ -338,13 +338,18 @@ func TestHostileTexts(t *testing.T) {
 func TestPageWords(t *testing.T) {
 	h := newHouse(t)
 	h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Host: "gpu",
-		Status: "busy", Fuse: 2, FuseSpent: 1.7})
+		Status: "busy", Does: "in your hands", Fuse: 2, FuseSpent: 1.7})
+	h.status.Does = "Held: the limit of costs is spent"
 	s, _ := serve(t, h)
 	w := openPage(t, s)
+	w.until(`document.querySelector("#phase").textContent === "` + h.status.Does + `"`)
+	w.shows("[data-agent=orch-1] .state", "in your hands")
 	place := &contract.CallPlace{CWD: "/w/one", Host: "gpu", Own: true}
 	item := permissionItem(t, "perm-1", "make test")
 	item.Request = testkit.Must(json.Marshal(contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place}))(t)
 	h.wait(item)
+	h.wait(control.InboxItem{ID: "orch-1", Kind: "recovery", Agent: "orch-1", Text: "it failed"})
+	w.shows("[data-item=orch-1] h3", "Orchestrator I @gpu is parked")
 	h.emit("supervisor", contract.Plan{Steps: []contract.Step{{Text: "weave", Status: contract.StepPending}}})
 	forecast := contract.Forecast{Step: 1, USD: 0.4, Minutes: 6, From: 3}
 	h.emit("supervisor", forecast)
@@ -395,7 +400,7 @@ func TestAnswersByKeyboard(t *testing.T) {
 	h.wait(permissionItem(t, "perm-1", "make test"), permissionItem(t, "perm-2", "go test ./...", "Bash(go test *)"))
 	w.until(`document.querySelectorAll(".card").length === 2 && document.title.startsWith("(2) ")`)
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
-	w.until(`document.querySelector("[data-item=perm-1] h3").textContent === "Orchestrator I wants to run a command"`)
+	w.until(`document.querySelector("[data-item=perm-1] h3").textContent === "Orchestrator I asks permission: Bash"`)
 	w.until(`document.querySelector("[data-agent=orch-1] .doing").textContent === "Read go.mod"`)
 	w.tabTo("[data-item=perm-1] [data-act=once]")
 	w.press(kb.Enter)

@@ -56,7 +56,7 @@ func newHouse(t *testing.T) *house {
 	h := &house{t: t, dir: dir, changed: make(chan struct{}), info: journal.Info{
 		Meta: journal.Meta{Run: testRun, CWD: "/home/me/parser", Title: "Rewrite the parser", Began: began},
 	}, status: control.Status{
-		Run: testRun, CWD: "/home/me/parser", Title: "Rewrite the parser", Began: began, Phase: "executing",
+		Run: testRun, CWD: "/home/me/parser", Title: "Rewrite the parser", Began: began, Phase: "executing", Does: "Working",
 		Agents: []control.AgentStatus{
 			{ID: "arbiter", Name: "The Arbiter", Status: "busy", Since: began, Session: "s1"},
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -604,16 +605,21 @@ func pageStatus(st control.Status) (json.RawMessage, error) {
 	// page has the texts that all frontends share.
 	page := struct {
 		control.Status
+		Asks  map[string]string `json:"asks"`  // by item: who wants what
 		Where map[string]string `json:"where"` // by item: where a permission request's call runs
 		Fuses map[string]string `json:"fuses"` // by agent
-	}{st, map[string]string{}, map[string]string{}}
+	}{st, map[string]string{}, map[string]string{}, map[string]string{}}
+	names := webFollower{}
 	for i, a := range st.Agents {
 		st.Agents[i].Session = ""
+		names.named(a.ID, a.Name, a.Host, a.Make)
 		if a.Fuse > 0 {
 			page.Fuses[a.ID] = eventtext.FuseSpent(a.FuseSpent, a.Fuse, st.Rehearsal) + " is spent."
 		}
 	}
 	for _, i := range st.Inbox {
+		page.Asks[i.ID] = eventtext.Asks(supervisor.InboxItem{Kind: supervisor.InboxKind(i.Kind), Agent: i.Agent,
+			Host: i.Host, Optional: i.Optional}, eventtext.Called(names.nameOf, i.Agent))
 		if r, err := requestOf(i); err == nil {
 			page.Where[i.ID] = eventtext.PlaceOf(r.Place)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // lateClients is how long clients that connect while a run ends may take to receive how it ended. Others have
@@ -181,18 +182,21 @@ func (s *service) Status() control.Status {
 	st := s.run.Loop.Snapshot()
 	status := control.Status{
 		Run: s.run.ID, CWD: s.run.CWD, PID: os.Getpid(), Title: command.Title(st.Task.Text),
-		Began: st.Budget.Runtime.Began.UTC(), Phase: string(st.Task.Phase), Paused: st.Paused, Halted: st.Halted,
+		Began: st.Budget.Runtime.Began.UTC(), Phase: string(st.Task.Phase),
+		Does: eventtext.RunState(st, time.Now()), Paused: st.Paused, Halted: st.Halted,
 		Seq: s.run.Clients.Last(), Cost: contract.RoundUSD(st.Spent()), Agents: []control.AgentStatus{},
 		Subagents: st.Budget.Subagents, MaxSubagents: st.Options.MaxSubagentsTotal,
 		Rehearsal: st.Options.Rehearsal, LogLines: s.run.Clients.LogLines(), Permissions: st.Options.Permissions,
 	}
+	waits := supervisor.InboxOf(st)
 	for _, a := range st.Agents {
 		most := 0
 		if len(a.Subagents) > 0 {
 			most = st.Options.MaxSubagents
 		}
 		status.Agents = append(status.Agents, control.AgentStatus{
-			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.StatusText(), Since: a.Since.UTC(), Session: a.SessionID,
+			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.StatusText(),
+			Does: eventtext.AgentState(st, a, waits), Since: a.Since.UTC(), Session: a.SessionID,
 			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host, Make: a.Make,
 			Lacks: a.Lacks, ContextUnknown: a.Make != "" && a.Context.Window == 0, CostUnknown: a.CostUnknown,
 			Attached: s.run.Opener.Terminals.Holder(a.ID), Subagents: len(a.Subagents), MaxSubagents: most,
@@ -201,14 +205,14 @@ func (s *service) Status() control.Status {
 			last.Fuse, last.FuseSpent = contract.RoundUSD(a.Fuse.USD), contract.RoundUSD(a.FuseSpent())
 		}
 	}
-	status.Inbox = inboxItems(st)
+	status.Inbox = inboxItems(waits)
 	return status
 }
 
 // inboxItems returns the items that wait for a human, in the form for clients of the socket.
-func inboxItems(s *supervisor.State) []control.InboxItem {
+func inboxItems(waits []supervisor.InboxItem) []control.InboxItem {
 	list := []control.InboxItem{}
-	for _, i := range supervisor.InboxOf(s) {
+	for _, i := range waits {
 		item := control.InboxItem{
 			ID: i.ID, Kind: string(i.Kind), Agent: i.Agent, Host: i.Host, Text: i.Text, Since: i.Since.UTC(),
 			Choices: i.Choices, Optional: i.Optional,

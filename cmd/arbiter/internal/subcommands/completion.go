@@ -244,7 +244,7 @@ func meantRun(h *command.Line) (st control.Status) {
 
 func offeredAgents(h *command.Line) (list []command.Entry) {
 	for _, a := range meantRun(h).Agents {
-		list = append(list, command.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Status, 60)})
+		list = append(list, command.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Does, 60)})
 	}
 	return list
 }

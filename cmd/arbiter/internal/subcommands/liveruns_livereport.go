@@ -34,6 +34,7 @@ type LiveReport struct {
 	Began     time.Time              `json:"began"`
 	Rehearsal bool                   `json:"rehearsal,omitempty"`
 	Phase     string                 `json:"state"`
+	Does      string                 `json:"does"` // the same in words
 	Paused    bool                   `json:"paused"`
 	Halted    bool                   `json:"halted"`
 	Seq       uint64                 `json:"seq"`
@@ -56,6 +57,7 @@ type liveAgent struct {
 	Make       string    `json:"make,omitempty"` // absent: Claude Code
 	Lacks      []string  `json:"lacks,omitempty"`
 	Status     string    `json:"status"`
+	Does       string    `json:"does"` // the same in words
 	Since      time.Time `json:"since"`
 	SessionID  string    `json:"session_id"`
 	ContextPct float64   `json:"context_pct"`
@@ -98,27 +100,17 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 	waiting, err := inboxOf(st)
 	r := LiveReport{
 		Run: st.Run, PID: st.PID, CWD: st.CWD, Title: st.Title, Began: st.Began, Rehearsal: info.Rehearsal,
-		Phase: st.Phase, Paused: st.Paused, Halted: st.Halted, Seq: st.Seq, CostUSD: st.Cost, Agents: []liveAgent{},
-		Inbox: waiting, Subagents: st.Subagents, Most: st.MaxSubagents, ForkedFrom: info.ForkedFrom,
+		Phase: st.Phase, Does: st.Does, Paused: st.Paused, Halted: st.Halted, Seq: st.Seq, CostUSD: st.Cost,
+		Agents: []liveAgent{},
+		Inbox:  waiting, Subagents: st.Subagents, Most: st.MaxSubagents, ForkedFrom: info.ForkedFrom,
 	}
 	for _, a := range st.Agents {
 		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Make: a.Make,
-			Lacks: a.Lacks, ContextUnknown: a.ContextUnknown, CostUnknown: a.CostUnknown, Status: a.Status,
+			Lacks: a.Lacks, ContextUnknown: a.ContextUnknown, CostUnknown: a.CostUnknown, Status: a.Status, Does: a.Does,
 			Since: a.Since, SessionID: a.Session, ContextPct: a.Context, CostUSD: a.Cost, Attached: a.Attached,
 			FuseUSD: a.Fuse, FuseSpent: a.FuseSpent, Subagents: a.Subagents, Most: a.MaxSubagents})
 	}
 	return r, err
-}
-
-// stands returns the state of the run in one word.
-func (r LiveReport) stands() string {
-	switch {
-	case r.Halted:
-		return "halted"
-	case r.Paused:
-		return "paused"
-	}
-	return r.Phase
 }
 
 // working returns the number of busy agents.
@@ -137,11 +129,12 @@ func StatusCommand(io command.Env) *cli.Command {
 		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
 Without RUN it is the live run of this directory. What waits for you is printed in full, with the command that answers
-it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state", "paused", "halted", "seq", "cost_usd",
-"subagents", "max_subagents", "agents": [{"id", "name", "mode", "host", "make", "lacks", "status", "since",
+it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state", "does", "paused", "halted", "seq", "cost_usd",
+"subagents", "max_subagents", "agents": [{"id", "name", "mode", "host", "make", "lacks", "status", "does",
+"since",
 "session_id", "context_pct", "cost_usd", "attached", "fuse_usd", "fuse_spent_usd", "subagents", "max_subagents"}],
 "inbox": [{"id", "kind", "agent", "text", "since", "choices", "request", "optional"}], "forked_from": {"run", "at",
-"cost_usd"}}. The run's subagents are those that it has started, an agent's those at work. seq is the last event's. A
+"cost_usd"}}. The run's subagents are those that it has started, an agent's those at work. does says a state in words. seq is the last event's. A
 kind is question, acceptance, permission, trust or recovery.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.status,
@@ -177,7 +170,7 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 	if text := runstore.ForkText(r.ForkedFrom); text != "" {
 		line("forked", "%s", text)
 	}
-	line("state", "%s, %s, began %s ago", r.stands(), usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
+	line("state", "%s, %s, began %s ago", r.Does, usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
 		context, cost := eventtext.Percent(a.ContextPct), usd(a.CostUSD)
 		if a.ContextUnknown {
@@ -187,7 +180,7 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 			cost += " and what is unknown"
 		}
 		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID,
-			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), a.Status,
+			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), a.Does,
 			eventtext.Span(max(now.Sub(a.Since), 0)), context, cost)
 		if a.FuseUSD > 0 {
 			text += ", " + eventtext.FuseSpent(a.FuseSpent, a.FuseUSD, r.Rehearsal) + " spent"
@@ -308,7 +301,7 @@ func (e liveEnv) ps(c *cli.Context) error {
 				60))
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s\n", command.ShortID(r.Run), r.stands(), r.working(),
+		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s\n", command.ShortID(r.Run), r.Does, r.working(),
 			len(r.Agents),
 			len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal), r.Began.Local().Format(time.DateTime),
 			sanitize.Line(r.CWD, 60), sanitize.Line(r.Title, 60))

@@ -3,8 +3,7 @@
 import { h, byId, put, say } from "./dom.js";
 import { command } from "./connection.js";
 import { rich, span, plural } from "./text.js";
-import { nameOf } from "./side.js";
-import { action, details } from "./tool.js";
+import { details } from "./tool.js";
 
 const cards = new Map(); // by id: {item, el, age}
 let first = true;
@@ -26,7 +25,7 @@ const settled = () => performance.now() - movedAt >= settling;
 export const awaited = () => [...cards.values()].filter((c) => !c.item.optional).length;
 
 // show has the list be what waits now.
-export function show(items, alive, where = {}) {
+export function show(items, alive, { asks = {}, where = {} } = {}) {
   const ids = new Set(items.map((i) => i.id));
   let changed = false, hadFocus = false;
   for (const [id, card] of cards) {
@@ -40,7 +39,7 @@ export function show(items, alive, where = {}) {
   const fresh = [];
   for (const item of items) {
     if (cards.has(item.id)) continue;
-    const card = make(item, where[item.id]);
+    const card = make(item, asks[item.id] + (item.request?.tool ? ": " + item.request.tool : ""), where[item.id]);
     cards.set(item.id, card);
     byId("inbox").append(card.el);
     fresh.push(card);
@@ -62,11 +61,10 @@ export function ages() {
   for (const { item, age } of cards.values()) put(age, span(Date.now() - Date.parse(item.since)));
 }
 
-function make(item, where) {
+function make(item, title, where) {
   const id = "item-" + cards.size + "-" + Math.random().toString(36).slice(2);
   const age = h("span", { class: "age" }, span(Date.now() - Date.parse(item.since)));
   const error = h("p", { class: "error", role: "alert" });
-  const title = titleOf(item);
   const send = async (body, done) => {
     if (body.type !== "message" && !settled()) return; // a text was meant for this card
     el.dataset.focused = el.contains(document.activeElement); // a disabled button loses the focus
@@ -87,18 +85,6 @@ function make(item, where) {
     h("div", { class: "card-head" }, h("h3", { id, tabindex: "-1" }, title), age),
     ...make(item, send, id, where), error);
   return { item, el, age, title };
-}
-
-function titleOf(item) {
-  const who = nameOf(item.agent);
-  switch (item.kind) {
-    case "permission": return `${who} wants to ${action(item.request?.tool ?? "")}`;
-    case "acceptance": return "The result was rejected too often";
-    case "trust": return "Do you trust this workspace?";
-    case "recovery": return `${who} failed`;
-    case "limit": return "The limit of costs is spent";
-  }
-  return item.agent === "supervisor" ? "You are asked" : `${who} asks`;
 }
 
 const button = (label, act, props = {}) => h("button", { type: "button", onclick: act, ...props }, label);

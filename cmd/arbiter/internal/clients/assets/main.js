@@ -8,11 +8,6 @@ import * as side from "./side.js";
 
 const run = { about: null, status: null, cost: 0, link: "connecting" };
 
-const phases = {
-  idle: "Idle", selecting: "Deciding", executing: "Working", evaluating: "Evaluating", error_handling: "In trouble",
-  complete: "Complete", failed: "Failed", cancelled: "Cancelled",
-};
-
 function phase() {
   const a = run.about, s = run.status;
   if (run.link !== "open") return ["Not connected", "off"];
@@ -20,10 +15,8 @@ function phase() {
   if (a?.state === "ended") return [talk.ending() || "Stopped", talk.ending() === "Complete" ? "good" : "off"];
   if (a?.state === "silent") return ["No answer", "bad"];
   if (!s) return ["…", "off"];
-  if (s.halted) return ["Halted", "bad"];
-  if (s.paused) return ["Paused", "off"];
-  if (inbox.awaited() > 0) return ["Waits for you", "wait"];
-  return [phases[s.phase] ?? s.phase, "on"];
+  if (s.halted || s.paused) return [s.does, s.halted ? "bad" : "off"];
+  return inbox.awaited() > 0 ? ["Waits for you", "wait"] : [s.does, "on"];
 }
 
 function header() {
@@ -89,7 +82,7 @@ const parts = {
     run.status = status;
     run.cost = Math.max(run.cost, status.cost_usd);
     side.status(status); // first: it knows the names
-    inbox.show(status.inbox ?? [], true, status.where);
+    inbox.show(status.inbox ?? [], true, status);
     addressees(status.agents ?? []);
   },
   lines(list) {

@@ -98,11 +98,6 @@ export function draw() {
   drawFiles();
 }
 
-const words = {
-  starting: "starts", down: "starts again", restarting: "starts again", parked: "parked", ready: "waits",
-  busy: "works", taken: "in your terminal", stopping: "ends", ended: "ended", "": "",
-};
-
 export function setStatus(st) { status = st; dirty = true; draw(); }
 export { setStatus as status };
 
@@ -125,7 +120,7 @@ function row(a, told) {
   return h("li", { class: "agent " + tint(a.id) + (over ? " over" : ""), "data-agent": a.id },
     h("div", { class: "agent-head" }, h("span", { class: "dot", "aria-hidden": "true" }),
       h("strong", null, name), a.mode ? h("span", { class: "quiet" }, a.mode) : null,
-      h("span", { class: "state", "data-state": state }, words[state] ?? state)),
+      h("span", { class: "state", "data-state": state }, (alive && a.does) || state)),
     h("div", { class: "gauge" },
       h("div", { class: "meter", role: "meter", "aria-label": "Context of " + name, "aria-valuemin": "0",
         "aria-valuemax": "100", "aria-valuenow": String(pct), "aria-valuetext": `${pct} percent of the context used`,

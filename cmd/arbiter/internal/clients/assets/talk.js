@@ -190,7 +190,8 @@ export function outcome(about, resume) {
   el.dataset.tone = interrupted ? "bad" : ended === "complete" ? "good" : "off";
   const facts = result ? [dollars(result.cost_usd, result.rehearsal), plural(result.iterations ?? 0, "iteration"),
     result.checks ? `${result.checks.passed} checks passed, ${result.checks.failed} failed` : "",
-    result.changes ? `${plural(result.changes.files, "file")} changed` : ""].filter(Boolean).join(" · ") : "";
+    result.changes ? `${plural(result.changes.files, "file")} changed` : "",
+    result.changes?.branch ? "on branch " + result.changes.branch : ""].filter(Boolean).join(" · ") : "";
   el.replaceChildren(...[
     h("h2", { id: "outcome-title" }, title),
     interrupted ? h("p", null, "You can resume it: a new process continues it where it stopped.") : null,

@@ -1,14 +1,6 @@
 // What a tool call is, in words and in full.
 import { h } from "./dom.js";
 
-const actions = {
-  Bash: "run a command", Write: "write a file", Edit: "edit a file", MultiEdit: "edit a file",
-  NotebookEdit: "edit a notebook", Read: "read a file", WebFetch: "fetch a page", WebSearch: "search the web",
-  Agent: "start a subagent", Task: "start a subagent", Glob: "look for files", Grep: "search in files",
-};
-
-export const action = (tool) => actions[tool] ?? `use ${tool || "a tool"}`;
-
 const subjects = ["command", "file_path", "notebook_path", "path", "url", "query", "pattern", "description"];
 
 // subject is the one thing of a tool's input that tells most.
