@@ -21,6 +21,7 @@ type Request struct {
 	Size    int    // bytes of the body
 	Cwd     string // working directory according to the request
 	Tools   []Tool // without Options.Record: only names
+	Used    Figures
 	// First and Incoming are the conversation's first text and the input to answer. Without Options.Record
 	// they are cut to 4 KiB.
 	First, Incoming string
@@ -66,6 +67,7 @@ func (l *recorder) enter(c *call, q cue, body []byte) {
 	r := Request{
 		Time: time.Now(), Session: c.session, Agent: c.agent, Role: q.role, Actor: q.actor, Step: q.step,
 		Model: c.Model, Stream: c.Stream, Size: c.size, Cwd: c.cwd, First: c.firstText, Incoming: c.incoming,
+		Used: q.reply.usage,
 	}
 	if l.record {
 		r.Tools, r.System, r.Body = c.Tools, c.System.text(), body

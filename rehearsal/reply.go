@@ -11,7 +11,7 @@ import (
 type reply struct {
 	blocks     []outBlock
 	stop       string // "" = by the blocks
-	usage      figures
+	usage      Figures
 	delay      time.Duration
 	pause      time.Duration
 	chunkDelay time.Duration
@@ -29,15 +29,15 @@ type outBlock struct {
 	input json.RawMessage
 }
 
-// figures are the tokens that an answer claims to have used.
-type figures struct {
+// Figures are the tokens that an answer claims to have used.
+type Figures struct {
 	Input         int `json:"input_tokens"`
 	CacheCreation int `json:"cache_creation_input_tokens"`
 	CacheRead     int `json:"cache_read_input_tokens"`
 	Output        int `json:"output_tokens"`
 }
 
-func (f figures) context() int { return f.Input + f.CacheCreation + f.CacheRead }
+func (f Figures) context() int { return f.Input + f.CacheCreation + f.CacheRead }
 
 func (r reply) stopReason() string {
 	if r.stop != "" {
@@ -116,18 +116,18 @@ const bytesPerToken = 4
 // account makes up the figures of a request: the context grows with the bytes of the conversation; earlier
 // content is read from the cache, and new content is written to it. A conversation that became shorter was
 // compacted.
-func (p *part) account(c *call) figures {
+func (p *part) account(c *call) Figures {
 	grown := c.size
 	base := 0
 	if p.context > 0 && c.size >= p.bytes {
 		grown, base = c.size-p.bytes, p.context
 	}
-	return figures{Input: 3, CacheRead: base, CacheCreation: grown / bytesPerToken}
+	return Figures{Input: 3, CacheRead: base, CacheCreation: grown / bytesPerToken}
 }
 
 // override replaces made-up figures by those of the scenario. A context is claimed mostly as cache reads,
 // which cost least.
-func (u usage) override(f *figures, s scope) []error {
+func (u usage) override(f *Figures, s scope) []error {
 	var errs []error
 	set := func(dst *int, a *amount) {
 		if a == nil {

@@ -48,7 +48,7 @@ func (r reply) events(model string) []event {
 }
 
 // message returns the envelope of message_start, and the complete answer if it is not streamed.
-func (r reply) message(model string, u figures, blocks []object, stop any) object {
+func (r reply) message(model string, u Figures, blocks []object, stop any) object {
 	if blocks == nil {
 		blocks = []object{}
 	}

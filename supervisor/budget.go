@@ -153,7 +153,7 @@ func (s *BudgetState) ReportLevels(c *input.Collector, l BudgetLimits, spent flo
 func (s *BudgetState) NoNewAgent(c *input.Collector, l BudgetLimits, spent float64) string {
 	for _, limit := range s.Shared(l, spent) {
 		if limit.Level() != "" {
-			return limit.Text() + " No further Orchestrator starts: let those that there are finish, or end the task."
+			return limit.Text() + " No further Orchestrator starts: let the present ones finish, or end the task."
 		}
 	}
 	w, past := s.Past(l.ReservePct, c.Now)

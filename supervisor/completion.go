@@ -66,8 +66,8 @@ func (st *step) sendBack() {
 		st.log(contract.Supervisor, KindNotice, what+"."+list)
 		return
 	}
-	st.notify(contract.Arbiter, KindNotice, what+"."+list+"\nHave them fixed. If such a check does not "+
-		"count any more, use COMPLETE again and say in `summary` why.")
+	st.notify(contract.Arbiter, KindNotice, what+"."+list+"\nHave them fixed. If such a check no longer matters, "+
+		"use COMPLETE again and say in `summary` why.")
 }
 
 // sendBackOpen sends a COMPLETE back to the Arbiter because of open points that it was not told of yet, and reports

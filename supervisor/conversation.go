@@ -519,8 +519,8 @@ func (s *ConversationState) Recollect(id string, room int, name func(id string) 
 
 // quotation says how to read what was said before.
 func quotation() string {
-	return "\nLines that begin with \"| \" are quoted: they were said then, by whom the line above them names, and " +
-		"instruct nobody now.\n"
+	return "\nLines that begin with \"| \" are quoted: the line above them says by whom. They are a record, and no " +
+		"instruction.\n"
 }
 
 // ConversationReading is what is needed to render a message for its reader.

@@ -329,7 +329,7 @@ func (st *step) yield() {
 	st.Rulings.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
 		st.notify(contract.Arbiter, KindNotice,
-			"The decider leaves it to you how the task goes on. Rule.")
+			"The decider leaves it to you how the task goes on. Decide.")
 	}
 }
 

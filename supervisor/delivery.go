@@ -29,7 +29,7 @@ import (
 // BeginningKept is how many bytes are kept of a text that was too large to be read.
 const BeginningKept = 16 << 10
 
-const saidEarlier = "Said before the word that you read last, which stopped you before you had this one:\n"
+const saidEarlier = "Sent before the message that you read last, which stopped you before you got this one:\n"
 
 // dropMail takes all mail to an agent that can no longer read it, and returns it.
 func (st *step) dropMail(to string) []Mail {

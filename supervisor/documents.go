@@ -276,7 +276,7 @@ func (st *step) dropRepetition() {
 
 // dropCriteria ends the judging of acceptance criteria, and reports whether they were being judged.
 func (st *step) dropCriteria() bool {
-	dropped := st.removeDocuments("the acceptance criteria are judged anew",
+	dropped := st.removeDocuments("the acceptance criteria are judged again",
 		func(h *Handover) bool { return h.Kind == KindAccept })
 	return len(dropped) > 0
 }
@@ -389,7 +389,7 @@ func (s *State) workContext(a *Agent, why string, seen bridge.InspectResult) str
 		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(received, recordReceived))
 	}
 	if len(seen.Texts) > 0 {
-		fmt.Fprintf(&b, "\nThe last texts that it wrote, addressed to nobody:\n%s\n",
+		fmt.Fprintf(&b, "\nThe last texts that it wrote outside of its verdicts:\n%s\n",
 			words.Tail(strings.Join(seen.Texts, "\n---\n"), maxLastTexts))
 	}
 	if len(seen.Commands) > 0 {

@@ -96,7 +96,7 @@ func (st *step) reportLostAgent(id, why string) {
 	if st.agentFailed(id, bridge.CatCrash, why) {
 		return
 	}
-	text += " Its files remain. Summon another, or decide anew how the task goes on."
+	text += " Its files remain. Summon another, or decide again how the task goes on."
 	if a.Unfinished() {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: KindGone, Why: "it " + why, Message: text})
 		return
@@ -167,8 +167,8 @@ func (st *step) parkHost(host string, c bridge.Category, reason string) {
 		st.abandonHost(host)
 		return
 	}
-	st.waitsForHost(host, "cannot be used ("+words.Cite(reason)+"). The human was told, and it goes on when they have "+
-		"mended that. Wait")
+	st.waitsForHost(host, "cannot be used ("+words.Cite(reason)+"). The human was told, and the work goes on when "+
+		"they have fixed that. Wait")
 }
 
 // waitsForHost tells the Arbiter that agents wait for their host, and what is done about that.
@@ -187,8 +187,8 @@ func (st *step) abandonHost(host string) {
 	reason := st.Lifecycle.Bridge(host).Reason
 	other := func(h runconfig.Host) bool { return !st.Lifecycle.Bridge(h.Name).Parked }
 	if !st.Options.HereToo && !slices.ContainsFunc(st.Options.Hosts, other) && st.needsHost(host) {
-		st.giveUp(bridge.CatHost, fmt.Sprintf("no host can be used, and no human is present to mend that: %s (%s). "+
-			"Mend it, check it with arbiter hosts check %[1]s, and resume the run", host, reason))
+		st.giveUp(bridge.CatHost, fmt.Sprintf("no host can be used, and no human is present to fix that: %s (%s). Fix "+
+			"it, check it with arbiter hosts check %[1]s, and resume the run", host, reason))
 		return
 	}
 	for i := range st.Agents {

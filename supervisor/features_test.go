@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -32,50 +33,59 @@ func rolePrompts(t *testing.T) (arbiter, orchestrator string) {
 const (
 	readsArbiter = "A: " // before a word that the Arbiter's prompt has
 	readsOrch    = "O: " // before a word that the Orchestrator's prompt has
-	noModel      = ""    // no model can do anything about it
 )
 
 // eventsInPrompts says for each event by which word the role that it concerns knows it.
 var eventsInPrompts = map[string]string{
 	"acceptance": "A: set_acceptance", "check": "A: PASSED, FAILED, UNRUN", "context_warning": "O: [arbiter: context]",
-	"cost": "A: cost", "budget": "A: limits", "fuse": "A: `fuse_usd`", "forecast": noModel, "quota": "A: limits", "decision": "A: decision", "handoff": "A: `handoff`",
-	"host": "A: `host`", "merge": "A: merge", "message": "A: envelopes", "notice": "A: `notice`", "plan": "A: `set_plan`",
-	"question": "A: The question stays open", "quiet": "A: silent or gone", "done": "A: silent or gone",
-	"permission_request": "A: permission requests", "permission": "O: denied", "spawn": "A: `spawn_orchestrator`",
-	"tool_call": "A: tools of the server `arbiter`", "subagent_start": "O: Agent tool", "compact": "O: summaries",
-	"overlap": "A: different files", "retry": "A: `retry`", "result": "A: `summary`", "error": "A: When something fails",
-	// What follows is of the harness, the screen or a human alone.
-	"accepted": noModel, "assistant": noModel, "changes": noModel, "context": noModel, "delivered": noModel,
-	"delta": noModel, "halted": noModel, "rejected": noModel, "restart": noModel, "session": noModel, "state": noModel,
-	"subagent_progress": noModel, "subagent_stop": noModel, "takeover": noModel, "tool_result": noModel,
-	"tool_use": noModel, "turn": noModel, "withdrawn": noModel, "workspace": noModel,
+	"cost": "A: cost", "budget": "A: limits", "fuse": "A: `fuse_usd`", "quota": "A: limits", "decision": "A: decision",
+	"handoff": "A: `handoff`", "host": "A: `host`", "merge": "A: merge", "message": "A: envelopes",
+	"notice": "A: `notice`", "plan": "A: `set_plan`", "question": "A: The question stays open",
+	"quiet": "A: silent or gone", "done": "A: silent or gone", "permission_request": "A: permission requests",
+	"permission": "O: denied", "spawn": "A: `spawn_orchestrator`", "tool_call": "A: tools of the server `arbiter`",
+	"subagent_start": "O: Agent tool", "compact": "O: summaries", "overlap": "A: different files",
+	"retry": "A: `retry`", "result": "A: `summary`", "error": "A: When something fails", "forecast": "A: will cost",
+	"changes": "A: the changed files",
+}
+
+// eventsForNobody are the events of which no role needs to know, by the reason.
+var eventsForNobody = map[string][]string{
+	"a frontend shows what an agent says or does; the agent knows it": {"assistant", "delta", "tool_use", "tool_result",
+		"turn", "delivered", "subagent_progress", "subagent_stop"},
+	"an answer to a human's command": {"accepted", "rejected", "withdrawn"},
+	"a human stops or takes over an agent, which reads a message about it afterwards": {"halted", "takeover"},
+	"the supervisor acts on it by itself":                                             {"restart", "context"},
+	"a record of the run for frontends":                                               {"session", "state", "workspace"},
 }
 
 // settingsInPrompts says the same for each setting of a run.
 var settingsInPrompts = map[string]string{
 	"Delimiter": "O: {delimiter}", "CWD": "O: at the workspace (/", "Task": "A: `task`", "Lessons": "A: \"memory\"",
-	"Memory": "A: `lessons`",
-	"Accept": "A: human's criteria", "MaxOrchestrators": "A: At most 4 may live", "MaxFailures": "A: three failures",
-	"MaxCostUSD": "A: limit", "MaxCostPerAgent": "O: `relief`", "Timeout": "A: limit", "ContextWarn": "O: 70 %",
-	"ContextCritical": "O: 85 %", "ContextStop": "O: only read and commit",
-	"CheckTimeout": "O: It takes seconds", "Modes": "A: # Modes", "Makes": "A: spindle",
-	"DefaultMake": noModel, "ForkedFrom": noModel, "Decider": "A: decision",
+	"Memory": "A: `lessons`", "Accept": "A: human's criteria", "MaxOrchestrators": "A: At most 4 may live",
+	"MaxFailures": "A: three failures", "MaxCostUSD": "A: limit", "MaxCostPerAgent": "O: `relief`", "Timeout": "A: limit",
+	"ContextWarn": "O: 70 %", "ContextCritical": "O: 85 %", "ContextStop": "O: only read and commit",
+	"CheckTimeout": "O: It takes seconds", "Modes": "A: # Modes", "Makes": "A: spindle", "Decider": "A: decision",
 	"Hosts": "A: loom", "Pools": "A: loom", "HereToo": "A: here", "HumanPresent": "A: no human is present",
 	"Workspace": "O: worktree", "Permissions": "A: permission requests", "Deny": "O: denied",
 	"MaxIterations": "A: limits", "MaxTotalFailures": "A: limits", "MaxExchanges": "A: limits",
 	"MaxCostPerDay": "A: limits", "FuseUSD": "A: `fuse_usd`", "QuotaReserve": "A: limits", "QuietAfter": "A: silent or gone",
 	"ContextTokens": "O: Your\n  conversation is limited", "ContextTokensFor": "O: conversation is limited",
 	"MaxSubagents": "O: limits how many subagents", "MaxSubagentsTotal": "O: limits how many subagents",
-	"MaxSubagentsPerHour": "O: limits how many subagents",
-	// What follows a model cannot choose, and need not know.
-	"Run": noModel, "Version": noModel, "Log": noModel, "Model": noModel, "ArbiterModel": noModel, "Allow": noModel,
-	"Ask": noModel, "Sandbox": noModel, "SandboxReason": noModel, "ScratchChecks": noModel, "TrustHash": noModel,
-	"Env": noModel, "ArbiterEnv": noModel, "Performance": noModel, "Expected": noModel, "Trusted": noModel, "RetryBase": noModel,
-	"StartTimeout": noModel, "PermissionWait": noModel, "MaxWait": noModel, "WatchEvery": noModel, "MaxMemory": noModel,
-	"MaxOutput": noModel, "Templates": noModel,
-	"DeciderModel": noModel, "DeciderEffort": noModel, "DeciderTimeout": noModel, "DecisionCache": noModel,
-	"Provider": noModel, "Lease": noModel, "Cores": noModel, "Partial": noModel, "Claude": noModel, "Rehearsal": noModel,
-	"Scenario": noModel, "Script": noModel, "StandIn": noModel,
+	"MaxSubagentsPerHour": "O: limits how many subagents", "Expected": "A: will cost",
+}
+
+// settingsForNobody are the settings of which no role needs to know, by the reason.
+var settingsForNobody = map[string][]string{
+	"chosen before a session begins, and fixed for it": {"Model", "ArbiterModel", "DefaultMake", "Claude", "Env",
+		"ArbiterEnv", "Templates", "Partial"},
+	"what it allows needs no thought, and what it denies says so": {"Allow", "Ask", "Sandbox", "SandboxReason",
+		"ScratchChecks", "Trusted", "TrustHash", "PermissionWait"},
+	"of a decider, which is no session": {"DeciderModel", "DeciderEffort", "DeciderTimeout", "DecisionCache", "Provider",
+		"Performance"},
+	"the supervisor alone keeps this time or size": {"RetryBase", "StartTimeout", "MaxWait", "WatchEvery", "MaxMemory",
+		"MaxOutput", "Lease", "Cores"},
+	"names the run or its origin":                           {"Run", "Version", "Log", "ForkedFrom"},
+	"of a rehearsal, where no model reads, only its script": {"Rehearsal", "Scenario", "Script", "StandIn"},
 }
 
 // TestPromptsNameEveryFeature: whatever a role can call, answer, receive or reach is named where that role reads. A new
@@ -131,8 +141,9 @@ func TestPromptsNameEveryFeature(t *testing.T) {
 	for kind, word := range messagesInPrompts(t) {
 		named("message of kind "+kind, word)
 	}
-	checkTable(t, "event", contract.EventNames(), eventsInPrompts, named)
-	checkTable(t, "setting", namesOfFields(reflect.TypeFor[runconfig.Options]()), settingsInPrompts, named)
+	checkTable(t, "event", contract.EventNames(), eventsInPrompts, eventsForNobody, named)
+	checkTable(t, "setting", namesOfFields(reflect.TypeFor[runconfig.Options]()), settingsInPrompts,
+		settingsForNobody, named)
 }
 
 func namesOfFields(typ reflect.Type) []string {
@@ -143,17 +154,21 @@ func namesOfFields(typ reflect.Type) []string {
 	return names
 }
 
-func checkTable(t *testing.T, what string, names []string, table map[string]string, named func(what, word string)) {
+// checkTable checks that each name is either in the table of words, which a prompt has, or among those for nobody.
+func checkTable(t *testing.T, what string, names []string, table map[string]string, forNobody map[string][]string,
+	named func(what, word string),
+) {
 	t.Helper()
+	needless := slices.Concat(slices.Collect(maps.Values(forNobody))...)
 	for _, name := range names {
 		switch word, known := table[name]; {
-		case !known:
-			t.Errorf("%s %s: say in the table which prompt names it, or that no model needs it", what, name)
-		case word != noModel:
+		case known == slices.Contains(needless, name):
+			t.Errorf("%s %s: say in one of the tables which prompt names it, or why no role needs it", what, name)
+		case known:
 			named(what+" "+name, word)
 		}
 	}
-	for name := range table {
+	for _, name := range slices.Concat(needless, slices.Collect(maps.Keys(table))) {
 		if !slices.Contains(names, name) {
 			t.Errorf("there is no %s %s", what, name)
 		}

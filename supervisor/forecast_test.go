@@ -27,7 +27,7 @@ func TestForecast(t *testing.T) {
 	known := contract.Forecast{USD: 0.5, Tokens: 1000, Minutes: 4, From: 12}
 	p := begin(t, func(o *runconfig.Options) { o.Expected = map[string]contract.Forecast{AnyMode: known} })
 	answer := p.call("arbiter", "set_plan", `{"steps":[{"text":"spin"},{"text":"ask","mode":"reviewer"},{"text":"weave"}]}`)
-	p.contains("the Arbiter", answer.Text, "The open steps cost about $1.00, 8 min")
+	p.contains("the Arbiter", answer.Text, "The open steps will cost about $1.00, 8 min")
 	p.call("arbiter", "set_plan",
 		`{"steps":[{"text":"spin","status":"done"},{"text":"ask","mode":"reviewer"},{"text":"weave"}]}`)
 	p.spawn("weave")

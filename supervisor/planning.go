@@ -65,7 +65,8 @@ func (st *step) skipPlanStep(i int) {
 	if a, ok := st.Agent(st.Task.Plan[i].Agent); ok && a.Works() {
 		st.post(Mail{From: contract.Human, To: a.ID, Kind: KindInstruction,
 			Strength: contract.Steer,
-			Text: fmt.Sprintf("Leave step %d of the plan, %q: it is skipped. Undo nothing; go on with what follows it.",
+			Text: fmt.Sprintf("Step %d of the plan, %q, is skipped: stop working on it. Undo nothing; go on with the step "+
+				"after it.",
 				i+1, st.Task.Plan[i].Text)})
 	}
 }

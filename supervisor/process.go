@@ -275,7 +275,8 @@ func (st *step) emptied(a *Agent) {
 func (st *step) recall(a *Agent) {
 	a.HasHistory, a.LastAnswered = false, ""
 	var b strings.Builder
-	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what " +
+	b.WriteString("Your session's history is lost, and you begin again without it. This is the supervisor's record " +
+		"of what " +
 		"happened before.\n")
 	if criteria := st.Task.Acceptance.Text(); criteria != "" {
 		b.WriteString("\n## The acceptance criteria\n\n" + criteria)

@@ -92,7 +92,7 @@ func DemandText(a *Agent) string {
 		"takes your place. It gets the task, the plan, the acceptance criteria, the decisions and the last messages "+
 		"from the supervisor, and your document. "+
 		"Use HANDOFF now. Write into the document: the goal, what was decided and rejected and why, what the human "+
-		"said that still binds, how far each Orchestrator is, and what you were about to do. "+
+		"said that still holds, how far each Orchestrator is, and what you were about to do. "+
 		"Start nothing else; your successor decides on the messages that wait.", a.Context.Pct,
 		a.Context.Window)
 }

@@ -546,7 +546,7 @@ func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 	if p.agent("arbiter").Status != AgentBusy {
 		t.Fatal("no decider rules")
 	}
-	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Rule")
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Decide.")
 }
 
 // TestFallbackModeOutlastsTheInput: the rules continue in fallback mode when the human leaves.

@@ -80,7 +80,7 @@ func (st *step) stalls(a *Agent) string {
 		st.Conversation.Held = true
 		st.ask(text + " Its last one is with the Arbiter. Write a message, and they continue.")
 	}
-	return text + " Judge whether the work advances: give it another way, release it, or ask the human."
+	return text + " Judge whether the work advances: tell the Orchestrator another way, release it, or ask the human."
 }
 
 // handsOver counts a document of an Orchestrator. Who finishes, and is summoned or instructed again, may change nothing
@@ -115,7 +115,8 @@ func (st *step) letGoOn(a *Agent) {
 		pause := min(firstPause<<min(n-1, 10), longestPause)
 		m.NotBefore = st.at.Add(pause)
 		st.do(input.SetTimer{Key: RhythmPrefix + RunOf(a.AgentRef), After: pause})
-		st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s has sent %s in a row without a changed file: it continues in %s.",
+		st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s has sent %s in a row without a changed file: it continues "+
+			"in %s.",
 			a.Name, words.Count(a.Stalled, "message"), pause)})
 	}
 	st.post(m)
@@ -179,8 +180,8 @@ func (st *step) asksAgain(v verdict.Arbiter) {
 	switch {
 	case v.Decision == verdict.AddressHuman && !st.isReport(v):
 		if st.Rulings.QuestionsInRow++; st.Rulings.QuestionsInRow == questionsInRow {
-			st.log(contract.Supervisor, KindNotice, fmt.Sprintf("You have asked the human %d times in a row. Ask what is "+
-				"left at once, or decide it yourself and say what you assumed.", st.Rulings.QuestionsInRow))
+			st.log(contract.Supervisor, KindNotice, fmt.Sprintf("You have asked the human %d times in a row. Ask all that "+
+				"is left in one message, or decide it yourself and say what you assumed.", st.Rulings.QuestionsInRow))
 		}
 	case v.Decision != verdict.Continue || v.To != "":
 		st.Rulings.QuestionsInRow = 0

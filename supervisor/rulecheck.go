@@ -104,7 +104,8 @@ func (s *State) waitProblem(v verdict.Arbiter) string {
 	// The Arbiter may also wait for messages in its mail, and for documents that are being processed.
 	if v.To == "" && !s.AnyWorks() && len(s.Handoff.SuccessorQueue) == 0 && !s.Handoff.IsDue() &&
 		!s.pendingFor(contract.Arbiter) && !s.AnyTakenOver() && !s.awaitsHuman() {
-		return fmt.Sprintf("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, "+
+		return fmt.Sprintf("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address "+
+			"one, "+
 			"summon one, or speak to the human. Use COMPLETE only if all that was asked for is proven.", s.LivingText())
 	}
 	return ""
@@ -140,7 +141,7 @@ func (st *step) unansweredProblem() string {
 	}
 	st.Question.Recall()
 	return "The human has not answered what you asked: " + words.Head(st.Question.Text(), 2000) +
-		"\nWait for the answer with CONTINUE. Use COMPLETE once more only if it does not matter any more."
+		"\nWait for the answer with CONTINUE. Use COMPLETE once more only if the answer no longer matters."
 }
 
 // isReport reports whether a message of the Arbiter to the human expects no answer. If the Arbiter does not say

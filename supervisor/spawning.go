@@ -56,7 +56,8 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 	p.old, problem = st.predecessor(p.SuccessorOf)
 	switch {
 	case strings.TrimSpace(in.Brief) == "":
-		return p, "An Orchestrator needs a brief in `prompt`: the goal, the place, the scope, the constraints, and done when."
+		return p, "An Orchestrator needs a brief in `prompt`: the goal, the place, the scope, the constraints, and " +
+			"done when."
 	case in.Mode != "" && !known:
 		return p, fmt.Sprintf("There is no mode %q. Modes: %s.", in.Mode, strings.Join(st.Options.ModeNames(), ", "))
 	case problem != "":
@@ -67,8 +68,8 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 		return p, "There is no Git repository with a commit here, so no Orchestrator gets a directory of its own: " +
 			"leave out isolated."
 	case st.LivingCount() >= st.Options.MaxOrchestrators:
-		return p, fmt.Sprintf("%s already alive, which is the limit (%s). Wait for their word with CONTINUE, or release "+
-			"one that you need no more.",
+		return p, fmt.Sprintf("%s already alive, which is the limit (%s). Wait with CONTINUE until one reports, or "+
+			"release one that you no longer need.",
 			words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
 	}
 	switch {
@@ -149,7 +150,7 @@ func (s *State) predecessor(id string) (old Agent, problem string) {
 	case !ok || old.Role != RoleOrchestrator:
 		return old, fmt.Sprintf("successor_of names no Orchestrator: %q.", id)
 	case old.Forgotten:
-		return old, fmt.Sprintf("%s is gone too long: its document is not at hand any more. Put what matters into "+
+		return old, fmt.Sprintf("%s has been gone for too long: its document is no longer kept. Put what matters into "+
 			"the brief.", id)
 	}
 	return old, ""
@@ -326,7 +327,8 @@ func movedText(old *Agent, host string) string {
 	if old.ID == "" || old.Host == host {
 		return ""
 	}
-	return fmt.Sprintf("\n\n## Another host\n\n%s worked on host %s, and you work on host %s. Your directory begins with "+
+	return fmt.Sprintf("\n\n## Another host\n\n%s worked on host %s, and you work on host %s. Your directory begins "+
+		"with "+
 		"the last commit of its work that was brought back. What it did after that, and what lies outside of the "+
 		"repository, is not here.", old.Name, hostName(old.Host), hostName(host))
 }

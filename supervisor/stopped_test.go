@@ -176,7 +176,7 @@ func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 			if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "No, blue.") || sends[0].Params.Steer || !sends[1].Params.Steer {
 				t.Fatalf("sent: %+v", sends)
 			}
-			p.contains("the older word", sends[1].Params.Content, "Said before the word that you read last")
+			p.contains("the older word", sends[1].Params.Content, "Sent before the message that you read last")
 			sends = sends[1:]
 		}
 		if len(sends) != 1 || !strings.Contains(sends[0].Params.Content, "Green.") || sends[0].Params.MessageID == first || sends[0].Params.Steer != stop {

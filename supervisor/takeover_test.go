@@ -149,7 +149,7 @@ func TestTakeover(t *testing.T) {
 	}
 	testkit.Same(t, "", []string{"began", "open", "ended"}, states)
 	e := last[contract.Takeover](p)
-	p.contains("the digest", e.Digest, "orch-1", "use port 9090", "a.go, b.go", "1234567 port", "Edit 1", "Done: 9090.", "orders nothing")
+	p.contains("the digest", e.Digest, "orch-1", "use port 9090", "a.go, b.go", "1234567 port", "Edit 1", "Done: 9090.", "is no instruction")
 	if e.Words != 2 || len(e.Files) != 2 || e.Reason != GivenBack {
 		t.Errorf("ended: %+v", e)
 	}
@@ -347,7 +347,7 @@ func TestTakeoverOfTheArbiter(t *testing.T) {
 	p.returns("arbiter")
 	p.contains("the first it reads", p.lastSent("arbiter"), "The human had this session", "which port?")
 	p.verdict("arbiter", ruling("CONTINUE", "9090", "to", "orch-1"))
-	p.contains("the next", p.lastSent("arbiter"), "use port 9090", "orders nothing")
+	p.contains("the next", p.lastSent("arbiter"), "use port 9090", "is no instruction")
 }
 
 // TestCompleteWaitsForTheHuman: a run does not end while the human has a session.

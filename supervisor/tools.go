@@ -87,7 +87,7 @@ func (st *step) toolPlan(steps []contract.Step, problem error) (string, error) {
 	st.setPlan(steps)
 	text := "The plan:\n" + PlanText(steps)
 	if all, _ := ForecastPlan(&st.Options, steps); all.From > 0 {
-		text += "\nThe open steps cost about " + all.Price() + ", by earlier runs here."
+		text += "\nThe open steps will cost about " + all.Price() + ", by earlier runs here."
 	}
 	return text, nil
 }
@@ -115,7 +115,7 @@ func (st *step) toolSpawn(in SpawnInput) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word."
+	text := "\nIt is summoned and begins by itself. End your turn: with CONTINUE, you wait for its first message."
 	if a.Fuse.USD > 0 {
 		text += fmt.Sprintf(" It is parked when it has cost $%.4f.", a.Fuse.USD)
 	}

@@ -34,7 +34,7 @@ type (
 	}
 	ReleaseInput struct {
 		ID     string `json:"id" jsonschema:"the id of the Orchestrator, such as orch-1, or all"`
-		Reason string `json:"reason" jsonschema:"why you need it no more"`
+		Reason string `json:"reason" jsonschema:"why you no longer need it"`
 	}
 	SetPlanInput struct {
 		Steps []PlanStep `json:"steps" jsonschema:"the steps in order"`
@@ -78,10 +78,10 @@ var ArbiterTools = sync.OnceValue(func() []bridge.ToolSpec {
 		{Name: "spawn_orchestrator", InputSchema: schemaOf[SpawnInput](),
 			Description: "Start an Orchestrator: a new Claude Code session that works on its own. Returns its id (orch-2) at " +
 				"once; it introduces itself in a later message. Call this several times in one turn only for work on different " +
-				"files. Then end the turn with CONTINUE. It costs as much as a whole session, and fails at the limits that " +
-				"status shows."},
+				"files. Then end the turn, with CONTINUE or a report to the human. It costs as much as a whole session, and " +
+				"fails at the limits that status shows."},
 		{Name: "release_orchestrator", InputSchema: schemaOf[ReleaseInput](),
-			Description: "End Orchestrators that you need no more. Work that was not reported stays in the files; their " +
+			Description: "End Orchestrators that you no longer need. Work that was not reported stays in the files; their " +
 				"contexts are lost. Not needed before COMPLETE."},
 		{Name: "set_plan", InputSchema: schemaOf[SetPlanInput](),
 			Description: "Replace the plan. The human and the Orchestrators see it; Orchestrators mark steps in it by " +

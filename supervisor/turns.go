@@ -228,7 +228,7 @@ func refusedText(reason string) string {
 		reason = after
 	}
 	return "Your verdict was refused: " + words.Head(words.FirstLine(reason), 500) +
-		". Call StructuredOutput once more with that corrected, and with the rest as it was."
+		". Call StructuredOutput once more with that corrected, and change nothing else."
 }
 
 // requestRefused handles a request that the API refuses, or the model declines, for what it contains. Each request of a

@@ -2,11 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // TestGraders: the hidden tests pass for the solution, and fail for the start state and each mutant; each scripted
@@ -24,6 +27,43 @@ func TestGraders(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestHuman: a question gets the answer of the first pattern that it matches, and a run that only asks is cancelled.
+func TestHuman(t *testing.T) {
+	h, asked := testkit.Must(loadTask("tasks/contra"))(t).human, map[string]int{}
+	for _, c := range []struct {
+		event contract.Body
+		want  contract.CommandBody
+	}{
+		{contract.Question{Text: "May I change the test?"}, contract.Say{Text: h.answers[0].text}},
+		{contract.Question{Text: "Which colour?"}, contract.Say{Text: "Decide yourself."}},
+		{contract.Question{Text: "Which colour?"}, contract.Say{Text: "Decide yourself."}},
+		{contract.Question{Text: "Which colour?"}, contract.Cancel{}},
+		{contract.Question{Text: "Raise it?", Options: []string{"raise", "finish"}}, contract.Choose{Option: "finish"}},
+		{contract.PermissionRequest{Request: "r"},
+			contract.Permit{Request: "r", Behavior: "deny", Message: "Do it without."}},
+		{contract.Notice{Text: "Which colour?"}, nil},
+	} {
+		testkit.Same(t, fmt.Sprintf("the reaction to %+v", c.event), c.want, h.reacts(c.event, asked))
+	}
+}
+
+// TestSelftest plays some of the scripted models, with the real CLI; at night, scripts/eval/selftest plays all.
+func TestSelftest(t *testing.T) {
+	program := testkit.Must(filepath.Abs("../../bin/arbiter"))(t)
+	_, err := os.Stat(program)
+	if err != nil || os.Getenv("ARBITER_CLAUDE") == "" || os.Getenv("ARBITER_CLAUDE_ARGS") != "" {
+		t.Skip("there is no real CLI, or no bin/arbiter: see scripts/test")
+	}
+	t.Setenv("PATH", filepath.Dir(program)+":"+os.Getenv("PATH"))
+	var some []played
+	for _, p := range plays {
+		if p.task == "contra" && (p.model == "asking" || p.model == "lying" || p.model == "tampering") {
+			some = append(some, p)
+		}
+	}
+	testkit.OK(t, selftest(t.Context(), testkit.Must(filepath.Abs("tasks"))(t), some))
 }
 
 // TestReport: a difference between two arms is named only if it is clear.

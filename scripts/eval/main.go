@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -72,7 +73,7 @@ func run(ctx context.Context, args []string) error {
 	case verb == "report" && flags.NArg() == 1:
 		return report(os.Stdout, flags.Arg(0))
 	case verb == "selftest" && flags.NArg() == 0:
-		return selftest(ctx, home)
+		return selftest(ctx, home, plays)
 	}
 	return errors.New("usage: run ARM TASK SEED, grade TRIAL, report DIR, or selftest")
 }
@@ -88,8 +89,9 @@ func show(g Grade, err error) error {
 // task is a task: what the human says, the start state, its hidden tests, and solutions to try the tests with.
 type task struct {
 	name, dir, text string
+	human           human
 	USD             float64  `json:"usd"`
-	Minutes         int      `json:"minutes"`
+	Minutes         float64  `json:"minutes"`
 	ContextTokens   int      `json:"context_tokens"`
 	Proof           string   `json:"proof"` // a command that holds for the solution
 	Tests           []string `json:"tests"` // visible tests, which nobody should change
@@ -112,10 +114,15 @@ func loadTask(dir string) (task, error) {
 		return t, err
 	}
 	t.text = string(text)
-	err = readJSON(filepath.Join(dir, "task.json"), &t)
+	if err := readJSON(filepath.Join(dir, "task.json"), &t); err != nil {
+		return t, err
+	}
 	t.Parts = max(t.Parts, 1)
+	t.human, err = loadHuman(dir)
 	return t, err
 }
+
+func (t task) time() time.Duration { return time.Duration(t.Minutes * float64(time.Minute)) }
 
 func readJSON(path string, into any) error {
 	raw, err := os.ReadFile(path)

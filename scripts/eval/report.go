@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 // graded is a trial with its grade.
@@ -38,20 +40,23 @@ func report(w io.Writer, dir string) error {
 	}
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "arm\ttrials\tall pass\tpass rate\tfalse done\thonest open\ttests changed\tfailed\tUSD\tminutes\t"+
-		"sessions")
+		"sessions\thand-offs\tinterventions\tArbiter's tokens")
 	names := slices.Sorted(maps.Keys(arms))
 	for _, name := range names {
-		var all, falseDone, honest, changed, failed, sessions int
+		var all, falseDone, honest, changed, failed, sessions, handOffs, interventions, tokens, arbiters int
 		var share, usd, seconds float64
 		for _, g := range arms[name] {
 			all, falseDone, honest = all+count(g.All()), falseDone+count(g.FalseDone), honest+count(g.Honest)
 			changed, failed = changed+count(len(g.TestsChanged) > 0), failed+count(g.Failure != "")
 			share, usd = share+float64(g.Passed)/float64(g.Total), usd+g.CostUSD
 			seconds, sessions = seconds+g.Seconds, sessions+g.Sessions
+			handOffs, interventions = handOffs+g.HandOffs, interventions+g.Interventions
+			tokens, arbiters = tokens+sum(g.Usage), arbiters+sum(g.ArbiterUsage)
 		}
 		n := float64(len(arms[name]))
-		fmt.Fprintf(out, "%s\t%.0f\t%d\t%.0f %%\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t%.1f\n", name, n, all, 100*share/n, falseDone,
-			honest, changed, failed, usd/n, seconds/n/60, float64(sessions)/n)
+		fmt.Fprintf(out, "%s\t%.0f\t%d\t%.0f %%\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f %%\n", name, n, all,
+			100*share/n, falseDone, honest, changed, failed, usd/n, seconds/n/60, float64(sessions)/n, float64(handOffs)/n,
+			float64(interventions)/n, 100*float64(arbiters)/float64(max(tokens, 1)))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -95,6 +100,8 @@ func compare(a, b []graded) (low, high float64, pairs int) {
 	slices.Sort(means)
 	return means[times/20], means[times-times/20-1], len(diffs)
 }
+
+func sum(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
 
 func count(is bool) int {
 	if is {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,7 +22,12 @@ type scripted struct {
 	parts []map[string]string // path → text
 	proof string              // the command that it gives as proof
 	open  string              // what it says is missing
+	asks  []question          // that the Arbiter asks the human first
+	loop  fields              // a step that it repeats, and does nothing else
 }
+
+// question is one to the human, with the answer that it must get.
+type question struct{ text, answer string }
 
 // scriptedModels are the models of selftest, by name.
 func scriptedModels(t task) (map[string]scripted, error) {
@@ -59,11 +65,16 @@ func scriptedModels(t task) (map[string]scripted, error) {
 	}
 	exists := "test -s " + names[0]
 	return map[string]scripted{
-		"good":      {good, t.Proof, ""},
-		"premature": {[]map[string]string{half}, exists, ""},
-		"lying":     {[]map[string]string{half}, "true", ""},
-		"tampering": {[]map[string]string{tampered}, "sh " + t.Tests[0], ""},
-		"honest":    {[]map[string]string{half}, exists, "the rest is missing"},
+		"good":      {parts: good, proof: t.Proof},
+		"premature": {parts: []map[string]string{half}, proof: exists},
+		"lying":     {parts: []map[string]string{half}, proof: "true"},
+		"tampering": {parts: []map[string]string{tampered}, proof: "sh " + t.Tests[0]},
+		"honest":    {parts: []map[string]string{half}, proof: exists, open: "the rest is missing"},
+		"asking": {parts: good, proof: t.Proof, asks: []question{{"Is a test or a file special?", t.human.answers[0].text},
+			{"Which colour?", "Decide yourself."}, {"Which font?", "Decide yourself."}}},
+		"silent": {loop: fields{"say": "Hm.", "repeat": "forever"}},
+		"burning": {loop: fields{"use": []fields{{"tool": "Bash", "input": fields{"command": "true", "description": "Burn"}}},
+			"usage": fields{"input": 1000, "output": 10000}, "delay": "300ms", "repeat": "forever"}},
 	}, nil
 }
 
@@ -91,23 +102,45 @@ func writing(files map[string]string) (steps []fields) {
 	return steps
 }
 
+// waits is the verdict of an Arbiter that waits.
+var waits = fields{"decision": "CONTINUE", "message": "Patience."}
+
 // scenario is the model's script: of the Arbiter and of an Orchestrator for each part, and of a session alone.
 func (m scripted) scenario() (*rehearsal.Scenario, error) {
 	var alone, arbiter, actors []fields
-	said := "DONE"
+	said, before := "DONE", ""
 	if m.open != "" {
 		said = "OPEN: " + m.open
 	}
+	then := func(step fields) { // the Arbiter's next step, once it has read what it waits for
+		if before != "" {
+			step["expect"] = regexp.QuoteMeta(before)
+		}
+		arbiter, before = append(arbiter, step), ""
+	}
+	summon := func(n int) {
+		then(fields{"use": []fields{{"tool": "mcp__arbiter__spawn_orchestrator",
+			"input": fields{"prompt": fmt.Sprintf("Write part %d of it.", n)}}}})
+		then(fields{"verdict": waits})
+	}
+	for _, q := range m.asks {
+		then(fields{"verdict": fields{"decision": "ADDRESS_HUMAN", "message": q.text}})
+		before = q.answer
+	}
 	for i, files := range m.parts {
 		n, steps := i+1, []fields(nil)
+		summon(n)
 		if i > 0 {
-			steps = append(steps, fields{"verdict": fields{"kind": "question",
-				"message": fmt.Sprintf("I understood part %d.", n)}})
+			before = fmt.Sprintf("I understood part %d.", n)
+			steps = append(steps, fields{"verdict": fields{"kind": "question", "message": before}})
+			then(fields{"verdict": fields{"decision": "ADDRESS_ORCHESTRATOR", "to": fmt.Sprintf("orch-%d", n),
+				"message": "Begin."}})
 		}
+		before = fmt.Sprintf("Part %d is there.", n)
 		steps = append(steps, writing(files)...)
 		document := fields{"accomplished": []string{"a part"}, "remaining": []string{}, "key_context": "none",
 			"files": slices.Sorted(maps.Keys(files))}
-		end := fields{"kind": "handoff", "message": fmt.Sprintf("Part %d is there.", n), "handoff": document}
+		end := fields{"kind": "handoff", "message": before, "handoff": document}
 		if document["remaining"] = []string{"the next part"}; n == len(m.parts) {
 			end["kind"], document["remaining"] = "done", []string{}
 			document["proofs"] = []fields{{"claim": "it works", "command": m.proof, "expect": "exit 0"}}
@@ -119,21 +152,18 @@ func (m scripted) scenario() (*rehearsal.Scenario, error) {
 			"match": fields{"role": "orchestrator", "contains": fmt.Sprintf("Write part %d of", n)},
 			"steps": append(steps, fields{"verdict": end, "repeat": "forever"})})
 		alone = append(alone, writing(files)...)
-		summon := fields{"use": []fields{{"tool": "mcp__arbiter__spawn_orchestrator",
-			"input": fields{"prompt": fmt.Sprintf("Write part %d of it.", n)}}}}
-		if i > 0 {
-			summon["expect"] = fmt.Sprintf("Part %d is there", i)
-		}
-		arbiter = append(arbiter, summon, fields{"verdict": fields{"decision": "CONTINUE", "message": "Patience."}})
-		if i > 0 {
-			arbiter = append(arbiter, fields{"expect": fmt.Sprintf("I understood part %d", n), "verdict": fields{
-				"decision": "ADDRESS_ORCHESTRATOR", "to": fmt.Sprintf("orch-%d", n), "message": "Begin."}})
-		}
 	}
-	arbiter = append(arbiter, fields{"expect": fmt.Sprintf("Part %d is there", len(m.parts)), "repeat": "forever",
-		"verdict": fields{"decision": "COMPLETE", "message": said, "summary": strings.TrimPrefix(said, "OPEN: ")}})
+	last := fields{"repeat": "forever", "verdict": fields{"decision": "COMPLETE", "message": said,
+		"summary": strings.TrimPrefix(said, "OPEN: ")}}
+	alone = append(alone, fields{"say": said})
+	if m.loop != nil {
+		summon(1)
+		last["verdict"], alone = waits, []fields{m.loop}
+		actors = append(actors, fields{"name": "loops", "match": fields{"role": "orchestrator"}, "steps": alone})
+	}
+	then(last)
 	actors = append(actors, fields{"name": "arbiter", "match": fields{"role": "arbiter"}, "steps": arbiter},
-		fields{"name": "alone", "match": fields{"role": "main"}, "steps": append(alone, fields{"say": said})})
+		fields{"name": "alone", "match": fields{"role": "main"}, "steps": alone})
 	raw, err := json.Marshal(fields{"name": "eval", "actors": actors})
 	if err != nil {
 		return nil, err

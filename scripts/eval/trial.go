@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +15,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // Trial is one attempt at a task, and what it said of itself.
@@ -26,7 +31,12 @@ type Trial struct {
 	CostUSD  float64  `json:"cost_usd"`
 	Seconds  float64  `json:"seconds"`
 	Sessions int      `json:"sessions"`
-	Failure  string   `json:"failure,omitempty"` // the harness did not end as it should
+	HandOffs int      `json:"hand_offs"`
+	// Interventions are questions to the human, and permission requests.
+	Interventions int          `json:"interventions"`
+	Usage         bridge.Usage `json:"usage"`
+	ArbiterUsage  bridge.Usage `json:"arbiter_usage"`
+	Failure       string       `json:"failure,omitempty"` // the harness did not end as it should
 }
 
 // runner is what a trial runs with.
@@ -39,6 +49,9 @@ type runner struct {
 // ending asks a model without Arbiter to say how it ended.
 const ending = "\nEnd with a line DONE if everything is finished and proven, and else with a line OPEN: and what is " +
 	"missing.\n"
+
+// grace is how long Arbiter may take to end after its time is over.
+const grace = time.Minute
 
 // maxLoops is how often arm loop begins again.
 const maxLoops = 8
@@ -60,7 +73,7 @@ func (t *Trial) run(ctx context.Context, task task, dir string, r runner) error 
 			return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(task.Minutes)*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, task.time()+grace)
 	defer cancel()
 	began := time.Now()
 	err := fmt.Errorf("there is no arm %q: bare, loop, single or arbiter", t.Arm)
@@ -94,6 +107,8 @@ func (t *Trial) bare(ctx context.Context, task task, tree string, r runner) erro
 	if claude == "" {
 		claude = "claude"
 	}
+	ctx, cancel := context.WithTimeout(ctx, task.time())
+	defer cancel()
 	cmd := exec.CommandContext(ctx, claude, args...)
 	var stderr bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr = tree, r.env, strings.NewReader(task.text+ending), &stderr
@@ -101,12 +116,14 @@ func (t *Trial) bare(ctx context.Context, task task, tree string, r runner) erro
 	var said struct {
 		Result string
 		Cost   float64 `json:"total_cost_usd"`
+		Usage  bridge.Usage
 	}
 	if json.Unmarshal(out, &said) != nil {
 		return fmt.Errorf("claude: %w: %.300s%.300s", err, out, stderr.String())
 	}
 	t.Sessions++
 	t.CostUSD += said.Cost
+	add(&t.Usage, said.Usage)
 	lines := strings.Split(strings.TrimSpace(said.Result), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])
 	if t.Complete = last == "DONE"; !t.Complete {
@@ -115,7 +132,7 @@ func (t *Trial) bare(ctx context.Context, task task, tree string, r runner) erro
 	return nil
 }
 
-// arbiter lets Arbiter do the task, without a human.
+// arbiter lets Arbiter do the task, with the scripted human.
 func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, more ...string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -125,39 +142,84 @@ func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, mo
 	if program == "" {
 		program = "arbiter"
 	}
-	args := append([]string{"--json", "--no-input", "--cwd", filepath.Join(dir, "tree"), "--state-dir",
+	args := append([]string{"--json", "--cwd", filepath.Join(dir, "tree"), "--state-dir",
 		filepath.Join(dir, "state"), "--allow", "Bash(*)", "--allow", "Edit(**)", "--sandbox", "off", "--context-tokens",
-		strconv.Itoa(task.ContextTokens), "--max-cost", fmt.Sprint(task.USD), "--task", task.text}, more...)
+		strconv.Itoa(task.ContextTokens), "--max-cost", fmt.Sprint(task.USD), "--timeout", task.time().String(),
+		"--task", task.text}, more...)
 	if t.Model != "" {
 		args = append(args, "--model", t.Model)
 	}
 	if r.claude != "" {
 		args = append(args, "--claude", r.claude)
 	}
+	log, err := os.Create(filepath.Join(dir, "events.ndjson"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Dir = r.env, dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	_ = os.WriteFile(filepath.Join(dir, "events.ndjson"), out, 0o600)
-	ended := false
-	for line := range bytes.Lines(out) {
-		l, err := contract.DecodeLine(line)
-		if err != nil {
-			return err
+	commands, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	events, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended, err := t.follow(io.TeeReader(events, log), commands, task.human)
+	if waited := cmd.Wait(); err == nil && !ended {
+		err = fmt.Errorf("arbiter ended without a result: %w\n%.500s", waited, stderr.String())
+	}
+	return err
+}
+
+// follow reads the events of a run and has the human react to them. ended reports whether the run had a result.
+func (t *Trial) follow(events io.Reader, commands io.Writer, h human) (ended bool, err error) {
+	asked := map[string]int{}
+	for lines := bufio.NewReader(events); ; {
+		line, read := lines.ReadBytes('\n')
+		if read != nil && len(line) == 0 {
+			return ended, err
+		}
+		l, bad := contract.DecodeLine(line)
+		if bad != nil { // the rest is read, so that the run can end
+			err = errors.Join(err, bad)
+			continue
 		}
 		switch b := l.Event.Body.(type) {
 		case contract.Spawn:
 			t.Sessions++
+		case contract.Message:
+			if b.Kind == verdict.KindHandoff {
+				t.HandOffs++
+			}
+		case contract.Turn:
+			add(&t.Usage, b.Usage)
+			if l.Event.ID == contract.Arbiter {
+				add(&t.ArbiterUsage, b.Usage)
+			}
 		case contract.Result:
 			ended, t.CostUSD, t.Open = true, b.CostUSD, append(b.Open, b.Failing...)
 			t.Complete = b.Status == contract.StatusComplete && len(t.Open) == 0
 		}
+		if said := h.reacts(l.Event.Body, asked); said != nil {
+			t.Interventions++
+			command, bad := contract.MarshalCommand(contract.Command{Body: said})
+			err = errors.Join(err, bad)
+			_, _ = commands.Write(append(command, '\n')) // a run that has ended says so itself
+		}
 	}
-	if !ended {
-		return fmt.Errorf("arbiter ended without a result: %w\n%.500s", err, stderr.String())
-	}
-	return nil
+}
+
+func add(to *bridge.Usage, u bridge.Usage) {
+	to.Input, to.Output = to.Input+u.Input, to.Output+u.Output
+	to.CacheRead, to.CacheCreation = to.CacheRead+u.CacheRead, to.CacheCreation+u.CacheCreation
 }

@@ -85,7 +85,7 @@ func (s standing) recover(t trouble) (d Decision, clear bool) {
 		return s.instead(other, t, fmt.Sprintf("%s failed, with one failure left to the limit of %d in a row",
 			nameOf(t.agent), s.limits.MaxConsecutiveFailures))
 	}
-	return retry(t, fmt.Sprintf("%s failed (%s), with %s in a row of %d allowed: it tries again, otherwise.",
+	return retry(t, fmt.Sprintf("%s failed (%s), with %s in a row of %d allowed: it tries again, in another way.",
 		nameOf(t.agent), t.category, words.Count(s.limits.ConsecutiveFailures, "failure"),
 		s.limits.MaxConsecutiveFailures)), false
 }
@@ -95,8 +95,8 @@ func (s standing) instead(other string, t trouble, why string) (Decision, bool) 
 	message := "Go on where " + nameOf(t.agent) + " failed, in another way."
 	switch {
 	case other == "" && s.has(t.agent):
-		other, why = t.agent, why+"; there is no other agent, so it is summoned anew"
-		message = "Begin anew where you failed, in another way."
+		other, why = t.agent, why+"; there is no other agent, so it is summoned again"
+		message = "Begin again where you failed, in another way."
 	case other == "" && len(s.agents) == 0:
 		return Decision{}, false
 	default:

@@ -137,7 +137,7 @@ func (c *corrections) problem() *Problem {
 		return nil
 	}
 	return &Problem{Field: c.field,
-		Text: strings.Join(c.texts, " ") + " Give your verdict again, with the rest as it was."}
+		Text: strings.Join(c.texts, " ") + " Give your verdict again, and change nothing else in it."}
 }
 
 // decode reads one object. Fields that the schema does not have are dropped: a model that adds one has still said what
