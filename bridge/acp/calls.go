@@ -3,6 +3,7 @@ package acp
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,6 +25,8 @@ type call struct {
 	title     string
 	kind      sdk.ToolKind
 	name      string // of the tool, if the make has a place for it
+	mcp       bool   // the make says that it is a tool of an MCP server
+	terminal  string // what a command has written, if the make says it in pieces
 	input     any
 	content   []sdk.ToolCallContent
 	output    any
@@ -44,6 +47,9 @@ func (c *call) learn(u sdk.SessionToolCallUpdate, toolMeta string) {
 	if u.Kind != nil {
 		c.kind = *u.Kind
 	}
+	if c.mcp {
+		c.kind = sdk.ToolKindOther // its request may have another
+	}
 	if u.Status != nil {
 		c.status = *u.Status
 	}
@@ -59,10 +65,20 @@ func (c *call) learn(u sdk.SessionToolCallUpdate, toolMeta string) {
 	if len(u.Locations) > 0 {
 		c.locations = u.Locations
 	}
-	if meta, ok := u.Meta[toolMeta].(map[string]any); ok && toolMeta != "" {
+	switch meta := u.Meta[toolMeta].(type) {
+	case map[string]any:
 		if name, ok := meta["toolName"].(string); ok {
 			c.name = name
 		}
+	case bool:
+		if m, ok := u.RawInput.(map[string]any); ok && meta {
+			c.name, c.input = fmt.Sprintf("mcp__%v__%v", m["server"], m["tool"]), m["arguments"]
+			c.mcp, c.kind = true, sdk.ToolKindOther
+		}
+	}
+	if meta, ok := u.Meta["terminal_output_delta"].(map[string]any); ok {
+		text, _ := meta["data"].(string)
+		c.terminal = driver.Cut(c.terminal+text, bridge.ToolResultCap)
 	}
 	if c.known != nil && c.knowsInput() {
 		close(c.known)
@@ -155,6 +171,9 @@ func (c *call) own(names map[string]bool) string {
 		return ""
 	}
 	for _, text := range []string{c.name, c.title} {
+		if name, ours := strings.CutSuffix(text, " ("+driver.MCPName+" MCP Server)"); ours && names[name] {
+			return name
+		}
 		text = strings.TrimLeft(strings.TrimPrefix(text, "mcp_"), "_")
 		if rest, ours := strings.CutPrefix(text, driver.MCPName); ours {
 			if name := strings.TrimLeft(rest, "_-.:/ "); names[name] && name != rest {
@@ -247,6 +266,9 @@ func (c *call) text() string {
 		if x.Content != nil && x.Content.Content.Text != nil {
 			parts = append(parts, x.Content.Content.Text.Text)
 		}
+	}
+	if len(parts) == 0 && c.terminal != "" {
+		return c.terminal
 	}
 	if len(parts) == 0 && c.output != nil {
 		if s, ok := c.output.(string); ok {

@@ -244,7 +244,7 @@ func (a *agent) ready(ctx context.Context, self string, pending []string) error 
 		return fmt.Errorf("it speaks version %d of the protocol, and arbiter version %d", hello.ProtocolVersion,
 			sdk.ProtocolVersionNumber)
 	}
-	loads := hello.AgentCapabilities.LoadSession
+	loads := hello.AgentCapabilities.LoadSession && !a.traits.forgets
 	a.images = hello.AgentCapabilities.PromptCapabilities.Image
 	if a.cfg.Resume {
 		if !loads {

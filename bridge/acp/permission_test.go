@@ -29,9 +29,38 @@ func TestOwnTools(t *testing.T) {
 		{"other_arbiter_report_progress", sdk.ToolKindOther, false},
 		{"rm -r x; arbiter_report_progress", "", false},
 		{"arbiter_report_progress_and_more", sdk.ToolKindOther, false},
+		{"report_progress (arbiter MCP Server)", sdk.ToolKindOther, true},
+		{"report_progress (arbiter MCP Server)", sdk.ToolKindExecute, false},
+		{"rm x; report_progress (arbiter MCP Server)", sdk.ToolKindOther, false},
 	} {
 		x := call{title: c.title, kind: c.kind}
 		testkit.Same(t, c.title, c.own, x.own(names) != "")
+	}
+}
+
+// TestMarkedCalls: a make that marks calls to MCP servers shows them as commands: they are judged by the server's name
+// and the tool's. An input that only looks like one is that of a command.
+func TestMarkedCalls(t *testing.T) {
+	names := map[string]bool{"report_progress": true}
+	input := func(server string) map[string]any {
+		return map[string]any{"server": server, "tool": "report_progress", "arguments": map[string]any{"a": 1.0}}
+	}
+	for _, c := range []struct {
+		server, tool, input string
+		marked, own         bool
+	}{
+		{"arbiter", "mcp__arbiter__report_progress", `{"a":1}`, true, true},
+		{"other", "mcp__other__report_progress", `{"a":1}`, true, false},
+		{"arbiter", "Bash", `{"command":"x"}`, false, false},
+	} {
+		x := call{title: "x"}
+		x.learn(sdk.SessionToolCallUpdate{Kind: sdk.Ptr(sdk.ToolKindExecute), RawInput: input(c.server),
+			Meta: map[string]any{"marked": c.marked}}, "marked")
+		x.learn(sdk.SessionToolCallUpdate{Kind: sdk.Ptr(sdk.ToolKindExecute)}, "marked") // its request
+		tool, in := x.claude(names)
+		testkit.Same(t, "tool", c.tool, tool)
+		testkit.Same(t, "input", c.input, string(in))
+		testkit.Same(t, "own", c.own, x.own(names) != "")
 	}
 }
 

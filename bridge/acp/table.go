@@ -16,8 +16,8 @@ type traits struct {
 	asks bool
 	// reads: it also asks about reading, so that deny rules about files to read hold, too.
 	reads bool
-	// toolMeta is the key under `_meta` of a tool call whose toolName is the name of a tool of Claude Code, with the
-	// input of that tool.
+	// toolMeta is a key under `_meta` of a tool call. Its toolName is the name of a tool of Claude Code, with the input of
+	// that tool; or it is true, and the input has the server, the tool and the arguments of a call to an MCP server.
 	toolMeta string
 	// metaSystem: our system text goes into `_meta` of a new session. Otherwise it is in front of the first message.
 	metaSystem bool
@@ -27,6 +27,8 @@ type traits struct {
 	distrust []string
 	// usage is what the usage at the end of a turn counts: usageTurn, usageProcess, or nothing of use.
 	usage string
+	// forgets: it loses a session that it loads in the minute in which that began, so none is loaded.
+	forgets bool
 	// writes are the directories below the home directory that it writes to, for the sandbox.
 	writes []string
 }
@@ -56,6 +58,17 @@ var table = map[string]traits{
 		env: []string{"ENABLE_TOOL_SEARCH=false", "DISABLE_AUTOUPDATER=1"}, mode: "default", asks: true,
 		toolMeta: "claudeCode", metaSystem: true, metaRules: true, usage: usageTurn,
 		writes: []string{".claude"},
+	},
+	// It runs in a sandbox of its own what it does not ask about, and in its first mode a model approves.
+	"codex": {
+		env: []string{"INITIAL_AGENT_MODE=workspace-write"}, mode: "workspace-write", usage: usageTurn,
+		toolMeta: "is_mcp_tool_call", writes: []string{".codex"},
+	},
+	// It does not ask about commands that it knows to change nothing. Without trust in the workspace it starts no MCP
+	// server, and its launcher does not pass signals on.
+	"gemini": {
+		env: []string{"GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true"}, mode: "default",
+		forgets: true, writes: []string{".gemini"},
 	},
 }
 

@@ -4,15 +4,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// Model is a scripted model on loopback. It speaks Chat Completions and the Messages API.
+// Model is a scripted model on loopback. It speaks Chat Completions, the Messages API, Responses and generateContent.
 type Model struct {
 	// Base is its address, without a path.
 	Base string
@@ -43,20 +45,52 @@ func (m *Model) Requests() []string {
 	return append([]string(nil), m.requests...)
 }
 
-// message is one of a conversation, in either dialect.
+// message is one of a conversation, in each dialect: Responses has calls beside the messages, and generateContent has
+// parts of other names.
 type message struct {
 	Role    string
 	Content json.RawMessage
+	Type    string
+	Parts   []struct {
+		Text         string
+		FunctionCall json.RawMessage
+	}
 }
 
 type asked struct {
 	Model    string
 	Stream   bool
 	Messages []message
-	Tools    []struct {
-		Name     string
-		Function struct{ Name string }
+	Input    []message // Responses
+	Contents []message // generateContent
+	Tools    []tool
+}
+
+// tool is one that is offered, or several in a namespace.
+type tool struct {
+	Name                 string
+	Function             struct{ Name string }
+	Tools                []tool
+	FunctionDeclarations []tool
+}
+
+// conversation is what was said so far. Each message of the assistant in it is one answer.
+func (r asked) conversation() (list []message) {
+	for _, x := range r.Input {
+		if x.Type == "function_call" {
+			x.Role = "assistant"
+		} else if x.Role == "assistant" {
+			continue // it came with a call
+		}
+		list = append(list, x)
 	}
+	for _, x := range r.Contents {
+		if x.Role == "model" {
+			x.Role = "assistant"
+		}
+		list = append(list, x)
+	}
+	return append(list, r.Messages...)
 }
 
 // text is what a message says, without results of tools.
@@ -69,9 +103,12 @@ func (m message) text() string {
 	_ = json.Unmarshal(m.Content, &parts)
 	var b strings.Builder
 	for _, p := range parts {
-		if p.Type == "text" {
+		if p.Type == "text" || p.Type == "input_text" {
 			b.WriteString(p.Text + "\n")
 		}
+	}
+	for _, p := range m.Parts {
+		b.WriteString(p.Text + "\n")
 	}
 	return b.String()
 }
@@ -80,8 +117,7 @@ func (m message) text() string {
 // false for requests beside the conversation.
 func (r asked) next() (say string, o op, ok bool) {
 	steps := 0
-	for i := len(r.Messages) - 1; i >= 0; i-- {
-		x := r.Messages[i]
+	for _, x := range slices.Backward(r.conversation()) {
 		if x.Role == "assistant" {
 			steps++
 		}
@@ -105,7 +141,7 @@ func (r asked) next() (say string, o op, ok bool) {
 }
 
 func (r asked) offers(o op) bool {
-	name, _ := r.tool(o)
+	name, _, _ := r.tool(o)
 	return name != ""
 }
 
@@ -115,39 +151,56 @@ func lastPrompt(text string) string {
 	return parts[len(parts)-2]
 }
 
-// tool returns the name under which a tool is offered, and its input.
-func (r asked) tool(o op) (name string, input json.RawMessage) {
+// tool returns the name under which a tool is offered, its namespace, and its input.
+func (r asked) tool(o op) (name, space string, input json.RawMessage) {
 	first, second := o.two()
 	want, args := []string{first}, map[string]any{}
-	switch o.verb {
+	switch line := o.arg; o.verb {
 	case "verdict":
 		want, input = []string{"StructuredOutput"}, json.RawMessage(o.arg)
 	case "tool":
 		input = json.RawMessage(second)
 	case "shell":
-		want, args = []string{"bash"}, map[string]any{"command": o.arg, "description": "what the test says"}
+		want = []string{"bash", "run_shell_command", codexShell}
+		args = map[string]any{"command": line, "description": "what the test says", "cmd": line,
+			"sandbox_permissions": "require_escalated", "justification": "the test says so"}
 	case "write":
-		want = []string{"write"}
-		args = map[string]any{"filePath": first, "file_path": first, "content": second}
+		want = []string{"write", "write_file", codexShell}
+		args = map[string]any{"filePath": first, "file_path": first, "content": second,
+			"cmd": fmt.Sprintf("printf %%s '%s' >'%s'", second, first)}
 	case "read":
-		want, args = []string{"read"}, map[string]any{"filePath": first, "file_path": first}
+		want = []string{"read", "read_file", codexShell}
+		args = map[string]any{"filePath": first, "file_path": first, "cmd": "cat '" + first + "'"}
 	}
-	for _, t := range r.Tools {
+	look := func(t tool, in string) {
 		offered := cmp.Or(t.Name, t.Function.Name)
-		if strings.EqualFold(offered, want[0]) || strings.HasSuffix(offered, "_"+want[0]) {
-			name = offered
+		for _, w := range want {
+			if strings.EqualFold(offered, w) || strings.HasSuffix(offered, "_"+w) {
+				name, space = offered, in
+			}
 		}
 	}
-	if name != "" && name[0] >= 'A' && name[0] <= 'Z' { // each dialect refuses the other's names
-		delete(args, "filePath")
-	} else {
-		delete(args, "file_path")
+	for _, t := range r.Tools {
+		look(t, "")
+		for _, inner := range slices.Concat(t.Tools, t.FunctionDeclarations) {
+			look(inner, t.Name)
+		}
 	}
 	if input == nil {
+		// Each refuses the names of others.
+		takes := map[string][]string{"bash": {"command", "description"}, "read": {"filePath"},
+			"write": {"filePath", "content"}, codexShell: {"cmd", "sandbox_permissions", "justification"}}[name]
+		if takes == nil {
+			takes = []string{"command", "description", "file_path", "content"}
+		}
+		maps.DeleteFunc(args, func(arg string, _ any) bool { return !slices.Contains(takes, arg) })
 		input, _ = json.Marshal(args)
 	}
-	return name, input
+	return name, space, input
 }
+
+// codexShell is Codex's only tool for files: what asks first is run outside of its sandbox.
+const codexShell = "exec_command"
 
 func (m *Model) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	var r asked
@@ -168,15 +221,19 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintf(w, `{"type":"error","error":{"type":"error","message":"scripted failure %s"}}`, o.arg)
 		return
 	}
-	name, input := "", json.RawMessage(nil)
+	name, space, input := "", "", json.RawMessage(nil)
 	if o.verb != "" {
-		name, input = r.tool(o)
+		name, space, input = r.tool(o)
 	}
 	switch {
 	case strings.HasSuffix(req.URL.Path, "/chat/completions"):
 		chat(w, r.Stream, id, text, name, input)
 	case strings.HasSuffix(req.URL.Path, "/messages"):
 		messages(w, r.Stream, r.Model, id, text, name, input)
+	case strings.HasSuffix(req.URL.Path, "/responses"):
+		responses(w, id, text, name, space, input)
+	case strings.Contains(req.URL.Path, "enerateContent"):
+		generate(w, strings.Contains(req.URL.Path, ":stream"), text, name, input)
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"input_tokens":10}`)
@@ -253,4 +310,50 @@ func messages(w http.ResponseWriter, stream bool, model, id, text, name string, 
 	send(w, "message_delta", object{"type": "message_delta",
 		"delta": object{"stop_reason": reason, "stop_sequence": nil}, "usage": object{"output_tokens": 10}})
 	send(w, "message_stop", object{"type": "message_stop"})
+}
+
+func responses(w http.ResponseWriter, id, text, name, space string, input json.RawMessage) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	event := func(kind string, v object) {
+		v["type"] = kind
+		send(w, kind, v)
+	}
+	event("response.created", object{"response": object{"id": id}})
+	if text != "" {
+		event("response.output_item.done", object{"item": object{"type": "message", "id": "msg_" + id, "role": "assistant",
+			"content": []object{{"type": "output_text", "text": text}}}})
+	}
+	if name != "" {
+		call := object{"type": "function_call", "id": "fc_" + id, "call_id": "call_" + id, "name": name,
+			"arguments": string(input)}
+		if space != "" {
+			call["namespace"] = space
+		}
+		event("response.output_item.done", object{"item": call})
+	}
+	event("response.completed", object{"response": object{"id": id, "usage": object{"input_tokens": 1000,
+		"output_tokens": 10, "total_tokens": 1010}}})
+}
+
+func generate(w http.ResponseWriter, stream bool, text, name string, input json.RawMessage) {
+	parts := []object{}
+	if !stream { // it asks which model is to answer, and repeats that until it has an answer
+		text, name = `{"reasoning":"scripted","model_choice":"flash"}`, ""
+	}
+	if text != "" {
+		parts = append(parts, object{"text": text})
+	}
+	if name != "" {
+		parts = append(parts, object{"functionCall": object{"name": name, "args": input}})
+	}
+	answer := object{"candidates": []object{{"index": 0, "content": object{"role": "model", "parts": parts},
+		"finishReason": "STOP"}}, "usageMetadata": object{"promptTokenCount": 1000, "candidatesTokenCount": 10,
+		"totalTokenCount": 1010}}
+	if !stream {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	send(w, "", answer)
 }

@@ -60,24 +60,59 @@ func (m *Model) Real(t testing.TB, name, home string) bridge.MakeSpec {
 		t.Skip("the real makes are not installed: run scripts/setup --makes")
 	}
 	bin := func(make, name string) string { return filepath.Join(dir, make, "node_modules", ".bin", name) }
-	if name == "opencode" {
-		config := filepath.Join(home, ".config", "opencode")
-		if err := os.MkdirAll(config, 0o700); err != nil {
+	configure := func(dir, file, text string) {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(config, "opencode.json"), []byte(`{"provider": {"local": {
+		if err := os.WriteFile(filepath.Join(home, dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node := func(program string, more ...string) []string {
+		return append([]string{bin("node", "node"), bin(name, program)}, more...)
+	}
+	spec := bridge.MakeSpec{Name: name}
+	switch name {
+	case "opencode":
+		configure(".config/opencode", "opencode.json", `{"provider": {"local": {
 			"npm": "@ai-sdk/openai-compatible", "name": "local",
 			"options": {"baseURL": "`+m.Base+`/v1", "apiKey": "dummy"},
 			"models": {"scripted": {"name": "scripted", "limit": {"context": 100000, "output": 4000}}}}},
 			"model": "local/scripted", "small_model": "local/scripted", "enabled_providers": ["local"],
-			"share": "disabled"}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return bridge.MakeSpec{Name: name, Command: []string{bin(name, "opencode"), "acp"},
-			Env: []string{"OPENCODE_DISABLE_MODELS_FETCH=1"}}
+			"share": "disabled"}`)
+		spec.Command = []string{bin(name, "opencode"), "acp"}
+		spec.Env = []string{"OPENCODE_DISABLE_MODELS_FETCH=1"}
+	case "claude-acp":
+		spec.Command = node("claude-agent-acp")
+		spec.Env = []string{"ANTHROPIC_BASE_URL=" + m.Base, "ANTHROPIC_API_KEY=dummy",
+			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+	case "codex": // of a model that it knows, it expects other tools
+		configure(".codex", "config.toml", `
+model = "scripted"
+model_provider = "local"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.local]
+name = "local"
+base_url = "`+m.Base+`/v1"
+wire_api = "responses"
+requires_openai_auth = false
+supports_websockets = false
+request_max_retries = 0
+stream_max_retries = 0
+`)
+		configure("tmp", "empty", "")
+		spec.Command = node("codex-acp")
+		// It installs no helper of its sandbox below the directory for temporary files, where the home is.
+		spec.Env = []string{"NO_BROWSER=1", "TMPDIR=" + filepath.Join(home, "tmp")}
+	case "gemini":
+		configure(".gemini", "settings.json", `{"security": {"auth": {"selectedType": "gemini-api-key"}},
+			"general": {"enableAutoUpdate": false, "sessionRetention": {"enabled": false}},
+			"privacy": {"usageStatisticsEnabled": false}}`)
+		configure(".gemini", ".env", "GEMINI_API_KEY=dummy\n")
+		spec.Command = node("gemini", "--acp")
+		spec.Env = []string{"GOOGLE_GEMINI_BASE_URL=" + m.Base}
 	}
-	return bridge.MakeSpec{Name: name,
-		Command: []string{bin("node", "node"), bin(name, "claude-agent-acp")},
-		Env: []string{"ANTHROPIC_BASE_URL=" + m.Base, "ANTHROPIC_API_KEY=dummy",
-			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}}
+	return spec
 }
