@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -45,7 +44,7 @@ func statusesOf(list []contract.Acceptance) (all []string) {
 }
 
 // lastEffect is the last effect of a type.
-func lastEffect[E effect.Effect](p *play) E {
+func lastEffect[E input.Effect](p *play) E {
 	p.t.Helper()
 	list := effects[E](p)
 	if len(list) == 0 {
@@ -118,11 +117,11 @@ func TestRejectedTooOften(t *testing.T) {
 // permission.
 func TestArbiterCannotWeaken(t *testing.T) {
 	p := begin(t, accepting("make test"))
-	set := func(criteria string) effect.AnswerTool {
+	set := func(criteria string) input.AnswerTool {
 		p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{
 			AgentRef: p.agent("arbiter").AgentRef, Tool: "set_acceptance", Input: []byte(`{"criteria":` + criteria + `}`),
 		}})
-		return lastEffect[effect.AnswerTool](p)
+		return lastEffect[input.AnswerTool](p)
 	}
 	for _, weaker := range []string{`[]`, `[{"text":"make test","command":"true"}]`, `[{"text":"other","command":"make test"}]`} {
 		a, first := set(weaker), p.s.Task.Acceptance.Criteria[0]

@@ -5,7 +5,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -18,7 +17,7 @@ func (st *step) takeEnding(f input.Body) {
 	case input.AgentEvent:
 		st.happenedLate(f.Event)
 	case input.ToolCalled:
-		st.do(effect.AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
+		st.do(input.AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
 	case input.PermissionAsked:
 		r := input.PermissionRequest{ID: f.Params.Request, Params: f.Params}
 		input.Deny(&st.out, r, contract.ByShutdown, "the run is ending")
@@ -27,7 +26,7 @@ func (st *step) takeEnding(f input.Body) {
 	case input.Command:
 		st.commandedLate(f)
 	case input.Signal:
-		st.do(effect.Shutdown{Fast: true})
+		st.do(input.Shutdown{Fast: true})
 	case input.Stopped:
 		for _, name := range f.Unstopped {
 			st.fail(name, bridge.CatInternal, name+" did not stop in time", []string{})
@@ -57,10 +56,10 @@ func (st *step) takeEnding(f input.Body) {
 		}
 	case input.BridgeBack:
 		if f.Host != LifecycleHere { // no agent was started there
-			st.do(effect.DropBridge{Host: f.Host})
+			st.do(input.DropBridge{Host: f.Host})
 			return
 		}
-		st.do(effect.Shutdown{Fast: true})
+		st.do(input.Shutdown{Fast: true})
 	}
 }
 
@@ -91,7 +90,7 @@ func (st *step) refuseCommand(f input.Command) bool {
 func (st *step) commandedLate(f input.Command) {
 	if _, halt := f.Command.Body.(contract.Halt); halt && !st.refuseCommand(f) {
 		st.out.Accept(f.Command.Ref, "the run is ending and no longer waits for anything")
-		st.do(effect.Shutdown{Fast: true})
+		st.do(input.Shutdown{Fast: true})
 		return
 	}
 	st.out.Reject(f.Command.Ref, "the run is ending")

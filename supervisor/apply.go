@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -16,14 +15,14 @@ import (
 
 // Apply applies one input to the state, and returns the next state and the effects to carry out. It is pure: no
 // I/O, no clock, no randomness, no goroutine. It does not change the state it was given.
-func Apply(s State, in input.Input) (State, []effect.Effect) {
+func Apply(s State, in input.Input) (State, []input.Effect) {
 	next, effects := Next(&s, in)
 	return *next, effects
 }
 
 // Next is Apply for a caller that keeps states behind pointers: it copies the state once.
-func Next(s *State, in input.Input) (*State, []effect.Effect) {
-	st := &step{State: *s, at: in.At, out: effect.Collector{Now: in.At}}
+func Next(s *State, in input.Input) (*State, []input.Effect) {
+	st := &step{State: *s, at: in.At, out: input.Collector{Now: in.At}}
 	st.freeze() // a caller may have edited the state that it passes
 	st.take(in.Body)
 	st.dispatch()
@@ -320,7 +319,7 @@ func (st *step) agentTimerFired(kind string, a *Agent) {
 	switch kind {
 	case WatchPrefix:
 		if a.Up() {
-			st.do(effect.Probe{Agent: a.AgentRef})
+			st.do(input.Probe{Agent: a.AgentRef})
 		}
 	case RestartPrefix:
 		a.Backoff = nil

@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -250,7 +249,7 @@ func TestCompleteWaitsForTheHumansWords(t *testing.T) {
 // TestDeciderDoesNotCompleteWithUnreadMessages: the Arbiter first reads the human's messages.
 func TestDeciderDoesNotCompleteWithUnreadMessages(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
-	q := effects[effect.Decide](p)[0].Question
+	q := effects[input.Decide](p)[0].Question
 	p.say("And a test, please.")
 	q.Decision = decider.Decision{Decision: "COMPLETE", Summary: "all of it", Reason: "r", Source: decider.ByModel}
 	p.do(input.Decided(q))

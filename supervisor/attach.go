@@ -16,7 +16,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -117,7 +116,7 @@ func (st *step) openTerminal(a *Agent, f input.Inspected) {
 	a.SetTakeover(a.Takeover.Opens(st.at, f.Result, f.Failed))
 	a.Generation++
 	config := TerminalConfig(st.agentConfig(a), st.trusts(a.Host) || st.Options.Rehearsal)
-	st.do(effect.OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: TakeoverCols,
+	st.do(input.OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: TakeoverCols,
 		Rows: TakeoverRows}})
 }
 
@@ -150,7 +149,7 @@ func (st *step) terminalOpened(f input.PTYOpened) {
 func (st *step) inspectFor(a *Agent, p bridge.InspectParams) {
 	dir := st.DirOf(a.ID)
 	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, dir, st.Options.Env, st.sandboxOf(dir)
-	st.do(effect.Inspect{Serial: a.Takeover.Serial, Host: a.Host, Params: p})
+	st.do(input.Inspect{Serial: a.Takeover.Serial, Host: a.Host, Params: p})
 }
 
 // detach gives a session back to its agent.
@@ -173,7 +172,7 @@ func (st *step) closeTakeover(a *Agent, why string) {
 	case TakeoverOver:
 		st.endTakeover(a, StateEnded, t.Why)
 	case CloseTerminal:
-		st.do(effect.ClosePTY{Agent: a.AgentRef})
+		st.do(input.ClosePTY{Agent: a.AgentRef})
 	}
 }
 
@@ -254,7 +253,7 @@ func (st *step) haltTakeover(a *Agent) int {
 	case a.Takeover.HasProcess():
 		t, _ := a.Takeover.Close(TakeoverHalted)
 		a.SetTakeover(t)
-		st.do(effect.Kill{Agent: a.AgentRef, Now: true})
+		st.do(input.Kill{Agent: a.AgentRef, Now: true})
 		return 1
 	case a.Takeover.Stage == TakeoverInspecting:
 		st.endTakeover(a, StateFailed, TakeoverHalted)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -48,11 +47,11 @@ func states(st *step) string {
 // it.
 func TestHandedAndBack(t *testing.T) {
 	st, a := handed(t)
-	if ptys := did[effect.OpenPTY](st); len(ptys) != 1 || ptys[0].Params.AgentRef != a.AgentRef {
+	if ptys := did[input.OpenPTY](st); len(ptys) != 1 || ptys[0].Params.AgentRef != a.AgentRef {
 		t.Errorf("opened %+v", ptys)
 	}
 	st.detach("r", a.ID)
-	if closed := did[effect.ClosePTY](st); len(closed) != 1 {
+	if closed := did[input.ClosePTY](st); len(closed) != 1 {
 		t.Errorf("closed %+v", closed)
 	}
 	st.terminalEnded(a, bridge.Exit{})
@@ -99,9 +98,9 @@ func TestALostTerminal(t *testing.T) {
 		t.Errorf("with the bridge of another host: %s", a.Takeover.Stage)
 	}
 	st.loseTerminals(LifecycleHere)
-	surveys := len(did[effect.Inspect](st))
+	surveys := len(did[input.Inspect](st))
 	st.rereadTakeovers(func(*Agent) bool { return true }, "the bridge was lost")
-	if n := len(did[effect.Inspect](st)); n != surveys+1 || a.Takeover.Stage != TakeoverReading ||
+	if n := len(did[input.Inspect](st)); n != surveys+1 || a.Takeover.Stage != TakeoverReading ||
 		a.Takeover.Why != BridgeLost {
 		t.Errorf("%d surveys more, %+v", n-surveys, a.Takeover)
 	}
@@ -113,7 +112,7 @@ func TestAttachHalt(t *testing.T) {
 	if n := st.haltTakeover(a); n != 1 {
 		t.Errorf("ended %d processes", n)
 	}
-	kills := did[effect.Kill](st)
+	kills := did[input.Kill](st)
 	if last := kills[len(kills)-1]; !last.Now || last.Agent != a.AgentRef || a.Takeover.Why != TakeoverHalted {
 		t.Errorf("killed %+v, %+v", kills, a.Takeover)
 	}

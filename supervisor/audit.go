@@ -22,7 +22,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -445,32 +444,32 @@ func (d *entries) command(c contract.Command) {
 }
 
 // entriesOfEffect are the entries of an effect; after is the state after its input.
-func entriesOfEffect(e effect.Effect, after *State) (d entries) {
+func entriesOfEffect(e input.Effect, after *State) (d entries) {
 	switch e := e.(type) {
-	case effect.Spawn:
+	case input.Spawn:
 		d.add("spawn", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID,
 			"resume", e.Params.Config.Resume)
-	case effect.Send:
+	case input.Send:
 		m, _ := after.Conversation.SentAs(e.Params.MessageID)
 		d.add("sent", e.Params.ID, "message_id", m.ID, "wire_id", e.Params.MessageID, "generation", e.Params.Generation,
 			"content", AuditText(e.Params.Content), "steer", e.Params.Steer)
-	case effect.Interrupt:
+	case input.Interrupt:
 		d.add("interrupt", e.Agent.ID, "generation", e.Agent.Generation)
-	case effect.Kill:
+	case input.Kill:
 		d.add("kill", e.Agent.ID, "generation", e.Agent.Generation, "now", e.Now)
-	case effect.Shutdown:
+	case input.Shutdown:
 		d.add("shutdown", "", "fast", e.Fast)
-	case effect.OpenPTY:
+	case input.OpenPTY:
 		d.add("terminal", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID)
-	case effect.ClosePTY:
+	case input.ClosePTY:
 		d.add("terminal_close", e.Agent.ID, "generation", e.Agent.Generation)
-	case effect.RunCheck:
+	case input.RunCheck:
 		d.add("check", e.Agent.ID, "request", e.Request, "number", e.Number, "command", AuditText(e.Params.Command))
-	case effect.PinTrust:
+	case input.PinTrust:
 		d.add("trust", "", "host", e.Host, "hash", e.Hash)
-	case effect.DropBridge:
+	case input.DropBridge:
 		d.add("bridge_dropped", "")
-	case effect.Finish:
+	case input.Finish:
 		d.add("finished", "", "exit", int(e.Exit))
 	}
 	return d
@@ -677,7 +676,7 @@ func LogItems(before *State, step Replayed, after *State) []LogItem {
 		add(AuditRecord{Kind: KindDemoted, MessageIDs: ids}.encode())
 	}
 	for _, e := range step.Effects {
-		if emit, ok := e.(effect.Emit); ok {
+		if emit, ok := e.(input.Emit); ok {
 			items = append(items, LogItem{Event: emit.Event})
 			isAudited = isAudited || audited()[emit.Event.Body.EventName()]
 			continue

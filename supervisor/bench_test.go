@@ -10,7 +10,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -29,11 +28,11 @@ func weave(b *testing.B, inputs int, take func(input.Input)) {
 		n++
 		at = at.Add(time.Second)
 		in := input.Input{At: at, Body: f}
-		var out []effect.Effect
+		var out []input.Effect
 		s, out = Apply(s, in)
 		take(in)
 		for _, e := range out {
-			if note, ok := e.(effect.Note); ok {
+			if note, ok := e.(input.Note); ok {
 				do(input.Decided(note.Decision)) // as the loop records it
 			}
 		}
@@ -136,7 +135,7 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 			kind = journal.Narration
 		}
 		seq := testkit.Must(run.Append(kind, payload))(b)
-		var out []effect.Effect
+		var out []input.Effect
 		s, out = Apply(s, in)
 		if n++; n%10_000 == 0 {
 			testkit.OK(b, run.Sync(b.Context()))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -77,7 +76,7 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		return
 	}
 	if f.Host != LifecycleHere && !st.needsHost(f.Host) {
-		st.do(effect.DropBridge{Host: f.Host}) // nothing needs this host any more
+		st.do(input.DropBridge{Host: f.Host}) // nothing needs this host any more
 		return
 	}
 	st.reportSwept(f.Swept)

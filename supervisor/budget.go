@@ -15,7 +15,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // Levels of a cost limit.
@@ -130,7 +130,7 @@ func (l BudgetLimit) Raised() float64 {
 
 // ReportLevels emits a budget event for each shared limit whose level has changed since it was last reported. It
 // returns the limits that became nearly spent.
-func (s *BudgetState) ReportLevels(c *effect.Collector, l BudgetLimits, spent float64) (nearly []BudgetLimit) {
+func (s *BudgetState) ReportLevels(c *input.Collector, l BudgetLimits, spent float64) (nearly []BudgetLimit) {
 	reported := [2]*string{&s.Level, &s.Day.Level}
 	for i, limit := range s.Shared(l, spent) {
 		level := limit.Level()
@@ -150,7 +150,7 @@ func (s *BudgetState) ReportLevels(c *effect.Collector, l BudgetLimits, spent fl
 }
 
 // NoNewAgent says why no further agent may start; empty: it may.
-func (s *BudgetState) NoNewAgent(c *effect.Collector, l BudgetLimits, spent float64) string {
+func (s *BudgetState) NoNewAgent(c *input.Collector, l BudgetLimits, spent float64) string {
 	for _, limit := range s.Shared(l, spent) {
 		if limit.Level() != "" {
 			return limit.Text() + " No further Orchestrator starts: let those that there are finish, or end the task."
@@ -320,7 +320,7 @@ const ResetGrace = 2 * time.Second
 func (s *BudgetState) Holds() bool { return !s.HeldUntil.IsZero() }
 
 // Quota records how much of a usage window is used, and reports what is new. All agents use the same account.
-func (s *BudgetState) Quota(c *effect.Collector, q bridge.Quota) {
+func (s *BudgetState) Quota(c *input.Collector, q bridge.Quota) {
 	resets := time.Time{}
 	if q.ResetsAt > 0 {
 		resets = time.Unix(q.ResetsAt, 0).UTC()
@@ -344,7 +344,7 @@ func (s *BudgetState) Quota(c *effect.Collector, q bridge.Quota) {
 
 // Hold begins to hold messages back when the reserve of a usage window is reached, and stops when it is no
 // longer reached.
-func (s *BudgetState) Hold(c *effect.Collector, reserve float64) {
+func (s *BudgetState) Hold(c *input.Collector, reserve float64) {
 	w, past := s.Past(reserve, c.Now.Add(-ResetGrace))
 	switch {
 	case !past && s.Holds():
@@ -363,15 +363,15 @@ func (s *BudgetState) Hold(c *effect.Collector, reserve float64) {
 }
 
 // AwaitReset sets the timer for the reset of the window that the run waits for.
-func (s *BudgetState) AwaitReset(c *effect.Collector) {
+func (s *BudgetState) AwaitReset(c *input.Collector) {
 	if s.Holds() {
 		after := s.HeldUntil.Sub(c.Now) + ResetGrace
-		c.Do(effect.SetTimer{Key: ResetTimer, After: max(after, time.Millisecond)})
+		c.Do(input.SetTimer{Key: ResetTimer, After: max(after, time.Millisecond)})
 	}
 }
 
 // HoldAgain reports in another process that the run waits for a reset.
-func (s *BudgetState) HoldAgain(c *effect.Collector, reserve float64) {
+func (s *BudgetState) HoldAgain(c *input.Collector, reserve float64) {
 	if _, past := s.Past(reserve, c.Now); past && s.Holds() {
 		c.Emit(contract.Supervisor, contract.Notice{Text: s.ReserveText(reserve) + ": nothing is sent before"})
 	}
@@ -390,7 +390,7 @@ func (s *BudgetState) ReserveText(reserve float64) string {
 }
 
 // LiftReserve lets the run use its reserve, at the human's request.
-func (s *BudgetState) LiftReserve(c *effect.Collector, reserve float64) {
+func (s *BudgetState) LiftReserve(c *input.Collector, reserve float64) {
 	if s.Lift(reserve, c.Now) {
 		c.Emit(contract.Supervisor, contract.Notice{Text: "the reserve of your plan is used, too, until the next reset"})
 	}

@@ -12,17 +12,16 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // checking is the running check; false: none.
-func (p *play) checking() (effect.RunCheck, bool) {
-	list := effects[effect.RunCheck](p)
+func (p *play) checking() (input.RunCheck, bool) {
+	list := effects[input.RunCheck](p)
 	if len(list) == 0 {
-		return effect.RunCheck{}, false
+		return input.RunCheck{}, false
 	}
 	c := list[len(list)-1]
 	return c, slices.ContainsFunc(p.s.Handoff.Documents, func(h Handover) bool { return h.Request == c.Request })

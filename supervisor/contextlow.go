@@ -6,7 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -71,7 +71,7 @@ func (st *step) learnWindow(t bridge.Turn) {
 	}
 	windows[t.Model] = t.Window
 	st.Options.ContextTokensFor = windows
-	st.do(effect.KeepWindow{Model: t.Model, Tokens: t.Window})
+	st.do(input.KeepWindow{Model: t.Model, Tokens: t.Window})
 	st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%s takes at most %d tokens, less than Claude Code "+
 		"assumes. Agents that start from now on hand off before that, as with --context-tokens-for %[1]s=%[2]d.",
 		t.Model, t.Window)})
@@ -80,7 +80,7 @@ func (st *step) learnWindow(t bridge.Turn) {
 // spent parks an Orchestrator whose session can no longer be used. A record of its work goes to the Arbiter and
 // to its successor. If the Orchestrator is restarted all the same, it begins another session.
 func (st *step) spent(a *Agent, c bridge.Category, why string) {
-	st.do(effect.Kill{Agent: a.AgentRef})
+	st.do(input.Kill{Agent: a.AgentRef})
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(c)})
 	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = AgentParked, st.at, "", true, nil
 	st.failTakeover(a, why)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -264,7 +264,7 @@ func (st *step) workTimeOver(id string) {
 	mode, _ := st.Options.ModeNamed(a.Mode)
 	st.limitAgent(st.Edit(id), fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
 	if a.Status == AgentBusy {
-		st.do(effect.Interrupt{Agent: a.AgentRef})
+		st.do(input.Interrupt{Agent: a.AgentRef})
 	}
 }
 
@@ -309,7 +309,7 @@ func (st *step) stopTurns() {
 	for _, agent := range running[room:] {
 		names = append(names, agent.ID)
 		st.Edit(agent.ID).Stopped = true
-		st.do(effect.Interrupt{Agent: agent.AgentRef})
+		st.do(input.Interrupt{Agent: agent.AgentRef})
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("too little is left of the cost limit for %d "+
 		"concurrent turns: the turn of %s is stopped, and continues when there is room", len(running),

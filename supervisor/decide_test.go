@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -23,7 +22,7 @@ import (
 // decides answers the open question to the decider.
 func (p *play) decides(d decider.Decider) input.Decided {
 	p.t.Helper()
-	asked := effects[effect.Decide](p)
+	asked := effects[input.Decide](p)
 	if len(asked) == 0 || p.s.Rulings.DeciderRequest == nil {
 		p.t.Fatalf("nothing is asked in %s", p.s.Task.Phase)
 	}
@@ -122,7 +121,7 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	p.verdict(id, report("done", "all of it", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "all of it", "where the task stands")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	notes := effects[effect.Note](p)
+	notes := effects[input.Note](p)
 	if len(notes) != 3 { // COMPLETE went back to the Arbiter once
 		t.Fatalf("%d decisions are recorded", len(notes))
 	}
@@ -158,16 +157,16 @@ func TestADecisionIsRecordedAfterACrash(t *testing.T) {
 	p := begin(t, nil)
 	p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	first := effects[effect.Note](p)[0].Decision
+	first := effects[input.Note](p)[0].Decision
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
-	if again := effects[effect.Note](p); len(again) != 1 || again[0].Decision.Number != first.Number || string(again[0].Decision.Input) != string(first.Input) {
+	if again := effects[input.Note](p); len(again) != 1 || again[0].Decision.Number != first.Number || string(again[0].Decision.Input) != string(first.Input) {
 		t.Errorf("recorded again: %+v", again)
 	}
 	p.do(input.Decided(first))
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
-	if again := effects[effect.Note](p); len(again) != 0 {
+	if again := effects[input.Note](p); len(again) != 0 {
 		t.Errorf("recorded twice: %+v", again)
 	}
 	p.folds()
@@ -389,14 +388,14 @@ func TestNoRulingAndNoHuman(t *testing.T) {
 // TestTheDeciderFails: the rules decide, and say why.
 func TestTheDeciderFails(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
-	q := effects[effect.Decide](p)[0].Question
+	q := effects[input.Decide](p)[0].Question
 	q.Failed = "no answer within 2m0s"
 	p.do(input.Decided(q))
 	d := last[contract.Decision](p)
 	if d.Source != "fallback" || !strings.Contains(strings.Join(d.Warnings, " "), "no answer within") {
 		t.Errorf("decision %+v", d)
 	}
-	for _, n := range effects[effect.Note](p) {
+	for _, n := range effects[input.Note](p) {
 		p.do(input.Decided(n.Decision))
 	}
 	// A late or repeated answer changes nothing.
@@ -411,7 +410,7 @@ func TestTheDeciderFails(t *testing.T) {
 // TestHumansMessageSupersedesTheDecider: the Arbiter's ruling in the meantime counts.
 func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
-	q := effects[effect.Decide](p)[0].Question
+	q := effects[input.Decide](p)[0].Question
 	p.say("Use the tester.")
 	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
 	q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByModel, Usage: decider.Usage{Input: 10, CostUSD: 0.25}}

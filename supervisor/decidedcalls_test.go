@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -16,14 +15,14 @@ import (
 func TestDecidedCallsAreReported(t *testing.T) {
 	p := begin(t, nil)
 	id := p.spawn("work")
-	before := len(effects[effect.Emit](p))
+	before := len(effects[input.Emit](p))
 	params := bashParams("make")
 	params.AgentRef, params.Subagent = p.agent(id).AgentRef, "a0b8"
 	say := func(behavior, by string) []contract.Permission {
 		var list []contract.Permission
 		for _, e := range p.do(input.CallDecided{Params: params, Action: "abc", Behavior: behavior, By: by,
 			Rule: "Bash", Reason: "why"}) {
-			if m, ok := e.(effect.Emit).Event.Body.(contract.Permission); ok {
+			if m, ok := e.(input.Emit).Event.Body.(contract.Permission); ok {
 				list = append(list, m)
 			}
 		}
@@ -36,7 +35,7 @@ func TestDecidedCallsAreReported(t *testing.T) {
 	}
 	want := contract.Permission{Request: "judge-toolu_1", Behavior: "deny", By: "rule", Tool: "Bash", Rule: "Bash", Action: "abc", Reason: "why", Subagent: "a0b8"}
 	testkit.Same(t, "a denial", []contract.Permission{want}, say("deny", "rule"))
-	if n := len(effects[effect.Emit](p)) - before; n != 1 {
+	if n := len(effects[input.Emit](p)) - before; n != 1 {
 		t.Errorf("%d events", n)
 	}
 	if !input.Narrates(input.CallDecided{}) || !input.Recorded(input.CallDecided{}) {
@@ -49,7 +48,7 @@ func TestEveryAgentIsJudged(t *testing.T) {
 	for _, mode := range []string{"ask", "rules", "accept-edits", "allow-all"} {
 		p := begin(t, func(o *runconfig.Options) { o.Permissions = mode })
 		p.spawn("work")
-		starts := effects[effect.Spawn](p)
+		starts := effects[input.Spawn](p)
 		if len(starts) != 2 || !starts[0].Params.Config.Judged || !starts[1].Params.Config.Judged {
 			t.Errorf("%s: %+v", mode, starts)
 		}
@@ -61,7 +60,7 @@ func TestEveryAgentIsJudged(t *testing.T) {
 func TestChangedRulesReachTheAgents(t *testing.T) {
 	p := begin(t, nil)
 	p.spawn("work")
-	given := func(e []effect.Effect) (list []input.GiveRules) {
+	given := func(e []input.Effect) (list []input.GiveRules) {
 		for _, e := range e {
 			if g, ok := e.(input.GiveRules); ok {
 				list = append(list, g)
@@ -87,7 +86,7 @@ func TestChangedRulesReachTheAgents(t *testing.T) {
 	failed := input.RulesGiven{Agent: p.agent("orch-1").AgentRef, Failed: "it has not taken the deny rule"}
 	if out := p.do(failed); len(out) != 1 {
 		t.Errorf("a failure: %+v", out)
-	} else if e, ok := out[0].(effect.Emit).Event.Body.(contract.Error); !ok ||
+	} else if e, ok := out[0].(input.Emit).Event.Body.(contract.Error); !ok ||
 		!strings.Contains(e.Message, "has not taken") {
 		t.Errorf("a failure: %+v", out)
 	}

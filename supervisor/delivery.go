@@ -21,7 +21,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -338,7 +337,7 @@ func (st *step) moveToWorkLog(taken func(*Mail) bool) {
 // askPredecessor passes a question on; the loop answers the call when the predecessor has answered.
 func (st *step) askPredecessor(f input.ToolCalled, a Agent) {
 	var in AskInput
-	fail := func(text string) { st.do(effect.AnswerTool{Call: f.Call, Text: text, IsError: true}) }
+	fail := func(text string) { st.do(input.AnswerTool{Call: f.Call, Text: text, IsError: true}) }
 	if err := json.Unmarshal(f.Params.Input, &in); err != nil || strings.TrimSpace(in.Question) == "" {
 		fail("A question is needed.")
 		return
@@ -353,7 +352,7 @@ func (st *step) askPredecessor(f input.ToolCalled, a Agent) {
 		st.Handoff.WaitingQuestions = append(slices.Clip(st.Handoff.WaitingQuestions),
 			HandoffAsked{Call: f.Call, By: a.ID, Of: old.ID, Question: in.Question})
 	default:
-		st.do(effect.AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
+		st.do(input.AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
 	}
 }
 
@@ -369,9 +368,9 @@ func (st *step) passQuestionsOn(id string) {
 		case q.Of != id:
 			rest = append(rest, q)
 		case a.Up():
-			st.do(effect.AskAgent{Call: q.Call, Agent: a.AgentRef, Question: q.Question})
+			st.do(input.AskAgent{Call: q.Call, Agent: a.AgentRef, Question: q.Question})
 		default:
-			st.do(effect.AnswerTool{Call: q.Call, Text: a.Name +
+			st.do(input.AnswerTool{Call: q.Call, Text: a.Name +
 				" is gone. What it knew is in its document; for the rest ask the Arbiter.", IsError: true})
 		}
 	}
@@ -385,7 +384,7 @@ const ProofWait = 30 * time.Second
 
 // awaitProof sets the timer for the proof of a message.
 func (st *step) awaitProof(m Mail) {
-	st.do(effect.SetTimer{Key: DeliveryTimerKey(m.Wire), After: st.Options.Scaled(ProofWait)})
+	st.do(input.SetTimer{Key: DeliveryTimerKey(m.Wire), After: st.Options.Scaled(ProofWait)})
 }
 
 // awaitNextTurn starts the timers for messages that were sent into a turn and did not end with it: the CLI puts
@@ -492,7 +491,7 @@ func (st *step) send(i int, steer bool) {
 		m.CarriesBrief, m.BriefBytes, m.Content = true, len(brief), brief+m.Content
 	}
 	st.Conversation.Ledger.Sent++
-	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
+	st.do(input.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
 		Steer: steer}, Images: m.Images})
 	if !steer {
 		st.awaitProof(*m)

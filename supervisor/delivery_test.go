@@ -4,14 +4,13 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // sends are the messages that were written, by their wire IDs.
 func sends(st *step) (wires []string) {
-	for _, s := range did[effect.Send](st) {
+	for _, s := range did[input.Send](st) {
 		wires = append(wires, s.Params.MessageID)
 	}
 	return wires
@@ -66,7 +65,7 @@ func TestDelivered(t *testing.T) {
 	var stopped bool
 	for _, e := range st.out.Effects() {
 		switch e := e.(type) {
-		case effect.SetTimer:
+		case input.SetTimer:
 			stopped = stopped || e.Key == DeliveryTimerKey(wire) && e.After == 0
 		}
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -199,7 +198,7 @@ func (st *step) nextStep(serial int) (done *Handover, underWay bool) {
 	case h.Document == nil:
 		a, _ := st.Agent(h.Agent.ID)
 		dir := st.DirOf(a.ID)
-		st.do(effect.Inspect{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
+		st.do(input.Inspect{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
 			SessionID: a.SessionID, CWD: dir, Env: st.Options.Env, Sandbox: st.sandboxOf(dir),
 		}})
 	case h.Earlier && !st.Halted:
@@ -231,7 +230,7 @@ func (st *step) runCheck(h *Handover) {
 		command = asBefore(st.beforeTask(), command)
 		limit = min(limit, 2*lookBackAtMost)
 	}
-	st.do(effect.RunCheck{
+	st.do(input.RunCheck{
 		Serial: h.Serial, Number: n + 1, Host: host, Agent: h.Author(&st.Roster, n), Request: h.Request,
 		Again:     h.Kind == KindRepeated,
 		Criterion: h.Kind == KindAccept,
@@ -321,7 +320,7 @@ func (st *step) loseChecksWhere(lost func(*Handover) bool) {
 func (st *step) dropCheck(request, why string) {
 	if request != "" {
 		st.Permission.CheckOver(&st.out, request, why)
-		st.do(effect.Drop{Request: request})
+		st.do(input.Drop{Request: request})
 	}
 }
 

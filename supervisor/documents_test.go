@@ -7,7 +7,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -32,7 +31,7 @@ func handingOff(t *testing.T, document bool) (*step, int) {
 
 // checked answers the check that was requested last.
 func checked(st *step, exit int) bool {
-	asked := did[effect.RunCheck](st)
+	asked := did[input.RunCheck](st)
 	last := asked[len(asked)-1]
 	return st.checked(input.Checked{Serial: last.Serial, Number: last.Number, Request: last.Request,
 		Result: bridge.CheckResult{Exit: exit}})
@@ -42,7 +41,7 @@ func checked(st *step, exit int) bool {
 func TestWay(t *testing.T) {
 	st, serial := handingOff(t, true)
 	for n := range 2 {
-		if asked := did[effect.RunCheck](st); len(asked) != n+1 || asked[n].Number != n+1 {
+		if asked := did[input.RunCheck](st); len(asked) != n+1 || asked[n].Number != n+1 {
 			t.Fatalf("after %d checks: asked for %+v", n, asked)
 		}
 		if !checked(st, n) || checked(st, n) {
@@ -80,7 +79,7 @@ func TestScratch(t *testing.T) {
 				Document: &verdict.Document{Checks: []verdict.Check{{Command: "true"}}}}
 			here := h.Completes()
 			st.nextStep(st.beginDocument(h))
-			asked := did[effect.RunCheck](st)
+			asked := did[input.RunCheck](st)
 			if want := run.want || here && run.o.ScratchChecks; len(asked) != 1 || asked[0].Params.Scratch != want {
 				t.Errorf("%v, %v on %q: %+v", run.o.ScratchChecks, kind, run.host, asked)
 			}
@@ -91,7 +90,7 @@ func TestScratch(t *testing.T) {
 // TestGenerated: a document that its author cannot write is generated from what an inspection shows.
 func TestGenerated(t *testing.T) {
 	st, serial := handingOff(t, false)
-	asked := did[effect.Inspect](st)
+	asked := did[input.Inspect](st)
 	if len(asked) != 1 || asked[0].Serial != serial {
 		t.Fatalf("asked for %+v", asked)
 	}
@@ -105,8 +104,8 @@ func TestGenerated(t *testing.T) {
 func TestLostCheck(t *testing.T) {
 	st, serial := handingOff(t, true)
 	st.loseChecksOn("elsewhere")
-	testkit.Same(t, "checks of this host went with another", 0, len(did[effect.Drop](st)))
-	first := did[effect.RunCheck](st)[0]
+	testkit.Same(t, "checks of this host went with another", 0, len(did[input.Drop](st)))
+	first := did[input.RunCheck](st)[0]
 	st.loseAllChecks()
 	st.nextStep(serial)
 	if st.checked(input.Checked{Serial: serial, Number: 1, Request: first.Request}) {
@@ -142,5 +141,5 @@ func TestDocumentForget(t *testing.T) {
 	if left := st.Handoff.Documents; len(left) != 1 || left[0].Serial != renewed {
 		t.Errorf("left are %+v", left)
 	}
-	testkit.Same(t, "checks were dropped", 1, len(did[effect.Drop](st)))
+	testkit.Same(t, "checks were dropped", 1, len(did[input.Drop](st)))
 }

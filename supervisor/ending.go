@@ -3,7 +3,6 @@ package supervisor
 import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -59,7 +58,7 @@ func (st *step) signalled(f input.Signal) {
 	}
 	st.end(contract.StatusInterrupted, how, exit, machine.Cancel)
 	if f.Fast {
-		st.do(effect.Shutdown{Fast: true})
+		st.do(input.Shutdown{Fast: true})
 	}
 }
 
@@ -68,7 +67,7 @@ func (st *step) timeIsOver() {
 	if st.AnyTakenOver() {
 		// The limit is checked again when the session is given back, and by this timer, however the session
 		// ends.
-		st.do(effect.SetTimer{Key: timeoutKey, After: takenGrace})
+		st.do(input.SetTimer{Key: timeoutKey, After: takenGrace})
 		return
 	}
 	st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")

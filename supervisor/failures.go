@@ -9,7 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -147,7 +147,7 @@ func (st *step) stopForLostArbiter(trouble, said string) {
 func (st *step) unfitHost(host string, c bridge.Category, reason string) {
 	st.Lifecycle.Lost(&st.out, host, reason, time.Time{})
 	st.loseWhatRan(host)
-	st.do(effect.DropBridge{Host: host})
+	st.do(input.DropBridge{Host: host})
 	st.parkHost(host, c, reason)
 }
 

@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // forecasts are the forecasts that were told, with whom they are about.
 func (p *play) forecasts() (list []contract.Forecast, about []string) {
-	for _, e := range effects[effect.Emit](p) {
+	for _, e := range effects[input.Emit](p) {
 		if f, ok := e.Event.Body.(contract.Forecast); ok {
 			list, about = append(list, f), append(about, e.Event.ID)
 		}

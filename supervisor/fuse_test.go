@@ -10,13 +10,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // fuses are the events of an agent's fuse.
 func (p *play) fuses(id string) (list []string) {
-	for _, e := range effects[effect.Emit](p) {
+	for _, e := range effects[input.Emit](p) {
 		if b, ok := e.Event.Body.(contract.Fuse); ok && e.Event.ID == id {
 			list = append(list, b.Status)
 		}
@@ -51,8 +51,8 @@ func TestFuse(t *testing.T) {
 	p.contains("in its turn", p.lastSent(one), "its fuse of $1.0000", "kind handoff")
 	p.happen(one, bridge.Spent{CostUSD: 0.99})
 	out := p.happen(one, bridge.Spent{CostUSD: 1.04})
-	killed := slices.ContainsFunc(out, func(e effect.Effect) bool {
-		k, ok := e.(effect.Kill)
+	killed := slices.ContainsFunc(out, func(e input.Effect) bool {
+		k, ok := e.(input.Kill)
 		return ok && k.Agent.ID == one
 	})
 	if a := p.agent(one); !killed || a.Status != AgentParked {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -20,7 +20,7 @@ func (st *step) handOver(h Handover) {
 func (st *step) goOnWith(h Handover) {
 	limit := h.MaxDuration()
 	if st.advance(h.Serial) {
-		st.do(effect.SetTimer{Key: HandoffTimerKey(h.Serial), After: limit})
+		st.do(input.SetTimer{Key: HandoffTimerKey(h.Serial), After: limit})
 	}
 }
 

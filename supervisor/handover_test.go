@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -32,9 +31,9 @@ func (p *play) inspect(r bridge.InspectResult) {
 }
 
 // check is the check that was requested last.
-func (p *play) check() effect.RunCheck {
+func (p *play) check() input.RunCheck {
 	p.t.Helper()
-	list := effects[effect.RunCheck](p)
+	list := effects[input.RunCheck](p)
 	if len(list) == 0 {
 		p.t.Fatal("no check was asked for")
 	}
@@ -77,7 +76,7 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("all ok")})
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("said twice")})
 	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("a warning")})
-	testkit.Same(t, "checks were asked for", 3, len(effects[effect.RunCheck](p)))
+	testkit.Same(t, "checks were asked for", 3, len(effects[input.RunCheck](p)))
 	p.do(input.Checked{Serial: c.Serial, Number: 3, Failed: "not permitted"})
 	h := last[contract.Handoff](p)
 	var results []string
@@ -151,12 +150,12 @@ func TestChecksAreBounded(t *testing.T) {
 		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, proven("handoff", "true"))
-		testkit.Same(t, "checks", 0, len(effects[effect.RunCheck](p)))
+		testkit.Same(t, "checks", 0, len(effects[input.RunCheck](p)))
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "0 passed, 0 failed, 1 unrun or unclear")
 	})
 }
 
-func asked2(c effect.RunCheck) input.Body {
+func asked2(c input.RunCheck) input.Body {
 	return input.PermissionAsked{Behavior: "ask", Params: bridge.PermissionParams{
 		AgentRef: c.Agent, Request: c.Request, Tool: "Bash", Input: []byte(`{"command":"x"}`)}}
 }
@@ -169,9 +168,9 @@ func TestChecksOverAResume(t *testing.T) {
 	p.verdict(one, proven("handoff", "first", "second"))
 	c := p.check()
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("ok")})
-	before := len(effects[effect.RunCheck](p))
+	before := len(effects[input.RunCheck](p))
 	p.do(input.Resumed{Options: p.s.Options})
-	again := effects[effect.RunCheck](p)[before:]
+	again := effects[input.RunCheck](p)[before:]
 	if len(again) != 1 || again[0].Number != 2 || again[0].Serial != c.Serial {
 		t.Fatalf("after the resume %+v", again)
 	}
@@ -223,7 +222,7 @@ func TestRecords(t *testing.T) {
 			p.verdict(one, report("progress", "half of it stands", false))
 			p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 			c.end(p, one)
-			if s := effects[effect.Inspect](p); len(s) != 1 || s[0].Params.SessionID != p.agent(one).SessionID {
+			if s := effects[input.Inspect](p); len(s) != 1 || s[0].Params.SessionID != p.agent(one).SessionID {
 				t.Fatalf("surveys: %+v", s)
 			}
 			p.inspect(traces)
@@ -248,7 +247,7 @@ func TestNothingWasBegun(t *testing.T) {
 	p := begin(t, nil)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
 	p.command(contract.Kill{ID: "orch-1"})
-	if n := len(effects[effect.Inspect](p)); n != 0 {
+	if n := len(effects[input.Inspect](p)); n != 0 {
 		t.Error("surveyed for nothing")
 	}
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "was ended by the human")
@@ -263,7 +262,7 @@ func TestInspectionTimesOut(t *testing.T) {
 	p.do(input.BridgeLost{Message: "gone"})
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
-	s := effects[effect.Inspect](p)
+	s := effects[input.Inspect](p)
 	if len(s) != 2 {
 		t.Fatalf("%d surveys over a lost bridge", len(s))
 	}
@@ -300,22 +299,22 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 	p.verdict(one, report("handoff", "here", true))
 	two := p.spawn("go on")
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
-	ask := func() []effect.Effect {
+	ask := func() []input.Effect {
 		return p.do(input.ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
 	}
 	ask()
 	p.do(input.Timer{Key: RestartKey(p.agent(one).AgentRef)})
-	if n := len(effects[effect.AskAgent](p)); n != 0 {
+	if n := len(effects[input.AskAgent](p)); n != 0 {
 		t.Fatal("asked before it is there")
 	}
 	p.do(input.Spawned{Agent: p.agent(one).AgentRef, Result: bridge.SpawnResult{Resumed: true}})
-	if q := effects[effect.AskAgent](p); len(q) != 1 || q[0].Call != "c9" || q[0].Agent != p.agent(one).AgentRef {
+	if q := effects[input.AskAgent](p); len(q) != 1 || q[0].Call != "c9" || q[0].Agent != p.agent(one).AgentRef {
 		t.Fatalf("asked %+v", q)
 	}
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
 	ask()
 	p.command(contract.Kill{ID: one})
-	for _, a := range effects[effect.AnswerTool](p) {
+	for _, a := range effects[input.AnswerTool](p) {
 		if a.Call == "c9" && a.IsError && strings.Contains(a.Text, "is gone") {
 			return
 		}

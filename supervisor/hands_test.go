@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
@@ -78,7 +77,7 @@ func TestHaltAtTheEnd(t *testing.T) {
 	if ok, why := p.command(contract.Halt{}); !ok {
 		t.Errorf("refused: %s", why)
 	}
-	if list := effects[effect.Shutdown](p); len(list) != 2 || !list[1].Fast {
+	if list := effects[input.Shutdown](p); len(list) != 2 || !list[1].Fast {
 		t.Errorf("%+v", list)
 	}
 	if _, exit := p.finished(); exit != contract.ExitInterrupted {
@@ -98,7 +97,7 @@ func checking(t *testing.T) *play {
 	testkit.OK(t, json.Unmarshal(raw, &v))
 	v["handoff"].(map[string]any)["checks"] = []map[string]string{{"command": "make", "expect": "ok"}}
 	p.verdict("orch-1", v)
-	if len(effects[effect.RunCheck](p)) != 1 {
+	if len(effects[input.RunCheck](p)) != 1 {
 		t.Fatal("no check is run")
 	}
 	return p
@@ -107,7 +106,7 @@ func checking(t *testing.T) *play {
 // TestChecksWaitWhileHalted: during a halt no check starts or counts; each runs after the human continues the run.
 func TestChecksWaitWhileHalted(t *testing.T) {
 	p := checking(t)
-	first := effects[effect.RunCheck](p)[0]
+	first := effects[input.RunCheck](p)[0]
 	p.out = nil
 	p.command(contract.Halt{})
 	p.do(input.Timer{Key: HandoffTimerKey(first.Serial)})
@@ -117,11 +116,11 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	p.do(input.BridgeLost{Message: "gone"})
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
-	if p.s.Task.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 || len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[effect.RunCheck](p)) != 0 {
+	if p.s.Task.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 || len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[input.RunCheck](p)) != 0 {
 		t.Fatalf("%s: %+v", p.s.Task.Phase, p.s.Handoff.Documents)
 	}
 	p.command(contract.Continue{})
-	again := effects[effect.RunCheck](p)
+	again := effects[input.RunCheck](p)
 	if len(again) != 1 || again[0].Request == first.Request || timer(p.out, HandoffTimerKey(first.Serial)) != HandoverPatience {
 		t.Fatalf("%+v", again)
 	}
@@ -166,11 +165,11 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 			}
 			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 			p.do(input.BridgeBack{})
-			if len(effects[effect.Spawn](p)) != 0 {
+			if len(effects[input.Spawn](p)) != 0 {
 				t.Fatalf("%s: an agent is started", first)
 			}
 			p.command(contract.Continue{})
-			if n := len(effects[effect.Spawn](p)); n != 2 {
+			if n := len(effects[input.Spawn](p)); n != 2 {
 				t.Fatalf("%s: %d are started", first, n)
 			}
 			p.settles()
@@ -223,7 +222,7 @@ func TestAWayOutOfATerminalThatIsNotClosed(t *testing.T) {
 	p.take("orch-1", TakeoverOpen)
 	p.command(contract.Detach{ID: "orch-1"})
 	p.command(contract.Detach{ID: "orch-1"})
-	if n := len(effects[effect.ClosePTY](p)); n != 2 {
+	if n := len(effects[input.ClosePTY](p)); n != 2 {
 		t.Errorf("closed %d times", n)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -41,7 +40,7 @@ func (p *play) spawnOn(host string) (id, problem string) {
 }
 
 // hostUp brings up the bridge of a host.
-func (p *play) hostUp(host string) []effect.Effect {
+func (p *play) hostUp(host string) []input.Effect {
 	p.t.Helper()
 	return p.do(input.BridgeBack{Host: host, Claude: bridge.ClaudeInfo{Version: "2.1.329"}, Dir: "/far/" + host})
 }
@@ -89,7 +88,7 @@ func TestPlacement(t *testing.T) {
 	if got, want := hosts(), []string{"gpu", "box", "gpu", ""}; !slices.Equal(got, want) {
 		t.Errorf("placed on %q, want %q", got, want)
 	}
-	if got := effects[effect.OpenBridge](p); len(got) != 2 {
+	if got := effects[input.OpenBridge](p); len(got) != 2 {
 		t.Errorf("opened: %v", got)
 	}
 }
@@ -116,7 +115,7 @@ func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 	}
 	p.hostUp("box")
 	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
-	spawns := effects[effect.Spawn](p)
+	spawns := effects[input.Spawn](p)
 	spawn := spawns[len(spawns)-1]
 	if spawn.Params.ID != id || spawn.Params.Config.CWD != "/far/box/6f1c2a52/orch-1/sub" || spawn.Place.Agent != id {
 		t.Errorf("%+v, %+v", spawn.Params.Config.CWD, spawn.Place)
@@ -139,8 +138,8 @@ func TestLosingAHost(t *testing.T) {
 	if h := last[contract.Host](p); h.Status != contract.HostLost || h.Reason != "connection reset" {
 		t.Errorf("%+v", h)
 	}
-	timers := effects[effect.SetTimer](p)
-	i := slices.IndexFunc(timers, func(e effect.SetTimer) bool { return e.Key == LifecycleTimerKey("box") })
+	timers := effects[input.SetTimer](p)
+	i := slices.IndexFunc(timers, func(e input.SetTimer) bool { return e.Key == LifecycleTimerKey("box") })
 	if i < 0 || timers[i].After < 59*time.Second {
 		t.Errorf("timers: %+v", timers)
 	}
@@ -170,14 +169,14 @@ func TestWorkOfAnEndedAgentIsAwaited(t *testing.T) {
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 	p.out = nil
 	p.do(input.BridgeLost{Host: "box", Message: "the link broke"})
-	timers := effects[effect.SetTimer](p)
-	if !slices.ContainsFunc(timers, func(e effect.SetTimer) bool { return e.Key == LifecycleTimerKey("box") }) {
+	timers := effects[input.SetTimer](p)
+	if !slices.ContainsFunc(timers, func(e input.SetTimer) bool { return e.Key == LifecycleTimerKey("box") }) {
 		t.Fatalf("nothing brings the host back: %+v, %+v", timers, p.s.Lifecycle.Bridges)
 	}
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
-	if len(effects[effect.OpenBridge](p)) != 1 || len(effects[effect.DropBridge](p)) != 0 {
-		t.Errorf("opened %+v, dropped %+v", effects[effect.OpenBridge](p), effects[effect.DropBridge](p))
+	if len(effects[input.OpenBridge](p)) != 1 || len(effects[input.DropBridge](p)) != 0 {
+		t.Errorf("opened %+v, dropped %+v", effects[input.OpenBridge](p), effects[input.DropBridge](p))
 	}
 }
 
@@ -186,7 +185,7 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 	p := spread(t, nil)
 	id, _ := p.spawnOn("box")
 	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied (publickey)"})
-	if n := len(effects[effect.OpenBridge](p)); n != 1 || p.s.Ending != nil {
+	if n := len(effects[input.OpenBridge](p)); n != 1 || p.s.Ending != nil {
 		t.Errorf("opened %d times, ending %+v", n, p.s.Ending)
 	}
 	if e := last[contract.Error](p); !slices.Equal(e.RecoveryOptions, []string{"retry host box"}) {
@@ -198,7 +197,7 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 	if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
 		t.Error(why)
 	}
-	if n := len(effects[effect.OpenBridge](p)); n != 2 {
+	if n := len(effects[input.OpenBridge](p)); n != 2 {
 		t.Errorf("opened %d times", n)
 	}
 	p.hostUp("box")
@@ -224,7 +223,7 @@ func (p *play) unreachable(host string, during time.Duration) (attempts int) {
 	p.t.Helper()
 	for end := p.at.Add(during); p.at.Before(end) && p.s.Ending == nil && !p.s.Lifecycle.Bridge(host).Parked; attempts++ {
 		p.do(input.BridgeFailed{Host: host, Category: bridge.CatCrash, Message: "Connection refused"})
-		if last, ok := p.out[len(p.out)-1].(effect.SetTimer); ok && last.Key == LifecycleTimerKey(host) {
+		if last, ok := p.out[len(p.out)-1].(input.SetTimer); ok && last.Key == LifecycleTimerKey(host) {
 			p.at = p.at.Add(last.After)
 		}
 		p.do(input.Timer{Key: LifecycleTimerKey(host)})
@@ -250,7 +249,7 @@ func TestAHostComesBackAfterHours(t *testing.T) {
 	if n := len(told[contract.Host](p)); n != 1 { // another reason
 		t.Errorf("%d events tell of one outage", n)
 	}
-	for _, timer := range effects[effect.SetTimer](p) {
+	for _, timer := range effects[input.SetTimer](p) {
 		if timer.Key == LifecycleTimerKey("box") && timer.After > runconfig.DefaultRestarts().Cap {
 			t.Errorf("a pause of %s", timer.After)
 		}
@@ -298,7 +297,7 @@ func TestALostHostIsToldOf(t *testing.T) {
 	if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
 		t.Error(why)
 	}
-	if n := len(effects[effect.OpenBridge](p)); n != 1 {
+	if n := len(effects[input.OpenBridge](p)); n != 1 {
 		t.Errorf("opened %d times", n)
 	}
 	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied (publickey)"})
@@ -384,7 +383,7 @@ func TestNoHumanAndNoHost(t *testing.T) {
 			p := play(t)
 			p.do(input.Stopped{})
 			p.do(input.Timer{Key: lastSnapshotKey})
-			ends := effects[effect.Finish](p)
+			ends := effects[input.Finish](p)
 			if len(ends) != 1 || ends[0].Exit != contract.ExitEnvironment {
 				t.Fatalf("ends: %+v", ends)
 			}
@@ -421,7 +420,7 @@ func TestAHostWhereNoAgentCanWork(t *testing.T) {
 			if p.s.Ending != nil || !b.Parked || !other.Up() || p.agent(id).Status != AgentDown {
 				t.Fatalf("ending %+v; %+v; %s is %s", p.s.Ending, b, id, p.agent(id).Status)
 			}
-			if drops := effects[effect.DropBridge](p); len(drops) != 1 || drops[0].Host != "box" {
+			if drops := effects[input.DropBridge](p); len(drops) != 1 || drops[0].Host != "box" {
 				t.Errorf("dropped %+v", drops)
 			}
 			p.do(input.BridgeLost{Host: "box", Message: "it was closed"})
@@ -452,7 +451,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 	p.do(input.Timer{Key: RestartKey(p.agent("orch-2").AgentRef)})
 	p.spawned("orch-2")
 	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
-	spawns := effects[effect.Spawn](p)
+	spawns := effects[input.Spawn](p)
 	testkit.Same(t, "begins after", old, spawns[len(spawns)-1].Place.After)
 }
 
@@ -462,12 +461,12 @@ func TestEndingWithoutAHost(t *testing.T) {
 	p.onHost("box")
 	p.do(input.Signal{Signal: "INT"})
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
-	if len(effects[effect.Finish](p)) != 0 {
+	if len(effects[input.Finish](p)) != 0 {
 		t.Error("the loss of a host has ended the run")
 	}
 	p.do(input.Stopped{})
 	p.do(input.Timer{Key: lastSnapshotKey})
-	if len(effects[effect.Finish](p)) != 1 {
+	if len(effects[input.Finish](p)) != 1 {
 		t.Error("the run has not ended")
 	}
 }
@@ -477,7 +476,7 @@ func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 	p := spread(t, nil)
 	id := p.onHost("box")
 	p.verdict(id, proven("done", "true"))
-	check := effects[effect.RunCheck](p)[0]
+	check := effects[input.RunCheck](p)[0]
 	if check.Host != "box" || check.Params.CWD != "/far/box/6f1c2a52/orch-1/sub" {
 		t.Errorf("%q, %s", check.Host, check.Params.CWD)
 	}
@@ -485,7 +484,7 @@ func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
-	testkit.Same(t, "checks", 2, len(effects[effect.RunCheck](p)))
+	testkit.Same(t, "checks", 2, len(effects[input.RunCheck](p)))
 }
 
 // TestTrustOnAHost: the question whether to trust the files that agents on a host load is about that host
@@ -523,7 +522,7 @@ func TestTrustOnAHost(t *testing.T) {
 		if got := p.s.Lifecycle.Bridge("box").TrustHash; got != c.there || p.s.Options.TrustHash != "h1" {
 			t.Errorf("%s: pinned %q there, %q here", c.option, got, p.s.Options.TrustHash)
 		}
-		if pins := effects[effect.PinTrust](p); len(pins) != len(c.there)/2 || len(pins) == 1 && pins[0].Host != "box" {
+		if pins := effects[input.PinTrust](p); len(pins) != len(c.there)/2 || len(pins) == 1 && pins[0].Host != "box" {
 			t.Errorf("%s: recorded %+v", c.option, pins)
 		}
 		p.folds()

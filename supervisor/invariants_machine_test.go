@@ -9,14 +9,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // checkStep checks what holds for every step from one state to the next.
-func checkStep(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
+func checkStep(t *testing.T, before, after *State, f input.Body, out []input.Effect) {
 	t.Helper()
 	checkMoves(t, before, after, f, out)
 	checkNumbers(t, before, after, f, out)
@@ -39,12 +38,12 @@ func checkStep(t *testing.T, before, after *State, f input.Body, out []effect.Ef
 }
 
 // checkMoves: each `state` event is a row of the table, and together they lead from one state to the other.
-func checkMoves(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
+func checkMoves(t *testing.T, before, after *State, f input.Body, out []input.Effect) {
 	t.Helper()
 	at := before.Task.Phase
 	_, none := f.(input.NoBridge)
 	for _, e := range out {
-		em, ok := e.(effect.Emit)
+		em, ok := e.(input.Emit)
 		if !ok {
 			continue
 		}
@@ -72,22 +71,22 @@ func isRow(from machine.State, on machine.Trigger, to machine.State) bool {
 }
 
 // checkNumbers: decisions are reported and recorded in order, each with its own number.
-func checkNumbers(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
+func checkNumbers(t *testing.T, before, after *State, f input.Body, out []input.Effect) {
 	t.Helper()
 	said, kept := before.Rulings.Decisions, before.Rulings.Decisions
 	_, again := f.(input.Resumed) // those that a crash kept from the journal
 	for _, e := range out {
 		switch e := e.(type) {
-		case effect.Note:
+		case input.Note:
 			if n := e.Decision.Number; n > after.Rulings.Decisions || n <= kept && !again {
 				t.Fatalf("%T had decision %d recorded after %d of %d", f, n, kept, after.Rulings.Decisions)
 			}
 			kept = max(kept, e.Decision.Number)
-		case effect.Decide:
+		case input.Decide:
 			if e.Question.Number != after.Rulings.Decisions+1 || e.Question.Serial == 0 {
 				t.Fatalf("question %d is for decision %d after %d", e.Question.Serial, e.Question.Number, after.Rulings.Decisions)
 			}
-		case effect.Emit:
+		case input.Emit:
 			if d, ok := e.Event.Body.(contract.Decision); ok {
 				if d.Number <= said || d.Number > after.Rulings.Decisions {
 					t.Fatalf("%T told decision %d after %d of %d", f, d.Number, said, after.Rulings.Decisions)

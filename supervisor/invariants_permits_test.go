@@ -6,7 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -31,7 +30,7 @@ func checkRequests(t *testing.T, s *State) {
 
 // checkAnswered: no request disappears without an answer. A process that resumes the run keeps those that it does not
 // answer, because their agents ask again.
-func checkAnswered(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
+func checkAnswered(t *testing.T, before, after *State, f input.Body, out []input.Effect) {
 	t.Helper()
 	left := map[string]string{}
 	for _, r := range before.Permission.All() {
@@ -41,7 +40,7 @@ func checkAnswered(t *testing.T, before, after *State, f input.Body, out []effec
 		delete(left, r.ID)
 	}
 	for _, e := range out {
-		if em, ok := e.(effect.Emit); ok {
+		if em, ok := e.(input.Emit); ok {
 			if b, ok := em.Event.Body.(contract.Permission); ok {
 				delete(left, b.Request)
 			}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -32,7 +31,7 @@ func checkTaken(t *testing.T, a *Agent, live bool) {
 // time, and nothing is sent to a terminal.
 type processes map[string]bridge.AgentRef
 
-func (l processes) follow(t *testing.T, s *State, f input.Body, out []effect.Effect) {
+func (l processes) follow(t *testing.T, s *State, f input.Body, out []input.Effect) {
 	t.Helper()
 	switch f := f.(type) {
 	case input.AgentEvent:
@@ -58,11 +57,11 @@ func (l processes) follow(t *testing.T, s *State, f input.Body, out []effect.Eff
 	}
 	for _, e := range out {
 		switch e := e.(type) {
-		case effect.Spawn:
+		case input.Spawn:
 			begin(e.Params.AgentRef)
-		case effect.OpenPTY:
+		case input.OpenPTY:
 			begin(e.Params.AgentRef)
-		case effect.Send:
+		case input.Send:
 			if a, _ := s.Agent(e.Params.ID); a.Status == InHand {
 				t.Fatalf("a message is sent to %s, which a human has", a.ID)
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -89,12 +88,12 @@ func checkInvariants(t *testing.T, s *State) {
 
 // checkEffects checks the effects of every step of a live run: every move that is tried exists in the machine,
 // and agents report nothing once the run has ended.
-func checkEffects(t *testing.T, before *State, out []effect.Effect) {
+func checkEffects(t *testing.T, before *State, out []input.Effect) {
 	t.Helper()
 	ended := before.Ending != nil
 	for _, e := range out {
-		em, ok := e.(effect.Emit)
-		if _, down := e.(effect.Shutdown); down {
+		em, ok := e.(input.Emit)
+		if _, down := e.(input.Shutdown); down {
 			ended = true
 		}
 		if !ok {
@@ -213,7 +212,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 			t.Fatalf("the journal folds to another state after %T:\n%s", body, cmp.Diff(s, fold.State))
 		}
 		for _, e := range out {
-			if _, ok := e.(effect.Finish); ok {
+			if _, ok := e.(input.Finish); ok {
 				finished++
 			}
 		}

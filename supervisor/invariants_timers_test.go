@@ -9,7 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -22,7 +21,7 @@ func opening(host string) string { return "opening a bridge " + host }
 func probing(a bridge.AgentRef) string { return fmt.Sprintf("probing %s", a) }
 
 // follow updates the alarms after one step.
-func (l alarms) follow(f input.Body, out []effect.Effect) {
+func (l alarms) follow(f input.Body, out []input.Effect) {
 	switch f := f.(type) {
 	case input.Began, input.Resumed, input.NoBridge:
 		clear(l) // they ended with the process
@@ -37,13 +36,13 @@ func (l alarms) follow(f input.Body, out []effect.Effect) {
 	}
 	for _, e := range out {
 		switch e := e.(type) {
-		case effect.SetTimer:
+		case input.SetTimer:
 			if delete(l, e.Key); e.After > 0 {
 				l[e.Key] = true
 			}
-		case effect.Probe:
+		case input.Probe:
 			l[probing(e.Agent)] = true
-		case effect.OpenBridge:
+		case input.OpenBridge:
 			l[opening(e.Host)] = true
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -32,12 +31,12 @@ func (p *play) mergesTo(m input.IsolationMerged) {
 // the checks run once more on the merged files before the Arbiter is notified.
 func TestIsolatedWork(t *testing.T) {
 	p := begin(t, isolated)
-	spawn := lastEffect[effect.Spawn](p)
+	spawn := lastEffect[input.Spawn](p)
 	if want := (runconfig.Place{Agent: "arbiter", Generation: 1}); spawn.Place != want || spawn.Params.Config.CWD != "/own/arbiter/sub" {
 		t.Errorf("the Arbiter starts in %s, %+v", spawn.Params.Config.CWD, spawn.Place)
 	}
 	one := p.spawn("parser")
-	spawn = lastEffect[effect.Spawn](p)
+	spawn = lastEffect[input.Spawn](p)
 	want := runconfig.Place{Agent: one, Generation: 1, Kind: "worktree"}
 	if spawn.Place != want || spawn.Params.Config.CWD != "/own/orch-1/sub" {
 		t.Errorf("it starts in %s, %+v", spawn.Params.Config.CWD, spawn.Place)
@@ -63,8 +62,8 @@ func TestIsolatedWork(t *testing.T) {
 	}
 	before := len(p.out)
 	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h", Files: []string{"parser.go"}})
-	renewed := slices.ContainsFunc(p.out[before:], func(e effect.Effect) bool {
-		timer, ok := e.(effect.SetTimer)
+	renewed := slices.ContainsFunc(p.out[before:], func(e input.Effect) bool {
+		timer, ok := e.(input.SetTimer)
 		return ok && timer.Key == HandoffTimerKey(p.s.Handoff.Documents[0].Serial) && timer.After > 0
 	})
 	if !renewed {
@@ -180,16 +179,16 @@ func TestOneIsIsolated(t *testing.T) {
 		t.Errorf("without Git: %+v", a)
 	}
 	p = begin(t, func(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" })
-	if spawn := lastEffect[effect.Spawn](p); spawn.Place != (runconfig.Place{}) || spawn.Params.Config.CWD != "/repo/sub" {
+	if spawn := lastEffect[input.Spawn](p); spawn.Place != (runconfig.Place{}) || spawn.Params.Config.CWD != "/repo/sub" {
 		t.Errorf("the Arbiter is placed %+v", spawn.Place)
 	}
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"p","isolated":true}`)
 	p.spawned("orch-1")
-	if spawn := lastEffect[effect.Spawn](p); spawn.Place.Kind != "worktree" || spawn.Params.Config.CWD != "/own/orch-1/sub" {
+	if spawn := lastEffect[input.Spawn](p); spawn.Place.Kind != "worktree" || spawn.Params.Config.CWD != "/own/orch-1/sub" {
 		t.Errorf("placed %+v in %s", spawn.Place, spawn.Params.Config.CWD)
 	}
 	shares := p.spawn("q")
-	if spawn := lastEffect[effect.Spawn](p); spawn.Place != (runconfig.Place{}) || strings.Contains(p.lastSent(shares), "You are not alone") {
+	if spawn := lastEffect[input.Spawn](p); spawn.Place != (runconfig.Place{}) || strings.Contains(p.lastSent(shares), "You are not alone") {
 		t.Errorf("placed %+v", spawn.Place)
 	}
 	answer := p.call("arbiter", "spawn_orchestrator", `{"prompt":"r"}`)
@@ -197,7 +196,7 @@ func TestOneIsIsolated(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict("orch-1", report("handoff", "I am full.", true))
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`)
-	heir := lastEffect[effect.Spawn](p)
+	heir := lastEffect[input.Spawn](p)
 	if want := (runconfig.Place{Agent: "orch-4", Generation: 1, Kind: "worktree", After: "orch-1"}); heir.Place != want {
 		t.Errorf("its successor is placed %+v", heir.Place)
 	}
@@ -210,7 +209,7 @@ func TestIsolatedInASandbox(t *testing.T) {
 		o.Sandbox = &bridge.SandboxConfig{Program: "/bwrap", Write: []string{"/cache"}, Hide: []string{"/state"}}
 	})
 	p.spawn("parser")
-	spawn := lastEffect[effect.Spawn](p)
+	spawn := lastEffect[input.Spawn](p)
 	if spawn.Place.Kind != "clone" || !slices.Equal(spawn.Params.Config.Sandbox.Write, []string{"/cache", "/own/orch-1"}) {
 		t.Errorf("placed %+v, writes %v", spawn.Place, spawn.Params.Config.Sandbox.Write)
 	}

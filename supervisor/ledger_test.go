@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -174,14 +173,14 @@ func notes(m *Messages, r Replayed, after *State) {
 	}
 	for _, e := range r.Effects {
 		switch e := e.(type) {
-		case effect.Emit:
+		case input.Emit:
 			switch b := e.Event.Body.(type) {
 			case contract.Message:
 				m.AddMessage(r.Input.At, b)
 			case contract.Delivered:
 				m.Delivered(b.MessageID, "")
 			}
-		case effect.Send:
+		case input.Send:
 			if sent, ok := after.Conversation.SentAs(e.Params.MessageID); ok {
 				m.Sent(sent.ID)
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -30,7 +29,7 @@ func (p *play) dies(id string) {
 
 // comes brings up the next process of an agent that is down; history is what its session's history says about
 // what was open.
-func (p *play) comes(id string, history bridge.SpawnResult) []effect.Effect {
+func (p *play) comes(id string, history bridge.SpawnResult) []input.Effect {
 	p.t.Helper()
 	if a := p.agent(id); a.Status == AgentDown {
 		p.do(input.Timer{Key: RestartKey(a.AgentRef)})
@@ -111,7 +110,7 @@ func (p *play) back(fate string) {
 // sends are the messages written to an agent, oldest first.
 func (p *play) sends(id string) []bridge.MessageParams {
 	var list []bridge.MessageParams
-	for _, s := range effects[effect.Send](p) {
+	for _, s := range effects[input.Send](p) {
 		if s.Params.ID == id {
 			list = append(list, s.Params)
 		}
@@ -122,7 +121,7 @@ func (p *play) sends(id string) []bridge.MessageParams {
 // spawns are the starts of an agent's processes, oldest first.
 func (p *play) spawns(id string) []bridge.SpawnParams {
 	var list []bridge.SpawnParams
-	for _, s := range effects[effect.Spawn](p) {
+	for _, s := range effects[input.Spawn](p) {
 		if s.Params.ID == id {
 			list = append(list, s.Params)
 		}
@@ -140,9 +139,9 @@ func (p *play) saidDelivered() map[string]int {
 }
 
 // timer returns the duration of a timer that these effects set; 0 if they set none, or stop it.
-func timer(out []effect.Effect, key string) time.Duration {
+func timer(out []input.Effect, key string) time.Duration {
 	for _, e := range slices.Backward(out) {
-		if s, ok := e.(effect.SetTimer); ok && s.Key == key {
+		if s, ok := e.(input.SetTimer); ok && s.Key == key {
 			return s.After
 		}
 	}

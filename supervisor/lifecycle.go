@@ -23,7 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -131,7 +131,7 @@ func (s *LifecycleState) edit(host string) *Bridge {
 }
 
 // report records the status of another host, and reports a change. Emits: host.
-func (b *Bridge) report(c *effect.Collector, status BridgeStatus, reason string) {
+func (b *Bridge) report(c *input.Collector, status BridgeStatus, reason string) {
 	if b.Host == LifecycleHere || b.Status == status && b.Reason == reason {
 		return
 	}
@@ -144,14 +144,14 @@ func (b *Bridge) report(c *effect.Collector, status BridgeStatus, reason string)
 
 // Want starts a bridge on a host where an agent has to run, unless there is one or one is being started. Emits:
 // host. Effects: OpenBridge, SetTimer.
-func (s *LifecycleState) Want(c *effect.Collector, host string) {
+func (s *LifecycleState) Want(c *input.Collector, host string) {
 	b := s.Bridge(host)
 	if host == LifecycleHere || b.Up || b.Parked || b.Status != "" && b.Status != StatusDown {
 		return // the bridge of this host is always replaced
 	}
 	if left := b.Until.Sub(c.Now); left > 0 {
 		s.edit(host).report(c, StatusWaiting, stillRuns)
-		c.Do(effect.SetTimer{Key: LifecycleTimerKey(host), After: left})
+		c.Do(input.SetTimer{Key: LifecycleTimerKey(host), After: left})
 		return
 	}
 	s.Due(c, host)
@@ -161,7 +161,7 @@ func (s *LifecycleState) Want(c *effect.Collector, host string) {
 const stillRuns = "what ran there before may not have ended yet"
 
 // Due opens another bridge on a host unless there is one, or one is being started. Emits: host. Effects: OpenBridge.
-func (s *LifecycleState) Due(c *effect.Collector, host string) {
+func (s *LifecycleState) Due(c *input.Collector, host string) {
 	if b := s.Bridge(host); b.Up || b.Parked || b.Opening {
 		return
 	}
@@ -170,7 +170,7 @@ func (s *LifecycleState) Due(c *effect.Collector, host string) {
 	if b.Status != StatusLost { // a lost host keeps the reason until it is back
 		b.report(c, StatusWaiting, "it is being started")
 	}
-	c.Do(effect.OpenBridge{Host: host})
+	c.Do(input.OpenBridge{Host: host})
 }
 
 // NotOpened records that the bridge that was being started on a host did not start.
@@ -178,7 +178,7 @@ func (s *LifecycleState) NotOpened(host string) { s.edit(host).Opening = false }
 
 // Lost handles the end of the bridge on a host; until is [Bridge.Until]. It reports false if the start of that
 // bridge was not reported yet. Emits: host.
-func (s *LifecycleState) Lost(c *effect.Collector, host, reason string, until time.Time) bool {
+func (s *LifecycleState) Lost(c *input.Collector, host, reason string, until time.Time) bool {
 	b := s.edit(host)
 	b.Until = until
 	if !b.Up {
@@ -193,7 +193,7 @@ func (s *LifecycleState) Lost(c *effect.Collector, host, reason string, until ti
 // Back handles the start of another bridge on a host, and what the bridge reported about it. It reports false if that
 // bridge is lost already. Emits: host.
 func (s *LifecycleState) Back(
-	c *effect.Collector, host string, claude bridge.ClaudeInfo, dir string, cores int,
+	c *input.Collector, host string, claude bridge.ClaudeInfo, dir string, cores int,
 ) bool {
 	b := s.edit(host)
 	b.Opening = false
@@ -210,16 +210,16 @@ func (s *LifecycleState) Back(
 const reopenPause = time.Second
 
 // Reopen starts another bridge after a halt ended the last one: that is not a failure. Effects: SetTimer.
-func (s *LifecycleState) Reopen(c *effect.Collector, host string) {
+func (s *LifecycleState) Reopen(c *input.Collector, host string) {
 	after := max(reopenPause, s.Bridge(host).Until.Sub(c.Now))
-	c.Do(effect.SetTimer{Key: LifecycleTimerKey(host), After: after})
+	c.Do(input.SetTimer{Key: LifecycleTimerKey(host), After: after})
 }
 
 // Retry starts another bridge after one was lost or could not be started, if the restart policy allows it. On another
 // host that does not count as a failure: it waits longer each time.
 // Emits: restart, host. Effects: SetTimer.
 func (s *LifecycleState) Retry(
-	c *effect.Collector,
+	c *input.Collector,
 	host string,
 	p runconfig.RestartPolicy,
 	seed, reason string,
@@ -241,7 +241,7 @@ func (s *LifecycleState) Retry(
 	}
 	c.Emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(),
 		Reason: of + d.Reason})
-	c.Do(effect.SetTimer{Key: LifecycleTimerKey(host), After: d.Delay})
+	c.Do(input.SetTimer{Key: LifecycleTimerKey(host), After: d.Delay})
 	return d
 }
 
@@ -249,7 +249,7 @@ func (s *LifecycleState) Retry(
 const maxReason = 1000
 
 // Park stops retries for another host until a human asks for one. Emits: host.
-func (s *LifecycleState) Park(c *effect.Collector, host, reason string) {
+func (s *LifecycleState) Park(c *input.Collector, host, reason string) {
 	b := s.edit(host)
 	b.Up, b.Opening, b.Parked = false, false, true
 	b.report(c, StatusDown, words.Head(reason, maxReason))
@@ -261,7 +261,7 @@ func RetryOption(host string) string { return "retry host " + host }
 
 // RetryNow tries a host at once that is parked or waits for its next attempt. It reports false for any other. Emits:
 // host. Effects: OpenBridge, SetTimer.
-func (s *LifecycleState) RetryNow(c *effect.Collector, host string) bool {
+func (s *LifecycleState) RetryNow(c *input.Collector, host string) bool {
 	if !slices.Contains(s.Retriable(), host) {
 		return false
 	}
@@ -276,7 +276,7 @@ func (s *LifecycleState) RetryNow(c *effect.Collector, host string) bool {
 }
 
 // Leave stops the start of a bridge on a host that nothing needs any more. Emits: host.
-func (s *LifecycleState) Leave(c *effect.Collector, host string) {
+func (s *LifecycleState) Leave(c *input.Collector, host string) {
 	s.edit(host).report(c, StatusDown, "")
 	c.StopTimer(LifecycleTimerKey(host))
 }
@@ -309,7 +309,7 @@ const mute = 3
 
 // Unanswered counts a probe that the bridge of a host did not answer, and ends a bridge that hangs. Agents are
 // probed every so often; probes sent together count once. Emits: notice. Effects: DropBridge.
-func (s *LifecycleState) Unanswered(c *effect.Collector, host string, every time.Duration) {
+func (s *LifecycleState) Unanswered(c *input.Collector, host string, every time.Duration) {
 	if c.Now.Sub(s.Bridge(host).UnansweredAt) < every {
 		return
 	}
@@ -324,7 +324,7 @@ func (s *LifecycleState) Unanswered(c *effect.Collector, host string, every time
 		of += " of host " + host
 	}
 	c.Emit(contract.Supervisor, contract.Notice{Text: of + " does not answer; it is killed, and another is started"})
-	c.Do(effect.DropBridge{Host: host})
+	c.Do(input.DropBridge{Host: host})
 }
 
 // Answered records that the bridge of a host has answered a probe.

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -176,11 +176,11 @@ func TestLimits(t *testing.T) {
 var start = time.Unix(1_800_000_000, 0)
 
 // collect returns the effects of f at a time after the start, without events.
-func collect(after time.Duration, f func(*effect.Collector)) (list []effect.Effect) {
-	c := effect.Collector{Now: start.Add(after)}
+func collect(after time.Duration, f func(*input.Collector)) (list []input.Effect) {
+	c := input.Collector{Now: start.Add(after)}
 	f(&c)
 	for _, e := range c.Effects() {
-		if _, event := e.(effect.Emit); !event {
+		if _, event := e.(input.Emit); !event {
 			list = append(list, e)
 		}
 	}
@@ -188,12 +188,12 @@ func collect(after time.Duration, f func(*effect.Collector)) (list []effect.Effe
 }
 
 func (s *LifecycleState) lost(host string) (was bool) {
-	collect(0, func(c *effect.Collector) { was = s.Lost(c, host, "it ended", time.Time{}) })
+	collect(0, func(c *input.Collector) { was = s.Lost(c, host, "it ended", time.Time{}) })
 	return was
 }
 
 func (s *LifecycleState) back(host string, claude bridge.ClaudeInfo) (is bool) {
-	collect(0, func(c *effect.Collector) { is = s.Back(c, host, claude, "/d", 0) })
+	collect(0, func(c *input.Collector) { is = s.Back(c, host, claude, "/d", 0) })
 	return is
 }
 
@@ -205,20 +205,20 @@ func TestABridgeFollowsALostOne(t *testing.T) {
 	if !s.lost(LifecycleHere) || s.IsUp(LifecycleHere) || !before.IsUp(LifecycleHere) {
 		t.Errorf("lost: %+v, before: %+v", s.Bridges, before.Bridges)
 	}
-	got := collect(0, func(c *effect.Collector) {
+	got := collect(0, func(c *input.Collector) {
 		if d := s.Retry(c, LifecycleHere, runconfig.DefaultRestarts(), "seed", "it ended"); !d.Starts() {
 			t.Errorf("after one loss: %+v", d)
 		}
 	})
-	if set, ok := got[0].(effect.SetTimer); len(got) != 1 || !ok || set.Key != "restart/bridge" || set.After <= 0 {
+	if set, ok := got[0].(input.SetTimer); len(got) != 1 || !ok || set.Key != "restart/bridge" || set.After <= 0 {
 		t.Errorf("after the loss: %+v", got)
 	}
-	got = collect(time.Second, func(c *effect.Collector) { s.Due(c, LifecycleHere) })
-	testkit.Same(t, "", []effect.Effect{effect.OpenBridge{}}, got)
+	got = collect(time.Second, func(c *input.Collector) { s.Due(c, LifecycleHere) })
+	testkit.Same(t, "", []input.Effect{input.OpenBridge{}}, got)
 	if !s.back(LifecycleHere, bridge.ClaudeInfo{Version: "3"}) || !s.IsUp(LifecycleHere) || s.Claude().Version != "3" {
 		t.Errorf("back: %+v", s.Bridges)
 	}
-	if got = collect(time.Second, func(c *effect.Collector) { s.Due(c, LifecycleHere) }); len(got) != 0 {
+	if got = collect(time.Second, func(c *input.Collector) { s.Due(c, LifecycleHere) }); len(got) != 0 {
 		t.Errorf("a second bridge is opened: %v", got)
 	}
 }
@@ -228,7 +228,7 @@ func TestABridgeThatIsLostBeforeItsStartWasTold(t *testing.T) {
 	var s LifecycleState
 	s.Start(bridge.ClaudeInfo{})
 	s.lost(LifecycleHere)
-	collect(0, func(c *effect.Collector) { s.Due(c, LifecycleHere) })
+	collect(0, func(c *input.Collector) { s.Due(c, LifecycleHere) })
 	if s.lost(LifecycleHere) || s.back(LifecycleHere, bridge.ClaudeInfo{}) || s.IsUp(LifecycleHere) {
 		t.Errorf("%+v", s.Bridges)
 	}
@@ -243,7 +243,7 @@ func TestRetriesEnd(t *testing.T) {
 	n := 0
 	for ; n < 20; n++ {
 		starts := false
-		collect(time.Duration(n)*time.Second, func(c *effect.Collector) {
+		collect(time.Duration(n)*time.Second, func(c *input.Collector) {
 			starts = s.Retry(c, LifecycleHere, runconfig.DefaultRestarts(), "seed", "no").Starts()
 		})
 		if !starts {
@@ -253,7 +253,7 @@ func TestRetriesEnd(t *testing.T) {
 	if p := runconfig.DefaultRestarts(); n != min(p.Streak, p.Intensity)-1 {
 		t.Errorf("given up after %d retries", n)
 	}
-	collect(time.Minute, func(c *effect.Collector) {
+	collect(time.Minute, func(c *input.Collector) {
 		if !s.Retry(c, "box", runconfig.DefaultRestarts(), "seed", "no").Starts() {
 			t.Error("another host is given up for the bridge of this one")
 		}
@@ -266,8 +266,8 @@ func TestAMuteBridgeIsDropped(t *testing.T) {
 	var s LifecycleState
 	s.Start(bridge.ClaudeInfo{})
 	const every = 30 * time.Second
-	probe := func(n int, together time.Duration) []effect.Effect {
-		return collect(time.Duration(n)*every+together, func(c *effect.Collector) { s.Unanswered(c, LifecycleHere, every) })
+	probe := func(n int, together time.Duration) []input.Effect {
+		return collect(time.Duration(n)*every+together, func(c *input.Collector) { s.Unanswered(c, LifecycleHere, every) })
 	}
 	for n := range 2 {
 		if got := append(probe(n, 0), probe(n, time.Second)...); len(got) != 0 {
@@ -280,7 +280,7 @@ func TestAMuteBridgeIsDropped(t *testing.T) {
 			t.Errorf("round %d, after an answer: %v", n, got)
 		}
 	}
-	testkit.Same(t, "", []effect.Effect{effect.DropBridge{}}, probe(4, 0))
+	testkit.Same(t, "", []input.Effect{input.DropBridge{}}, probe(4, 0))
 }
 
 func TestTimersNameTheirHost(t *testing.T) {
@@ -295,11 +295,11 @@ func TestTimersNameTheirHost(t *testing.T) {
 }
 
 // statusesLifecycle are the statuses in `host` events.
-func statusesLifecycle(f func(*effect.Collector)) (list []string) {
-	c := effect.Collector{Now: start}
+func statusesLifecycle(f func(*input.Collector)) (list []string) {
+	c := input.Collector{Now: start}
 	f(&c)
 	for _, e := range c.Effects() {
-		if emit, ok := e.(effect.Emit); ok {
+		if emit, ok := e.(input.Emit); ok {
 			if h, ok := emit.Event.Body.(contract.Host); ok {
 				list = append(list, h.Name+" "+h.Status)
 			}
@@ -312,12 +312,12 @@ func statusesLifecycle(f func(*effect.Collector)) (list []string) {
 func TestAHostIsOpenedForItsFirstAgent(t *testing.T) {
 	var s LifecycleState
 	s.Start(bridge.ClaudeInfo{})
-	want := func(c *effect.Collector) { s.Want(c, "box") }
-	testkit.Same(t, "", []effect.Effect{effect.OpenBridge{Host: "box"}}, collect(0, want))
+	want := func(c *input.Collector) { s.Want(c, "box") }
+	testkit.Same(t, "", []input.Effect{input.OpenBridge{Host: "box"}}, collect(0, want))
 	if got := collect(0, want); len(got) != 0 {
 		t.Errorf("for the second agent: %v", got)
 	}
-	got := statusesLifecycle(func(c *effect.Collector) {
+	got := statusesLifecycle(func(c *input.Collector) {
 		s.Back(c, "box", bridge.ClaudeInfo{}, "/d", 0)
 		s.Want(c, "box")
 		s.Lost(c, "box", "reset", time.Time{})
@@ -336,11 +336,11 @@ func TestNothingStartsBeforeTheLeaseIsOver(t *testing.T) {
 	var s LifecycleState
 	s.Start(bridge.ClaudeInfo{})
 	s.back("box", bridge.ClaudeInfo{})
-	got := collect(0, func(c *effect.Collector) {
+	got := collect(0, func(c *input.Collector) {
 		s.Lost(c, "box", "reset", start.Add(time.Minute))
 		s.Retry(c, "box", runconfig.DefaultRestarts(), "seed", "reset")
 	})
-	if set, ok := got[0].(effect.SetTimer); len(got) != 1 || !ok || set.After != time.Minute {
+	if set, ok := got[0].(input.SetTimer); len(got) != 1 || !ok || set.After != time.Minute {
 		t.Errorf("after a loss: %v", got)
 	}
 	s.back("gpu", bridge.ClaudeInfo{})
@@ -348,10 +348,10 @@ func TestNothingStartsBeforeTheLeaseIsOver(t *testing.T) {
 		t.Errorf("may still run: %v", left)
 	}
 	s.Resume(bridge.ClaudeInfo{}, start, time.Minute, []string{"gpu"})
-	got = collect(0, func(c *effect.Collector) { s.Want(c, "box"); s.Want(c, "gpu"); s.Want(c, "new") })
-	want := []effect.Effect{effect.SetTimer{Key: "restart/bridge/box", After: time.Minute + leaseGrace},
-		effect.OpenBridge{Host: "gpu"}, // it was fenced
-		effect.OpenBridge{Host: "new"}}
+	got = collect(0, func(c *input.Collector) { s.Want(c, "box"); s.Want(c, "gpu"); s.Want(c, "new") })
+	want := []input.Effect{input.SetTimer{Key: "restart/bridge/box", After: time.Minute + leaseGrace},
+		input.OpenBridge{Host: "gpu"}, // it was fenced
+		input.OpenBridge{Host: "new"}}
 	testkit.Same(t, "", want, got)
 }
 
@@ -359,22 +359,22 @@ func TestNothingStartsBeforeTheLeaseIsOver(t *testing.T) {
 func TestAParkedHostWaitsForAHuman(t *testing.T) {
 	var s LifecycleState
 	s.Start(bridge.ClaudeInfo{})
-	got := statusesLifecycle(func(c *effect.Collector) {
+	got := statusesLifecycle(func(c *input.Collector) {
 		s.Want(c, "box")
 		s.Park(c, "box", "permission denied")
 	})
 	testkit.Same(t, "", []string{"box waiting", "box down"}, got)
-	if got := collect(0, func(c *effect.Collector) { s.Want(c, "box"); s.Due(c, "box") }); len(got) != 0 {
+	if got := collect(0, func(c *input.Collector) { s.Want(c, "box"); s.Due(c, "box") }); len(got) != 0 {
 		t.Errorf("tried again: %v", got)
 	}
 	if got := s.Retriable(); !cmp.Equal(got, []string{"box"}) || s.Bridge("box").Reason != "permission denied" {
 		t.Errorf("parked: %v, %+v", got, s.Bridge("box"))
 	}
-	got2 := collect(0, func(c *effect.Collector) {
+	got2 := collect(0, func(c *input.Collector) {
 		if !s.RetryNow(c, "box") || s.RetryNow(c, "box") {
 			t.Error("it is parked once")
 		}
 	})
-	want := []effect.Effect{effect.SetTimer{Key: "restart/bridge/box"}, effect.OpenBridge{Host: "box"}}
+	want := []input.Effect{input.SetTimer{Key: "restart/bridge/box"}, input.OpenBridge{Host: "box"}}
 	testkit.Same(t, "", want, got2)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -121,7 +120,7 @@ func TestMakeWithUnknowns(t *testing.T) {
 	}
 	up()
 	said := 0
-	for _, e := range effects[effect.Emit](p) {
+	for _, e := range effects[input.Emit](p) {
 		if b, ok := e.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "What it lacks: ") {
 			said++
 		}
@@ -155,7 +154,7 @@ func TestDeliveryToAMake(t *testing.T) {
 	p.happen(id, bridge.Delivered{MessageID: p.agent(id).Turn[0], Proof: bridge.ProofWritten})
 	p.happen(id, bridge.Context{Tokens: 1, Window: 100})
 	proofs := []string{}
-	for _, e := range effects[effect.Emit](p) {
+	for _, e := range effects[input.Emit](p) {
 		if b, ok := e.Event.Body.(contract.Delivered); ok {
 			proofs = append(proofs, fmt.Sprintf("%s %s", e.Event.ID, b.Proof))
 		}

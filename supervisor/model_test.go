@@ -5,7 +5,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -15,13 +14,13 @@ import (
 func TestTheModelIsTriedFirst(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Model, o.ArbiterModel = "old", "older" })
 	p.spawn("dig")
-	set := func(model, id string) effect.SetModel {
+	set := func(model, id string) input.SetModel {
 		t.Helper()
-		before := len(effects[effect.SetModel](p))
+		before := len(effects[input.SetModel](p))
 		if ok, why := p.command(contract.Configure{ID: id, Model: model}); !ok {
 			t.Fatal(why)
 		}
-		all := effects[effect.SetModel](p)
+		all := effects[input.SetModel](p)
 		if len(all) != before+1 {
 			t.Fatalf("%d models are being set", len(all)-before)
 		}
@@ -38,7 +37,7 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 		t.Fatalf("the first to try it: %+v", taken)
 	}
 	p.do(input.Configured{Agent: taken.Agent, Model: "new", All: true})
-	all := effects[effect.SetModel](p)
+	all := effects[input.SetModel](p)
 	if next := all[len(all)-1]; next.Agent.ID != "orch-1" || next.All || next.Model != "new" {
 		t.Errorf("the next: %+v", next)
 	}
@@ -53,9 +52,9 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	if ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"}); ok {
 		t.Error("no agent got a model")
 	}
-	before := len(effects[effect.SetModel](p))
+	before := len(effects[input.SetModel](p))
 	p.do(input.BridgeLost{Message: "gone"})
-	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[effect.SetModel](p)) != before || p.s.Options.Model != "later" {
+	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[input.SetModel](p)) != before || p.s.Options.Model != "later" {
 		t.Error("a model cannot be chosen while no agent is there to try it")
 	}
 }

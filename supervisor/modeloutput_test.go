@@ -18,7 +18,6 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -83,7 +82,7 @@ func (b *teller) sayIt(t *testing.T, name string, c corpus.Case) {
 	checkSenders(t, s, b.base.s, p)
 	checkNothingApproved(t, s, p)
 	ours := ownLines(t, plain)
-	for _, e := range effects[effect.Send](p) {
+	for _, e := range effects[input.Send](p) {
 		checkRead(t, s, w.role, ours, p, e.Params)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -168,7 +167,7 @@ func TestAnotherSessionIsDisowned(t *testing.T) {
 		t.Errorf("%s is %s on %s", a.ID, a.Status, a.SessionID)
 	}
 	p.contains("error", last[contract.Error](p).Message, `reports session "another"`)
-	if kills := effects[effect.Kill](p); len(kills) != 1 || kills[0].Agent != one.AgentRef {
+	if kills := effects[input.Kill](p); len(kills) != 1 || kills[0].Agent != one.AgentRef {
 		t.Errorf("kills: %+v", kills)
 	}
 
@@ -199,7 +198,7 @@ func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 
 	sender, next := map[string]contract.Message{}, map[string]int{}
 	for _, e := range p.out {
-		em, ok := e.(effect.Emit)
+		em, ok := e.(input.Emit)
 		if !ok {
 			continue
 		}

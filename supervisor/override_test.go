@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -85,7 +84,7 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			if p.s.Rulings.DeciderRequest == nil || p.s.Task.Phase != machine.Evaluating {
 				t.Fatalf("in %s nothing is asked", p.s.Task.Phase)
 			}
-			asked := effects[effect.Decide](p)
+			asked := effects[input.Decide](p)
 			late := asked[len(asked)-1].Question
 			p.mustCommand(c.body)
 			p.settles()
@@ -207,7 +206,7 @@ func TestADecisionOverAResume(t *testing.T) {
 	p.resume("")
 	p.back(bridge.DeliverySeen)
 	p.verdict("arbiter", ruling("SELECT_MODE", "Do it.", "mode", "developer"))
-	n := effects[effect.Note](p)
+	n := effects[input.Note](p)
 	if len(n) != 1 || n[0].Decision.Number != 1 || n[0].Decision.Point != "select" || len(n[0].Decision.Input) == 0 {
 		t.Errorf("recorded: %+v", n)
 	}

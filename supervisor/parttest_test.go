@@ -7,7 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -15,7 +15,7 @@ import (
 func readyRun(o runconfig.Options) *step {
 	o.Run, o.Delimiter = "run", "d"
 	at := time.Unix(1, 0)
-	st := &step{State: State{Options: o.WithDefaults()}, at: at, out: effect.Collector{Now: at}}
+	st := &step{State: State{Options: o.WithDefaults()}, at: at, out: input.Collector{Now: at}}
 	st.Lifecycle.Start(bridge.ClaudeInfo{})
 	st.Add(&Agent{
 		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
@@ -40,7 +40,7 @@ func addOrchestrator(st *step) *Agent {
 }
 
 // did returns the effects of one kind so far.
-func did[E effect.Effect](st *step) (list []E) {
+func did[E input.Effect](st *step) (list []E) {
 	for _, e := range st.out.Effects() {
 		if e, ok := e.(E); ok {
 			list = append(list, e)
@@ -51,7 +51,7 @@ func did[E effect.Effect](st *step) (list []E) {
 
 // emitted returns the bodies of the events of one kind so far.
 func emitted[B contract.Body](st *step) (list []B) {
-	for _, e := range did[effect.Emit](st) {
+	for _, e := range did[input.Emit](st) {
 		if b, ok := e.Event.Body.(B); ok {
 			list = append(list, b)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -52,7 +52,7 @@ func (st *step) announcePlan() {
 
 // remindOfPlan updates what an agent reads after a compaction.
 func (st *step) remindOfPlan(a *Agent) {
-	st.do(effect.Configure{Params: bridge.ConfigureParams{AgentRef: a.AgentRef,
+	st.do(input.Configure{Params: bridge.ConfigureParams{AgentRef: a.AgentRef,
 		Reminder: st.reminder(a)}})
 }
 

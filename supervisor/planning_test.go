@@ -5,7 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -29,7 +29,7 @@ func TestSet(t *testing.T) {
 	st := readyRun(runconfig.Options{})
 	addOrchestrator(st).Status = AgentDown
 	st.setPlan([]contract.Step{{Text: "parse"}})
-	reminded := did[effect.Configure](st)
+	reminded := did[input.Configure](st)
 	if len(emitted[contract.Plan](st)) != 1 || len(reminded) != 1 || reminded[0].Params.ID != contract.Arbiter {
 		t.Errorf("reminded %+v, told %+v", reminded, emitted[contract.Plan](st))
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -24,7 +23,7 @@ type play struct {
 	t   *testing.T
 	s   State
 	in  []input.Input
-	out []effect.Effect
+	out []input.Effect
 	at  time.Time
 
 	careful   bool           // a COMPLETE that is sent back for open points stays sent back, and pauses last
@@ -49,7 +48,7 @@ func begin(t *testing.T, change func(*runconfig.Options)) *play {
 }
 
 // do applies an input a second after the last one and returns its effects.
-func (p *play) do(f input.Body) []effect.Effect {
+func (p *play) do(f input.Body) []input.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(time.Second)
 	before := p.text
@@ -80,7 +79,7 @@ func (p *play) do(f input.Body) []effect.Effect {
 		out = append(out, p.verdict("arbiter", v)...)
 	}
 	for _, e := range out {
-		if timer, ok := e.(effect.SetTimer); ok && !p.careful && strings.HasPrefix(timer.Key, RhythmPrefix) {
+		if timer, ok := e.(input.SetTimer); ok && !p.careful && strings.HasPrefix(timer.Key, RhythmPrefix) {
 			p.at = p.at.Add(timer.After)
 			return append(out, p.do(input.Timer{Key: timer.Key})...)
 		}
@@ -89,9 +88,9 @@ func (p *play) do(f input.Body) []effect.Effect {
 }
 
 // sentBackOpen reports whether a COMPLETE goes back to the Arbiter for points that it was not told of yet.
-func sentBackOpen(out []effect.Effect) bool {
-	return slices.ContainsFunc(out, func(e effect.Effect) bool {
-		s, ok := e.(effect.Send)
+func sentBackOpen(out []input.Effect) bool {
+	return slices.ContainsFunc(out, func(e input.Effect) bool {
+		s, ok := e.(input.Send)
 		return ok && s.Params.ID == contract.Arbiter && strings.Contains(s.Params.Content, "COMPLETE did not take effect yet")
 	})
 }
@@ -110,13 +109,13 @@ func (p *play) spawned(id string) {
 	p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000}})
 }
 
-func (p *play) happen(id string, b bridge.EventBody) []effect.Effect {
+func (p *play) happen(id string, b bridge.EventBody) []input.Effect {
 	p.t.Helper()
 	return p.do(input.AgentEvent{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
 }
 
 // turn ends the agent's running turn: its messages are delivered, and t follows.
-func (p *play) turn(id string, t bridge.Turn) []effect.Effect {
+func (p *play) turn(id string, t bridge.Turn) []input.Effect {
 	p.t.Helper()
 	a := p.agent(id)
 	if a.Status != AgentBusy {
@@ -144,7 +143,7 @@ func (p *play) rambles(id, text string) {
 }
 
 // verdict ends the running turn with a verdict, given by its fields.
-func (p *play) verdict(id string, v map[string]any) []effect.Effect {
+func (p *play) verdict(id string, v map[string]any) []input.Effect {
 	p.t.Helper()
 	if v["decision"] == verdict.Complete {
 		p.completes = v
@@ -177,16 +176,16 @@ func report(kind, message string, expects bool) map[string]any {
 }
 
 // call makes an agent call one of our tools and returns the answer.
-func (p *play) call(id, tool, raw string) effect.AnswerTool {
+func (p *play) call(id, tool, raw string) input.AnswerTool {
 	p.t.Helper()
 	out := p.do(input.ToolCalled{Call: "c1", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(raw)}})
 	for _, e := range out {
-		if a, ok := e.(effect.AnswerTool); ok {
+		if a, ok := e.(input.AnswerTool); ok {
 			return a
 		}
 	}
 	p.t.Fatalf("%s was not answered: %v", tool, out)
-	return effect.AnswerTool{}
+	return input.AnswerTool{}
 }
 
 // spawn lets the Arbiter call spawn_orchestrator and brings up the new Orchestrator.
@@ -205,7 +204,7 @@ func (p *play) command(b contract.CommandBody) (bool, string) {
 	p.t.Helper()
 	for _, e := range p.do(p.s.ExactInput(input.Command{Channel: input.ChannelStdin,
 		Command: contract.Command{Ref: "r", Body: b}})) {
-		if em, ok := e.(effect.Emit); ok {
+		if em, ok := e.(input.Emit); ok {
 			switch b := em.Event.Body.(type) {
 			case contract.Accepted:
 				return true, b.Message
@@ -236,7 +235,7 @@ func (p *play) say(text string, more ...string) {
 func (p *play) lastSent(id string) string {
 	p.t.Helper()
 	for i := len(p.out) - 1; i >= 0; i-- {
-		if s, ok := p.out[i].(effect.Send); ok && s.Params.ID == id {
+		if s, ok := p.out[i].(input.Send); ok && s.Params.ID == id {
 			return s.Params.Content
 		}
 	}
@@ -248,7 +247,7 @@ func (p *play) lastSent(id string) string {
 func told[B contract.Body](p *play) []B {
 	var list []B
 	for _, e := range p.out {
-		if em, ok := e.(effect.Emit); ok {
+		if em, ok := e.(input.Emit); ok {
 			if b, ok := em.Event.Body.(B); ok {
 				list = append(list, b)
 			}
@@ -268,7 +267,7 @@ func last[B contract.Body](p *play) B {
 }
 
 // effects collects the effects of one type, oldest first.
-func effects[E effect.Effect](p *play) []E {
+func effects[E input.Effect](p *play) []E {
 	var list []E
 	for _, e := range p.out {
 		if x, ok := e.(E); ok {
@@ -323,7 +322,7 @@ func (p *play) finished() (contract.Result, contract.Exit) {
 		p.t.Fatalf("the run goes on: %s", p.s.Task.Phase)
 	}
 	p.do(input.Stopped{})
-	ends := effects[effect.Finish](p)
+	ends := effects[input.Finish](p)
 	if len(ends) != 1 {
 		p.t.Fatalf("%d ends", len(ends))
 	}

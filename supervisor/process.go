@@ -20,7 +20,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -97,7 +96,7 @@ func (st *step) configureModel(ref string, given contract.Configure) {
 		return
 	}
 	st.out.Accept(ref, "model "+given.Model+": being tried by "+id)
-	st.do(effect.SetModel{Agent: f.Agent, Model: f.Model, All: f.All})
+	st.do(input.SetModel{Agent: f.Agent, Model: f.Model, All: f.All})
 }
 
 // configured records a model that the CLI has accepted, for one agent or for all.
@@ -120,7 +119,7 @@ func (st *step) configured(f input.Configured) {
 	for i := range st.Agents {
 		b := st.Edit(st.Agents[i].ID)
 		if b.Model = ""; b.ID != a.ID && (b.Status == AgentReady || b.Status == AgentBusy) {
-			st.do(effect.SetModel{Agent: b.AgentRef, Model: f.Model})
+			st.do(input.SetModel{Agent: b.AgentRef, Model: f.Model})
 		}
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: "The model of every agent is " + f.Model + "."})
@@ -143,7 +142,7 @@ func (st *step) addAgent(a *Agent, prompt string) {
 		st.wantHost(a.Host)
 		return
 	}
-	st.do(effect.Spawn{
+	st.do(input.Spawn{
 		Params: bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.agentConfig(a)}, Place: st.placeOf(a.ID),
 	})
 }
@@ -185,7 +184,7 @@ func (st *step) restart(id string) {
 		p.Pending, p.Answered = a.Turn, a.LastAnswered
 	}
 	a.NewSession = a.NewSession && !first
-	st.do(effect.Spawn{Params: p, Place: st.placeOf(id)})
+	st.do(input.Spawn{Params: p, Place: st.placeOf(id)})
 }
 
 // mustQueue reports whether the start of an Orchestrator has to wait for others on its host: a start takes seconds of a
@@ -249,7 +248,7 @@ func (st *step) restartWhere(want func(*Agent) bool) {
 			st.restart(a.ID)
 		default:
 			after += startGap
-			st.do(effect.SetTimer{Key: RestartKey(a.AgentRef), After: after})
+			st.do(input.SetTimer{Key: RestartKey(a.AgentRef), After: after})
 		}
 	}
 }
@@ -380,7 +379,7 @@ func (st *step) relaunch(id string, class runconfig.RestartClass, reason string)
 	}
 	a.Status, a.Since, a.RestartClass, a.RestartCause, a.Backoff = AgentRestarting, st.at, class, reason, nil
 	st.Permission.TurnOver(&st.out, id)
-	st.do(effect.Kill{Agent: a.AgentRef, Now: class == runconfig.RestartHung})
+	st.do(input.Kill{Agent: a.AgentRef, Now: class == runconfig.RestartHung})
 }
 
 // release ends an agent for good.
@@ -407,7 +406,7 @@ func (st *step) release(id, reason string, now bool) {
 	if down { // its process has ended, and no other follows
 		st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
 	} else {
-		st.do(effect.Kill{Agent: a.AgentRef, Now: now})
+		st.do(input.Kill{Agent: a.AgentRef, Now: now})
 	}
 }
 
@@ -461,7 +460,7 @@ func (st *step) interruptTurns(ref, id string) {
 	n := 0
 	for i := range st.Agents {
 		if a := st.Agents[i]; (id == "" || a.ID == id) && a.Status == AgentBusy {
-			st.do(effect.Interrupt{Agent: a.AgentRef})
+			st.do(input.Interrupt{Agent: a.AgentRef})
 			n++
 		}
 	}
@@ -569,7 +568,7 @@ func (st *step) chooseTrust(ref, option string) {
 			st.out.Accept(ref, "what agents on host "+q.Host+" bring along is trusted as it is now")
 			st.Lifecycle.Trust(q.Host, q.Hash)
 		}
-		st.do(effect.PinTrust{Host: q.Host, Hash: q.Hash})
+		st.do(input.PinTrust{Host: q.Host, Hash: q.Hash})
 		st.trustDecided()
 	case ChooseWithout:
 		st.out.Accept(ref, "the workspace's own settings are no longer loaded")
@@ -651,7 +650,7 @@ func (st *step) restartUsageWaits(slept time.Duration) {
 				if b := a.Backoff; b != nil {
 					st.backOff(st.Edit(a.ID), b.Category, b.Attempt, after)
 				}
-				st.do(effect.SetTimer{Key: RetryKey(a.AgentRef), After: after})
+				st.do(input.SetTimer{Key: RetryKey(a.AgentRef), After: after})
 			}
 			break
 		}
@@ -661,13 +660,13 @@ func (st *step) restartUsageWaits(slept time.Duration) {
 // limitWork sets the time limit of an Orchestrator's mode.
 func (st *step) limitWork(a *Agent) {
 	if mode, ok := st.Options.ModeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
-		st.do(effect.SetTimer{Key: WorkLimitKey(a.AgentRef), After: mode.Limits.Timeout})
+		st.do(input.SetTimer{Key: WorkLimitKey(a.AgentRef), After: mode.Limits.Timeout})
 	}
 }
 
 // watch sets the timer for the next probe of an agent's process.
 func (st *step) watch(a *Agent, after time.Duration) {
-	st.do(effect.SetTimer{Key: WatchKey(a.AgentRef), After: after})
+	st.do(input.SetTimer{Key: WatchKey(a.AgentRef), After: after})
 }
 
 // probed evaluates a probe: the process's signs of activity, and the resources it uses.
@@ -792,7 +791,7 @@ func (st *step) proofOverdue(wire string) {
 	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not received within " +
 		st.Options.Scaled(ProofWait).String() +
 		"; it is sent again"})
-	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
+	st.do(input.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
 		Steer: len(a.Turn) > 1}, Images: m.Images})
 	st.awaitProof(m)
 }

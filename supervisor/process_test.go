@@ -6,7 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -23,7 +22,7 @@ func one(status AgentStatus) *step {
 func TestRestart(t *testing.T) {
 	st := one(AgentDown)
 	st.restart("orch-1")
-	spawned := did[effect.Spawn](st)
+	spawned := did[input.Spawn](st)
 	if len(spawned) != 1 || spawned[0].Params.Generation != 2 || !spawned[0].Params.Config.Resume {
 		t.Errorf("spawned %+v", spawned)
 	}
@@ -34,7 +33,7 @@ func TestRestart(t *testing.T) {
 		st := one(AgentDown)
 		stop(st)
 		st.restart("orch-1")
-		if s := did[effect.Spawn](st); len(s) != 0 {
+		if s := did[input.Spawn](st); len(s) != 0 {
 			t.Errorf("%s: spawned %+v", name, s)
 		}
 	}
@@ -45,7 +44,7 @@ func TestRelaunch(t *testing.T) {
 	st := one(AgentBusy)
 	st.relaunch("orch-1", runconfig.RestartHung, "it hangs")
 	a, _ := st.Agent("orch-1")
-	killed := did[effect.Kill](st)
+	killed := did[input.Kill](st)
 	if a.Status != AgentRestarting || a.RestartCause != "it hangs" || len(killed) != 1 || !killed[0].Now {
 		t.Errorf("it is %s because %q, killed %+v", a.Status, a.RestartCause, killed)
 	}
@@ -59,12 +58,12 @@ func TestRelease(t *testing.T) {
 		st := one(status)
 		st.release("orch-1", "enough", false)
 		a, _ := st.Agent("orch-1")
-		done := slices.ContainsFunc(did[effect.Emit](st), func(e effect.Emit) bool {
+		done := slices.ContainsFunc(did[input.Emit](st), func(e input.Emit) bool {
 			_, is := e.Event.Body.(contract.Done)
 			return is
 		})
-		if a.Status != want || !a.Dismissed || done != (want == AgentEnded) || len(did[effect.Kill](st)) == 1 == done {
-			t.Errorf("%s: it is %s, done %v, killed %v", status, a.Status, done, did[effect.Kill](st))
+		if a.Status != want || !a.Dismissed || done != (want == AgentEnded) || len(did[input.Kill](st)) == 1 == done {
+			t.Errorf("%s: it is %s, done %v, killed %v", status, a.Status, done, did[input.Kill](st))
 		}
 	}
 }
@@ -97,7 +96,7 @@ func TestLoseProcesses(t *testing.T) {
 		t.Errorf("with its bridge it is %s", a.Status)
 	}
 	st.restartWhere(func(a *Agent) bool { return a.Host == LifecycleHere })
-	if timers := did[effect.SetTimer](st); len(timers) != 1 || timers[0].Key != RestartPrefix+"orch-1/1" {
+	if timers := did[input.SetTimer](st); len(timers) != 1 || timers[0].Key != RestartPrefix+"orch-1/1" {
 		t.Errorf("timers %+v", timers)
 	}
 }
@@ -120,7 +119,7 @@ func TestDistrusted(t *testing.T) {
 		t.Fatalf("asked %+v", q)
 	}
 	st.chooseTrust("ref", ChooseTrust)
-	if pinned := did[effect.PinTrust](st); len(pinned) != 1 || pinned[0].Hash != "new" || !st.Options.Trusted {
+	if pinned := did[input.PinTrust](st); len(pinned) != 1 || pinned[0].Hash != "new" || !st.Options.Trusted {
 		t.Errorf("pinned %+v, trusted %v", pinned, st.Options.Trusted)
 	}
 	if st.Lifecycle.AwaitsTrust("") {

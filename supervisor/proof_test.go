@@ -7,13 +7,12 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // overdue lets the timer for the proof of an agent's messages ring.
-func (p *play) overdue(id string) []effect.Effect {
+func (p *play) overdue(id string) []input.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(ProofWait - time.Second)
 	return p.do(input.Timer{Key: DeliveryTimerKey(p.agent(id).Turn[0])})
@@ -37,7 +36,7 @@ func TestASwallowedMessage(t *testing.T) {
 		t.Errorf("notices %v", told[contract.Notice](p))
 	}
 	p.overdue("arbiter")
-	if k := effects[effect.Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 || p.notices("sent twice and not received") != 1 {
+	if k := effects[input.Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 || p.notices("sent twice and not received") != 1 {
 		t.Fatalf("kills %v, %d sends", k, len(p.sends("arbiter")))
 	}
 	p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
@@ -73,8 +72,8 @@ func TestAProofThatComesLate(t *testing.T) {
 		t.Error("its proof is still awaited")
 	}
 	p.do(input.Timer{Key: DeliveryTimerKey(wire)}) // it had rung already
-	if len(effects[effect.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
-		t.Errorf("kills %v, %d sends, delivered %v", effects[effect.Kill](p), len(p.sends("arbiter")), told[contract.Delivered](p))
+	if len(effects[input.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
+		t.Errorf("kills %v, %d sends, delivered %v", effects[input.Kill](p), len(p.sends("arbiter")), told[contract.Delivered](p))
 	}
 	p.folds()
 }
@@ -103,8 +102,8 @@ func TestSilenceWithAReason(t *testing.T) {
 				t.Fatalf("%s: no timer checks it again", name)
 			}
 		}
-		if len(p.sends("arbiter")) != 1 || len(effects[effect.Kill](p)) != 0 {
-			t.Errorf("%s: %d sends, kills %v", name, len(p.sends("arbiter")), effects[effect.Kill](p))
+		if len(p.sends("arbiter")) != 1 || len(effects[input.Kill](p)) != 0 {
+			t.Errorf("%s: %d sends, kills %v", name, len(p.sends("arbiter")), effects[input.Kill](p))
 		}
 		c.ends(p)
 		p.overdue("arbiter")
@@ -146,7 +145,7 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	s, _ := Apply(State{}, input.Input{At: at,
 		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", HumanPresent: true}.WithDefaults()}})
-	do := func(f input.Body) (out []effect.Effect) {
+	do := func(f input.Body) (out []input.Effect) {
 		s, out = Apply(s, input.Input{At: at, Body: f})
 		return out
 	}
@@ -161,7 +160,7 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 		}
 		at = at.Add(wait)
 		for _, e := range do(input.Timer{Key: DeliveryTimerKey(wire)}) {
-			if n, ok := e.(effect.Emit); ok {
+			if n, ok := e.(input.Emit); ok {
 				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not received within") {
 					noticed++
 				}

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -143,7 +143,7 @@ func (s *QuestionState) Recall() {
 }
 
 // Put puts a question to the human, and emits it. It is added to the open ones.
-func (s *QuestionState) Put(c *effect.Collector, p QuestionPart) {
+func (s *QuestionState) Put(c *input.Collector, p QuestionPart) {
 	p.Number, p.At = s.Asked+1, c.Now
 	joined, open := s.Open.with(p)
 	if open {
@@ -173,13 +173,13 @@ func (s *QuestionState) again(p QuestionPart) QuestionPart {
 }
 
 // Repeat emits all open questions once more.
-func (s *QuestionState) Repeat(c *effect.Collector) {
+func (s *QuestionState) Repeat(c *input.Collector) {
 	for _, p := range s.Open.List() {
 		reportQuestion(c, p)
 	}
 }
 
-func reportQuestion(c *effect.Collector, p QuestionPart) {
+func reportQuestion(c *input.Collector, p QuestionPart) {
 	e := contract.Question{Text: p.Text}
 	if p.Number > 0 {
 		e.Question = p.ID()
@@ -196,7 +196,7 @@ type QuestionRecovery struct {
 
 // Fail emits an error about an agent or the supervisor, with the recovery options.
 func (r *QuestionRecovery) Fail(
-	c *effect.Collector,
+	c *input.Collector,
 	id string,
 	category bridge.Category,
 	message string,

@@ -8,16 +8,16 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-func collector() *effect.Collector { return &effect.Collector{Now: time.Unix(1_800_000_000, 0)} }
+func collector() *input.Collector { return &input.Collector{Now: time.Unix(1_800_000_000, 0)} }
 
 // askedQuestion are the questions that were emitted.
-func askedQuestion(t *testing.T, c *effect.Collector) (list []contract.Question) {
+func askedQuestion(t *testing.T, c *input.Collector) (list []contract.Question) {
 	t.Helper()
 	for _, e := range c.Effects() {
-		if q, ok := e.(effect.Emit).Event.Body.(contract.Question); ok {
+		if q, ok := e.(input.Emit).Event.Body.(contract.Question); ok {
 			list = append(list, q)
 		}
 	}

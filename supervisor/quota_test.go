@@ -7,7 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -62,7 +61,7 @@ func TestQuotaReserve(t *testing.T) {
 				t.Fatal("held before the reserve is reached")
 			}
 			p.reads(one, 81, resets)
-			if p.notices("are left for you") != 1 || len(effects[effect.Kill](p)) != 0 {
+			if p.notices("are left for you") != 1 || len(effects[input.Kill](p)) != 0 {
 				t.Errorf("notices %+v", told[contract.Notice](p))
 			}
 			answer := p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`)
@@ -81,7 +80,7 @@ func TestQuotaReserve(t *testing.T) {
 			if n := len(p.sends("arbiter")) + len(p.sends(one)); n != before {
 				t.Errorf("%d messages were sent past the reserve", n-before)
 			}
-			timers := effects[effect.SetTimer](p)
+			timers := effects[input.SetTimer](p)
 			after := time.Duration(0)
 			for _, timer := range timers {
 				if timer.Key == ResetTimer {
@@ -140,9 +139,9 @@ func TestQuotaResetsTooLate(t *testing.T) {
 	if r, exit := p.finished(); exit != contract.ExitLimit || !strings.Contains(r.Summary, "--quota-reserve") {
 		t.Errorf("%+v, exit code %d", r, exit)
 	}
-	spawns := len(effects[effect.Spawn](p))
+	spawns := len(effects[input.Spawn](p))
 	p.do(input.Resumed{Options: p.s.Options, Salt: "/2"})
-	if p.s.Ending == nil || len(effects[effect.Spawn](p)) != spawns {
+	if p.s.Ending == nil || len(effects[input.Spawn](p)) != spawns {
 		t.Error("it goes on, though the reserve is still reached")
 	}
 }

@@ -6,14 +6,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // lastNote is the last recorded decision.
 func (p *play) lastNote() input.Decided {
 	p.t.Helper()
-	notes := effects[effect.Note](p)
+	notes := effects[input.Note](p)
 	if len(notes) == 0 {
 		p.t.Fatal("no decision is recorded")
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -447,7 +446,7 @@ func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
 	p, id, _ := openTurn(t, RoleOrchestrator)
 	session := p.agent(id).SessionID
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatResume, Error: "400"})
-	if k := effects[effect.Kill](p); len(k) != 1 || k[0].Agent.ID != id {
+	if k := effects[input.Kill](p); len(k) != 1 || k[0].Agent.ID != id {
 		t.Fatalf("kills %v", k)
 	}
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: 0}})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -153,7 +153,7 @@ func TestTheWindowOfAModelIsLearned(t *testing.T) {
 		Error: "140000 tokens > 131072 maximum", Model: "far-model", Window: 131_072}
 	p.turn(id, tooLong)
 	p.contains("the notice", last[contract.Notice](p).Text, "far-model takes at most 131072 tokens")
-	if kept := effects[effect.KeepWindow](p); len(kept) != 1 || kept[0] != (effect.KeepWindow{Model: "far-model", Tokens: 131_072}) {
+	if kept := effects[input.KeepWindow](p); len(kept) != 1 || kept[0] != (input.KeepWindow{Model: "far-model", Tokens: 131_072}) {
 		t.Errorf("kept for later runs: %+v", kept)
 	}
 	next := p.spawn("go on")

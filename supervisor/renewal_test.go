@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -188,7 +187,7 @@ func TestRenewalOverAResume(t *testing.T) {
 // lastSentHas counts the messages to an agent that contain a text.
 func (p *play) lastSentHas(id, text string) int {
 	n := 0
-	for _, s := range effects[effect.Send](p) {
+	for _, s := range effects[input.Send](p) {
 		if s.Params.ID == id && strings.Contains(s.Params.Content, text) {
 			n++
 		}
@@ -275,7 +274,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	p.verdict(one, report("progress", "I go on", false))
 	p.verdict(one, report("progress", "and on", false))
 	a := p.agent(one)
-	if a.Status != AgentParked || len(effects[effect.Inspect](p)) != 1 {
+	if a.Status != AgentParked || len(effects[input.Inspect](p)) != 1 {
 		t.Fatalf("after %d demands it is %s", a.HandoffDemands, a.Status)
 	}
 	p.inspect(traces)
@@ -292,7 +291,7 @@ func TestCompactions(t *testing.T) {
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
 	testkit.Same(t, "entries in the work log", 1, len(p.s.Conversation.WorkLog))
 	p.do(input.Timer{Key: CompactionBlockedKey(p.agent(one).AgentRef)})
-	if n := len(effects[effect.Interrupt](p)); n != 1 {
+	if n := len(effects[input.Interrupt](p)); n != 1 {
 		t.Fatalf("%d interrupts", n)
 	}
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
@@ -320,7 +319,7 @@ func TestCompactions(t *testing.T) {
 func TestRemindersFollowThePlan(t *testing.T) {
 	p := begin(t, nil)
 	one := p.spawn("build the bridge")
-	spawns := effects[effect.Spawn](p)
+	spawns := effects[input.Spawn](p)
 	h := spawns[len(spawns)-1].Params.Config.Hooks
 	if h == nil || h.Warn != 70 || h.Critical != 85 || h.Role != "orchestrator" || !h.KeepContext {
 		t.Fatalf("hooks %+v", h)
@@ -328,21 +327,21 @@ func TestRemindersFollowThePlan(t *testing.T) {
 	p.contains("the reminder", h.Reminder, "Orchestrator I (orch-1)", "build the bridge")
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"lay the stones"}]}`)
 	told := map[string]string{}
-	for _, c := range effects[effect.Configure](p) {
+	for _, c := range effects[input.Configure](p) {
 		told[c.Params.ID] = c.Params.Reminder
 	}
 	p.contains("the Orchestrator's reminder", told[one], "lay the stones", "build the bridge")
 	p.contains("the Arbiter's reminder", told["arbiter"], "lay the stones", "You are the Arbiter", "orch-1 working")
 	p.happen(one, bridge.ContextWarning{Level: "warn", Pct: 71})
 	p.crash(one, 1)
-	spawns = effects[effect.Spawn](p)
+	spawns = effects[input.Spawn](p)
 	if h := spawns[len(spawns)-1].Params.Config.Hooks; h.Spent != "" {
 		t.Errorf("a turn that was cut off may have lost what was told in it: %+v", h)
 	}
 	p.happen(one, bridge.ContextWarning{Level: "warn", Pct: 71})
 	p.verdict(one, report("progress", "half", false))
 	p.crash(one, 1)
-	spawns = effects[effect.Spawn](p)
+	spawns = effects[input.Spawn](p)
 	if h := spawns[len(spawns)-1].Params.Config.Hooks; h.Spent != "warn" {
 		t.Errorf("a level is reported twice over a restart: %+v", h)
 	}

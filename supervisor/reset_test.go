@@ -6,7 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -63,7 +63,7 @@ func TestTheFirstChoiceHasAnInput(t *testing.T) {
 				v = ruling("CONTINUE", "Patience.")
 			}
 			p.verdict("arbiter", v)
-			notes := effects[effect.Note](p)
+			notes := effects[input.Note](p)
 			if len(notes) == 0 {
 				t.Fatalf("%s, by its %s: nothing is recorded", way, by)
 			}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -44,7 +43,7 @@ func (st *step) lost(a *Agent, class runconfig.RestartClass, reason string) {
 		return
 	}
 	st.backOff(a, cmp.Or(Categories[class], bridge.CatCrash), d.Attempt, d.Delay)
-	st.do(effect.SetTimer{Key: RestartKey(a.AgentRef), After: d.Delay})
+	st.do(input.SetTimer{Key: RestartKey(a.AgentRef), After: d.Delay})
 }
 
 // unpark restarts a parked agent because a human asked for it.
@@ -114,7 +113,7 @@ func (st *step) retryAfter(a *Agent, d runconfig.RestartDecision, t bridge.Turn)
 	if a.Status == AgentReady { // not after its process has ended
 		st.backOff(a, t.Category, d.Attempt, d.Delay)
 	}
-	st.do(effect.SetTimer{Key: RetryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
+	st.do(input.SetTimer{Key: RetryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
 }
 
 // halt stops every agent at once, and holds everything until `continue`. An agent that was working then
@@ -136,7 +135,7 @@ func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
 	st.loseAllChecks()              // their checks are run again
 	st.Rulings.DeciderRequest = nil // and the decider is asked again
-	st.do(effect.Drop{})
+	st.do(input.Drop{})
 	st.Permission.DenyAll(&st.out, contract.ByHalt, "the human stopped everything")
 	n := 0
 	for i := range st.Agents {
@@ -149,7 +148,7 @@ func (st *step) holdAll() int {
 			a.RestartClass, a.RestartCause = ClassHalt, "the human stopped everything"
 			fallthrough
 		case a.Status == AgentStopping, a.Status == AgentRestarting:
-			st.do(effect.Kill{Agent: a.AgentRef, Now: true})
+			st.do(input.Kill{Agent: a.AgentRef, Now: true})
 			n++
 		}
 	}

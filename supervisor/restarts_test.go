@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -83,7 +82,7 @@ func TestACrashLoopIsParked(t *testing.T) {
 				p.do(input.Timer{Key: WatchKey(bridge.AgentRef{ID: id, Generation: g})})
 				p.do(input.Timer{Key: RetryKey(bridge.AgentRef{ID: id, Generation: g})})
 			}
-			if len(p.spawns(id)) != starts || len(effects[effect.Probe](p)) != 0 {
+			if len(p.spawns(id)) != starts || len(effects[input.Probe](p)) != 0 {
 				t.Error("something was done with a parked agent")
 			}
 			if id == "arbiter" {
@@ -243,7 +242,7 @@ func TestEndingOneThatIsDown(t *testing.T) {
 				ref = p.agent(id).AgentRef
 			}
 			end(p, id)
-			if k := effects[effect.Kill](p); starting != (len(k) == 1) {
+			if k := effects[input.Kill](p); starting != (len(k) == 1) {
 				t.Errorf("%s, starting %v: kills %v", name, starting, k)
 			}
 			n := len(p.spawns(id))
@@ -291,13 +290,13 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 			id := p.spawn("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			act(p, id)
-			n, timers := len(effects[effect.Spawn](p)), map[string]bool{}
-			for _, e := range effects[effect.SetTimer](p) {
+			n, timers := len(effects[input.Spawn](p)), map[string]bool{}
+			for _, e := range effects[input.SetTimer](p) {
 				timers[e.Key] = true
 			}
 			p.do(input.Signal{Signal: "INT"})
-			if len(effects[effect.Shutdown](p)) != 1 {
-				t.Fatalf("shutdowns: %v", effects[effect.Shutdown](p))
+			if len(effects[input.Shutdown](p)) != 1 {
+				t.Fatalf("shutdowns: %v", effects[input.Shutdown](p))
 			}
 			for key := range timers {
 				p.do(input.Timer{Key: key})
@@ -310,8 +309,8 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 			}
 			p.do(input.BridgeFailed{Message: "no"})
 			p.do(input.Stopped{})
-			if len(effects[effect.Finish](p)) != 1 || len(told[contract.Result](p)) != 1 || len(effects[effect.Spawn](p)) != n {
-				t.Errorf("ends %v, starts after it %d", effects[effect.Finish](p), len(effects[effect.Spawn](p))-n)
+			if len(effects[input.Finish](p)) != 1 || len(told[contract.Result](p)) != 1 || len(effects[input.Spawn](p)) != n {
+				t.Errorf("ends %v, starts after it %d", effects[input.Finish](p), len(effects[input.Spawn](p))-n)
 			}
 			for _, a := range p.s.Agents {
 				if a.Status != AgentEnded {
@@ -381,7 +380,7 @@ func TestHalt(t *testing.T) {
 	if ok, why := p.command(contract.Halt{}); !ok {
 		t.Fatal(why)
 	}
-	kills := effects[effect.Kill](p)
+	kills := effects[input.Kill](p)
 	if len(kills) != 2 || !kills[0].Now || !kills[1].Now {
 		t.Fatalf("%+v", kills)
 	}
@@ -398,7 +397,7 @@ func TestHalt(t *testing.T) {
 			t.Errorf("%s is %s", id, a.Status)
 		}
 	}
-	if n := len(effects[effect.Spawn](p)); n != 0 || p.s.Lifecycle.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
+	if n := len(effects[input.Spawn](p)); n != 0 || p.s.Lifecycle.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
 		t.Errorf("%d starts, %d crashes", n, p.s.Lifecycle.Crashes)
 	}
 	// Messages given meanwhile wait, and so do agents that are spawned.
@@ -407,7 +406,7 @@ func TestHalt(t *testing.T) {
 		t.Fatal(why)
 	}
 	p.do(input.Timer{Key: RestartKey(p.agent(one).AgentRef)})
-	if len(effects[effect.Spawn](p)) != 0 || len(effects[effect.Send](p)) != 0 {
+	if len(effects[input.Spawn](p)) != 0 || len(effects[input.Send](p)) != 0 {
 		t.Error("halted, and something was started or sent")
 	}
 	if ok, why := p.command(contract.Halt{}); !ok || !strings.Contains(why, "already") {
@@ -416,7 +415,7 @@ func TestHalt(t *testing.T) {
 	if ok, why := p.command(contract.Continue{}); !ok {
 		t.Fatal(why)
 	}
-	if n := len(effects[effect.Spawn](p)); n != 3 {
+	if n := len(effects[input.Spawn](p)); n != 3 {
 		t.Fatalf("%d starts", n)
 	}
 	p.back(bridge.DeliveryBegun)
@@ -466,7 +465,7 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 			t.Errorf("ends %+v", ends)
 		}
 		p.command(contract.Continue{})
-		testkit.Same(t, "starts", len(ids), len(effects[effect.Spawn](p)))
+		testkit.Same(t, "starts", len(ids), len(effects[input.Spawn](p)))
 	}
 }
 
@@ -477,7 +476,7 @@ func TestHaltAndContinueInOneBreath(t *testing.T) {
 	p.command(contract.Continue{})
 	p.out = nil
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
-	if len(effects[effect.Spawn](p)) != 1 || p.agent("arbiter").Status != AgentStarting {
+	if len(effects[input.Spawn](p)) != 1 || p.agent("arbiter").Status != AgentStarting {
 		t.Errorf("the Arbiter is %s", p.agent("arbiter").Status)
 	}
 }
@@ -490,11 +489,11 @@ func TestHaltWithoutABridge(t *testing.T) {
 	p.out = nil
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
-	if len(effects[effect.Spawn](p)) != 0 {
+	if len(effects[input.Spawn](p)) != 0 {
 		t.Error("a bridge that came back started an agent")
 	}
 	p.command(contract.Continue{})
-	if len(effects[effect.Spawn](p)) != 1 {
+	if len(effects[input.Spawn](p)) != 1 {
 		t.Error("continue started no agent")
 	}
 }
@@ -511,7 +510,7 @@ func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 		p.do(input.BridgeLost{Message: "it ended", Halted: true, Heeded: heeded})
 		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
-		starts, halts := len(effects[effect.Spawn](p)), len(told[contract.Halted](p))
+		starts, halts := len(effects[input.Spawn](p)), len(told[contract.Halted](p))
 		if p.s.Halted == heeded || (starts == 0) == heeded || (halts == 0) != heeded || p.s.Lifecycle.Crashes != 0 {
 			t.Errorf("heeded: %v, halted: %v, %d starts, %d halts, %d crashes", heeded, p.s.Halted, starts, halts, p.s.Lifecycle.Crashes)
 		}
@@ -539,8 +538,8 @@ func TestHaltAndTheEnd(t *testing.T) {
 	p.do(input.Stopped{})
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Salt: "s"})
-	if p.s.Halted || len(effects[effect.Spawn](p)) != 1 {
-		t.Errorf("halted: %v, %d starts", p.s.Halted, len(effects[effect.Spawn](p)))
+	if p.s.Halted || len(effects[input.Spawn](p)) != 1 {
+		t.Errorf("halted: %v, %d starts", p.s.Halted, len(effects[input.Spawn](p)))
 	}
 }
 
@@ -561,8 +560,8 @@ func TestPauseOutlivesTheProcess(t *testing.T) {
 					p.back(bridge.DeliverySeen)
 					p.say("And test it.")
 					if still := word == ""; p.s.Halted || p.s.Paused != still || (p.notices("is still paused by a human") == 1) != still ||
-						(len(effects[effect.Send](p)) == 0) != still {
-						t.Fatalf("paused %v, halted %v, %d messages sent", p.s.Paused, p.s.Halted, len(effects[effect.Send](p)))
+						(len(effects[input.Send](p)) == 0) != still {
+						t.Fatalf("paused %v, halted %v, %d messages sent", p.s.Paused, p.s.Halted, len(effects[input.Send](p)))
 					}
 					if word == "" {
 						p.mustCommand(contract.Continue{})

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // stopped is why the requests of a run that ends are denied.
@@ -17,7 +17,7 @@ func (st *step) wind(e Ending) {
 	st.Ending = &e
 	st.Permission.Shutdown(&st.out, stopped)
 	st.Question.Open, st.Lifecycle.Waking, st.Rulings.DeciderRequest = nil, false, nil
-	st.do(effect.SetTimer{Key: timeoutKey})
+	st.do(input.SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
 		if a.Takeover != nil { // what was done is read when the run is resumed
@@ -30,7 +30,7 @@ func (st *step) wind(e Ending) {
 			a.Status, a.Since, a.EndReason = AgentStopping, st.at, e.Status
 		}
 	}
-	st.do(effect.Shutdown{})
+	st.do(input.Shutdown{})
 }
 
 // finish reports the result, which is the last line, and ends the loop.
@@ -56,7 +56,7 @@ func (st *step) finish() {
 		Failing: st.Handoff.Failing(), Open: st.Ending.Open, InterruptedWork: st.Ending.InterruptedWork,
 		Changes: st.Changes.Total, Acceptance: st.Task.AcceptanceEvents(),
 	})
-	st.do(effect.Finish{Exit: st.Ending.Exit})
+	st.do(input.Finish{Exit: st.Ending.Exit})
 }
 
 // lastSnapshotTimeout bounds how long the result waits for the last snapshot.
@@ -77,5 +77,5 @@ func (st *step) lastSnapshot() {
 	ending := *st.Ending
 	ending.Records = true
 	st.Ending = &ending
-	st.do(effect.SetTimer{Key: lastSnapshotKey, After: lastSnapshotTimeout})
+	st.do(input.SetTimer{Key: lastSnapshotKey, After: lastSnapshotTimeout})
 }

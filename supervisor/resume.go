@@ -6,7 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -131,7 +130,7 @@ func (st *step) reportAgain() {
 	for i := range st.Agents {
 		st.Edit(st.Agents[i].ID).Status = AgentEnded
 	}
-	st.do(effect.Shutdown{Fast: true})
+	st.do(input.Shutdown{Fast: true})
 }
 
 // prepareNextTask makes a completed run ready for another task: the Arbiter keeps its session, the
@@ -174,7 +173,7 @@ func (st *step) outOfBounds() bool {
 		st.limitReached("the time limit of " + o.Timeout.String() + " was reached: raise it with --timeout")
 	default:
 		if o.Timeout > 0 {
-			st.do(effect.SetTimer{Key: timeoutKey, After: o.Timeout - st.Budget.Runtime.Earlier})
+			st.do(input.SetTimer{Key: timeoutKey, After: o.Timeout - st.Budget.Runtime.Earlier})
 		}
 		st.Budget.HoldAgain(&st.out, o.QuotaReserve)
 		return false
@@ -260,7 +259,7 @@ func (st *step) began(f input.Began) {
 	st.reportDistrust(f.Distrust)
 	st.criteriaFromOptions()
 	if f.Options.Timeout > 0 {
-		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
+		st.do(input.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
 	st.addAgent(&Agent{
 		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -113,7 +112,7 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 		c.reach(p)
 		p.do(input.Stopped{})
 		p.resume("")
-		if len(effects[effect.Spawn](p)) != 0 {
+		if len(effects[input.Spawn](p)) != 0 {
 			t.Errorf("%s: agents were started", name)
 		}
 		r, exit := p.finished()
@@ -216,7 +215,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		p.stopped()
 		p.out = nil
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
-		if e := effects[effect.Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
+		if e := effects[input.Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
 			t.Errorf("ends %v", e)
 		}
 		p.resume("")
@@ -370,7 +369,7 @@ func TestACompletedRun(t *testing.T) {
 		p, _ := complete(t)
 		p.out = nil
 		p.do(input.Resumed{Options: p.s.Options})
-		if len(effects[effect.Spawn](p)) != 0 {
+		if len(effects[input.Spawn](p)) != 0 {
 			t.Error("agents were started for nothing")
 		}
 		r, exit := p.finished()
@@ -435,7 +434,7 @@ func TestNothingUnderWay(t *testing.T) {
 	p.s.Ending = &ending
 	p.resume("")
 	for i := range p.s.Agents { // the last one that comes back triggers it
-		if len(effects[effect.Send](p)) != 0 {
+		if len(effects[input.Send](p)) != 0 {
 			t.Fatalf("told before everybody was back: %s", p.lastSent("arbiter"))
 		}
 		p.comes(p.s.Agents[i].ID, bridge.SpawnResult{Resumed: true})

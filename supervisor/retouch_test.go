@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -35,7 +35,7 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	}
 	p.out = nil
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if s := effects[effect.Send](p); len(s) != 1 || !strings.Contains(s[0].Params.Content, "Use port 8080.") || strings.Contains(s[0].Params.Content, "port 80.") {
+	if s := effects[input.Send](p); len(s) != 1 || !strings.Contains(s[0].Params.Content, "Use port 8080.") || strings.Contains(s[0].Params.Content, "port 80.") {
 		t.Errorf("%+v", s)
 	}
 	p.say("No, wait.")
@@ -45,7 +45,7 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	}
 	p.out = nil
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if s := effects[effect.Send](p); len(s) != 0 {
+	if s := effects[input.Send](p); len(s) != 0 {
 		t.Errorf("sent all the same: %+v", s)
 	}
 	for _, m := range p.s.Conversation.RecentMessages {
@@ -98,7 +98,7 @@ func TestTheTaskIsEdited(t *testing.T) {
 	}
 	p.out = nil
 	p.command(contract.Continue{})
-	if s := effects[effect.Send](p); p.s.Task.Text != "Build a bridge." || len(s) != 1 || !strings.Contains(s[0].Params.Content, "Build a bridge.") {
+	if s := effects[input.Send](p); p.s.Task.Text != "Build a bridge." || len(s) != 1 || !strings.Contains(s[0].Params.Content, "Build a bridge.") {
 		t.Errorf("task %q, %+v", p.s.Task.Text, s)
 	}
 }

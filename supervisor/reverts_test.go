@@ -6,7 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -15,7 +14,7 @@ func inGit(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" }
 
 // answered returns the answers to a command with this reference.
 func (p *play) answered(ref string) (accepted, rejected string) {
-	for _, e := range effects[effect.Emit](p) {
+	for _, e := range effects[input.Emit](p) {
 		switch b := e.Event.Body.(type) {
 		case contract.Accepted:
 			if b.Ref == ref {

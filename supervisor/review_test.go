@@ -12,7 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -280,7 +279,7 @@ func TestTheLastDocumentCounts(t *testing.T) {
 // TestChecksNeedNoAuthor: the author's turns, its end and its next process do not affect a check that waits for
 // its permission.
 func TestChecksNeedNoAuthor(t *testing.T) {
-	begun := func(t *testing.T) (*play, effect.RunCheck) {
+	begun := func(t *testing.T) (*play, input.RunCheck) {
 		p := begin(t, nil)
 		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -420,7 +419,7 @@ func (p *play) asked() input.Decided {
 	if p.s.Rulings.DeciderRequest == nil {
 		p.t.Fatalf("nothing is asked in %s", p.s.Task.Phase)
 	}
-	list := effects[effect.Decide](p)
+	list := effects[input.Decide](p)
 	return input.Decided(list[len(list)-1].Question)
 }
 
@@ -433,7 +432,7 @@ func (p *play) answers(q input.Decided, what, mode string) {
 
 func (p *play) sentTo(id string) string {
 	var b strings.Builder
-	for _, s := range effects[effect.Send](p) {
+	for _, s := range effects[input.Send](p) {
 		if s.Params.ID == id {
 			b.WriteString(s.Params.Content)
 		}
@@ -652,7 +651,7 @@ func TestAHandOffContinuesUnderTheSameMode(t *testing.T) {
 		if n := strings.Count(p.sentTo(next), "the first half"); n != 1 {
 			t.Errorf("%s: the successor got the document %d times", name, n)
 		}
-		if !slices.ContainsFunc(effects[effect.Note](p), func(n effect.Note) bool { return n.Decision.About == id && len(n.Decision.Input) > 0 }) {
+		if !slices.ContainsFunc(effects[input.Note](p), func(n input.Note) bool { return n.Decision.About == id && len(n.Decision.Input) > 0 }) {
 			t.Errorf("%s: the decision is not recorded", name)
 		}
 		p.folds()
@@ -711,7 +710,7 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p.do(input.BridgeLost{Message: "gone"})
 	p.out = nil
 	p.answers(q, "SELECT_MODE", "developer")
-	testkit.Same(t, "starts without a bridge", 0, len(effects[effect.Spawn](p)))
+	testkit.Same(t, "starts without a bridge", 0, len(effects[input.Spawn](p)))
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
 	p.settles()
@@ -735,7 +734,7 @@ func TestNumbersOfDecisions(t *testing.T) {
 	for _, d := range told[contract.Decision](p) {
 		said = append(said, d.Number)
 	}
-	for _, n := range effects[effect.Note](p) {
+	for _, n := range effects[input.Note](p) {
 		kept = append(kept, n.Decision.Number)
 	}
 	want := []int{1, 2, 3, 4}

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -114,7 +114,7 @@ func (st *step) letGoOn(a *Agent) {
 	if n := a.Stalled - pauseAfter; n > 0 {
 		pause := min(firstPause<<min(n-1, 10), longestPause)
 		m.NotBefore = st.at.Add(pause)
-		st.do(effect.SetTimer{Key: RhythmPrefix + RunOf(a.AgentRef), After: pause})
+		st.do(input.SetTimer{Key: RhythmPrefix + RunOf(a.AgentRef), After: pause})
 		st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s has sent %s in a row without a changed file: it continues in %s.",
 			a.Name, words.Count(a.Stalled, "message"), pause)})
 	}
@@ -142,7 +142,7 @@ func (st *step) toolEnded(a *Agent, r bridge.ToolResult) {
 		st.emit(a.ID, contract.Notice{Text: a.Name + ": " + text})
 	case a.Fails == failsStopped && a.Status == AgentBusy:
 		st.emit(a.ID, contract.Notice{Text: a.Name + ": " + text + "; its turn is stopped"})
-		st.do(effect.Interrupt{Agent: a.AgentRef})
+		st.do(input.Interrupt{Agent: a.AgentRef})
 	}
 }
 
@@ -160,7 +160,7 @@ func (st *step) subagentRefused(id string) {
 		words.Count(a.RefusedSubagents, "subagent"))
 	st.log(contract.Supervisor, KindNotice, text)
 	st.emit(a.ID, contract.Notice{Text: text})
-	st.do(effect.Interrupt{Agent: a.AgentRef})
+	st.do(input.Interrupt{Agent: a.AgentRef})
 }
 
 // triesAgain counts a RETRY as a failure of an Orchestrator that has only asked since it changed a file: the limits of

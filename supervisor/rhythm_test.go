@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -168,7 +167,7 @@ func TestRetriesAreCounted(t *testing.T) {
 // TestTheSameCallFails: an agent that repeats a failing call gets a message, then the Arbiter gets one, then the turn
 // stops. Another call in between starts the count again.
 func TestTheSameCallFails(t *testing.T) {
-	call := func(p *play, id, command string, failed bool) []effect.Effect {
+	call := func(p *play, id, command string, failed bool) []input.Effect {
 		input, _ := json.Marshal(map[string]string{"command": command})
 		p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: input})
 		return p.happen(id, bridge.ToolResult{ToolUse: "t", IsError: failed, Text: "no"})
@@ -180,11 +179,11 @@ func TestTheSameCallFails(t *testing.T) {
 		var sent, noted, stopped bool
 		for _, e := range call(p, id, "make test", true) {
 			switch e := e.(type) {
-			case effect.Send:
+			case input.Send:
 				sent = strings.Contains(e.Params.Content, "failed 5 times in a row")
-			case effect.Interrupt:
+			case input.Interrupt:
 				stopped = true
-			case effect.Emit:
+			case input.Emit:
 				_, notice := e.Event.Body.(contract.Notice)
 				noted = noted || notice
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -185,9 +184,9 @@ func TestCommandsNeedAChannel(t *testing.T) {
 }
 
 // refused reports whether a command was rejected with such words.
-func refused(out []effect.Effect, words string) bool {
+func refused(out []input.Effect, words string) bool {
 	for _, e := range out {
-		if em, ok := e.(effect.Emit); ok {
+		if em, ok := e.(input.Emit); ok {
 			if r, ok := em.Event.Body.(contract.Rejected); ok && strings.Contains(r.Message, words) {
 				return true
 			}
@@ -229,15 +228,15 @@ func TestToolsNeedTheRole(t *testing.T) {
 	}
 }
 
-func answerIn(t *testing.T, out []effect.Effect) effect.AnswerTool {
+func answerIn(t *testing.T, out []input.Effect) input.AnswerTool {
 	t.Helper()
 	for _, e := range out {
-		if a, ok := e.(effect.AnswerTool); ok {
+		if a, ok := e.(input.AnswerTool); ok {
 			return a
 		}
 	}
 	t.Fatalf("no answer in %+v", out)
-	return effect.AnswerTool{}
+	return input.AnswerTool{}
 }
 
 // TestVerdictsNeedTheRole: a verdict of the other role is not accepted as a verdict, in any form.

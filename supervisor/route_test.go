@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -56,7 +55,7 @@ func TestWholeDialogue(t *testing.T) {
 		t.Error("the predecessor was released before its successor spoke")
 	}
 	p.verdict(two, report("done", "all of it", true))
-	if k := effects[effect.Kill](p); len(k) != 1 || k[0].Agent.ID != one {
+	if k := effects[input.Kill](p); len(k) != 1 || k[0].Agent.ID != one {
 		t.Errorf("kills %v", k)
 	}
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "served on 8080"))
@@ -278,12 +277,12 @@ func TestInterjectionInThreeStrengths(t *testing.T) {
 		t.Error("a note was sent into a running turn")
 	}
 	p.say("quickly", contract.Steer)
-	steered := effects[effect.Send](p)
+	steered := effects[input.Send](p)
 	if s := steered[len(steered)-1]; !s.Params.Steer || !strings.Contains(s.Params.Content, "quickly") {
 		t.Errorf("steer: %+v", s.Params)
 	}
 	p.say("halt", contract.Stop)
-	if i := effects[effect.Interrupt](p); len(i) != 1 || i[0].Agent.ID != "arbiter" {
+	if i := effects[input.Interrupt](p); len(i) != 1 || i[0].Agent.ID != "arbiter" {
 		t.Errorf("interrupts %v", i)
 	}
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
@@ -305,7 +304,7 @@ func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
 	m := p.agent("arbiter").Turn[0]
 	p.do(input.NotSent{Agent: p.agent("arbiter").AgentRef, MessageID: m, Message: "deaf"})
 	p.contains("the second try", p.lastSent("arbiter"), "half", "Q?")
-	if sends := effects[effect.Send](p); sends[len(sends)-1].Params.MessageID != m {
+	if sends := effects[input.Send](p); sends[len(sends)-1].Params.MessageID != m {
 		t.Error("the second try has another id")
 	}
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "A.", "to", id))

@@ -20,7 +20,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -68,11 +67,11 @@ func ContinueHandoff(name, why string) decider.Decision {
 }
 
 // Ask puts a question to the run's decider.
-func (s *RulingState) Ask(c *effect.Collector, p *RulingRequest) {
+func (s *RulingState) Ask(c *input.Collector, p *RulingRequest) {
 	s.DeciderRequests++
 	p.Serial = s.DeciderRequests
 	s.DeciderRequest = p
-	c.Do(effect.Decide{Question: decider.Record{Serial: p.Serial, Number: s.Decisions + 1, Point: p.Point, About: p.About,
+	c.Do(input.Decide{Question: decider.Record{Serial: p.Serial, Number: s.Decisions + 1, Point: p.Point, About: p.About,
 		Input: p.Input}})
 }
 
@@ -159,15 +158,15 @@ func (s *RulingState) LedgerText() string {
 
 // Note records a decision that was made here. The state keeps it until it is recorded: a crash in between must
 // not lose it.
-func (s *RulingState) Note(c *effect.Collector, d input.Decided) {
+func (s *RulingState) Note(c *input.Collector, d input.Decided) {
 	s.Unrecorded = append(slices.Clip(s.Unrecorded), d)
-	c.Do(effect.Note{Decision: decider.Record(d)})
+	c.Do(input.Note{Decision: decider.Record(d)})
 }
 
 // NoteAgain records the decisions that were not recorded before the last process ended.
-func (s *RulingState) NoteAgain(c *effect.Collector) {
+func (s *RulingState) NoteAgain(c *input.Collector) {
 	for _, d := range s.Unrecorded {
-		c.Do(effect.Note{Decision: decider.Record(d)})
+		c.Do(input.Note{Decision: decider.Record(d)})
 	}
 }
 
@@ -222,7 +221,7 @@ type RulingBy struct {
 
 // Rule counts a ruling of the Arbiter's session, or of the rules in its place, and records it with its input.
 // It closes open requests.
-func (s *RulingState) Rule(c *effect.Collector, v verdict.Arbiter, source decider.Source, warnings ...string) RulingBy {
+func (s *RulingState) Rule(c *input.Collector, v verdict.Arbiter, source decider.Source, warnings ...string) RulingBy {
 	s.Decisions++
 	by := RulingBy{Source: source, Point: decider.PointTalk, Warnings: warnings}
 	f := input.Decided{Number: s.Decisions, Decision: decider.Decision{
@@ -242,7 +241,7 @@ func (s *RulingState) Rule(c *effect.Collector, v verdict.Arbiter, source decide
 }
 
 // LeaveFallback returns the decisions to the Arbiter.
-func (s *RulingState) LeaveFallback(c *effect.Collector) {
+func (s *RulingState) LeaveFallback(c *input.Collector) {
 	if s.FallbackReason == "" {
 		return
 	}
@@ -251,7 +250,7 @@ func (s *RulingState) LeaveFallback(c *effect.Collector) {
 }
 
 // EnterFallback lets the rules decide until the Arbiter can rule again.
-func (s *RulingState) EnterFallback(c *effect.Collector, why string) {
+func (s *RulingState) EnterFallback(c *input.Collector, why string) {
 	if s.FallbackReason == "" {
 		c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter can no longer rule: " +
 			strings.TrimSuffix(why, ".") + ". The run continues by the rules."})

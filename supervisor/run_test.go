@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -102,7 +101,7 @@ func TestWithoutABridge(t *testing.T) {
 	if e := last[contract.Error](p); e.Category != bridge.CatClaudeMissing || len(e.RecoveryOptions) == 0 {
 		t.Errorf("error %+v", e)
 	}
-	if e := effects[effect.Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
+	if e := effects[input.Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
 		t.Errorf("ends %v", e)
 	}
 }
@@ -363,7 +362,7 @@ func TestCommands(t *testing.T) {
 	p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnInterrupted})
 	granted(contract.RetryLast{})
 	granted(contract.Kill{ID: "orch-1"})
-	if k := effects[effect.Kill](p); len(k) != 1 || !k[0].Now {
+	if k := effects[input.Kill](p); len(k) != 1 || !k[0].Now {
 		t.Errorf("kills %v", k)
 	}
 	p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Expected: true}})
@@ -388,10 +387,10 @@ func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 func TestPauseHoldsEverythingBack(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Pause{})
-	n := len(effects[effect.Send](p))
+	n := len(effects[input.Send](p))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	p.say("yes")
-	if len(effects[effect.Send](p)) != n {
+	if len(effects[input.Send](p)) != n {
 		t.Error("something was sent during a pause")
 	}
 	p.command(contract.Continue{})
@@ -402,8 +401,8 @@ func TestReset(t *testing.T) {
 	p := begin(t, nil)
 	p.spawn("work")
 	p.command(contract.Reset{})
-	if p.s.Task.Phase != machine.Idle || len(effects[effect.Kill](p)) != 1 || p.s.Task.Text != "" {
-		t.Errorf("%s, kills %v", p.s.Task.Phase, effects[effect.Kill](p))
+	if p.s.Task.Phase != machine.Idle || len(effects[input.Kill](p)) != 1 || p.s.Task.Text != "" {
+		t.Errorf("%s, kills %v", p.s.Task.Phase, effects[input.Kill](p))
 	}
 	p.happen("orch-1", bridge.Done{})
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})

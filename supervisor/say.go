@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // humanMessage routes a message of the human.
@@ -76,7 +76,7 @@ func (st *step) word(c contract.Say) {
 	}
 	st.post(m)
 	if c.Strength == contract.Stop && a.Status == AgentBusy {
-		st.do(effect.Interrupt{Agent: a.AgentRef})
+		st.do(input.Interrupt{Agent: a.AgentRef})
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -30,7 +29,7 @@ func TestOneInheritance(t *testing.T) {
 	}
 	p.out = nil
 	p.crash("arbiter", 1)
-	sends := effects[effect.Send](p)
+	sends := effects[input.Send](p)
 	if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "kind: inheritance") || strings.Contains(sends[1].Params.Content, "kind: inheritance") {
 		t.Fatalf("after a crash that lost both: %+v", sends)
 	}
@@ -56,8 +55,8 @@ func TestNothingAfterTheResult(t *testing.T) {
 	} {
 		p.do(f)
 	}
-	if n := len(effects[effect.Emit](p)); n > 0 {
-		t.Errorf("told %d events: %+v", n, effects[effect.Emit](p))
+	if n := len(effects[input.Emit](p)); n > 0 {
+		t.Errorf("told %d events: %+v", n, effects[input.Emit](p))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -146,7 +145,7 @@ type EventRecorder func(before *State, step Replayed, after *State) []LogItem
 // RecordEvents is the [EventRecorder] of a run whose log holds only events.
 func RecordEvents(_ *State, step Replayed, _ *State) (items []LogItem) {
 	for _, e := range step.Effects {
-		if emit, ok := e.(effect.Emit); ok {
+		if emit, ok := e.(input.Emit); ok {
 			items = append(items, LogItem{Event: emit.Event})
 		}
 	}
@@ -178,5 +177,5 @@ func (t *LogEncoder) Content(input uint64, at time.Time, x LogItem) (journal.Log
 // Replayed is one step of a run's history.
 type Replayed struct {
 	Input   input.Input
-	Effects []effect.Effect
+	Effects []input.Effect
 }

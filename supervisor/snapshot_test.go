@@ -15,7 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -35,7 +34,7 @@ func restored(t *testing.T, s *State) State {
 
 // goesOnTheSame compares a step from a restored state with the same step from the original one. Its arguments
 // are the fingerprints of the states before and after.
-func goesOnTheSame(t *testing.T, before string, in input.Input, after string, out []effect.Effect) {
+func goesOnTheSame(t *testing.T, before string, in input.Input, after string, out []input.Effect) {
 	t.Helper()
 	var back State
 	testkit.OK(t, json.Unmarshal([]byte(before), &back))

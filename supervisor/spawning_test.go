@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -135,10 +134,10 @@ func TestStartsAreQueued(t *testing.T) {
 	if got := starting(); len(got) > 0 {
 		t.Errorf("%v are starting", got)
 	}
-	testkit.Same(t, "starts", 21, len(effects[effect.Spawn](p)))
+	testkit.Same(t, "starts", 21, len(effects[input.Spawn](p)))
 	announced := map[string]int{}
 	for _, e := range p.out {
-		if em, ok := e.(effect.Emit); ok {
+		if em, ok := e.(input.Emit); ok {
 			if _, ok := em.Event.Body.(contract.Spawn); ok {
 				announced[em.Event.ID]++
 			}
@@ -162,7 +161,7 @@ func TestQueuedStartKeepsItsSession(t *testing.T) {
 	announced := map[string]string{}
 	note := func() {
 		for _, e := range p.out {
-			if em, ok := e.(effect.Emit); ok {
+			if em, ok := e.(input.Emit); ok {
 				if s, ok := em.Event.Body.(contract.Spawn); ok {
 					announced[em.Event.ID] = s.SessionID
 				}

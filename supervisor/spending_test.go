@@ -10,7 +10,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -69,7 +68,7 @@ func TestLimitIsShared(t *testing.T) {
 		t.Helper()
 		spent[id] += usd
 		for _, e := range p.happen(id, bridge.Spent{CostUSD: spent[id]}) {
-			if i, ok := e.(effect.Interrupt); ok {
+			if i, ok := e.(input.Interrupt); ok {
 				interrupted[i.Agent.ID] = true
 			}
 		}
@@ -94,11 +93,11 @@ func TestLimitIsShared(t *testing.T) {
 	if _, reached := p.s.reachedLimit(); !reached || p.s.Ending != nil {
 		t.Fatalf("at $%v a turn that runs does not finish: %+v", p.s.Spent(), p.s.Ending)
 	}
-	sends := len(effects[effect.Send](p))
+	sends := len(effects[input.Send](p))
 	p.costs(ids[3], spent[ids[3]], report("progress", "done", true))
 	r, exit := p.finished()
-	if exit != contract.ExitLimit || !strings.Contains(r.Summary, "the cost reached $") || len(effects[effect.Send](p)) != sends {
-		t.Errorf("%+v, exit code %d, %d messages sent", r, exit, len(effects[effect.Send](p))-sends)
+	if exit != contract.ExitLimit || !strings.Contains(r.Summary, "the cost reached $") || len(effects[input.Send](p)) != sends {
+		t.Errorf("%+v, exit code %d, %d messages sent", r, exit, len(effects[input.Send](p))-sends)
 	}
 	if over, turn := r.CostUSD-1, spent[ids[3]]; over > turn {
 		t.Errorf("four agents exceed the limit by $%v, a turn cost $%v", over, turn)
@@ -140,9 +139,9 @@ func TestTurnsTakeTurns(t *testing.T) {
 	p.happen(ids[0], bridge.Spent{CostUSD: 0.3})
 	p.happen(ids[1], bridge.Spent{CostUSD: 0.3})
 	p.happen(ids[2], bridge.Spent{CostUSD: 0.25}) // 0.15 is left, and a report may add 0.3
-	stopped := effects[effect.Interrupt](p)
+	stopped := effects[input.Interrupt](p)
 	for _, id := range ids[1:] {
-		if !slices.ContainsFunc(stopped, func(i effect.Interrupt) bool { return i.Agent.ID == id }) {
+		if !slices.ContainsFunc(stopped, func(i input.Interrupt) bool { return i.Agent.ID == id }) {
 			t.Errorf("%s goes on", id)
 		}
 		p.turn(id, bridge.Turn{CostUSD: p.agent(id).Live.CostUSD, Outcome: bridge.TurnInterrupted})
@@ -165,7 +164,7 @@ func spends(t *testing.T, human bool) (*play, string) {
 	one := p.spawn("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.happen(one, bridge.Spent{CostUSD: 1.2})
-	if len(effects[effect.Interrupt](p)) != 0 || p.s.Ending != nil {
+	if len(effects[input.Interrupt](p)) != 0 || p.s.Ending != nil {
 		t.Fatal("the only turn that runs does not finish")
 	}
 	p.costs(one, 1.2, report("question", "which?", true))
@@ -190,20 +189,20 @@ func TestLimitIsAskedAbout(t *testing.T) {
 				!strings.Contains(q[0].Text, "$1.2000 of the $1.0000") || !strings.Contains(q[0].Text, "$1.70") {
 				t.Fatalf("asked %+v", q)
 			}
-			sends := len(effects[effect.Send](p))
+			sends := len(effects[input.Send](p))
 			p.say("hurry")
 			if ok, why := p.command(contract.Continue{}); !ok || !strings.Contains(why, "choose raise") {
 				t.Errorf("continue: %v, %s", ok, why)
 			}
 			p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) // killed while it waits
 			p.back(bridge.DeliverySeen)
-			if n := len(effects[effect.Send](p)); n != sends || len(told[contract.Question](p)) != 2 {
+			if n := len(effects[input.Send](p)); n != sends || len(told[contract.Question](p)) != 2 {
 				t.Fatalf("%d messages were sent, asked %+v", n-sends, told[contract.Question](p))
 			}
 			p.mustCommand(raise.body)
-			if p.s.Options.MaxCostUSD != raise.limit || p.s.LimitOptions() != nil || len(effects[effect.Send](p)) == sends {
+			if p.s.Options.MaxCostUSD != raise.limit || p.s.LimitOptions() != nil || len(effects[input.Send](p)) == sends {
 				t.Errorf("limit $%v, options %v, %d messages", p.s.Options.MaxCostUSD, p.s.LimitOptions(),
-					len(effects[effect.Send](p))-sends)
+					len(effects[input.Send](p))-sends)
 			}
 			p.folds()
 		})

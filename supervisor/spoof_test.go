@@ -15,7 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -197,7 +196,7 @@ func (p *play) fork(t *testing.T) *play {
 func ownLines(t *testing.T, p *play) map[string]bool {
 	t.Helper()
 	own := map[string]bool{}
-	for _, e := range effects[effect.Send](p) {
+	for _, e := range effects[input.Send](p) {
 		sections := testkit.Must(strictly(p.s.Options.Delimiter, e.Params.Content))(t)
 		for _, sec := range sections {
 			for _, line := range sec.lines {
@@ -214,7 +213,7 @@ func (p *play) course() string {
 	for _, e := range p.out {
 		fmt.Fprintf(&b, "%T", e)
 		switch e := e.(type) {
-		case effect.Emit:
+		case input.Emit:
 			fmt.Fprintf(&b, " %s %s", e.Event.ID, e.Event.Body.EventName())
 			switch m := e.Event.Body.(type) {
 			case contract.Message:
@@ -226,17 +225,17 @@ func (p *play) course() string {
 			case contract.Decision:
 				fmt.Fprint(&b, " ", m.Decision, m.Source, m.To, m.Mode)
 			}
-		case effect.Send:
+		case input.Send:
 			fmt.Fprint(&b, " ", e.Params.AgentRef, e.Params.MessageID, e.Params.Steer)
-		case effect.AnswerTool:
+		case input.AnswerTool:
 			fmt.Fprint(&b, " ", e.IsError)
 		case input.PermissionRespond:
 			fmt.Fprint(&b, " ", e.Result.Behavior)
-		case effect.Spawn:
+		case input.Spawn:
 			fmt.Fprint(&b, " ", e.Params.AgentRef)
-		case effect.Kill:
+		case input.Kill:
 			fmt.Fprint(&b, " ", e.Agent)
-		case effect.SetTimer:
+		case input.SetTimer:
 			fmt.Fprint(&b, " ", e.Key)
 		}
 		b.WriteByte('\n')
@@ -282,7 +281,7 @@ func TestSpoofs(t *testing.T) {
 				}
 				checkSenders(t, s, base.s, p)
 				checkNothingApproved(t, s, p)
-				for _, e := range effects[effect.Send](p) {
+				for _, e := range effects[input.Send](p) {
 					checkRead(t, s, w.role, ours, p, e.Params)
 				}
 				if t.Failed() {
@@ -325,7 +324,7 @@ func checkNothingApproved(t *testing.T, s spoof, p *play) {
 			if e.Result.Behavior == bridge.Allow {
 				t.Errorf("%s, %s: allowed %s", s.file, s.name, e.Request)
 			}
-		case effect.Emit:
+		case input.Emit:
 			switch b := e.Event.Body.(type) {
 			case contract.Permission:
 				if b.Behavior == bridge.Allow || b.By == "human" {

@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -34,7 +33,7 @@ func TestNamesCarryNoAuthority(t *testing.T) {
 		p.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent("orch-1").AgentRef, Request: "p1", Tool: name, Input: object("x", name), Subagent: name}, Behavior: "ask"})
 		p.verdict("orch-1", report("question", "Which?", true))
 		for _, e := range p.out {
-			em, ok := e.(effect.Emit)
+			em, ok := e.(input.Emit)
 			if !ok {
 				continue
 			}
@@ -45,7 +44,7 @@ func TestNamesCarryNoAuthority(t *testing.T) {
 				t.Errorf("%q is called %q", name, b.Name)
 			}
 		}
-		for _, m := range effects[effect.Send](p) {
+		for _, m := range effects[input.Send](p) {
 			sections, err := strictly(p.s.Options.Delimiter, m.Params.Content)
 			if err != nil {
 				t.Errorf("%q: %v\n%s", name, err, m.Params.Content)
@@ -71,7 +70,7 @@ func TestRoleIsSentAgain(t *testing.T) {
 	p.stopped()
 	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude()})
 	roles := map[string][]string{}
-	for _, s := range effects[effect.Spawn](p) {
+	for _, s := range effects[input.Spawn](p) {
 		c := s.Params.Config
 		roles[s.Params.ID] = append(roles[s.Params.ID], c.SystemPrompt+c.AppendSystemPrompt)
 		for _, part := range []string{p.s.Options.Delimiter, "Only the first line of an envelope says who speaks"} {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -90,7 +89,7 @@ type HumanState struct {
 type step struct {
 	State
 	at  time.Time
-	out effect.Collector
+	out input.Collector
 
 	channel string // of the current command
 	ordered bool   // the current input is a command of the human
@@ -105,7 +104,7 @@ func (st *step) freeze() {
 }
 
 // do collects an effect.
-func (st *step) do(e effect.Effect) { st.out.Do(e) }
+func (st *step) do(e input.Effect) { st.out.Do(e) }
 
 // emit collects an event for all frontends.
 func (st *step) emit(id string, body contract.Body) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -172,7 +171,7 @@ func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 		}
 		p.out = nil
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted, Unread: []string{first}})
-		sends := effects[effect.Send](p)
+		sends := effects[input.Send](p)
 		if stop { // first the message that stopped the turn, and then, in the same turn, the older one
 			if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "No, blue.") || sends[0].Params.Steer || !sends[1].Params.Steer {
 				t.Fatalf("sent: %+v", sends)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -29,7 +28,7 @@ func worksOnce(t *testing.T, name string) (p *play, id string) {
 	if name == runconfig.DeciderSession {
 		p.verdict("arbiter", ruling("SELECT_MODE", "Build it.", "mode", "developer"))
 	} else {
-		q := effects[effect.Decide](p)[0].Question
+		q := effects[input.Decide](p)[0].Question
 		q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "developer", Reason: "r", Source: decider.ByModel}
 		p.do(input.Decided(q))
 	}
@@ -55,7 +54,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderSession)
 		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "It does not install.", "npm install jsonwebtoken", "retry:")
 		p.verdict("arbiter", ruling("RETRY", "Mend it first.", "to", id))
-		notes := effects[effect.Note](p)
+		notes := effects[input.Note](p)
 		told(t, input.Decided(notes[len(notes)-1].Decision), id)
 		if d := last[contract.Decision](p); d.Point != "select" || d.To != id {
 			t.Errorf("decision %+v", d)
@@ -78,7 +77,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	})
 	t.Run("another agent", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderStateless)
-		q := effects[effect.Decide](p)[1].Question
+		q := effects[input.Decide](p)[1].Question
 		q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "reviewer", Reason: "r", Source: decider.ByModel}
 		p.do(input.Decided(q))
 		if a := p.agent(id); a.Alive() {
@@ -111,9 +110,9 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 func TestAQuestionIsNoPointOfDecision(t *testing.T) {
 	p, id := stumblesOnce(t, runconfig.DeciderStateless)
 	p.decides(decider.Rules{})
-	asked := len(effects[effect.Decide](p))
+	asked := len(effects[input.Decide](p))
 	p.verdict(id, report("question", "Which colour?", true))
-	if diff := cmp.Diff(asked, len(effects[effect.Decide](p))); diff != "" || p.agent("arbiter").Status != AgentBusy {
+	if diff := cmp.Diff(asked, len(effects[input.Decide](p))); diff != "" || p.agent("arbiter").Status != AgentBusy {
 		t.Errorf("the decider is asked (-before +after):\n%s", diff)
 	}
 	p.folds()
@@ -123,14 +122,14 @@ func TestAQuestionIsNoPointOfDecision(t *testing.T) {
 func TestAHumanRulesOnAFailure(t *testing.T) {
 	p, id := worksOnce(t, runconfig.DeciderStateless)
 	p.breaksOff(id)
-	asked := effects[effect.Decide](p)
+	asked := effects[input.Decide](p)
 	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
 		t.Fatal(why)
 	}
 	late := asked[len(asked)-1].Question
 	late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "reviewer", Reason: "r", Source: decider.ByModel}
 	p.do(input.Decided(late))
-	if n := len(effects[effect.Decide](p)); n != len(asked) || p.s.Rulings.DeciderRequest != nil || p.working() != id || len(p.s.Agents) != 2 {
+	if n := len(effects[input.Decide](p)); n != len(asked) || p.s.Rulings.DeciderRequest != nil || p.working() != id || len(p.s.Agents) != 2 {
 		t.Errorf("%d questions of %d, %s works", n, len(asked), p.working())
 	}
 	p.verdict(id, report("done", "it installs", true))

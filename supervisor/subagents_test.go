@@ -7,13 +7,12 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // refuseSubagent reports that a limit refused a subagent to an agent.
-func (p *play) refuseSubagent(id string, n int) []effect.Effect {
+func (p *play) refuseSubagent(id string, n int) []input.Effect {
 	return p.do(input.CallDecided{Behavior: bridge.Deny, By: contract.ByLimit, Reason: "enough",
 		Params: bridge.JudgeParams{AgentRef: p.agent(id).AgentRef, Tool: "Agent", ToolUse: fmt.Sprint("refused-", n)}})
 }
@@ -41,9 +40,9 @@ func TestAStormIsStopped(t *testing.T) {
 	p := begin(t, nil)
 	one := p.spawn("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
-	stopped := func(out []effect.Effect) (n int) {
+	stopped := func(out []input.Effect) (n int) {
 		for _, e := range out {
-			if i, ok := e.(effect.Interrupt); ok && i.Agent.ID == one {
+			if i, ok := e.(input.Interrupt); ok && i.Agent.ID == one {
 				n++
 			}
 		}

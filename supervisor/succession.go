@@ -16,7 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // compactionPatience is how long a turn may continue whose compaction was prevented.
@@ -43,7 +43,7 @@ func (st *step) compacted(a *Agent, b bridge.Compact) {
 			return
 		}
 		a.CompactionBlocked = true
-		st.do(effect.SetTimer{Key: CompactionBlockedKey(a.AgentRef), After: compactionPatience})
+		st.do(input.SetTimer{Key: CompactionBlockedKey(a.AgentRef), After: compactionPatience})
 		st.log(contract.Supervisor, KindNotice,
 			fmt.Sprintf("The context of %s (%s) is full. Its compaction was blocked, and it was told to hand off.", a.Name,
 				a.ID))
@@ -65,7 +65,7 @@ func (st *step) compacted(a *Agent, b bridge.Compact) {
 func (st *step) interruptBlocked(a *Agent) {
 	if a.CompactionBlocked && a.Status == AgentBusy {
 		a.Interrupting = true
-		st.do(effect.Interrupt{Agent: a.AgentRef})
+		st.do(input.Interrupt{Agent: a.AgentRef})
 	}
 }
 
@@ -97,7 +97,7 @@ func (st *step) renew(h Handover, brief string) {
 		a.Status, a.Since = AgentRestarting, st.at
 		a.RestartClass, a.RestartCause = ClassRenewal, "its context was at its end"
 		st.Permission.TurnOver(&st.out, a.ID)
-		st.do(effect.Kill{Agent: a.AgentRef})
+		st.do(input.Kill{Agent: a.AgentRef})
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -35,10 +35,10 @@ func TestInterrupt(t *testing.T) {
 	st := readyRun(runconfig.Options{})
 	a := addOrchestrator(st)
 	st.interruptBlocked(a)
-	testkit.Same(t, "turns were stopped without a reason", 0, len(did[effect.Interrupt](st)))
+	testkit.Same(t, "turns were stopped without a reason", 0, len(did[input.Interrupt](st)))
 	st.compacted(a, bridge.Compact{Blocked: true})
 	st.interruptBlocked(a)
-	if n := len(did[effect.Interrupt](st)); n != 1 || !a.Interrupting {
+	if n := len(did[input.Interrupt](st)); n != 1 || !a.Interrupting {
 		t.Errorf("%d turns were stopped", n)
 	}
 }
@@ -53,7 +53,7 @@ func TestRenew(t *testing.T) {
 	st.renew(Handover{Agent: a.AgentRef, Kind: HandoffKindRenewal, Document: &verdict.Document{}},
 		"the parser is half done")
 	if !a.NewSession || a.HasHistory || a.Corrections != 0 || a.Status != AgentRestarting ||
-		a.RestartClass != ClassRenewal || len(did[effect.Kill](st)) != 1 {
+		a.RestartClass != ClassRenewal || len(did[input.Kill](st)) != 1 {
 		t.Errorf("the Arbiter is %+v", a)
 	}
 	testkit.Same(t, "its successor reads", "the parser is half done", a.HandoffBrief)

@@ -14,7 +14,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -99,20 +98,20 @@ func TestTakeover(t *testing.T) {
 	cut := p.agent("orch-1").Turn[0]
 	generation := p.agent("orch-1").Generation
 	p.take("orch-1", TakeoverStopping)
-	if kills := effects[effect.Kill](p); len(kills) != 1 || kills[0].Now || kills[0].Agent.ID != "orch-1" {
+	if kills := effects[input.Kill](p); len(kills) != 1 || kills[0].Now || kills[0].Agent.ID != "orch-1" {
 		t.Fatalf("the process is stopped in order: %+v", kills)
 	}
 	p.happen("orch-1", bridge.Turn{MessageIDs: []string{cut}, Outcome: bridge.TurnInterrupted})
 	p.ends("orch-1")
-	if len(effects[effect.OpenPTY](p)) != 0 {
+	if len(effects[input.OpenPTY](p)) != 0 {
 		t.Fatal("the terminal is opened before anybody has looked")
 	}
-	looks := effects[effect.Inspect](p)
+	looks := effects[input.Inspect](p)
 	if len(looks) != 1 || !looks[0].Params.Mark || looks[0].Params.SessionID != p.agent("orch-1").SessionID {
 		t.Fatalf("looks: %+v", looks)
 	}
 	p.seen("orch-1", bridge.InspectResult{Mark: aMark})
-	open := effects[effect.OpenPTY](p)
+	open := effects[input.OpenPTY](p)
 	if len(open) != 1 || open[0].Params.Generation != generation+1 || !open[0].Params.Config.Resume {
 		t.Fatalf("opened: %+v", open)
 	}
@@ -130,17 +129,17 @@ func TestTakeover(t *testing.T) {
 	if ok, why := p.command(contract.Detach{ID: "orch-1"}); !ok {
 		t.Fatal(why)
 	}
-	if closed := effects[effect.ClosePTY](p); len(closed) != 1 || closed[0].Agent != p.agent("orch-1").AgentRef {
+	if closed := effects[input.ClosePTY](p); len(closed) != 1 || closed[0].Agent != p.agent("orch-1").AgentRef {
 		t.Fatalf("closed: %+v", closed)
 	}
 	p.ends("orch-1")
-	looks = effects[effect.Inspect](p)
+	looks = effects[input.Inspect](p)
 	if len(looks) != 2 || !cmp.Equal(looks[1].Params.Since, aMark) {
 		t.Fatalf("looks: %+v", looks)
 	}
-	spawns := len(effects[effect.Spawn](p))
+	spawns := len(effects[input.Spawn](p))
 	p.seen("orch-1", someChanges)
-	all := effects[effect.Spawn](p)
+	all := effects[input.Spawn](p)
 	if len(all) != spawns+1 || all[spawns].Params.Generation != generation+2 || !slices.Equal(all[spawns].Params.Pending, []string{cut}) {
 		t.Fatalf("started again: %+v", all[spawns:])
 	}
@@ -238,7 +237,7 @@ func TestTakeoverIsGivenUp(t *testing.T) {
 		if e := last[contract.Takeover](p); e.State != "ended" || e.Reason != GivenBack {
 			t.Errorf("%s: %+v", stage, e)
 		}
-		if stage != TakeoverOpening && len(effects[effect.OpenPTY](p)) != 0 {
+		if stage != TakeoverOpening && len(effects[input.OpenPTY](p)) != 0 {
 			t.Errorf("%s: a terminal was opened", stage)
 		}
 	}
@@ -280,7 +279,7 @@ func TestATakenAgentIsLeftAlone(t *testing.T) {
 	}
 	for _, e := range p.out[before:] {
 		switch e := e.(type) {
-		case effect.Kill, effect.ClosePTY, effect.Interrupt, effect.Send, effect.Spawn, effect.Probe:
+		case input.Kill, input.ClosePTY, input.Interrupt, input.Send, input.Spawn, input.Probe:
 			t.Errorf("%T %+v", e, e)
 		}
 	}
@@ -312,7 +311,7 @@ func TestHumansCommandOverATakenAgent(t *testing.T) {
 					t.Errorf("halt in %s: %+v", stage, a.Takeover)
 				}
 			}
-			ended := slices.ContainsFunc(effects[effect.Kill](p)[1:], func(k effect.Kill) bool { return k.Agent == a.AgentRef })
+			ended := slices.ContainsFunc(effects[input.Kill](p)[1:], func(k input.Kill) bool { return k.Agent == a.AgentRef })
 			if want := name != "cancel" && (stage != TakeoverInspecting); ended != want {
 				t.Errorf("%s in %s: its process is ended: %v, want %v", name, stage, ended, want)
 			}
@@ -461,7 +460,7 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 		if a := p.agent("orch-1"); a.Status != InHand || a.Takeover.Stage != TakeoverReading {
 			t.Fatalf("ordered %v: %s", ordered, a.Status)
 		}
-		if looks := effects[effect.Inspect](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
+		if looks := effects[input.Inspect](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
 			t.Errorf("looked at: %+v", looks)
 		}
 		p.seen("orch-1", someChanges)

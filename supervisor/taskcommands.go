@@ -6,7 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -52,7 +51,7 @@ func (st *step) reset(ref string) {
 	st.out.Accept(ref, "reset")
 	half := st.Task.Interrupted(&st.Roster, st.at)
 	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == AgentBusy {
-		st.do(effect.Interrupt{Agent: a.AgentRef})
+		st.do(input.Interrupt{Agent: a.AgentRef})
 	}
 	st.Question.Open, st.Handoff.SuccessorQueue, st.Task.Text, st.Task.Images = nil, nil, "", nil
 	st.forgetDocuments()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -20,11 +19,11 @@ import (
 func (st *step) toolCalled(f input.ToolCalled) {
 	a, ok := st.Agent(f.Params.ID)
 	if !ok || a.Generation != f.Params.Generation || !a.Alive() {
-		st.do(effect.AnswerTool{Call: f.Call, Text: "You are being released.", IsError: true})
+		st.do(input.AnswerTool{Call: f.Call, Text: "You are being released.", IsError: true})
 		return
 	}
 	if st.Halted {
-		st.do(effect.AnswerTool{Call: f.Call, Text: "The human stopped everything.", IsError: true})
+		st.do(input.AnswerTool{Call: f.Call, Text: "The human stopped everything.", IsError: true})
 		return
 	}
 	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
@@ -34,10 +33,10 @@ func (st *step) toolCalled(f input.ToolCalled) {
 	}
 	text, err := st.runTool(a, f.Params)
 	if err != nil {
-		st.do(effect.AnswerTool{Call: f.Call, Text: err.Error(), IsError: true})
+		st.do(input.AnswerTool{Call: f.Call, Text: err.Error(), IsError: true})
 		return
 	}
-	st.do(effect.AnswerTool{Call: f.Call, Text: text})
+	st.do(input.AnswerTool{Call: f.Call, Text: text})
 }
 
 func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -27,7 +26,7 @@ func trusted(t *testing.T, change func(*runconfig.Options)) *play {
 }
 
 // refused lets the gate refuse the start of an agent.
-func (p *play) refused(id, hash string) []effect.Effect {
+func (p *play) refused(id, hash string) []input.Effect {
 	p.t.Helper()
 	if a := p.agent(id); a.Status != AgentStarting {
 		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
@@ -35,10 +34,10 @@ func (p *play) refused(id, hash string) []effect.Effect {
 	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace has changed since it was trusted: changed: hook", Trust: hash})
 }
 
-func said[B contract.Body](out []effect.Effect) []B {
+func said[B contract.Body](out []input.Effect) []B {
 	var list []B
 	for _, e := range out {
-		if em, ok := e.(effect.Emit); ok {
+		if em, ok := e.(input.Emit); ok {
 			if b, ok := em.Event.Body.(B); ok {
 				list = append(list, b)
 			}
@@ -54,20 +53,20 @@ func sourcesOf(p bridge.SpawnParams) string { return strings.Join(p.Config.Setti
 func TestDistrust(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		choose  func(p *play) []effect.Effect
+		choose  func(p *play) []input.Effect
 		sources string // of the next start; empty: there is none
 		hash    string // that is recorded then
 	}{
-		{"trust", func(p *play) []effect.Effect {
+		{"trust", func(p *play) []input.Effect {
 			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
 				Channel: input.ChannelStdin})
 		}, "user,project", "h2"},
-		{"without", func(p *play) []effect.Effect {
+		{"without", func(p *play) []input.Effect {
 			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "without"}},
 				Channel: input.ChannelScreen})
 		}, "user", ""},
-		{"nobody any more", func(p *play) []effect.Effect { return p.do(input.InputEnded{}) }, "user", ""},
-		{"cancel", func(p *play) []effect.Effect {
+		{"nobody any more", func(p *play) []input.Effect { return p.do(input.InputEnded{}) }, "user", ""},
+		{"cancel", func(p *play) []input.Effect {
 			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "cancel"}},
 				Channel: input.ChannelStdin})
 		}, "", "h1"},
@@ -101,7 +100,7 @@ func TestDistrust(t *testing.T) {
 			if p.s.Options.TrustHash != c.hash || p.s.Options.Trusted != (c.hash != "") {
 				t.Errorf("options: trusted %v, %q", p.s.Options.Trusted, p.s.Options.TrustHash)
 			}
-			pins := slices.ContainsFunc(out, func(e effect.Effect) bool { _, ok := e.(effect.PinTrust); return ok })
+			pins := slices.ContainsFunc(out, func(e input.Effect) bool { _, ok := e.(input.PinTrust); return ok })
 			if pins != (c.hash == "h2") {
 				t.Errorf("recorded: %v", pins)
 			}

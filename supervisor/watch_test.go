@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -17,13 +16,13 @@ import (
 var dead = bridge.ProbeResult{SilentMS: 3_600_000, CPUMS: 1000, RSSBytes: 1 << 28, Processes: 1, TranscriptBytes: 5000, OutputBytes: 100}
 
 // look lets the time until the next probe pass, and returns its effects.
-func (p *play) look(id string, r bridge.ProbeResult) []effect.Effect {
+func (p *play) look(id string, r bridge.ProbeResult) []input.Effect {
 	p.t.Helper()
 	a := p.agent(id)
 	p.at = p.at.Add(runconfig.DefaultWatchEvery - 2*time.Second)
-	n := len(effects[effect.Probe](p))
+	n := len(effects[input.Probe](p))
 	p.do(input.Timer{Key: WatchKey(a.AgentRef)})
-	if len(effects[effect.Probe](p)) != n+1 {
+	if len(effects[input.Probe](p)) != n+1 {
 		p.t.Fatalf("%s, which is %s, is not looked at", id, a.Status)
 	}
 	return p.do(input.Probed{Agent: a.AgentRef, Result: r})
@@ -77,13 +76,13 @@ func TestNoSignOfLife(t *testing.T) {
 			told++
 		}
 	}
-	if told != 1 || len(effects[effect.Kill](p)) != 0 {
-		t.Fatalf("the Arbiter was told %d times, kills %v", told, effects[effect.Kill](p))
+	if told != 1 || len(effects[input.Kill](p)) != 0 {
+		t.Fatalf("the Arbiter was told %d times, kills %v", told, effects[input.Kill](p))
 	}
 	p.contains("the Arbiter", p.lastSent("arbiter"), "RETRY with to=orch-1", "release_orchestrator", "CONTINUE waits longer")
 
 	p.verdict("arbiter", ruling("RETRY", "Try once more.", "to", id))
-	if k := effects[effect.Kill](p); len(k) != 1 || k[0].Agent.ID != id || !k[0].Now {
+	if k := effects[input.Kill](p); len(k) != 1 || k[0].Agent.ID != id || !k[0].Now {
 		t.Fatalf("kills %v", k)
 	}
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
@@ -119,7 +118,7 @@ func TestTheArbiterWithoutASignOfLife(t *testing.T) {
 	p := begin(t, nil)
 	p.proven("arbiter")
 	looks := 0
-	for len(effects[effect.Kill](p)) == 0 && looks < 50 {
+	for len(effects[input.Kill](p)) == 0 && looks < 50 {
 		p.look("arbiter", dead)
 		looks++
 	}
@@ -154,12 +153,12 @@ func TestASignOfLifeIsEnough(t *testing.T) {
 				at = at.Add(runconfig.DefaultWatchEvery)
 				r := dead
 				sign(&r, n)
-				var out []effect.Effect
+				var out []input.Effect
 				s, out = Apply(s, input.Input{At: at, Body: input.Probed{Agent: ref, Result: r}})
 				for _, e := range out {
 					switch e := e.(type) {
-					case effect.SetTimer:
-					case effect.Emit:
+					case input.SetTimer:
+					case input.Emit:
 						if name != "retry" { // the flag comes and goes
 							t.Fatalf("%s, %s, look %d: %+v", name, id, n, e.Event)
 						}
@@ -182,7 +181,7 @@ func TestIdleIsNotHung(t *testing.T) {
 	for range 100 {
 		p.look("arbiter", dead)
 	}
-	if p.notices("sign of life") != 0 || len(effects[effect.Kill](p)) != 0 {
+	if p.notices("sign of life") != 0 || len(effects[input.Kill](p)) != 0 {
 		t.Error("an idle agent was flagged")
 	}
 }
@@ -195,7 +194,7 @@ func TestAStoppedProcess(t *testing.T) {
 	for range 10 {
 		p.look(id, stopped)
 	}
-	if p.notices("SIGSTOP") != 1 || p.notices("sign of life") != 0 || len(effects[effect.Kill](p)) != 0 {
+	if p.notices("SIGSTOP") != 1 || p.notices("sign of life") != 0 || len(effects[input.Kill](p)) != 0 {
 		t.Errorf("notices %v", told[contract.Notice](p))
 	}
 	alive := dead
@@ -241,8 +240,8 @@ func TestAfterASleep(t *testing.T) {
 			next[id] = p.at.Add(timer(out, WatchKey(p.agent(id).AgentRef)))
 		}
 	}
-	if after := p.at.Sub(woke); after < WakeGrace || len(effects[effect.Kill](p)) != 0 {
-		t.Errorf("flagged %s after the sleep, kills %v", after, effects[effect.Kill](p))
+	if after := p.at.Sub(woke); after < WakeGrace || len(effects[input.Kill](p)) != 0 {
+		t.Errorf("flagged %s after the sleep, kills %v", after, effects[input.Kill](p))
 	}
 	if p.notices("of 300.0 MiB memory") != 0 || warned != 3 {
 		t.Errorf("warned of memory %d times before and %d after", warned, p.notices("of 300.0 MiB memory"))
@@ -285,7 +284,7 @@ func TestResources(t *testing.T) {
 				t.Errorf("after it had gone down and up again, warned %d times", n)
 			}
 			p.look(id, c.over)
-			if k := effects[effect.Kill](p); len(k) != 1 || k[0].Now {
+			if k := effects[input.Kill](p); len(k) != 1 || k[0].Now {
 				t.Fatalf("kills %v", k)
 			}
 			if p.notices(c.want) != 1 {
@@ -354,18 +353,18 @@ func TestABridgeThatDoesNotAnswer(t *testing.T) {
 	}
 	mute()
 	mute()
-	if len(effects[effect.DropBridge](p)) != 0 {
+	if len(effects[input.DropBridge](p)) != 0 {
 		t.Fatal("given up after two looks at all")
 	}
 	p.do(input.Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Answered: true}})
 	mute()
 	mute()
-	if len(effects[effect.DropBridge](p)) != 0 {
+	if len(effects[input.DropBridge](p)) != 0 {
 		t.Fatal("an answer in between counts for nothing")
 	}
 	mute()
-	if len(effects[effect.DropBridge](p)) != 1 {
-		t.Errorf("%d times given up after three looks", len(effects[effect.DropBridge](p)))
+	if len(effects[input.DropBridge](p)) != 1 {
+		t.Errorf("%d times given up after three looks", len(effects[input.DropBridge](p)))
 	}
 	p.folds()
 }
@@ -388,7 +387,7 @@ func TestQuiet(t *testing.T) {
 	if n := silent(5*time.Minute - 10*time.Second); n != 0 {
 		t.Error("told before its time")
 	}
-	timers := effects[effect.SetTimer](p)
+	timers := effects[input.SetTimer](p)
 	if again := timers[len(timers)-1]; again.After != 10*time.Second {
 		t.Errorf("looked at again after %s, not when the silence is long enough", again.After)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -78,24 +77,24 @@ func (p *fakeRun) fold(f input.Body) {
 	s, effects := supervisor.Apply(p.state, input.Input{At: at, Body: f})
 	p.state = s
 	for _, e := range effects {
-		if e, ok := e.(effect.Emit); ok {
+		if e, ok := e.(input.Emit); ok {
 			p.sink(at, e.Event)
 		}
 	}
 	for _, e := range effects { // their results come later
 		switch e := e.(type) {
-		case effect.Spawn:
+		case input.Spawn:
 			p.fold(input.Spawned{Agent: e.Params.AgentRef,
 				Result: bridge.SpawnResult{SessionID: e.Params.Config.SessionID, Window: 200_000}})
-		case effect.Send:
+		case input.Send:
 			p.fold(input.AgentEvent{Event: bridge.Event{AgentRef: e.Params.AgentRef,
 				Body: bridge.Delivered{MessageID: e.Params.MessageID, Proof: "lifecycle"}}})
 			p.answers(e.Params.AgentRef)
-		case effect.Shutdown:
+		case input.Shutdown:
 			p.fold(input.Stopped{})
-		case effect.Kill:
+		case input.Kill:
 			p.fold(input.AgentEvent{Event: bridge.Event{AgentRef: e.Agent, Body: bridge.Done{}}})
-		case effect.Finish:
+		case input.Finish:
 			p.outcome = Outcome{Exit: e.Exit}
 			p.over = true
 			close(p.done)
@@ -115,7 +114,7 @@ func (p *fakeRun) answers(agent bridge.AgentRef) {
 		Body: a}}})
 	p.state = s
 	for _, e := range effects {
-		if e, ok := e.(effect.Emit); ok {
+		if e, ok := e.(input.Emit); ok {
 			if _, delivered := e.Event.Body.(contract.Delivered); delivered {
 				p.sink(at, e.Event)
 			}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients/acpschema"
+	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -401,7 +401,7 @@ type acpEditor struct {
 	t       *testing.T
 	cmd     *exec.Cmd
 	in      io.WriteCloser
-	checker *acpschema.Checker
+	checker *acptest.Checker
 	session string
 	late    time.Duration // how long a message may take
 
@@ -427,7 +427,7 @@ type acpMessage struct {
 // edits starts `arbiter acp` in the abode, with flags for its runs, and negotiates the editor's capabilities.
 func (h *testHome) edits(capabilities string, args ...string) *acpEditor {
 	h.t.Helper()
-	checker, err := acpschema.New(strings.Contains(capabilities, "subagents"))
+	checker, err := acptest.NewChecker(strings.Contains(capabilities, "subagents"))
 	testkit.OK(h.t, err)
 	e := &acpEditor{t: h.t, checker: checker, late: waitTimeout, change: make(chan struct{}, 1),
 		ended: make(chan struct{})}

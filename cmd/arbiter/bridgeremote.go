@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/bridge/keeper"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
@@ -44,7 +43,7 @@ func (e env) keepBridge(c *cli.Context, log *slog.Logger) error {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(nearOnly, name)
 	})
-	code, err := keeper.Run(c.Context, os.Stdin, os.Stdout, keeper.Options{Program: self, Args: args, Env: near,
+	code, err := host.KeepBridge(c.Context, os.Stdin, os.Stdout, host.KeeperOptions{Program: self, Args: args, Env: near,
 		Locks: filepath.Join(state, "hosts"), Mode: proctree.ModeAuto, Log: log})
 	if err != nil || code != 0 {
 		text := ""
@@ -59,7 +58,7 @@ func (e env) keepBridge(c *cli.Context, log *slog.Logger) error {
 // keptBridge is a bridge that has a keeper.
 type keptBridge struct {
 	machine *host.RemoteMachine
-	renewed *keeper.Bridge
+	renewed *host.KeptBridge
 }
 
 // errKeeperGone is why a bridge ends when its keeper was killed.
@@ -79,7 +78,7 @@ func (k *keptBridge) underKeeper(ctx context.Context) (context.Context, context.
 }
 
 // newKeptBridge describes this machine to clients of a bridge that has a keeper.
-func newKeptBridge(kept *keeper.Bridge, isolation proctree.Isolation) (*keptBridge, error) {
+func newKeptBridge(kept *host.KeptBridge, isolation proctree.Isolation) (*keptBridge, error) {
 	state, err := command.StatePath("")
 	if err != nil {
 		return nil, err

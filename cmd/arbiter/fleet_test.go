@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -52,7 +51,7 @@ func TestKubernetesJob(t *testing.T) {
 // TestSlurmArray: each task of the array has its own run. A task that a signal ended is queued again with the
 // same command; a task with an exit code that a retry cannot change is not.
 func TestSlurmArray(t *testing.T) {
-	hosttest.NewSlurm(t)
+	testkit.NewSlurm(t)
 	repository := gittest.New(t, map[string]string{"a": "1", "tasks/1.md": "Weave.", "tasks/2.md": "Two.",
 		"tasks/3.md": "Three."})
 	dir := gittest.Temp(t)

@@ -23,7 +23,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
-	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -156,14 +155,14 @@ func textOf(t *testing.T, file string) string {
 // remoteTakeover is a run whose Orchestrator runs on a host over ssh, under another account.
 type remoteTakeover struct {
 	*twoTerminals
-	ssh *hosttest.SSH
+	ssh *testkit.SSH
 }
 
 // takeOverOnHost starts such a run with `--json`.
 func takeOverOnHost(t *testing.T, who player, play string) *remoteTakeover {
 	t.Helper()
 	h := build(t, who, play)
-	ssh, claude := hosttest.NewSSH(t), ""
+	ssh, claude := testkit.NewSSH(t), ""
 	if who.real {
 		claude = who.args[len(who.args)-1]
 		// In a terminal, the CLI asks its first-start questions unless its configuration answers them.
@@ -334,7 +333,7 @@ func TestCostOfAHop(t *testing.T) {
 		testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
 	}
 	equip(t, filepath.Join(dir, "bin"), "")
-	ssh := hosttest.NewSSH(t)
+	ssh := testkit.NewSSH(t)
 	equip(t, ssh.Bin, "")
 	for _, h := range []hosts.Host{
 		{Name: "local", Command: []string{"env", "-i", "HOME=" + dir + "/home",
@@ -659,12 +658,12 @@ func hostKinds() []hostKind {
 			return map[string]string{"box": fmt.Sprintf("env, -i, HOME=%s, 'PATH=%s:/usr/local/bin:/usr/bin:/bin'", home, bin)}
 		}},
 		{"ssh", "box", 4, func(t *testing.T, claude string) map[string]string {
-			ssh := hosttest.NewSSH(t)
+			ssh := testkit.NewSSH(t)
 			equip(t, ssh.Bin, claude)
 			return map[string]string{"box": "ssh, -F, " + ssh.Config + ", far"}
 		}},
 		{"Slurm", "nodes", 2, func(t *testing.T, claude string) map[string]string {
-			slurm := hosttest.NewSlurm(t)
+			slurm := testkit.NewSlurm(t)
 			all := map[string]string{}
 			for _, node := range []string{"n1", "n2"} {
 				dir := gittest.Temp(t)
@@ -682,7 +681,7 @@ func hostKinds() []hostKind {
 				testkit.OK(t, os.MkdirAll(d, 0o700))
 			}
 			equip(t, bin, claude)
-			podman, name := hosttest.NewPodman(t)
+			podman, name := testkit.NewPodman(t)
 			words := append(podman, "exec", "-i", "-e", "HOME="+home, "-e", "'PATH="+bin+":/usr/local/bin:/usr/bin:/bin'", name)
 			return map[string]string{"box": strings.Join(words, ", ") + "]\n    end: [" +
 				strings.Join(append(podman, "kill", name), ", ")}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
-	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -19,12 +18,12 @@ import (
 func equip(t *testing.T, bin, claude string) {
 	t.Helper()
 	self := testkit.Must(exec.LookPath("arbiter"))(t)
-	hosttest.ShareProgram(t, bin, "arbiter", self)
+	testkit.ShareProgram(t, bin, "arbiter", self)
 	if claude != "" {
-		hosttest.ShareProgram(t, bin, "claude", claude)
+		testkit.ShareProgram(t, bin, "claude", claude)
 		return
 	}
-	hosttest.ShareProgram(t, bin, "stand-in", self)
+	testkit.ShareProgram(t, bin, "stand-in", self)
 	script := write(t, "#!/bin/sh\nexec "+filepath.Join(bin, "stand-in")+` "$@"`+"\n", bin, "claude")
 	testkit.OK(t, os.Chmod(script, 0o755))
 }
@@ -46,7 +45,7 @@ func (s *script) checked(want int, args ...string) (host.LinkReport, map[string]
 
 // TestCheckHost: a check reports what it found, and for each problem what to do about it.
 func TestCheckHost(t *testing.T) {
-	ssh := hosttest.NewSSH(t)
+	ssh := testkit.NewSSH(t)
 	equip(t, ssh.Bin, "")
 	s := prepare(t, nil)
 	s.output(0, append([]string{"hosts", "add", "box", "--"}, ssh.Command...)...)
@@ -64,7 +63,7 @@ func TestCheckHost(t *testing.T) {
 	if f, warned := found["key agent"]; warned {
 		t.Errorf("%+v", f)
 	}
-	if out := ssh.Run("pgrep -u " + hosttest.Account + " -f '[a]rbiter bridge' || echo none"); out != "none" {
+	if out := ssh.Run("pgrep -u " + testkit.Account + " -f '[a]rbiter bridge' || echo none"); out != "none" {
 		t.Errorf("left there: %s", out)
 	}
 
@@ -104,7 +103,7 @@ func TestCheckHost(t *testing.T) {
 			write(t, known, filepath.Dir(ssh.Known), filepath.Base(ssh.Known))
 			if what == "no arbiter" {
 				self := testkit.Must(exec.LookPath("arbiter"))(t)
-				hosttest.ShareProgram(t, ssh.Bin, "arbiter", self)
+				testkit.ShareProgram(t, ssh.Bin, "arbiter", self)
 			} else if what == "no claude" {
 				testkit.OK(t, os.Rename(filepath.Join(ssh.Bin, "away"), filepath.Join(ssh.Bin, "claude")))
 			}

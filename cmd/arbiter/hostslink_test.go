@@ -18,7 +18,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -31,7 +30,7 @@ import (
 type linkedHost struct {
 	t     *testing.T
 	dir   string // of the host: home, programs, and the ledger of its agents
-	relay *hosttest.Relay
+	relay *testkit.Relay
 	addr  string // of the server, without the relay
 	real  bool   // the host has the real CLI
 	// Processes on the host outlive far-link, as with kubectl exec.
@@ -106,10 +105,10 @@ func newLinkedHost(t *testing.T, claude string) *linkedHost {
 		claude = standInProgram(t)
 	}
 	self := testkit.Must(exec.LookPath("arbiter"))(t)
-	hosttest.ShareProgram(t, filepath.Join(h.dir, "bin"), "arbiter", self)
+	testkit.ShareProgram(t, filepath.Join(h.dir, "bin"), "arbiter", self)
 	script := write(t, fmt.Sprintf(oneAtATime, h.dir, claude), h.dir, "bin/claude")
 	testkit.OK(t, os.Chmod(script, 0o755))
-	h.relay = hosttest.NewRelay(t, h.addr)
+	h.relay = testkit.NewRelay(t, h.addr)
 	h.wg.Go(func() {
 		for {
 			c, err := l.Accept()

@@ -14,18 +14,16 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
-	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
-	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // TestWorkOnAHost: a commit is pushed to a host, a directory is made from it there, and the work done in it
 // comes back, even if the link was reset meanwhile and the host was opened again.
 func TestWorkOnAHost(t *testing.T) {
-	ssh := hosttest.NewSSH(t)
+	ssh := testkit.NewSSH(t)
 	equip(t, ssh.Bin, "")
 	near := gittest.New(t, map[string]string{"a": "1"})
 	base := near.Git("rev-parse", "HEAD")
@@ -42,7 +40,7 @@ func TestWorkOnAHost(t *testing.T) {
 	}
 	client, there := open()
 	url := testkit.Must(theHost.GitURL(there.Cache, git.Serving()...))(t)
-	link := remote.Link{Repo: repo, URL: url, Env: os.Environ()}
+	link := host.RemoteRepo{Repo: repo, URL: url, Env: os.Environ()}
 	testkit.Must(link.Push(t.Context(), base))(t)
 	work := bridge.PrepareWorkParams{Orchestrator: 1, Generation: 1, Kind: "worktree", Base: base}
 	w := testkit.Must(client.PrepareWork(t.Context(), work))(t)
@@ -81,7 +79,7 @@ func onOneHost(t *testing.T, command, fields string, args ...string) *script {
 // TestAConnectionThatHangs: a host that takes the connection and says nothing is reported after the limit, and its
 // command is ended. A human who has mended it has it tried at once, and the run goes on there.
 func TestAConnectionThatHangs(t *testing.T) {
-	ssh := hosttest.NewSSH(t)
+	ssh := testkit.NewSSH(t)
 	equip(t, ssh.Bin, "")
 	ssh.Relay.Hole()
 	s := onOneHost(t, strings.Join(ssh.Command, ", "), "    connect: 2s\n")

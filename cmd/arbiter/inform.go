@@ -20,9 +20,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/evidence"
-	"github.com/arbiter-cli/arbiter/bridge/keeper"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
@@ -147,7 +147,7 @@ func (e env) bridge(c *cli.Context) error {
 	if holdErr != nil {
 		log.Warn("hold inherited lock failed", "error", holdErr)
 	}
-	kept, err := keeper.Kept()
+	kept, err := host.Kept()
 	switch {
 	case err != nil:
 		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}

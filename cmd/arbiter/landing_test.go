@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/proof"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -212,8 +212,8 @@ func damaged(t *testing.T, repo gittest.Dir, arbiter func(contract.Exit, []strin
 		_, parents, _ := strings.Cut(head, "\n")
 		id := object([]string{"hash-object", "-w", "-t", "commit", "--stdin"},
 			"tree "+tree+"\n"+parents+"\n\n"+message+"\n")
-		_, err := proof.Match(message, tree, note)
-		m, _ := err.(*proof.Mismatch)
+		_, err := subcommands.Match(message, tree, note)
+		m, _ := err.(*subcommands.Mismatch)
 		if m == nil || want != "" && m.What != want {
 			t.Errorf("seed %d, change %d of kind %d is accepted: %v\n%s\n%s", seed, n, what, err, message, note)
 			continue
@@ -323,13 +323,13 @@ func TestVerifyIsConfined(t *testing.T) {
 	command := "touch " + marker + " ~/x " + repo.Path + "/x " + repo.Path + "/.git/hooks/x; echo changed > a; " +
 		"(exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null && echo connected; true"
 	tree := repo.Git("rev-parse", "HEAD^{tree}")
-	note := &proof.Note{Run: "run", Tree: tree, Receipts: []proof.Receipt{{Claim: proof.Claim{Kind: proof.Check,
-		Command: command}, Output: proof.Varies, Tree: tree}}}
+	note := &subcommands.Note{Run: "run", Tree: tree, Receipts: []subcommands.Receipt{{
+		Claim: subcommands.Claim{Kind: subcommands.Check, Command: command}, Output: subcommands.Varies, Tree: tree}}}
 	forge := func(dir string) {
 		note.Dir = dir
 		text, digest, err := note.Encode()
 		repo.Must(err, os.WriteFile(filepath.Join(home, "note"), text, 0o600))
-		stamp := proof.Stamp{Run: "run", Tree: tree, Note: digest}
+		stamp := subcommands.Stamp{Run: "run", Tree: tree, Note: digest}
 		repo.Git("commit", "-q", "--amend", "-m", strings.TrimSuffix(stamp.Message("Forged"), "\nArbiter-Work: "))
 		repo.Git("notes", "--ref=arbiter", "add", "-f", "-C", repo.Git("hash-object", "-w", filepath.Join(home, "note")),
 			"HEAD")

@@ -1,6 +1,7 @@
-// Package testkit is for tests: it ends one at an error, compares what it got with what it wants, and says how much a
-// test does. A change is tested in minutes; what shows the same thing again, with more cases, with the real CLI or
-// under the race detector, runs at night, when ARBITER_LONG is set.
+// Package testkit is for tests: it ends one at an error, compares what it got with what it wants, starts other hosts on
+// this machine (an sshd, a Slurm, a relay that breaks connections), and says how much a test does. A change is tested
+// in minutes; what shows the same thing again, with more cases, with the real CLI or under the race detector, runs at
+// night, when ARBITER_LONG is set.
 package testkit
 
 import (

@@ -14,7 +14,7 @@ var networks = map[string]string{
 	"bridge/acp/acptest/":                      "a scripted model on loopback",
 	"bridge/egress/":                           "connections of sandboxed agents, to the hosts that the user names",
 	"bridge/sandbox/":                          "the loopback of a sandbox, and its trial",
-	"internal/hosts/hosttest/":                 "hosts of tests, on loopback",
+	"internal/testkit/":                        "hosts of tests, on loopback",
 	"scripts/chaosloop/":                       "a proxy on loopback that refuses requests to the scripted model",
 	"rehearsal/":                               "a scripted model on loopback, and the client of it that plays the CLI",
 	"cmd/arbiter/internal/settings/webnotify.": "notifications that --notify ntfy:URL or webhook:URL asks for",

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -94,7 +93,7 @@ type ChangeOutcome struct {
 
 // Recorded handles a snapshot's result. It emits `changes` and `overlap`, and requests the next snapshot. A
 // result that nothing waits for is dropped.
-func (s *ChangeState) Recorded(out *effect.Collector, w runconfig.Workspace, r ChangeRecorded) ChangeOutcome {
+func (s *ChangeState) Recorded(out *Collector, w runconfig.Workspace, r ChangeRecorded) ChangeOutcome {
 	if len(s.Queue) == 0 || s.Queue[0].Request != r.Serial {
 		return ChangeOutcome{}
 	}
@@ -133,7 +132,7 @@ func (s *ChangeState) Recorded(out *effect.Collector, w runconfig.Workspace, r C
 }
 
 // reportLeft reports files that a snapshot does not contain, each once.
-func (s *ChangeState) reportLeft(out *effect.Collector, left []string) {
+func (s *ChangeState) reportLeft(out *Collector, left []string) {
 	known := func(text string) bool { return slices.Contains(s.Left, text) }
 	left = slices.DeleteFunc(slices.Clone(left), known)
 	if len(left) == 0 || len(s.Left) >= maxLeft {
@@ -364,7 +363,7 @@ func (s *ChangeState) overlaps(t ChangeTurn, paths []string) []contract.Overlap 
 }
 
 // report emits what a turn changed; the changes of the agent's next turn begin here.
-func (s *ChangeState) report(out *effect.Collector, t ChangeTurn, r ChangeRecorded) {
+func (s *ChangeState) report(out *Collector, t ChangeTurn, r ChangeRecorded) {
 	m := s.mark(t.Agent)
 	e := contract.Changes{Files: []contract.FileChange{}}
 	for _, c := range r.Files {
@@ -416,7 +415,7 @@ type ChangeReverted struct {
 }
 
 // AskRevert requests to revert a change, and reports whether one more was possible.
-func (s *ChangeState) AskRevert(out *effect.Collector, r Revert) bool {
+func (s *ChangeState) AskRevert(out *Collector, r Revert) bool {
 	if len(s.Reverts) >= maxReverts {
 		return false
 	}
@@ -444,7 +443,7 @@ func (s *ChangeState) Reverted(r ChangeReverted) (asked Revert, ok bool) {
 }
 
 // AgainReverts repeats the requests of a process that has ended.
-func (s *ChangeState) AgainReverts(out *effect.Collector) {
+func (s *ChangeState) AgainReverts(out *Collector) {
 	for _, r := range s.Reverts {
 		out.Do(r)
 	}
@@ -669,7 +668,7 @@ func (s *ChangeState) settle(c ChangeCall, succeeded, failed bool) {
 
 // TurnEnded requests a snapshot after a turn, whose Named are absolute paths. working are the agents whose processes
 // run. unseen: the calls of the turn were not reported, so that any file may be from it.
-func (s *ChangeState) TurnEnded(out *effect.Collector, w runconfig.Workspace, t ChangeTurn, working []string,
+func (s *ChangeState) TurnEnded(out *Collector, w runconfig.Workspace, t ChangeTurn, working []string,
 	unseen bool) {
 	if !w.Enabled() {
 		return
@@ -722,7 +721,7 @@ func (s *ChangeState) close(over func(ChangeCall) bool, t ChangeTurn) {
 
 // Judge requests the tree to judge, after the snapshots that are requested already, and reports whether there
 // will be one.
-func (s *ChangeState) Judge(out *effect.Collector, w runconfig.Workspace) bool {
+func (s *ChangeState) Judge(out *Collector, w runconfig.Workspace) bool {
 	if w.Enabled() {
 		s.queue(out, w, ChangeTurn{Judge: true})
 	}
@@ -731,7 +730,7 @@ func (s *ChangeState) Judge(out *effect.Collector, w runconfig.Workspace) bool {
 
 // Finish requests the run's last snapshot, after those that are requested already, and reports whether there
 // will be one.
-func (s *ChangeState) Finish(out *effect.Collector, w runconfig.Workspace) bool {
+func (s *ChangeState) Finish(out *Collector, w runconfig.Workspace) bool {
 	if !w.Enabled() {
 		return false
 	}
@@ -749,7 +748,7 @@ func (s *ChangeState) Pending() bool {
 }
 
 // Again repeats the requests of a process that has ended.
-func (s *ChangeState) Again(out *effect.Collector, w runconfig.Workspace) {
+func (s *ChangeState) Again(out *Collector, w runconfig.Workspace) {
 	if len(s.Queue) == 0 || !w.Enabled() {
 		s.Queue = nil
 		return
@@ -758,7 +757,7 @@ func (s *ChangeState) Again(out *effect.Collector, w runconfig.Workspace) {
 	s.ask(out, w)
 }
 
-func (s *ChangeState) queue(out *effect.Collector, w runconfig.Workspace, t ChangeTurn) {
+func (s *ChangeState) queue(out *Collector, w runconfig.Workspace, t ChangeTurn) {
 	if n := len(s.Queue); n >= maxQueued && t.Agent != "" && t.Top == s.Queue[n-1].Top {
 		return
 	}
@@ -769,7 +768,7 @@ func (s *ChangeState) queue(out *effect.Collector, w runconfig.Workspace, t Chan
 }
 
 // ask requests the snapshot of the first turn in the queue.
-func (s *ChangeState) ask(out *effect.Collector, w runconfig.Workspace) {
+func (s *ChangeState) ask(out *Collector, w runconfig.Workspace) {
 	if len(s.Queue) == 0 {
 		return
 	}

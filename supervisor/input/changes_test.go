@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -19,7 +18,7 @@ type run struct {
 	t     *testing.T
 	s     ChangeState
 	alive []string
-	out   effect.Collector
+	out   Collector
 }
 
 func begin(t *testing.T, alive ...string) *run { return &run{t: t, alive: alive} }
@@ -42,7 +41,7 @@ func (r *run) asked() *ChangeRecord {
 // turn ends a turn, in which tools named files, and lets its snapshot show paths.
 func (r *run) turn(agent string, named, working, paths []string) []contract.Event {
 	r.t.Helper()
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: agent, Named: named, Alive: r.alive}, working,
 		!r.s.acting(agent))
 	return r.record(paths)
@@ -70,7 +69,7 @@ func (r *run) record(paths []string) []contract.Event {
 	for _, p := range paths {
 		taken.Files = append(taken.Files, contract.FileChange{Path: p, Status: "modified", Added: 1})
 	}
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	before := r.s
 	kept := slices.Clone(before.Files)
 	r.s.Recorded(&r.out, repository, taken)
@@ -80,7 +79,7 @@ func (r *run) record(paths []string) []contract.Event {
 	}
 	var events []contract.Event
 	for _, e := range r.out.Effects() {
-		if emit, ok := e.(effect.Emit); ok {
+		if emit, ok := e.(Emit); ok {
 			events = append(events, emit.Event)
 		}
 	}
@@ -131,7 +130,7 @@ func TestTwoAtWork(t *testing.T) {
 	if found := overlapsOf(events); found != nil {
 		t.Errorf("overlaps are %v", found)
 	}
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	r.s.TurnEnded(
 		&r.out,
 		repository,
@@ -142,9 +141,9 @@ func TestTwoAtWork(t *testing.T) {
 	record := r.asked()
 	taken := ChangeRecorded{Serial: record.Serial, Commit: "c2",
 		Files: []contract.FileChange{{Path: "a.go"}, {Path: "b.go"}, {Path: "c.go"}}}
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	r.s.Recorded(&r.out, repository, taken)
-	files = r.out.Effects()[0].(effect.Emit).Event.Body.(contract.Changes).Files
+	files = r.out.Effects()[0].(Emit).Event.Body.(contract.Changes).Files
 	if len(files) != 2 || files[0].Path != "b.go" || !slices.Equal(files[0].Agents, []string{"orch-2"}) ||
 		files[1].Path != "c.go" {
 		t.Errorf("changes of the second are %+v", files)
@@ -184,7 +183,7 @@ func TestOneAtATime(t *testing.T) {
 	if second == nil || second.Serial == first.Serial || second.Last != "after base" || second.Since != "base" {
 		t.Fatalf("then asked for %+v", second)
 	}
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	if o := r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: first.Serial}); o.Final || len(r.out.Effects()) > 0 {
 		t.Error("a result that nobody waits for counted")
 	}
@@ -206,7 +205,7 @@ func TestLast(t *testing.T) {
 		t.Fatalf("asked for %+v", last)
 	}
 	total := &contract.ResultChanges{Files: 2, Head: "end"}
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	if o := r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: last.Serial, Total: total}); !o.Final ||
 		r.s.Total != total || r.asked() != nil {
 		t.Errorf("%+v, %+v", o, r.s)
@@ -218,10 +217,10 @@ func TestTroubleIsReportedOnce(t *testing.T) {
 	r := begin(t)
 	notices := 0
 	for _, failed := range []string{"disk full", "disk full", "", "disk full"} {
-		r.out = effect.Collector{}
+		r.out = Collector{}
 		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil, true)
 		serial := r.asked().Serial
-		r.out = effect.Collector{}
+		r.out = Collector{}
 		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Failed: failed})
 		notices += len(r.out.Effects())
 	}
@@ -233,13 +232,13 @@ func TestFilesThatAreLeftOut(t *testing.T) {
 	r := begin(t)
 	var told []string
 	for _, left := range [][]string{{"a"}, {"a"}, nil, {"b", "a"}} {
-		r.out = effect.Collector{}
+		r.out = Collector{}
 		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil, true)
 		serial := r.asked().Serial
-		r.out = effect.Collector{}
+		r.out = Collector{}
 		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Commit: "c", Left: left})
 		for _, e := range r.out.Effects() {
-			if emit, ok := e.(effect.Emit); ok {
+			if emit, ok := e.(Emit); ok {
 				told = append(told, emit.Event.Body.(contract.Notice).Text)
 			}
 		}
@@ -257,7 +256,7 @@ func TestResumed(t *testing.T) {
 	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil, true)
 	r.s.Finish(&r.out, repository)
 	first := r.asked().Serial
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	r.s.Again(&r.out, repository)
 	if a := r.asked(); a == nil || a.Final || a.Serial == first {
 		t.Fatalf("asked for %+v", a)
@@ -395,11 +394,11 @@ func TestMoreIsChangedWhileASnapshotIsTaken(t *testing.T) {
 			c.during(r)
 			taken := ChangeRecorded{Serial: first.Serial, Commit: "one", Paths: []string{"p"},
 				Files: []contract.FileChange{{Path: "p", Status: "modified", Added: 1}}}
-			r.out = effect.Collector{}
+			r.out = Collector{}
 			r.s.Recorded(&r.out, repository, taken)
 			var events []contract.Event
 			for _, e := range r.out.Effects() {
-				if emit, ok := e.(effect.Emit); ok {
+				if emit, ok := e.(Emit); ok {
 					events = append(events, emit.Event)
 				}
 			}
@@ -422,7 +421,7 @@ func TestAnEditIsShownOnce(t *testing.T) {
 	r.ends("orch-2")
 	first := r.asked()
 	r.edits("orch-1", "p", false) // while the snapshot is taken
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: first.Serial, Commit: "one", Paths: []string{"p", "q"}})
 	r.edits("orch-3", "p", false)
 	if files := changesOf(t, r.turn("orch-1", []string{"/w/p"}, r.alive, []string{"p"}), "orch-1"); len(files) != 1 ||
@@ -438,7 +437,7 @@ func TestASnapshotFails(t *testing.T) {
 	r.edits("orch-1", "a", false)
 	r.ends("orch-1")
 	serial := r.asked().Serial
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Failed: "disk full"})
 	r.s.Acts(ChangeCall{Agent: "orch-2", Call: "c"})
 	if files := changesOf(t, r.turn("orch-2", nil, nil, []string{"a"}), "orch-2"); files != nil {
@@ -453,7 +452,7 @@ func TestATurnBeginsWhereItsAgentBegan(t *testing.T) {
 	r.edits("orch-1", "a", false)
 	r.turn("orch-1", nil, nil, []string{"a"})
 	r.edits("orch-2", "a", false)
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	r.ends("orch-2")
 	testkit.Same(t, "its changes are compared with", "after base", r.asked().Since)
 	if files := changesOf(t, r.record([]string{"a"}), "orch-2"); len(files) != 1 ||
@@ -467,7 +466,7 @@ func TestATurnBeginsWhereItsAgentBegan(t *testing.T) {
 func TestMergedWork(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
 	r.turn("orch-2", nil, nil, []string{"a"})
-	r.out = effect.Collector{}
+	r.out = Collector{}
 	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Top: "/own/orch-1", Alive: r.alive}, nil, true)
 	r.record([]string{"a", "b"})
 	r.wants(LastChange{"orch-2", []string{"a"}}, "a", "b") // it is not merged yet

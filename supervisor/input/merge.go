@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -80,7 +79,7 @@ type IsolationOutcome struct {
 }
 
 // Ask queues the work of a document for a merge, unless it is queued already.
-func (s *IsolationState) Ask(out *effect.Collector, document int, agent string) {
+func (s *IsolationState) Ask(out *Collector, document int, agent string) {
 	if slices.ContainsFunc(s.Queue, func(p IsolationPending) bool { return p.Document == document }) {
 		return
 	}
@@ -91,9 +90,9 @@ func (s *IsolationState) Ask(out *effect.Collector, document int, agent string) 
 }
 
 // Again repeats the request of a process that has ended.
-func (s *IsolationState) Again(out *effect.Collector) { s.ask(out) }
+func (s *IsolationState) Again(out *Collector) { s.ask(out) }
 
-func (s *IsolationState) ask(out *effect.Collector) {
+func (s *IsolationState) ask(out *Collector) {
 	if len(s.Queue) == 0 {
 		return
 	}
@@ -105,7 +104,7 @@ func (s *IsolationState) ask(out *effect.Collector) {
 
 // Merged handles the result of a merge, emits `merge` and requests the next one. It reports false for a result
 // that nothing waits for.
-func (s *IsolationState) Merged(out *effect.Collector, m IsolationMerged) (o IsolationOutcome, ok bool) {
+func (s *IsolationState) Merged(out *Collector, m IsolationMerged) (o IsolationOutcome, ok bool) {
 	if len(s.Queue) == 0 || s.Queue[0].Request != m.Serial {
 		return o, false
 	}
@@ -140,7 +139,7 @@ func (s *IsolationState) Merged(out *effect.Collector, m IsolationMerged) (o Iso
 }
 
 // Drop removes an unwanted document from the queue.
-func (s *IsolationState) Drop(out *effect.Collector, document int) {
+func (s *IsolationState) Drop(out *Collector, document int) {
 	i := slices.IndexFunc(s.Queue, func(p IsolationPending) bool { return p.Document == document })
 	if i < 0 {
 		return

@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // done is the result of a call: the merges that it requested, and the events.
@@ -17,15 +16,15 @@ type done struct {
 	Told  []contract.Body
 }
 
-func act(f func(*effect.Collector)) done {
-	var out effect.Collector
+func act(f func(*Collector)) done {
+	var out Collector
 	f(&out)
 	var d done
 	for _, e := range out.Effects() {
 		switch e := e.(type) {
 		case IsolationMerge:
 			d.Asked = append(d.Asked, e)
-		case effect.Emit:
+		case Emit:
 			d.Told = append(d.Told, e.Event.Body)
 		}
 	}
@@ -34,7 +33,7 @@ func act(f func(*effect.Collector)) done {
 
 func (s *IsolationState) take(t *testing.T, m IsolationMerged) (o IsolationOutcome, d done) {
 	t.Helper()
-	d = act(func(out *effect.Collector) {
+	d = act(func(out *Collector) {
 		var ok bool
 		if o, ok = s.Merged(out, m); !ok {
 			t.Fatalf("nobody waits for %+v", m)
@@ -46,7 +45,7 @@ func (s *IsolationState) take(t *testing.T, m IsolationMerged) (o IsolationOutco
 // TestOneMergeAtATime: in the order in which they were requested, each once.
 func TestOneMergeAtATime(t *testing.T) {
 	var s IsolationState
-	got := act(func(out *effect.Collector) {
+	got := act(func(out *Collector) {
 		s.Ask(out, 7, "orch-1")
 		s.Ask(out, 8, "orch-2")
 		s.Ask(out, 7, "orch-1")
@@ -62,13 +61,13 @@ func TestOneMergeAtATime(t *testing.T) {
 		t.Errorf("outcome %+v; -want +got:\n%s", o, diff)
 	}
 	// The first is no longer wanted: the next one is requested, and the old result comes too late.
-	got = act(func(out *effect.Collector) { s.Drop(out, 8) })
+	got = act(func(out *Collector) { s.Drop(out, 8) })
 	testkit.Same(t, "", []IsolationMerge{{Serial: 3, Agent: "orch-3"}}, got.Asked)
-	if _, ok := s.Merged(&effect.Collector{}, IsolationMerged{Serial: 2, Status: StatusMerged}); ok {
+	if _, ok := s.Merged(&Collector{}, IsolationMerged{Serial: 2, Status: StatusMerged}); ok {
 		t.Error("a result that nobody waits for was taken")
 	}
 	// Another process repeats the request.
-	got = act(func(out *effect.Collector) { s.Again(out) })
+	got = act(func(out *Collector) { s.Again(out) })
 	testkit.Same(t, "", []IsolationMerge{{Serial: 4, Agent: "orch-3"}}, got.Asked)
 	if o, _ := s.take(t, IsolationMerged{Serial: 4, Failed: "the disk is full"}); o.Merged ||
 		!strings.Contains(o.Why, "the disk is full") {
@@ -81,7 +80,7 @@ func TestOneMergeAtATime(t *testing.T) {
 func TestConflictsGoBack(t *testing.T) {
 	var s IsolationState
 	conflict := func() IsolationOutcome {
-		act(func(out *effect.Collector) { s.Ask(out, 1, "orch-1") })
+		act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
 		o, _ := s.take(
 			t,
 			IsolationMerged{Serial: s.Serial, Status: StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}},
@@ -102,12 +101,12 @@ func TestConflictsGoBack(t *testing.T) {
 	}
 	conflict()
 	conflict()
-	act(func(out *effect.Collector) { s.Ask(out, 1, "orch-1") })
+	act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
 	s.take(t, IsolationMerged{Serial: s.Serial, Status: StatusMerged, Head: "h"})
 	if len(s.Conflicts) != 0 {
 		t.Errorf("after a merge: %+v", s.Conflicts)
 	}
-	act(func(out *effect.Collector) { s.Ask(out, 1, "orch-1") })
+	act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
 	o, got := s.take(t, IsolationMerged{Serial: s.Serial, Status: StatusUnfinished, Detail: "rebase"})
 	if !strings.Contains(o.Back, "a rebase is under way") || len(got.Told) != 0 {
 		t.Errorf("in the middle of a rebase: %+v, told %v", o, got.Told)

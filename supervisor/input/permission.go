@@ -22,7 +22,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -34,13 +33,13 @@ type ruling struct {
 }
 
 // Deny answers a request that was not opened, or that is removed already.
-func Deny(c *effect.Collector, r PermissionRequest, by, reason string) {
+func Deny(c *Collector, r PermissionRequest, by, reason string) {
 	f := PermissionFinding{Behavior: bridge.Deny, By: by, Reason: reason}
 	answer(c, r, ruling{PermissionFinding: f, message: Denial(reason)})
 }
 
 // answer reports a ruling to the frontends and to the waiting process.
-func answer(c *effect.Collector, r PermissionRequest, d ruling) {
+func answer(c *Collector, r PermissionRequest, d ruling) {
 	report(c, r, d)
 	c.Do(PermissionRespond{
 		Request: r.Params.Request,
@@ -49,7 +48,7 @@ func answer(c *effect.Collector, r PermissionRequest, d ruling) {
 }
 
 // report reports a ruling to the frontends.
-func report(c *effect.Collector, r PermissionRequest, d ruling) {
+func report(c *Collector, r PermissionRequest, d ruling) {
 	c.Emit(r.Params.ID, contract.Permission{
 		Request: r.ID, Behavior: d.Behavior, By: d.By, Tool: r.Params.Tool, Rule: d.Rule,
 		Action: r.Key(), Scope: d.scope, Reason: d.Reason, Subagent: r.Params.Subagent,
@@ -59,7 +58,7 @@ func report(c *effect.Collector, r PermissionRequest, d ruling) {
 // Answer carries out a human's command: it answers an open request, or keeps the answer to an unclaimed one
 // until the agent asks again. A command that fits no request, or not this one, is rejected. It reports whether
 // it was accepted.
-func (s *PermissionState) Answer(c *effect.Collector, ref string, given contract.Permit) bool {
+func (s *PermissionState) Answer(c *Collector, ref string, given contract.Permit) bool {
 	r, known := s.Find(given.Request)
 	if !known {
 		c.Reject(ref, "no permission request %q is open", given.Request)
@@ -99,7 +98,7 @@ func (s *PermissionState) Answer(c *effect.Collector, ref string, given contract
 }
 
 // keep keeps a human's answer until the agent makes the request again.
-func (s *PermissionState) keep(c *effect.Collector, r PermissionRequest, d ruling) {
+func (s *PermissionState) keep(c *Collector, r PermissionRequest, d ruling) {
 	s.Unclaimed = slices.DeleteFunc(slices.Clone(s.Unclaimed), func(u PermissionRequest) bool { return u.ID == r.ID })
 	s.Answered = append(slices.Clip(s.Answered), PermissionAnswer{
 		Agent: r.Params.ID, Action: r.Key(), Behavior: d.Behavior, Message: d.message,
@@ -108,14 +107,14 @@ func (s *PermissionState) keep(c *effect.Collector, r PermissionRequest, d rulin
 }
 
 // TimedOut denies a request that was not answered in time. The id is what follows [TimerPrefix] in the timer's key.
-func (s *PermissionState) TimedOut(c *effect.Collector, id string, wait time.Duration) {
+func (s *PermissionState) TimedOut(c *Collector, id string, wait time.Duration) {
 	if r, open := s.take(c, id); open {
 		Deny(c, r, contract.ByTimeout, "nobody answered within "+wait.String())
 	}
 }
 
 // Withdrawn closes a request whose process no longer waits: its turn was interrupted, or it has ended.
-func (s *PermissionState) Withdrawn(c *effect.Collector, request string) {
+func (s *PermissionState) Withdrawn(c *Collector, request string) {
 	i := slices.IndexFunc(s.Open, func(r PermissionRequest) bool { return r.Params.Request == request })
 	if i < 0 {
 		return
@@ -137,7 +136,7 @@ func (r *PermissionRequest) Withdrawal() contract.Permission {
 
 // TurnOver denies what an agent still waits for when its turn is over, and what its earlier process waited for:
 // the agent did not ask again.
-func (s *PermissionState) TurnOver(c *effect.Collector, agent string) {
+func (s *PermissionState) TurnOver(c *Collector, agent string) {
 	s.closeUnclaimed(c, agent, contract.ByWithdrawn, "it was not asked again")
 	for _, r := range s.Open {
 		if r.Params.ID == agent && !r.Check {
@@ -148,7 +147,7 @@ func (s *PermissionState) TurnOver(c *effect.Collector, agent string) {
 }
 
 // CheckOver denies the request to run a check that is over, or whose result is no longer needed.
-func (s *PermissionState) CheckOver(c *effect.Collector, request, why string) {
+func (s *PermissionState) CheckOver(c *Collector, request, why string) {
 	for _, r := range s.Open {
 		if request == "" || r.Params.Request != request {
 			continue
@@ -159,7 +158,7 @@ func (s *PermissionState) CheckOver(c *effect.Collector, request, why string) {
 }
 
 // DenyAll denies all open requests, and drops the unclaimed ones.
-func (s *PermissionState) DenyAll(c *effect.Collector, by, reason string) {
+func (s *PermissionState) DenyAll(c *Collector, by, reason string) {
 	s.closeUnclaimed(c, "", by, reason)
 	for _, r := range s.Open {
 		c.StopTimer(TimerPrefix + r.ID)
@@ -169,7 +168,7 @@ func (s *PermissionState) DenyAll(c *effect.Collector, by, reason string) {
 }
 
 // Shutdown denies all open requests in a run that ends. It stops no timers: they end with the run.
-func (s *PermissionState) Shutdown(c *effect.Collector, reason string) {
+func (s *PermissionState) Shutdown(c *Collector, reason string) {
 	s.closeUnclaimed(c, "", contract.ByShutdown, reason)
 	for _, r := range s.Open {
 		Deny(c, r, contract.ByShutdown, reason)
@@ -179,7 +178,7 @@ func (s *PermissionState) Shutdown(c *effect.Collector, reason string) {
 
 // Resume makes the requests that were open when the last process ended unclaimed, and closes those whose agents are
 // not restarted.
-func (s *PermissionState) Resume(c *effect.Collector, comesBack func(agent string) bool) {
+func (s *PermissionState) Resume(c *Collector, comesBack func(agent string) bool) {
 	s.Unclaimed, s.Open, s.Reconsidering = s.All(), nil, 0
 	for _, r := range s.Unclaimed {
 		if !comesBack(r.Params.ID) {
@@ -189,7 +188,7 @@ func (s *PermissionState) Resume(c *effect.Collector, comesBack func(agent strin
 }
 
 // closeUnclaimed drops the unclaimed requests of an agent, or all. No process waits for an answer.
-func (s *PermissionState) closeUnclaimed(c *effect.Collector, agent, by, reason string) {
+func (s *PermissionState) closeUnclaimed(c *Collector, agent, by, reason string) {
 	var left []PermissionRequest
 	for _, r := range s.Unclaimed {
 		if agent != "" && r.Params.ID != agent {
@@ -251,7 +250,7 @@ func unsaid(r *PermissionRequest, c contract.Permit) string {
 
 // grant records a human's answer that applies more than once. The rule is valid; a rule that denies is kept
 // with the run's other rules, by the caller.
-func (s *PermissionState) grant(c *effect.Collector, r *PermissionRequest, given contract.Permit) {
+func (s *PermissionState) grant(c *Collector, r *PermissionRequest, given contract.Permit) {
 	if given.Scope != contract.ScopeRun && given.Scope != contract.ScopeAlways {
 		return
 	}
@@ -284,7 +283,7 @@ func (s *PermissionState) grant(c *effect.Collector, r *PermissionRequest, given
 
 // AllowOffered allows the open requests with which the CLI offered a rule that a human has just allowed: the CLI would
 // not ask about them any more.
-func (s *PermissionState) AllowOffered(c *effect.Collector, rule string) {
+func (s *PermissionState) AllowOffered(c *Collector, rule string) {
 	for _, o := range s.Open {
 		if rule != "" && slices.Contains(o.Suggestions, rule) {
 			s.take(c, o.ID)
@@ -296,7 +295,7 @@ func (s *PermissionState) AllowOffered(c *effect.Collector, rule string) {
 
 // PolicyChanged gives the agents the present rules, and checks the waiting requests again, because mode, rules or
 // grants have changed.
-func (s *PermissionState) PolicyChanged(c *effect.Collector) {
+func (s *PermissionState) PolicyChanged(c *Collector) {
 	s.Changes++
 	c.Do(GiveRules{})
 	if len(s.Open)+len(s.Unclaimed) > 0 {
@@ -304,7 +303,7 @@ func (s *PermissionState) PolicyChanged(c *effect.Collector) {
 	}
 }
 
-func (s *PermissionState) reconsider(c *effect.Collector) {
+func (s *PermissionState) reconsider(c *Collector) {
 	s.Reconsidering++
 	c.Do(Reconsider{})
 }
@@ -323,7 +322,7 @@ type PermissionResolution struct {
 // State.Changes that the resolutions were found with: older ones do not count, because all requests are also
 // checked against the present rules.
 func (s *PermissionState) Reconsidered(
-	c *effect.Collector,
+	c *Collector,
 	resolutions []PermissionResolution,
 	changes int,
 	h PermissionHuman,
@@ -353,7 +352,7 @@ func (s *PermissionState) Reconsidered(
 }
 
 // NobodyAnswers denies the open requests if no human is present, once it is known that no rule allows them.
-func (s *PermissionState) NobodyAnswers(c *effect.Collector, h PermissionHuman) {
+func (s *PermissionState) NobodyAnswers(c *Collector, h PermissionHuman) {
 	if !h.Present && s.Reconsidering == 0 {
 		s.DenyAll(c, contract.ByNobody, "no human is present to allow it")
 	}
@@ -499,7 +498,7 @@ func (s *PermissionState) Awaits(agent string) bool {
 // Asked answers a request according to a finding, or makes it wait for the human. changes is the State.Changes
 // that the finding was made with.
 func (s *PermissionState) Asked(
-	c *effect.Collector,
+	c *Collector,
 	r PermissionRequest,
 	f PermissionFinding,
 	changes int,
@@ -547,17 +546,17 @@ func (s *PermissionState) known(id string) bool {
 }
 
 // open makes a request wait for the human.
-func (s *PermissionState) open(c *effect.Collector, r PermissionRequest, wait time.Duration) {
+func (s *PermissionState) open(c *Collector, r PermissionRequest, wait time.Duration) {
 	if wait > 0 {
 		r.Deadline = r.At.Add(wait).UTC().Format(time.RFC3339)
-		c.Do(effect.SetTimer{Key: TimerPrefix + r.ID, After: wait})
+		c.Do(SetTimer{Key: TimerPrefix + r.ID, After: wait})
 	}
 	s.Open = append(slices.Clone(s.Open), r)
 	c.Emit(r.Params.ID, r.Event())
 }
 
 // Decided closes an unclaimed request whose action was decided without a new request.
-func (s *PermissionState) Decided(c *effect.Collector, agent, action string, f PermissionFinding) {
+func (s *PermissionState) Decided(c *Collector, agent, action string, f PermissionFinding) {
 	if r, waited := s.unclaim(agent, action); waited {
 		report(c, r, ruling{PermissionFinding: f})
 	}
@@ -576,7 +575,7 @@ func (s *PermissionState) unclaim(agent, action string) (PermissionRequest, bool
 
 // claim handles a request that an earlier process of the agent had made already: it is opened again under the
 // earlier id, or gets the answer that was given since. It reports whether it did.
-func (s *PermissionState) claim(c *effect.Collector, r PermissionRequest, wait time.Duration) bool {
+func (s *PermissionState) claim(c *Collector, r PermissionRequest, wait time.Duration) bool {
 	key := r.Key()
 	if earlier, waited := s.unclaim(r.Params.ID, key); waited {
 		r.ID = earlier.ID
@@ -595,7 +594,7 @@ func (s *PermissionState) claim(c *effect.Collector, r PermissionRequest, wait t
 }
 
 // take removes an open request and stops its timer.
-func (s *PermissionState) take(c *effect.Collector, id string) (PermissionRequest, bool) {
+func (s *PermissionState) take(c *Collector, id string) (PermissionRequest, bool) {
 	i := slices.IndexFunc(s.Open, func(r PermissionRequest) bool { return r.ID == id })
 	if i < 0 {
 		return PermissionRequest{}, false

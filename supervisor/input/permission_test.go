@@ -9,7 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
 // asks is a permission request of an agent's process.
@@ -27,7 +26,7 @@ var (
 )
 
 // responses are the answers to processes, by request.
-func responses(c *effect.Collector) map[string]string {
+func responses(c *Collector) map[string]string {
 	got := map[string]string{}
 	for _, e := range c.Effects() {
 		if r, ok := e.(PermissionRespond); ok {
@@ -38,9 +37,9 @@ func responses(c *effect.Collector) map[string]string {
 }
 
 // told are the decisions that frontends receive.
-func told(c *effect.Collector) (list []string) {
+func told(c *Collector) (list []string) {
 	for _, e := range c.Effects() {
-		if emit, ok := e.(effect.Emit); ok {
+		if emit, ok := e.(Emit); ok {
 			if p, ok := emit.Event.Body.(contract.Permission); ok {
 				list = append(list, p.Request+" "+p.Behavior+" "+p.By)
 			}
@@ -88,7 +87,7 @@ func TestAsked(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, c := tt.state, &effect.Collector{}
+			s, c := tt.state, &Collector{}
 			s.Asked(c, asks("orch-1", "p1", "make"), tt.finding, tt.changes, tt.human)
 			if got := responses(c)["p1"]; got != tt.want || len(s.Open) != tt.open {
 				t.Errorf("answered %q, %d open; want %q, %d", got, len(s.Open), tt.want, tt.open)
@@ -130,13 +129,13 @@ func TestAnswer(t *testing.T) {
 		"another request": {given: contract.Permit{Request: "p9", Behavior: bridge.Allow}, rejected: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, c := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make")}}, &effect.Collector{}
+			s, c := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make")}}, &Collector{}
 			if tt.given.Request == "" {
 				tt.given.Request = "p1"
 			}
 			s.Answer(c, "ref", tt.given)
-			rejected := slices.ContainsFunc(c.Effects(), func(e effect.Effect) bool {
-				emit, ok := e.(effect.Emit)
+			rejected := slices.ContainsFunc(c.Effects(), func(e Effect) bool {
+				emit, ok := e.(Emit)
 				if !ok {
 					return false
 				}
@@ -173,7 +172,7 @@ func TestElicitation(t *testing.T) {
 		r := asks("orch-1", "p1", "")
 		r.Params.Tool, r.Params.Input = bridge.ElicitTool, []byte(`{"server":"s","message":"Where?","schema":{`+
 			`"type":"object","properties":{"region":{"type":"string"}},"required":["region"]}}`)
-		s, c2 := PermissionState{Open: []PermissionRequest{r}}, &effect.Collector{}
+		s, c2 := PermissionState{Open: []PermissionRequest{r}}, &Collector{}
 		c.given.Request = "p1"
 		s.Answer(c2, "ref", c.given)
 		got := ""
@@ -196,7 +195,7 @@ func TestTurnOver(t *testing.T) {
 		Open:      []PermissionRequest{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make"), check},
 		Unclaimed: []PermissionRequest{asks("orch-1", "p0", "ls"), asks("orch-2", "p9", "ls")},
 	}
-	before, c := s, &effect.Collector{}
+	before, c := s, &Collector{}
 	s.TurnOver(c, "orch-1")
 	want := []string{"p0 deny withdrawn", "p1 deny withdrawn"}
 	if diff := cmp.Diff(want, told(c)); diff != "" {
@@ -228,7 +227,7 @@ func TestReconsidered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make")}, Changes: 3, Reconsidering: 1}
-			s.Reconsidered(&effect.Collector{}, []PermissionResolution{tt.of}, tt.changes, present)
+			s.Reconsidered(&Collector{}, []PermissionResolution{tt.of}, tt.changes, present)
 			if len(s.Open) != tt.open || s.Reconsidering != 0 {
 				t.Errorf("%d open, %d reconsidering", len(s.Open), s.Reconsidering)
 			}
@@ -243,7 +242,7 @@ func TestResume(t *testing.T) {
 		Unclaimed:     []PermissionRequest{asks("orch-1", "p0", "ls")},
 		Reconsidering: 2,
 	}
-	var c effect.Collector
+	var c Collector
 	s.Resume(&c, func(agent string) bool { return agent == "orch-1" })
 	if said := c.Effects(); len(said) != 1 {
 		t.Errorf("said of the one that is dropped: %v", said)
@@ -259,7 +258,7 @@ func TestResume(t *testing.T) {
 
 // TestDeniedForTheRun: an action that was denied for the run is denied to every agent that asks again.
 func TestDeniedForTheRun(t *testing.T) {
-	s, c := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make")}}, &effect.Collector{}
+	s, c := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make")}}, &Collector{}
 	taken := s.Answer(c, "ref", contract.Permit{Request: "p1", Behavior: bridge.Deny, Scope: contract.ScopeRun})
 	if !taken || s.Changes != 1 || len(s.Actions) != 0 {
 		t.Errorf("taken %v, %d changes, granted %v", taken, s.Changes, s.Actions)
@@ -279,29 +278,29 @@ func TestUnclaimedAreDecided(t *testing.T) {
 	}
 	allow := PermissionFinding{Behavior: bridge.Allow, By: "rule"}
 	for name, tt := range map[string]struct {
-		do   func(*PermissionState, *effect.Collector)
+		do   func(*PermissionState, *Collector)
 		want []string
 	}{
-		"by a rule that is new": {func(s *PermissionState, c *effect.Collector) {
+		"by a rule that is new": {func(s *PermissionState, c *Collector) {
 			of := PermissionResolution{Request: "p0", Asked: "p0", Behavior: bridge.Allow, By: "rule"}
 			s.Reconsidered(c, []PermissionResolution{of}, 3, present)
 		}, []string{"p0 allow rule"}},
-		"by an older rule": {func(s *PermissionState, c *effect.Collector) {
+		"by an older rule": {func(s *PermissionState, c *Collector) {
 			of := PermissionResolution{Request: "p0", Asked: "p0", Behavior: bridge.Allow, By: "rule"}
 			s.Reconsidered(c, []PermissionResolution{of}, 2, present)
 		}, nil},
-		"when the agent asks": {func(s *PermissionState, c *effect.Collector) {
+		"when the agent asks": {func(s *PermissionState, c *Collector) {
 			s.Asked(c, asks("orch-1", "p1", "make"), allow, 3, present)
 		}, []string{"p0 allow rule"}},
-		"when the call is decided before it is asked about": {func(s *PermissionState, c *effect.Collector) {
+		"when the call is decided before it is asked about": {func(s *PermissionState, c *Collector) {
 			s.Decided(c, "orch-1", keyOf("make"), allow)
 		}, []string{"p0 allow rule"}},
-		"when another agent's call is decided": {func(s *PermissionState, c *effect.Collector) {
+		"when another agent's call is decided": {func(s *PermissionState, c *Collector) {
 			s.Decided(c, "orch-2", keyOf("make"), allow)
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, c := old(), &effect.Collector{}
+			s, c := old(), &Collector{}
 			tt.do(&s, c)
 			if diff := cmp.Diff(tt.want, told(c)); diff != "" || len(s.Unclaimed) != 1-len(tt.want) {
 				t.Errorf("%s\nunclaimed: %+v", diff, s.Unclaimed)

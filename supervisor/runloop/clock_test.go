@@ -9,7 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -52,14 +51,14 @@ func TestAStaleRing(t *testing.T) {
 		left  int
 	}{
 		"in time":   {func(*Loop) {}, false, 0},
-		"stopped":   {func(l *Loop) { l.setTimer(effect.SetTimer{Key: "k"}) }, true, 0},
-		"set anew":  {func(l *Loop) { l.setTimer(effect.SetTimer{Key: "k", After: time.Hour}) }, true, 1},
-		"another's": {func(l *Loop) { l.setTimer(effect.SetTimer{Key: "x", After: time.Hour}) }, false, 1},
+		"stopped":   {func(l *Loop) { l.setTimer(input.SetTimer{Key: "k"}) }, true, 0},
+		"set anew":  {func(l *Loop) { l.setTimer(input.SetTimer{Key: "k", After: time.Hour}) }, true, 1},
+		"another's": {func(l *Loop) { l.setTimer(input.SetTimer{Key: "x", After: time.Hour}) }, false, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLiveRun(t, &fakeJournal{}, silentPort()).loop
 			defer l.stopTimers()
-			l.setTimer(effect.SetTimer{Key: "k", After: time.Second})
+			l.setTimer(input.SetTimer{Key: "k", After: time.Second})
 			ring := <-l.inbox
 			c.after(l)
 			if got := l.stale(ring.Body); got != c.stale || len(l.timers) != c.left {

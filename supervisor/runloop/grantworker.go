@@ -12,7 +12,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -67,7 +66,7 @@ func (l *Loop) remember(e input.Remember) {
 // Windows sets the function that keeps for later runs how many tokens a model takes. Call it before [Loop.Run].
 func (l *Loop) Windows(keep func(model string, tokens int) error) { l.windows = keep }
 
-func (l *Loop) keepWindow(e effect.KeepWindow) {
+func (l *Loop) keepWindow(e input.KeepWindow) {
 	if l.windows == nil {
 		return
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -69,7 +68,7 @@ type pendingInput struct {
 	supervisor.Waiting
 	upTo    uint64
 	ports   ports // the bridges at that moment; a later one has other agents
-	effects []effect.Effect
+	effects []input.Effect
 }
 
 func (b *outbox) init() { b.wake = make(chan struct{}, 1) }
@@ -119,7 +118,7 @@ func (b *outbox) await(u pendingInput) {
 // record appends an input that has led to effects, and returns its number; 0: it is not recorded. An error says
 // that the journal does not accept the input. Unless the input is only too large, the journal accepts nothing
 // any more, and the outbox is closed.
-func (l *Loop) record(ctx context.Context, in input.Input, effects []effect.Effect) (uint64, error) {
+func (l *Loop) record(ctx context.Context, in input.Input, effects []input.Effect) (uint64, error) {
 	b := &l.outbox
 	if b.journal == nil || b.closed || !input.Recorded(in.Body) {
 		return 0, nil
@@ -165,13 +164,13 @@ func (l *Loop) record(ctx context.Context, in input.Input, effects []effect.Effe
 // mayWait reports whether an input need not be on disk at once: an agent's event that leads to nothing but events for
 // frontends. The end of a turn is often several events, of which only the last one moves a message; so they share one
 // write.
-func mayWait(f input.Body, effects []effect.Effect) bool {
+func mayWait(f input.Body, effects []input.Effect) bool {
 	if _, ok := f.(input.AgentEvent); !ok {
 		return false
 	}
-	return !slices.ContainsFunc(effects, func(e effect.Effect) bool {
+	return !slices.ContainsFunc(effects, func(e input.Effect) bool {
 		switch e.(type) {
-		case effect.Emit, effect.SetTimer:
+		case input.Emit, input.SetTimer:
 			return false
 		}
 		return true
@@ -344,12 +343,12 @@ func (l *Loop) giveUpJournal(ctx context.Context) {
 	for _, u := range b.pending {
 		for _, e := range u.effects {
 			switch e := e.(type) {
-			case effect.Emit:
+			case input.Emit:
 				if a, was := e.Event.Body.(contract.Accepted); was {
 					e.Event.Body = contract.Rejected{Ref: a.Ref, Message: "it could not be recorded"}
 				}
 				l.sink(u.At, e.Event)
-			case effect.Shutdown, effect.Finish:
+			case input.Shutdown, input.Finish:
 				l.perform(ctx, u.ports, u.At, e)
 			}
 		}

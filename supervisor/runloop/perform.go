@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -19,46 +18,46 @@ import (
 
 // perform carries out an effect. What may take time runs on a worker that Run waits for; its outcome comes back
 // as an input.
-func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.Effect) {
+func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e input.Effect) {
 	port := func(agent string) Port { return l.portOf(ports, agent) }
 	switch e := e.(type) {
-	case effect.Emit:
+	case input.Emit:
 		crashpoint.Here("loop.emit")
 		if _, accepted := e.Event.Body.(contract.Accepted); accepted {
 			crashpoint.Here("loop.accept")
 		}
 		l.sink(at, e.Event)
-	case effect.Spawn:
+	case input.Spawn:
 		deadline := spawnDeadline
 		if e.Place.Agent != "" {
 			deadline += placeDeadline
 		}
 		l.start(ctx, e.Params.ID, deadline, func(ctx context.Context) { l.spawn(ctx, port(e.Params.ID), e) })
-	case effect.Send:
+	case input.Send:
 		to := port(e.Params.ID)
 		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.send(ctx, to, e) }))
-	case effect.Interrupt:
+	case input.Interrupt:
 		to := port(e.Agent.ID)
 		l.lane(e.Agent.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.interrupt(ctx, to, e.Agent) }))
-	case effect.Kill:
+	case input.Kill:
 		l.end(ctx, e.Agent, func(ctx context.Context) error {
 			crashpoint.Here("loop.kill")
 			return port(e.Agent.ID).Kill(ctx, bridge.KillParams{AgentRef: e.Agent, Now: e.Now})
 		})
-	case effect.Decide:
+	case input.Decide:
 		l.pursue(ctx, fmt.Sprintf("decision %d", e.Question.Serial),
 			func(ctx context.Context) { l.decide(ctx, input.Decided(e.Question)) })
-	case effect.Note:
+	case input.Note:
 		// Recorded after the input that caused it, in order; nothing waits for it.
 		l.lane(noteLane).push(l, func() {
 			crashpoint.Here("loop.note")
 			l.Put(input.Decided(e.Decision))
 		})
-	case effect.Probe:
+	case input.Probe:
 		l.work(timed(ctx, probeDeadline, func(ctx context.Context) { l.probe(ctx, port(e.Agent.ID), e.Agent) }))
-	case effect.RunCheck:
+	case input.RunCheck:
 		l.pursue(ctx, e.Request, func(ctx context.Context) { l.check(ctx, ports.on(e.Host), e) })
-	case effect.Drop:
+	case input.Drop:
 		for name, p := range l.pursued {
 			if e.Request == "" || e.Request == name {
 				p.drop()
@@ -70,27 +69,27 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 		l.work(timed(ctx, snapshotDeadline, func(ctx context.Context) { l.revert(ctx, e) }))
 	case input.IsolationMerge:
 		l.work(timed(ctx, mergeDeadline, func(ctx context.Context) { l.merge(ctx, e) }))
-	case effect.Inspect:
+	case input.Inspect:
 		l.work(timed(ctx, inspectDeadline, func(ctx context.Context) { l.inspect(ctx, ports.on(e.Host), e) }))
-	case effect.Configure:
+	case input.Configure:
 		to := port(e.Params.ID)
 		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.configure(ctx, to, e.Params) }))
-	case effect.SetModel:
+	case input.SetModel:
 		to := port(e.Agent.ID)
 		l.lane(e.Agent.ID).push(l, timed(ctx, modelDeadline, func(ctx context.Context) { l.setModel(ctx, to, e) }))
-	case effect.PinTrust:
+	case input.PinTrust:
 		l.work(func() { l.pin(ctx, e.Host, e.Hash) })
-	case effect.KeepWindow:
+	case input.KeepWindow:
 		l.lane(noteLane).push(l, func() { l.keepWindow(e) })
-	case effect.DropBridge:
+	case input.DropBridge:
 		if l.drop != nil {
 			l.work(func() { l.drop(e.Host) })
 		}
-	case effect.OpenBridge:
+	case input.OpenBridge:
 		l.work(func() { l.openBridge(ctx, e.Host) })
-	case effect.AskAgent:
+	case input.AskAgent:
 		l.work(timed(ctx, supervisor.AskTimeout, func(ctx context.Context) { l.askAgent(ctx, port(e.Agent.ID), e) }))
-	case effect.AnswerTool:
+	case input.AnswerTool:
 		crashpoint.Here("loop.tool.answer")
 		l.tools.answer(e.Call, bridge.ToolCallResult{Text: e.Text, IsError: e.IsError})
 	case input.PermissionRespond:
@@ -108,15 +107,15 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 		}
 	case input.Remember:
 		l.lane(noteLane).push(l, func() { l.remember(e) })
-	case effect.SetTimer:
+	case input.SetTimer:
 		l.setTimer(e)
-	case effect.OpenPTY:
+	case input.OpenPTY:
 		l.start(ctx, e.Params.ID, spawnDeadline, func(ctx context.Context) { l.openPTY(ctx, port(e.Params.ID), e.Params) })
-	case effect.ClosePTY:
+	case input.ClosePTY:
 		l.end(ctx, e.Agent, func(ctx context.Context) error { return port(e.Agent.ID).PTYClose(ctx, e.Agent) })
-	case effect.Shutdown:
+	case input.Shutdown:
 		l.work(timed(ctx, shutdownDeadline, func(ctx context.Context) { l.shutdown(ctx, ports, e.Fast) }))
-	case effect.Finish:
+	case input.Finish:
 		crashpoint.Here("loop.finish")
 		l.exit, l.over = e.Exit, true
 	default:
@@ -188,7 +187,7 @@ type alarm struct {
 	*time.Timer
 }
 
-func (l *Loop) setTimer(e effect.SetTimer) {
+func (l *Loop) setTimer(e input.SetTimer) {
 	if t, ok := l.timers[e.Key]; ok {
 		t.Stop()
 		delete(l.timers, e.Key)

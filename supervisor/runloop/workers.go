@@ -15,7 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -30,7 +29,7 @@ const (
 	shutdownDeadline = 20 * time.Second
 )
 
-func (l *Loop) spawn(ctx context.Context, port Port, e effect.Spawn) {
+func (l *Loop) spawn(ctx context.Context, port Port, e input.Spawn) {
 	p := e.Params
 	own, err := l.place(ctx, e.Place, &p.Config)
 	if errors.Is(err, bridge.ErrClosed) {
@@ -66,7 +65,7 @@ func (l *Loop) spawn(ctx context.Context, port Port, e effect.Spawn) {
 	l.Put(f)
 }
 
-func (l *Loop) send(ctx context.Context, port Port, e effect.Send) {
+func (l *Loop) send(ctx context.Context, port Port, e input.Send) {
 	crashpoint.Here("loop.send")
 	p := l.withImages(e)
 	err := port.Message(ctx, p)
@@ -117,7 +116,7 @@ func (l *Loop) end(ctx context.Context, a bridge.AgentRef, request func(context.
 	})
 }
 
-func (l *Loop) askAgent(ctx context.Context, port Port, q effect.AskAgent) {
+func (l *Loop) askAgent(ctx context.Context, port Port, q input.AskAgent) {
 	r, err := port.Ask(ctx, bridge.AskParams{AgentRef: q.Agent, Question: q.Question})
 	if err != nil {
 		l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText("No answer: " + err.Error()), IsError: true})
@@ -163,7 +162,7 @@ func (l *Loop) shutdown(ctx context.Context, ports ports, fast bool) {
 const checkSlack = 3 * time.Minute
 
 // check lets the bridge run a command on a scratch copy, or asks whether it may run.
-func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
+func (l *Loop) check(ctx context.Context, port Port, e input.RunCheck) {
 	f := input.Checked{Serial: e.Serial, Number: e.Number, Request: e.Request}
 	defer func(dropped context.Context) {
 		if f.Serial != 0 && dropped.Err() == nil {
@@ -214,7 +213,7 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 }
 
 // checkReason says why a check is run, for the human who is asked for permission.
-func checkReason(e effect.RunCheck) string {
+func checkReason(e input.RunCheck) string {
 	switch {
 	case e.Criterion:
 		return "an acceptance criterion that the Arbiter set, run by the supervisor"
@@ -226,7 +225,7 @@ func checkReason(e effect.RunCheck) string {
 
 const inspectDeadline = time.Minute
 
-func (l *Loop) inspect(ctx context.Context, port Port, e effect.Inspect) {
+func (l *Loop) inspect(ctx context.Context, port Port, e input.Inspect) {
 	crashpoint.Here("loop.inspect")
 	r, err := port.Inspect(ctx, e.Params)
 	if errors.Is(err, bridge.ErrClosed) {
@@ -270,7 +269,7 @@ func (l *Loop) giveRules(ctx context.Context, port Port, a bridge.AgentRef) {
 // (observed with CLI 2.1.329).
 const modelDeadline = 70 * time.Second
 
-func (l *Loop) setModel(ctx context.Context, port Port, e effect.SetModel) {
+func (l *Loop) setModel(ctx context.Context, port Port, e input.SetModel) {
 	f := input.Configured{Agent: e.Agent, Model: e.Model, All: e.All}
 	err := port.Configure(ctx, bridge.ConfigureParams{AgentRef: e.Agent, Model: e.Model})
 	if err != nil && !errors.Is(err, bridge.ErrClosed) { // its next process is started with the new model
@@ -544,7 +543,7 @@ func (l *Loop) keepImages(say contract.Say) contract.CommandBody {
 
 // withImages loads the images of a message that is sent. If an image is lost, the text says so: the message
 // itself must arrive.
-func (l *Loop) withImages(e effect.Send) bridge.MessageParams {
+func (l *Loop) withImages(e input.Send) bridge.MessageParams {
 	p := e.Params
 	for n, image := range e.Images {
 		data, err := l.images.Load(image)

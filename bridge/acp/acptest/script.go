@@ -1,5 +1,6 @@
-// Package acptest is for tests: a fake agent that speaks the Agent Client Protocol and misbehaves on command, and a
-// scripted model on loopback for real agents. Both do what a prompt says in double brackets:
+// Package acptest is for tests: a checker of messages of the Agent Client Protocol, a fake agent that speaks it and
+// misbehaves on command, and a scripted model on loopback for real agents. Agent and model do what a prompt says in
+// double brackets:
 //
 //	[[say TEXT]] [[mode MODE]] [[shell COMMAND]] [[write PATH|TEXT]] [[read PATH]] [[tool NAME|JSON]]
 //	[[verdict JSON]] [[fail TEXT]]

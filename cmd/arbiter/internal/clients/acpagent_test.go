@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients/acpschema"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -101,7 +101,7 @@ func TestMapping(t *testing.T) {
 		"plain": {}, "subagents": {subagents: true, notices: true, compaction: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checker := testkit.Must(acpschema.New(can.subagents))(t)
+			checker := testkit.Must(acptest.NewChecker(can.subagents))(t)
 			m := newMapper("run", can, lineOf)
 			var got bytes.Buffer
 			for _, e := range story {

@@ -22,7 +22,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -524,7 +523,7 @@ func (b *Bridges) trySandbox(
 		"there, and no agent was started without it: %s; install bubblewrap there, or use --sandbox off", name, reason)}
 }
 
-func (h *hostBridge) push(ctx context.Context, link remote.Link, commit string) error {
+func (h *hostBridge) push(ctx context.Context, link RemoteRepo, commit string) error {
 	return h.transfer(ctx, func(ctx context.Context) error {
 		_, err := link.Push(ctx, commit)
 		return err
@@ -565,8 +564,8 @@ func retried(ctx context.Context, move func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
 		err := move(ctx)
 		switch {
-		case ctx.Err() != nil, err == nil, attempt == transferAttempts, errors.Is(err, remote.ErrNoBranch),
-			errors.Is(err, remote.ErrTooLarge):
+		case ctx.Err() != nil, err == nil, attempt == transferAttempts, errors.Is(err, ErrNoBranch),
+			errors.Is(err, ErrTooLarge):
 			return err
 		case errors.Is(err, workspaces.ErrMoved):
 			continue
@@ -599,21 +598,21 @@ func (w hostWork) agent(id string) supervisor.Agent {
 // reach returns the bridge of an agent's host, the link to the repository there, and the number of the agent.
 func (w hostWork) reach(
 	ctx context.Context, repo *workspaces.Repo, agent string,
-) (*hostBridge, remote.Link, int, error) {
+) (*hostBridge, RemoteRepo, int, error) {
 	var n int
 	if _, err := fmt.Sscanf(agent, "orch-%d", &n); err != nil {
-		return nil, remote.Link{}, 0, fmt.Errorf("%q is not an Orchestrator", agent)
+		return nil, RemoteRepo{}, 0, fmt.Errorf("%q is not an Orchestrator", agent)
 	}
 	host := w.agent(agent).Host
 	usable, release := w.b.untilParked(ctx, host)
 	defer release()
 	h, err := w.b.await(usable, host)
 	if err != nil {
-		return nil, remote.Link{}, 0, err
+		return nil, RemoteRepo{}, 0, err
 	}
 	url, err := h.host.GitURL(h.info.Cache, git.Serving()...)
 	o := Opening{Host: h.host, Run: w.b.run.Options().Run} // its mark: a later process of the run finds a link that hangs
-	return h, remote.Link{Repo: repo, URL: url, Env: o.env()}, n, err
+	return h, RemoteRepo{Repo: repo, URL: url, Env: o.env()}, n, err
 }
 
 // Prepare implements [runstore.FarFiles].

@@ -17,10 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -38,7 +36,7 @@ func (l *remoteLoop) Handler(string) bridge.Handler { return nil }
 
 // lost returns the state of a run that has lost the bridge of a host until a time.
 func lost(host string, until time.Time, parked bool) *supervisor.State {
-	s, c := &supervisor.State{}, &effect.Collector{}
+	s, c := &supervisor.State{}, &input.Collector{}
 	s.Lifecycle.Start(bridge.ClaudeInfo{})
 	s.Lifecycle.Back(c, host, bridge.ClaudeInfo{}, "/srv", 0)
 	s.Lifecycle.Lost(c, host, "the link broke", until)
@@ -111,7 +109,7 @@ func TestHostsAreFencedBeforeARunContinues(t *testing.T) {
 	}
 	var left supervisor.LifecycleState
 	left.Start(bridge.ClaudeInfo{})
-	c := &effect.Collector{}
+	c := &input.Collector{}
 	for _, name := range []string{"pod", "node", "box", "old"} {
 		left.Back(c, name, bridge.ClaudeInfo{}, "/srv", 0)
 	}
@@ -198,8 +196,8 @@ func TestTransfersAreRetried(t *testing.T) {
 		"always moved":     {[]error{moved}, workspaces.ErrMoved, transferAttempts, 0},
 		"broken twice":     {[]error{broken, broken, nil}, nil, 3, 3 * transferPause},
 		"always broken":    {[]error{broken}, broken, transferAttempts, 7 * transferPause},
-		"no such branch":   {[]error{remote.ErrNoBranch}, remote.ErrNoBranch, 1, 0},
-		"too large":        {[]error{remote.ErrTooLarge}, remote.ErrTooLarge, 1, 0},
+		"no such branch":   {[]error{ErrNoBranch}, ErrNoBranch, 1, 0},
+		"too large":        {[]error{ErrTooLarge}, ErrTooLarge, 1, 0},
 		"moved and broken": {[]error{moved, broken, nil}, nil, 3, transferPause},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/internal/proof"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -71,7 +70,7 @@ type record struct {
 
 // claim is a criterion or a check, with its last result in the run.
 type claim struct {
-	proof.Claim
+	Claim
 	status string // passed, failed, …
 	tree   string // on which a criterion was tested
 }
@@ -143,7 +142,7 @@ func (l *landing) run() (workspaces.Landed, error) {
 			return plan, l.failed(err)
 		}
 	}
-	stamp := proof.Stamp{Run: l.info.Run, Tree: plan.Tree, Work: plan.Work}
+	stamp := Stamp{Run: l.info.Run, Tree: plan.Tree, Work: plan.Work}
 	note, err := l.prove(plan, q.Without)
 	if err != nil {
 		return plan, err
@@ -263,7 +262,7 @@ func (l *landing) read() error {
 			return problem(err)
 		}
 		for _, a := range state.Task.AcceptanceEvents() {
-			c := proof.Claim{Kind: proof.Criterion, Text: a.Text, Command: a.Command}
+			c := Claim{Kind: Criterion, Text: a.Text, Command: a.Command}
 			l.claims = append(l.claims, claim{c, a.Status, a.Tree})
 		}
 	}
@@ -307,7 +306,7 @@ func (l *record) take(line []byte) error {
 	switch b := e.Body.(type) {
 	case contract.Check:
 		x := b.Receipt
-		c := claim{proof.Claim{Kind: proof.Check, Text: x.Expect, Command: x.Command}, x.Result, ""}
+		c := claim{Claim{Kind: Check, Text: x.Expect, Command: x.Command}, x.Result, ""}
 		l.claims = append(slices.DeleteFunc(l.claims, func(o claim) bool { return o.Claim == c.Claim }), c)
 	case contract.Handoff:
 		if b.Document != nil {
@@ -385,7 +384,7 @@ func (l *landing) committed(from, to string) (map[string]bool, error) {
 // landed is a commit that landed work of a run.
 type landed struct {
 	ID string
-	proof.Stamp
+	Stamp
 	Merge, Reverted bool
 }
 
@@ -404,7 +403,7 @@ func landings(ctx context.Context, r *workspaces.Repo, run string) (list []lande
 		if i := strings.Index(message, reverts); i >= 0 {
 			reverted += message[i:]
 		}
-		if stamp, ok := proof.ReadStamp(message); ok && stamp.Run == run && len(ids) > 0 {
+		if stamp, ok := ReadStamp(message); ok && stamp.Run == run && len(ids) > 0 {
 			list = append(list, landed{ids[0], stamp, len(ids) > 2, strings.Contains(reverted, ids[0])})
 		}
 	}

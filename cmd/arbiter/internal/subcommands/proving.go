@@ -16,7 +16,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/git"
-	"github.com/arbiter-cli/arbiter/internal/proof"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -29,8 +28,8 @@ func unconfinedFlag() cli.Flag {
 }
 
 // bench returns what runs commands in dir, with or without a sandbox.
-func bench(c *cli.Context, dir string) (*proof.Bench, error) {
-	b := proof.Unconfined()
+func bench(c *cli.Context, dir string) (*Bench, error) {
+	b := Unconfined()
 	if !c.Bool("unconfined") {
 		self, err := os.Executable()
 		if err != nil {
@@ -45,7 +44,7 @@ func bench(c *cli.Context, dir string) (*proof.Bench, error) {
 		}
 		ctx, cancel := context.WithTimeout(c.Context, settings.SandboxTrial)
 		defer cancel()
-		if b, err = proof.NewBench(ctx, dir, self, hide...); err != nil {
+		if b, err = NewBench(ctx, dir, self, hide...); err != nil {
 			return nil, err
 		}
 	}
@@ -69,19 +68,19 @@ func checkout(
 	real, _ := filepath.EvalSymlinks(dir)
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || real != dir || !filepath.IsLocal("./"+below) {
 		_ = stage.Close() // what is wrong is said
-		return "", nil, &proof.Mismatch{What: "note", Text: fmt.Sprintf("%.100q is no directory of the commit", below)}
+		return "", nil, &Mismatch{What: "note", Text: fmt.Sprintf("%.100q is no directory of the commit", below)}
 	}
 	return dir, stage, nil
 }
 
 // prove runs each claim that has a command twice on the files of the plan, in two checkouts, and makes the note. Nil:
 // there is nothing to prove, or no way to.
-func (l *landing) prove(plan workspaces.Landed, without []string) (*proof.Note, error) {
+func (l *landing) prove(plan workspaces.Landed, without []string) (*Note, error) {
 	if l.c.Bool("no-receipts") || len(l.claims) == 0 {
 		return nil, nil
 	}
-	note := &proof.Note{Run: l.info.Run, Tree: plan.Tree, Work: plan.Work, Dir: l.repo.Prefix,
-		Receipts: []proof.Receipt{}}
+	note := &Note{Run: l.info.Run, Tree: plan.Tree, Work: plan.Work, Dir: l.repo.Prefix,
+		Receipts: []Receipt{}}
 	var dirs [2]string
 	for i := range dirs {
 		dir, stage, err := checkout(l.c.Context, l.repo, plan.Tree, l.repo.Prefix)
@@ -101,7 +100,7 @@ func (l *landing) prove(plan workspaces.Landed, without []string) (*proof.Note, 
 	for _, c := range l.claims {
 		why := "it has no command"
 		switch {
-		case len(note.Receipts) == proof.MaxReceipts:
+		case len(note.Receipts) == MaxReceipts:
 			why = "there are too many"
 		case strings.Contains(c.Command, sanitize.MarkStart):
 			why = "its command held a secret"
@@ -134,16 +133,16 @@ func (l *landing) prove(plan workspaces.Landed, without []string) (*proof.Note, 
 
 // runTwice runs a claim in two checkouts. problem says why that proves nothing.
 func (l *landing) runTwice(
-	b *proof.Bench, c claim, tree string, dirs [2]string,
-) (r proof.Receipt, problem string, err error) {
-	var did [2]proof.Outcome
+	b *Bench, c claim, tree string, dirs [2]string,
+) (r Receipt, problem string, err error) {
+	var did [2]Outcome
 	for i, dir := range dirs {
 		if did[i], err = b.Run(l.c.Context, c.Command, dir); err != nil {
 			return r, "", err
 		}
 		o := verdict.Outcome{Exit: did[i].Exit, Output: did[i].Output, Bytes: did[i].Bytes}
 		expect := c.Text
-		if c.Kind == proof.Criterion {
+		if c.Kind == Criterion {
 			expect = ""
 		}
 		switch result, why := o.Meets(expect); {
@@ -212,26 +211,26 @@ no working sandbox.`),
 
 // verified is what `arbiter verify --json` prints.
 type verified struct {
-	Commit   string        `json:"commit"`
-	Tree     string        `json:"tree"`
-	Run      string        `json:"run,omitempty"`
-	Verified bool          `json:"verified"`
-	Mismatch string        `json:"mismatch,omitempty"` // commit, tree, note, exit code or output
-	Why      string        `json:"why,omitempty"`
-	Repeated []repeated    `json:"repeated"`
-	Unproven []proof.Claim `json:"unproven"` // at landing
+	Commit   string     `json:"commit"`
+	Tree     string     `json:"tree"`
+	Run      string     `json:"run,omitempty"`
+	Verified bool       `json:"verified"`
+	Mismatch string     `json:"mismatch,omitempty"` // commit, tree, note, exit code or output
+	Why      string     `json:"why,omitempty"`
+	Repeated []repeated `json:"repeated"`
+	Unproven []Claim    `json:"unproven"` // at landing
 }
 
 type repeated struct {
-	proof.Receipt
+	Receipt
 	Mismatch string `json:"mismatch,omitempty"`
 	Why      string `json:"why,omitempty"`
 }
 
 func (e workEnv) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit) error {
-	v := verified{Commit: commit.ID, Tree: commit.Tree, Repeated: []repeated{}, Unproven: []proof.Claim{}}
+	v := verified{Commit: commit.ID, Tree: commit.Tree, Repeated: []repeated{}, Unproven: []Claim{}}
 	err := v.repeat(c, r)
-	var m *proof.Mismatch
+	var m *Mismatch
 	if errors.As(err, &m) {
 		v.Mismatch, v.Why = m.What, m.Text
 	} else if err != nil {
@@ -260,26 +259,26 @@ func (v *verified) repeat(c *cli.Context, r *workspaces.Repo) error {
 	case err != nil:
 		return problem(err)
 	case damaged != "":
-		return &proof.Mismatch{What: "tree", Text: "the object " + damaged + " is missing, or its content was changed"}
+		return &Mismatch{What: "tree", Text: "the object " + damaged + " is missing, or its content was changed"}
 	}
 	message, err := r.Git.Text(ctx, "log", "-1", "--format=%B", v.Commit)
 	if err != nil {
 		return problem(err)
 	}
-	text, err := r.Note(ctx, v.Commit, proof.MaxNote)
+	text, err := r.Note(ctx, v.Commit, MaxNote)
 	if err != nil {
 		return problem(err)
 	}
-	note, err := proof.Match(message, v.Tree, text)
+	note, err := Match(message, v.Tree, text)
 	if err != nil {
 		return err
 	}
 	v.Run, v.Unproven = note.Run, append(v.Unproven, note.Unproven...)
 	if len(note.Receipts) == 0 {
-		return &proof.Mismatch{What: "note", Text: "it has no receipt: nothing was proved when the commit was landed"}
+		return &Mismatch{What: "note", Text: "it has no receipt: nothing was proved when the commit was landed"}
 	}
 	dir, stage, err := checkout(ctx, r, v.Tree, note.Dir)
-	if m := (*proof.Mismatch)(nil); errors.As(err, &m) {
+	if m := (*Mismatch)(nil); errors.As(err, &m) {
 		return m
 	}
 	if err != nil {
@@ -298,11 +297,11 @@ func (v *verified) repeat(c *cli.Context, r *workspaces.Repo) error {
 			return problem(err)
 		}
 		again := repeated{Receipt: receipt}
-		var m *proof.Mismatch
+		var m *Mismatch
 		if errors.As(receipt.Repeats(did), &m) {
 			again.Mismatch, again.Why = m.What, m.Text
 			if first == nil {
-				first = &proof.Mismatch{What: m.What, Text: fmt.Sprintf("%s: %s", receipt.Command, m.Text)}
+				first = &Mismatch{What: m.What, Text: fmt.Sprintf("%s: %s", receipt.Command, m.Text)}
 			}
 		}
 		v.Repeated = append(v.Repeated, again)
@@ -314,9 +313,9 @@ func (v *verified) print(e workEnv) {
 	for _, r := range v.Repeated {
 		result, compared := "passed ", "the same output"
 		switch r.Output {
-		case proof.Timed:
+		case Timed:
 			compared = "the same output besides times"
-		case proof.Varies:
+		case Varies:
 			compared = "the output varies and is not compared"
 		}
 		if r.Mismatch != "" {

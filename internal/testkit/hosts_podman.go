@@ -1,4 +1,4 @@
-package hosttest
+package testkit
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // containers cannot be started.
 func NewPodman(t testing.TB) (podman []string, name string) {
 	t.Helper()
-	need(t)
+	needHosts(t)
 	for _, program := range []string{"podman", "runc"} { // too large for scripts/packages
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("HOSTS BY PODMAN ARE NOT TESTED: install %s", program)

@@ -1,4 +1,4 @@
-package remote
+package host
 
 import (
 	"context"
@@ -16,32 +16,44 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
-// Limits bound one transfer. A zero field has the value of [DefaultLimits].
-type Limits struct {
+// TransferLimits bound one transfer. A zero field has the value of [DefaultTransferLimits].
+type TransferLimits struct {
 	Bytes int64         // of the objects that come from a host
 	Time  time.Duration // of the whole transfer
 }
 
-// DefaultLimits are far above what the work of an agent needs.
-var DefaultLimits = Limits{Bytes: 1 << 30, Time: 10 * time.Minute}
+// DefaultTransferLimits are far above what the work of an agent needs.
+var DefaultTransferLimits = TransferLimits{Bytes: 1 << 30, Time: 10 * time.Minute}
 
-// ErrTooLarge reports a host that sent more than [Limits] allow. Nothing of it was kept.
+// ErrTooLarge reports a host that sent more than [TransferLimits] allow. Nothing of it was kept.
 var ErrTooLarge = errors.New("the host sent more than is allowed for one transfer")
 
 // ErrNoBranch reports a branch that the host does not have.
 var ErrNoBranch = errors.New("the host does not have this branch")
 
-// Link is the connection to one repository on a host. It is a value, and safe for concurrent use.
-type Link struct {
+// RemoteRepo is a bare repository on another host, to which the commits of a run move, and back. It is a value, and
+// safe for concurrent use.
+//
+// Both directions go through Git's transport ext, which runs the host's command. That transport is allowed
+// for these calls only. They do not run in the user's repository but in a temporary one that borrows its
+// objects:
+//
+//   - The configuration of the user's repository, which an agent may have changed, cannot redirect them.
+//   - Objects from the host are checked ([TransferLimits], fsck of each) before the user's repository gets them.
+//   - Only one branch of this run is fetched, by its full name; other references, tags and submodules are not.
+//
+// Nothing is overwritten on the host: if the host has a reference of the same name, it must be equal, or
+// the push is refused.
+type RemoteRepo struct {
 	Repo   *workspace.Repo
 	URL    string   // of the host's repository: ext::…
 	Env    []string // of the host's command, such as os.Environ(); variables of Git are omitted
-	Limits Limits
+	Limits TransferLimits
 }
 
 // Push sends a commit with its history to the host, under a name that it returns. Pushing it again is no
 // error.
-func (l Link) Push(ctx context.Context, commit string) (ref string, err error) {
+func (l RemoteRepo) Push(ctx context.Context, commit string) (ref string, err error) {
 	commit, err = l.Repo.Git.Text(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}")
 	if err != nil {
 		return "", fmt.Errorf("push to the host: there is no such commit: %w", err)
@@ -69,7 +81,7 @@ var branchForm = sync.OnceValue(func() *regexp.Regexp {
 
 // Fetch brings a branch of this run here, under the same name: "refs/heads/arbiter/RUN8/orch-N.G". Errors:
 // [ErrNoBranch], [ErrTooLarge], [workspace.ErrMoved], those of ctx and of git.
-func (l Link) Fetch(ctx context.Context, branch string) (Fetched, error) {
+func (l RemoteRepo) Fetch(ctx context.Context, branch string) (Fetched, error) {
 	if !branchForm().MatchString(branch) || !strings.HasPrefix(branch, l.Repo.Branch("")) {
 		return Fetched{}, fmt.Errorf("fetch from the host: %q is not a branch of an Orchestrator of this run", branch)
 	}
@@ -86,10 +98,10 @@ func (l Link) Fetch(ctx context.Context, branch string) (Fetched, error) {
 // incoming is the name of a branch before it is checked.
 const incoming = "refs/incoming"
 
-func (l Link) fetch(ctx context.Context, q git.Runner, branch string) (f Fetched, err error) {
+func (l RemoteRepo) fetch(ctx context.Context, q git.Runner, branch string) (f Fetched, err error) {
 	limit := l.Limits.Bytes
 	if limit == 0 {
-		limit = DefaultLimits.Bytes
+		limit = DefaultTransferLimits.Bytes
 	}
 	limited, stop := capped(ctx, filepath.Join(q.Dir, "objects"), limit)
 	_, err = q.Write(limited, append(allowing("ext"), "-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true",
@@ -140,10 +152,10 @@ func allowing(transport string) []string {
 	return args
 }
 
-func (l Link) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (l RemoteRepo) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := l.Limits.Time
 	if limit == 0 {
-		limit = DefaultLimits.Time
+		limit = DefaultTransferLimits.Time
 	}
 	return context.WithTimeout(ctx, limit)
 }
@@ -162,7 +174,7 @@ func wrap(what string, err error) error {
 // quarantine makes a temporary bare repository that borrows the objects of the user's and knows the run's
 // commits, so that a transfer contains only new objects. Its git has the environment of the host's command
 // and no sandbox: it needs the network, and changes nothing in the user's repository.
-func (l Link) quarantine(ctx context.Context, use func(git.Runner) error) error {
+func (l RemoteRepo) quarantine(ctx context.Context, use func(git.Runner) error) error {
 	objects := filepath.Join(l.Repo.CommonDir, "objects")
 	if strings.ContainsAny(objects, "\n\"") {
 		return fmt.Errorf("%q: a repository with such a path cannot be moved to a host", objects)
@@ -207,7 +219,7 @@ func (l Link) quarantine(ctx context.Context, use func(git.Runner) error) error 
 }
 
 // known returns commits that a host of this run may have, too.
-func (l Link) known(ctx context.Context) ([]string, error) {
+func (l RemoteRepo) known(ctx context.Context) ([]string, error) {
 	out, err := l.Repo.Git.Text(ctx, "for-each-ref", "--format=%(objectname) %(objecttype)",
 		strings.TrimSuffix(l.Repo.Ref(""), "/"), strings.TrimSuffix(l.Repo.Branch(""), "/"))
 	if err != nil {

@@ -1,4 +1,4 @@
-package remote
+package host
 
 import (
 	"os"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
-	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -17,7 +16,7 @@ import (
 // TestBySSH: commits go to another account on an sshd and back, and a connection that breaks during the
 // transfer leaves nothing half done: the next attempt works.
 func TestBySSH(t *testing.T) {
-	ssh := hosttest.NewSSH(t)
+	ssh := testkit.NewSSH(t)
 	cache := filepath.Join(ssh.Home, "cache.git")
 	ssh.Run("git init -q --bare " + cache)
 	near := gittest.New(t, map[string]string{"a": noise(1 << 20)})
@@ -51,7 +50,7 @@ func TestBySSH(t *testing.T) {
 
 // TestBySlurm: Git works over the command of a node.
 func TestBySlurm(t *testing.T) {
-	slurm := hosttest.NewSlurm(t)
+	slurm := testkit.NewSlurm(t)
 	near := gittest.New(t, map[string]string{"a": "1"})
 	f := newFar(t, slurm.Command("n2")...)
 	l := link(t, near, f)

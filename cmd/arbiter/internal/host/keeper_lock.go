@@ -1,6 +1,6 @@
 //go:build unix
 
-package keeper
+package host
 
 import (
 	"context"
@@ -22,15 +22,15 @@ const (
 	maxNote      = 4 << 10
 )
 
-// note is the content of a lock file: it identifies the holder.
-type note struct {
+// lockNote is the content of a lock file: it identifies the holder.
+type lockNote struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"`
 }
 
-// lock takes the lock of a bridge. If another process holds it, that process and all that bear the mark are
+// lockBridge takes the lock of a bridge. If another process holds it, that process and all that bear the mark are
 // ended first. It returns how many processes were ended. The caller closes the file.
-func lock(ctx context.Context, dir string, m proctree.Mark) (f *os.File, ended int, err error) {
+func lockBridge(ctx context.Context, dir string, m proctree.Mark) (f *os.File, ended int, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, 0, err
 	}
@@ -60,7 +60,7 @@ func lock(ctx context.Context, dir string, m proctree.Mark) (f *os.File, ended i
 		}
 	}
 	ended += proctree.SweepMarked(m) // including those that outlived a killed holder
-	if err := write(f); err != nil {
+	if err := writeNote(f); err != nil {
 		f.Close()
 		return nil, ended, fmt.Errorf("write %s: %w", path, err)
 	}
@@ -71,7 +71,7 @@ func lock(ctx context.Context, dir string, m proctree.Mark) (f *os.File, ended i
 func fence(ctx context.Context, f *os.File, m proctree.Mark) (ended int) {
 	raw := make([]byte, maxNote)
 	n, _ := f.ReadAt(raw, 0) // an incomplete note is read again the next time
-	var holder note
+	var holder lockNote
 	if json.Unmarshal(raw[:n], &holder) == nil && holder.PID > 1 && holder.PID != os.Getpid() {
 		if proctree.End(ctx, holder.PID, holder.Start) == nil {
 			ended++
@@ -80,13 +80,13 @@ func fence(ctx context.Context, f *os.File, m proctree.Mark) (ended int) {
 	return ended + proctree.SweepMarked(m)
 }
 
-// write writes the identity of this process to its lock file.
-func write(f *os.File) error {
+// writeNote writes the identity of this process to its lock file.
+func writeNote(f *os.File) error {
 	line, err := proctree.Lineage(os.Getpid())
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(note{PID: os.Getpid(), Start: line[0].Start})
+	raw, err := json.Marshal(lockNote{PID: os.Getpid(), Start: line[0].Start})
 	if err == nil {
 		err = f.Truncate(0)
 	}

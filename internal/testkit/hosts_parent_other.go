@@ -1,6 +1,6 @@
 //go:build !linux
 
-package hosttest
+package testkit
 
 import "syscall"
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package keeper
+package host
 
 import (
 	"context"
@@ -29,8 +29,8 @@ const clockInterval = 250 * time.Millisecond
 // endGrace is how much longer than its lease the bridge may take to end, in order, what it started.
 const endGrace = 2500 * time.Millisecond
 
-// Options are the settings of a keeper.
-type Options struct {
+// KeeperOptions are the settings of a keeper.
+type KeeperOptions struct {
 	Program string   // started as the bridge, with Args; it calls [Kept]
 	Args    []string // without the program's name
 	Env     []string // without the variables of the client's machine
@@ -39,10 +39,32 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Run is the keeper. It returns the exit code of the bridge when no process of the bridge is left; 1 if the
-// bridge had to be killed, or could not be started. stdin and stdout become the bridge's and are closed
-// here.
-func Run(ctx context.Context, stdin, stdout *os.File, o Options) (code int, err error) {
+// KeepBridge is the process above a remote bridge: `arbiter bridge --remote`. It starts the bridge itself as a child,
+// isolated as well as the host allows, and ensures that no two bridges work for one run:
+//
+//   - It reads the first line of the client, `initialize`, which names the run and the bridge, and passes it on.
+//   - It takes a lock for both. If an earlier bridge holds it, that one is ended with all that it started, including
+//     stopped processes, without waiting for an answer.
+//   - It knows the bridge's lease. If the bridge does not end in time, because it is stopped or hangs, the keeper kills
+//     it and all processes that bear its mark. The clock includes the time in which the machine slept.
+//   - When the bridge has ended, for whatever reason, the keeper ends its remaining processes.
+//
+// Both hold the lock, so that it is free only when both have ended. If a keeper is killed, its bridge is
+// killed, too (Linux: PR_SET_PDEATHSIG); on other systems the bridge notices at the next renewal of its
+// lease ([KeptBridge].Gone).
+//
+// # Limits
+//
+// If keeper and bridge are stopped at the same time, the agents keep running while both are stopped. Agents
+// cannot use tools then, since the bridge judges each call, and checks its lease first when it continues. A
+// virtual machine that is paused from outside does not count the time: fence it with the host's `end`
+// command.
+//
+// # Result
+//
+// It returns the exit code of the bridge when no process of the bridge is left; 1 if the bridge had to be killed, or
+// could not be started. stdin and stdout become the bridge's and are closed here.
+func KeepBridge(ctx context.Context, stdin, stdout *os.File, o KeeperOptions) (code int, err error) {
 	read, h, err := readHello(stdin)
 	if errors.Is(err, io.EOF) {
 		return 0, nil // the client ended before it sent anything
@@ -50,9 +72,9 @@ func Run(ctx context.Context, stdin, stdout *os.File, o Options) (code int, err 
 	if err != nil {
 		return 1, err
 	}
-	k := &keeper{Options: o, hello: h, mark: proctree.Mark{Run: h.run, Bridge: h.bridge}}
+	k := &keeper{KeeperOptions: o, hello: h, mark: proctree.Mark{Run: h.run, Bridge: h.bridge}}
 	if h.run != "" {
-		held, ended, err := lock(ctx, o.Locks, k.mark)
+		held, ended, err := lockBridge(ctx, o.Locks, k.mark)
 		if err != nil {
 			return 1, err
 		}
@@ -70,7 +92,7 @@ func Run(ctx context.Context, stdin, stdout *os.File, o Options) (code int, err 
 }
 
 type keeper struct {
-	Options
+	KeeperOptions
 	hello
 	mark  proctree.Mark
 	lock  *os.File // nil for a client that requests no remote bridge
@@ -114,7 +136,7 @@ func (k *keeper) start(ctx context.Context, stdin, stdout *os.File, read []byte)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, os.Stderr
 	isolation := proctree.Isolate(ctx, cmd, k.Mode)
 	k.Log.Debug("process isolation", "namespace", isolation.String())
-	follow(cmd)
+	endWithParent(cmd)
 	k.cmd, k.leases, k.exited = cmd, leases, make(chan error, 1)
 	k.until = bridge.BootTime() + k.lease
 	if err := proctree.AdoptOrphans(); err != nil {
@@ -212,8 +234,8 @@ func readRenewals(r io.Reader, renewals chan<- time.Duration) {
 	}
 }
 
-// Bridge is a bridge's connection to its keeper.
-type Bridge struct {
+// KeptBridge is a bridge's connection to its keeper.
+type KeptBridge struct {
 	Ended  int           // processes of an earlier bridge that the keeper ended
 	Gone   chan struct{} // closed when the keeper was found to have ended
 	words  *os.File      // what the keeper read of the client
@@ -223,7 +245,7 @@ type Bridge struct {
 
 // Kept returns this process's connection to its keeper; nil if it has no keeper. It is called once, before
 // any child is started.
-func Kept() (*Bridge, error) {
+func Kept() (*KeptBridge, error) {
 	value, kept := os.LookupEnv(envKept)
 	if !kept {
 		return nil, nil
@@ -241,11 +263,11 @@ func Kept() (*Bridge, error) {
 		syscall.CloseOnExec(fd)
 		files[i] = os.NewFile(uintptr(fd), envKept)
 	}
-	return &Bridge{Ended: ended, Gone: make(chan struct{}), words: files[0], leases: files[1]}, nil
+	return &KeptBridge{Ended: ended, Gone: make(chan struct{}), words: files[0], leases: files[1]}, nil
 }
 
 // Renewed reports a new end of the lease to the keeper. It is a [bridge.ServerOptions.Renewed].
-func (b *Bridge) Renewed(until time.Duration) {
+func (b *KeptBridge) Renewed(until time.Duration) {
 	var raw [8]byte
 	binary.BigEndian.PutUint64(raw[:], uint64(until))
 	if _, err := b.leases.Write(raw[:]); err != nil {
@@ -254,16 +276,16 @@ func (b *Bridge) Renewed(until time.Duration) {
 }
 
 // Pipe returns the pipe to the client, including the bytes that the keeper has read.
-func (b *Bridge) Pipe(rest io.ReadWriteCloser) io.ReadWriteCloser {
-	return &pipe{ReadWriteCloser: rest, words: b.words}
+func (b *KeptBridge) Pipe(rest io.ReadWriteCloser) io.ReadWriteCloser {
+	return &renewedPipe{ReadWriteCloser: rest, words: b.words}
 }
 
-type pipe struct {
+type renewedPipe struct {
 	io.ReadWriteCloser
 	words *os.File // nil when all of them are read; only the reader uses it
 }
 
-func (p *pipe) Read(b []byte) (int, error) {
+func (p *renewedPipe) Read(b []byte) (int, error) {
 	if p.words == nil {
 		return p.ReadWriteCloser.Read(b)
 	}

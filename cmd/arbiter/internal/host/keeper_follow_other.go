@@ -1,7 +1,7 @@
 //go:build unix && !linux
 
-package keeper
+package host
 
 import "os/exec"
 
-func follow(*exec.Cmd) {}
+func endWithParent(*exec.Cmd) {}

@@ -1,4 +1,4 @@
-package acpschema
+package acptest
 
 import (
 	"strings"
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 			`"params":{"requestId":1}}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checker, err := New(c.unstable)
+			checker, err := NewChecker(c.unstable)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package hosttest
+package testkit
 
 import (
 	"bufio"
@@ -10,8 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // servesEnv makes TestKilledTestLeavesNoServer start a server and wait.
@@ -24,16 +22,16 @@ func TestKilledTestLeavesNoServer(t *testing.T) {
 		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 		return
 	}
-	need(t, "/usr/sbin/sshd")
+	needHosts(t, "/usr/sbin/sshd")
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends a child with its parent")
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), servesEnv+"=1")
-	out := testkit.Must(cmd.StdoutPipe())(t)
-	in := testkit.Must(cmd.StdinPipe())(t)
+	out := Must(cmd.StdoutPipe())(t)
+	in := Must(cmd.StdinPipe())(t)
 	defer in.Close()
-	testkit.OK(t, cmd.Start())
+	OK(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	config, ok := strings.CutPrefix(strings.TrimSpace(line), "serves ")
 	if killed := cmd.Process.Kill(); err != nil || !ok || killed != nil {
@@ -42,7 +40,7 @@ func TestKilledTestLeavesNoServer(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 	dir := filepath.Dir(config)
 	defer os.RemoveAll(dir)
-	testkit.Await(t, "the end of sshd", func() bool {
+	Await(t, "the end of sshd", func() bool {
 		commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, c := range commands {
 			if raw, _ := os.ReadFile(c); strings.Contains(string(raw), dir) {

@@ -1,4 +1,4 @@
-package remote
+package host
 
 import (
 	"context"
@@ -43,13 +43,13 @@ func (f far) work(branch, from, file, text string) string {
 	return id
 }
 
-func link(t *testing.T, near gittest.Dir, f far) Link {
+func link(t *testing.T, near gittest.Dir, f far) RemoteRepo {
 	t.Helper()
 	repo, err := workspace.Open(t.Context(), workspace.Options{Dir: near.Path, Run: gittest.Run, Env: gittest.Environ(),
 		Scratch: gittest.Temp(t)})
 	testkit.OK(t, err)
 	url := testkit.Must(f.host.GitURL(f.Path, git.Serving()...))(t)
-	return Link{Repo: repo, URL: url, Env: append(gittest.Environ(), "OF_THE_HOST=1")}
+	return RemoteRepo{Repo: repo, URL: url, Env: append(gittest.Environ(), "OF_THE_HOST=1")}
 }
 
 const branch = "arbiter/" + gittest.RUN8 + "/orch-1.1"
@@ -143,7 +143,7 @@ func TestHostile(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		tree   func(f far) string
-		limits Limits
+		limits TransferLimits
 		want   string
 	}{
 		"a tree that writes into .git": {tree: func(f far) string {
@@ -164,7 +164,7 @@ func TestHostile(t *testing.T) {
 		}, want: "fsck"},
 		"too much": {tree: func(f far) string {
 			return mktree(f, "100644 blob "+blob(f, noise(1<<20))+"\tx\n")
-		}, limits: Limits{Bytes: 1 << 19}, want: ErrTooLarge.Error()},
+		}, limits: TransferLimits{Bytes: 1 << 19}, want: ErrTooLarge.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := link(t, near, hostile(t, c.tree))

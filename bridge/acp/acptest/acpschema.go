@@ -1,5 +1,4 @@
-// Package acpschema checks messages of the Agent Client Protocol against its published JSON Schema. It is for tests.
-package acpschema
+package acptest
 
 import (
 	"bytes"
@@ -18,7 +17,8 @@ import (
 //go:embed schema/*.gz
 var files embed.FS
 
-// Checker checks the messages of one connection. Its methods are safe for concurrent use.
+// Checker checks the messages of one connection against the protocol's published JSON Schema. Its methods are safe for
+// concurrent use.
 type Checker struct {
 	defs map[string]json.RawMessage
 	// methods has the definitions by side, method and kind: "agent session/new Request".
@@ -29,8 +29,8 @@ type Checker struct {
 	asked    map[string]string // methods of open requests, by receiver and id
 }
 
-// New makes a checker for the stable schema, or for the schema with unstable features.
-func New(unstable bool) (*Checker, error) {
+// NewChecker makes a checker for the stable schema, or for the schema with unstable features.
+func NewChecker(unstable bool) (*Checker, error) {
 	name := "schema/schema.json.gz"
 	if unstable {
 		name = "schema/schema.unstable.json.gz"

@@ -1,12 +1,12 @@
-package keeper
+package host
 
 import (
 	"os/exec"
 	"syscall"
 )
 
-// follow makes the kernel kill a command when the thread that starts it ends.
-func follow(cmd *exec.Cmd) {
+// endWithParent makes the kernel kill a command when the thread that starts it ends.
+func endWithParent(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}

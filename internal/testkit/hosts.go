@@ -1,11 +1,4 @@
-// Package hosttest starts hosts for tests on this machine: a real sshd with another account and another
-// home, a Slurm of two nodes, and a relay that delays, resets and swallows the data of a link.
-//
-// They need root and packages that scripts/packages installs. They are started in CI, or if
-// ARBITER_TEST_HOSTS is set, because they add an account to the system. Without the packages a test is
-// skipped, and .ci/run reports it; if ARBITER_TEST_HOSTS is set, which .ci/run does after it has installed
-// them as root, the test fails. Everything listens only on loopback and ends with its test.
-package hosttest
+package testkit
 
 import (
 	"os"
@@ -14,16 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
-// waitTimeout is how long tests wait for something that must happen. It bounds failures, and measures nothing.
-const waitTimeout = time.Minute
-
-// need skips the test unless it is wanted and the programs are installed.
-func need(t testing.TB, programs ...string) {
+// needHosts skips the test unless it is wanted and the programs are installed.
+//
+// Hosts for tests on this machine, a real sshd with another account or a Slurm of two nodes, need root and packages
+// that scripts/packages installs. They are started in CI, or if ARBITER_TEST_HOSTS is set, because they add an account
+// to the system. Without the packages a test is skipped, and .ci/run reports it; if ARBITER_TEST_HOSTS is set, which
+// .ci/run does after it has installed them as root, the test fails. Everything listens only on loopback and ends with
+// its test.
+func needHosts(t testing.TB, programs ...string) {
 	t.Helper()
 	if os.Getenv("CI") == "" && os.Getenv("ARBITER_TEST_HOSTS") == "" {
 		t.Skip("HOSTS ARE NOT TESTED: set ARBITER_TEST_HOSTS=1; it needs root, and adds the account " + Account)
@@ -46,21 +39,21 @@ func need(t testing.TB, programs ...string) {
 	}
 }
 
-// open makes a directory of the test that other accounts can read.
-func open(t testing.TB) string {
+// openDir makes a directory of the test that other accounts can read.
+func openDir(t testing.TB) string {
 	t.Helper()
-	dir := testkit.Must(os.MkdirTemp("", "arbiter-far-"))(t)
+	dir := Must(os.MkdirTemp("", "arbiter-far-"))(t)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
-	testkit.OK(t, os.Chmod(dir, 0o755))
+	OK(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
-// must runs a command that must succeed.
-func must(t testing.TB, name string, args ...string) string {
+// run runs a command that must succeed.
+func run(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {
@@ -89,12 +82,12 @@ func account(t testing.TB) *user.User {
 // ShareProgram makes a program of this account usable by others: a hard link, or a copy, in a directory.
 func ShareProgram(t testing.TB, dir, name, program string) {
 	t.Helper()
-	real := testkit.Must(filepath.EvalSymlinks(program))(t)
+	real := Must(filepath.EvalSymlinks(program))(t)
 	to := filepath.Join(dir, name)
 	if err := os.Link(real, to); err != nil {
-		must(t, "cp", real, to)
+		run(t, "cp", real, to)
 	}
-	info := testkit.Must(os.Stat(to))(t)
+	info := Must(os.Stat(to))(t)
 	if info.Mode().Perm()&0o005 != 0o005 {
 		t.Fatalf("%s cannot be run by others", program)
 	}

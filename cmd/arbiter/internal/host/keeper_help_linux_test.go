@@ -1,4 +1,4 @@
-package keeper_test
+package host_test
 
 import (
 	"bufio"
@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/keeper"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -40,7 +40,7 @@ func play(role string, args []string) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	switch role {
 	case "keeper": // directory of locks, mode
-		code, err := keeper.Run(context.Background(), os.Stdin, os.Stdout, keeper.Options{Program: os.Args[0],
+		code, err := host.KeepBridge(context.Background(), os.Stdin, os.Stdout, host.KeeperOptions{Program: os.Args[0],
 			Args: []string{roleArg, "bridge"}, Env: []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"},
 			Locks: args[0], Mode: proctree.Mode(args[1]), Log: log})
 		if err != nil {
@@ -72,7 +72,7 @@ func play(role string, args []string) int {
 			fmt.Fprintln(os.Stderr, err)
 			return 3
 		}
-		kept, err := keeper.Kept()
+		kept, err := host.Kept()
 		if err != nil || kept == nil {
 			fmt.Fprintln(os.Stderr, "no keeper:", err)
 			return 3

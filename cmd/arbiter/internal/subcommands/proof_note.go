@@ -1,12 +1,4 @@
-// Package proof binds what a run proved to the commit that landed its work, and proves it again.
-//
-// The commit names the run, its own tree and the digest of a note in the last paragraph of its message. The note, in
-// refs/notes/arbiter, has a receipt for each command that passed on a checkout of that tree. So a commit with another
-// tree, or a note with another byte, do not belong together ([Match]). Somebody who makes a commit of their own can
-// make a note for it: then what the commands do counts, when they are run again ([Bench]).
-//
-// The package starts no goroutine. A Bench is for one caller at a time.
-package proof
+package subcommands
 
 import (
 	"bytes"
@@ -33,7 +25,12 @@ const (
 	MaxReceipts = 200
 )
 
-// Note is what is attached to a commit.
+// Note binds what a run proved to the commit that landed its work, so that it can be proved again.
+//
+// The commit names the run, its own tree and the digest of the note in the last paragraph of its message. The note, in
+// refs/notes/arbiter, has a receipt for each command that passed on a checkout of that tree. So a commit with another
+// tree, or a note with another byte, do not belong together ([Match]). Somebody who makes a commit of their own can
+// make a note for it: then what the commands do counts, when they are run again ([Bench]).
 type Note struct {
 	Version  int       `json:"v"`
 	Run      string    `json:"run"`

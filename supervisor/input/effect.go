@@ -1,9 +1,4 @@
-// Package effect defines the effects of a step of the supervisor, and collects them.
-//
-// A step is one call of supervisor.Apply. It runs no effect: the loop carries the effects out, in the order in which
-// they were collected, once the input that they follow from is on disk. A part of the supervisor's state defines the
-// effects that only it emits; those that every part uses are here.
-package effect
+package input
 
 import (
 	"fmt"
@@ -15,7 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Effect is an action that a step requests. The method only marks the intended types.
+// Effect is an action that a step, a call of supervisor.Apply, requests. The method only marks the intended types. The
+// loop carries the effects out, in the order in which they were collected, once the input that they follow from is on
+// disk. A part of the supervisor's state defines the effects that only it emits; those that every part uses are here.
 type Effect interface{ Effect() }
 
 type (

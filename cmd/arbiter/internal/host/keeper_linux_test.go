@@ -1,4 +1,4 @@
-package keeper_test
+package host_test
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package hosttest
+package testkit
 
 import (
 	"bufio"
@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // SSH is an sshd on loopback that allows to log in as another account.
@@ -34,16 +32,16 @@ type SSH struct {
 // NewSSH starts an sshd. env are further variables of the account, as NAME=VALUE.
 func NewSSH(t testing.TB, env ...string) *SSH {
 	t.Helper()
-	need(t, "/usr/sbin/sshd", "ssh", "ssh-keygen", "useradd")
-	who, dir := account(t), open(t)
+	needHosts(t, "/usr/sbin/sshd", "ssh", "ssh-keygen", "useradd")
+	who, dir := account(t), openDir(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	s := &SSH{t: t, Config: at("config"), Known: at("known_hosts"), Home: at("home"), Bin: at("bin")}
 	for _, d := range []string{s.Home, s.Bin} {
-		testkit.OK(t, os.Mkdir(d, 0o755))
+		OK(t, os.Mkdir(d, 0o755))
 	}
-	must(t, "chown", who.Uid+":"+who.Gid, s.Home)
-	must(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("host"))
-	must(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("key"))
+	run(t, "chown", who.Uid+":"+who.Gid, s.Home)
+	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("host"))
+	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("key"))
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // sshd needs it
 		t.Fatal(err)
 	}
@@ -55,10 +53,10 @@ func NewSSH(t testing.TB, env ...string) *SSH {
 	write(t, at("sshd_config"), fmt.Sprintf("ListenAddress 127.0.0.1\nPort %d\nHostKey %s\nPidFile none\nUsePAM no\n"+
 		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nAuthorizedKeysFile %s\nStrictModes no\n"+
 		"MaxStartups 100\nPrintMotd no\n%s\n", port, at("host"), at("key.pub"), strings.Join(set, " ")))
-	testkit.OK(t, os.Chmod(at("key.pub"), 0o644))
+	OK(t, os.Chmod(at("key.pub"), 0o644))
 	Serve(t, "Server listening on", nil, "/usr/sbin/sshd", "-D", "-e", "-f", at("sshd_config"))
 	s.Relay = NewRelay(t, fmt.Sprintf("127.0.0.1:%d", port))
-	hostKey := testkit.Must(os.ReadFile(at("host.pub")))(t)
+	hostKey := Must(os.ReadFile(at("host.pub")))(t)
 	write(t, s.Known, "far "+string(hostKey))
 	_, relayed, err := net.SplitHostPort(s.Relay.Addr())
 	if err != nil {
@@ -81,20 +79,20 @@ func (s *SSH) Configure(lines ...string) {
 // Run runs a command line there, and returns what it prints.
 func (s *SSH) Run(line string) string {
 	s.t.Helper()
-	return must(s.t, s.Command[0], append(s.Command[1:len(s.Command):len(s.Command)], line)...)
+	return run(s.t, s.Command[0], append(s.Command[1:len(s.Command):len(s.Command)], line)...)
 }
 
 // FreePort returns a port of loopback on which nothing listens at the moment.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	l := Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
 }
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	testkit.OK(t, os.WriteFile(path, []byte(text), 0o644))
+	OK(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // Serve starts a server, waits until it writes a line with the word ready to stderr, and ends it after the test. An
@@ -104,8 +102,8 @@ func Serve(t testing.TB, ready string, env []string, name string, args ...string
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = ownGroup()
-	stderr := testkit.Must(cmd.StderrPipe())(t)
-	testkit.OK(t, cmd.Start())
+	stderr := Must(cmd.StderrPipe())(t)
+	OK(t, cmd.Start())
 	var mu sync.Mutex
 	var output bytes.Buffer
 	up, ended := make(chan struct{}), make(chan struct{})

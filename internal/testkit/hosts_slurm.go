@@ -1,4 +1,4 @@
-package hosttest
+package testkit
 
 import (
 	"crypto/rand"
@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // Slurm is a cluster of two nodes, n1 and n2, on this machine.
@@ -27,19 +25,19 @@ func (s Slurm) Command(node string) []string {
 // NewSlurm starts a cluster, sets SLURM_CONF for the test, and ends the cluster with the test.
 func NewSlurm(t *testing.T) Slurm {
 	t.Helper()
-	need(t, "/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged", "srun", "sinfo", "runuser")
-	dir := open(t)
+	needHosts(t, "/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged", "srun", "sinfo", "runuser")
+	dir := openDir(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
-	host := testkit.Must(os.Hostname())(t)
+	host := Must(os.Hostname())(t)
 	for _, d := range []string{"state", "spool.n1", "spool.n2", "munge"} {
-		testkit.OK(t, os.Mkdir(at(d), 0o755))
+		OK(t, os.Mkdir(at(d), 0o755))
 	}
 	key := make([]byte, 1024)
 	_, _ = rand.Read(key)
 	write(t, at("munge/key"), string(key))
-	munge := testkit.Must(user.Lookup("munge"))(t)
-	must(t, "chown", "-R", munge.Uid+":"+munge.Gid, at("munge"))
-	must(t, "chmod", "600", at("munge/key"))
+	munge := Must(user.Lookup("munge"))(t)
+	run(t, "chown", "-R", munge.Uid+":"+munge.Gid, at("munge"))
+	run(t, "chmod", "600", at("munge/key"))
 	s := Slurm{Conf: at("slurm.conf")}
 	conf := fmt.Sprintf(slurmConf, host, FreePort(t), at("munge/socket"), dir)
 	for _, node := range []string{"n1", "n2"} {
@@ -52,18 +50,18 @@ func NewSlurm(t *testing.T) Slurm {
 	Serve(t, "", nil, "setpriv", "--reuid", munge.Uid, "--regid", munge.Gid, "--clear-groups", "/usr/sbin/munged",
 		"--force", "--foreground", "--key-file="+at("munge/key"), "--socket="+at("munge/socket"),
 		"--pid-file="+at("munge/pid"), "--log-file="+at("munge/log"), "--seed-file="+at("munge/seed"))
-	testkit.Await(t, "munged", func() bool { _, err := os.Stat(at("munge/socket")); return err == nil })
+	Await(t, "munged", func() bool { _, err := os.Stat(at("munge/socket")); return err == nil })
 	Serve(t, "Running as primary controller", nil, "/usr/sbin/slurmctld", "-D", "-f", s.Conf)
 	for _, node := range []string{"n1", "n2"} {
 		Serve(t, "slurmd started", nil, "/usr/sbin/slurmd", "-D", "-f", s.Conf, "-N", node)
 	}
-	testkit.Await(t, "two idle nodes", func() bool {
+	Await(t, "two idle nodes", func() bool {
 		out, _ := exec.Command("sinfo", "-h", "-N", "-o", "%t").Output()
 		return strings.Count(string(out), "idle") == 2
 	})
 	t.Cleanup(func() { // a node that ends leaves the processes of its jobs running
 		_ = exec.Command("scancel", "--user", "root").Run()
-		testkit.Await(t, "the end of all jobs", func() bool { return len(s.Jobs(t)) == 0 })
+		Await(t, "the end of all jobs", func() bool { return len(s.Jobs(t)) == 0 })
 	})
 	return s
 }
@@ -72,7 +70,7 @@ func NewSlurm(t *testing.T) Slurm {
 func (s Slurm) Jobs(t testing.TB) map[int]string {
 	t.Helper()
 	jobs := map[int]string{}
-	for line := range strings.Lines(must(t, "squeue", "-h", "-o", "%i %N")) {
+	for line := range strings.Lines(run(t, "squeue", "-h", "-o", "%i %N")) {
 		id, node, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if n, err := strconv.Atoi(id); err == nil {
 			jobs[n] = node
