@@ -2,7 +2,7 @@
 // Arbiter and the Orchestrators, and decides by rule where no model does.
 //
 // Its core is [Apply], a pure function from a [State] and one input (package input) to the next state and the effects
-// to carry out (package effect). Package runloop owns a state, applies inputs in the order in which they come, and
+// to carry out ([input.Effect]). Package runloop owns a state, applies inputs in the order in which they come, and
 // carries effects out. This package reads no file, no clock and no random source; a test holds its imports to that.
 //
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.

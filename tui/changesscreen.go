@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -34,7 +33,7 @@ type comparison struct {
 	file    ChangedFile
 	version string // of the run when it was read
 	found   Versions
-	differs *markdown.Comparison
+	differs *render.Comparison
 	problem string
 	loaded  bool
 }
@@ -217,7 +216,7 @@ func (c *changesScreen) preview(_ view.ListRow, width int) []render.Line {
 	var lines []render.Line
 	for _, h := range c.shown.differs.Hunks {
 		lines = append(lines, render.Of(render.DiffHunk, "@@ "+h.String()+" @@"))
-		lines = append(lines, c.shown.differs.Unified(h, markdown.Options{Width: width, Look: c.d.look})...)
+		lines = append(lines, c.shown.differs.Unified(h, render.MarkdownOptions{Width: width, Look: c.d.look})...)
 	}
 	return lines
 }
@@ -231,12 +230,12 @@ func (d *app) compare(f ChangedFile, show func(comparison)) {
 	run, c := state.Options.Run, comparison{file: f, version: version(state), loaded: true}
 	d.f.work(func(ctx context.Context) {
 		found, err := d.f.options.Host.Versions(ctx, run, f.Path, f.Old)
-		c.found, c.differs = found, markdown.Compare("", "", "", 0)
+		c.found, c.differs = found, render.Compare("", "", "", 0)
 		if err != nil {
 			c.problem = sanitize.Text(err.Error())
 		} else {
-			c.differs = markdown.Compare(markdown.CleanLines(found.Before, sanitize.Text),
-				markdown.CleanLines(found.After, sanitize.Text), view.EventLanguage(f.Path), around)
+			c.differs = render.Compare(render.CleanLines(found.Before, sanitize.Text),
+				render.CleanLines(found.After, sanitize.Text), view.EventLanguage(f.Path), around)
 		}
 		d.f.post(func() { show(c) })
 	})

@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -34,7 +33,7 @@ func newDiffScreen(list *changesScreen, f ChangedFile) *diffScreen {
 
 // show makes a worker read a file.
 func (s *diffScreen) show(f ChangedFile) {
-	s.comparison = comparison{file: f, differs: markdown.Compare("", "", "", 0)}
+	s.comparison = comparison{file: f, differs: render.Compare("", "", "", 0)}
 	s.name = sanitize.Line(f.Path, 0)
 	s.restart()
 	s.read()
@@ -98,8 +97,8 @@ func (s *diffScreen) at() int {
 func (s *diffScreen) act(a keys.Action, key string) bool {
 	switch a {
 	case keys.SideBySide:
-		if s.width < markdown.MinSideBySide {
-			s.d.flash(fmt.Sprintf("Side by side needs %d columns.", markdown.MinSideBySide))
+		if s.width < render.MinSideBySide {
+			s.d.flash(fmt.Sprintf("Side by side needs %d columns.", render.MinSideBySide))
 			return true
 		}
 		s.side = !s.side
@@ -163,9 +162,9 @@ func (s *diffScreen) Block(i, width int, _ bool) view.Block {
 		return view.Block{Gutter: render.Frame}
 	}
 	h := s.differs.Hunks[i]
-	o := markdown.Options{Width: width, Look: s.d.look, Role: render.Base}
+	o := render.MarkdownOptions{Width: width, Look: s.d.look, Role: render.Base}
 	show := s.differs.Unified
-	if s.side && s.width >= markdown.MinSideBySide {
+	if s.side && s.width >= render.MinSideBySide {
 		show = s.differs.SideBySide
 	}
 	b := view.Block{Gutter: render.Frame, Head: render.Of(render.DiffHunk, "@@ "+h.String()+" @@"), Lines: show(h, o)}

@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -238,7 +237,7 @@ func (b *inboxPanel) items() []view.InboxItem {
 // prose lays out a text as Markdown.
 func (b *inboxPanel) prose(text string) func(width int) []render.Line {
 	return func(width int) []render.Line {
-		return markdown.Markdown(sanitize.Text(text), markdown.Options{Width: width, Look: b.d.look})
+		return render.Markdown(sanitize.Text(text), render.MarkdownOptions{Width: width, Look: b.d.look})
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -216,8 +215,8 @@ type source struct {
 	// simulated reports whether a rehearsal is shown.
 	simulated func() bool
 	render    func(history.Entry, view.EventOptions) view.EventView
-	live      func() []history.Live       // what is arriving
-	grows     map[string]*markdown.Stream // layout of the arriving text, by agent
+	live      func() []history.Live             // what is arriving
+	grows     map[string]*render.MarkdownStream // layout of the arriving text, by agent
 }
 
 // Len and Stamp implement view.BlockSource.
@@ -243,10 +242,10 @@ func (s *source) Tail(width int) []view.Block {
 	arriving := s.live()
 	for _, l := range arriving {
 		if s.grows == nil {
-			s.grows = map[string]*markdown.Stream{}
+			s.grows = map[string]*render.MarkdownStream{}
 		}
 		if s.grows[l.Agent] == nil {
-			s.grows[l.Agent] = &markdown.Stream{}
+			s.grows[l.Agent] = &render.MarkdownStream{}
 		}
 		o := s.options(width)
 		o.Stream = s.grows[l.Agent]

@@ -14,7 +14,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/keys"
-	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -122,8 +121,8 @@ func (t *textScreen) Tail(_ int) []view.Block { return nil }
 
 func (t *textScreen) Block(_, width int, _ bool) view.Block {
 	return view.Block{
-		Gutter: render.Frame, Lines: markdown.Markdown(sanitize.Text(t.text(t.d.session.state)),
-			markdown.Options{Width: width, Look: t.d.look}),
+		Gutter: render.Frame, Lines: render.Markdown(sanitize.Text(t.text(t.d.session.state)),
+			render.MarkdownOptions{Width: width, Look: t.d.look}),
 	}
 }
 

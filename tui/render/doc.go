@@ -6,5 +6,7 @@
 // drawn widths agree. Markup of the widget library has no meaning here, and control characters are never
 // drawn.
 //
+// What agents write, Markdown, code and differences, becomes lines of roles here: [Markdown], [Highlight], [Diff].
+//
 // Values are immutable after they are made; everything belongs to the goroutine that draws.
 package render

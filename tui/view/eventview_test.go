@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
-	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -617,7 +616,7 @@ func TestLive(t *testing.T) {
 	o := options(40)
 	c := EventLive(l, o)
 	testkit.Same(t, "shows", "So it sh", c.Lines[0].Text())
-	o.Stream = &markdown.Stream{}
+	o.Stream = &render.MarkdownStream{}
 	if got := EventLive(l, o); len(got.Lines) != len(c.Lines) {
 		t.Errorf("%d lines with a stream, %d without", len(got.Lines), len(c.Lines))
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
-	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -154,12 +153,12 @@ func (o EventOptions) json(raw json.RawMessage) []render.Line {
 
 // highlight lays code out.
 func (o EventOptions) highlight(lang, text string) []render.Line {
-	return o.code(markdown.Highlight(lang, strings.TrimSuffix(text, "\n"))...)
+	return o.code(render.Highlight(lang, strings.TrimSuffix(text, "\n"))...)
 }
 
 func (o EventOptions) diff(before, now, lang string) []render.Line {
 	const context = 3
-	return markdown.Diff(before, now, lang, markdown.Options{Width: o.width(), Look: o.Look, Role: render.Base},
+	return render.Diff(before, now, lang, render.MarkdownOptions{Width: o.width(), Look: o.Look, Role: render.Base},
 		context)
 }
 

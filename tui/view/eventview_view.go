@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
-	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -30,7 +29,7 @@ type EventOptions struct {
 	// were started by an agent itself. [Subagents.Parent] is such a function.
 	Parent func(subagent string) string
 	// Stream caches the layout of a text that grows; nil: it is laid out each time. [EventLive] only.
-	Stream *markdown.Stream
+	Stream *render.MarkdownStream
 
 	// most is how many lines of each text of an input are wanted; 0: all.
 	most int
@@ -141,7 +140,7 @@ func (o EventOptions) depth(subagent string) int {
 
 // markdown lays out prose.
 func (o EventOptions) markdown(r render.Role, text string) []render.Line {
-	return markdown.Markdown(text, markdown.Options{Width: o.prose(), Look: o.Look, Role: r})
+	return render.Markdown(text, render.MarkdownOptions{Width: o.prose(), Look: o.Look, Role: r})
 }
 
 // quiet returns a card of one sentence.
@@ -358,12 +357,12 @@ func EventLive(l history.Live, o EventOptions) EventView {
 		text = l.Message
 	}
 	if text != "" {
-		r := markdown.Options{Width: o.prose(), Look: o.Look, Role: render.Base}
+		r := render.MarkdownOptions{Width: o.prose(), Look: o.Look, Role: render.Base}
 		var lines []render.Line
 		if o.Stream != nil {
 			lines = o.Stream.Set(text, r)
 		} else {
-			lines = markdown.Markdown(text, r)
+			lines = render.Markdown(text, r)
 		}
 		c.Lines = append(make([]render.Line, 0, len(lines)+1), lines...)
 	}

@@ -1,9 +1,7 @@
-package markdown
+package render
 
 import (
 	"strings"
-
-	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // language is what the tokenizer knows about a language: enough to distinguish comments, strings, numbers
@@ -20,7 +18,7 @@ type language struct {
 	key      byte   // ends a key: : or =
 	loose    bool   // quotes and comments begin only where no word continues
 	tags     bool   // < begins the name of a tag
-	special  func(text string, s state) (render.Line, state)
+	special  func(text string, s state) (Line, state)
 }
 
 // quote begins and ends a string.
@@ -52,12 +50,12 @@ func find(name string) *language {
 }
 
 // line gives the text of a line its roles.
-func (l *language) line(text string, s state) (render.Line, state) {
+func (l *language) line(text string, s state) (Line, state) {
 	switch {
 	case text == "":
 		return nil, s
 	case l == nil:
-		return render.Of(render.Code, text), s
+		return Of(Code, text), s
 	case l.special != nil:
 		return l.special(text, s)
 	}
@@ -69,15 +67,15 @@ func (l *language) line(text string, s state) (render.Line, state) {
 type tokens struct {
 	lang *language
 	text string
-	out  render.Line
+	out  Line
 	done int // of text is in out
 	at   int
 }
 
 // take ends a token with a role. The text before it gets no role of its own.
-func (t *tokens) take(from, to int, r render.Role) {
+func (t *tokens) take(from, to int, r Role) {
 	if from > t.done {
-		t.put(t.text[t.done:from], render.Code)
+		t.put(t.text[t.done:from], Code)
 	}
 	if to > from {
 		t.put(t.text[from:to], r)
@@ -85,22 +83,22 @@ func (t *tokens) take(from, to int, r render.Role) {
 	t.done, t.at = to, to
 }
 
-func (t *tokens) put(s string, r render.Role) {
+func (t *tokens) put(s string, r Role) {
 	if n := len(t.out); n > 0 && t.out[n-1].Role == r {
 		t.out[n-1].Text += s
 		return
 	}
-	t.out = append(t.out, render.Span{Text: s, Role: r})
+	t.out = append(t.out, Span{Text: s, Role: r})
 }
 
-func (t *tokens) run(s state) (render.Line, state) {
+func (t *tokens) run(s state) (Line, state) {
 	if s != 0 {
 		s = t.goOn(s)
 	}
 	for s == 0 && t.at < len(t.text) {
 		s = t.token()
 	}
-	t.take(len(t.text), len(t.text), render.Code)
+	t.take(len(t.text), len(t.text), Code)
 	return t.out, s
 }
 
@@ -130,7 +128,7 @@ func (t *tokens) token() state {
 		}
 		for _, open := range l.comments {
 			if strings.HasPrefix(rest, open) {
-				t.take(i, len(t.text), render.CodeComment)
+				t.take(i, len(t.text), CodeComment)
 				return 0
 			}
 		}
@@ -146,9 +144,9 @@ func (t *tokens) token() state {
 		for name < len(rest) && (alphanumeric(rest[name]) || strings.IndexByte("-_:.", rest[name]) >= 0) {
 			name++
 		}
-		t.take(i, i+name, render.CodeKeyword)
+		t.take(i, i+name, CodeKeyword)
 	case c == '>' && l.tags:
-		t.take(i, i+1, render.CodeKeyword)
+		t.take(i, i+1, CodeKeyword)
 	case c >= '0' && c <= '9':
 		t.number()
 	case l.letter(c):
@@ -165,10 +163,10 @@ func (t *tokens) token() state {
 func (t *tokens) comment(from, after int) state {
 	end := t.lang.block[1]
 	if i := strings.Index(t.text[after:], end); i >= 0 {
-		t.take(from, after+i+len(end), render.CodeComment)
+		t.take(from, after+i+len(end), CodeComment)
 		return 0
 	}
-	t.take(from, len(t.text), render.CodeComment)
+	t.take(from, len(t.text), CodeComment)
 	return inComment
 }
 
@@ -184,7 +182,7 @@ func (t *tokens) str(from, after, k int) state {
 			return 0
 		}
 	}
-	t.take(from, len(t.text), render.CodeString)
+	t.take(from, len(t.text), CodeString)
 	if q.lines {
 		return state(k + 1)
 	}
@@ -193,10 +191,10 @@ func (t *tokens) str(from, after, k int) state {
 
 // string ends a whole string: a key, if the language's key mark follows.
 func (t *tokens) string(from, to int) {
-	role := render.CodeString
+	role := CodeString
 	if t.lang.key != 0 && strings.HasPrefix(strings.TrimLeft(t.text[to:min(to+4, len(t.text))], " "),
 		string(t.lang.key)) {
-		role = render.CodeName
+		role = CodeName
 	}
 	t.take(from, to, role)
 }
@@ -208,7 +206,7 @@ func (t *tokens) number() {
 		(alphanumeric(t.text[i]) || t.text[i] == '_' || t.text[i] == '.' && i+1 < len(t.text) && t.text[i+1] != '.') {
 		i++
 	}
-	t.take(t.at, i, render.CodeNumber)
+	t.take(t.at, i, CodeNumber)
 }
 
 // word reads a name or a keyword.
@@ -221,20 +219,20 @@ func (t *tokens) word() {
 		i++
 	}
 	word := t.text[t.at:i]
-	role := render.Code
+	role := Code
 	if len(word) <= longest {
 		known := word
 		if l.fold {
 			known = strings.ToLower(word)
 		}
 		if strings.Contains(l.keywords, " "+known+" ") {
-			role = render.CodeKeyword
+			role = CodeKeyword
 		}
 	}
-	if role == render.Code && l.isName(t.text[i:]) {
-		role = render.CodeName
+	if role == Code && l.isName(t.text[i:]) {
+		role = CodeName
 	}
-	if role == render.Code {
+	if role == Code {
 		t.at = i
 		return
 	}
@@ -246,14 +244,14 @@ func (t *tokens) variable() {
 	i := t.at + 1
 	if i < len(t.text) && t.text[i] == '{' {
 		if n := strings.IndexByte(t.text[i:], '}'); n >= 0 {
-			t.take(t.at, i+n+1, render.CodeName)
+			t.take(t.at, i+n+1, CodeName)
 			return
 		}
 	}
 	for i < len(t.text) && (alphanumeric(t.text[i]) || t.text[i] == '_') {
 		i++
 	}
-	t.take(t.at, max(i, t.at+1), render.CodeName)
+	t.take(t.at, max(i, t.at+1), CodeName)
 }
 
 func (l *language) letter(c byte) bool {
@@ -286,21 +284,21 @@ func isChar(s string) bool {
 }
 
 // difference is the tokenizer of patches.
-func difference(text string, s state) (render.Line, state) {
-	role := render.Code
+func difference(text string, s state) (Line, state) {
+	role := Code
 	switch text[0] {
 	case '+':
-		role = render.DiffAdd
+		role = DiffAdd
 	case '-':
-		role = render.DiffRemove
+		role = DiffRemove
 	case '@':
-		role = render.DiffHunk
+		role = DiffHunk
 	case 'd', 'i':
 		if strings.HasPrefix(text, "diff ") || strings.HasPrefix(text, "index ") {
-			role = render.DiffHunk
+			role = DiffHunk
 		}
 	}
-	return render.Of(role, text), s
+	return Of(role, text), s
 }
 
 func alphanumeric(c byte) bool {
@@ -314,19 +312,19 @@ type coder struct {
 	begun bool // the block has its label
 }
 
-func (c *coder) line(text string) (line render.Line) {
+func (c *coder) line(text string) (line Line) {
 	line, c.state = c.lang.line(strings.TrimRight(text, "\r"), c.state)
 	return line
 }
 
 // codeBlock lays out a block of code. Lines are not wrapped at words, but cut at the edge.
-func (l layout) codeBlock(info, text string) []render.Line {
+func (l blockLayout) codeBlock(info, text string) []Line {
 	bar, rest := l.glyphs.Vertical+" ", l.glyphs.Vertical+l.glyphs.Ellipsis
 	if l.width < roomy {
 		bar, rest = "", ""
 	}
-	l.width -= render.Width(bar)
-	var out []render.Line
+	l.width -= Width(bar)
+	var out []Line
 	c := l.code
 	switch {
 	case c == nil:
@@ -335,15 +333,15 @@ func (l layout) codeBlock(info, text string) []render.Line {
 	case !c.begun:
 		c.lang, c.begun = find(languageOf(info)), true
 		if info != "" {
-			label := render.Shorten(strings.ReplaceAll(info, "\t", " "), l.width, l.glyphs.Ellipsis)
-			out = prefixed([]render.Line{render.Of(render.Dim, label)}, render.Of(render.Frame, bar), nil)
+			label := Shorten(strings.ReplaceAll(info, "\t", " "), l.width, l.glyphs.Ellipsis)
+			out = prefixed([]Line{Of(Dim, label)}, Of(Frame, bar), nil)
 		}
 	case text == "": // all its lines are laid out
 		return nil
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		lines := l.fit(render.Cut(c.line(line), l.width))
-		out = append(out, prefixed(lines, render.Of(render.Frame, bar), render.Of(render.Frame, rest))...)
+		lines := l.fit(Cut(c.line(line), l.width))
+		out = append(out, prefixed(lines, Of(Frame, bar), Of(Frame, rest))...)
 	}
 	return out
 }
@@ -358,9 +356,9 @@ func languageOf(info string) string {
 }
 
 // Highlight gives the text of each line of code its roles. Lines are not wrapped; tabs are kept.
-func Highlight(lang, src string) []render.Line {
+func Highlight(lang, src string) []Line {
 	c := coder{lang: find(lang)}
-	var out []render.Line
+	var out []Line
 	for text := range strings.SplitSeq(src, "\n") {
 		out = append(out, c.line(text))
 	}

@@ -1,4 +1,4 @@
-package markdown
+package render
 
 import (
 	"bytes"
@@ -11,43 +11,48 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
-
-	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Options set how text is laid out.
-type Options struct {
-	Width int          // no line is wider
-	Look  *render.Look // nil: Unicode glyphs
-	Role  render.Role  // of plain prose
+// MarkdownOptions set how text is laid out.
+type MarkdownOptions struct {
+	Width int   // no line is wider
+	Look  *Look // nil: Unicode glyphs
+	Role  Role  // of plain prose
 }
 
-func (o Options) glyphs() *render.Glyphs {
+func (o MarkdownOptions) glyphs() *Glyphs {
 	if o.Look == nil || o.Look.Glyphs == nil {
-		return render.Unicode
+		return Unicode
 	}
 	return o.Look.Glyphs
 }
 
-func (o Options) layout(src []byte) layout {
-	return layout{width: max(o.Width, 1), glyphs: o.glyphs(), role: o.Role, src: src}
+func (o MarkdownOptions) layout(src []byte) blockLayout {
+	return blockLayout{width: max(o.Width, 1), glyphs: o.glyphs(), role: o.Role, src: src}
 }
 
-// Markdown lays out a whole text.
-func Markdown(src string, o Options) []render.Line {
+// Markdown lays out what agents write at any width from one column up, and never wider. Callers pass sanitised text,
+// and what is decoded here (character references) is sanitised again.
+//
+// goldmark parses a text, with its extensions for tables, tasks, struck-out text and addresses. A text that is still
+// arriving ([MarkdownStream]) is parsed again from the last block that may change.
+//
+// Three things intentionally differ from CommonMark: link references are shown as they are written, since a later line
+// would change earlier ones and hide where a link goes; a line break after a short line is kept; HTML is text.
+func Markdown(src string, o MarkdownOptions) []Line {
 	text := []byte(src)
 	return o.layout(text).children(parse(text))
 }
 
-// Stream lays out a text that is still arriving. The zero Stream is ready to use.
-type Stream struct {
-	o     Options
-	src   string        // of the previous call
-	done  int           // how much of src has its final lines
-	lines []render.Line // of that part
-	apart bool          // an empty line follows them
-	fence string        // the line that opens the block of code in which that part ends; empty: it ends before a block
-	code  coder         // of that block of code
+// MarkdownStream lays out a text that is still arriving. The zero value is ready to use.
+type MarkdownStream struct {
+	o     MarkdownOptions
+	src   string // of the previous call
+	done  int    // how much of src has its final lines
+	lines []Line // of that part
+	apart bool   // an empty line follows them
+	fence string // the line that opens the block of code in which that part ends; empty: it ends before a block
+	code  coder  // of that block of code
 }
 
 // Set lays out the text that has arrived so far. If it begins with the text of the previous call, only the block in
@@ -55,9 +60,9 @@ type Stream struct {
 //
 // The lines are those of [Markdown], so an unclosed marker is shown as it is. But an unfinished last line of nothing
 // but markers is left out: the - of a list's first item would turn the text above it into a heading for a moment.
-func (s *Stream) Set(src string, o Options) []render.Line {
+func (s *MarkdownStream) Set(src string, o MarkdownOptions) []Line {
 	if s.o != o || !strings.HasPrefix(src, s.src) {
-		*s = Stream{o: o}
+		*s = MarkdownStream{o: o}
 	}
 	s.src = src
 	if end := strings.LastIndexByte(src, '\n') + 1; strings.Trim(src[end:], " \t-=*+#>~`_|:") == "" {
@@ -105,7 +110,7 @@ func settled(root ast.Node, text []byte) (end int, next ast.Node) {
 }
 
 // add returns the settled lines and those of a text below them, and the block of code that the text is in.
-func (s *Stream) add(text []byte, root ast.Node) ([]render.Line, coder) {
+func (s *MarkdownStream) add(text []byte, root ast.Node) ([]Line, coder) {
 	l, code := s.o.layout(text), s.code
 	if _, ok := root.FirstChild().(*ast.FencedCodeBlock); ok {
 		l.code = &code

@@ -1,4 +1,4 @@
-package markdown
+package render
 
 import (
 	"bytes"
@@ -15,14 +15,13 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// layout is the width and the role in which something is laid out.
-type layout struct {
+// blockLayout is the width and the role in which something is laid out.
+type blockLayout struct {
 	width  int
-	glyphs *render.Glyphs
-	role   render.Role
+	glyphs *Glyphs
+	role   Role
 	src    []byte
 	code   *coder // of the block of code at the beginning of the text, if that arrives in parts
 }
@@ -31,8 +30,8 @@ type layout struct {
 const roomy = 10
 
 // children lays out blocks one below the other.
-func (l layout) children(n ast.Node) []render.Line {
-	var out []render.Line
+func (l blockLayout) children(n ast.Node) []Line {
+	var out []Line
 	for c := n.FirstChild(); c != nil; c, l.code = c.NextSibling(), nil {
 		lines := l.block(c)
 		if len(lines) > 0 && len(out) > 0 && apart(c) {
@@ -52,7 +51,7 @@ func apart(n ast.Node) bool {
 }
 
 // block lays out one block.
-func (l layout) block(n ast.Node) []render.Line {
+func (l blockLayout) block(n ast.Node) []Line {
 	switch n := n.(type) {
 	case *ast.Heading:
 		return l.heading(n)
@@ -61,7 +60,7 @@ func (l layout) block(n ast.Node) []render.Line {
 	case *ast.List:
 		return l.list(n)
 	case *ast.ThematicBreak:
-		return []render.Line{render.Of(render.Frame, strings.Repeat(l.glyphs.Horizontal, l.width))}
+		return []Line{Of(Frame, strings.Repeat(l.glyphs.Horizontal, l.width))}
 	case *ast.CodeBlock:
 		return l.codeBlock("", strings.TrimRight(l.raw(n), "\n"))
 	case *ast.FencedCodeBlock:
@@ -75,7 +74,7 @@ func (l layout) block(n ast.Node) []render.Line {
 		if n.HasClosure() {
 			text += string(n.ClosureLine.Value(l.src))
 		}
-		return l.fit(render.WrapText(l.role, strings.TrimRight(text, "\n"), l.width))
+		return l.fit(WrapText(l.role, strings.TrimRight(text, "\n"), l.width))
 	case *ast.Paragraph, *ast.TextBlock:
 		return l.paragraph(n, l.role)
 	case *extast.Table:
@@ -85,7 +84,7 @@ func (l layout) block(n ast.Node) []render.Line {
 }
 
 // raw returns the source of a block, line by line, without the prefixes of its containers.
-func (l layout) raw(n ast.Node) string {
+func (l blockLayout) raw(n ast.Node) string {
 	var b strings.Builder
 	lines := n.Lines()
 	for i := range lines.Len() {
@@ -95,41 +94,41 @@ func (l layout) raw(n ast.Node) string {
 	return b.String()
 }
 
-func (l layout) heading(n *ast.Heading) []render.Line {
-	role := render.Heading
+func (l blockLayout) heading(n *ast.Heading) []Line {
+	role := Heading
 	switch {
 	case n.Level == 1:
-		role = render.Title
+		role = Title
 	case n.Level > 3:
-		role = render.Strong
+		role = Strong
 	}
 	return l.paragraph(n, role)
 }
 
 // paragraph lays out the text of a block.
-func (l layout) paragraph(n ast.Node, role render.Role) []render.Line {
-	var out []render.Line
+func (l blockLayout) paragraph(n ast.Node, role Role) []Line {
+	var out []Line
 	for _, line := range l.inline(n, role) {
-		out = append(out, render.Wrap(line, l.width)...)
+		out = append(out, Wrap(line, l.width)...)
 	}
 	return l.fit(out)
 }
 
 // quote puts a bar before a quotation.
-func (l layout) quote(n ast.Node) []render.Line {
+func (l blockLayout) quote(n ast.Node) []Line {
 	inner := l
-	inner.role = render.Quote
+	inner.role = Quote
 	bar := l.glyphs.Vertical + " "
 	if l.width < roomy {
 		bar = ""
 	}
-	inner.width -= render.Width(bar)
-	return prefixed(inner.children(n), render.Line{{Text: bar, Role: render.Quote}},
-		render.Line{{Text: bar, Role: render.Quote}})
+	inner.width -= Width(bar)
+	return prefixed(inner.children(n), Line{{Text: bar, Role: Quote}},
+		Line{{Text: bar, Role: Quote}})
 }
 
 // prefixed puts a prefix before the first line, and another before the rest.
-func prefixed(lines []render.Line, first, rest render.Line) []render.Line {
+func prefixed(lines []Line, first, rest Line) []Line {
 	for i, line := range lines {
 		prefix := rest
 		if i == 0 {
@@ -139,14 +138,14 @@ func prefixed(lines []render.Line, first, rest render.Line) []render.Line {
 		case len(prefix) == 1 && prefix[0].Text == "":
 		case len(line) == 0 && strings.TrimSpace(prefix.Text()) == "":
 		default:
-			lines[i] = append(append(make(render.Line, 0, len(prefix)+len(line)), prefix...), line...)
+			lines[i] = append(append(make(Line, 0, len(prefix)+len(line)), prefix...), line...)
 		}
 	}
 	return lines
 }
 
-func (l layout) list(n *ast.List) []render.Line {
-	var out []render.Line
+func (l blockLayout) list(n *ast.List) []Line {
+	var out []Line
 	number := n.Start
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		if len(out) > 0 && c.HasBlankPreviousLines() {
@@ -163,13 +162,13 @@ func (l layout) list(n *ast.List) []render.Line {
 }
 
 // item lays out an item behind its marker.
-func (l layout) item(n ast.Node, bullet string) []render.Line {
-	mark := render.Of(render.Dim, bullet+" ")
+func (l blockLayout) item(n ast.Node, bullet string) []Line {
+	mark := Of(Dim, bullet+" ")
 	if first := n.FirstChild(); first != nil {
 		if box, ok := first.FirstChild().(*extast.TaskCheckBox); ok && box.IsChecked {
-			mark = render.Of(render.Good, l.glyphs.Done+" ")
+			mark = Of(Good, l.glyphs.Done+" ")
 		} else if ok {
-			mark = render.Of(render.Pending, l.glyphs.Pending+" ")
+			mark = Of(Pending, l.glyphs.Pending+" ")
 		}
 	}
 	hang := mark.Width()
@@ -181,16 +180,16 @@ func (l layout) item(n ast.Node, bullet string) []render.Line {
 	lines := inner.children(n)
 	switch {
 	case len(lines) == 0:
-		return l.fit([]render.Line{mark})
+		return l.fit([]Line{mark})
 	case hang == 0:
-		return append(l.fit(render.Cut(mark, l.width)), lines...)
+		return append(l.fit(Cut(mark, l.width)), lines...)
 	}
-	return prefixed(lines, mark, render.Of(l.role, strings.Repeat(" ", hang)))
+	return prefixed(lines, mark, Of(l.role, strings.Repeat(" ", hang)))
 }
 
 // fit makes sure that no line is wider than the room. Only single characters that are wider, or that change
 // their width together, can violate that.
-func (l layout) fit(lines []render.Line) []render.Line {
+func (l blockLayout) fit(lines []Line) []Line {
 	for i, line := range lines {
 		lines[i] = line.Shorten(l.width, l.glyphs.Ellipsis)
 	}
@@ -202,7 +201,7 @@ func (l layout) fit(lines []render.Line) []render.Line {
 const proseWidth = 50
 
 // inline turns the text of a block into lines that are not wrapped yet.
-func (l layout) inline(n ast.Node, role render.Role) []render.Line {
+func (l blockLayout) inline(n ast.Node, role Role) []Line {
 	w := inliner{src: l.src, base: role}
 	w.children(n)
 	w.flush()
@@ -210,8 +209,8 @@ func (l layout) inline(n ast.Node, role render.Role) []render.Line {
 }
 
 // oneLine returns the text of a block or of a link as one line.
-func (l layout) oneLine(n ast.Node, role render.Role) render.Line {
-	var out render.Line
+func (l blockLayout) oneLine(n ast.Node, role Role) Line {
+	var out Line
 	for i, line := range l.inline(n, role) {
 		if i > 0 {
 			out = out.Append(role, " ")
@@ -224,15 +223,15 @@ func (l layout) oneLine(n ast.Node, role render.Role) render.Line {
 // inliner collects spans.
 type inliner struct {
 	src    []byte
-	lines  []render.Line
-	line   render.Line
+	lines  []Line
+	line   Line
 	run    strings.Builder // text in one role, at the end of line
-	role   render.Role
+	role   Role
 	used   int  // columns of the source's line
 	joined bool // the source's line was broken here: a blank precedes the following text
 	last   rune
 
-	base                     render.Role
+	base                     Role
 	strong, emphasis, strike int // how many are open
 }
 
@@ -245,7 +244,7 @@ func (w *inliner) children(n ast.Node) {
 func (w *inliner) node(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Text:
-		w.add(decode(n.Segment.Value(w.src)), w.style())
+		w.add(decodeText(n.Segment.Value(w.src)), w.style())
 		switch {
 		case n.HardLineBreak():
 			w.hard()
@@ -253,7 +252,7 @@ func (w *inliner) node(n ast.Node) {
 			w.soft()
 		}
 	case *ast.String:
-		w.add(decode(n.Value), w.style())
+		w.add(decodeText(n.Value), w.style())
 	case *ast.CodeSpan:
 		w.code(n)
 	case *ast.Emphasis:
@@ -273,7 +272,7 @@ func (w *inliner) node(n ast.Node) {
 	case *ast.Image:
 		w.link(n, n.Destination)
 	case *ast.AutoLink:
-		w.add(string(n.Label(w.src)), render.Link)
+		w.add(string(n.Label(w.src)), Link)
 	case *ast.RawHTML:
 		for i := range n.Segments.Len() {
 			at := n.Segments.At(i)
@@ -286,9 +285,9 @@ func (w *inliner) node(n ast.Node) {
 
 // code adds a code span. It is never empty, but may consist of blanks.
 func (w *inliner) code(n ast.Node) {
-	role := render.Code
-	if w.base == render.Link {
-		role = render.Link
+	role := Code
+	if w.base == Link {
+		role = Link
 	}
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		if t, ok := c.(*ast.Text); ok {
@@ -299,41 +298,41 @@ func (w *inliner) code(n ast.Node) {
 
 // link adds a link's text, and its address unless the text contains it.
 func (w *inliner) link(n ast.Node, destination []byte) {
-	text := strings.TrimSpace(layout{src: w.src}.oneLine(n, render.Link).Text())
-	w.add(text, render.Link)
-	url := sanitize.Line(decode(destination), 0)
+	text := strings.TrimSpace(blockLayout{src: w.src}.oneLine(n, Link).Text())
+	w.add(text, Link)
+	url := sanitize.Line(decodeText(destination), 0)
 	switch {
 	case url == "" || url == text || url == "mailto:"+text:
 	case text == "":
-		w.add(url, render.Link)
+		w.add(url, Link)
 	default:
 		w.add(" (", w.base)
-		w.add(url, render.Link)
+		w.add(url, Link)
 		w.add(")", w.base)
 	}
 }
 
 // style returns the role of text at this place.
-func (w *inliner) style() render.Role {
+func (w *inliner) style() Role {
 	switch {
-	case w.base == render.Link:
+	case w.base == Link:
 		return w.base
 	case w.strike > 0:
-		return render.Strike
-	case w.base == render.Heading || w.base == render.Title:
+		return Strike
+	case w.base == Heading || w.base == Title:
 		return w.base
 	case w.strong > 0 && w.emphasis > 0:
-		return render.StrongEmphasis
+		return StrongEmphasis
 	case w.strong > 0:
-		return render.Strong
+		return Strong
 	case w.emphasis > 0:
-		return render.Emphasis
+		return Emphasis
 	}
 	return w.base
 }
 
 // add appends text in a role.
-func (w *inliner) add(s string, role render.Role) {
+func (w *inliner) add(s string, role Role) {
 	if s == "" {
 		return
 	}
@@ -348,7 +347,7 @@ func (w *inliner) add(s string, role render.Role) {
 		w.role = role
 	}
 	w.run.WriteString(s)
-	w.used += render.Width(s)
+	w.used += Width(s)
 	w.last, _ = utf8.DecodeLastRuneInString(s)
 }
 
@@ -360,7 +359,7 @@ func wide(r rune) bool {
 // flush ends the span.
 func (w *inliner) flush() {
 	if w.run.Len() > 0 {
-		w.line = append(w.line, render.Span{Text: w.run.String(), Role: w.role})
+		w.line = append(w.line, Span{Text: w.run.String(), Role: w.role})
 		w.run.Reset()
 	}
 }
@@ -381,18 +380,18 @@ func (w *inliner) hard() {
 	w.line, w.used, w.joined = nil, 0, false
 }
 
-// encoded matches escapes and character references.
-var encoded = sync.OnceValue(func() *regexp.Regexp {
+// encodedText matches escapes and character references.
+var encodedText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("\\\\[!-/:-@[-`{-~]|&#?[0-9A-Za-z]{1,39};")
 })
 
-// decode resolves escapes and character references. The characters of references have not passed sanitize
+// decodeText resolves escapes and character references. The characters of references have not passed sanitize
 // yet, so they are sanitised here.
-func decode(s []byte) string {
+func decodeText(s []byte) string {
 	if !bytes.ContainsAny(s, `\&`) {
 		return string(s)
 	}
-	return sanitize.Line(encoded().ReplaceAllStringFunc(string(s), func(code string) string {
+	return sanitize.Line(encodedText().ReplaceAllStringFunc(string(s), func(code string) string {
 		if code[0] == '\\' {
 			return code[1:]
 		}
@@ -408,15 +407,15 @@ const (
 )
 
 // table lays out a table in columns, or as records if the width is too small for them.
-func (l layout) table(n *extast.Table) []render.Line {
+func (l blockLayout) table(n *extast.Table) []Line {
 	natural, words := make([]int, len(n.Alignments)), make([]int, len(n.Alignments))
-	var rows [][]render.Line // the first is the head
+	var rows [][]Line // the first is the head
 	for r := n.FirstChild(); r != nil; r = r.NextSibling() {
 		role := l.role
 		if len(rows) == 0 {
-			role = render.Strong
+			role = Strong
 		}
-		var row []render.Line
+		var row []Line
 		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
 			cell, i := l.oneLine(c, role), len(row)
 			natural[i], words[i] = max(natural[i], cell.Width(), 1), max(words[i], longest(cell))
@@ -434,7 +433,7 @@ func (l layout) table(n *extast.Table) []render.Line {
 	for i, n := range widths {
 		rule[i] = strings.Repeat(l.glyphs.Horizontal, n)
 	}
-	out = append(out, render.Of(render.Frame, strings.Join(rule, strings.Repeat(" ", between))))
+	out = append(out, Of(Frame, strings.Join(rule, strings.Repeat(" ", between))))
 	apart := false
 	for i, row := range rows {
 		lines, wrapped := l.row(row, widths, n.Alignments)
@@ -477,30 +476,30 @@ func shrink(natural, words []int, space int) ([]int, bool) {
 }
 
 // longest returns how many columns the longest word takes.
-func longest(line render.Line) int {
+func longest(line Line) int {
 	n := 0
 	for word := range strings.FieldsSeq(line.Text()) {
-		n = max(n, render.Width(word))
+		n = max(n, Width(word))
 	}
 	return n
 }
 
 // row lays out one row, and reports whether it takes more than one line.
-func (l layout) row(cells []render.Line, widths []int, align []extast.Alignment) ([]render.Line, bool) {
-	wrapped := make([][]render.Line, len(widths))
+func (l blockLayout) row(cells []Line, widths []int, align []extast.Alignment) ([]Line, bool) {
+	wrapped := make([][]Line, len(widths))
 	height := 1
 	for i, c := range cells {
 		inner := l
 		inner.width = widths[i]
-		wrapped[i] = inner.fit(render.Wrap(c, widths[i]))
+		wrapped[i] = inner.fit(Wrap(c, widths[i]))
 		height = max(height, len(wrapped[i]))
 	}
-	out := make([]render.Line, height)
+	out := make([]Line, height)
 	for y := range out {
-		var line render.Line
+		var line Line
 		blank := 0
 		for i, n := range widths {
-			var c render.Line
+			var c Line
 			if y < len(wrapped[i]) {
 				c = wrapped[i][y]
 			}
@@ -513,7 +512,7 @@ func (l layout) row(cells []render.Line, widths []int, align []extast.Alignment)
 				before = space / 2
 			}
 			if blank += before; blank > 0 && len(c) > 0 {
-				line = append(line, render.Span{Text: strings.Repeat(" ", blank), Role: l.role})
+				line = append(line, Span{Text: strings.Repeat(" ", blank), Role: l.role})
 				blank = 0
 			}
 			line = append(line, c...)
@@ -525,8 +524,8 @@ func (l layout) row(cells []render.Line, widths []int, align []extast.Alignment)
 }
 
 // records lays out a table as one "key: value" per line, with an empty line between rows.
-func (l layout) records(head []render.Line, rows [][]render.Line) []render.Line {
-	var out []render.Line
+func (l blockLayout) records(head []Line, rows [][]Line) []Line {
+	var out []Line
 	for i, row := range rows {
 		if i > 0 {
 			out = append(out, nil)
@@ -535,9 +534,9 @@ func (l layout) records(head []render.Line, rows [][]render.Line) []render.Line 
 			if len(c) == 0 {
 				continue
 			}
-			var line render.Line
+			var line Line
 			if len(head[j]) > 0 {
-				line = append(append(line, head[j]...), render.Span{Text: ": ", Role: render.Strong})
+				line = append(append(line, head[j]...), Span{Text: ": ", Role: Strong})
 			}
 			out = append(out, l.hanging(append(line, c...))...)
 		}
@@ -551,16 +550,16 @@ func (l layout) records(head []render.Line, rows [][]render.Line) []render.Line 
 }
 
 // hanging wraps a line and indents all but the first row.
-func (l layout) hanging(line render.Line) []render.Line {
+func (l blockLayout) hanging(line Line) []Line {
 	inner := l
 	hang := ""
 	if l.width >= roomy {
 		hang = "  "
 	}
 	inner.width -= len(hang)
-	first := l.fit(render.Wrap(line, l.width))
+	first := l.fit(Wrap(line, l.width))
 	if len(first) < 2 {
 		return first
 	}
-	return prefixed(inner.fit(render.Wrap(line, inner.width)), render.Of(l.role, ""), render.Of(l.role, hang))
+	return prefixed(inner.fit(Wrap(line, inner.width)), Of(l.role, ""), Of(l.role, hang))
 }

@@ -1,4 +1,4 @@
-package markdown
+package render
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-
-	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // Hunk is a place where two texts differ, with some unchanged lines around it. Lines are counted from 0.
@@ -37,13 +35,13 @@ func (h Hunk) String() string {
 type Comparison struct {
 	Hunks         []Hunk // in order; none: the texts are equal
 	a, b          []string
-	before, after []render.Line // with the roles of their language, if it is known
+	before, after []Line // with the roles of their language, if it is known
 }
 
 // Compare compares two texts line by line. Each hunk has context unchanged lines around its changes.
 func Compare(old, new, lang string, context int) *Comparison {
 	c := &Comparison{a: sourceLines(old), b: sourceLines(new)}
-	c.before, c.after = roles(lang, old, len(c.a)), roles(lang, new, len(c.b))
+	c.before, c.after = hunkRoles(lang, old, len(c.a)), hunkRoles(lang, new, len(c.b))
 	edits := compare(c.a, c.b)
 	var h []edit
 	for i, e := range edits {
@@ -105,13 +103,13 @@ func newHunk(edits []edit) Hunk {
 
 // Unified shows a hunk with the removed lines above the added ones. A long hunk is cut, and the rest is
 // counted.
-func (c *Comparison) Unified(h Hunk, o Options) []render.Line {
+func (c *Comparison) Unified(h Hunk, o MarkdownOptions) []Line {
 	d := c.differ(o)
 	d.hunk(c, h)
 	return d.end()
 }
 
-func (c *Comparison) differ(o Options) differ {
+func (c *Comparison) differ(o MarkdownOptions) differ {
 	return differ{lay: o.layout(nil), before: c.before, after: c.after}
 }
 
@@ -120,9 +118,9 @@ func (d *differ) hunk(c *Comparison, h Hunk) {
 	for _, e := range h.edits {
 		switch e.op {
 		case removed:
-			d.rows(render.DiffRemove, "- ", c.a, d.before, e.a, e.n)
+			d.rows(DiffRemove, "- ", c.a, d.before, e.a, e.n)
 		case added:
-			d.rows(render.DiffAdd, "+ ", c.b, d.after, e.b, e.n)
+			d.rows(DiffAdd, "+ ", c.b, d.after, e.b, e.n)
 		case same:
 			for i := range e.n {
 				d.context(e, i)
@@ -132,7 +130,7 @@ func (d *differ) hunk(c *Comparison, h Hunk) {
 }
 
 // end adds the count of the omitted lines.
-func (d *differ) end() []render.Line {
+func (d *differ) end() []Line {
 	d.note(d.left, "more")
 	return d.out
 }
@@ -326,7 +324,7 @@ const maxDiffRows = 2000
 
 // Diff shows what an edit removes and adds, with context unchanged lines around each change. It counts the
 // lines that are not shown.
-func Diff(old, new, lang string, o Options, context int) []render.Line {
+func Diff(old, new, lang string, o MarkdownOptions, context int) []Line {
 	c := Compare(old, new, lang, max(context, 0))
 	d := c.differ(o)
 	at := 0
@@ -343,7 +341,7 @@ func Diff(old, new, lang string, o Options, context int) []render.Line {
 		at = h.After + h.AfterLines
 	}
 	if len(c.Hunks) == 0 {
-		return d.lay.fit(render.Wrap(render.Of(render.Dim, "(no line differs)"), d.lay.width))
+		return d.lay.fit(Wrap(Of(Dim, "(no line differs)"), d.lay.width))
 	}
 	if d.left == 0 {
 		skip(len(c.b))
@@ -359,8 +357,8 @@ func sourceLines(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-// roles returns the text with the roles of its language.
-func roles(lang, src string, n int) []render.Line {
+// hunkRoles returns the text with the roles of its language.
+func hunkRoles(lang, src string, n int) []Line {
 	if n == 0 || find(lang) == nil {
 		return nil
 	}
@@ -369,14 +367,14 @@ func roles(lang, src string, n int) []render.Line {
 
 // differ lays out edits.
 type differ struct {
-	lay           layout
-	before, after []render.Line // the texts with their roles, if their language is known
-	out           []render.Line
+	lay           blockLayout
+	before, after []Line // the texts with their roles, if their language is known
+	out           []Line
 	shown, left   int // lines
 }
 
 // rows shows n lines that are only in one of the texts, beginning at from.
-func (d *differ) rows(role render.Role, sign string, text []string, styled []render.Line, from, n int) {
+func (d *differ) rows(role Role, sign string, text []string, styled []Line, from, n int) {
 	for i := range n {
 		d.row(role, sign, changedLine(text, styled, from+i, role))
 	}
@@ -384,13 +382,13 @@ func (d *differ) rows(role render.Role, sign string, text []string, styled []ren
 
 // changedLine returns a line that is only in one of the texts. Its tokens keep the roles of their language;
 // text without one gets the role of the change.
-func changedLine(text []string, styled []render.Line, n int, role render.Role) render.Line {
+func changedLine(text []string, styled []Line, n int, role Role) Line {
 	if n >= len(styled) {
-		return render.Of(role, strings.TrimSuffix(text[n], "\r"))
+		return Of(role, strings.TrimSuffix(text[n], "\r"))
 	}
 	line := slices.Clone(styled[n])
 	for i := range line {
-		if line[i].Role == render.Code {
+		if line[i].Role == Code {
 			line[i].Role = role
 		}
 	}
@@ -398,15 +396,15 @@ func changedLine(text []string, styled []render.Line, n int, role render.Role) r
 }
 
 func (d *differ) context(e edit, i int) {
-	line := render.Of(render.Code, e.text[i])
+	line := Of(Code, e.text[i])
 	if d.after != nil && e.b+i < len(d.after) {
 		line = d.after[e.b+i]
 	}
-	d.row(render.Dim, "  ", line)
+	d.row(Dim, "  ", line)
 }
 
 // row shows one line behind its sign.
-func (d *differ) row(role render.Role, sign string, line render.Line) {
+func (d *differ) row(role Role, sign string, line Line) {
 	if d.shown++; d.shown > maxDiffRows {
 		d.left++
 		return
@@ -423,7 +421,7 @@ func (d *differ) row(role render.Role, sign string, line render.Line) {
 	if sign == "" {
 		rest = ""
 	}
-	rows := prefixed(l.fit(render.Cut(line, l.width)), render.Of(role, sign), render.Of(render.Dim, rest))
+	rows := prefixed(l.fit(Cut(line, l.width)), Of(role, sign), Of(Dim, rest))
 	d.out = append(d.out, rows...)
 }
 
@@ -437,8 +435,8 @@ func (d *differ) note(n int, more string) {
 	if n == 1 {
 		text = g.Ellipsis + " 1 line"
 	}
-	text = render.Shorten(strings.TrimSpace(text+" "+more), d.lay.width, g.Ellipsis)
-	d.out = append(d.out, render.Of(render.DiffHunk, text))
+	text = Shorten(strings.TrimSpace(text+" "+more), d.lay.width, g.Ellipsis)
+	d.out = append(d.out, Of(DiffHunk, text))
 }
 
 // MinSideBySide is the minimum width for two texts beside each other.
@@ -446,7 +444,7 @@ const MinSideBySide = 100
 
 // SideBySide shows a hunk with line numbers, the old text on the left and the new one on the right. A long hunk is cut,
 // and the rest is counted.
-func (c *Comparison) SideBySide(h Hunk, o Options) []render.Line {
+func (c *Comparison) SideBySide(h Hunk, o MarkdownOptions) []Line {
 	d := c.differ(o)
 	s := sides{differ: &d, digits: len(strconv.Itoa(max(len(c.a), len(c.b), 1))), a: c.a, b: c.b}
 	edits := h.edits
@@ -496,38 +494,38 @@ func (s *sides) row(a, b int, changed bool) {
 		return
 	}
 	half := (s.lay.width - 1) / 2
-	removed, added := render.Of(render.DiffRemove, "-"), render.Of(render.DiffAdd, "+")
+	removed, added := Of(DiffRemove, "-"), Of(DiffAdd, "+")
 	if !changed {
-		removed, added = render.Of(render.Dim, " "), render.Of(render.Dim, " ")
+		removed, added = Of(Dim, " "), Of(Dim, " ")
 	}
 	left := s.half(s.a, s.before, a, half, removed)
 	right := s.half(s.b, s.after, b, s.lay.width-1-half, added)
 	if gap := half - left.Width(); gap > 0 {
-		left = left.Append(render.Base, strings.Repeat(" ", gap))
+		left = left.Append(Base, strings.Repeat(" ", gap))
 	}
-	line := append(left.Append(render.Frame, s.lay.glyphs.Vertical), right...)
+	line := append(left.Append(Frame, s.lay.glyphs.Vertical), right...)
 	s.out = append(s.out, line)
 }
 
 // half lays out a line behind its number and its sign, in so many columns.
-func (s *sides) half(text []string, styled []render.Line, n, columns int, sign render.Line) render.Line {
+func (s *sides) half(text []string, styled []Line, n, columns int, sign Line) Line {
 	if n < 0 {
 		return nil
 	}
 	number := strconv.Itoa(n + 1)
-	head := append(render.Of(render.Dim, strings.Repeat(" ", s.digits-len(number))+number), sign...)
+	head := append(Of(Dim, strings.Repeat(" ", s.digits-len(number))+number), sign...)
 	role := sign[0].Role
-	if role == render.Dim {
-		role = render.Code
+	if role == Dim {
+		role = Code
 	}
 	line := changedLine(text, styled, n, role)
 	free := max(columns-s.digits-1, 1)
-	rows := render.Cut(line, free)
+	rows := Cut(line, free)
 	switch {
 	case len(rows) == 0:
 		return head
 	case len(rows) > 1:
-		rows[0] = render.Cut(line, max(free-1, 1))[0].Append(render.Dim, s.lay.glyphs.Ellipsis)
+		rows[0] = Cut(line, max(free-1, 1))[0].Append(Dim, s.lay.glyphs.Ellipsis)
 	}
 	return append(head, rows[0]...)
 }

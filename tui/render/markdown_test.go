@@ -1,4 +1,4 @@
-package markdown
+package render
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
@@ -30,16 +29,16 @@ func sources(t testing.TB) map[string]string {
 func TestMarkdown(t *testing.T) {
 	for name, src := range sources(t) {
 		for _, width := range []int{100, 60, 24, 7} {
-			tuitest.File(t, fmt.Sprintf("%s.%d", name, width), dump(Markdown(src, Options{Width: width})))
+			tuitest.File(t, fmt.Sprintf("%s.%d", name, width), dump(Markdown(src, MarkdownOptions{Width: width})))
 		}
 	}
 }
 
 func TestMarkdownASCII(t *testing.T) {
-	look := &render.Look{Glyphs: render.ASCII}
+	look := &Look{Glyphs: ASCII}
 	src := "> - [x] done\n\n- a\n\n---\n\n```go\nx\n```"
 	want := "| v done\n\n* a\n\n" + strings.Repeat("-", 20) + "\n\n| go\n| x\n"
-	testkit.Same(t, "", want, plainText(Markdown(src, Options{Width: 20, Look: look})))
+	testkit.Same(t, "", want, plainText(Markdown(src, MarkdownOptions{Width: 20, Look: look})))
 }
 
 // TestRules are single rules of the layout.
@@ -111,7 +110,7 @@ func TestRules(t *testing.T) {
 			if c.want != "" {
 				c.want += "\n"
 			}
-			testkit.Same(t, "", c.want, plainText(Markdown(c.src, Options{Width: c.width})))
+			testkit.Same(t, "", c.want, plainText(Markdown(c.src, MarkdownOptions{Width: c.width})))
 		})
 	}
 }
@@ -136,20 +135,20 @@ func TestHighlight(t *testing.T) {
 }
 
 // short names the roles a text can have, for the dumps of the tests.
-var short = map[render.Role]string{
-	render.Dim: "dim", render.Strong: "b", render.Emphasis: "i", render.StrongEmphasis: "bi", render.Strike: "s",
-	render.Heading: "h", render.Title: "h1", render.Quote: "q", render.Link: "a", render.Code: "code",
-	render.CodeKeyword: "kw", render.CodeString: "str", render.CodeComment: "com", render.CodeNumber: "num",
-	render.CodeName: "name", render.DiffAdd: "add", render.DiffRemove: "del", render.DiffHunk: "hunk",
-	render.Frame: "frame", render.Good: "good", render.Pending: "todo",
+var short = map[Role]string{
+	Dim: "dim", Strong: "b", Emphasis: "i", StrongEmphasis: "bi", Strike: "s",
+	Heading: "h", Title: "h1", Quote: "q", Link: "a", Code: "code",
+	CodeKeyword: "kw", CodeString: "str", CodeComment: "com", CodeNumber: "num",
+	CodeName: "name", DiffAdd: "add", DiffRemove: "del", DiffHunk: "hunk",
+	Frame: "frame", Good: "good", Pending: "todo",
 }
 
 // dump returns the text of lines with their roles: «role|text», plain where it is Base.
-func dump(lines []render.Line) string {
+func dump(lines []Line) string {
 	var b strings.Builder
 	for _, l := range lines {
 		for _, s := range l {
-			if s.Role == render.Base {
+			if s.Role == Base {
 				b.WriteString(s.Text)
 				continue
 			}
@@ -161,7 +160,7 @@ func dump(lines []render.Line) string {
 }
 
 // plainText returns lines without their roles.
-func plainText(lines []render.Line) string {
+func plainText(lines []Line) string {
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(strings.TrimRight(l.Text(), " "))

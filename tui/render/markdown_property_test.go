@@ -1,4 +1,4 @@
-package markdown
+package render
 
 import (
 	"maps"
@@ -13,12 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// hostile returns texts that try to take too much time or room, or to leave their place.
-func hostile(n int) map[string]string {
+// hostileMarkdown returns texts that try to take too much time or room, or to leave their place.
+func hostileMarkdown(n int) map[string]string {
 	m := map[string]string{
 		"no spaces":      strings.Repeat("x", n),
 		"no spaces, CJK": strings.Repeat("語", n/3),
@@ -73,7 +72,7 @@ func nestedList(n int) string {
 }
 
 // narrow fails if a line is wider than allowed.
-func narrow(t testing.TB, lines []render.Line, width int) {
+func narrow(t testing.TB, lines []Line, width int) {
 	t.Helper()
 	for i, l := range lines {
 		if w := l.Width(); w > width {
@@ -86,17 +85,17 @@ func narrow(t testing.TB, lines []render.Line, width int) {
 }
 
 func TestWidthIsNeverExceeded(t *testing.T) {
-	texts := hostile(1500)
+	texts := hostileMarkdown(1500)
 	for name, src := range sources(t) {
 		texts[name] = src
 	}
 	for name, src := range texts {
 		src = sanitize.Text(src)
 		for _, width := range []int{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, 20, 40, 80, 200} {
-			o := Options{Width: width}
+			o := MarkdownOptions{Width: width}
 			lines := Markdown(src, o)
 			narrow(t, lines, max(width, 1))
-			narrow(t, new(Stream).Set(src, o), max(width, 1))
+			narrow(t, new(MarkdownStream).Set(src, o), max(width, 1))
 			narrow(t, Diff(src[:len(src)/2], src[len(src)/3:], "go", o, 1), max(width, 1))
 			if width > 3 && strings.TrimSpace(src) != "" && len(lines) == 0 {
 				t.Errorf("%s: no part of it is shown", name)
@@ -115,10 +114,10 @@ func TestHostileTextsEnd(t *testing.T) {
 	if testkit.AtNight() {
 		size = 1 << 18
 	}
-	for name, src := range hostile(size) {
+	for name, src := range hostileMarkdown(size) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		Markdown(src, Options{Width: 80})
+		Markdown(src, MarkdownOptions{Width: 80})
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 4<<10*uint64(len(src)) {
 			t.Errorf("%q: %d bytes were allocated for %d", name, n, len(src))
@@ -130,8 +129,8 @@ func TestHostileTextsEnd(t *testing.T) {
 func TestMegabyteLine(t *testing.T) {
 	for _, begin := range []string{"", "- ", "> ", "# ", "|", "```\n"} {
 		src := begin + strings.Repeat("x", 1<<20)
-		o := Options{Width: 80}
-		var s Stream
+		o := MarkdownOptions{Width: 80}
+		var s MarkdownStream
 		for at := 0; at < len(src); at += 1 << 17 {
 			s.Set(src[:at], o)
 		}
@@ -155,7 +154,7 @@ func TestNesting(t *testing.T) {
 		"mixed":    strings.Repeat("> - 1. ", deep) + "bottom",
 	} {
 		for _, width := range []int{1, 10, 80} {
-			lines := Markdown(src, Options{Width: width})
+			lines := Markdown(src, MarkdownOptions{Width: width})
 			narrow(t, lines, width)
 			var all strings.Builder
 			for _, l := range lines {
@@ -190,7 +189,7 @@ func TestWordsStayInOrder(t *testing.T) {
 		}
 		src := b.String()
 		want := joined(src)
-		if got := joined(plainText(Markdown(src, Options{Width: 200}))); got != want {
+		if got := joined(plainText(Markdown(src, MarkdownOptions{Width: 200}))); got != want {
 			t.Fatal(cmp.Diff(want, got))
 		}
 	}
@@ -204,10 +203,10 @@ func TestStreamIsMarkdown(t *testing.T) {
 	check := func(name, src string, width int, deltas ...int) {
 		t.Helper()
 		r := rand.New(rand.NewPCG(3, 4))
-		o := Options{Width: width}
+		o := MarkdownOptions{Width: width}
 		want := dump(Markdown(src+"\n", o))
 		for _, most := range deltas {
-			var s Stream
+			var s MarkdownStream
 			for at := 0; at < len(src); {
 				at = min(at+1+r.IntN(most), len(src))
 				lines := s.Set(src[:at], o)
@@ -222,7 +221,7 @@ func TestStreamIsMarkdown(t *testing.T) {
 		check(name, src, 1, 1, 7)
 		check(name, src, 30, 1, 7, 300)
 	}
-	texts, all := hostile(400), testkit.AtNight()
+	texts, all := hostileMarkdown(400), testkit.AtNight()
 	for i, name := range slices.Sorted(maps.Keys(texts)) {
 		src := texts[name]
 		if i%4 == 0 || all {
@@ -232,7 +231,7 @@ func TestStreamIsMarkdown(t *testing.T) {
 			check(name, src, 30, 1, 7)
 		}
 	}
-	for name, src := range hostile(30_000) {
+	for name, src := range hostileMarkdown(30_000) {
 		check(name, src, 30, 5000)
 	}
 }
@@ -257,10 +256,10 @@ func TestMixtures(t *testing.T) {
 		}
 		src := sanitize.Text(b.String())
 		width := 1 + r.IntN(30)
-		o := Options{Width: width}
+		o := MarkdownOptions{Width: width}
 		want := Markdown(src, o)
 		narrow(t, want, width)
-		var s Stream
+		var s MarkdownStream
 		for at := 0; at < len(src); at += 1 + r.IntN(12) {
 			narrow(t, s.Set(src[:at], o), width)
 		}
@@ -273,8 +272,8 @@ func TestMixtures(t *testing.T) {
 // TestStreamIsMarkdownOnceClosed: after a blank line, the text before it is final.
 func TestStreamIsMarkdownOnceClosed(t *testing.T) {
 	for name, src := range sources(t) {
-		var s Stream
-		o := Options{Width: 60}
+		var s MarkdownStream
+		o := MarkdownOptions{Width: 60}
 		for i := range len(src) {
 			got := s.Set(src[:i], o)
 			if !strings.HasSuffix(src[:i], "\n\n") {
@@ -289,13 +288,13 @@ func TestStreamIsMarkdownOnceClosed(t *testing.T) {
 
 // TestStreamOfAnotherText starts again if the text or the options change.
 func TestStreamOfAnotherText(t *testing.T) {
-	var s Stream
+	var s MarkdownStream
 	for _, c := range []struct {
 		src   string
 		width int
 	}{{"# a\n\nb\n\nc", 20}, {"# a\n\nb\n\nc *d* e f g", 20}, {"# a\n\nb\n\nc *d* e f g", 8}, {"# x\n\nb\n\nc", 8},
 		{"", 8}, {"y", 8}} {
-		o := Options{Width: c.width}
+		o := MarkdownOptions{Width: c.width}
 		if d := cmp.Diff(dump(Markdown(c.src, o)), dump(s.Set(c.src, o))); d != "" {
 			t.Errorf("%q: %s", c.src, d)
 		}
@@ -338,8 +337,8 @@ func TestUnclosedElements(t *testing.T) {
 		"a \\*b":               "a *b",
 		"1. a\n   ```\n   x*y": "«dim|1. »a\n   «frame|│ »«code|x*y»",
 	} {
-		var s Stream
-		got := strings.TrimRight(dump(s.Set(src, Options{Width: 40})), "\n")
+		var s MarkdownStream
+		got := strings.TrimRight(dump(s.Set(src, MarkdownOptions{Width: 40})), "\n")
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%q: %s", src, d)
 		}
@@ -349,9 +348,9 @@ func TestUnclosedElements(t *testing.T) {
 func TestDiff(t *testing.T) {
 	old := "package x\n\nfunc a() {\n\treturn 1\n}\n\n// b\n// c\n// d\n// e\nfunc b() {}\n"
 	edited := "package x\n\nfunc a() {\n\treturn 2 // two\n}\n\n// b\n// c\n// d\n// e\nfunc b() {}\nfunc c() {}\n"
-	tuitest.File(t, "diff", dump(Diff(old, edited, "go", Options{Width: 24}, 2))+
-		dump(Diff("", "a\nb\n", "", Options{Width: 24}, 2))+dump(Diff("a\nb", "", "", Options{Width: 24}, 2))+
-		dump(Diff("a\nb\n", "a\nb\n", "", Options{Width: 24}, 2)))
+	tuitest.File(t, "diff", dump(Diff(old, edited, "go", MarkdownOptions{Width: 24}, 2))+
+		dump(Diff("", "a\nb\n", "", MarkdownOptions{Width: 24}, 2))+dump(Diff("a\nb", "", "", MarkdownOptions{Width: 24}, 2))+
+		dump(Diff("a\nb\n", "a\nb\n", "", MarkdownOptions{Width: 24}, 2)))
 }
 
 // TestCompare: the edits turn one text into the other, and are few where few suffice.
@@ -398,7 +397,7 @@ func TestCompare(t *testing.T) {
 
 // TestDiffOfMuch is bounded in output and time.
 func TestDiffOfMuch(t *testing.T) {
-	o := Options{Width: 40}
+	o := MarkdownOptions{Width: 40}
 	lines := Diff(strings.Repeat("a\n", 200_000), strings.Repeat("b\n", 200_000), "", o, 3)
 	if len(lines) != maxDiffRows+1 || lines[maxDiffRows].Text() != "… 398000 lines more" {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1].Text())
@@ -417,7 +416,7 @@ func FuzzMarkdown(f *testing.F) {
 	for _, src := range sources(f) {
 		f.Add(src, 30, 7)
 	}
-	for _, src := range hostile(60) {
+	for _, src := range hostileMarkdown(60) {
 		f.Add(src, 9, 3)
 	}
 	f.Fuzz(func(t *testing.T, src string, width, step int) {
@@ -427,10 +426,10 @@ func FuzzMarkdown(f *testing.F) {
 			return
 		}
 		step = max(step, len(src)/64)
-		o := Options{Width: width}
+		o := MarkdownOptions{Width: width}
 		want := Markdown(src, o)
 		narrow(t, want, width)
-		var s Stream
+		var s MarkdownStream
 		for at := step; at < len(src); at += step {
 			narrow(t, s.Set(src[:at], o), width)
 		}

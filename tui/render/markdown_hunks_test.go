@@ -1,4 +1,4 @@
-package markdown
+package render
 
 import (
 	"fmt"
@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // TestHunks: changes with few lines between them form one hunk with the numbers of a unified diff.
@@ -102,10 +100,10 @@ func TestCleanLines(t *testing.T) {
 }
 
 // sides1 shows all hunks of a difference, with one line around each.
-func sides1(old, new, lang string) (lines []render.Line) {
+func sides1(old, new, lang string) (lines []Line) {
 	c := Compare(old, new, lang, 1)
 	for _, h := range c.Hunks {
-		lines = append(lines, c.SideBySide(h, Options{Width: 41})...)
+		lines = append(lines, c.SideBySide(h, MarkdownOptions{Width: 41})...)
 	}
 	return lines
 }
