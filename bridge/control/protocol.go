@@ -95,7 +95,7 @@ type AgentStatus struct {
 	Mode     string    `json:"mode,omitempty"`
 	Status   string    `json:"status"`
 	Since    time.Time `json:"since"` // of Status
-	Session  string    `json:"session"`
+	Session  string    `json:"session_id"`
 	Context  float64   `json:"context_pct"`
 	Cost     float64   `json:"cost_usd"`
 	Host     string    `json:"host,omitempty"`     // on which it runs; absent: the host of arbiter
