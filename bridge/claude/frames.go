@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // frame is the sealed union of what the CLI writes on stdout.
@@ -113,12 +114,8 @@ type (
 	}
 )
 
-// block is a content block of a message.
-type block struct {
-	Type, Text, ID, Name, ToolUseID string
-	Input, Content                  json.RawMessage
-	IsError                         bool
-}
+// block is a content block of a message, as in the transcript.
+type block = transcript.Block
 
 func (initFrame) isFrame()       {}
 func (assistantFrame) isFrame()  {}

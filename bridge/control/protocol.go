@@ -97,7 +97,7 @@ type AgentStatus struct {
 	Status   string    `json:"status"`
 	Does     string    `json:"does"`  // what it does, in the words of all faces
 	Since    time.Time `json:"since"` // of Status
-	Session  string    `json:"session"`
+	Session  string    `json:"session_id"`
 	Context  float64   `json:"context_pct"`
 	Cost     float64   `json:"cost_usd"`
 	Host     string    `json:"host,omitempty"`     // on which it runs; absent: the host of arbiter

@@ -217,7 +217,7 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("CPU of arbiter and bridge a turn: %.1f ms once it was warm, %.1f ms at the end", cpu(early), cpu(late))
 	go func() { _, _ = io.Copy(io.Discard, s.events) }() // ends with the process
-	if s.passed < s.turns/100-*soakAgents { // each is in the middle of its own part
+	if s.passed < s.turns/100-*soakAgents {              // each is in the middle of its own part
 		t.Errorf("%d documents passed on in %d turns: not the run that was wanted", s.passed, s.turns)
 	}
 	agents := float64(*soakAgents)

@@ -155,8 +155,7 @@ func (m *RemoteMachine) Inventory(_ context.Context, p bridge.InventoryParams) (
 	}
 	r := bridge.InventoryResult{Dir: l.CWD, Root: l.Root}
 	for _, i := range l.Items {
-		r.Items = append(r.Items, bridge.InventoryItem{Kind: i.Kind, File: i.File, Name: i.Name, What: i.What,
-			SHA256: i.SHA256})
+		r.Items = append(r.Items, bridge.InventoryItem(i))
 	}
 	return r, nil
 }

@@ -211,20 +211,14 @@ func (s *service) Status() control.Status {
 
 // inboxItems returns the items that wait for a human, in the form for clients of the socket.
 func inboxItems(waits []supervisor.InboxItem) []control.InboxItem {
-	list := []control.InboxItem{}
-	for _, i := range waits {
-		item := control.InboxItem{
-			ID: i.ID, Kind: string(i.Kind), Agent: i.Agent, Host: i.Host, Text: i.Text, Since: i.Since.UTC(),
-			Choices: i.Choices, Optional: i.Optional,
-		}
-		if i.Request != nil {
-			raw, err := json.Marshal(i.Request)
-			if err != nil {
-				panic(err) // our own type, from parsed input
-			}
-			item.Request = raw
-		}
-		list = append(list, item)
+	items := append([]supervisor.InboxItem{}, waits...)
+	for i := range items {
+		items[i].Since = items[i].Since.UTC()
+	}
+	var list []control.InboxItem // the same JSON
+	raw, err := json.Marshal(items)
+	if err = errors.Join(err, json.Unmarshal(raw, &list)); err != nil {
+		panic(err) // our own types, from parsed input
 	}
 	return list
 }

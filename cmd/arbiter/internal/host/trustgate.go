@@ -95,7 +95,7 @@ func (w *TrustGate) gateElsewhere(ctx context.Context, dir string, pinned runloo
 	}
 	items := make([]trust.Item, len(r.Items))
 	for i, item := range r.Items {
-		items[i] = trust.Item{Kind: item.Kind, File: item.File, Name: item.Name, What: item.What, SHA256: item.SHA256}
+		items[i] = trust.Item(item)
 	}
 	there := trust.Listed(r.Dir, r.Root, items)
 	changes := trust.News(trusted, there, "")

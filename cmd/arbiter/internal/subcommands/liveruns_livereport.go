@@ -41,35 +41,12 @@ type LiveReport struct {
 	CostUSD   float64                `json:"cost_usd"`
 	Subagents int                    `json:"subagents"`     // that the run has started
 	Most      int                    `json:"max_subagents"` // that it may start
-	Agents    []liveAgent            `json:"agents"`
+	Agents    []control.AgentStatus  `json:"agents"`
 	Inbox     []supervisor.InboxItem `json:"inbox"`
 	// ForkedFrom is the run that it branched off from.
 	ForkedFrom *journal.Fork `json:"forked_from,omitempty"`
 	// Problem says why the run did not answer. Then only the data in its directory is known.
 	Problem string `json:"problem,omitempty"`
-}
-
-type liveAgent struct {
-	ID         string    `json:"id"`
-	Name       string    `json:"name"`
-	Mode       string    `json:"mode,omitempty"`
-	Host       string    `json:"host,omitempty"` // absent: the host of arbiter
-	Make       string    `json:"make,omitempty"` // absent: Claude Code
-	Lacks      []string  `json:"lacks,omitempty"`
-	Status     string    `json:"status"`
-	Does       string    `json:"does"` // the same in words
-	Since      time.Time `json:"since"`
-	SessionID  string    `json:"session_id"`
-	ContextPct float64   `json:"context_pct"`
-	CostUSD    float64   `json:"cost_usd"`
-	// What nobody knows: how full its context is, and what some of its turns have cost.
-	ContextUnknown bool    `json:"context_unknown,omitempty"`
-	CostUnknown    bool    `json:"cost_unknown,omitempty"`
-	Attached       string  `json:"attached,omitempty"`
-	FuseUSD        float64 `json:"fuse_usd,omitempty"` // what it may cost before it is parked
-	FuseSpent      float64 `json:"fuse_spent_usd,omitempty"`
-	Subagents      int     `json:"subagents,omitempty"`     // that work
-	Most           int     `json:"max_subagents,omitempty"` // that may at once
 }
 
 // reportOn asks a live run for its status.
@@ -88,7 +65,7 @@ func reportOn(ctx context.Context, store *runstore.Runs, info journal.Info) Live
 
 func silentReport(info journal.Info, err error) LiveReport {
 	r := LiveReport{Run: info.Run, PID: info.PID, CWD: info.CWD, Title: info.Title, Began: info.Began,
-		Rehearsal: info.Rehearsal, Agents: []liveAgent{}, Inbox: []supervisor.InboxItem{}, Problem: err.Error(),
+		Rehearsal: info.Rehearsal, Agents: []control.AgentStatus{}, Inbox: []supervisor.InboxItem{}, Problem: err.Error(),
 		ForkedFrom: info.ForkedFrom}
 	if errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
 		r.Problem = "does not answer"
@@ -101,14 +78,8 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 	r := LiveReport{
 		Run: st.Run, PID: st.PID, CWD: st.CWD, Title: st.Title, Began: st.Began, Rehearsal: info.Rehearsal,
 		Phase: st.Phase, Does: st.Does, Paused: st.Paused, Halted: st.Halted, Seq: st.Seq, CostUSD: st.Cost,
-		Agents: []liveAgent{},
+		Agents: append([]control.AgentStatus{}, st.Agents...),
 		Inbox:  waiting, Subagents: st.Subagents, Most: st.MaxSubagents, ForkedFrom: info.ForkedFrom,
-	}
-	for _, a := range st.Agents {
-		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Make: a.Make,
-			Lacks: a.Lacks, ContextUnknown: a.ContextUnknown, CostUnknown: a.CostUnknown, Status: a.Status, Does: a.Does,
-			Since: a.Since, SessionID: a.Session, ContextPct: a.Context, CostUSD: a.Cost, Attached: a.Attached,
-			FuseUSD: a.Fuse, FuseSpent: a.FuseSpent, Subagents: a.Subagents, Most: a.MaxSubagents})
 	}
 	return r, err
 }
@@ -172,7 +143,7 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 	}
 	line("state", "%s, %s, began %s ago", r.Does, usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
-		context, cost := eventtext.Percent(a.ContextPct), usd(a.CostUSD)
+		context, cost := eventtext.Percent(a.Context), usd(a.Cost)
 		if a.ContextUnknown {
 			context = "unknown"
 		}
@@ -182,11 +153,11 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID,
 			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), a.Does,
 			eventtext.Span(max(now.Sub(a.Since), 0)), context, cost)
-		if a.FuseUSD > 0 {
-			text += ", " + eventtext.FuseSpent(a.FuseSpent, a.FuseUSD, r.Rehearsal) + " spent"
+		if a.Fuse > 0 {
+			text += ", " + eventtext.FuseSpent(a.FuseSpent, a.Fuse, r.Rehearsal) + " spent"
 		}
 		if a.Subagents > 0 {
-			text += ", " + words.CountOf(a.Subagents, a.Most, "subagent") + " at work"
+			text += ", " + words.CountOf(a.Subagents, a.MaxSubagents, "subagent") + " at work"
 		}
 		if a.Attached != "" {
 			text += ", in a terminal: " + a.Attached

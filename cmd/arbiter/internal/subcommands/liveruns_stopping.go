@@ -122,24 +122,13 @@ func (e liveEnv) stop(c *cli.Context) error {
 
 // inboxOf returns the items that wait for a human in a live run, the oldest first.
 func inboxOf(st control.Status) ([]supervisor.InboxItem, error) {
-	list := []supervisor.InboxItem{}
-	for _, i := range st.Inbox {
-		item := supervisor.InboxItem{
-			ID:       i.ID,
-			Kind:     supervisor.InboxKind(i.Kind),
-			Agent:    i.Agent,
-			Text:     i.Text,
-			Since:    i.Since,
-			Choices:  i.Choices,
-			Optional: i.Optional,
-		}
-		if len(i.Request) > 0 {
-			item.Request = new(contract.PermissionRequest)
-			if err := json.Unmarshal(i.Request, item.Request); err != nil {
-				return nil, fmt.Errorf("read what waits in run %s: %w", command.ShortID(st.Run), err)
-			}
-		}
-		list = append(list, item)
+	var list []supervisor.InboxItem // the same JSON
+	raw, err := json.Marshal(append([]control.InboxItem{}, st.Inbox...))
+	if err == nil {
+		err = json.Unmarshal(raw, &list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what waits in run %s: %w", command.ShortID(st.Run), err)
 	}
 	return list, nil
 }
