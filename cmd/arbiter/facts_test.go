@@ -204,7 +204,8 @@ the one table (` + "`tui/eventtext`" + `); otherwise the form for programs or li
 func TestSimulatedCosts(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--sandbox", "off", "--allow", "Bash", "--task", "Make a thing")
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--sandbox", "off", "--allow", "Bash", "--task",
+		"Make a thing")
 	p.await("What shall it be called?", "The Arbiter awaits your answer.")
 	run := h.runs()[0]
 	plain := h.run(exec.Command("arbiter", "--plain"))
