@@ -109,6 +109,9 @@ func TestFactsOnEveryFace(t *testing.T) {
 	p.press("PgUp")
 	show("screen", p.await("Allowed by the human").Text())
 	show("plain", plain.await("To resume: arbiter").Text())
+	if strings.Contains(shown["plain"], `{"arbiter":`) {
+		t.Error("a line for programs is printed to a person")
+	}
 	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
 	show("ACP", editor.dump(editor.got))
 	for _, event := range []string{"permission", "changes", "result"} {
