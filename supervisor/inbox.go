@@ -7,12 +7,15 @@ package supervisor
 // what is really open. The badge, the bell, the title and notifications are derived from it.
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // InboxKind is the subject of an item, and determines which command answers it.
@@ -171,4 +174,70 @@ func Covered(s *State, rule string) []string {
 		}
 	}
 	return ids
+}
+
+// answerWords are the words that begin an answer to a permission request.
+var answerWords = map[string]struct{ behavior, scope string }{
+	"y": {bridge.Allow, contract.ScopeOnce}, "yes": {bridge.Allow, contract.ScopeOnce},
+	"allow": {bridge.Allow, contract.ScopeOnce}, "once": {bridge.Allow, contract.ScopeOnce},
+	"run": {bridge.Allow, contract.ScopeRun}, "always": {bridge.Allow, contract.ScopeAlways},
+	"n": {bridge.Deny, ""}, "no": {bridge.Deny, ""}, "deny": {bridge.Deny, ""},
+}
+
+// AnswerWord returns what a word that begins an answer to a permission request decides.
+func AnswerWord(word string) (behavior, scope string, known bool) {
+	w, known := answerWords[strings.ToLower(word)]
+	return w.behavior, w.scope, known
+}
+
+// OfferedRules is how many of a request's rules can be named by a letter.
+const OfferedRules = 9
+
+// Answer turns what a person writes about an item into the command that answers it. Nothing may follow a word that
+// allows, except a rule (its letter, or all of it), and the answer to what an MCP server asks.
+func (i InboxItem) Answer(text string) (contract.CommandBody, error) {
+	text = strings.TrimSpace(text)
+	switch {
+	case i.Request != nil:
+		return i.permit(text)
+	case len(i.Choices) > 0 && !slices.Contains(i.Choices, text):
+		return nil, fmt.Errorf("answer with %s", strings.Join(i.Choices, ", or "))
+	case len(i.Choices) > 0:
+		return contract.Choose{Option: text}, nil
+	case text == "":
+		return nil, errors.New("write the answer")
+	}
+	return contract.Say{Text: text}, nil
+}
+
+func (i InboxItem) permit(text string) (contract.CommandBody, error) {
+	word, rest, _ := strings.Cut(text, " ")
+	behavior, scope, known := AnswerWord(word)
+	p := contract.Permit{Request: i.ID, Action: i.Request.Action, Behavior: behavior, Scope: scope}
+	switch rest = strings.TrimSpace(rest); {
+	case !known:
+		return nil, errors.New("answer with y, run, always, or n REASON")
+	case behavior == bridge.Deny || i.Request.Tool == bridge.ElicitTool:
+		p.Message = rest
+	case rest != "":
+		if p.Rule = i.rule(rest); p.Rule == "" || scope == contract.ScopeOnce {
+			return nil, fmt.Errorf("nothing was allowed: write %s and nothing more, or a rule behind run or always", word)
+		}
+	}
+	return p, nil
+}
+
+// rule returns the rule that a letter or a text names; empty: there is none.
+func (i InboxItem) rule(text string) string {
+	if len(text) == 1 {
+		n := int(text[0]|0x20) - 'a'
+		if n < 0 || n >= min(len(i.Request.Suggestions), OfferedRules) {
+			return ""
+		}
+		return i.Request.Suggestions[n]
+	}
+	if r, err := policy.ParseRule(text); err != nil || !r.Known() {
+		return ""
+	}
+	return text
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -150,5 +151,43 @@ func TestCovered(t *testing.T) {
 	}
 	if Covered(nil, "Bash") != nil {
 		t.Error("no run has requests")
+	}
+}
+
+// TestInboxAnswer: what a person writes about an item becomes one command on every face: behind a number of arbiter inbox
+// or of plain lines, and behind a slash command.
+func TestInboxAnswer(t *testing.T) {
+	bash := InboxItem{ID: "p", Request: &contract.PermissionRequest{Tool: "Bash", Action: "a",
+		Suggestions: []string{"Bash(go *)", "Bash"}}}
+	form := InboxItem{ID: "f", Request: &contract.PermissionRequest{Tool: bridge.ElicitTool, Action: "a"}}
+	choice := InboxItem{Choices: []string{"retry", "skip"}}
+	allow := func(scope, rule string) contract.Permit {
+		return contract.Permit{Request: "p", Action: "a", Behavior: "allow", Scope: scope, Rule: rule}
+	}
+	deny := func(reason string) contract.Permit {
+		return contract.Permit{Request: "p", Action: "a", Behavior: "deny", Message: reason}
+	}
+	blue := contract.Permit{Request: "f", Action: "a", Behavior: "allow", Scope: "once", Message: "dark blue"}
+	for _, tt := range []struct {
+		item InboxItem
+		text string
+		want contract.CommandBody // nil: it is refused
+	}{
+		{bash, "y", allow("once", "")}, {bash, " Yes ", allow("once", "")}, {bash, "allow", allow("once", "")},
+		{bash, "once ", allow("once", "")}, {bash, "run", allow("run", "")}, {bash, "always", allow("always", "")},
+		{bash, "run a", allow("run", "Bash(go *)")}, {bash, "always B", allow("always", "Bash")},
+		{bash, "always Bash(go test *)", allow("always", "Bash(go test *)")},
+		{bash, "n", deny("")}, {bash, "n not now", deny("not now")}, {bash, "deny not\ntoday", deny("not\ntoday")},
+		{bash, "y please", nil}, {bash, "y a", nil}, {bash, "run c", nil}, {bash, "run the tests", nil},
+		{bash, "always please", nil}, {bash, "any form", nil}, {bash, "", nil}, {bash, "a", nil},
+		{form, "y dark blue", blue}, {form, "y", contract.Permit{Request: "f", Action: "a", Behavior: "allow",
+			Scope: "once"}}, {form, "dark blue", nil},
+		{choice, "retry", contract.Choose{Option: "retry"}}, {choice, "y", nil}, {choice, "", nil},
+		{InboxItem{}, "y, call it dawn", contract.Say{Text: "y, call it dawn"}}, {InboxItem{}, " ", nil},
+	} {
+		got, err := tt.item.Answer(tt.text)
+		if !reflect.DeepEqual(got, tt.want) || (err == nil) != (tt.want != nil) {
+			t.Errorf("%q: %+v, %v; want %+v", tt.text, got, err, tt.want)
+		}
 	}
 }

@@ -305,6 +305,8 @@ func TestSearchAndCopy(t *testing.T) {
 		s.ExpectNot("Thread number 299")
 		s.Press("y")
 		s.ExpectClipboard("The hidden needle")
+		s.Expect("Sent 17 characters to the terminal's clipboard.") // whether it took them, it does not say
+		s.ExpectNot("Copied")
 		s.Press("G")
 		s.Expect("Thread number 299")
 		s.Press("/")

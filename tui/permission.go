@@ -262,8 +262,13 @@ func (q *permissions) permitCommand(c view.EditorCommand) bool {
 		q.d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
 		return false
 	}
+	body, err := view.Permit(c, request)
+	if err != nil {
+		q.d.flash(view.Sentence(err.Error()))
+		return false
+	}
 	q.denied = ""
-	return q.d.session.send(view.Permit(c, request))
+	return q.d.session.send(body)
 }
 
 // refusing reports whether the refusal of a waiting request was begun in its dialog.

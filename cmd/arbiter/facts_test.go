@@ -109,6 +109,9 @@ func TestFactsOnEveryFace(t *testing.T) {
 	p.press("PgUp")
 	show("screen", p.await("Allowed by the human").Text())
 	show("plain", plain.await("To resume: arbiter").Text())
+	if strings.Contains(shown["plain"], `{"arbiter":`) {
+		t.Error("a line for programs is printed to a person")
+	}
 	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
 	show("ACP", editor.dump(editor.got))
 	for _, event := range []string{"permission", "changes", "result"} {
@@ -204,7 +207,8 @@ the one table (` + "`tui/eventtext`" + `); otherwise the form for programs or li
 func TestSimulatedCosts(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--sandbox", "off", "--allow", "Bash", "--task", "Make a thing")
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--sandbox", "off", "--allow", "Bash", "--task",
+		"Make a thing")
 	p.await("What shall it be called?", "The Arbiter awaits your answer.")
 	run := h.runs()[0]
 	plain := h.run(exec.Command("arbiter", "--plain"))

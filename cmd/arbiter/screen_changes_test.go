@@ -65,11 +65,11 @@ func TestScreenShowsChanges(t *testing.T) {
 			p.press("F5")
 			p.await("CHANGES", "1 file ", "thread.txt", "orch-1", "+1 -1")
 			p.press("Enter")
-			p.await("@@ -1,2 +1,2 @@", "- green", "+ blue")
+			p.await("1 of 1", "@@ -1,2 +1,2 @@", "- green", "+ blue") // the list's preview has no number of places
 			p.press("e")
 			p.await("an editor") // a key that is pressed before the screen is back is the editor's
 			testkit.OK(t, os.WriteFile(seen, nil, 0o600))
-			p.await("+ blue")
+			p.await("1 of 1", "+ blue")
 			p.press("x")
 			p.await("Revert?", "-1,2 +1,2 of thread.txt")
 			p.press("y")

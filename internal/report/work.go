@@ -117,7 +117,8 @@ func (c *Collector) takeMerge(line []byte) error {
 	return nil
 }
 
-// SetChanges sets the changes between the snapshots of the run. It replaces those from events, except who made them. mask is that
+// SetChanges sets the changes between the snapshots of the run. It replaces those from events, except
+// who made them. mask is that
 // of [NewCollector].
 func (r *Report) SetChanges(changes []workspace.Change, mask func(string) string) {
 	if mask == nil {

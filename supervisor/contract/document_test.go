@@ -74,8 +74,8 @@ const preface = "# The contract for scripts\n\n" +
 	"- After `--resume`, Arbiter emits each open question again. It emits a permission request again, with the same\n" +
 	"  id, when the agent asks for the same action again; otherwise it reports the request as withdrawn, or as\n" +
 	"  decided by the rules of the resumed run.\n" +
-	"- At the end, Arbiter prints Claude's session ids on stderr: `{\"arbiter\": …, \"lastOrchestrator\": …, " +
-	"\"orchestratorNumber\": …}`.\n\n" +
+	"- At the end, `arbiter --json` prints Claude's session ids on stderr, unless that is a terminal:\n" +
+	"  `{\"arbiter\": …, \"lastOrchestrator\": …, \"orchestratorNumber\": …}`.\n\n" +
 	"Below, `?` marks a field that may be absent. A field without a type is a string.\n"
 
 func document(t *testing.T) string {

@@ -4,6 +4,7 @@ package view
 // state. All frontends share it. It is pure.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -305,18 +306,15 @@ func plan(c EditorCommand) (contract.CommandBody, bool) {
 }
 
 // Permit answers a permission request: /allow, /allow run RULE, /allow always, /deny TEXT.
-func Permit(c EditorCommand, request *input.PermissionRequest) contract.Permit {
-	p := contract.Permit{Request: request.ID, Behavior: "allow", Action: request.Key()}
-	if c.Name == "deny" {
-		p.Behavior, p.Message = "deny", c.Rest
-		return p
+func Permit(c EditorCommand, request *input.PermissionRequest) (contract.CommandBody, error) {
+	e, text := request.Event(), "n "+c.Rest
+	switch {
+	case c.Name == "allow" && request.Elicits():
+		text = "y " + c.Rest
+	case c.Name == "allow":
+		text = cmp.Or(c.Arg(0), contract.ScopeOnce) + " " + c.Arg(1)
 	}
-	if request.Elicits() {
-		p.Message = c.Rest
-		return p
-	}
-	p.Scope, p.Rule = c.Arg(0), c.Arg(1)
-	return p
+	return supervisor.InboxItem{ID: request.ID, Request: &e}.Answer(text)
 }
 
 // rule returns the command that adds a permission rule: /ask RULE, and /allow RULE or /deny RULE if a rule

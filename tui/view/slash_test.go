@@ -96,7 +96,7 @@ func TestPermit(t *testing.T) {
 	request := &input.PermissionRequest{ID: "p",
 		Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}}
 	for typed, want := range map[string]contract.Permit{
-		"/allow":                        {Request: "p", Behavior: "allow"},
+		"/allow":                        {Request: "p", Behavior: "allow", Scope: "once"},
 		"/allow run":                    {Request: "p", Behavior: "allow", Scope: "run"},
 		"/allow always Bash(go test *)": {Request: "p", Behavior: "allow", Scope: "always", Rule: "Bash(go test *)"},
 		"/deny":                         {Request: "p", Behavior: "deny"},
@@ -104,8 +104,8 @@ func TestPermit(t *testing.T) {
 	} {
 		c := testkit.Must(ParseSlash(typed))(t)
 		want.Action = request.Key() // of the request, whatever the answer
-		if got := Permit(c, request); got != want {
-			t.Errorf("%q: %+v", typed, got)
+		if got, err := Permit(c, request); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", typed, got, err)
 		}
 	}
 }

@@ -417,13 +417,12 @@ func (s *plainSession) closeBlock(ctx context.Context) {
 // Arbiter.
 func (s *plainSession) word(ctx context.Context, text string, answers bool) {
 	if answers {
-		switch a := s.narrator.answer(text); {
-		case a.problem != "":
-			s.print(a.problem, true)
+		switch body, problem := s.narrator.answer(text); {
+		case problem != "":
+			s.print(problem, true)
 			return
-		case a.request != "":
-			s.put(contract.Permit{Request: a.request, Behavior: a.behavior, Scope: a.scope, Rule: a.rule,
-				Action: a.action, Message: a.reason})
+		case body != nil:
+			s.put(body)
 			return
 		}
 	}

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,7 +68,7 @@ func (v *narrator) covering(i supervisor.InboxItem, list []supervisor.InboxItem,
 	}
 	n := v.numberOf(i.ID)
 	var lines []string
-	for k, rule := range i.Request.Suggestions[:min(len(i.Request.Suggestions), mostRules)] {
+	for k, rule := range i.Request.Suggestions[:min(len(i.Request.Suggestions), supervisor.OfferedRules)] {
 		line := fmt.Sprintf("    %d run %c allows %s", n, 'a'+k, sanitize.Line(rule, 300))
 		var also []string
 		for _, id := range of(rule) {
@@ -173,37 +172,21 @@ func (s *plainSession) answerInbox(line string) {
 			s.print(fmt.Sprintf("Nothing waits under number %d: /inbox lists what does.", n), true)
 			return
 		}
-		s.answerItem(list[at], n, rest)
+		s.answerItem(list[at], rest)
 	}
 }
 
 // answerItem answers one thing that waits.
-func (s *plainSession) answerItem(i supervisor.InboxItem, n int, rest string) {
-	switch {
-	case i.Request != nil:
-		s.narrator.opened(i)
-		a := s.narrator.answer(fmt.Sprintf("%d %s", n, rest))
-		if a.request == "" {
-			s.print(cmp.Or(a.problem,
-				fmt.Sprintf("That was not taken. Answer with %d y, %d run, %d always, or %d n REASON.",
-					n, n, n, n)), true)
-			return
-		}
-		s.put(contract.Permit{Request: a.request, Behavior: a.behavior, Scope: a.scope, Rule: a.rule, Action: a.action,
-			Message: a.reason})
-	case len(i.Choices) > 0:
-		if !slices.Contains(i.Choices, rest) {
-			s.print(fmt.Sprintf("That was not taken. Answer %d with %s.", n,
-				sanitize.Line(strings.Join(i.Choices, ", or "), 300)), true)
-			return
-		}
-		s.put(contract.Choose{Option: rest})
-	case rest == "":
-		s.print(fmt.Sprintf("Write the answer behind the number: /answer %d TEXT.", n), true)
-	default:
-		s.narrator.answered()
-		s.put(contract.Say{Text: rest})
+func (s *plainSession) answerItem(i supervisor.InboxItem, rest string) {
+	body, err := i.Answer(rest)
+	if err != nil {
+		s.print(fmt.Sprintf("That was not taken, %s: %s.", sanitize.Line(err.Error(), 300), s.narrator.howTo(i)), true)
+		return
 	}
+	if _, said := body.(contract.Say); said {
+		s.narrator.answered()
+	}
+	s.put(body)
 }
 
 // answerAll answers all permission requests, provided that they were listed and their number was shown.
@@ -214,13 +197,13 @@ func (s *plainSession) answerAll(list []supervisor.InboxItem, rest string) {
 		s.print("No permission request waits.", true)
 		return
 	}
-	what, known := verbs[strings.ToLower(strings.Join(words[:min(len(words), 1)], ""))]
-	if !known || what.scope != "once" && what.behavior == "allow" || len(words) > 2 {
+	behavior, scope, known := supervisor.AnswerWord(strings.Join(words[:min(len(words), 1)], ""))
+	if !known || behavior == bridge.Allow && scope != contract.ScopeOnce || len(words) > 2 {
 		s.print("Say /answer all y, or /answer all n.", true)
 		return
 	}
 	if len(words) < 2 || words[1] != strconv.Itoa(len(list)) {
-		does := map[string]string{"allow": "allows", "deny": "denies"}[what.behavior]
+		does := map[string]string{"allow": "allows", "deny": "denies"}[behavior]
 		lines := []string{fmt.Sprintf("That %s %d permission requests:", does, len(list))}
 		for _, i := range list {
 			lines = append(lines, fmt.Sprintf("    %d. %s: %s", s.narrator.numberOf(i.ID),
@@ -236,7 +219,7 @@ func (s *plainSession) answerAll(list []supervisor.InboxItem, rest string) {
 		return
 	}
 	for _, i := range list {
-		s.put(contract.Permit{Request: i.ID, Behavior: what.behavior, Scope: what.scope, Action: i.Request.Action})
+		s.put(contract.Permit{Request: i.ID, Behavior: behavior, Scope: scope, Action: i.Request.Action})
 	}
 }
 
@@ -248,81 +231,49 @@ func ids(list []supervisor.InboxItem) []string {
 	return of
 }
 
-// opened makes a listed request answerable like one that was announced.
-func (v *narrator) opened(i supervisor.InboxItem) {
-	if !slices.ContainsFunc(v.open, func(r request) bool { return r.id == i.ID }) {
-		v.open = append(v.open, request{v.numberOf(i.ID), i.ID, i.Request.Action,
-			i.Request.Suggestions[:min(len(i.Request.Suggestions), mostRules)], i.Request.Tool == bridge.ElicitTool})
-	}
-}
-
-// plainAnswer is a line that answers a permission request.
-type plainAnswer struct {
-	request  string // its id; empty: the line is not an answer
-	behavior string
-	scope    string
-	rule     string
-	action   string
-	reason   string
-	problem  string // why it is not valid, though it was meant as an answer
-}
-
-// verbs are the words that begin an answer.
-var verbs = map[string]struct{ behavior, scope string }{
-	"y": {"allow", "once"}, "yes": {"allow", "once"}, "allow": {"allow", "once"},
-	"run": {"allow", "run"}, "always": {"allow", "always"},
-	"n": {"deny", ""}, "no": {"deny", ""}, "deny": {"deny", ""},
-}
-
 // answer parses a line as an answer, if a request is open. The line must name the request, because another
 // one may have come while it was typed. Only a word that stands alone allows, so that a message that begins
-// with such a word never does.
-func (v *narrator) answer(line string) plainAnswer {
+// with such a word never does. Without a body and a problem, the line is not an answer.
+func (v *narrator) answer(line string) (body contract.CommandBody, problem string) {
 	if len(v.open) == 0 {
-		return plainAnswer{}
+		return nil, ""
 	}
-	words := strings.Fields(line)
-	number, verb, rest := "", "", words
+	number, verb, behavior, rest := "", "", "", strings.Fields(line)
 	for range 2 {
 		if len(rest) == 0 {
 			break
 		}
-		word := strings.ToLower(rest[0])
-		if _, known := verbs[word]; known && verb == "" {
-			verb, rest = word, rest[1:]
-		} else if _, err := strconv.Atoi(word); err == nil && number == "" {
-			number, rest = word, rest[1:]
+		if does, _, known := supervisor.AnswerWord(rest[0]); known && verb == "" {
+			verb, behavior, rest = strings.ToLower(rest[0]), does, rest[1:]
+		} else if _, err := strconv.Atoi(rest[0]); err == nil && number == "" {
+			number, rest = rest[0], rest[1:]
 		} else {
 			break
 		}
 	}
-	what, known := verbs[verb]
 	switch {
-	case !known:
-		return plainAnswer{}
-	case number == "" && len(rest) > 0:
-		return plainAnswer{} // a message
+	case verb == "", number == "" && len(rest) > 0:
+		return nil, "" // a message
 	case number == "":
-		return plainAnswer{problem: "Say which: " + v.choices()}
+		return nil, "Say which: " + v.choices()
 	}
 	n, err := strconv.Atoi(number)
 	i := slices.IndexFunc(v.open, func(r request) bool { return r.number == n })
-	rule := ""
 	switch {
-	case i >= 0 && len(rest) == 1 && what.scope != "once" && what.behavior == "allow" && v.open[i].rule(rest[0]) != "":
-		rule, rest = v.open[i].rule(rest[0]), nil
-	}
-	switch {
-	case i < 0 && what.behavior == "allow" && len(rest) > 0:
-		return plainAnswer{} // "run 2 tests"
+	case i < 0 && behavior == bridge.Allow && len(rest) > 0:
+		return nil, "" // "run 2 tests"
 	case err != nil || i < 0:
-		return plainAnswer{problem: fmt.Sprintf("No request %s is open. %s", number, v.choices())}
-	case what.behavior == "allow" && len(rest) > 0 && !v.open[i].asks:
-		return plainAnswer{problem: fmt.Sprintf("That was not taken. To allow request %d, say %d %s and nothing more.", n, n,
-			verb)}
+		return nil, fmt.Sprintf("No request %s is open. %s", number, v.choices())
 	}
-	return plainAnswer{request: v.open[i].id, action: v.open[i].action, rule: rule, behavior: what.behavior,
-		scope: what.scope, reason: strings.Join(rest, " ")}
+	item := v.open[i].item
+	letter := len(rest) == 1 && len(rest[0]) == 1
+	if behavior == bridge.Deny || len(rest) == 0 || letter || item.Request.Tool == bridge.ElicitTool {
+		body, err = item.Answer(verb + " " + strings.Join(rest, " "))
+	}
+	if body == nil || err != nil {
+		return nil, fmt.Sprintf("That was not taken. To allow request %d, say %d %s and nothing more.", n, n, verb)
+	}
+	return body, ""
 }
 
 // choices lists the possible answers.

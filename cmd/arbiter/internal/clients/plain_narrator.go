@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -34,24 +34,8 @@ type narrator struct {
 // request is a permission request that waits for a human.
 type request struct {
 	number int
-	id     string
-	action string   // the hash of the action that an answer is for
-	rules  []string // the rules that cover it, by letters
-	asks   bool     // an MCP server asks: the answer that allows has words of its own
+	item   supervisor.InboxItem
 }
-
-// rule returns the rule of a letter; empty: there is none.
-func (r request) rule(letter string) string {
-	if len(letter) != 1 {
-		return ""
-	}
-	if i := int(letter[0]|0x20) - 'a'; i >= 0 && i < len(r.rules) {
-		return r.rules[i]
-	}
-	return ""
-}
-
-const mostRules = 9 // offered with a request
 
 // use is what an agent has done with tools.
 type use struct {
@@ -127,11 +111,11 @@ const handedOver = "\n## Handed over by "
 
 // asked announces a permission request with a number, once.
 func (v *narrator) asked(b contract.PermissionRequest, text string) string {
-	if slices.ContainsFunc(v.open, func(r request) bool { return r.id == b.Request }) {
+	if slices.ContainsFunc(v.open, func(r request) bool { return r.item.ID == b.Request }) {
 		return ""
 	}
-	n, rules := v.numberOf(b.Request), b.Suggestions[:min(len(b.Suggestions), mostRules)]
-	v.open = append(v.open, request{n, b.Request, b.Action, rules, b.Tool == bridge.ElicitTool})
+	n, rules := v.numberOf(b.Request), b.Suggestions[:min(len(b.Suggestions), supervisor.OfferedRules)]
+	v.open = append(v.open, request{n, supervisor.InboxItem{ID: b.Request, Request: &b}})
 	offer := ""
 	for i, rule := range rules {
 		offer += fmt.Sprintf("\n  %c: %s: %s", 'a'+i, sanitize.Line(rule, 300), sanitize.Line(words.Rules(rule), 300))
@@ -146,7 +130,7 @@ func (v *narrator) asked(b contract.PermissionRequest, text string) string {
 
 // decided reports how an announced request was decided.
 func (v *narrator) decided(b contract.Permission, text string) string {
-	i := slices.IndexFunc(v.open, func(r request) bool { return r.id == b.Request })
+	i := slices.IndexFunc(v.open, func(r request) bool { return r.item.ID == b.Request })
 	if i < 0 {
 		if v.verbose {
 			return text

@@ -108,17 +108,27 @@ func TestPermissionIsAsked(t *testing.T) {
 
 // TestPlainAnswers: only an unambiguous line gives permission.
 func TestPlainAnswers(t *testing.T) {
-	v := &narrator{open: []request{{number: 3, id: "c", action: "ac", rules: []string{"Bash(go *)", "Bash"}},
-		{number: 12, id: "l", action: "al"}}}
-	allow := func(id, scope string) plainAnswer {
-		return plainAnswer{request: id, behavior: "allow", scope: scope, action: "a" + id}
+	open := func(n int, id string, rules ...string) request {
+		return request{n, supervisor.InboxItem{ID: id, Request: &contract.PermissionRequest{Tool: "Bash",
+			Action: "a" + id, Suggestions: rules}}}
 	}
-	by := func(id, scope, rule string) plainAnswer { a := allow(id, scope); a.rule = rule; return a }
+	v := &narrator{open: []request{open(3, "c", "Bash(go *)", "Bash"), open(12, "l")}}
+	type plainAnswer struct {
+		contract.Permit
+		problem string
+	}
+	allow := func(id, scope string) plainAnswer {
+		return plainAnswer{Permit: contract.Permit{Request: id, Behavior: "allow", Scope: scope, Action: "a" + id}}
+	}
+	by := func(id, scope, rule string) plainAnswer { a := allow(id, scope); a.Rule = rule; return a }
+	deny := func(reason string) plainAnswer {
+		return plainAnswer{Permit: contract.Permit{Request: "c", Action: "ac", Behavior: "deny", Message: reason}}
+	}
 	for line, want := range map[string]plainAnswer{
 		"3 y": allow("c", "once"), "y 3": allow("c", "once"), " 12  Yes ": allow("l", "once"),
-		"3 run": allow("c", "run"), "run 12": allow("l", "run"), "3 n": {request: "c", action: "ac", behavior: "deny"},
-		"n 3 use make":     {request: "c", action: "ac", behavior: "deny", reason: "use make"},
-		"3 no use  make":   {request: "c", action: "ac", behavior: "deny", reason: "use make"},
+		"3 run": allow("c", "run"), "run 12": allow("l", "run"), "3 n": deny(""),
+		"n 3 use make":     deny("use make"),
+		"3 no use  make":   deny("use make"),
 		"3 run a":          by("c", "run", "Bash(go *)"),
 		"always 3 B":       by("c", "always", "Bash"),
 		"3 always":         allow("c", "always"),
@@ -144,13 +154,15 @@ func TestPlainAnswers(t *testing.T) {
 			want.problem = "No request 99999999999999999 is open. 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 " +
 				"always, or 12 n REASON."
 		}
-		if got := v.answer(line); got != want {
+		body, problem := v.answer(line)
+		permit, _ := body.(contract.Permit) // none
+		if got := (plainAnswer{permit, problem}); got != want {
 			t.Errorf("%q: %+v, want %+v", line, got, want)
 		}
 	}
 	v.open = nil
-	if got := v.answer("3 y"); got != (plainAnswer{}) {
-		t.Errorf("with no request open: %+v", got)
+	if body, problem := v.answer("3 y"); body != nil || problem != "" {
+		t.Errorf("with no request open: %+v %s", body, problem)
 	}
 }
 
@@ -443,9 +455,9 @@ func TestAnswerInbox(t *testing.T) {
 		for line, want := range map[string]string{
 			"/answer 9 y":      "Nothing waits under number 9: /inbox lists what does.",
 			"/answer x":        "Say which: /inbox lists",
-			"/answer 1 please": "That was not taken. Answer with 1 y",
-			"/answer 3":        "Write the answer behind the number",
-			"/answer 4 maybe":  "That was not taken. Answer 4 with trust, or without.",
+			"/answer 1 please": "That was not taken, answer with y, run, always, or n REASON: answer with 1 y",
+			"/answer 3":        "That was not taken, write the answer: ",
+			"/answer 4 maybe":  "That was not taken, answer with trust, or without: /answer 4 trust, or without.",
 			"/answer all":      "Say /answer all y, or /answer all n.", "/answer all always": "Say /answer all y",
 		} {
 			s.typeLines(line)
@@ -489,7 +501,7 @@ func FuzzLines(f *testing.F) {
 		if len(got) != len(want) {
 			t.Fatalf("%d lines, want %d", len(got), len(want))
 		}
-		v := &narrator{open: []request{{number: 1, id: "r"}}}
+		v := &narrator{open: []request{{1, supervisor.InboxItem{ID: "r", Request: &contract.PermissionRequest{}}}}}
 		for i := range want {
 			w := strings.ToValidUTF8(strings.TrimRight(want[i], "\r"), "\uFFFD")
 			if i == 0 {
@@ -498,7 +510,8 @@ func FuzzLines(f *testing.F) {
 			if got[i] != w {
 				t.Errorf("line %d: %q, want %q", i, got[i], w)
 			}
-			if a := v.answer(got[i]); a.behavior == "allow" && len(strings.Fields(got[i])) != 2 {
+			body, _ := v.answer(got[i])
+			if p, ok := body.(contract.Permit); ok && p.Behavior == "allow" && len(strings.Fields(got[i])) != 2 {
 				t.Errorf("%q gave leave", got[i])
 			}
 		}

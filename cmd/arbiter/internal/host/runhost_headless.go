@@ -68,6 +68,7 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 		fmt.Fprintln(e.Stderr, "arbiter: stdout:", err)
 		exit = contract.ExitFailed
 	}
+	e.printSessions(loop.Snapshot())
 	e.printEnd(r, loop.Snapshot(), unfinished)
 	empty = loop.Snapshot().Pointless() && len(unfinished) == 0
 	end := control.RunEnded{Exit: int(exit), Unfinished: unfinished}

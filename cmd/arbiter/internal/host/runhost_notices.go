@@ -42,8 +42,8 @@ func (e hostEnv) printReports(r *hostedRun) {
 	}
 }
 
-// printEnd prints where a rehearsal left its script, what did not stop, how to find the run's sessions again, and
-// the receipt of the run. A run that never reached an agent has no receipt.
+// printEnd prints where a rehearsal left its script, what did not stop, and the receipt of the run. A run that never
+// reached an agent has no receipt.
 func (e hostEnv) printEnd(r *hostedRun, s *supervisor.State, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
@@ -54,7 +54,17 @@ func (e hostEnv) printEnd(r *hostedRun, s *supervisor.State, unfinished []string
 			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
 		}
 	}
-	if len(s.Agents) == 0 {
+	if s.Reached() {
+		next := "To resume: " + settings.ResumeLine(r.choices.FrontendFlag(), r.choices.Options.Run, r.choices.StateDir)
+		for _, line := range r.receipt(next) {
+			fmt.Fprintln(e.Stderr, line)
+		}
+	}
+}
+
+// printSessions prints the ids of the CLI's sessions for a script, not for a person.
+func (e hostEnv) printSessions(s *supervisor.State) {
+	if len(s.Agents) == 0 || command.OnTerminal(e.Stderr) {
 		return
 	}
 	line := struct {
@@ -70,12 +80,6 @@ func (e hostEnv) printEnd(r *hostedRun, s *supervisor.State, unfinished []string
 		return // cannot happen: two strings and a number
 	}
 	fmt.Fprintln(e.Stderr, string(raw))
-	if s.Reached() {
-		next := "To resume: " + settings.ResumeLine(r.choices.FrontendFlag(), r.choices.Options.Run, r.choices.StateDir)
-		for _, line := range r.receipt(next) {
-			fmt.Fprintln(e.Stderr, line)
-		}
-	}
 }
 
 // notice collects what the human should know before the run continues.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
@@ -31,7 +30,8 @@ func InboxCommand(io command.Env) *cli.Command {
 Lists what waits for you in your live runs, in any directory, the oldest first. In a terminal it then reads answers, a
 line each, by the number of the list; an empty line ends it:
 
-  1 y                allow a permission request once (2 n REASON denies it; 3 y TEXT answers an MCP server)
+  1 y                allow a permission request once (1 run, 1 always: again, too; 2 n REASON denies it; 3 y TEXT
+                     answers an MCP server)
   4 TEXT             answer a question, or choose one of the options of a choice
 
 Elsewhere it prints the list, with the command that answers each item.
@@ -114,9 +114,9 @@ func (e liveEnv) answerOne(c *cli.Context, list []inboxEntry, line string) error
 		return fmt.Errorf("begin with a number from 1 to %d, and write the answer behind it", len(list))
 	}
 	i := list[n-1]
-	body, err := inboxAnswer(i.Item, text)
+	body, err := i.Item.Answer(text)
 	if err != nil {
-		return err
+		return errors.New(sanitize.Line(err.Error(), 300))
 	}
 	l, err := runstore.Connect(c, i.Run, nil)
 	if err != nil {
@@ -124,23 +124,4 @@ func (e liveEnv) answerOne(c *cli.Context, list []inboxEntry, line string) error
 	}
 	defer l.Close()
 	return e.sendCommand(c.Context, l, body, false)
-}
-
-func inboxAnswer(i supervisor.InboxItem, text string) (contract.CommandBody, error) {
-	verb, reason, _ := strings.Cut(text, " ")
-	switch {
-	case i.Request != nil && verb == "y" && (reason == "" || i.Request.Tool == bridge.ElicitTool):
-		return contract.Permit{Request: i.ID, Action: i.Request.Action, Behavior: bridge.Allow,
-			Scope: contract.ScopeOnce, Message: strings.TrimSpace(reason)}, nil // of an MCP server's question: the answer
-	case i.Request != nil && verb == "n":
-		return contract.Permit{Request: i.ID, Action: i.Request.Action, Behavior: bridge.Deny,
-			Message: strings.TrimSpace(reason)}, nil
-	case i.Request != nil:
-		return nil, errors.New("a permission request takes y, or n and a reason; arbiter allow --for grants more")
-	case len(i.Choices) > 0 && !slices.Contains(i.Choices, text):
-		return nil, fmt.Errorf("choose one of: %s", sanitize.Line(strings.Join(i.Choices, ", "), 200))
-	case len(i.Choices) > 0:
-		return contract.Choose{Option: text}, nil
-	}
-	return contract.Say{Text: text}, nil
 }
