@@ -74,7 +74,7 @@ actors:
 	}
 }
 
-// TestAFullContextOnlyReads: above --context-stop an Orchestrator may read and hand off. It is told why it may not write.
+// TestAFullContextOnlyReads: above --context-stop an Orchestrator may read and hand off. It reads why it may not write.
 func TestAFullContextOnlyReads(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
