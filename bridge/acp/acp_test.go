@@ -112,10 +112,13 @@ type rig struct {
 }
 
 // makes are the fake agent, and the real ones in long tests.
-var makes = []string{"fake", "opencode", "claude-acp", "codex", "gemini"}
+var makes = []string{"fake", "opencode", "claude-acp", "codex", "gemini", "copilot"}
 
-// codex writes with commands, which it runs in a sandbox of its own and does not ask about; a denial ends its turn.
+// codex writes with commands, which it runs in a sandbox of its own and does not ask about.
 const codex = "codex"
+
+// endTurns are the makes whose turn a denial ends, and in which a model that fails looks like the end of a turn.
+var endTurns = []string{codex, "copilot"}
 
 func newRig(t *testing.T, name string, traps ...string) *rig {
 	t.Helper()
@@ -367,7 +370,7 @@ func TestDenied(t *testing.T) {
 			r.answers <- bridge.Deny
 			for _, line := range []string{"touch denied", "touch refused"} {
 				turn := r.turn("[[shell " + line + `]] [[verdict {"kind":"done"}]]`)
-				if turn.Outcome != bridge.TurnDone || (string(turn.Verdict) == kindDone) == (name == codex) {
+				if turn.Outcome != bridge.TurnDone || (string(turn.Verdict) == kindDone) == slices.Contains(endTurns, name) {
 					t.Errorf("%+v", turn)
 				}
 			}
@@ -425,7 +428,7 @@ func TestModelFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			name, trap, _ := strings.Cut(name, " ")
 			r := newRig(t, name, trap)
-			if name == codex {
+			if slices.Contains(endTurns, name) {
 				trap = "end-turn"
 			}
 			r.launch()
@@ -516,7 +519,7 @@ func TestMode(t *testing.T) {
 // it, and holds deny rules itself.
 func TestReads(t *testing.T) {
 	for _, name := range append(slices.Clone(makes), "fake late") {
-		if name == codex || name == "gemini" { // they read without a question, whatever rules say
+		if slices.Contains([]string{codex, "gemini", "copilot"}, name) { // they read without a question, whatever rules say
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -621,7 +624,8 @@ func TestAskRules(t *testing.T) {
 			turn := r.turn(`[[shell ls]] [[verdict {"kind":"done"}]]`)
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if (string(turn.Verdict) == kindDone) == (name == codex) || len(r.asked) != 1 || r.asked[0].Tool != "Bash" {
+			if (string(turn.Verdict) == kindDone) == slices.Contains(endTurns, name) || len(r.asked) != 1 ||
+				r.asked[0].Tool != "Bash" {
 				t.Errorf("turn %+v, asked %+v", turn, r.asked)
 			}
 		})

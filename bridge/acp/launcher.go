@@ -184,6 +184,11 @@ func (l *Launcher) start(a *agent, cmd *exec.Cmd, of bridge.Owner) (err error) {
 		return err
 	}
 	undo := func() { a.cancel(); a.tools.end() }
+	if flag := a.traits.toolsFlag; flag != "" {
+		ours := map[string]any{"type": "local", "command": l.Self, "args": []string{RelayCommand, a.tools.socket()},
+			"tools": []string{"*"}}
+		cmd.Args = append(cmd.Args, flag, string(encode(map[string]any{"mcpServers": map[string]any{driver.MCPName: ours}})))
+	}
 	if a.pipes, err = driver.NewPipes(cmd); err != nil {
 		undo()
 		return err
@@ -285,6 +290,9 @@ func (a *agent) ready(ctx context.Context, self string, pending []string) error 
 }
 
 func (a *agent) servers(self string) []sdk.McpServer {
+	if a.traits.toolsFlag != "" {
+		return []sdk.McpServer{}
+	}
 	return []sdk.McpServer{{Stdio: &sdk.McpServerStdio{Name: driver.MCPName, Command: self,
 		Args: []string{RelayCommand, a.tools.socket()}, Env: []sdk.EnvVariable{}}}}
 }

@@ -59,22 +59,38 @@ func (a *agent) requested(p sdk.RequestPermissionRequest) (call, context.Context
 	a.mu.Lock()
 	defer a.tell()
 	c := a.callOf(string(u.ToolCallId))
+	asking := a.asking
+	if a.traits.toolsFlag != "" { // the request leaves out whose tool it is
+		a.awaitInput(c, asking)
+		if c.title != "" {
+			u.Title = nil
+		}
+	}
 	c.learn(sdk.SessionToolCallUpdate{Meta: u.Meta, Content: u.Content, Kind: u.Kind, Locations: u.Locations,
 		RawInput: u.RawInput, Title: u.Title, ToolCallId: u.ToolCallId}, a.traits.toolMeta)
-	asking := a.asking
-	if known := c.known; known != nil && c.own(a.tools.names) == "" {
-		late := time.NewTimer(describeGrace)
-		a.mu.Unlock()
-		select {
-		case <-known:
-		case <-late.C:
-		case <-asking.Done():
-		}
-		late.Stop()
-		a.mu.Lock()
+	if c.own(a.tools.names) == "" {
+		a.awaitInput(c, asking)
 	}
 	a.report(c)
 	return *c, asking
+}
+
+// awaitInput waits until the input of a call is known, if it is going to be. Called with the lock held, which it
+// releases meanwhile.
+func (a *agent) awaitInput(c *call, asking context.Context) {
+	known := c.known
+	if known == nil {
+		return
+	}
+	late := time.NewTimer(describeGrace)
+	defer late.Stop()
+	a.mu.Unlock()
+	defer a.mu.Lock()
+	select {
+	case <-known:
+	case <-late.C:
+	case <-asking.Done():
+	}
 }
 
 // allows decides about a call: our own tools may be called, the client's rules can deny, what is read inside of the

@@ -27,6 +27,9 @@ type traits struct {
 	distrust []string
 	// usage is what the usage at the end of a turn counts: usageTurn, usageProcess, or nothing of use.
 	usage string
+	// toolsFlag is the argument before the configuration of our MCP server, for a make that refuses it in the session.
+	// Its requests leave out whose tool they are about: the call's first notice says it.
+	toolsFlag string
 	// forgets: it loses a session that it loads in the minute in which that began, so none is loaded.
 	forgets bool
 	// writes are the directories below the home directory that it writes to, for the sandbox.
@@ -69,6 +72,13 @@ var table = map[string]traits{
 	"gemini": {
 		env: []string{"GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true"}, mode: "default",
 		forgets: true, writes: []string{".gemini"},
+	},
+	// It asks, unless a setting of the user's allows everything, which no mode takes back.
+	"copilot": {
+		env:       []string{"COPILOT_AUTO_UPDATE=false"},
+		mode:      "https://agentclientprotocol.com/protocol/session-modes#agent",
+		toolsFlag: "--additional-mcp-config", usage: usageProcess,
+		writes: []string{".copilot"},
 	},
 }
 

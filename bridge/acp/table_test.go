@@ -1,9 +1,13 @@
 package acp
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestDocumentedTable: docs/makes.md says of each make in the table what the table says, and lists no other.
@@ -42,4 +46,20 @@ func TestDocumentedTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOnlyTheTableNamesMakes: the supervisor has no word about one make, so that what it promises holds for each.
+func TestOnlyTheTableNamesMakes(t *testing.T) {
+	testkit.OK(t, filepath.WalkDir("../../supervisor", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		for name := range table {
+			if strings.Contains(strings.ToLower(string(raw)), name) {
+				t.Errorf("%s names the make %s", path, name)
+			}
+		}
+		return err
+	}))
 }

@@ -165,17 +165,19 @@ func (r asked) tool(o op) (name, space string, input json.RawMessage) {
 		args = map[string]any{"command": line, "description": "what the test says", "cmd": line,
 			"sandbox_permissions": "require_escalated", "justification": "the test says so"}
 	case "write":
-		want = []string{"write", "write_file", codexShell}
-		args = map[string]any{"filePath": first, "file_path": first, "content": second,
-			"cmd": fmt.Sprintf("printf %%s '%s' >'%s'", second, first)}
+		want = []string{"write", "write_file", "create", codexShell}
+		args = map[string]any{"filePath": first, "file_path": first, "path": first, "content": second,
+			"file_text": second,
+			"cmd":       fmt.Sprintf("printf %%s '%s' >'%s'", second, first)}
 	case "read":
-		want = []string{"read", "read_file", codexShell}
-		args = map[string]any{"filePath": first, "file_path": first, "cmd": "cat '" + first + "'"}
+		want = []string{"read", "read_file", "view", codexShell}
+		args = map[string]any{"filePath": first, "file_path": first, "path": first, "cmd": "cat '" + first + "'"}
 	}
 	look := func(t tool, in string) {
 		offered := cmp.Or(t.Name, t.Function.Name)
 		for _, w := range want {
-			if strings.EqualFold(offered, w) || strings.HasSuffix(offered, "_"+w) {
+			exact := strings.EqualFold(offered, w)
+			if exact || name == "" && (strings.HasSuffix(offered, "_"+w) || strings.HasSuffix(offered, "-"+w)) {
 				name, space = offered, in
 			}
 		}
@@ -189,7 +191,8 @@ func (r asked) tool(o op) (name, space string, input json.RawMessage) {
 	if input == nil {
 		// Each refuses the names of others.
 		takes := map[string][]string{"bash": {"command", "description"}, "read": {"filePath"},
-			"write": {"filePath", "content"}, codexShell: {"cmd", "sandbox_permissions", "justification"}}[name]
+			"write": {"filePath", "content"}, "view": {"path"}, "create": {"path", "file_text"},
+			codexShell: {"cmd", "sandbox_permissions", "justification"}}[name]
 		if takes == nil {
 			takes = []string{"command", "description", "file_path", "content"}
 		}

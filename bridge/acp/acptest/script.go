@@ -113,6 +113,11 @@ stream_max_retries = 0
 		configure(".gemini", ".env", "GEMINI_API_KEY=dummy\n")
 		spec.Command = node("gemini", "--acp")
 		spec.Env = []string{"GOOGLE_GEMINI_BASE_URL=" + m.Base}
+	case "copilot":
+		// The program of npm's package alone would die on a signal, and leave this one.
+		spec.Command = []string{filepath.Join(dir, name, "node_modules/@github/copilot-linux-x64/copilot"), "--acp"}
+		spec.Env = []string{"COPILOT_PROVIDER_BASE_URL=" + m.Base + "/v1", "COPILOT_PROVIDER_TYPE=openai",
+			"COPILOT_MODEL=scripted", "COPILOT_OFFLINE=true"}
 	}
 	return spec
 }
