@@ -11,7 +11,7 @@ import (
 
 // phases are the words for the states of the task machine.
 var phases = map[machine.State]string{
-	machine.Idle: "Idle", machine.Selecting: "Choosing", machine.Executing: "Working",
+	"": "Starting", machine.Idle: "Idle", machine.Selecting: "Choosing", machine.Executing: "Working",
 	machine.Evaluating: "Evaluating", machine.Error: "In trouble",
 	machine.Complete: "Complete", machine.Failed: "Failed", machine.Cancelled: "Cancelled",
 }

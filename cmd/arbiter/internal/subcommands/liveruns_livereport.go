@@ -81,6 +81,9 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 		Agents: append([]control.AgentStatus{}, st.Agents...),
 		Inbox:  waiting, Subagents: st.Subagents, Most: st.MaxSubagents, ForkedFrom: info.ForkedFrom,
 	}
+	if st.Began.IsZero() { // its process has not begun the run yet
+		r.Began, r.Title = info.Began, info.Title
+	}
 	return r, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // TestInboxOf: commands see each fact of an item that the run has told.
@@ -23,5 +24,14 @@ func TestInboxOf(t *testing.T) {
 	testkit.Same(t, "the items are", []supervisor.InboxItem{want}, list)
 	if list, err := inboxOf(control.Status{}); list == nil || err != nil {
 		t.Errorf("nothing waits: %v, %v", list, err)
+	}
+}
+
+// TestReportOfARunThatBegins: before the first input is recorded, a run's own record says since when it exists.
+func TestReportOfARunThatBegins(t *testing.T) {
+	info := journal.Info{Meta: journal.Meta{Run: "r", Began: time.Unix(1, 0), Title: "Build it"}}
+	r, err := liveReportOf(info, control.Status{Run: "r"})
+	if err != nil || !r.Began.Equal(info.Began) || r.Title != info.Title {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
