@@ -277,16 +277,18 @@ func Asks(i supervisor.InboxItem, name string) string {
 	return "The Arbiter asks"
 }
 
-// Age returns how long an item has waited.
+// Age says how long an item has waited, and that nothing waits for it if it is optional.
 func Age(i supervisor.InboxItem, now time.Time) string {
-	switch age := i.Age(now); {
-	case age < time.Minute:
-		return "just now"
-	case age < time.Hour:
-		return fmt.Sprintf("for %d min", int(age.Minutes()))
-	default:
-		return "for " + Span(age)
+	text := "just now"
+	if age := i.Age(now); age >= time.Hour {
+		text = "for " + Span(age)
+	} else if age >= time.Minute {
+		text = fmt.Sprintf("for %d min", int(age.Minutes()))
 	}
+	if i.Optional {
+		text += ", can wait"
+	}
+	return text
 }
 
 // takeover describes the state of a takeover, in a sentence about the agent whose session it is.

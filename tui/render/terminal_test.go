@@ -413,3 +413,24 @@ func TestPastesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// sized is a terminal that reports a size, as the variables LINES and COLUMNS may make one do.
+type sized struct {
+	tcell.Tty
+	size tcell.WindowSize
+}
+
+func (s sized) WindowSize() (tcell.WindowSize, error) { return s.size, nil }
+
+// TestNoSizeIsBelievedBlindly: memory is allocated for each cell.
+func TestNoSizeIsBelievedBlindly(t *testing.T) {
+	for _, tt := range []struct{ w, h, wantW, wantH int }{
+		{80, 24, 80, 24}, {-1, -1, 0, 0}, {1 << 40, 1 << 40, maxColumns, maxRows}, {80, -1, 80, 0},
+	} {
+		size := tcell.WindowSize{Width: tt.w, Height: tt.h}
+		got, err := (&inputTTY{Tty: sized{size: size}}).WindowSize()
+		if err != nil || got.Width != tt.wantW || got.Height != tt.wantH {
+			t.Errorf("%d × %d: %d × %d, %v", tt.w, tt.h, got.Width, got.Height, err)
+		}
+	}
+}

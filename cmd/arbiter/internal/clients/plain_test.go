@@ -403,7 +403,7 @@ func TestInbox(t *testing.T) {
 			"    Bash: make\n" +
 			"2. The Arbiter asks, for 11 min: your next word to the Arbiter is the answer, or /answer 2 TEXT.\n" +
 			"    This\n    or that?\n" +
-			"3. Orchestrator II has failed, for 11 min: /answer 3 retry, or skip.\n\n")
+			"3. Orchestrator II has failed, for 11 min, can wait: /answer 3 retry, or skip.\n\n")
 		waits()
 		passes(20 * progressPause)
 		s.expect("")
