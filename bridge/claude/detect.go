@@ -157,7 +157,7 @@ func newVersionCache(file string) *buildCache[cachedVersion] {
 // the linker set oldest to try older CLIs.
 var (
 	oldest = "2.1.319"
-	newest = "2.1.330"
+	newest = "2.1.332"
 )
 
 // version of the CLI.

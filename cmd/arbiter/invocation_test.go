@@ -193,7 +193,7 @@ var wrongInvocations = []struct {
 			`it: --rehearse`, environment},
 	{`--plain --claude ./old --task x`,
 		`failed: Claude CLI 1.0.3 (WORK/old) is too old: Arbiter needs 2.1.319 or later,` +
-			` and is tested up to 2.1.330; run claude update; update Claude Code: npm install -g @anthropic-ai/claude-code;` +
+			` and is tested up to 2.1.332; run claude update; update Claude Code: npm install -g @anthropic-ai/claude-code;` +
 			` or name another with --claude PATH; or try without it: --stand-in`, environment},
 	{`--plain --claude ./other --task x`, `failed: WORK/other is not the Claude CLI: --version printed "hello";` +
 		` install Claude Code, or name its program with --claude PATH; update Claude Code: npm install -g ` +
