@@ -140,9 +140,6 @@ func soak(t testing.TB, agents int, pace time.Duration) *soaking {
 	return s
 }
 
-// until reads events until that many turns have begun since the start.
-func (s *soaking) until(turns int) { s.follow(func() bool { return s.turns >= turns }) }
-
 // follow reads events until there were enough.
 func (s *soaking) follow(enough func() bool) {
 	s.t.Helper()
