@@ -97,7 +97,7 @@ func TestACPCancel(t *testing.T) {
 			e.cancels(e.session)
 			e.permits(asked, "")
 			e.stops(id, "cancelled")
-			if status := h.output("status"); !strings.Contains(status, "paused") {
+			if status := h.output("status"); !strings.Contains(status, "Paused") {
 				t.Errorf("the run goes on: %s", status)
 			}
 			e.stops(e.prompt("go on"), "end_turn")

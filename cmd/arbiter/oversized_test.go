@@ -121,7 +121,7 @@ func TestKilledWhilePaused(t *testing.T) {
 			<-s.ended
 			n := s.again("--json", "--resume")
 			await[contract.Question](n, "the question again", nil)
-			if out, _ := n.output(0, "status"); !strings.Contains(out, "paused") {
+			if out, _ := n.output(0, "status"); !strings.Contains(out, "Paused") {
 				t.Errorf("after the resume:\n%s", out)
 			}
 			n.send(contract.Continue{})

@@ -86,7 +86,8 @@ actors:
     match: {role: orchestrator, contains: Do it}
     steps:
       - {use: [{tool: Bash, input: {command: "printf x > early.txt", description: Write}}], usage: {context: 20000}}
-      - {use: [{tool: Bash, input: {command: "printf x > late.txt", description: Write}}], usage: {context: 150000}}
+      - {use: [{tool: Bash, input: {command: "cat early.txt", description: Read}}], usage: {context: 150000}}
+      - {use: [{tool: Bash, input: {command: "printf x > late.txt", description: Write}}]}
       - {expect: you can only read and commit, use: [{tool: Bash, input: {command: "cat early.txt", description: Read}}]}
     otherwise: {verdict: {kind: handoff, message: Half of it., handoff: {accomplished: [a], remaining: [b], key_context: k}}}
   - name: arbiter
