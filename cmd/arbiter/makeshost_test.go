@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,13 +91,10 @@ func TestAnotherMakeOfALostHost(t *testing.T) {
 	for _, name := range madeThere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			meet, err := os.MkdirTemp("", "meet") // also used by an agent of another account
-			testkit.OK(t, err)
-			t.Cleanup(func() { _ = os.RemoveAll(meet) })
-			testkit.OK(t, os.Chmod(meet, 0o777))
-			s, _ := startThere(t, name, strings.Replace(resumePlay, "touch begun", "touch "+meet+"/begun", 1), "--lease", "5s")
+			s, _ := startThere(t, name, resumePlay, "--lease", "5s")
+			there := await[contract.Workspace](s, "its directory", nil).Dir
 			s.permits("orch-1", bridge.Allow)
-			awaitFile(t, filepath.Join(meet, "begun"))
+			awaitFile(t, filepath.Join(there, "begun"))
 			for pid, cmd := range survivors(s.run()) {
 				if strings.Contains(cmd, "bridge --remote") {
 					_ = syscall.Kill(pid, syscall.SIGKILL) // the second may have ended with the first
