@@ -12,6 +12,8 @@ type RemoteParams struct {
 	LeaseMS int64 `json:"lease_ms"`
 	// PassEnv is added to the environments of agents, terminals and queries.
 	PassEnv map[string]string `json:"pass_env,omitempty"`
+	// Programs are looked for on the host, each as it would be started there.
+	Programs []string `json:"programs,omitempty"`
 }
 
 // RemoteInfo is what a remote bridge reports about its host.
@@ -32,6 +34,8 @@ type RemoteInfo struct {
 	SandboxReason string `json:"sandbox_reason,omitempty"`
 	// SandboxHide are directories of the host that are not visible to agents in a sandbox.
 	SandboxHide []string `json:"sandbox_hide,omitempty"`
+	// Missing are those of RemoteParams.Programs that are not there.
+	Missing []string `json:"missing,omitempty"`
 	// Ended is how many processes of an earlier bridge of this run were ended.
 	Ended int `json:"ended,omitempty"`
 }

@@ -43,7 +43,7 @@ func TestMakeOfASummons(t *testing.T) {
 		{"", `{"text":"a","make":"other","mode":"tester"}`, "", "opus", ""},
 		{`,"make":"claude"`, `{"text":"a","make":"other"}`, "", "opus", ""},
 		{`,"make":"third"`, "", "", "", `There is no make "third". Makes: claude, other.`},
-		{`,"make":"other","host":"box"`, "", "", "", "runs only on the host here"},
+		{`,"make":"other","host":"box"`, "", "", "", `There is no host or pool "box"`},
 	} {
 		p := othersToo(t)
 		if c.plan != "" {
@@ -77,6 +77,39 @@ func TestMakeOfASummons(t *testing.T) {
 	p.contains("prompt", p.spawns("arbiter")[0].Config.SystemPrompt, "`make` chooses the make of agent: claude, other.")
 	if ok, why := p.command(contract.SetPlan{Steps: []contract.Step{{Text: "a", Make: "third"}}}); ok {
 		t.Errorf("a plan for a make that is not there: %s", why)
+	}
+}
+
+// TestMakeOnAHost: an agent of another make runs where one of Claude would, and what it cannot do there says nothing
+// about the host.
+func TestMakeOnAHost(t *testing.T) {
+	for name, fail := range map[string]func(p *play, id string){
+		"at a start": func(p *play, id string) {
+			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatAuth, Message: "log in"})
+		},
+		"in a turn": func(p *play, id string) {
+			p.spawned(id)
+			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "log in"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := spread(t, func(o *runconfig.Options) {
+				o.Makes = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other", Command: []string{"other"}}}}
+			})
+			id, problem := p.summon(`,"make":"other","host":"box"`)
+			if problem != "" {
+				t.Fatal(problem)
+			}
+			p.hostUp("box")
+			p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+			if cfg := p.spawns(id)[0].Config; cfg.Make == nil || p.agent(id).Host != "box" {
+				t.Fatalf("on %q: %+v", p.agent(id).Host, cfg.Make)
+			}
+			fail(p, id)
+			if b := p.s.Lifecycle.Bridge("box"); b.Parked || !b.Up || p.s.Ending != nil {
+				t.Errorf("ending %+v; %+v", p.s.Ending, b)
+			}
+		})
 	}
 }
 

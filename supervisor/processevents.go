@@ -110,7 +110,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		st.lost(a, class, cause)
 		return
 	}
-	if a.Host != LifecycleHere && AffectsAllAgents(f.Category) { // on its host, and on no other
+	if a.Host != LifecycleHere && AffectsAllAgents(f.Category) && a.Make == "" { // on its host, and on no other
 		a.Status, a.NewSession = AgentDown, a.NewSession || a.Generation == 1
 		st.unfitHost(a.Host, f.Category, message)
 		return
@@ -123,6 +123,9 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		return
 	}
 	if a.Make != "" { // it says nothing about other agents
+		if a.Host != LifecycleHere {
+			message = "host " + a.Host + ": " + message
+		}
 		st.fail(a.ID, f.Category, message, []string{})
 		st.reportLostAgent(a.ID, "could not start: "+message)
 		return

@@ -72,15 +72,7 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 			"release one that you no longer need.",
 			words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
 	}
-	switch {
-	case p.Make == "":
-		p.Host, problem = st.chooseHost(in.Host)
-	case in.Host != "" && in.Host != runconfig.Here:
-		problem = fmt.Sprintf("An agent of make %s runs only on the host %s: leave host or make out.", p.Make, runconfig.Here)
-	default:
-		p.Host = LifecycleHere
-	}
-	if problem != "" {
+	if p.Host, problem = st.chooseHost(in.Host); problem != "" {
 		return p, problem
 	}
 	if p.fuse, problem = st.fuseFor(p.SpawningRequest, &p.old); problem != "" {

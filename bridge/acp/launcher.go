@@ -133,7 +133,8 @@ func environment(cfg bridge.AgentConfig, t traits) []string {
 	for _, entry := range entries {
 		name, value, set := strings.Cut(entry, "=")
 		if !set {
-			if value = proctree.EnvLookup(inherited, name); value == "" {
+			_, given := cfg.Env[name] // as what the client passes to another host
+			if value = proctree.EnvLookup(inherited, name); value == "" || given {
 				continue
 			}
 		}

@@ -19,6 +19,7 @@ func equip(t *testing.T, bin, claude string) {
 	t.Helper()
 	self := testkit.Must(exec.LookPath("arbiter"))(t)
 	testkit.ShareProgram(t, bin, "arbiter", self)
+	testkit.ShareProgram(t, bin, "fake-acp", testkit.Must(exec.LookPath("fake-acp"))(t))
 	if claude != "" {
 		testkit.ShareProgram(t, bin, "claude", claude)
 		return

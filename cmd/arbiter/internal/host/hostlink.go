@@ -29,6 +29,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -45,7 +46,11 @@ func (e linkEnv) checkHost(c *cli.Context) error {
 	if c.Duration("wait") <= 0 {
 		return command.Usagef("--wait %s: must be greater than 0", c.Duration("wait"))
 	}
-	cfg, file, _, err := settings.ConfiguredHosts(c)
+	cfg, file, src, err := settings.ConfiguredHosts(c)
+	if err != nil {
+		return err
+	}
+	makes, err := settings.MakesOf(file, src)
 	if err != nil {
 		return err
 	}
@@ -63,7 +68,7 @@ func (e linkEnv) checkHost(c *cli.Context) error {
 	defer cancel()
 	host.Connect = c.Duration("wait")
 	r := LookAtHosts(ctx, Opening{Host: host, Run: uuid.NewString(), Version: command.Version(), Lease: checkLease,
-		Handler: NoHandler{}})
+		Handler: NoHandler{}, Makes: makes})
 	if interrupted.Err() != nil {
 		return context.Cause(interrupted)
 	}
@@ -350,6 +355,14 @@ func (o Opening) bridgeFindings(ctx context.Context, r *LinkReport) (list []Find
 			list = append(list, hostFinding("sandbox", DoctorNote, there.SandboxReason,
 				"install bubblewrap there to use --sandbox"))
 		}
+		for _, m := range o.Makes {
+			f := hostFinding("make "+m.Name, DoctorOK, m.Command[0], "")
+			if slices.Contains(there.Missing, m.Command[0]) {
+				f = hostFinding(f.Name, DoctorWarn, f.Found+" is not there",
+					"install it there, or name this make only for other hosts")
+			}
+			list = append(list, f)
+		}
 	}
 	return list, true
 }
@@ -475,7 +488,8 @@ type Opening struct {
 	Lease   time.Duration
 	Debug   bool
 	Handler bridge.Handler
-	Log     *slog.Logger // may be nil
+	Log     *slog.Logger     // may be nil
+	Makes   []runconfig.Make // whose programs are looked for
 
 	started func(*os.Process) // may be nil
 }
@@ -505,6 +519,10 @@ func (o Opening) Open(
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = o.env()
+	var programs []string
+	for _, m := range o.Makes {
+		programs = append(programs, m.Command[0])
+	}
 	client, err := bridge.StartProcess(context.WithoutCancel(ctx), cmd, o.Handler, o.Log, proctree.Tie)
 	if err != nil {
 		return nil, none, o.failed(err)
@@ -519,7 +537,7 @@ func (o Opening) Open(
 		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + o.Version, Run: o.Run, Bridge: o.Host.Name,
 		Claude: bridge.ClaudeSpec{Path: cmp.Or(o.Claude.Path, "claude")},
 		Remote: &bridge.RemoteParams{Version: o.Version, Dir: o.Host.Dir, LeaseMS: o.Lease.Milliseconds(),
-			PassEnv: passedEnv(o.Host.PassEnv)},
+			PassEnv: passedEnv(o.Host.PassEnv), Programs: programs},
 	})
 	var rpc *bridge.RPCError
 	if err != nil && ctx.Err() == nil && !errors.As(err, &rpc) {

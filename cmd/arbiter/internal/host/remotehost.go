@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -86,6 +87,11 @@ func (m *RemoteMachine) Begin(ctx context.Context, of bridge.Owner, p bridge.Rem
 		Home: filepath.Clean(home), Dir: m.dir, Cache: filepath.Join(m.cache, ".git"), Namespace: m.Namespace,
 		SandboxHide: m.Hide, Ended: m.Ended}
 	info.Hostname, _ = os.Hostname() // for people
+	for _, program := range p.Programs {
+		if _, err := exec.LookPath(program); err != nil {
+			info.Missing = append(info.Missing, program)
+		}
+	}
 	if info.Sandbox, err = sandbox.Find(); err != nil {
 		info.Sandbox, info.SandboxReason = "", err.Error()
 	}

@@ -47,6 +47,15 @@ func (s *Choices) readMakes(c *cli.Context) error {
 	return nil
 }
 
+// MakesOf returns the makes of the user's own configuration file.
+func MakesOf(file string, src []byte) ([]runconfig.Make, error) {
+	var o runconfig.Options
+	if err := parseMakes(file, src, &o); err != nil {
+		return nil, command.Usagef("%v", err)
+	}
+	return o.Makes, nil
+}
+
 // parseMakes reads the makes of a file, and which of them is the default, into the options of a run.
 func parseMakes(file string, src []byte, o *runconfig.Options) error {
 	doc, err := yamldoc.Parse(file, src)
