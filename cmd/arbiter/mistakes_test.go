@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,37 +15,104 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestMistakesCost: a mistake that a model repeats costs four requests at most. The model reads what is wrong, and the
-// human reads that it gave no valid verdict. TestMistakes in package supervisor has the whole list.
+// hears waits for an event that a human sees: its name, and, after a blank, a part of its JSON.
+func (s *script) hears(event string) {
+	s.t.Helper()
+	name, part, _ := strings.Cut(event, " ")
+	s.see("the event "+event, func(l contract.Line) bool {
+		raw, err := json.Marshal(l.Body)
+		return err == nil && l.Body.EventName() == name && strings.Contains(string(raw), part)
+	})
+}
+
+// TestMistakesCost: a mistake that a model repeats costs three requests, or four where the CLI itself asks again, or is
+// none. The model, or the Arbiter in its place, reads what is wrong, and an event tells the human. TestMistakes in
+// package supervisor has the same list. Those that are not here: a verdict in a fence, in TestAVerdictInAFence; two
+// verdicts in one answer, a brief that is missing and a question by AskUserQuestion, in TestMistakesWithTools; reports
+// for ever, in TestReportsPause.
 func TestMistakesCost(t *testing.T) {
 	t.Parallel()
+	const (
+		summons   = `{use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]}`
+		document  = `accomplished: [a], remaining: [], key_context: k`
+		done      = `verdict: {kind: done, message: m, handoff: {` + document + `}}`
+		invalid   = "error no valid verdict"
+		taken     = `decision "decision":"CONTINUE"`
+		goesOn    = contract.ExitInterrupted // the run goes on until the test stops it
+		unproven  = "no check and no acceptance criterion with a command proves the work"
+		notWorked = "no Orchestrator has worked on the task"
+	)
 	for _, c := range []struct {
-		name, role, answer string
-		requests           int
-		reads              string // in the last request of the mistaken
-		real               bool   // the stand-in checks no schemas
+		name, role    string
+		first, answer string // the step before, and the mistake
+		requests      int    // of the mistaken, that step included
+		reads         string // the mistaken, or the Arbiter after it
+		event         string // that tells the human
+		exit          contract.Exit
+		real          bool // the stand-in does not imitate this
 	}{
-		{"a text", "arbiter", `say: I shall think.`, 4, "end the turn by calling StructuredOutput", false},
-		{"a wrong type", "arbiter", `verdict: {decision: CONTINUE, message: 1}`, 4,
-			"Your verdict was refused: Output does not match required schema: /message: must be string", true},
-		{"no such decision", "arbiter", `verdict: {decision: ADDRESS_USER, message: m}`, 3, "give one of ADDRESS_HUMAN", false},
-		{"to one that never was", "arbiter", `verdict: {decision: RETRY, message: m, to: orch-9}`, 3,
-			"There is no Orchestrator", false},
-		{"to itself", "arbiter", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m, to: arbiter}`, 3,
-			"Put an id such as orch-1", false},
-		{"to nobody", "arbiter", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m}`, 3, "is missing", false},
-		{"an empty message", "arbiter", `verdict: {decision: CONTINUE, message: " "}`, 3, "is missing or empty", false},
-		{"a hand-off unasked", "arbiter", `verdict: {decision: HANDOFF, message: m, handoff: {accomplished: [a], ` +
-			`remaining: [], key_context: k}}`, 3, "only after a message of kind renewal", false},
-		{"an unknown mode", "arbiter", `verdict: {decision: SELECT_MODE, message: m, mode: coder}`, 3, "There is no mode",
-			false},
-		{"waits for nobody", "arbiter", `verdict: {decision: CONTINUE, message: m}`, 3, "none is at work", false},
-		{"in one string", "arbiter", `verdict: {verdict: "{}"}`, 4, "must have required property 'decision'", true},
-		{"a kind of its own", "orchestrator", `verdict: {kind: finished, message: m}`, 3, "give one of introduction", false},
-		{"a text", "orchestrator", `say: I am finished.`, 4, "end the turn by calling StructuredOutput", false},
-		{"checks as texts", "orchestrator", `verdict: {kind: done, message: m, handoff: {accomplished: [a], ` +
-			`remaining: [], key_context: k, proofs: [make]}}`, 4, "/handoff/proofs/0: must be object", true},
-		{"no document", "orchestrator", `verdict: {kind: done, message: m}`, 3, "kind done needs the hand-off document", false},
+		{"A1 no reason", "arbiter", summons, `verdict: {decision: CONTINUE, message: m}`, 2, "", taken, goesOn, false},
+		{"A2 no such decision", "arbiter", "", `verdict: {decision: ADDRESS_USER, message: m}`, 3,
+			"give one of ADDRESS_HUMAN", invalid, goesOn, false},
+		{"A4 a text", "arbiter", "", `say: I shall think.`, 4, "end the turn by calling StructuredOutput", invalid,
+			goesOn, false},
+		{"A5 300 kB", "arbiter", "", `verdict: {decision: ADDRESS_HUMAN, message: "` + strings.Repeat("word ", 60_000) +
+			`"}`, 1, "", "question word word", goesOn, false}, // the human reads it whole
+		{"A6 COMPLETE while one works", "arbiter", summons, `verdict: {decision: COMPLETE, message: m, summary: s}`, 4,
+			"COMPLETE while Orchestrators still work (orch-1 working)", invalid, goesOn, false},
+		{"A8 to one that never was", "arbiter", "", `verdict: {decision: RETRY, message: m, to: orch-9}`, 3,
+			"There is no Orchestrator", invalid, goesOn, false},
+		{"A9 to itself", "arbiter", "", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m, to: arbiter}`, 3,
+			"Put an id such as orch-1", invalid, goesOn, false},
+		{"A10 a call beside the verdict", "arbiter", "", `use: [{tool: mcp__arbiter__spawn_orchestrator, ` +
+			`input: {prompt: Do it.}}], verdict: {decision: CONTINUE, message: m}`, 1, "", taken, goesOn, false},
+		{"A11 asks where nobody is", "arbiter", "", `verdict: {decision: ADDRESS_HUMAN, message: Which colour?}`, 2,
+			"No human is", `result "status":"needs_input"`, contract.ExitNeedsInput, false},
+		{"A12 an empty message", "arbiter", "", `verdict: {decision: CONTINUE, message: " "}`, 3, "is missing or empty",
+			invalid, goesOn, false},
+		{"A14 to a name", "arbiter", summons, `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m, to: Orchestrator I}`,
+			2, "", `decision "decision":"ADDRESS_ORCHESTRATOR","to":"orch-1"`, goesOn, false},
+		{"A15 COMPLETE at once", "arbiter", "", `verdict: {decision: COMPLETE, message: m, summary: s}`, 2, notWorked,
+			"result " + notWorked, contract.ExitComplete, false},
+		{"A16 a hand-off unasked", "arbiter", "", `verdict: {decision: HANDOFF, message: m, handoff: {` + document + `}}`,
+			3, "only after a message of kind renewal", invalid, goesOn, false},
+		{"A17 an unknown mode", "arbiter", "", `verdict: {decision: SELECT_MODE, message: m, mode: coder}`, 3,
+			"There is no mode", invalid, goesOn, false},
+		{"A18 a field of its own", "arbiter", summons, `verdict: {decision: CONTINUE, message: m, confidence: 0.9}`, 2, "",
+			taken, goesOn, false},
+		{"A19 waits for nobody", "arbiter", "", `verdict: {decision: CONTINUE, message: m}`, 3, "none is at work", invalid,
+			goesOn, false},
+		{"A20 lower case", "arbiter", summons, `verdict: {decision: continue, message: m}`, 2, "", taken, goesOn, false},
+		{"A21 to nobody", "arbiter", "", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m}`, 3, "is missing", invalid,
+			goesOn, false},
+		{"A22 in one string", "arbiter", "", `verdict: {verdict: "{}"}`, 4, "must have required property 'decision'",
+			invalid, goesOn, true},
+		{"a wrong type", "arbiter", "", `verdict: {decision: CONTINUE, message: 1}`, 4,
+			"Your verdict was refused: Output does not match required schema: /message: must be string", invalid, goesOn,
+			true},
+		{"O1 no document", "orchestrator", "", `verdict: {kind: done, message: m}`, 3,
+			"kind done needs the hand-off document", invalid, goesOn, false},
+		{"O2 done that expects nothing", "orchestrator", "", `verdict: {kind: done, message: m, ` +
+			`expects_response: false, handoff: {` + document + `}}`, 1, "kind: done",
+			`handoff "from":"orch-1","to":"arbiter"`, contract.ExitComplete, false},
+		{"O3 checks as texts", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {` + document +
+			`, proofs: [make]}}`, 4, "/handoff/proofs/0: must be object", invalid, goesOn, true},
+		{"O4 a text", "orchestrator", "", `say: I am finished.`, 4, "end the turn by calling StructuredOutput", invalid,
+			goesOn, false},
+		{"O5 no checks", "orchestrator", "", done, 1, unproven, "result " + unproven, contract.ExitComplete, false},
+		{"O8 something remains", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {accomplished: [a], ` +
+			`remaining: [tests], key_context: k}}`, 1, "leaves open: tests", "result leaves open: tests",
+			contract.ExitComplete, false},
+		{"a kind of its own", "orchestrator", "", `verdict: {kind: finished, message: m}`, 3, "give one of introduction",
+			invalid, goesOn, false},
+		{"O9 a claim of no check", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {` + document +
+			`, claims: [{claim: c, check: 7}]}}`, 1, unproven, "result " + unproven, contract.ExitComplete, false},
+		{"O10 marks a step without a plan", "orchestrator",
+			`{use: [{tool: mcp__arbiter__update_plan, input: {index: 1, status: done}}]}`, done, 2,
+			"there is no plan in this run", "tool_call update_plan", contract.ExitComplete, false},
+		{"O11 asks a predecessor", "orchestrator",
+			`{use: [{tool: mcp__arbiter__ask_predecessor, input: {question: Where?}}]}`, done, 2,
+			"You have no predecessor", "tool_call ask_predecessor", contract.ExitComplete, false},
 	} {
 		for _, p := range players(t) {
 			t.Run(c.role+", "+c.name+"/"+p.name, func(t *testing.T) {
@@ -52,32 +121,49 @@ func TestMistakesCost(t *testing.T) {
 				}
 				p.long(t)
 				t.Parallel()
+				args, last := []string{"--allow", "Bash(sleep *)", "--task", "Do it"}, "ADDRESS_HUMAN, message: What now?"
+				if c.exit != goesOn {
+					args, last = append(args, "--no-input"), "COMPLETE, message: It is done., summary: s"
+				}
 				s, model := hired(t, p, `name: mistaken
 actors:
-  - {name: mistaken, match: {role: `+c.role+`}, otherwise: {`+c.answer+`}}
+  - {name: mistaken, match: {role: `+c.role+`}, steps: [`+c.first+`], otherwise: {`+c.answer+`}}
   - {name: other, match: {role: orchestrator}, otherwise: {use: [{tool: Bash, input: {command: sleep 60, description: Wait}}]}}
   - name: arbiter
     match: {role: arbiter}
     steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
+      - `+summons+`
       - verdict: {decision: CONTINUE, message: Patience.}
-      - {expect: It gave no valid verdict, verdict: {decision: ADDRESS_HUMAN, message: What now?}}
-`, nil, "--allow", "Bash(sleep *)", "--task", "Do it")
-				e := await[contract.Error](s, "the error", nil)
-				if e.Category != bridge.CatVerdict || !strings.Contains(e.Message, "no valid verdict") {
-					t.Errorf("error %+v", e)
+      - {expect: "It gave no valid verdict|kind: done", verdict: {decision: `+last+`}}
+`, nil, args...)
+				s.hears(c.event)
+				if c.exit != goesOn {
+					s.finish(c.exit)
 				}
-				var had []string
+				had, read := 0, ""
 				for _, q := range model.Requests() {
 					if q.Actor == "mistaken" {
-						had = append(had, q.Incoming)
+						had++
+					}
+					if q.Actor != "other" {
+						read += q.Incoming + "\n"
 					}
 				}
-				if len(had) != c.requests || !strings.Contains(strings.Join(had, "\n"), c.reads) {
-					t.Errorf("%d requests, want %d that tell %q:\n%q", len(had), c.requests, c.reads, had)
+				if had != c.requests || !strings.Contains(read, c.reads) {
+					t.Errorf("%d requests, want %d that tell %q:\n%.5000s", had, c.requests, c.reads, read)
 				}
-				s.mustSignal(syscall.SIGINT)
-				s.finish(contract.ExitInterrupted)
+				var categories []bridge.Category
+				for _, e := range collect[contract.Error](s) {
+					categories = append(categories, e.Category)
+				}
+				if c.event == invalid && !slices.Equal(categories, []bridge.Category{bridge.CatVerdict}) ||
+					c.event != invalid && len(categories) > 0 {
+					t.Errorf("errors %q\n%s", categories, s.dump())
+				}
+				if c.exit == goesOn {
+					s.mustSignal(syscall.SIGINT)
+					s.finish(goesOn)
+				}
 			})
 		}
 	}
