@@ -76,6 +76,9 @@ func (st *step) stalls(a *Agent) string {
 		return ""
 	}
 	text := fmt.Sprintf("This is message %d in a row of %s (%s) without a changed file.", a.Stalled, a.Name, a.ID)
+	if a.Stalled == stalledForArbiter {
+		st.emit(a.ID, contract.Notice{Text: text + " The Arbiter judges whether the work advances."})
+	}
 	if a.Stalled%stalledForHuman == 0 && st.HumanPresent && st.Ending == nil {
 		st.Conversation.Held = true
 		st.ask(text + " Its last one is with the Arbiter. Write a message, and they continue.")

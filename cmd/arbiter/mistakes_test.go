@@ -1,49 +1,120 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestMistakesCost: a mistake that a model repeats costs four requests at most. The model reads what is wrong, and the
-// human reads that it gave no valid verdict. TestMistakes in package supervisor has the whole list.
+// hears waits for an event that a human sees: its name, and, after a blank, a part of its JSON.
+func (s *script) hears(event string) {
+	s.t.Helper()
+	name, part, _ := strings.Cut(event, " ")
+	s.see("the event "+event, func(l contract.Line) bool {
+		raw, err := json.Marshal(l.Body)
+		return err == nil && l.Body.EventName() == name && strings.Contains(string(raw), part)
+	})
+}
+
+// TestMistakesCost: a mistake that a model repeats costs three requests, or four where the CLI itself asks again, or is
+// none. The model, or the Arbiter in its place, reads what is wrong, and an event tells the human. TestMistakes in
+// package supervisor has the same list. Those that are not here: a verdict in a fence, in TestAVerdictInAFence; two
+// verdicts in one answer, a brief that is missing and a question by AskUserQuestion, in TestMistakesWithTools; reports
+// for ever, in TestReportsPause.
 func TestMistakesCost(t *testing.T) {
 	t.Parallel()
+	const (
+		summons   = `{use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]}`
+		document  = `accomplished: [a], remaining: [], key_context: k`
+		done      = `verdict: {kind: done, message: m, handoff: {` + document + `}}`
+		invalid   = "error no valid verdict"
+		taken     = `decision "decision":"CONTINUE"`
+		goesOn    = contract.ExitInterrupted // the run goes on until the test stops it
+		unproven  = "no check and no acceptance criterion with a command proves the work"
+		notWorked = "no Orchestrator has worked on the task"
+	)
 	for _, c := range []struct {
-		name, role, answer string
-		requests           int
-		reads              string // in the last request of the mistaken
-		real               bool   // the stand-in checks no schemas
+		name, role    string
+		first, answer string // the step before, and the mistake
+		requests      int    // of the mistaken, that step included
+		reads         string // the mistaken, or the Arbiter after it
+		event         string // that tells the human
+		exit          contract.Exit
+		real          bool // the stand-in does not imitate this
 	}{
-		{"a text", "arbiter", `say: I shall think.`, 4, "end the turn by calling StructuredOutput", false},
-		{"a wrong type", "arbiter", `verdict: {decision: CONTINUE, message: 1}`, 4,
-			"Your verdict was refused: Output does not match required schema: /message: must be string", true},
-		{"no such decision", "arbiter", `verdict: {decision: ADDRESS_USER, message: m}`, 3, "give one of ADDRESS_HUMAN", false},
-		{"to one that never was", "arbiter", `verdict: {decision: RETRY, message: m, to: orch-9}`, 3,
-			"There is no Orchestrator", false},
-		{"to itself", "arbiter", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m, to: arbiter}`, 3,
-			"Put an id such as orch-1", false},
-		{"to nobody", "arbiter", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m}`, 3, "is missing", false},
-		{"an empty message", "arbiter", `verdict: {decision: CONTINUE, message: " "}`, 3, "is missing or empty", false},
-		{"a hand-off unasked", "arbiter", `verdict: {decision: HANDOFF, message: m, handoff: {accomplished: [a], ` +
-			`remaining: [], key_context: k}}`, 3, "only after a message of kind renewal", false},
-		{"an unknown mode", "arbiter", `verdict: {decision: SELECT_MODE, message: m, mode: coder}`, 3, "There is no mode",
-			false},
-		{"waits for nobody", "arbiter", `verdict: {decision: CONTINUE, message: m}`, 3, "none is at work", false},
-		{"in one string", "arbiter", `verdict: {verdict: "{}"}`, 4, "must have required property 'decision'", true},
-		{"a kind of its own", "orchestrator", `verdict: {kind: finished, message: m}`, 3, "give one of introduction", false},
-		{"a text", "orchestrator", `say: I am finished.`, 4, "end the turn by calling StructuredOutput", false},
-		{"checks as texts", "orchestrator", `verdict: {kind: done, message: m, handoff: {accomplished: [a], ` +
-			`remaining: [], key_context: k, proofs: [make]}}`, 4, "/handoff/proofs/0: must be object", true},
-		{"no document", "orchestrator", `verdict: {kind: done, message: m}`, 3, "kind done needs the hand-off document", false},
+		{"A1 no reason", "arbiter", summons, `verdict: {decision: CONTINUE, message: m}`, 2, "", taken, goesOn, false},
+		{"A2 no such decision", "arbiter", "", `verdict: {decision: ADDRESS_USER, message: m}`, 3,
+			"give one of ADDRESS_HUMAN", invalid, goesOn, false},
+		{"A4 a text", "arbiter", "", `say: I shall think.`, 4, "end the turn by calling StructuredOutput", invalid,
+			goesOn, false},
+		{"A5 300 kB", "arbiter", "", `verdict: {decision: ADDRESS_HUMAN, message: "` + strings.Repeat("word ", 60_000) +
+			`"}`, 1, "", "question word word", goesOn, false}, // the human reads it whole
+		{"A6 COMPLETE while one works", "arbiter", summons, `verdict: {decision: COMPLETE, message: m, summary: s}`, 4,
+			"COMPLETE while Orchestrators still work (orch-1 working)", invalid, goesOn, false},
+		{"A8 to one that never was", "arbiter", "", `verdict: {decision: RETRY, message: m, to: orch-9}`, 3,
+			"There is no Orchestrator", invalid, goesOn, false},
+		{"A9 to itself", "arbiter", "", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m, to: arbiter}`, 3,
+			"Put an id such as orch-1", invalid, goesOn, false},
+		{"A10 a call beside the verdict", "arbiter", "", `use: [{tool: mcp__arbiter__spawn_orchestrator, ` +
+			`input: {prompt: Do it.}}], verdict: {decision: CONTINUE, message: m}`, 1, "", taken, goesOn, false},
+		{"A11 asks where nobody is", "arbiter", "", `verdict: {decision: ADDRESS_HUMAN, message: Which colour?}`, 2,
+			"No human is", `result "status":"needs_input"`, contract.ExitNeedsInput, false},
+		{"A12 an empty message", "arbiter", "", `verdict: {decision: CONTINUE, message: " "}`, 3, "is missing or empty",
+			invalid, goesOn, false},
+		{"A14 to a name", "arbiter", summons, `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m, to: Orchestrator I}`,
+			2, "", `decision "decision":"ADDRESS_ORCHESTRATOR","to":"orch-1"`, goesOn, false},
+		{"A15 COMPLETE at once", "arbiter", "", `verdict: {decision: COMPLETE, message: m, summary: s}`, 2, notWorked,
+			"result " + notWorked, contract.ExitComplete, false},
+		{"A16 a hand-off unasked", "arbiter", "", `verdict: {decision: HANDOFF, message: m, handoff: {` + document + `}}`,
+			3, "only after a message of kind renewal", invalid, goesOn, false},
+		{"A17 an unknown mode", "arbiter", "", `verdict: {decision: SELECT_MODE, message: m, mode: coder}`, 3,
+			"There is no mode", invalid, goesOn, false},
+		{"A18 a field of its own", "arbiter", summons, `verdict: {decision: CONTINUE, message: m, confidence: 0.9}`, 2, "",
+			taken, goesOn, false},
+		{"A19 waits for nobody", "arbiter", "", `verdict: {decision: CONTINUE, message: m}`, 3, "none is at work", invalid,
+			goesOn, false},
+		{"A20 lower case", "arbiter", summons, `verdict: {decision: continue, message: m}`, 2, "", taken, goesOn, false},
+		{"A21 to nobody", "arbiter", "", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m}`, 3, "is missing", invalid,
+			goesOn, false},
+		{"A22 in one string", "arbiter", "", `verdict: {verdict: "{}"}`, 4, "must have required property 'decision'",
+			invalid, goesOn, true},
+		{"a wrong type", "arbiter", "", `verdict: {decision: CONTINUE, message: 1}`, 4,
+			"Your verdict was refused: Output does not match required schema: /message: must be string", invalid, goesOn,
+			true},
+		{"O1 no document", "orchestrator", "", `verdict: {kind: done, message: m}`, 3,
+			"kind done needs the hand-off document", invalid, goesOn, false},
+		{"O2 done that expects nothing", "orchestrator", "", `verdict: {kind: done, message: m, ` +
+			`expects_response: false, handoff: {` + document + `}}`, 1, "kind: done",
+			`handoff "from":"orch-1","to":"arbiter"`, contract.ExitComplete, false},
+		{"O3 checks as texts", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {` + document +
+			`, proofs: [make]}}`, 4, "/handoff/proofs/0: must be object", invalid, goesOn, true},
+		{"O4 a text", "orchestrator", "", `say: I am finished.`, 4, "end the turn by calling StructuredOutput", invalid,
+			goesOn, false},
+		{"O5 no checks", "orchestrator", "", done, 1, unproven, "result " + unproven, contract.ExitComplete, false},
+		{"O8 something remains", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {accomplished: [a], ` +
+			`remaining: [tests], key_context: k}}`, 1, "leaves open: tests", "result leaves open: tests",
+			contract.ExitComplete, false},
+		{"a kind of its own", "orchestrator", "", `verdict: {kind: finished, message: m}`, 3, "give one of introduction",
+			invalid, goesOn, false},
+		{"O9 a claim of no check", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {` + document +
+			`, claims: [{claim: c, check: 7}]}}`, 1, unproven, "result " + unproven, contract.ExitComplete, false},
+		{"O10 marks a step without a plan", "orchestrator",
+			`{use: [{tool: mcp__arbiter__update_plan, input: {index: 1, status: done}}]}`, done, 2,
+			"there is no plan in this run", "tool_call update_plan", contract.ExitComplete, false},
+		{"O11 asks a predecessor", "orchestrator",
+			`{use: [{tool: mcp__arbiter__ask_predecessor, input: {question: Where?}}]}`, done, 2,
+			"You have no predecessor", "tool_call ask_predecessor", contract.ExitComplete, false},
 	} {
 		for _, p := range players(t) {
 			t.Run(c.role+", "+c.name+"/"+p.name, func(t *testing.T) {
@@ -52,32 +123,49 @@ func TestMistakesCost(t *testing.T) {
 				}
 				p.long(t)
 				t.Parallel()
+				args, last := []string{"--allow", "Bash(sleep *)", "--task", "Do it"}, "ADDRESS_HUMAN, message: What now?"
+				if c.exit != goesOn {
+					args, last = append(args, "--no-input"), "COMPLETE, message: It is done., summary: s"
+				}
 				s, model := hired(t, p, `name: mistaken
 actors:
-  - {name: mistaken, match: {role: `+c.role+`}, otherwise: {`+c.answer+`}}
+  - {name: mistaken, match: {role: `+c.role+`}, steps: [`+c.first+`], otherwise: {`+c.answer+`}}
   - {name: other, match: {role: orchestrator}, otherwise: {use: [{tool: Bash, input: {command: sleep 60, description: Wait}}]}}
   - name: arbiter
     match: {role: arbiter}
     steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
+      - `+summons+`
       - verdict: {decision: CONTINUE, message: Patience.}
-      - {expect: It gave no valid verdict, verdict: {decision: ADDRESS_HUMAN, message: What now?}}
-`, nil, "--allow", "Bash(sleep *)", "--task", "Do it")
-				e := await[contract.Error](s, "the error", nil)
-				if e.Category != bridge.CatVerdict || !strings.Contains(e.Message, "no valid verdict") {
-					t.Errorf("error %+v", e)
+      - {expect: "It gave no valid verdict|kind: done", verdict: {decision: `+last+`}}
+`, nil, args...)
+				s.hears(c.event)
+				if c.exit != goesOn {
+					s.finish(c.exit)
 				}
-				var had []string
+				had, read := 0, ""
 				for _, q := range model.Requests() {
 					if q.Actor == "mistaken" {
-						had = append(had, q.Incoming)
+						had++
+					}
+					if q.Actor != "other" {
+						read += q.Incoming + "\n"
 					}
 				}
-				if len(had) != c.requests || !strings.Contains(strings.Join(had, "\n"), c.reads) {
-					t.Errorf("%d requests, want %d that tell %q:\n%q", len(had), c.requests, c.reads, had)
+				if had != c.requests || !strings.Contains(read, c.reads) {
+					t.Errorf("%d requests, want %d that tell %q:\n%.5000s", had, c.requests, c.reads, read)
 				}
-				s.mustSignal(syscall.SIGINT)
-				s.finish(contract.ExitInterrupted)
+				var categories []bridge.Category
+				for _, e := range collect[contract.Error](s) {
+					categories = append(categories, e.Category)
+				}
+				if c.event == invalid && !slices.Equal(categories, []bridge.Category{bridge.CatVerdict}) ||
+					c.event != invalid && len(categories) > 0 {
+					t.Errorf("errors %q\n%s", categories, s.dump())
+				}
+				if c.exit == goesOn {
+					s.mustSignal(syscall.SIGINT)
+					s.finish(goesOn)
+				}
 			})
 		}
 	}
@@ -114,6 +202,7 @@ actors:
       - {expect: I do the rest, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-2, message: You may begin.}}
       - {expect: All of it, verdict: {decision: COMPLETE, message: m, summary: s}}
 `, nil, "--allow", "Bash(printf *)", "--allow", "Edit(**)", "--task", "Do it")
+			s.hears(`permission "behavior":"deny"`)
 			s.finish(contract.ExitComplete)
 			work := collect[contract.Session](s)[0].CWD
 			for name, want := range map[string]bool{"early.txt": false, "late.txt": true} {
@@ -168,8 +257,9 @@ actors:
 	}
 }
 
-// TestPersonas: what is wrong with the work of each is noticed, and the Arbiter and the human read it, also if the
-// Arbiter insists. None commits anything, and the files count.
+// TestPersonas: each way to work badly is noticed, the Arbiter reads of it, and an event tells the human, also if the
+// Arbiter insists. None commits anything, and the files count. Those that are not here: a successor that ignores the
+// document, in TestASuccessorIsHeld; two that change one file in one directory, in TestTheSameWorkInOneDirectory.
 func TestPersonas(t *testing.T) {
 	needSandbox(t)
 	t.Parallel()
@@ -180,64 +270,126 @@ func TestPersonas(t *testing.T) {
 		return `{verdict: {kind: done, message: All of it., handoff: {accomplished: [all], remaining: [], key_context: k, ` +
 			`files: [` + files + `], proofs: [{claim: it is there, command: "` + check + `"}]}}}`
 	}
-	const second = "test -s hello.txt"
+	const (
+		second  = "test -s hello.txt"
+		hello   = "printf hello > hello.txt"
+		one     = `{use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]}, `
+		two     = `{use: [&brief {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}, *brief]}, `
+		wait    = `{verdict: {decision: CONTINUE, message: Patience.}}`
+		alone   = "no Orchestrator has worked on the task"
+		permits = `{verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: You may.}}`
+		asks    = `{verdict: {kind: question, message: May I take a step?}, repeat: forever}`
+	)
 	for _, c := range []struct {
 		name, worker string
-		tells        string // what the Arbiter reads about it, and the human at the end if the Arbiter insists
-		open         bool
+		begins       string // steps of the Arbiter; empty: it summons one
+		answers      string // the Arbiter, until it reads this and completes; empty: it waits
+		until        string // empty: it is done
+		args         []string
+		says         int    // the human answers so many questions
+		tells        string // what the Arbiter reads about it
+		events       []string
 		files        int
 		requests     int    // of the Arbiter
 		story        string // in the log
+		exit         contract.Exit
+		long         bool // others take their part in CI
 	}{
-		{name: "a liar", worker: writes("printf hello > hello.txt") + "," + done("hello.txt", "true"),
-			tells: "already true before the work", open: true, files: 1, requests: 4,
-			story: "passed, " + verdict.AlreadyTrue + ": true"},
-		{name: "an honest one", worker: writes("printf hello > hello.txt") + "," + done("hello.txt", second),
-			tells: verdict.FailedAtFirst, files: 1, requests: 3,
-			story: "passed, " + verdict.FailedAtFirst + ": " + second},
-		{name: "one of three files", worker: writes("printf hello > hello.txt") + "," +
-			done("hello.txt, b.txt, c.txt", second), open: true, files: 1,
-			tells:    "no snapshot shows as changed (unchanged, ignored by Git, or missing): b.txt; c.txt",
-			requests: 4, story: "b.txt; c.txt"},
-		{name: "more files than asked for", worker: writes("printf hello > hello.txt; touch more1 more2 more3 more4") + "," +
-			done("hello.txt", second), tells: "files have changed that no document lists: more1", open: true,
-			files: 5, requests: 4, story: "more1"},
+		{name: "a liar", worker: writes(hello) + "," + done("hello.txt", "true"),
+			tells: "already true before the work", events: []string{"result already true before the work"}, files: 1,
+			requests: 4, story: "passed, " + verdict.AlreadyTrue + ": true"},
+		{name: "a liar whose check fails", worker: writes(hello) + "," + done("hello.txt", "false"),
+			tells: "REFUTED", events: []string{`result "failing":["`, "result checks fail: "}, files: 1, requests: 4,
+			exit: contract.ExitFailed},
+		{name: "an honest one", worker: writes(hello) + "," + done("hello.txt", second),
+			tells: verdict.FailedAtFirst, events: []string{"check " + verdict.FailedAtFirst, "changes hello.txt"}, files: 1,
+			requests: 3, story: "passed, " + verdict.FailedAtFirst + ": " + second},
+		{name: "one of three files", worker: writes(hello) + "," + done("hello.txt, b.txt, c.txt", second),
+			tells:  "no snapshot shows as changed (unchanged, ignored by Git, or missing): b.txt; c.txt",
+			events: []string{"result b.txt; c.txt"}, files: 1, requests: 4, story: "b.txt; c.txt"},
+		{name: "more files than asked for", worker: writes(hello+"; touch more1 more2 more3 more4") + "," +
+			done("hello.txt", second), tells: "files have changed that no document lists: more1",
+			events: []string{"result more1"}, files: 5, requests: 4, story: "more1"},
+		{name: "no work", begins: " ", until: "kind: task", tells: alone, events: []string{"result " + alone}, requests: 2},
+		{name: "a failing call again and again", worker: `{use: [{tool: Bash, input: {command: cat never, ` +
+			`description: Look}}], repeat: 10},` + done("", second), tells: "the same call failed 10 times in a row",
+			events: []string{"notice the same call failed 10 times in a row"}, requests: 4, exit: contract.ExitFailed},
+		{name: "asks the human again and again", begins: " ", until: "5 times in a row", says: 5,
+			answers: `{verdict: {decision: ADDRESS_HUMAN, message: Which colour?}}`,
+			tells:   "You have asked the human 5 times in a row", events: []string{"question Which colour?", "result " + alone},
+			requests: 7},
+		{name: "asks the Arbiter again and again", worker: asks, answers: permits, until: "without a changed file",
+			tells: "This is message 6 in a row", events: []string{"notice This is message 6 in a row",
+				"result no file has changed"}, requests: 9},
+		{name: "permits each step", worker: asks, answers: permits, until: "message 12 in a row|Enough", says: 1,
+			tells: "This is message 12 in a row", events: []string{"question This is message 12 in a row"}, requests: 16},
+		{name: "never hands off", worker: `{verdict: {kind: progress, message: Still at it.}, usage: {context: 150000}, ` +
+			`repeat: forever}`, args: []string{"--context-tokens", "160000", "--context-critical", "90"},
+			until: "is parked", tells: "did not hand off when it was told to",
+			events:   []string{`context_warning "level":"critical"`, "notice was told to hand off 3 times", "error is parked"},
+			requests: 4},
+		{name: "is silent", worker: `{say: Hm., repeat: forever}`, until: "no valid verdict",
+			tells: "It gave no valid verdict", events: []string{"error no valid verdict"}, requests: 4},
+		{name: "leaves a conflict", begins: two + wait, args: []string{"--isolation", "worktree"}, until: "NOT merged",
+			worker: writes("pwd > hello.txt") + "," + `{verdict: {kind: done, message: All of it., handoff: {accomplished: ` +
+				`[all], remaining: [], key_context: k, files: [hello.txt]}}, repeat: forever}`,
+			tells: "The work is NOT merged", events: []string{"overlap hello.txt", `merge "status":"conflict"`,
+				"result is not merged"}, files: 1, requests: 5, long: true},
 	} {
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				p.long(t)
+				if p.long(t); c.long {
+					testkit.Long(t)
+				}
 				t.Parallel()
 				repo := gittest.New(t, map[string]string{".gitignore": "", "old.txt": "old\n"})
+				args := append([]string{"--sandbox", "on", "--allow", "Bash(*)", "--task", "Do it"}, c.args...)
+				if c.says == 0 {
+					args = append(args, "--no-input")
+				}
 				s, model := hiredIn(t, p, `name: persona
 actors:
   - name: worker
     match: {role: orchestrator}
-    steps: [`+c.worker+`]
+    steps: [`+cmp.Or(c.worker, asks)+`]
   - name: arbiter
     match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
-      - verdict: {decision: CONTINUE, message: Patience.}
+    steps: [`+cmp.Or(c.begins, one+wait)+`]
     otherwise:
       - {expect: COMPLETE did not take effect, verdict: {decision: COMPLETE, message: It is done., summary: I insist.}}
-      - {expect: 'kind: done', verdict: {decision: COMPLETE, message: It is done., summary: It is done.}}
-      - verdict: {decision: CONTINUE, message: Patience.}
-`, repo.Path, "--no-input", "--sandbox", "on", "--allow", "Bash(*)", "--task", "Do it")
-				s.finish(contract.ExitComplete)
-				r := collect[contract.Result](s)[0]
-				if open := strings.Contains(strings.Join(r.Open, " "), c.tells); open != c.open || r.Changes == nil ||
-					r.Changes.Files != c.files {
+      - {expect: '`+cmp.Or(c.until, "kind: done")+`', verdict: {decision: COMPLETE, message: It is done., summary: s}}
+      - `+cmp.Or(c.answers, wait)+`
+`, repo.Path, args...)
+				for n := range c.says {
+					asked := 0
+					s.see("a question", func(l contract.Line) bool {
+						if _, ok := l.Body.(contract.Question); ok {
+							asked++
+						}
+						return asked > n
+					})
+					s.send(contract.Say{Text: "Enough."})
+				}
+				s.finish(c.exit)
+				for _, event := range c.events {
+					s.hears(event)
+				}
+				r, files := collect[contract.Result](s)[0], 0
+				if r.Changes != nil {
+					files = r.Changes.Files
+				}
+				if files != c.files {
 					t.Errorf("open: %q, changes: %+v", r.Open, r.Changes)
 				}
-				had, told := 0, false
+				had, read := 0, false
 				for _, q := range model.Requests() {
 					if q.Actor == "arbiter" {
 						had++
-						told = told || strings.Contains(q.Incoming, c.tells)
+						read = read || strings.Contains(q.Incoming, c.tells)
 					}
 				}
-				if had != c.requests || !told || len(model.Problems()) > 0 {
-					t.Errorf("%d requests of the Arbiter, want %d; told: %v; %v\n%s", had, c.requests, told, model.Problems(),
+				if had != c.requests || !read || len(model.Problems()) > 0 {
+					t.Errorf("%d requests of the Arbiter, want %d; told: %v; %v\n%s", had, c.requests, read, model.Problems(),
 						s.dump())
 				}
 				story, _ := s.output(0, "logs", s.run())
