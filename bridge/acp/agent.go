@@ -226,8 +226,8 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 	}
 }
 
-// blocks are the parts of a prompt. An agent may record them one by one: the mark stands in the block of the text, which
-// comes last, so that a history with the mark has the whole message. Called with the lock held.
+// blocks are the parts of a prompt. An agent may record them one by one: the mark stands in the block of the text,
+// which comes last, so that a history with the mark has the whole message. Called with the lock held.
 func (a *agent) blocks(p bridge.MessageParams) (blocks []sdk.ContentBlock) {
 	if a.preamble != "" {
 		blocks = append(blocks, sdk.TextBlock(a.preamble))

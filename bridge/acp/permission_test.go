@@ -106,7 +106,8 @@ func TestWhatNeedsNoHuman(t *testing.T) {
 // mark. With a block of its own, a session that was killed between the two was given the message again.
 func TestTheMarkIsInTheText(t *testing.T) {
 	image := []bridge.Image{{MediaType: "image/png", Data: []byte{0}}}
-	for name, a := range map[string]*agent{"images": {images: true}, "no images": {}, "its first": {preamble: "You work."}} {
+	for name, a := range map[string]*agent{"images": {images: true}, "no images": {},
+		"its first": {preamble: "You work."}} {
 		blocks := a.blocks(bridge.MessageParams{MessageID: "m1", Content: "Build it.", Images: image})
 		last := blocks[len(blocks)-1].Text
 		if last == nil || !strings.HasPrefix(last.Text, "Build it.") || !strings.HasSuffix(last.Text, markOf("m1")) {
