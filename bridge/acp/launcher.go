@@ -133,7 +133,7 @@ func environment(cfg bridge.AgentConfig, t traits) []string {
 	for _, entry := range entries {
 		name, value, set := strings.Cut(entry, "=")
 		if !set {
-			_, given := cfg.Env[name] // as what the client passes to another host
+			_, given := cfg.Env[name] // such as what the client passes to another host
 			if value = proctree.EnvLookup(inherited, name); value == "" || given {
 				continue
 			}

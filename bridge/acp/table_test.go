@@ -4,9 +4,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -62,4 +64,17 @@ func TestOnlyTheTableNamesMakes(t *testing.T) {
 		}
 		return err
 	}))
+}
+
+// TestEnvironmentOfAnotherHost: what the client passes takes precedence over what the host has itself.
+func TestEnvironmentOfAnotherHost(t *testing.T) {
+	t.Setenv("ITS_KEY", "of the host")
+	t.Setenv("ITS_OTHER", "of the host")
+	env := environment(bridge.AgentConfig{Env: map[string]string{"ITS_KEY": "passed"},
+		Make: &bridge.MakeSpec{Env: []string{"ITS_KEY", "ITS_OTHER"}}}, traits{})
+	for _, want := range []string{"ITS_KEY=passed", "ITS_OTHER=of the host"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
 }

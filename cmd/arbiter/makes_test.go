@@ -22,9 +22,10 @@ import (
 type made struct {
 	t      *testing.T
 	name   string
-	claude []string // who plays Claude; nil: the stand-in
-	home   string   // of the make
-	work   string   // of the run
+	claude []string       // who plays Claude; nil: the stand-in
+	home   string         // of the make
+	model  *acptest.Model // of a real make
+	work   string         // of the run
 	config string
 }
 
@@ -63,7 +64,8 @@ func newMade(t *testing.T, name string, more ...string) *made {
 		spec.Command = []string{program}
 	} else {
 		testkit.Long(t)
-		spec = acptest.StartModel(t).Real(t, name, m.home)
+		m.model = acptest.StartModel(t)
+		spec = m.model.Real(t, name, m.home)
 	}
 	env := []string{"HOME=" + m.home}
 	for _, entry := range append(spec.Env, more...) {
@@ -261,19 +263,7 @@ func TestAnotherMakeResumes(t *testing.T) {
 			s := m.start(resumePlay)
 			s.permits("orch-1", bridge.Allow)
 			awaitFile(t, filepath.Join(m.work, "begun"))
-			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-			if !ok {
-				t.Skip("no /proc here")
-			}
-			_ = s.cmd.Process.Signal(syscall.SIGSTOP)
-			for _, pid := range []int{pid, s.cmd.Process.Pid} {
-				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
-			}
-			s.gone()
-			awaitGone(t, s.run())
-			n := s.again("--json", "--resume", "--config", m.config)
+			n := m.killed(s)
 			await[contract.Spawn](n, "its next process", func(id string, b contract.Spawn) bool {
 				return id == "orch-1" && b.Resumed == (trap == "" && name != "gemini") && b.Make == "other"
 			})
@@ -282,6 +272,112 @@ func TestAnotherMakeResumes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// killed kills the host and its bridge, and resumes the run.
+func (m *made) killed(s *script) *script {
+	m.t.Helper()
+	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+	if !ok {
+		m.t.Skip("no /proc here")
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGSTOP)
+	for _, pid := range []int{pid, s.cmd.Process.Pid} {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	s.gone()
+	awaitGone(m.t, s.run())
+	return s.again("--json", "--resume", "--config", m.config)
+}
+
+// killedPlay: each message begins a command that a kill cuts off.
+const killedPlay = `name: killed
+title: Killed again and again
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: '[[shell touch cut-1; sleep 600]]'}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - expect: It is done
+        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, reason: r, message: '[[shell touch cut-2; sleep 600]]'}
+      - expect: It is done
+        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, reason: r, message: '[[shell touch cut-3; sleep 600]]'}
+      - expect: It is done
+        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, reason: r, message: '[[shell touch cut-4; sleep 600]]'}
+      - expect: It is done
+        verdict: {decision: COMPLETE, message: It is done., summary: all of it, reason: r}
+    otherwise:
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+`
+
+// TestAnotherMakeIsKilledAgainAndAgain: the host and its bridge are killed in every turn, with a question open or with
+// a command running. Each message is in the conversation of the make exactly once.
+func TestAnotherMakeIsKilledAgainAndAgain(t *testing.T) {
+	for _, name := range []string{"fake", "opencode", "claude-acp"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMade(t, name)
+			s := m.start(killedPlay)
+			given := map[string]bool{}
+			note := func() {
+				for _, l := range s.lines {
+					if b, ok := l.Body.(contract.Delivered); ok && l.ID == "orch-1" {
+						given[b.MessageID] = true
+					}
+				}
+			}
+			for i := range 4 {
+				if i%2 == 0 {
+					await[contract.PermissionRequest](s, "a request", func(id string, _ contract.PermissionRequest) bool {
+						return id == "orch-1"
+					})
+				} else {
+					s.permits("orch-1", bridge.Allow)
+					awaitFile(t, filepath.Join(m.work, fmt.Sprintf("cut-%d", i+1)))
+				}
+				next := m.killed(s)
+				note()
+				s = next
+			}
+			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+			note()
+			told := map[string]int{}
+			for _, found := range envelopeID.FindAllStringSubmatch(m.told(), -1) {
+				told[found[1]]++
+			}
+			if len(given) < 4 || len(told) != len(given) {
+				t.Errorf("%d messages were given, and %d are in the conversation", len(given), len(told))
+			}
+			for id := range given {
+				if told[id] != 1 {
+					t.Errorf("message %s is in the conversation %d times", id, told[id])
+				}
+			}
+		})
+	}
+}
+
+// told is the longest conversation of the make: its model gets all of it each time.
+func (m *made) told() (longest string) {
+	texts := []string{}
+	if m.model != nil {
+		texts = m.model.Requests()
+	}
+	files, _ := filepath.Glob(filepath.Join(m.home, ".fake-acp", "*[0-9]"))
+	for _, file := range files {
+		texts = append(texts, textOf(m.t, file))
+	}
+	for _, text := range texts {
+		if len(text) > len(longest) {
+			longest = text
+		}
+	}
+	return longest
 }
 
 // failPlay: the model of the other make fails, and Claude does the work.

@@ -110,8 +110,8 @@ func TestAnotherMakeOfALostHost(t *testing.T) {
 	}
 }
 
-// TestAMakeThatAHostLacks: the Arbiter hears on which host the program of a make is missing, that host stays in use, and
-// hosts check says what is missing.
+// TestAMakeThatAHostLacks: the Arbiter hears on which host the program of a make is missing, that host stays in use,
+// and hosts check says what is missing.
 func TestAMakeThatAHostLacks(t *testing.T) {
 	t.Parallel()
 	play := strings.NewReplacer("make: none", "make: third", "[[fail 401]]", handOver,
@@ -121,7 +121,8 @@ func TestAMakeThatAHostLacks(t *testing.T) {
 	if r := s.finish(contract.ExitComplete); !sums(r, "by Claude") {
 		t.Errorf("result %+v\n%s", r, s.dump())
 	}
-	_, found := s.checked(0, "--config", s.cmd.Args[slices.Index(s.cmd.Args, "--config")+1], "--wait=1m", "box")
+	config := s.cmd.Args[slices.Index(s.cmd.Args, "--config")+1]
+	_, found := s.checked(0, "--config", config, "--wait=1m", "box")
 	if f := found["make third"]; f.State != host.DoctorWarn || f.Found != "not-there is not there" {
 		t.Errorf("hosts check: %+v", found)
 	}
