@@ -29,9 +29,7 @@ func (s *script) hears(event string) {
 
 // TestMistakesCost: a mistake that a model repeats costs three requests, or four where the CLI itself asks again, or is
 // none. The model, or the Arbiter in its place, reads what is wrong, and an event tells the human. TestMistakes in
-// package supervisor has the same list. Those that are not here: a verdict in a fence, in TestAVerdictInAFence; two
-// verdicts in one answer, a brief that is missing and a question by AskUserQuestion, in TestMistakesWithTools; reports
-// for ever, in TestReportsPause.
+// package supervisor has the same list. O7, reports for ever, is in TestReportsPause.
 func TestMistakesCost(t *testing.T) {
 	t.Parallel()
 	const (
@@ -56,12 +54,19 @@ func TestMistakesCost(t *testing.T) {
 		{"A1 no reason", "arbiter", summons, `verdict: {decision: CONTINUE, message: m}`, 2, "", taken, goesOn, false},
 		{"A2 no such decision", "arbiter", "", `verdict: {decision: ADDRESS_USER, message: m}`, 3,
 			"give one of ADDRESS_HUMAN", invalid, goesOn, false},
+		{"A3 two verdicts", "arbiter", summons, `use: [{tool: StructuredOutput, input: {decision: RETRY, message: m, ` +
+			`to: orch-9}}], verdict: {decision: CONTINUE, message: m}`, 2, "", taken, goesOn, true},
 		{"A4 a text", "arbiter", "", `say: I shall think.`, 4, "end the turn by calling StructuredOutput", invalid,
 			goesOn, false},
 		{"A5 300 kB", "arbiter", "", `verdict: {decision: ADDRESS_HUMAN, message: "` + strings.Repeat("word ", 60_000) +
 			`"}`, 1, "", "question word word", goesOn, false}, // the human reads it whole
 		{"A6 COMPLETE while one works", "arbiter", summons, `verdict: {decision: COMPLETE, message: m, summary: s}`, 4,
 			"COMPLETE while Orchestrators still work (orch-1 working)", invalid, goesOn, false},
+		{"A7 an empty brief", "arbiter", `{use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: " "}}]}, ` +
+			summons, `verdict: {decision: CONTINUE, message: m}`, 3, "An Orchestrator needs a brief",
+			taken, goesOn, false},
+		{"A7b no brief", "arbiter", `{use: [{tool: mcp__arbiter__spawn_orchestrator, input: {}}]}, ` + summons,
+			`verdict: {decision: CONTINUE, message: m}`, 3, "prompt", taken, goesOn, true},
 		{"A8 to one that never was", "arbiter", "", `verdict: {decision: RETRY, message: m, to: orch-9}`, 3,
 			"There is no Orchestrator", invalid, goesOn, false},
 		{"A9 to itself", "arbiter", "", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m, to: arbiter}`, 3,
@@ -72,6 +77,8 @@ func TestMistakesCost(t *testing.T) {
 			"No human is", `result "status":"needs_input"`, contract.ExitNeedsInput, false},
 		{"A12 an empty message", "arbiter", "", `verdict: {decision: CONTINUE, message: " "}`, 3, "is missing or empty",
 			invalid, goesOn, false},
+		{"A13 in a fence", "arbiter", summons, "say: \"```json\\n{\\\"decision\\\":\\\"CONTINUE\\\"," +
+			"\\\"message\\\":\\\"m\\\"}\\n```\"", 3, "", taken, goesOn, false},
 		{"A14 to a name", "arbiter", summons, `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m, to: Orchestrator I}`,
 			2, "", `decision "decision":"ADDRESS_ORCHESTRATOR","to":"orch-1"`, goesOn, false},
 		{"A15 COMPLETE at once", "arbiter", "", `verdict: {decision: COMPLETE, message: m, summary: s}`, 2, notWorked,
@@ -105,6 +112,10 @@ func TestMistakesCost(t *testing.T) {
 		{"O8 something remains", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {accomplished: [a], ` +
 			`remaining: [tests], key_context: k}}`, 1, "leaves open: tests", "result leaves open: tests",
 			contract.ExitComplete, false},
+		{"O6 asks by Claude's tool", "orchestrator", `{use: [{tool: AskUserQuestion, input: {questions: [{question: ` +
+			`Which?, header: Q, multiSelect: false, options: [{label: a, description: a}, {label: b, description: b}]}]}}]}`,
+			done, 2, "No such tool available: AskUserQuestion", "tool_use AskUserQuestion", contract.ExitComplete,
+			true}, // the CLI is started without that tool
 		{"a kind of its own", "orchestrator", "", `verdict: {kind: finished, message: m}`, 3, "give one of introduction",
 			invalid, goesOn, false},
 		{"O9 a claim of no check", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {` + document +
