@@ -370,6 +370,9 @@ func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Reques
 			if b.From == contract.Arbiter {
 				renewed++
 				over = true // a generated document needs no decision
+				if waits {  // begun afresh while the document was checked
+					unheard, waits = unheard+1, false
+				}
 			}
 		}
 	}

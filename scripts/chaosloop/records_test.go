@@ -139,6 +139,8 @@ func TestOneArbiterAtATime(t *testing.T) {
 		"renewed": {sound, asked, 0, 0},
 		"not yet heard": {linesOf(sits("a"), receives, rules(verdict.Handoff), leaves, sits("x"), sits("b"), receives,
 			rules("COMPLETE")), asked, 0, 0},
+		"begun afresh before the document": {linesOf(sits("a"), receives, rules(verdict.Handoff), sits("x"), leaves,
+			sits("b"), receives, rules("COMPLETE")), asked, 0, 0},
 		"history lost": {linesOf(sits("a"), receives, rules("CONTINUE"), sits("b"), receives, rules("COMPLETE")),
 			[]rehearsal.Request{history(t, "a", one), history(t, "b", one)}, 0, 1},
 		"the end came first": {linesOf(sits("a"), receives, rules(verdict.Handoff), leaves), asked[:1], 0, 0},
