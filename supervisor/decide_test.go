@@ -160,7 +160,8 @@ func TestADecisionIsRecordedAfterACrash(t *testing.T) {
 	first := effects[input.Note](p)[0].Decision
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
-	if again := effects[input.Note](p); len(again) != 1 || again[0].Decision.Number != first.Number || string(again[0].Decision.Input) != string(first.Input) {
+	if again := effects[input.Note](p); len(again) != 1 || again[0].Decision.Number != first.Number ||
+		string(again[0].Decision.Input) != string(first.Input) {
 		t.Errorf("recorded again: %+v", again)
 	}
 	p.do(input.Decided(first))

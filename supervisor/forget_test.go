@@ -30,7 +30,8 @@ func TestThoseLongGone(t *testing.T) {
 	if a := p.agent(OrchestratorID(p.s.Spawned)); a.Forgotten || a.Brief == "" {
 		t.Errorf("the last: %+v", a)
 	}
-	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`, waits)); !a.IsError || !strings.Contains(a.Text, "no longer kept") {
+	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`,
+		waits)); !a.IsError || !strings.Contains(a.Text, "no longer kept") {
 		t.Errorf("its successor: %+v", a)
 	}
 	again := p.spawn("another")

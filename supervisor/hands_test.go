@@ -116,7 +116,8 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	p.do(input.BridgeLost{Message: "gone"})
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
-	if p.s.Task.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 || len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[input.RunCheck](p)) != 0 {
+	if p.s.Task.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 ||
+		len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[input.RunCheck](p)) != 0 {
 		t.Fatalf("%s: %+v", p.s.Task.Phase, p.s.Handoff.Documents)
 	}
 	p.command(contract.Continue{})

@@ -154,8 +154,8 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// TestInboxAnswer: what a person writes about an item becomes one command on every face: behind a number of arbiter inbox
-// or of plain lines, and behind a slash command.
+// TestInboxAnswer: what a person writes about an item becomes one command on every face: behind a number of arbiter
+// inbox or of plain lines, and behind a slash command.
 func TestInboxAnswer(t *testing.T) {
 	bash := InboxItem{ID: "p", Request: &contract.PermissionRequest{Tool: "Bash", Action: "a",
 		Suggestions: []string{"Bash(go *)", "Bash"}}}

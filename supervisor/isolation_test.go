@@ -184,11 +184,13 @@ func TestOneIsIsolated(t *testing.T) {
 	}
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"p","isolated":true}`)
 	p.spawned("orch-1")
-	if spawn := lastEffect[input.Spawn](p); spawn.Place.Kind != "worktree" || spawn.Params.Config.CWD != "/own/orch-1/sub" {
+	if spawn := lastEffect[input.Spawn](p); spawn.Place.Kind != "worktree" ||
+		spawn.Params.Config.CWD != "/own/orch-1/sub" {
 		t.Errorf("placed %+v in %s", spawn.Place, spawn.Params.Config.CWD)
 	}
 	shares := p.spawn("q")
-	if spawn := lastEffect[input.Spawn](p); spawn.Place != (runconfig.Place{}) || strings.Contains(p.lastSent(shares), "You are not alone") {
+	if spawn := lastEffect[input.Spawn](p); spawn.Place != (runconfig.Place{}) ||
+		strings.Contains(p.lastSent(shares), "You are not alone") {
 		t.Errorf("placed %+v", spawn.Place)
 	}
 	answer := p.call("arbiter", "spawn_orchestrator", `{"prompt":"r"}`)

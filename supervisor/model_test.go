@@ -54,7 +54,8 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	}
 	before := len(effects[input.SetModel](p))
 	p.do(input.BridgeLost{Message: "gone"})
-	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[input.SetModel](p)) != before || p.s.Options.Model != "later" {
+	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[input.SetModel](p)) != before ||
+		p.s.Options.Model != "later" {
 		t.Error("a model cannot be chosen while no agent is there to try it")
 	}
 }

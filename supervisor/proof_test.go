@@ -36,7 +36,8 @@ func TestASwallowedMessage(t *testing.T) {
 		t.Errorf("notices %v", told[contract.Notice](p))
 	}
 	p.overdue("arbiter")
-	if k := effects[input.Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 || p.notices("sent twice and not received") != 1 {
+	if k := effects[input.Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 ||
+		p.notices("sent twice and not received") != 1 {
 		t.Fatalf("kills %v, %d sends", k, len(p.sends("arbiter")))
 	}
 	p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
@@ -73,7 +74,8 @@ func TestAProofThatComesLate(t *testing.T) {
 	}
 	p.do(input.Timer{Key: DeliveryTimerKey(wire)}) // it had rung already
 	if len(effects[input.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
-		t.Errorf("kills %v, %d sends, delivered %v", effects[input.Kill](p), len(p.sends("arbiter")), told[contract.Delivered](p))
+		t.Errorf("kills %v, %d sends, delivered %v", effects[input.Kill](p),
+			len(p.sends("arbiter")), told[contract.Delivered](p))
 	}
 	p.folds()
 }

@@ -153,7 +153,8 @@ func TestTheWindowOfAModelIsLearned(t *testing.T) {
 		Error: "140000 tokens > 131072 maximum", Model: "far-model", Window: 131_072}
 	p.turn(id, tooLong)
 	p.contains("the notice", last[contract.Notice](p).Text, "far-model takes at most 131072 tokens")
-	if kept := effects[input.KeepWindow](p); len(kept) != 1 || kept[0] != (input.KeepWindow{Model: "far-model", Tokens: 131_072}) {
+	if kept := effects[input.KeepWindow](p); len(kept) != 1 ||
+		kept[0] != (input.KeepWindow{Model: "far-model", Tokens: 131_072}) {
 		t.Errorf("kept for later runs: %+v", kept)
 	}
 	next := p.spawn("go on")

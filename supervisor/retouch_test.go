@@ -35,7 +35,8 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	}
 	p.out = nil
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if s := effects[input.Send](p); len(s) != 1 || !strings.Contains(s[0].Params.Content, "Use port 8080.") || strings.Contains(s[0].Params.Content, "port 80.") {
+	if s := effects[input.Send](p); len(s) != 1 || !strings.Contains(s[0].Params.Content, "Use port 8080.") ||
+		strings.Contains(s[0].Params.Content, "port 80.") {
 		t.Errorf("%+v", s)
 	}
 	p.say("No, wait.")
@@ -98,7 +99,8 @@ func TestTheTaskIsEdited(t *testing.T) {
 	}
 	p.out = nil
 	p.command(contract.Continue{})
-	if s := effects[input.Send](p); p.s.Task.Text != "Build a bridge." || len(s) != 1 || !strings.Contains(s[0].Params.Content, "Build a bridge.") {
+	if s := effects[input.Send](p); p.s.Task.Text != "Build a bridge." || len(s) != 1 ||
+		!strings.Contains(s[0].Params.Content, "Build a bridge.") {
 		t.Errorf("task %q, %+v", p.s.Task.Text, s)
 	}
 }

@@ -651,7 +651,10 @@ func TestAHandOffContinuesUnderTheSameMode(t *testing.T) {
 		if n := strings.Count(p.sentTo(next), "the first half"); n != 1 {
 			t.Errorf("%s: the successor got the document %d times", name, n)
 		}
-		if !slices.ContainsFunc(effects[input.Note](p), func(n input.Note) bool { return n.Decision.About == id && len(n.Decision.Input) > 0 }) {
+		if !slices.ContainsFunc(effects[input.Note](p), func(n input.Note) bool {
+			return n.Decision.About == id &&
+				len(n.Decision.Input) > 0
+		}) {
 			t.Errorf("%s: the decision is not recorded", name)
 		}
 		p.folds()

@@ -96,7 +96,8 @@ func TestLimitIsShared(t *testing.T) {
 	sends := len(effects[input.Send](p))
 	p.costs(ids[3], spent[ids[3]], report("progress", "done", true))
 	r, exit := p.finished()
-	if exit != contract.ExitLimit || !strings.Contains(r.Summary, "the cost reached $") || len(effects[input.Send](p)) != sends {
+	if exit != contract.ExitLimit || !strings.Contains(r.Summary, "the cost reached $") ||
+		len(effects[input.Send](p)) != sends {
 		t.Errorf("%+v, exit code %d, %d messages sent", r, exit, len(effects[input.Send](p))-sends)
 	}
 	if over, turn := r.CostUSD-1, spent[ids[3]]; over > turn {

@@ -129,7 +129,8 @@ func TestAHumanRulesOnAFailure(t *testing.T) {
 	late := asked[len(asked)-1].Question
 	late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "reviewer", Reason: "r", Source: decider.ByModel}
 	p.do(input.Decided(late))
-	if n := len(effects[input.Decide](p)); n != len(asked) || p.s.Rulings.DeciderRequest != nil || p.working() != id || len(p.s.Agents) != 2 {
+	if n := len(effects[input.Decide](p)); n != len(asked) || p.s.Rulings.DeciderRequest != nil || p.working() != id ||
+		len(p.s.Agents) != 2 {
 		t.Errorf("%d questions of %d, %s works", n, len(asked), p.working())
 	}
 	p.verdict(id, report("done", "it installs", true))

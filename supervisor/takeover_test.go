@@ -149,7 +149,8 @@ func TestTakeover(t *testing.T) {
 	}
 	testkit.Same(t, "", []string{"began", "open", "ended"}, states)
 	e := last[contract.Takeover](p)
-	p.contains("the digest", e.Digest, "orch-1", "use port 9090", "a.go, b.go", "1234567 port", "Edit 1", "Done: 9090.", "is no instruction")
+	p.contains("the digest", e.Digest, "orch-1", "use port 9090",
+		"a.go, b.go", "1234567 port", "Edit 1", "Done: 9090.", "is no instruction")
 	if e.Words != 2 || len(e.Files) != 2 || e.Reason != GivenBack {
 		t.Errorf("ended: %+v", e)
 	}

@@ -103,13 +103,13 @@ func StatusCommand(io command.Env) *cli.Command {
 		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
 Without RUN it is the live run of this directory. What waits for you is printed in full, with the command that answers
-it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state", "does", "paused", "halted", "seq", "cost_usd",
-"subagents", "max_subagents", "agents": [{"id", "name", "mode", "host", "make", "lacks", "status", "does",
-"since",
-"session_id", "context_pct", "cost_usd", "attached", "fuse_usd", "fuse_spent_usd", "subagents", "max_subagents"}],
-"inbox": [{"id", "kind", "agent", "text", "since", "choices", "request", "optional"}], "forked_from": {"run", "at",
-"cost_usd"}}. The run's subagents are those that it has started, an agent's those at work. does says a state in words. seq is the last event's. A
-kind is question, acceptance, permission, trust or recovery.`),
+it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state", "does", "paused", "halted", "seq",
+"cost_usd", "subagents", "max_subagents", "agents": [{"id", "name", "mode", "host", "make", "lacks", "status", "does",
+"since", "session_id", "context_pct", "cost_usd", "attached", "fuse_usd", "fuse_spent_usd", "subagents",
+"max_subagents"}], "inbox": [{"id", "kind", "agent", "text", "since", "choices", "request", "optional"}],
+"forked_from": {"run", "at", "cost_usd"}}. The run's subagents are those that it has started, an agent's those at
+work. does says a state in words. seq is the last event's. A kind is question, acceptance, permission, trust or
+recovery.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.status,
 	}
