@@ -82,13 +82,24 @@ func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.Sandb
 	return c, nil
 }
 
-// drain reads r to its end, or until its deadline. It continues even when the sink has enough: a command
-// whose output is not read would never end.
-func drain(r io.Reader, sink io.Writer) {
+// drain reads r to its end, or until nothing has come for tailGrace once it has a deadline. It continues even when the
+// sink has enough: a command whose output is not read would never end. A slow sink must not cost the rest: a deadline
+// that has passed meanwhile is set again, for killTimeout in all.
+func drain(r *os.File, sink io.Writer) {
 	buf := make([]byte, readSize)
+	var late time.Time
 	for {
+		began := time.Now()
 		n, err := r.Read(buf)
 		_, _ = sink.Write(buf[:n])
+		if errors.Is(err, os.ErrDeadlineExceeded) && time.Since(began) < tailGrace {
+			if late.IsZero() {
+				late = began.Add(killTimeout)
+			}
+			if began.Before(late) && r.SetReadDeadline(time.Now().Add(tailGrace)) == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return
 		}
