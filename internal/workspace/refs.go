@@ -92,11 +92,10 @@ func (r *Repo) Move(ctx context.Context, reason string, updates ...Update) error
 
 // move makes one attempt.
 func (r *Repo) move(ctx context.Context, call git.Call, updates []Update) error {
-	_, failed := r.Git.Do(ctx, call)
-	var e *git.Error
-	if errors.As(failed, &e) && strings.Contains(e.Stderr, ".lock'") && r.clearOldLocks() {
-		_, failed = r.Git.Do(ctx, call)
-	}
+	failed := r.pastLocks(ctx, nil, func() error {
+		_, err := r.Git.Do(ctx, call)
+		return err
+	})
 	if failed == nil || ctx.Err() != nil {
 		return failed
 	}

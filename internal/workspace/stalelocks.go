@@ -1,16 +1,19 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
-// staleLock is the age at which a lock of a reference counts as left by a git that was killed: it is held for
-// milliseconds.
+// staleLock is the age at which a lock file counts as left by a git that was killed. Git holds one for milliseconds;
+// a hook of the user's can make that seconds.
 const staleLock = 10 * time.Second
 
 // ClearLocks removes lock files that killed git processes left for references below a prefix of [Repo.Ref].
@@ -20,23 +23,56 @@ func (r *Repo) ClearLocks(prefix string) error {
 	return err
 }
 
-// clearOldLocks does the same for all references of the run, if the locks are old. It reports whether there were any.
-func (r *Repo) clearOldLocks() bool {
-	any := false
-	for _, below := range []string{r.Ref(""), r.Branch("")} {
-		cleared, err := clearLocks(filepath.Join(r.CommonDir, filepath.FromSlash(below)), staleLock)
-		any = any || cleared && err == nil
+// pastLocks calls f, which runs a command of git. If a lock file stops it, pastLocks waits until the lock files of the
+// run's references, and those in the Git directory of own, are gone or so old that it removes them. Then it calls f
+// once more. own is a directory in which no agent works, or nil.
+func (r *Repo) pastLocks(ctx context.Context, own *Repo, f func() error) error {
+	dirs := []string{filepath.Join(r.CommonDir, filepath.FromSlash(r.Ref(""))),
+		filepath.Join(r.CommonDir, filepath.FromSlash(r.Branch("")))}
+	if own != nil {
+		dirs = append(dirs, own.GitDir)
 	}
-	return any
+	failed := f()
+	var e *git.Error
+	if !errors.As(failed, &e) || !strings.Contains(e.Stderr, ".lock'") {
+		return failed
+	}
+	poll := time.NewTicker(lockPoll)
+	defer poll.Stop()
+	for {
+		left := false
+		for _, dir := range dirs {
+			held, err := clearLocks(dir, staleLock)
+			if err != nil {
+				return errors.Join(failed, err)
+			}
+			left = left || held
+		}
+		if !left {
+			return f()
+		}
+		select {
+		case <-ctx.Done():
+			return failed
+		case <-poll.C:
+		}
+	}
 }
 
-func clearLocks(dir string, age time.Duration) (cleared bool, err error) {
+// clearLocks removes the lock files of a Git directory, or of a part of it, that have at least an age. It reports
+// whether younger ones are left.
+func clearLocks(dir string, age time.Duration) (left bool, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".lock") {
+		switch {
+		case err != nil:
+		case d.IsDir() && d.Name() == "objects":
+			return fs.SkipDir
+		case !d.IsDir() && strings.HasSuffix(path, ".lock"):
 			var info fs.FileInfo
 			if info, err = d.Info(); err == nil && time.Since(info.ModTime()) >= age {
 				err = os.Remove(path)
-				cleared = cleared || err == nil
+			} else if err == nil {
+				left = true
 			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -44,5 +80,5 @@ func clearLocks(dir string, age time.Duration) (cleared bool, err error) {
 		}
 		return err
 	})
-	return cleared, err
+	return left, err
 }

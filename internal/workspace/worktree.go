@@ -223,19 +223,28 @@ func (m *Worktrees) commit(ctx context.Context, w Worktree, message string) (Wor
 	if err != nil {
 		return WorktreeWork{}, err
 	}
+	write := func(args ...string) error {
+		err := m.repo.pastLocks(ctx, there, func() error {
+			_, err := there.Git.Write(ctx, args...)
+			return err
+		})
+		if err != nil {
+			err = fmt.Errorf("commit in %s: %w", w.Dir, err)
+		}
+		return err
+	}
 	if head.Tree != found.Tree {
 		id, err := m.repo.Record(ctx, Signer(ctx, m.repo), found.Tree, message, found.Head)
 		if err != nil {
 			return WorktreeWork{}, err
 		}
-		_, err = there.Git.Write(ctx, "update-ref", "-m", "arbiter: committed", "HEAD", id, found.Head)
-		if err != nil {
-			return WorktreeWork{}, fmt.Errorf("commit in %s: %w", w.Dir, err)
+		if err := write("update-ref", "-m", "arbiter: committed", "HEAD", id, found.Head); err != nil {
+			return WorktreeWork{}, err
 		}
 	}
 	// Also after a call that was killed before this.
-	if _, err := there.Git.Write(ctx, "reset", "--quiet", "--mixed"); err != nil {
-		return WorktreeWork{}, fmt.Errorf("commit in %s: %w", w.Dir, err)
+	if err := write("reset", "--quiet", "--mixed"); err != nil {
+		return WorktreeWork{}, err
 	}
 	found.Head, err = m.Head(ctx, w) // for a clone, this fetches its commits
 	return found, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -430,6 +431,38 @@ func TestCommit(t *testing.T) {
 				t.Errorf("in the middle of a merge: %v", err)
 			}
 		})
+	}
+}
+
+// TestCommitPastLocks: a git that is killed leaves the lock file of a reference or of the index in a worktree: the
+// Arbiter's own git, if the machine fails, or an agent's. The work is committed all the same.
+func TestCommitPastLocks(t *testing.T) {
+	for _, kind := range kinds {
+		for _, lock := range []string{"HEAD", "index", "branch"} {
+			t.Run(string(kind)+" "+lock, func(t *testing.T) {
+				t.Parallel()
+				d := gittest.New(t, project)
+				m, _ := manager(d)
+				w, err := m.Create(ctx, spec(1, kind))
+				d.Must(err)
+				there := gittest.Dir{TB: t, Path: w.Dir}
+				there.Write("new", "1\n")
+				name := lock
+				if lock == "branch" {
+					name = "refs/heads/" + w.Branch
+				}
+				path := there.Git("rev-parse", "--path-format=absolute", "--git-path", name) + ".lock"
+				d.Must(os.WriteFile(path, nil, 0o644))
+				nearly := time.Now().Add(-9900 * time.Millisecond)
+				d.Must(os.Chtimes(path, nearly, nearly))
+				found, err := m.Commit(ctx, w, "work of Orchestrator 1")
+				d.Must(err)
+				if now := d.Git("show", found.Head+":new"); now != "1" {
+					t.Errorf("new holds %q", now)
+				}
+				testkit.Same(t, "status", "", there.Git("status", "--porcelain"))
+			})
+		}
 	}
 }
 
