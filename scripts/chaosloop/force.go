@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -22,6 +24,7 @@ const (
 	byFlip   = "flip"   // a bit of the journal is flipped between two processes
 	byLitter = "litter" // a process dies while it writes a file, and leaves it
 	byTear   = "tear"   // the event log ends in the middle of a line
+	byLength = "length" // the event log is long
 	byDisk   = "disk"   // the disk is full
 	byRemove = "remove" // the complete run is removed
 	byHuman  = "human"  // the human ends an Orchestrator at work
@@ -34,7 +37,8 @@ const (
 func helpFor(point string) string {
 	for prefix, help := range map[string]string{
 		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter,
-		"journal.events.cut.": byTear, "journal.commit.truncate.": byDisk, "journal.remove.": byRemove,
+		"journal.events.cut.": byTear, "journal.events.pack.": byLength, "journal.events.free.": byLength,
+		"journal.commit.truncate.": byDisk, "journal.remove.": byRemove,
 		"loop.inspect": byHuman, "loop.decide": byDecider, "loop.place": byIsolation, "loop.merge": byIsolation,
 	} {
 		if strings.HasPrefix(point, prefix) {
@@ -66,6 +70,8 @@ func (r *round) force() (plan, bool) {
 		return plan{}, false
 	case help == byFlip && !r.flip():
 		return plan{}, false
+	case help == byLength && !r.stretch():
+		return plan{}, false
 	default:
 		r.forced = true
 		return plan{crashAt: at}, true
@@ -92,15 +98,46 @@ func (r *round) littered() bool {
 
 // tear appends the beginning of a line to the event log.
 func (r *round) tear() bool {
-	f, err := os.OpenFile(filepath.Join(r.runDir(), journal.LogName), os.O_WRONLY|os.O_APPEND, 0)
+	err := appendTo(filepath.Join(r.runDir(), journal.LogName), []byte(`{"sum":"0badc0de","n":1`))
 	if err != nil {
-		return false
-	}
-	_, err = f.WriteString(`{"sum":"0badc0de","n":1`)
-	if err = errors.Join(err, f.Close()); err != nil {
 		r.fail("tear a line: %v", err)
 	}
 	return err == nil
+}
+
+// stretch adds so many lines to the event log that its beginning is packed. Readers skip them.
+func (r *round) stretch() bool {
+	path := filepath.Join(r.runDir(), journal.LogName)
+	log, err := journal.OpenLog(path)
+	if err != nil {
+		return false
+	}
+	defer log.Close()
+	health, err := log.Each(context.Background(), journal.LogPosition{}, func(journal.LogEntry) error { return nil })
+	if err != nil || health.Torn > 0 {
+		return false
+	}
+	record := fmt.Appendf(nil, `{"kind":"filler","text":%q}`, strings.Repeat("long ", 200))
+	var lines []byte
+	for chain := health.Next.Prev; len(lines) < 1<<20 && err == nil; {
+		lines, err = chain.Append(lines, journal.LogContent{At: time.Now(), Record: record})
+	}
+	if err == nil {
+		err = appendTo(path, lines)
+	}
+	if err != nil {
+		r.fail("add lines: %v", err)
+	}
+	return err == nil
+}
+
+func appendTo(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
 }
 
 // firstInput returns the offset of the first input in a segment of the journal, from its header.

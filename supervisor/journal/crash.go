@@ -32,6 +32,8 @@ var CrashPoints = []string{
 	"journal.events.sync.after",
 	"journal.events.cut.before",
 	"journal.events.again.before",
+	"journal.events.pack.before",
+	"journal.events.free.before",
 	"journal.commit.write.before",
 	"journal.commit.sync.before",
 	"journal.commit.sync.after",

@@ -90,6 +90,8 @@ func (n *diskNode) apply(o diskOp, data []byte) {
 		n.data = writeAt(n.data, data, o.off)
 	case "truncate":
 		n.data = truncate(n.data, o.off)
+	case "free":
+		free(n.data, o.off, int64(len(o.data)))
 	}
 }
 

@@ -6,7 +6,8 @@
 //	<state>/runs/<run>/lock            held by the process that writes to the run
 //	<state>/runs/<run>/meta.json       what the run is, for lists
 //	<state>/runs/<run>/journal-000007  a segment: a snapshot of its state, and the inputs since
-//	<state>/runs/<run>/events.ndjson   the event log: all events that the frontends received (package eventlog)
+//	<state>/runs/<run>/events.ndjson   the event log: all events that the frontends received
+//	<state>/runs/<run>/events.packed   the beginning of a long event log, compressed
 //	<state>/runs/<run>/damaged-1       copies of damage, for people
 //	<state>/runs/.import-<random>      a run that is being imported, invisible until then ([Store.Stage])
 //	<state>/live/<run>                 an empty file while the run is open, so that live runs are found at once
@@ -43,6 +44,11 @@
 // run keeps the unbroken sequence of good lines, cuts off the rest, and adds what is missing
 // ([Recovered.AppendEvents]). After a failed fsync all lines since the last good fsync are written again, from memory,
 // in the same place.
+//
+// The durable beginning of a long log is moved to events.packed, about a seventh of its size, and the file system
+// gets its space back: there the log has a hole, which reads as zeros. A reader that meets zeros, which no line
+// contains, looks into events.packed. So places in the log never move, whenever it is packed, and what a crash or
+// damage leaves of events.packed costs nothing that the log itself still has.
 //
 // # Writes of other processes
 //

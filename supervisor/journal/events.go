@@ -30,6 +30,9 @@ type eventFile struct {
 	failed  bool        // the last fsync
 	left    bool        // bytes after written may be what a failed write or fsync left
 	torn    int64       // bytes after written that do not count, until again is called
+
+	packed   *packedFile // nil before there is something to pack
+	unpacked bool        // packing failed: see pack
 }
 
 // add adds lines that again will write.
@@ -152,7 +155,9 @@ func (e *eventFile) recover(from LogPosition, upTo uint64,
 	from.Offset = max(from.Offset, 0)
 	e.durable, e.chain = from, from.Prev
 	next := from
-	_, err = NewLog(sizedFile{e.f}).Each(context.Background(), from, func(x LogEntry) error {
+	source := &logFile{file: e.f, dir: e.dir}
+	defer source.forget()
+	_, err = NewLog(source).Each(context.Background(), from, func(x LogEntry) error {
 		if known && x.Position != next || x.Input > upTo {
 			return errLastLine
 		}
@@ -160,7 +165,7 @@ func (e *eventFile) recover(from LogPosition, upTo uint64,
 		e.chain = next.Prev
 		if known {
 			line := make([]byte, next.Offset-x.Position.Offset)
-			if _, err := e.f.ReadAt(line, x.Position.Offset); err != nil {
+			if _, err := source.ReadAt(line, x.Position.Offset); err != nil {
 				return err
 			}
 			e.lines = append(e.lines, line...)
@@ -216,11 +221,13 @@ func (e *eventFile) cut() (damage []Damage, err error) {
 	return damage, e.f.Truncate(e.end())
 }
 
-type sizedFile struct{ file }
-
-func (s sizedFile) Size() (int64, error) {
-	info, err := s.Stat()
-	return info.Size, err
+// close closes the files of the log.
+func (e *eventFile) close() error {
+	err := e.f.Close()
+	if e.packed != nil {
+		err = errors.Join(err, e.packed.f.Close())
+	}
+	return err
 }
 
 // makeEvents creates the event log of a new run.

@@ -63,6 +63,9 @@ func (k *Kept) Open(name string) (content io.ReadCloser, size int64, err error) 
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
+	if name == LogName {
+		f = &logFile{file: f, dir: k.h.dir}
+	}
 	return sectionOf{io.NewSectionReader(f, 0, info.Size), f}, info.Size, nil
 }
 

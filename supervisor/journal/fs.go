@@ -46,6 +46,8 @@ type file interface {
 	io.ReaderAt
 	io.WriterAt
 	Truncate(size int64) error
+	// Free gives the space of a part back to the file system. Its bytes are zero then, and the file's length is the same.
+	Free(at, length int64) error
 	// Sync returns when data and size are durable.
 	Sync() error
 	Stat() (fileInfo, error)

@@ -233,6 +233,10 @@ func (f *osFile) Sync() error {
 	return fsError("sync", f.Name(), retry(func() error { return syncData(f.File) }))
 }
 
+func (f *osFile) Free(at, length int64) error {
+	return fsError("free", f.Name(), retry(func() error { return freePart(f.File, at, length) }))
+}
+
 func (f *osFile) Stat() (fileInfo, error) {
 	var st unix.Stat_t
 	if err := retry(func() error { return unix.Fstat(int(f.Fd()), &st) }); err != nil {

@@ -177,7 +177,7 @@ func checkTold(t *testing.T, s *Store, n uint64) {
 	dir := testkit.Must(s.runs.Dir(testRun))(t)
 	defer dir.Close()
 	f := testkit.Must(dir.Open(LogName, openRead))(t)
-	log := NewLog(sizedFile{f})
+	log := NewLog(&logFile{file: f, dir: dir})
 	defer log.Close()
 	var want []LogContent
 	for seq := uint64(1); seq <= n; seq++ {

@@ -312,6 +312,22 @@ func (f *memFile) Truncate(size int64) error {
 	return nil
 }
 
+func (f *memFile) Free(at, length int64) error {
+	n, err := f.begin("free", f.name)
+	defer f.m.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	free(n.data, at, length)
+	f.record(diskOp{kind: "free", off: at, data: make([]byte, length)})
+	return nil
+}
+
+func free(data []byte, at, length int64) {
+	size := int64(len(data))
+	clear(data[min(at, size):min(at+length, size)])
+}
+
 func truncate(data []byte, size int64) []byte {
 	if int64(len(data)) >= size {
 		return data[:size:size]

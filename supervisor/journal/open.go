@@ -242,12 +242,11 @@ func (s *Store) EventLog(id string) (*EventLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", id, err)
 	}
-	defer dir.Close()
 	f, err := dir.Open(LogName, openRead)
 	if err != nil {
-		return nil, fmt.Errorf("read run %s: %w", id, err)
+		return nil, errors.Join(fmt.Errorf("read run %s: %w", id, err), dir.Close())
 	}
-	return NewLog(sizedFile{f}), nil
+	return NewLog(wholeLog{&logFile{file: f, dir: dir}}), nil
 }
 
 // Read calls each with the last snapshot of a run, if it has one, and with the inputs after it, in order, once

@@ -53,7 +53,7 @@ func segmentNumber(name string) (int, bool) {
 // Magic, version, size and crc must keep their places in all later versions.
 const (
 	magic         = "ARBJRNL\n"
-	formatVersion = 4
+	formatVersion = 5
 	headerCopy    = 128
 	headerSize    = 2 * headerCopy
 	maxRunID      = 64

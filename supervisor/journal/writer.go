@@ -72,6 +72,7 @@ func (w *writer) run() {
 		case <-w.syncDue:
 			w.syncDue = nil
 			w.reportLate(w.events.sync())
+			w.events.pack()
 		case j := <-w.r.jobs:
 			w.do(j)
 		case <-stop:
@@ -173,6 +174,7 @@ func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	w.seg = seg
 	removeSegments(w.r.dir, w.keep, w.r.opts.History)
 	w.keep = seg.number
+	w.events.pack()
 	return seg.end
 }
 
@@ -358,7 +360,7 @@ func (w *writer) finish(err error) {
 	}
 	w.r.end(err)
 	crash("journal.close.after")
-	err = errors.Join(w.seg.f.Close(), w.events.f.Close(), w.r.close())
+	err = errors.Join(w.seg.f.Close(), w.events.close(), w.r.close())
 	if err != nil {
 		w.r.end(err)
 	}
