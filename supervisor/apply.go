@@ -169,7 +169,7 @@ func (st *step) dispatch() {
 	st.runDueDecisions()
 	st.wantHostsOfWork()
 	st.pump()
-	st.awake()
+	st.continueDialogue()
 }
 
 // agentEvent handles an event of an agent. A late event of an earlier generation never changes the present one.

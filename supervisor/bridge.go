@@ -17,7 +17,7 @@ import (
 // bridgeLost handles a lost bridge: every agent of its host ended with it. Another bridge is started, and the
 // agents are restarted.
 func (st *step) bridgeLost(f input.BridgeLost) {
-	if f.Halted && !f.Heeded {
+	if f.Halted && !f.HaltApplied {
 		st.lostByHalt()
 	}
 	if !st.Lifecycle.Lost(&st.out, f.Host, f.Message, f.Until) {

@@ -99,7 +99,7 @@ func (st *step) killCommand(ref, id string) {
 	} else {
 		st.notify(contract.Arbiter, KindNotice, notice)
 	}
-	st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
+	st.fire(machine.AgentStopped, triggerData{agent: id, stopped: true})
 }
 
 // choose takes one of the options that were offered last.

@@ -142,7 +142,7 @@ func (st *step) dropTask(m Mail) {
 	st.fail(contract.Arbiter, bridge.CatPromptTooLong, text, []string{contract.SmallerText})
 	st.Conversation.SetAside(m)
 	st.correctRecord(m.ID, "(set aside: the task was too large to be read)")
-	st.fire(machine.Reset, occasion{})
+	st.fire(machine.Reset, triggerData{})
 	st.Task.Text, st.Question.Open = "", nil
 	if !st.HumanPresent {
 		st.end(contract.StatusNeedsInput, text, contract.ExitNeedsInput, machine.GiveUp)

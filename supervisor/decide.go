@@ -92,7 +92,7 @@ func (st *step) decided(f input.Decided) {
 		why = "the decider gave no decision that can be acted on: " + unfit
 	}
 	if why != "" || f.Decision.Source == decider.ByFallback {
-		st.fire(machine.ArbiterError, occasion{})
+		st.fire(machine.ArbiterError, triggerData{})
 	}
 	if why != "" {
 		st.byRules(p.Point, p.About, why)
@@ -238,7 +238,7 @@ const maxCorrections = 2
 
 // abandonDecision cancels the pending decision.
 func (st *step) abandonDecision(why string) {
-	st.fire(machine.ArbiterError, occasion{stuck: true})
+	st.fire(machine.ArbiterError, triggerData{stuck: true})
 	if !st.HumanPresent {
 		st.giveUp(bridge.CatVerdict, why)
 		return

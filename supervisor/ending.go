@@ -18,7 +18,7 @@ func (st *step) endWith(e Ending, by machine.Trigger) {
 	if st.Ending != nil {
 		return
 	}
-	o := occasion{ending: &e}
+	o := triggerData{ending: &e}
 	if by == machine.Decision {
 		o.ruling.Decision = verdict.Complete
 	}

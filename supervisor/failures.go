@@ -43,7 +43,7 @@ func (st *step) broken(a *Agent, c bridge.Category, message string) {
 
 // agentFailed reports to the machine that an agent failed, and reports whether that ended the run.
 func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
-	st.fire(machine.AgentError, occasion{agent: id, failure: st.Task.AgentFailure(&st.Roster, id, c, message, st.at)})
+	st.fire(machine.AgentError, triggerData{agent: id, failure: st.Task.AgentFailure(&st.Roster, id, c, message, st.at)})
 	return st.Ending != nil
 }
 
@@ -111,7 +111,7 @@ func (st *step) enterFallback(why string) bool {
 		return false
 	}
 	if st.Rulings.FallbackReason == "" {
-		st.fire(machine.ArbiterError, occasion{})
+		st.fire(machine.ArbiterError, triggerData{})
 	}
 	st.Rulings.EnterFallback(&st.out, why)
 	st.callOffRenewal() // the Arbiter gets no message until it rules again

@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// occasion holds the details of a trigger.
-type occasion struct {
+// triggerData holds the details of a trigger.
+type triggerData struct {
 	agent       string                   // that it is about
 	ruling      verdict.Arbiter          // of ARBITER_DECISION
 	mode        string                   // that was requested
@@ -25,7 +25,7 @@ type occasion struct {
 }
 
 // situation collects the values that the table's guards read.
-func (st *step) situation(o occasion) machine.Situation {
+func (st *step) situation(o triggerData) machine.Situation {
 	opt := st.Options
 	last, lastThere := st.Agent(o.agent)
 	if o.agent == "" {
@@ -53,7 +53,7 @@ func (st *step) situation(o occasion) machine.Situation {
 // act carries out an action of the table, and reports whether it knows the action. Some actions need nothing
 // here: the `state` event alone reports them. (This is a switch and not a map of functions: with a map, each
 // step would escape to the heap, on every input.)
-func (st *step) act(a machine.Action, o occasion) bool {
+func (st *step) act(a machine.Action, o triggerData) bool {
 	switch a {
 	case machine.BeginTask:
 		st.Task.Begin()
@@ -89,7 +89,7 @@ func (st *step) act(a machine.Action, o occasion) bool {
 
 // fire passes a trigger to the table, and carries out the move. It returns false where the current state
 // ignores the trigger.
-func (st *step) fire(on machine.Trigger, o occasion) bool {
+func (st *step) fire(on machine.Trigger, o triggerData) bool {
 	m, ok := machine.Next(st.Task.Phase, on, st.situation(o))
 	if !ok {
 		return false
@@ -106,7 +106,7 @@ func (st *step) fire(on machine.Trigger, o occasion) bool {
 }
 
 // enterPhase makes a move of the table: it changes the state of the task, then carries out the move's actions.
-func (st *step) enterPhase(on machine.Trigger, m machine.Move, o occasion) {
+func (st *step) enterPhase(on machine.Trigger, m machine.Move, o triggerData) {
 	if m.To != st.Task.Phase {
 		o.was = st.Task.Phase
 		st.shift(on, m.To)
@@ -119,13 +119,13 @@ func (st *step) enterPhase(on machine.Trigger, m machine.Move, o occasion) {
 }
 
 // wouldDo reports whether a trigger would lead to an action now.
-func (st *step) wouldDo(on machine.Trigger, o occasion, a machine.Action) bool {
+func (st *step) wouldDo(on machine.Trigger, o triggerData, a machine.Action) bool {
 	m, ok := machine.Next(st.Task.Phase, on, st.situation(o))
 	return ok && slices.Contains(m.Do, a)
 }
 
-// conclude ends the run as the occasion says, or because a limit of the table was reached.
-func (st *step) conclude(o occasion) {
+// conclude ends the run as the trigger says, or because a limit of the table was reached.
+func (st *step) conclude(o triggerData) {
 	if st.Ending != nil {
 		return
 	}
@@ -154,7 +154,7 @@ func (st *step) cleanUp() {
 // giveTask hands the human's task to the Arbiter and starts the machine.
 func (st *step) giveTask(task string, images []contract.Image) {
 	st.Task.Text, st.Task.Images = task, images
-	st.fire(machine.StartTask, occasion{})
+	st.fire(machine.StartTask, triggerData{})
 	st.post(Mail{
 		From: contract.Human, To: contract.Arbiter, Kind: KindTask, Text: task,
 		Attached: st.attachedToTask(), Images: images,
@@ -164,9 +164,9 @@ func (st *step) giveTask(task string, images []contract.Image) {
 // executing moves the machine to the phase in which an Orchestrator works.
 func (st *step) executing() {
 	if st.Task.Phase == machine.Idle {
-		st.fire(machine.StartTask, occasion{})
+		st.fire(machine.StartTask, triggerData{})
 	}
 	if st.Task.Phase != machine.Evaluating || !(st.awaitsRuling() || st.Conversation.DocumentIsRead()) {
-		st.fire(machine.AgentMessage, occasion{})
+		st.fire(machine.AgentMessage, triggerData{})
 	}
 }

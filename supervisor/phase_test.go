@@ -19,7 +19,7 @@ import (
 func does(a machine.Action) (known bool) {
 	defer func() { known = known || recover() != nil }()
 	st := &step{State: State{RunState: RunState{Ending: &Ending{}}}}
-	return st.act(a, occasion{})
+	return st.act(a, triggerData{})
 }
 
 // TestEveryActionIsCarriedOut: an action in the table without an implementation would panic during a run.

@@ -108,7 +108,7 @@ func (st *step) retryAfter(a *Agent, d runconfig.RestartDecision, t bridge.Turn)
 	}
 	st.emit(a.ID, contract.Retry{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: reason})
 	if a.Role == RoleOrchestrator {
-		st.fire(machine.AgentError, occasion{agent: a.ID, recoverable: true})
+		st.fire(machine.AgentError, triggerData{agent: a.ID, recoverable: true})
 	}
 	if a.Status == AgentReady { // not after its process has ended
 		st.backOff(a, t.Category, d.Attempt, d.Delay)

@@ -501,18 +501,18 @@ func TestHaltWithoutABridge(t *testing.T) {
 // TestContinueWhileTheBridgeIsEnded: a halt ends the bridge, and a continue command comes before the bridge has
 // ended. The run continues with the next bridge. Without a continue command the halt remains in force.
 func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
-	for _, heeded := range []bool{true, false} {
+	for _, applied := range []bool{true, false} {
 		p := begin(t, nil)
 		p.command(contract.Halt{})
 		p.command(contract.Continue{})
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
 		p.out = nil
-		p.do(input.BridgeLost{Message: "it ended", Halted: true, Heeded: heeded})
+		p.do(input.BridgeLost{Message: "it ended", Halted: true, HaltApplied: applied})
 		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
 		starts, halts := len(effects[input.Spawn](p)), len(told[contract.Halted](p))
-		if p.s.Halted == heeded || (starts == 0) == heeded || (halts == 0) != heeded || p.s.Lifecycle.Crashes != 0 {
-			t.Errorf("heeded: %v, halted: %v, %d starts, %d halts, %d crashes", heeded, p.s.Halted, starts, halts, p.s.Lifecycle.Crashes)
+		if p.s.Halted == applied || (starts == 0) == applied || (halts == 0) != applied || p.s.Lifecycle.Crashes != 0 {
+			t.Errorf("applied: %v, halted: %v, %d starts, %d halts, %d crashes", applied, p.s.Halted, starts, halts, p.s.Lifecycle.Crashes)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (st *step) resumed(f input.Resumed) {
 		st.Rulings.ArbiterRequest = nil // else the Arbiter continues with the turn in which it got the request
 	}
 	st.Rulings.LeaveFallback(&st.out) // the Arbiter has another process, too
-	st.fire(machine.Resume, occasion{completed: completed, was: was})
+	st.fire(machine.Resume, triggerData{completed: completed, was: was})
 	if st.outOfBounds() {
 		return
 	}
@@ -199,8 +199,8 @@ func (st *step) askAgain(answered, sameRules bool) {
 	}
 }
 
-// awake makes sure that the dialogue continues once all agents are back.
-func (st *step) awake() {
+// continueDialogue makes sure that the dialogue continues once all agents are back.
+func (st *step) continueDialogue() {
 	if !st.Lifecycle.Waking || st.Ending != nil || st.Renewal.Stage != RenewalNone {
 		return // an Arbiter that is being renewed is replaced; its successor rules on what is open
 	}

@@ -12,7 +12,7 @@ import (
 func (st *step) checkRuling(v verdict.Arbiter) error {
 	problem, unknownMode := st.rulingProblem(v)
 	if unknownMode {
-		st.fire(machine.SelectionFailed, occasion{mode: v.Mode})
+		st.fire(machine.SelectionFailed, triggerData{mode: v.Mode})
 	}
 	if problem == "" {
 		return nil
@@ -41,7 +41,7 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 	st.triesAgain(v)
 	st.asksAgain(v)
 	if v.Decision != verdict.Complete {
-		if st.fire(machine.Decision, occasion{ruling: v}); st.Ending != nil {
+		if st.fire(machine.Decision, triggerData{ruling: v}); st.Ending != nil {
 			return
 		}
 	}
@@ -171,10 +171,10 @@ func (st *step) routeOrchestrator(a *Agent, v verdict.Orchestrator) {
 	switch v.Kind {
 	case verdict.KindDone:
 		a.Standing = AgentFinished
-		st.fire(machine.AgentComplete, occasion{agent: a.ID, output: v.Message})
+		st.fire(machine.AgentComplete, triggerData{agent: a.ID, output: v.Message})
 	case verdict.KindHandoff:
 		a.Standing = HandedOff
-		st.fire(machine.AgentComplete, occasion{agent: a.ID, output: v.Message})
+		st.fire(machine.AgentComplete, triggerData{agent: a.ID, output: v.Message})
 	case verdict.KindQuestion:
 		stumble = st.stumbled(a, v.Message)
 	}

@@ -21,7 +21,7 @@ func (st *step) spawnOrchestrator(in SpawningRequest) string {
 	}
 	if st.Task.Phase == machine.Idle {
 		kept := st.Rulings.ArbiterRequest // the Arbiter spawns with its tool, and still has to say why
-		st.fire(machine.StartTask, occasion{})
+		st.fire(machine.StartTask, triggerData{})
 		st.Rulings.ArbiterRequest = kept
 	}
 	a := st.spawn(plan)
@@ -29,7 +29,7 @@ func (st *step) spawnOrchestrator(in SpawningRequest) string {
 	if in.By == contract.Human {
 		on = machine.ForceAgent
 	}
-	st.fire(on, occasion{agent: a.ID, mode: in.Mode})
+	st.fire(on, triggerData{agent: a.ID, mode: in.Mode})
 	st.Task.BeginWork(a, st.at)
 	st.limitWork(a)
 	st.forgetEnded()
@@ -39,7 +39,7 @@ func (st *step) spawnOrchestrator(in SpawningRequest) string {
 // mayIterate says why no further Orchestrator may be spawned. A limit of the run ends the run, unless the
 // human asked for the Orchestrator.
 func (st *step) mayIterate(mode, by string) string {
-	o := occasion{mode: mode}
+	o := triggerData{mode: mode}
 	switch {
 	case st.Task.Phase == machine.Idle: // START_TASK comes first, and the count begins anew
 	case by == contract.Human && !st.wouldDo(machine.ForceAgent, o, machine.CountIteration):

@@ -42,7 +42,7 @@ func (st *step) retry(ref string, a Agent) bool {
 		return m.From == a.ID && m.EndsExecution() && st.withholds(m)
 	})
 	st.Task.BeginWork(st.Edit(a.ID), st.at)
-	st.fire(machine.Retry, occasion{agent: a.ID})
+	st.fire(machine.Retry, triggerData{agent: a.ID})
 	return true
 }
 
@@ -60,7 +60,7 @@ func (st *step) reset(ref string) {
 	st.Task.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
-	st.fire(machine.Reset, occasion{})
+	st.fire(machine.Reset, triggerData{})
 	st.takeBack(func(m Mail) bool {
 		return m.To == contract.Arbiter && !m.Sent && (m.Kind == KindTask || st.IsOrchestrator(m.From))
 	})
@@ -131,7 +131,7 @@ func (st *step) skipStep(ref, agent string) bool {
 		return false
 	}
 	st.out.Accept(ref, fmt.Sprintf("skipped step %d: %s", i+1, st.Task.Plan[i].Text))
-	st.fire(machine.SkipStep, occasion{agent: agent})
+	st.fire(machine.SkipStep, triggerData{agent: agent})
 	return true
 }
 
@@ -146,7 +146,7 @@ func (st *step) fallBackFrom(ref string, a Agent) bool {
 	st.overrule()
 	if a.Alive() {
 		st.release(a.ID, "another takes its place", false)
-		st.fire(machine.AgentStopped, occasion{agent: a.ID, stopped: true})
+		st.fire(machine.AgentStopped, triggerData{agent: a.ID, stopped: true})
 	}
 	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human chose that another agent takes up "+
 		"what "+

@@ -215,7 +215,7 @@ func (d *app) onEvent(e contract.Event) {
 		case "configure":
 			d.permissions.clearRequested()
 		case "choose", "retry", "skip_step", "reset", "force_agent":
-			d.recovery.relieved()
+			d.recovery.clear()
 		}
 	case contract.Takeover:
 		if b.State != "began" { // texts from before it began no longer apply
@@ -228,20 +228,20 @@ func (d *app) onEvent(e contract.Event) {
 		d.recovery.showProblem(e.ID, b)
 	case contract.Turn:
 		if b.Outcome == "done" && e.ID == d.recovery.problem.id {
-			d.recovery.relieved() // it works again
+			d.recovery.clear() // it works again
 		}
 	case contract.State:
 		if machine.State(b.From) == machine.Error {
-			d.recovery.relieved()
+			d.recovery.clear()
 		}
 	case contract.Result:
-		d.recovery.relieved()
+		d.recovery.clear()
 		d.session.ended(b)
 	case contract.Session:
 		if !b.Resumed { // another run has another plan
 			d.plan.draft = nil
 		}
-		d.recovery.relieved()
+		d.recovery.clear()
 		if d.session.state != nil && d.session.state.Task.Phase == machine.Error && b.Resumed {
 			d.recovery.problem = problem{id: contract.Supervisor, from: d.session.state.Question.Recovery.Options,
 				text: "The run was left in trouble."}

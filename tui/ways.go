@@ -50,8 +50,8 @@ func (rec *recovery) showProblem(id string, e contract.Error) {
 	rec.problem = problem{id: id, text: e.Message, from: e.RecoveryOptions}
 }
 
-// relieved clears the problem: it was resolved, or an option was taken.
-func (rec *recovery) relieved() { rec.problem = problem{} }
+// clear forgets the problem: it was resolved, or an option was taken.
+func (rec *recovery) clear() { rec.problem = problem{} }
 
 // ways returns the current choices, and the actions outside of the run.
 func (rec *recovery) ways() (choices, outside []string) {

@@ -156,8 +156,8 @@ type (
 		// Halted says that somebody ended the bridge in order to stop everything: no process may run until a
 		// human continues the run, whether or not the command arrived.
 		Halted bool `json:",omitempty"`
-		// Heeded says that the run had already carried out that command, and perhaps the one to continue, too.
-		Heeded bool `json:",omitempty"`
+		// HaltApplied: the run had already carried out that command, and perhaps the one to continue, too.
+		HaltApplied bool `json:",omitempty"`
 	}
 	BridgeBack struct {
 		Host   string `json:",omitempty"`

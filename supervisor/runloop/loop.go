@@ -78,16 +78,16 @@ type Loop struct {
 	outbox outbox
 
 	// What follows belongs to the loop's goroutine.
-	ports    ports
-	next     sync.Map // by host: a Port that was opened, and that the state does not know yet
-	views    sync.Map // by host: the FileSystem of the last Port
-	lanes    map[string]*lane
-	starts   map[string]chan struct{} // by agent: closed when the bridge has answered the last start
-	timers   map[string]alarm
-	settings uint64 // counts the settings of timers
-	pursued  map[string]pursuit
-	exit     contract.Exit
-	over     bool
+	ports        ports
+	next         sync.Map // by host: a Port that was opened, and that the state does not know yet
+	views        sync.Map // by host: the FileSystem of the last Port
+	lanes        map[string]*lane
+	starts       map[string]chan struct{} // by agent: closed when the bridge has answered the last start
+	timers       map[string]alarm
+	settings     uint64 // counts the settings of timers
+	cancellables map[string]cancellable
+	exit         contract.Exit
+	over         bool
 
 	workers sync.WaitGroup
 	broken  chan *Fault // capacity 1: a worker's panic
@@ -135,7 +135,7 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 		inbox: make(chan input.Input, inboxSize), urgent: make(chan input.Input, 1),
 		done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{},
-		pursued: map[string]pursuit{}, clock: NewClock(),
+		cancellables: map[string]cancellable{}, clock: NewClock(),
 	}
 	l.broken = make(chan *Fault, 1)
 	l.outbox.init()

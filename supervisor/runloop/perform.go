@@ -45,7 +45,7 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e input.E
 			return port(e.Agent.ID).Kill(ctx, bridge.KillParams{AgentRef: e.Agent, Now: e.Now})
 		})
 	case input.Decide:
-		l.pursue(ctx, fmt.Sprintf("decision %d", e.Question.Serial),
+		l.workUntilCancelled(ctx, fmt.Sprintf("decision %d", e.Question.Serial),
 			func(ctx context.Context) { l.decide(ctx, input.Decided(e.Question)) })
 	case input.Note:
 		// Recorded after the input that caused it, in order; nothing waits for it.
@@ -56,9 +56,9 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e input.E
 	case input.Probe:
 		l.work(timed(ctx, probeDeadline, func(ctx context.Context) { l.probe(ctx, port(e.Agent.ID), e.Agent) }))
 	case input.RunCheck:
-		l.pursue(ctx, e.Request, func(ctx context.Context) { l.check(ctx, ports.on(e.Host), e) })
+		l.workUntilCancelled(ctx, e.Request, func(ctx context.Context) { l.check(ctx, ports.on(e.Host), e) })
 	case input.Drop:
-		for name, p := range l.pursued {
+		for name, p := range l.cancellables {
 			if e.Request == "" || e.Request == name {
 				p.drop()
 			}
@@ -132,17 +132,17 @@ func (l *Loop) work(f func()) {
 	}()
 }
 
-// pursuit is work that can be cancelled.
-type pursuit struct {
+// cancellable is work that can be cancelled.
+type cancellable struct {
 	ctx  context.Context
 	drop context.CancelFunc
 }
 
-// pursue lets a worker run f until it is cancelled by name, and forgets the pursuits that have ended.
-func (l *Loop) pursue(ctx context.Context, name string, f func(context.Context)) {
-	maps.DeleteFunc(l.pursued, func(_ string, p pursuit) bool { return p.ctx.Err() != nil })
+// workUntilCancelled lets a worker run f until it is cancelled by name, and forgets those that have ended.
+func (l *Loop) workUntilCancelled(ctx context.Context, name string, f func(context.Context)) {
+	maps.DeleteFunc(l.cancellables, func(_ string, p cancellable) bool { return p.ctx.Err() != nil })
 	ctx, cancel := context.WithCancel(ctx)
-	l.pursued[name] = pursuit{ctx, cancel}
+	l.cancellables[name] = cancellable{ctx, cancel}
 	l.work(func() {
 		defer cancel()
 		f(ctx)

@@ -238,7 +238,7 @@ func catchUp(ctx context.Context, log *journal.EventLog, after journal.LogPositi
 	return seq, err
 }
 
-// receive handles what the run sends. The caller holds hearing.
+// receive handles what the run sends. The caller holds receiving.
 func (s *ScreenSession) receive(part any) {
 	switch part := part.(type) {
 	case control.Events:

@@ -66,8 +66,8 @@ func (h *Halter) BridgeStarted(pid int) { h.bridgePID.Store(int64(pid)) }
 // Ended reports whether a halt ended this bridge of this machine.
 func (h *Halter) Ended(c *bridge.Client) bool { return h.ended.Load() == c }
 
-// Heeded reports whether the run's loop took part in the last halt.
-func (h *Halter) Heeded() bool { return h.run.Loop.Snapshot().Halts > int(h.before.Load()) }
+// HaltApplied reports whether the run's loop has applied the last halt.
+func (h *Halter) HaltApplied() bool { return h.run.Loop.Snapshot().Halts > int(h.before.Load()) }
 
 // Halt stops every agent. It returns within about ten seconds. The run remains live, and `continue` starts the
 // agents again.

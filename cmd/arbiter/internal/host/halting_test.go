@@ -80,7 +80,7 @@ func TestHalt(t *testing.T) {
 			h := halterOf(l, &c.hosts)
 			r := h.Halt(input.ChannelSocket)
 			if r.How != c.how || r.Halted != c.halted || c.hosts.halted != c.bridges || !slices.Equal(r.Left, c.left) ||
-				h.Heeded() != c.halted {
+				h.HaltApplied() != c.halted {
 				t.Errorf("%s: %+v, bridges of other hosts asked %d times", name, r, c.hosts.halted)
 			}
 			close(l.done)

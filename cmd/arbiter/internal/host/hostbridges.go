@@ -37,16 +37,16 @@ type RemoteLoop interface {
 
 // RemoteRun is the run that the bridges belong to.
 type RemoteRun struct {
-	Hosts     hosts.Config
-	Debug     bool
-	Options   func() runconfig.Options // current ones, with the sandbox of agents and the secrets of --env
-	Loop      RemoteLoop
-	Input     *Sender
-	Board     *Board
-	Terminals *Terminals
-	Telemetry *Exporter   // nil: no spans
-	Heeded    func() bool // the loop has taken part in the last halt
-	Log       *slog.Logger
+	Hosts       hosts.Config
+	Debug       bool
+	Options     func() runconfig.Options // current ones, with the sandbox of agents and the secrets of --env
+	Loop        RemoteLoop
+	Input       *Sender
+	Board       *Board
+	Terminals   *Terminals
+	Telemetry   *Exporter   // nil: no spans
+	HaltApplied func() bool // the loop has taken part in the last halt
+	Log         *slog.Logger
 }
 
 // Bridges has the bridges on other hosts, by host name. It is safe for concurrent use.
@@ -329,7 +329,7 @@ func (b *Bridges) watchHost(name string, h *hostBridge) {
 		message = err.Error()
 	}
 	b.run.Loop.Put(input.BridgeLost{Host: name, Message: message, Until: until, Halted: h.halted.Load(),
-		Heeded: b.run.Heeded()})
+		HaltApplied: b.run.HaltApplied()})
 	var violation *bridge.ViolationError
 	if errors.As(err, &violation) {
 		b.run.Loop.Put(input.BridgeFailed{Host: name, Category: bridge.CatHost, Message: message})

@@ -140,8 +140,8 @@ func (h *hereBridge) report(p *bridge.Client) {
 	if err := p.Err(); err != nil {
 		message = err.Error()
 	}
-	heeded := h.halter.Ended(p) && h.halter.Heeded()
-	h.loop.Put(input.BridgeLost{Message: message, Halted: halted, Heeded: heeded})
+	haltApplied := h.halter.Ended(p) && h.halter.HaltApplied()
+	h.loop.Put(input.BridgeLost{Message: message, Halted: halted, HaltApplied: haltApplied})
 }
 
 // reopen locks a run, whose last bridge may still be ending its agents, and restores its state.

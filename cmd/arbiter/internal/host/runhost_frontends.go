@@ -16,8 +16,8 @@ import (
 const (
 	// frontendConnects is how long the frontend that started the process may take to connect.
 	frontendConnects = 15 * time.Second
-	// lonelyEnd is logged when a run ends before its frontend has connected.
-	lonelyEnd = "the run has ended before its frontend connected"
+	// endedBeforeFrontend is logged when a run ends before its frontend has connected.
+	endedBeforeFrontend = "the run has ended before its frontend connected"
 )
 
 // frontends has the interfaces of the run to the outside: clients of its control socket, people in terminals,
@@ -57,7 +57,7 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	r.bridges.others = NewBridges(RemoteRun{
 		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Loop: r.loop, Input: f.input,
 		Board: &f.board, Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry,
-		Heeded: func() bool { return f.halter.Heeded() }, Log: log,
+		HaltApplied: func() bool { return f.halter.HaltApplied() }, Log: log,
 	})
 	f.halter = NewHalter(HaltRun{ID: r.choices.Options.Run, Loop: r.loop, Input: f.input,
 		Bridge: r.bridges.here.Client, Elsewhere: r.bridges.others, Log: log})
@@ -111,7 +111,7 @@ func (r *hostedRun) recordTitle(task string) {
 // learns that the process is ready; a run that fails to start may have ended by then.
 func (r *hostedRun) awaitFrontend() {
 	if !r.choices.Detach {
-		r.frontends.clients.AwaitFirst(frontendConnects, func() { r.diagnostics.log.Info(lonelyEnd) })
+		r.frontends.clients.AwaitFirst(frontendConnects, func() { r.diagnostics.log.Info(endedBeforeFrontend) })
 	}
 }
 

@@ -90,8 +90,8 @@ func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 					t.Errorf("recorded: %#v", f)
 				}
 			}
-			if len(n.loop.pursued) > 1 {
-				t.Errorf("kept: %d", len(n.loop.pursued))
+			if len(n.loop.cancellables) > 1 {
+				t.Errorf("kept: %d", len(n.loop.cancellables))
 			}
 		})
 	}
