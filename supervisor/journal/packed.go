@@ -181,13 +181,15 @@ func (l *logFile) fill(b []byte, at int64) error {
 			return err
 		}
 	}
-	for i, c := range b {
-		if c != 0 {
-			continue
-		}
-		n := int((at + int64(i)) / packBlock)
+	for len(b) > 0 {
+		n, off := int(at/packBlock), at%packBlock
 		if n >= len(l.packed.blocks) {
 			return nil
+		}
+		part := b[:min(int64(len(b)), packBlock-off)]
+		b, at = b[len(part):], at+int64(len(part))
+		if bytes.IndexByte(part, 0) < 0 {
+			continue
 		}
 		if l.block == nil || l.number != n {
 			block, err := l.packed.read(n)
@@ -196,7 +198,11 @@ func (l *logFile) fill(b []byte, at int64) error {
 			}
 			l.number, l.block = n, block
 		}
-		b[i] = l.block[(at+int64(i))%packBlock]
+		for i, c := range l.block[off : off+int64(len(part))] {
+			if part[i] == 0 {
+				part[i] = c
+			}
+		}
 	}
 	return nil
 }
