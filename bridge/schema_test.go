@@ -131,7 +131,7 @@ func TestSchemaIsComplete(t *testing.T) {
 // them badly: the whole schema is flat.
 func TestSchemaIsFlat(t *testing.T) {
 	for _, word := range []string{`"oneOf"`, `"anyOf"`, `"allOf"`, `"$ref"`, `"$defs"`,
-		`"additionalProperties": false`} {
+		`"additionalProperties":false`} {
 		if strings.Contains(string(Schema), word) {
 			t.Errorf("the schema has %s", word)
 		}

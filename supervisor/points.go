@@ -160,13 +160,11 @@ func (st *step) rulingRequest(point decider.DecisionPoint, about string) *Ruling
 	r := st.record(st.elapsed())
 	r.Judged = about
 	p.Select = decider.SelectInput(r)
-	var raw any = p.Select
 	if point == decider.PointEvaluate {
 		p.Evaluate = decider.EvaluateInput(r)
-		raw = p.Evaluate
 	}
 	var err error
-	p.Input, err = jsonl.Marshal(raw)
+	p.Input, err = jsonl.Marshal(p.input())
 	if err != nil {
 		panic(err) // our own types
 	}

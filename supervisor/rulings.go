@@ -44,15 +44,17 @@ func Unfit(o *runconfig.Options, d decider.Decision) string {
 // ByRules is the decision of the deterministic rules; why says why they decide. Its Decision is empty if there
 // is not an agent that a rule could choose.
 func (p *RulingRequest) ByRules(why string) decider.Decision {
-	var rules decider.Rules
-	var d decider.Decision
-	if p.Point == decider.PointSelect {
-		d, _ = rules.Select(p.Select)
-	} else {
-		d, _ = rules.Evaluate(p.Evaluate)
-	}
+	d, _ := p.input().Rule()
 	d.Source, d.Warnings = decider.ByFallback, append(d.Warnings, why)
 	return d
+}
+
+// input is what the question is about.
+func (p *RulingRequest) input() decider.Input {
+	if p.Point == decider.PointEvaluate {
+		return p.Evaluate
+	}
+	return p.Select
 }
 
 // ContinueHandoff decides that another agent of the same mode continues what an agent hands off: the work is

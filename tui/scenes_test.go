@@ -102,7 +102,7 @@ func (s *scene) startWork() {
 	})
 }
 
-// sizes are the sizes of all screen tests. Golden files exist for the first two; the second has tiles.
+// sizes are the sizes of all screen tests. Golden files exist for the first, and some for the second, which has tiles.
 var sizes = [][2]int{{80, 24}, {200, 50}, {40, 12}, {120, 40}, {57, 19}}
 
 // allowsAll starts runs in a permission mode, with or without a requested sandbox.

@@ -36,7 +36,7 @@ func TestScreens(t *testing.T) {
 						tt.act(s)
 						s.Settle()
 					}
-					if tt.golden && i < 2 {
+					if i < tt.golden {
 						s.Golden(name)
 					}
 					s.expectClean(name)

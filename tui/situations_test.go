@@ -19,39 +19,39 @@ var situations = []struct {
 	act    func(s *scene)
 	says   []string // at every size, at once or after scrolling
 	wide   []string // at once, from 120 columns
-	golden bool     // compare the picture, too: each kind of screen and each theme once
+	golden int      // compare so many pictures, too: each kind of screen and each theme once, what is wide also so
 }{
 	{name: "oracle", says: []string{"Speak, mortal."}},
-	{name: "oracle-runs", change: runs, says: []string{"Speak, mortal.", "runs"}, golden: true},
+	{name: "oracle-runs", change: runs, says: []string{"Speak, mortal.", "runs"}, golden: 1},
 	{name: "oracle-safe", change: allowsAll("ask", "auto"), says: []string{"Speak, mortal."}},
 	{name: "settings", change: configured, act: then("F8"), says: []string{"SETTINGS", "permissions", "opus"},
-		wide: []string{"$ARBITER_THEME", "Set by", "x to the default"}, golden: true},
+		wide: []string{"$ARBITER_THEME", "Set by", "x to the default"}, golden: 1},
 	{name: "models", act: working("/model\n"), says: []string{"opus"}, wide: []string{"$5 in, $25 out"}},
 	{name: "sessions", change: runs, act: then("F4", "Down"), says: []string{"Teach the loom", "Count the omens"}},
 	{name: "first-missing", change: func(_ *Options, h *fakeHost) {
 		h.found = Findings{Missing: true, Problem: "no program named claude on PATH"}
 	}, says: []string{"Rehearse"}, wide: []string{"npm install -g", "no program named claude on PATH"}},
 	{name: "first-login", change: func(_ *Options, h *fakeHost) { h.found.Login, h.newcomer = LoginNo, true },
-		says: []string{"Log in", "Rehearse"}, wide: []string{"ANTHROPIC_API_KEY"}, golden: true},
+		says: []string{"Log in", "Rehearse"}, wide: []string{"ANTHROPIC_API_KEY"}, golden: 1},
 	{name: "first-old", change: func(_ *Options, h *fakeHost) {
 		h.found = Findings{Problem: "Claude CLI 2.0.1 is too old: 2.1.300 or later is needed"}
 	}, says: []string{"Rehearse"}, wide: []string{"2.0.1 is too old"}},
 	{name: "weaving", act: working(), says: []string{"May I change header.go"},
 		wide:   []string{"Prove it with fresh eyes"},
-		golden: true},
+		golden: 1},
 	{name: "weaving-light", change: func(o *Options, _ *fakeHost) { o.Theme = "light" }, act: working(),
 		says: []string{"May I change header.go"}},
 	{name: "at-work", act: (*scene).atWork, says: []string{"Orch", "thinking"},
 		wide: []string{"Bash go test ./...", "11s", "Edit web/invoices.html", "Read invoice/invoice.go", "thinking"}},
 	{name: "crowd", act: (*scene).crowd, says: []string{"permission?"}, wide: []string{"API overloaded", "rm -rf build"},
-		golden: true},
+		golden: 2},
 	{name: "crowd-ascii", change: func(o *Options, _ *fakeHost) { o.ASCII, o.Theme = true, "high-contrast-dark" },
-		act: (*scene).crowd, says: []string{"permission?"}, golden: true},
+		act: (*scene).crowd, says: []string{"permission?"}, golden: 1},
 	{name: "crowd-asked", act: func(s *scene) { s.crowd(); s.Press("Alt+p") },
 		says: []string{"y Allow once"}, wide: []string{"rm -rf build && mkdir build"}},
 	{name: "figures", change: func(o *Options, _ *fakeHost) {
 		o.Ritual, o.Still = Ritual{Scene: true, Human: view.RitualSmith}, true
-	}, act: (*scene).crowd, says: []string{"permission?"}, golden: true},
+	}, act: (*scene).crowd, says: []string{"permission?"}, golden: 1},
 	{name: "stalled", act: (*scene).stalled, says: []string{"again in"},
 		wide: []string{"API overloaded", "again in 0:3", "rate limited", "without a word"}},
 	{name: "fallback", act: func(s *scene) {
@@ -103,18 +103,18 @@ var situations = []struct {
 		s.Press("Alt+Enter")
 		s.Type("and another, 世界 🧵")
 	}, says: []string{"One line", "and another, 世界 🧵"}},
-	{name: "completion", act: func(s *scene) { s.startWork(); s.Type("/su") }, says: []string{"/summon"}, golden: true},
-	{name: "picker", act: working("Ctrl+O"), says: []string{"REQUIREMENTS.md"}, golden: true},
+	{name: "completion", act: func(s *scene) { s.startWork(); s.Type("/su") }, says: []string{"/summon"}, golden: 1},
+	{name: "picker", act: working("Ctrl+O"), says: []string{"REQUIREMENTS.md"}, golden: 1},
 	{name: "shell", change: func(_ *Options, h *fakeHost) {
 		h.shell = printing(2, strings.Repeat("ok  loom/header 0.012s\n", 40)+
 			"--- FAIL: TestHeader\n\x1b[31mFAIL\x1b[0m  loom/writer\n")
-	}, act: working("!go test ./...\n"), says: []string{"exit code 2", "loom/writer"}, golden: true},
+	}, act: working("!go test ./...\n"), says: []string{"exit code 2", "loom/writer"}, golden: 1},
 	{name: "tour", change: func(_ *Options, h *fakeHost) { h.newcomer = true }, act: typing("/tour\n"),
 		says: []string{"1 of 6"}},
 	{name: "focus", act: working("Alt+1"), says: []string{"Orch", "i write"},
-		wide: []string{"generation 1", "s interrupt"}, golden: true},
+		wide: []string{"generation 1", "s interrupt"}, golden: 1},
 	{name: "logbook", act: working("F2"), says: []string{"THE LOGBOOK", "all events"},
-		wide: []string{"f filter"}, golden: true},
+		wide: []string{"f filter"}, golden: 1},
 	{name: "plan", act: working("F3"), says: []string{"THE PLAN", "Prove it with fresh eyes"},
 		wide: []string{"w save"}},
 	{name: "plan-edited", act: func(s *scene) {
@@ -129,13 +129,13 @@ var situations = []struct {
 		s.does(func(p *fakeRun) { p.call("orch-1", "update_plan", `{"index":2,"status":"done"}`) })
 		s.Press("a")
 		s.Type("Ask those who know 世界")
-	}, says: []string{"THE PLAN", "Ask those who know 世界"}, golden: true},
-	{name: "help", act: working("F1"), says: []string{"HELP", "/summon"}, wide: []string{"q back"}, golden: true},
+	}, says: []string{"THE PLAN", "Ask those who know 世界"}, golden: 1},
+	{name: "help", act: working("F1"), says: []string{"HELP", "/summon"}, wide: []string{"q back"}, golden: 1},
 	{name: "agents", act: working("/agents\n"), says: []string{"THE MODES", "developer", "reviewer"}},
 	{name: "agents-by-key", act: working("Esc", "a"), says: []string{"THE MODES", "tools:", "from: built-in"}},
-	{name: "cost", act: working("/cost\n"), says: []string{"in all"}, wide: []string{"/ search"}, golden: true},
+	{name: "cost", act: working("/cost\n"), says: []string{"in all"}, wide: []string{"/ search"}, golden: 1},
 	{name: "timeline", act: timed, says: []string{"TIMELINE"},
-		wide: []string{"waits for you", "hand-off", "Enter read it"}, golden: true},
+		wide: []string{"waits for you", "hand-off", "Enter read it"}, golden: 1},
 	{name: "timeline-empty", act: then("F6", "Left", "+", "]", "Enter", "f", "Down"),
 		says: []string{"Nothing has happened yet."}},
 	{name: "timeline-moved", act: func(s *scene) { timed(s); s.Press("Down", "[", "[", "+") },
@@ -147,9 +147,9 @@ var situations = []struct {
 	}, act: working("F5"), says: []string{"it worked without Git"}},
 	{name: "changes-file", change: changed, act: compared(), says: []string{"Threads int", "+3"},
 		wide: []string{"s side by side"}},
-	{name: "changes-beside", change: changed, act: compared("s"), says: []string{"Threads int", "+3"}, golden: true},
+	{name: "changes-beside", change: changed, act: compared("s"), says: []string{"Threads int", "+3"}, golden: 2},
 	{name: "runs", change: everywhere, act: then("F4", "Down"), says: []string{"Another loom", "Count the omens"},
-		wide: []string{"r report"}, golden: true},
+		wide: []string{"r report"}, golden: 2},
 	{name: "runs-found", change: everywhere, act: func(s *scene) { s.Press("F4", "/"); s.Type("other loom") },
 		says: []string{"Another loom", "/other loom"}},
 	{name: "runs-report", change: everywhere, act: func(s *scene) { then("F4", "G")(s); then("Enter")(s) },
@@ -167,7 +167,7 @@ var situations = []struct {
 		s.Press("Alt+c")
 	}, says: []string{"Try again", "--claude"}},
 	{name: "trust", change: brings(false), act: later, says: []string{"Trust this workspace?", "SessionStart 1"},
-		golden: true},
+		golden: 1},
 	{name: "trust-changed", change: brings(true), act: later,
 		says: []string{"not as you trusted it", "SessionStart 1"}},
 	{name: "permission", act: func(s *scene) {
@@ -177,7 +177,7 @@ var situations = []struct {
 				`{"command":"rm -rf build && go build ./...","description":"Build anew"}`)
 		})
 		s.Advance(time.Second)
-	}, says: []string{"y Allow once", "rm -rf build"}, golden: true},
+	}, says: []string{"y Allow once", "rm -rf build"}, golden: 2},
 	{name: "permission-rules", act: func(s *scene) {
 		s.startWork()
 		s.does(func(p *fakeRun) {
@@ -194,7 +194,7 @@ var situations = []struct {
 	}, says: []string{"y Allow once", "rm -rf hidden"}},
 	{name: "inbox", act: func(s *scene) { s.inbox(); s.Press("F7", "j") },
 		says: []string{"What waits for you", "Allow once"},
-		wide: []string{"go test -run 'Header|Writer' ./writer", "Which header shall the loom read?"}, golden: true},
+		wide: []string{"go test -run 'Header|Writer' ./writer", "Which header shall the loom read?"}, golden: 2},
 	{name: "inbox-question", act: func(s *scene) { s.inbox(); s.Press("F7", "k") },
 		says: []string{"What says the human?"}},
 	{name: "inbox-rules", act: func(s *scene) { s.inbox(); then("F7", "j", "4")(s) },

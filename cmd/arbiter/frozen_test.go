@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -203,44 +205,44 @@ func TestFrozenHelp(t *testing.T) {
 }
 
 // TestFrozenSchemas: every event and command with its fields, every setting, and the task's state machine, as
-// scripts read them. The program indents them; the golden files have a line for whatever fits in one.
+// scripts read them, without the descriptions, which docs/contract.md and docs/configuration.md have as well.
 func TestFrozenSchemas(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
+	var golden strings.Builder
 	for _, name := range []string{"events", "commands", "config", "machine"} { // bridge/schema.json is that of the bridge
 		got := builtProgram(t, home, "schema", name)
-		var indented, short bytes.Buffer
+		var indented bytes.Buffer
 		if err := json.Indent(&indented, []byte(got), "", "  "); err != nil || indented.String() != got {
 			t.Errorf("arbiter schema %s prints JSON with another indentation (%v)", name, err)
 		}
-		fitJSON(&short, []byte(got), "")
-		frozen(t, "schema-"+name+".json", short.String()+"\n")
+		var schema any
+		testkit.OK(t, json.Unmarshal([]byte(got), &schema))
+		bare := testkit.Must(json.Marshal(undescribed(schema)))(t)
+		fmt.Fprintf(&golden, "%s: %s\n", name, testkit.FoldJSON(t, bare, 1500))
 	}
+	frozen(t, "schemas.txt", golden.String())
 }
 
-// fitJSON writes a value in one line if it fits there, otherwise its members one below the other.
-func fitJSON(to *bytes.Buffer, value []byte, indent string) {
-	var compact bytes.Buffer
-	_ = json.Compact(&compact, value) // the caller has read it
-	if compact.Len() <= 200 || compact.Bytes()[0] != '{' && compact.Bytes()[0] != '[' {
-		to.Write(compact.Bytes())
-		return
-	}
-	d := json.NewDecoder(&compact)
-	open, _ := d.Token()
-	fmt.Fprint(to, open)
-	for separator := ""; d.More(); separator = "," {
-		fmt.Fprintf(to, "%s\n%s ", separator, indent)
-		if open == json.Delim('{') {
-			name, _ := d.Token()
-			fmt.Fprintf(to, "%q: ", name)
+// undescribed returns a schema without descriptions; one that has nothing but a type becomes the type's name.
+func undescribed(schema any) any {
+	switch s := schema.(type) {
+	case []any:
+		for i := range s {
+			s[i] = undescribed(s[i])
 		}
-		var member json.RawMessage
-		_ = d.Decode(&member)
-		fitJSON(to, member, indent+" ")
+	case map[string]any:
+		if _, text := s["description"].(string); text {
+			delete(s, "description")
+		}
+		for name := range s {
+			s[name] = undescribed(s[name])
+		}
+		if kind, ok := s["type"].(string); ok && len(s) == 1 {
+			return kind
+		}
 	}
-	end, _ := d.Token()
-	fmt.Fprintf(to, "\n%s%s", indent, end)
+	return schema
 }
 
 // requestBody is the part of a request to a model that a prompt cache depends on.
@@ -337,8 +339,9 @@ func TestFrozenRequests(t *testing.T) {
 	}
 	for _, actor := range order {
 		if actor != "second" { // its prompt and tools are those of first
-			fmt.Fprintf(&out, "# %s: prompt\n\n%s\n\n# %s: tools\n\n%s\n", actor, f.prompt(last[actor]), actor,
-				f.tools(t, last[actor]))
+			page := map[string]string{"arbiter": "arbiter.md", "first": "orchestrator.md"}[actor]
+			fmt.Fprintf(&out, "# %s: prompt\n\n%s\n# %s: tools\n\n%s\n", actor,
+				quoting(t, f.prompt(last[actor]), "../../supervisor/decider/text/"+page), actor, f.tools(t, last[actor]))
 		}
 		fmt.Fprintf(&out, "# %s: history\n\n%s\n", actor, f.history(t, last[actor]))
 	}
@@ -392,6 +395,28 @@ func (f *normalizer) prompt(b requestBody) string {
 	return f.ours(text)
 }
 
+// quoting returns a text with the lines that it has from a file, in the file's order, as their numbers: the words of a
+// page are frozen nowhere but in the page itself.
+func quoting(t *testing.T, text, path string) string {
+	t.Helper()
+	page := strings.Split(string(testkit.Must(os.ReadFile(path))(t)), "\n")
+	var out strings.Builder
+	lines, read := strings.Split(text, "\n"), 0
+	for i := 0; i < len(lines); {
+		from := read + slices.Index(page[read:], lines[i])
+		if from < read || lines[i] == "" { // empty lines alone are no quotation
+			out.WriteString(lines[i] + "\n")
+			i++
+			continue
+		}
+		for read = from; i < len(lines) && read < len(page) && page[read] == lines[i]; read++ {
+			i++
+		}
+		fmt.Fprintf(&out, "[%s: lines %d to %d]\n", filepath.Base(path), from+1, read)
+	}
+	return out.String()
+}
+
 // tools returns the definitions of arbiter's tools and of StructuredOutput; it leaves out the CLI's other
 // tools.
 func (f *normalizer) tools(t *testing.T, b requestBody) string {
@@ -407,7 +432,7 @@ func (f *normalizer) tools(t *testing.T, b requestBody) string {
 			continue
 		}
 		delete(tool, "cache_control")
-		out.WriteString(f.encoded(t, f.value(tool), "  "))
+		out.WriteString(f.encoded(t, f.value(tool), 500))
 	}
 	return out.String()
 }
@@ -632,7 +657,10 @@ func TestFrozenRun(t *testing.T) {
 	frozen(t, "run-list.json", f.json(t, list))
 	frozen(t, "run-decisions.txt", f.text(read("decide", "--explain")))
 	frozen(t, "run-decisions.json", f.json(t, read("decide", "--explain", "--json")))
-	frozen(t, "run-decision.txt", f.text(read("decide", "--explain", "--number", "4")))
+	explained := read("decide", "--explain", "--number", "4")
+	_, input, _ := strings.Cut(explained, "\ninput:\n")
+	input, _, _ = strings.Cut(input, "\n\n")
+	frozen(t, "run-decision.txt", f.text(strings.Replace(explained, input, testkit.FoldJSON(t, []byte(input), 200), 1)))
 	frozen(t, "run-audit.txt", f.audit(t, read("logs", "--audit", "--json")))
 	f.sameAudit(t, read("logs", "--audit"), read("logs", "--audit", "--json"))
 	for line := range strings.Lines(read("logs", "--program")) {
@@ -689,7 +717,7 @@ var (
 		{regexp.MustCompile(`\$\d+\.\d+`), "COST"},
 		{regexp.MustCompile(`\b(\d+h)?(\d+m)?[0-9.]+(ms|s)\b|\b\d+ (hour|minute|second)s?\b`), "SPAN"},
 		{regexp.MustCompile(`(?m)over for SPAN, .*…$`), "over for SPAN, …"}, // cut off depending on the span
-		{regexp.MustCompile(`"(duration_ms|timeElapsedMs|costUsd|total|input|output|estimatedTokensUsed|estimatedTimeRemaining)": [0-9.]+`), `"$1": FIGURE`},
+		{regexp.MustCompile(`"(duration_ms|timeElapsedMs|costUsd|total|input|output|estimatedTokensUsed|estimatedTimeRemaining)": ?[0-9.]+`), `"$1": FIGURE`},
 		{regexp.MustCompile(`about \d+ tokens, [0-9.]+ USD`), "about N tokens, N USD"},
 		{regexp.MustCompile(`(?m)^(\d+ +)\d+ +(TIME)`), "${1}RECORD $2"},
 		{regexp.MustCompile(`record \d+`), "record RECORD"},
@@ -754,21 +782,19 @@ func (f *normalizer) decoded(t *testing.T, raw string) any {
 	return f.value(v)
 }
 
-func (f *normalizer) encoded(t *testing.T, v any, indent string) string {
+// encoded returns a value as JSON, a line for whatever fits into one of a width.
+func (f *normalizer) encoded(t *testing.T, v any, width int) string {
 	t.Helper()
-	var out strings.Builder
+	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", indent)
-	if err := enc.Encode(v); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
+	testkit.OK(t, enc.Encode(v))
+	return testkit.FoldJSON(t, out.Bytes(), width) + "\n"
 }
 
 func (f *normalizer) json(t *testing.T, raw string) string {
 	t.Helper()
-	return f.encoded(t, f.decoded(t, raw), "  ")
+	return f.encoded(t, f.decoded(t, raw), 200)
 }
 
 // events returns a process's lines by agent and event. Lines of one kind keep their order; what different
@@ -782,7 +808,7 @@ func (f *normalizer) events(t *testing.T, run []contract.Line) string {
 			t.Fatal(err)
 		}
 		name := l.ID + " " + l.Body.EventName()
-		line := f.encoded(t, f.decoded(t, string(raw)), "")
+		line := f.encoded(t, f.decoded(t, string(raw)), math.MaxInt)
 		switch l.Body.(type) {
 		case contract.Delta, contract.Context, contract.Cost:
 			continue
@@ -818,7 +844,7 @@ func (f *normalizer) audit(t *testing.T, raw string) string {
 		if detail, ok := v["detail"].(map[string]any); ok {
 			delete(detail, "claude_sha256") // reported only if it was computed in time
 		}
-		lines = append(lines, sentLater.ReplaceAllString(f.encoded(t, v, ""), `$1"orch-2"$2"SESSION-orch-2-1"$3`))
+		lines = append(lines, sentLater.ReplaceAllString(f.encoded(t, v, math.MaxInt), `$1"orch-2"$2"SESSION-orch-2-1"$3`))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")

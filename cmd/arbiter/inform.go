@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -73,7 +73,11 @@ func (e env) schema(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(e.Stdout, strings.TrimSpace(string(raw)))
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, bytes.TrimSpace(raw), "", "  "); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.Stdout, indented.String())
 	return err
 }
 

@@ -109,6 +109,10 @@ func TestMistakesCost(t *testing.T) {
 		{"O4 a text", "orchestrator", "", `say: I am finished.`, 4, "end the turn by calling StructuredOutput", invalid,
 			goesOn, false},
 		{"O5 no checks", "orchestrator", "", done, 1, unproven, "result " + unproven, contract.ExitComplete, false},
+		{"O7 in a fence", "orchestrator", "", "say: \"```json\\n{\\\"kind\\\":\\\"done\\\",\\\"message\\\":\\\"m\\\"," +
+			"\\\"handoff\\\":{\\\"accomplished\\\":[\\\"a\\\"],\\\"remaining\\\":[]," +
+			"\\\"key_context\\\":\\\"k\\\"}}\\n```\"", 2, "kind: done",
+			`handoff "from":"orch-1","to":"arbiter"`, contract.ExitComplete, false},
 		{"O8 something remains", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {accomplished: [a], ` +
 			`remaining: [tests], key_context: k}}`, 1, "leaves open: tests", "result leaves open: tests",
 			contract.ExitComplete, false},
@@ -219,46 +223,6 @@ actors:
 			for name, want := range map[string]bool{"early.txt": false, "late.txt": true} {
 				if _, err := os.Stat(filepath.Join(work, name)); (err == nil) != want {
 					t.Errorf("%s is there: %v", name, err == nil)
-				}
-			}
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
-			}
-		})
-	}
-}
-
-// TestMistakesWithTools: calls that are wrong, or stand beside a verdict, cost one request each, and the model reads
-// what to do instead. Of two verdicts in one answer the CLI takes the last.
-func TestMistakesWithTools(t *testing.T) {
-	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.inside(t)
-			t.Parallel()
-			s, model := hired(t, p, `name: tools
-actors:
-  - name: worker
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: AskUserQuestion, input: {questions: [{question: Which?, header: Q, multiSelect: false, options: [{label: a, description: a}, {label: b, description: b}]}]}}]
-      - expect: (?i)no such tool|not available|Nobody can answer
-        verdict: {kind: done, message: All of it., handoff: {accomplished: [a], remaining: [b is missing], key_context: k}}
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {}}]
-      - expect: prompt
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
-        verdict: {decision: CONTINUE, message: Patience.}
-      - expect: All of it
-        use: [{tool: StructuredOutput, input: {decision: CONTINUE, message: Patience.}}]
-        verdict: {decision: COMPLETE, message: m, summary: s}
-`, nil, "--task", "Do it")
-			r := s.finish(contract.ExitComplete)
-			for _, want := range []string{"no check and no acceptance criterion", "leaves open: b is missing"} {
-				if !strings.Contains(strings.Join(r.Open, "\n"), want) {
-					t.Errorf("open %q, want %q", r.Open, want)
 				}
 			}
 			if list := model.Problems(); len(list) > 0 {

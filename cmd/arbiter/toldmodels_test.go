@@ -9,37 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
-
-// TestAVerdictInAFence: a verdict that is written as fenced JSON is taken, from both roles, and is no error.
-func TestAVerdictInAFence(t *testing.T) {
-	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			s, _ := hired(t, p, `name: fenced
-actors:
-  - name: worker
-    match: {role: orchestrator}
-    otherwise: {say: "`+"```json\\n{\\\"kind\\\":\\\"done\\\",\\\"message\\\":\\\"All of it.\\\",\\\"handoff\\\":"+
-				"{\\\"accomplished\\\":[\\\"a\\\"],\\\"remaining\\\":[],\\\"key_context\\\":\\\"k\\\"}}\\n```"+`"}
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
-      - verdict: {decision: CONTINUE, message: Patience.}
-    otherwise: {say: "`+"```json\\n{\\\"decision\\\":\\\"COMPLETE\\\",\\\"message\\\":\\\"It is done.\\\","+
-				"\\\"summary\\\":\\\"fenced\\\"}\\n```"+`"}
-`, nil, "--task", "Do it")
-			s.finish(contract.ExitComplete)
-			d := collect[contract.Decision](s)[1]
-			if d.Decision != verdict.Complete || d.Source != "session" || len(collect[contract.Error](s)) > 0 {
-				t.Errorf("%+v\n%s", d, s.dump())
-			}
-		})
-	}
-}
 
 // TestTheArbiterLooksUp: the Arbiter is offered the web beside the files, and uses it as the rules allow.
 func TestTheArbiterLooksUp(t *testing.T) {

@@ -2,23 +2,18 @@ package hosts
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
-)
 
-// ErrForm reports a file in a form that cannot be edited safely.
-var ErrForm = errors.New("the file is written in a form that arbiter does not edit: change it in an editor")
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
+)
 
 // Add returns a configuration file with one more host, after the others. All other bytes stay as they are.
 func Add(file string, src []byte, h Host) ([]byte, error) {
@@ -74,7 +69,7 @@ func verify(file string, out []byte, want Config) error {
 		want.Hosts = nil
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
-		return ErrForm
+		return yamldoc.ErrForm
 	}
 	return nil
 }
@@ -96,22 +91,9 @@ func layoutOf(src []byte) (l layout, err error) {
 			l.lines = append(l.lines, i+1)
 		}
 	}
-	tree, err := parser.ParseBytes(src, 0)
+	root, err := yamldoc.Root(src)
 	if err != nil {
 		return l, err
-	}
-	var bodies []ast.Node
-	for _, doc := range tree.Docs {
-		if doc.Body != nil {
-			bodies = append(bodies, doc.Body)
-		}
-	}
-	if len(bodies) == 0 {
-		return l, nil
-	}
-	root, flow, _, ok := pairs(bodies[0])
-	if len(bodies) > 1 || flow || !ok {
-		return l, ErrForm
 	}
 	for i, pair := range root {
 		if pair.Key.GetToken().Value != "hosts" {
@@ -121,28 +103,12 @@ func layoutOf(src []byte) (l layout, err error) {
 		if i+1 < len(root) {
 			l.after = root[i+1].Key.GetToken().Position.Line
 		}
-		var flow bool
-		if l.hosts, flow, l.end, ok = pairs(pair.Value); !ok || flow && l.end == nil {
-			return l, ErrForm
+		var inline, ok bool
+		if l.hosts, inline, l.end, ok = yamldoc.Pairs(pair.Value); !ok || inline && l.end == nil {
+			return l, yamldoc.ErrForm
 		}
 	}
 	return l, nil
-}
-
-// pairs returns the pairs of a mapping or a null.
-func pairs(n ast.Node) (list []*ast.MappingValueNode, flow bool, end *token.Token, ok bool) {
-	switch n := n.(type) {
-	case *ast.NullNode:
-		return nil, false, nil, true
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}, false, nil, true
-	case *ast.MappingNode:
-		if n.IsFlowStyle {
-			end = n.End
-		}
-		return n.Values, n.IsFlowStyle, end, true
-	}
-	return nil, false, nil, false
 }
 
 // offset returns the place of a token in the file.
@@ -254,7 +220,7 @@ func (h Host) inline() string { return "{" + strings.Join(h.fields(), ", ") + "}
 func (h Host) fields() []string {
 	list := []string{"command: " + wordList(h.Command)}
 	if h.Dir != "" {
-		list = append(list, "dir: "+scalar(h.Dir))
+		list = append(list, "dir: "+yamldoc.EditedText(h.Dir))
 	}
 	if h.Slots != DefaultSlots {
 		list = append(list, "slots: "+strconv.Itoa(h.Slots))
@@ -271,29 +237,7 @@ func (h Host) fields() []string {
 func wordList(words []string) string {
 	list := make([]string, len(words))
 	for i, word := range words {
-		list[i] = scalar(word)
+		list[i] = yamldoc.EditedText(word)
 	}
 	return "[" + strings.Join(list, ", ") + "]"
-}
-
-// plainForm matches texts that need no quotes because they cannot be read as anything else.
-var plainForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(-{1,2}[a-zA-Z]|[a-zA-Z/]|~/)[a-zA-Z0-9._/@=-]*$`)
-})
-
-// scalar writes a text.
-func scalar(s string) string {
-	switch strings.ToLower(s) {
-	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
-		return strconv.Quote(s)
-	}
-	if plainForm().MatchString(s) {
-		return s
-	}
-	return quoted(s)
-}
-
-// quoted writes a text without control characters in double quotes.
-func quoted(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
 var added = Host{Name: "new", Command: []string{"ssh", "-p", "2222", "me@new", `a "b"`}, Dir: "~/w", Slots: 2,
@@ -45,9 +47,9 @@ func TestAdd(t *testing.T) {
 		"hosts: {new: {command: [x]}}":                        `there is a host or pool "new" already`,
 		"hosts: {a: {command: [x]}}\npools: {new: [a]}":       `there is a host or pool "new" already`,
 		"hosts: {a: {command: x}}":                            "want a list of words",
-		"{hosts: {a: {command: [x]}}}":                        ErrForm.Error(),
-		"hosts: &a\n  b: {command: [x]}\n":                    ErrForm.Error(),
-		"---\nhosts: {a: {command: [x]}}\n---\nmodel: opus\n": ErrForm.Error(),
+		"{hosts: {a: {command: [x]}}}":                        yamldoc.ErrForm.Error(),
+		"hosts: &a\n  b: {command: [x]}\n":                    yamldoc.ErrForm.Error(),
+		"---\nhosts: {a: {command: [x]}}\n---\nmodel: opus\n": yamldoc.ErrForm.Error(),
 	} {
 		if _, err := Add("f.yaml", []byte(src), added); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", src, err, want)
@@ -91,7 +93,7 @@ func FuzzEdit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src, one, two string) {
 		h := Host{Name: "new", Command: []string{one, two}, Slots: DefaultSlots}
 		with, err := Add("f.yaml", []byte(src), h)
-		if errors.Is(err, ErrForm) || err != nil {
+		if errors.Is(err, yamldoc.ErrForm) || err != nil {
 			return
 		}
 		c, err := Read("f.yaml", with)
@@ -101,7 +103,7 @@ func FuzzEdit(f *testing.F) {
 		if got, ok := c.Find("new"); !ok || got.Command[0] != one || got.Command[1] != two {
 			t.Fatalf("%q, want %q %q", got.Command, one, two)
 		}
-		if _, err := Remove("f.yaml", with, "new"); err != nil && !errors.Is(err, ErrForm) {
+		if _, err := Remove("f.yaml", with, "new"); err != nil && !errors.Is(err, yamldoc.ErrForm) {
 			t.Fatalf("it cannot be removed: %v\n%s", err, with)
 		}
 	})

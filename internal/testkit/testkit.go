@@ -5,9 +5,13 @@
 package testkit
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,4 +87,35 @@ func Chromium(t testing.TB) string {
 	}
 	t.Skip("there is no Chromium here; scripts/packages says what to install")
 	return ""
+}
+
+// FoldJSON formats a value for a golden file: whatever fits into a line of width bytes is one line.
+func FoldJSON(t testing.TB, value []byte, width int) string {
+	t.Helper()
+	var b strings.Builder
+	foldJSON(t, &b, value, "", width)
+	return b.String()
+}
+
+func foldJSON(t testing.TB, to *strings.Builder, value []byte, indent string, width int) {
+	t.Helper()
+	var compact bytes.Buffer
+	OK(t, json.Compact(&compact, value))
+	if first := compact.Bytes()[0]; compact.Len() <= width || first != '{' && first != '[' {
+		to.Write(compact.Bytes())
+		return
+	}
+	d := json.NewDecoder(&compact)
+	open := Must(d.Token())(t)
+	fmt.Fprint(to, open)
+	for separator := ""; d.More(); separator = "," {
+		fmt.Fprintf(to, "%s\n%s ", separator, indent)
+		if open == json.Delim('{') {
+			fmt.Fprintf(to, "%q: ", Must(d.Token())(t))
+		}
+		var member json.RawMessage
+		OK(t, d.Decode(&member))
+		foldJSON(t, to, member, indent+" ", width)
+	}
+	fmt.Fprintf(to, "\n%s%s", indent, Must(d.Token())(t))
 }

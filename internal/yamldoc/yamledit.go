@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // ErrForm reports a file in a form that cannot be edited safely.
@@ -94,47 +95,56 @@ func meaning(src []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// place finds the lines of a key and its value, counted from 0: from first to before last.
-func place(src []byte, key string) (first, last int, found bool, err error) {
-	tree, err := parser.ParseBytes(src, parser.ParseComments)
+// Root returns the pairs of a file with one mapping of lines.
+func Root(src []byte) (list []*ast.MappingValueNode, err error) {
+	tree, err := parser.ParseBytes(src, 0)
 	if err != nil {
-		return 0, 0, false, ErrForm
+		return nil, ErrForm
 	}
 	var bodies []ast.Node
 	for _, doc := range tree.Docs {
-		if _, comments := doc.Body.(*ast.CommentGroupNode); doc.Body != nil && !comments {
+		if doc.Body != nil {
 			bodies = append(bodies, doc.Body)
 		}
 	}
 	if len(bodies) == 0 {
-		return 0, 0, false, nil
+		return nil, nil
 	}
-	var pairs []*ast.MappingValueNode
-	switch n := bodies[0].(type) {
+	list, inline, _, ok := Pairs(bodies[0])
+	if len(bodies) > 1 || inline || !ok {
+		return nil, ErrForm
+	}
+	return list, nil
+}
+
+// Pairs returns the pairs of a mapping or a null; end is the brace after those that are inline.
+func Pairs(n ast.Node) (list []*ast.MappingValueNode, inline bool, end *token.Token, ok bool) {
+	switch n := n.(type) {
+	case *ast.NullNode:
+		return nil, false, nil, true
 	case *ast.MappingValueNode:
-		pairs = []*ast.MappingValueNode{n}
+		return []*ast.MappingValueNode{n}, false, nil, true
 	case *ast.MappingNode:
 		if n.IsFlowStyle {
-			return 0, 0, false, ErrForm
+			end = n.End
 		}
-		pairs = n.Values
-	case *ast.NullNode:
-	default:
-		return 0, 0, false, ErrForm
+		return n.Values, n.IsFlowStyle, end, true
 	}
-	if len(bodies) > 1 {
-		return 0, 0, false, ErrForm
-	}
-	count := bytes.Count(src, []byte("\n"))
-	if len(src) > 0 && src[len(src)-1] != '\n' {
-		count++
+	return nil, false, nil, false
+}
+
+// place finds the lines of a key and its value, counted from 0: from first to before last.
+func place(src []byte, key string) (first, last int, found bool, err error) {
+	pairs, err := Root(src)
+	if err != nil {
+		return 0, 0, false, err
 	}
 	lines := slices.Collect(bytes.Lines(src))
 	for i, pair := range pairs {
 		if pair.Key.GetToken().Value != key {
 			continue
 		}
-		first, last = pair.Key.GetToken().Position.Line-1, count
+		first, last = pair.Key.GetToken().Position.Line-1, len(lines)
 		if i+1 < len(pairs) {
 			last = pairs[i+1].Key.GetToken().Position.Line - 1
 		}
@@ -178,7 +188,7 @@ func ending(line []byte) string {
 
 // plain matches texts that may be written without quotes, if they then have the same meaning.
 var plain = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@-]*$`)
+	return regexp.MustCompile(`^(-{1,2}[A-Za-z]|[A-Za-z0-9/]|~/)[A-Za-z0-9._/@=-]*$`)
 })
 
 // EditedText writes a text as a YAML value on one line.

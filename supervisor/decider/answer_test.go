@@ -166,7 +166,9 @@ func FuzzParseDecision(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		for _, p := range []DecisionPoint{PointSelect, PointEvaluate} {
+		for _, in := range []Input{SelectAgentInput{AvailableAgents: builtIn()},
+			EvaluateProgressInput{AvailableAgents: builtIn()}} {
+			p := in.Point()
 			d, err := parseDecision(raw, p, builtIn())
 			var wrong *AnswerError
 			if err != nil {
@@ -175,7 +177,7 @@ func FuzzParseDecision(f *testing.F) {
 				}
 				continue
 			}
-			if !actionable(d, p, builtIn()) {
+			if !actionable(d, in) {
 				t.Fatalf("cannot be acted on: %+v", d)
 			}
 			text := testkit.Must(json.Marshal(d))(t)

@@ -25,23 +25,12 @@ type Cached struct {
 	Salt  string // further inputs of the answer: model, effort, templates
 }
 
-func (c Cached) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
-	return c.decide(ctx, PointSelect, in.Key(), in.AvailableAgents,
-		func() (Decision, error) { return c.Of.SelectAgent(ctx, in) })
-}
-
-func (c Cached) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
-	return c.decide(ctx, PointEvaluate, in.Key(), in.AvailableAgents,
-		func() (Decision, error) { return c.Of.EvaluateProgress(ctx, in) })
-}
-
-func (c Cached) decide(ctx context.Context, p DecisionPoint, input string, agents []AgentDescription,
-	ask func() (Decision, error)) (Decision, error) {
-	key := c.key(p, input)
-	if d, ok := c.hit(ctx, key, p, agents); ok {
+func (c Cached) Decide(ctx context.Context, in Input) (Decision, error) {
+	key := c.key(in)
+	if d, ok := c.hit(ctx, key, in); ok {
 		return d, nil
 	}
-	d, err := ask()
+	d, err := c.Of.Decide(ctx, in)
 	if err == nil && d.Source == ByModel && d.Decision != Complete && len(d.Warnings) == 0 {
 		c.Store.Put(key, essence(d))
 	}
@@ -50,9 +39,9 @@ func (c Cached) decide(ctx context.Context, p DecisionPoint, input string, agent
 
 // key is the hash of its parts, each with its length, so that two different lists of parts never have the same
 // key.
-func (c Cached) key(p DecisionPoint, input string) string {
+func (c Cached) key(in Input) string {
 	h := sha256.New()
-	for _, part := range []string{string(p), c.Salt, input} {
+	for _, part := range []string{string(in.Point()), c.Salt, Key(in)} {
 		h.Write(strconv.AppendInt(nil, int64(len(part)), 10))
 		h.Write([]byte{':'})
 		h.Write([]byte(part))
@@ -61,13 +50,12 @@ func (c Cached) key(p DecisionPoint, input string) string {
 }
 
 // hit validates what the store returns: a store may be shared, and older than this program.
-func (c Cached) hit(ctx context.Context, key string, p DecisionPoint,
-	agents []AgentDescription) (Decision, bool) {
+func (c Cached) hit(ctx context.Context, key string, in Input) (Decision, bool) {
 	if ctx.Err() != nil {
 		return Decision{}, false
 	}
 	d, ok := c.Store.Get(key)
-	if !ok || d.Decision == Complete || !actionable(d, p, agents) {
+	if !ok || d.Decision == Complete || !actionable(d, in) {
 		return Decision{}, false
 	}
 	d = essence(d)
@@ -90,12 +78,7 @@ var measured = map[string]bool{
 
 // Key identifies the situation: the SHA-256, in hex, of the input as canonical JSON without what only measures
 // time or money. Inputs of two points never have the same key.
-func (in SelectAgentInput) Key() string { return key(PointSelect, in) }
-
-// Key identifies the situation, like the Key of SelectAgentInput.
-func (in EvaluateProgressInput) Key() string { return key(PointEvaluate, in) }
-
-func key(p DecisionPoint, in any) string {
+func Key(in Input) string {
 	text, err := json.Marshal(in)
 	if err != nil {
 		panic("decision: an input that is not JSON: " + err.Error()) // NaN in a number: a bug
@@ -110,7 +93,7 @@ func key(p DecisionPoint, in any) string {
 		panic("decision: JSON that cannot be written again: " + err.Error())
 	}
 	h := sha256.New()
-	h.Write([]byte(p))
+	h.Write([]byte(in.Point()))
 	h.Write([]byte{'\n'})
 	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil))

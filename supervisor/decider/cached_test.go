@@ -23,12 +23,12 @@ func TestCachedAsksOnce(t *testing.T) {
 	store := NewMemoryStore(0)
 	c := Cached{Of: Model{Ask: asker, Prompts: plain{}}, Store: store, Salt: "small"}
 	task := record(ran(developer, 1, ok))
-	first, err := c.SelectAgent(ctx, SelectInput(task))
+	first, err := c.Decide(ctx, SelectInput(task))
 	if err != nil || first.Source != ByModel {
 		t.Fatalf("first: %+v, %v", first, err)
 	}
 	task.CostUSD, task.TokensUsed = 7, 9000 // the same situation in another run
-	again := testkit.Must(c.SelectAgent(ctx, SelectInput(task)))(t)
+	again := testkit.Must(c.Decide(ctx, SelectInput(task)))(t)
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByCache}
 	if diff := cmp.Diff(want, again); diff != "" || asker.count() != 1 {
 		t.Errorf("after %d questions (-want +got):\n%s", asker.count(), diff)
@@ -36,14 +36,14 @@ func TestCachedAsksOnce(t *testing.T) {
 
 	// Everything that makes a different question.
 	for i, ask := range []func() (Decision, error){
-		func() (Decision, error) { return c.EvaluateProgress(ctx, EvaluateInput(task)) },
+		func() (Decision, error) { return c.Decide(ctx, EvaluateInput(task)) },
 		func() (Decision, error) {
-			return c.SelectAgent(ctx, SelectInput(with(task, func(r *DecisionRecord) { r.Task = "Unweave" })))
+			return c.Decide(ctx, SelectInput(with(task, func(r *DecisionRecord) { r.Task = "Unweave" })))
 		},
 		func() (Decision, error) {
 			c := c
 			c.Salt = "large"
-			return c.SelectAgent(ctx, SelectInput(task))
+			return c.Decide(ctx, SelectInput(task))
 		},
 	} {
 		if d, err := ask(); err != nil || d.Source != ByModel || asker.count() != i+2 {
@@ -56,9 +56,9 @@ func TestCachedKeys(t *testing.T) {
 	seen := map[string]string{}
 	for _, salt := range []string{"", "1:", "a", "ab", "a:b"} {
 		for _, input := range []string{"", "b", "bc", "a1:", "b:bc"} {
-			for _, p := range []DecisionPoint{PointSelect, PointEvaluate} {
-				what := fmt.Sprintf("%q %q %q", p, salt, input)
-				key := Cached{Salt: salt}.key(p, input)
+			for _, in := range []Input{SelectAgentInput{Task: input}, EvaluateProgressInput{Task: input}} {
+				what := fmt.Sprintf("%q %q %q", in.Point(), salt, input)
+				key := Cached{Salt: salt}.key(in)
 				if seen[key] != "" || !isKey(key) {
 					t.Errorf("%s has the key %s of %s", what, key, seen[key])
 				}
@@ -90,7 +90,7 @@ func TestCachedKeepsNothingDoubtful(t *testing.T) {
 		"a deferred one": broken{ErrDeferred},
 	} {
 		store := NewMemoryStore(0)
-		_, err := Cached{Of: of, Store: store}.EvaluateProgress(context.Background(), in)
+		_, err := Cached{Of: of, Store: store}.Decide(context.Background(), in)
 		if store.Len() != 0 {
 			t.Errorf("%s was kept (error %v)", name, err)
 		}
@@ -106,14 +106,14 @@ func TestCachedTrustsNoStore(t *testing.T) {
 	} {
 		asker := says(test)
 		c := Cached{Of: Model{Ask: asker, Prompts: plain{}}, Store: holding{found}}
-		if d, err := c.SelectAgent(context.Background(), in); err != nil || d.Source != ByModel || asker.count() != 1 {
+		if d, err := c.Decide(context.Background(), in); err != nil || d.Source != ByModel || asker.count() != 1 {
 			t.Errorf("%+v was taken: %+v, %v", found, d, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	c := Cached{Of: Model{Ask: says(test), Prompts: plain{}}, Store: holding{Decision{Decision: Retry, Reason: "x"}}}
-	if d, err := c.SelectAgent(ctx, in); !errors.Is(err, context.Canceled) {
+	if d, err := c.Decide(ctx, in); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %+v, %v", d, err)
 	}
 }
@@ -149,7 +149,7 @@ func hammer(t *testing.T, s Store) {
 	for range 8 {
 		all.Go(func() {
 			for i := range 60 {
-				key := Cached{}.key(PointSelect, fmt.Sprint(i%20))
+				key := keyNumber(i % 20)
 				s.Put(key, Decision{Decision: Retry, Reason: key})
 				if d, ok := s.Get(key); ok && d.Reason != key {
 					t.Errorf("under %s is %s", key, d.Reason)
@@ -198,11 +198,11 @@ func TestDecidersConform(t *testing.T) {
 		for what, task := range cases {
 			for range 2 { // the second time, a cache may answer
 				in := SelectInput(task)
-				got, err := d.SelectAgent(context.Background(), in)
-				conforms(t, name+": selecting, "+what, got, err, PointSelect)
+				got, err := d.Decide(context.Background(), in)
+				conforms(t, name+": selecting, "+what, got, err, in)
 				if task.History.Len() > 0 {
-					got, err = d.EvaluateProgress(context.Background(), EvaluateInput(task))
-					conforms(t, name+": evaluating, "+what, got, err, PointEvaluate)
+					got, err = d.Decide(context.Background(), EvaluateInput(task))
+					conforms(t, name+": evaluating, "+what, got, err, EvaluateInput(task))
 				}
 				if diff := cmp.Diff(SelectInput(task), in); diff != "" {
 					t.Errorf("%s: the input was changed (-want +got):\n%s", name, diff)
@@ -211,19 +211,19 @@ func TestDecidersConform(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if got, err := d.SelectAgent(ctx, SelectInput(record(ran(developer, 1, bad)))); err == nil {
+		if got, err := d.Decide(ctx, SelectInput(record(ran(developer, 1, bad)))); err == nil {
 			t.Errorf("%s: decided %+v after the context's end", name, got)
 		}
 	}
 }
 
-func conforms(t *testing.T, what string, d Decision, err error, p DecisionPoint) {
+func conforms(t *testing.T, what string, d Decision, err error, in Input) {
 	t.Helper()
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 		return
 	}
-	if !actionable(d, p, builtIn()) {
+	if !actionable(d, in) {
 		t.Errorf("%s: %+v cannot be acted on", what, d)
 	}
 	switch d.Source {
@@ -250,8 +250,8 @@ func TestDecidersAreSafe(t *testing.T) {
 		for i := range 4 {
 			all.Go(func() {
 				task := record(ran(developer, 1+i%2, ok))
-				_, first := d.SelectAgent(context.Background(), SelectInput(task))
-				_, second := d.EvaluateProgress(context.Background(), EvaluateInput(task))
+				_, first := d.Decide(context.Background(), SelectInput(task))
+				_, second := d.Decide(context.Background(), EvaluateInput(task))
 				if err := errors.Join(first, second); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -296,20 +296,20 @@ func later(r DecisionRecord) DecisionRecord {
 
 func TestKeysAreOfTheSituation(t *testing.T) {
 	r := full()
-	if k := SelectInput(r).Key(); !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(k) {
+	if k := Key(SelectInput(r)); !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(k) {
 		t.Errorf("key %q is not a sha256", k)
 	}
-	if SelectInput(r).Key() != SelectInput(later(r)).Key() {
+	if Key(SelectInput(r)) != Key(SelectInput(later(r))) {
 		t.Error("time and money change a selection's key")
 	}
-	if EvaluateInput(r).Key() != EvaluateInput(later(r)).Key() {
+	if Key(EvaluateInput(r)) != Key(EvaluateInput(later(r))) {
 		t.Error("time and money change an evaluation's key")
 	}
-	if SelectInput(r).Key() == EvaluateInput(r).Key() || (SelectAgentInput{}).Key() == (EvaluateProgressInput{}).Key() {
+	if Key(SelectInput(r)) == Key(EvaluateInput(r)) || Key(SelectAgentInput{}) == Key(EvaluateProgressInput{}) {
 		t.Error("both points have one key")
 	}
 	if a, b := (SelectAgentInput{}),
-		(SelectAgentInput{History: []ExecutionSummary{}, AvailableAgents: []AgentDescription{}}); a.Key() != b.Key() {
+		(SelectAgentInput{History: []ExecutionSummary{}, AvailableAgents: []AgentDescription{}}); Key(a) != Key(b) {
 		t.Error("an absent list and an empty one differ")
 	}
 }
@@ -324,7 +324,7 @@ func TestKeysSurviveTheJournal(t *testing.T) {
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
-	if read.Key() != in.Key() {
+	if Key(read) != Key(in) {
 		t.Error("a selection that was read back has another key")
 	}
 	if text, err = json.Marshal(eval); err != nil {
@@ -334,7 +334,7 @@ func TestKeysSurviveTheJournal(t *testing.T) {
 	if err := json.Unmarshal(text, &judged); err != nil {
 		t.Fatal(err)
 	}
-	if judged.Key() != eval.Key() {
+	if Key(judged) != Key(eval) {
 		t.Error("an evaluation that was read back has another key")
 	}
 }
@@ -348,8 +348,8 @@ func TestEveryMemberIsInTheKey(t *testing.T) {
 		value reflect.Value
 		key   func() string
 	}{
-		"select":   {reflect.ValueOf(&in).Elem(), func() string { return in.Key() }},
-		"evaluate": {reflect.ValueOf(&eval).Elem(), func() string { return eval.Key() }},
+		"select":   {reflect.ValueOf(&in).Elem(), func() string { return Key(in) }},
+		"evaluate": {reflect.ValueOf(&eval).Elem(), func() string { return Key(eval) }},
 	} {
 		before := f.key()
 		walk(f.value, name, false, func(path string, v reflect.Value, measure bool) {

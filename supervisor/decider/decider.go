@@ -11,8 +11,37 @@ import (
 
 // Decider decides. An error means that it gave no decision that can be acted on.
 type Decider interface {
-	SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error)
-	EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error)
+	Decide(ctx context.Context, in Input) (Decision, error)
+}
+
+// Input is what is decided on: a [SelectAgentInput] or an [EvaluateProgressInput].
+type Input interface {
+	Point() DecisionPoint
+	// Rule is the decision of the rules. clear means that it needs no model; an empty decision means that there is no
+	// agent.
+	Rule() (d Decision, clear bool)
+	agents() []AgentDescription // who may be chosen
+}
+
+func (SelectAgentInput) Point() DecisionPoint      { return PointSelect }
+func (EvaluateProgressInput) Point() DecisionPoint { return PointEvaluate }
+
+func (in SelectAgentInput) agents() []AgentDescription      { return in.AvailableAgents }
+func (in EvaluateProgressInput) agents() []AgentDescription { return in.AvailableAgents }
+
+// ReadInput reads the input of a point, with a function that is given where to.
+func ReadInput(p DecisionPoint, read func(any) error) (Input, error) {
+	switch p {
+	case PointSelect:
+		var in SelectAgentInput
+		err := read(&in)
+		return in, err
+	case PointEvaluate:
+		var in EvaluateProgressInput
+		err := read(&in)
+		return in, err
+	}
+	return nil, fmt.Errorf("no input is built at %q", p)
 }
 
 // Decision is a decision, and how it was made.
@@ -110,10 +139,10 @@ func known(agents []AgentDescription, name string) bool {
 	return slices.ContainsFunc(agents, func(a AgentDescription) bool { return a.Name == name })
 }
 
-// actionable reports whether a decision can be acted on at a point.
-func actionable(d Decision, p DecisionPoint, agents []AgentDescription) bool {
-	return slices.Contains(kinds(p), d.Decision) && d.Reason != "" &&
-		(d.Decision != SelectMode || known(agents, d.Mode))
+// actionable reports whether a decision on an input can be acted on.
+func actionable(d Decision, in Input) bool {
+	return slices.Contains(kinds(in.Point()), d.Decision) && d.Reason != "" &&
+		(d.Decision != SelectMode || known(in.agents(), d.Mode))
 }
 
 func names(agents []AgentDescription) []string {
@@ -143,21 +172,11 @@ func Ask(ctx context.Context, d Decider, point DecisionPoint, input json.RawMess
 	if d == nil {
 		return Decision{}, errors.New("there is no decider")
 	}
-	switch point {
-	case PointSelect:
-		var in SelectAgentInput
-		if err := json.Unmarshal(input, &in); err != nil {
-			return Decision{}, fmt.Errorf("input of a selection: %w", err)
-		}
-		return d.SelectAgent(ctx, in)
-	case PointEvaluate:
-		var in EvaluateProgressInput
-		if err := json.Unmarshal(input, &in); err != nil {
-			return Decision{}, fmt.Errorf("input of an evaluation: %w", err)
-		}
-		return d.EvaluateProgress(ctx, in)
+	in, err := ReadInput(point, func(to any) error { return json.Unmarshal(input, to) })
+	if err != nil {
+		return Decision{}, fmt.Errorf("input of a decision: %w", err)
 	}
-	return Decision{}, fmt.Errorf("nothing is asked at the point %q", point)
+	return d.Decide(ctx, in)
 }
 
 // Options say which decider to build.
@@ -211,10 +230,4 @@ func (o Options) model() Decider {
 // broken never decides: its error says why.
 type broken struct{ err error }
 
-func (b broken) SelectAgent(context.Context, SelectAgentInput) (Decision, error) {
-	return Decision{}, b.err
-}
-
-func (b broken) EvaluateProgress(context.Context, EvaluateProgressInput) (Decision, error) {
-	return Decision{}, b.err
-}
+func (b broken) Decide(context.Context, Input) (Decision, error) { return Decision{}, b.err }

@@ -26,22 +26,14 @@ func TestSituationsOfTheSpecification(t *testing.T) {
 	set := testkit.Must(decider.NewSet(nil))(t)
 	for _, c := range []struct {
 		name  string
-		input any
-		read  func() (system, prompt string, err error)
+		input decider.Input
 	}{
-		{"1-planning", decider.SelectInput(first), func() (string, string, error) {
-			return set.Select(decider.SelectInput(first))
-		}},
-		{"2-error", decider.SelectInput(second), func() (string, string, error) {
-			return set.Select(decider.SelectInput(second))
-		}},
-		{"3-evaluation", decider.EvaluateInput(third), func() (string, string, error) {
-			return set.Evaluate(decider.EvaluateInput(third))
-		}},
+		{"1-planning", decider.SelectInput(first)}, {"2-error", decider.SelectInput(second)},
+		{"3-evaluation", decider.EvaluateInput(third)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := testkit.Must(json.MarshalIndent(c.input, "", "  "))(t)
-			system, prompt, err := c.read()
+			system, prompt, err := set.Prompt(c.input)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ func openDir(t *testing.T, dir string, n int) *DirStore {
 	return s
 }
 
-func keyNumber(i int) string { return Cached{}.key(PointSelect, fmt.Sprint(i)) }
+func keyNumber(i int) string { return Cached{}.key(SelectAgentInput{Task: fmt.Sprint(i)}) }
 
 func TestDirStoreOutlivesItsProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "decisions")

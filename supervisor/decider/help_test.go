@@ -67,12 +67,9 @@ func step(status, mode string) DecisionStep {
 // plain are prompts that contain the key of the input.
 type plain struct{ err error }
 
-func (p plain) Select(in SelectAgentInput) (string, string, error) {
-	return "choose", "select " + in.Key(), p.err
-}
-
-func (p plain) Evaluate(in EvaluateProgressInput) (string, string, error) {
-	return "judge", "evaluate " + in.Key(), p.err
+func (p plain) Prompt(in Input) (string, string, error) {
+	system := map[DecisionPoint]string{PointSelect: "choose", PointEvaluate: "judge"}[in.Point()]
+	return system, string(in.Point()) + " " + Key(in), p.err
 }
 
 // reply is an answer of the scripted model.

@@ -18,8 +18,7 @@ const (
 
 // Prompts renders the inputs for a model that has no other context.
 type Prompts interface {
-	Select(in SelectAgentInput) (system, prompt string, err error)
-	Evaluate(in EvaluateProgressInput) (system, prompt string, err error)
+	Prompt(in Input) (system, prompt string, err error)
 }
 
 // Model asks a model. It answers an unusable answer with a correction, twice; then the error is an
@@ -49,38 +48,22 @@ func (e *InvalidError) Error() string {
 
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-func (m Model) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
-	return m.decide(ctx, PointSelect, in.AvailableAgents, func(p Prompts) (string, string, error) {
-		return p.Select(in)
-	})
-}
-
-func (m Model) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
-	return m.decide(ctx, PointEvaluate, in.AvailableAgents, func(p Prompts) (string, string, error) {
-		return p.Evaluate(in)
-	})
-}
-
-// rendering selects one of the two prompts of Prompts.
-type rendering func(Prompts) (system, prompt string, err error)
-
-func (m Model) decide(ctx context.Context, p DecisionPoint, agents []AgentDescription,
-	render rendering) (Decision, error) {
+func (m Model) Decide(ctx context.Context, in Input) (Decision, error) {
 	asked := Decision{Source: ByModel}
-	system, prompt, err := m.render(render, &asked)
+	system, prompt, err := m.render(in, &asked)
 	if err != nil {
 		return asked, fmt.Errorf("decider: rendering the prompt: %w", err)
 	}
 	asked.System, asked.Prompt = system, prompt
 	for correction := 0; ; correction++ {
-		q := Question{System: system, Prompt: asked.Prompt, Schema: schema(p)}
+		q := Question{System: system, Prompt: asked.Prompt, Schema: schema(in.Point())}
 		answer, err := m.ask(ctx, q, &asked)
 		if err != nil {
 			return asked, err
 		}
 		asked.Answer, asked.Model = answer.Text, answer.Model
 		asked.Warnings = append(asked.Warnings, answer.Notes...)
-		d, err := parseDecision(answer.Text, p, agents)
+		d, err := parseDecision(answer.Text, in.Point(), in.agents())
 		if err == nil {
 			d.Source, d.System, d.Prompt, d.Answer = ByModel, asked.System, asked.Prompt, asked.Answer
 			d.Warnings, d.Attempts, d.Usage, d.Model = asked.Warnings, asked.Attempts, asked.Usage, asked.Model
@@ -99,16 +82,16 @@ func (m Model) decide(ctx context.Context, p DecisionPoint, agents []AgentDescri
 	}
 }
 
-func (m Model) render(render rendering, record *Decision) (system, prompt string, err error) {
+func (m Model) render(in Input, record *Decision) (system, prompt string, err error) {
 	if m.Prompts == nil {
 		return "", "", errors.New("there are no templates")
 	}
-	system, prompt, err = render(m.Prompts)
+	system, prompt, err = m.Prompts.Prompt(in)
 	if err == nil || m.BuiltIn == nil {
 		return system, prompt, err
 	}
 	record.Warnings = append(record.Warnings, fmt.Sprintf("the built-in prompt was used: %v", err))
-	return render(m.BuiltIn)
+	return m.BuiltIn.Prompt(in)
 }
 
 // corrected is the prompt again, with the correction: the model has no other context.

@@ -17,25 +17,25 @@ const test = `{"decision":"SELECT_MODE","mode":"tester","reason":"Test it.","mes
 func TestModelDecides(t *testing.T) {
 	asker := says("Well. " + test)
 	in := SelectInput(record(ran(developer, 1, ok)))
-	got := testkit.Must(Model{Ask: asker, Prompts: plain{}}.SelectAgent(context.Background(), in))(t)
+	got := testkit.Must(Model{Ask: asker, Prompts: plain{}}.Decide(context.Background(), in))(t)
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByModel,
-		System: "choose", Prompt: "select " + in.Key(), Answer: "Well. " + test, Attempts: 1,
+		System: "choose", Prompt: "select " + Key(in), Answer: "Well. " + test, Attempts: 1,
 		Usage: Usage{Input: 10, Output: 1, CostUSD: 0.5}}
 	testkit.Same(t, "", want, got)
-	q := Question{System: "choose", Prompt: "select " + in.Key(), Schema: schema(PointSelect)}
+	q := Question{System: "choose", Prompt: "select " + Key(in), Schema: schema(PointSelect)}
 	testkit.Same(t, "the questions", []Question{q}, asker.asked)
 }
 
 func TestModelIsCorrected(t *testing.T) {
 	asker := says("nonsense", `{"decision":"SELECT_MODE","mode":"wizard","reason":"x"}`, test)
 	in := EvaluateInput(record(ran(developer, 1, ok)))
-	got := testkit.Must(Model{Ask: asker, Prompts: plain{}}.EvaluateProgress(context.Background(), in))(t)
+	got := testkit.Must(Model{Ask: asker, Prompts: plain{}}.Decide(context.Background(), in))(t)
 	if got.Mode != tester || got.Attempts != 3 || got.Usage.CostUSD != 1.5 || len(got.Warnings) != 2 {
 		t.Errorf("decided %+v, want the third answer with the cost of all and two warnings", got)
 	}
 	for i, word := range []string{"no valid JSON", "no such agent"} {
 		prompt := asker.asked[i+1].Prompt
-		if !strings.HasPrefix(prompt, "evaluate "+in.Key()+"\n") || !strings.Contains(prompt, word) {
+		if !strings.HasPrefix(prompt, "evaluate "+Key(in)+"\n") || !strings.Contains(prompt, word) {
 			t.Errorf("correction %d is %q: want the prompt again, and %q", i+1, prompt, word)
 		}
 		if !strings.Contains(got.Warnings[i], word) {
@@ -52,7 +52,7 @@ func TestModelIsCorrected(t *testing.T) {
 
 func TestModelStaysInvalid(t *testing.T) {
 	asker := says("one", "two", "three")
-	got, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(context.Background(), SelectInput(record()))
+	got, err := Model{Ask: asker, Prompts: plain{}}.Decide(context.Background(), SelectInput(record()))
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || invalid.Attempts != 3 || invalid.Answer != "three" {
 		t.Fatalf("error %v, want an InvalidError after three answers", err)
@@ -67,7 +67,7 @@ func TestModelIsAskedAgainAfterTroubleThatPasses(t *testing.T) {
 		trouble := reply{err: fmt.Errorf("asking: %w", passing(true))}
 		asker := &script{replies: []reply{trouble, trouble, {text: test}}}
 		begin := time.Now()
-		got, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(t.Context(), SelectInput(record()))
+		got, err := Model{Ask: asker, Prompts: plain{}}.Decide(t.Context(), SelectInput(record()))
 		if err != nil || got.Mode != tester || got.Attempts != 3 || len(got.Warnings) != 2 {
 			t.Fatalf("decided %+v, %v", got, err)
 		}
@@ -94,7 +94,7 @@ func TestModelGivesUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asker := &script{replies: []reply{c.reply}}
-				got, err := Model{Ask: asker, Prompts: plain{}, Timeout: time.Minute}.SelectAgent(t.Context(),
+				got, err := Model{Ask: asker, Prompts: plain{}, Timeout: time.Minute}.Decide(t.Context(),
 					SelectInput(record()))
 				if !errors.Is(err, c.is) || asker.count() != c.attempts || got.Attempts != c.attempts ||
 					got.Decision != "" {
@@ -116,7 +116,7 @@ func TestModelIsCancelled(t *testing.T) {
 				asker := &script{replies: replies}
 				done := make(chan error, 1)
 				go func() {
-					_, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(ctx, SelectInput(record()))
+					_, err := Model{Ask: asker, Prompts: plain{}}.Decide(ctx, SelectInput(record()))
 					done <- err
 				}()
 				synctest.Wait()
@@ -136,7 +136,7 @@ func TestModelIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	asker := says(test)
-	if _, err := (Model{Ask: asker, Prompts: plain{}}).SelectAgent(ctx, SelectInput(record())); !errors.Is(err,
+	if _, err := (Model{Ask: asker, Prompts: plain{}}).Decide(ctx, SelectInput(record())); !errors.Is(err,
 		context.Canceled) || asker.count() != 0 {
 		t.Errorf("cancelled before: %v after %d questions", err, asker.count())
 	}
@@ -144,11 +144,11 @@ func TestModelIsCancelled(t *testing.T) {
 
 func TestModelPrompts(t *testing.T) {
 	in := SelectInput(record())
-	_, err := Model{Ask: says(test), Prompts: plain{errBroken}}.SelectAgent(context.Background(), in)
+	_, err := Model{Ask: says(test), Prompts: plain{errBroken}}.Decide(context.Background(), in)
 	if !errors.Is(err, errBroken) {
 		t.Errorf("error %v, want the template's", err)
 	}
-	got, err := Model{Ask: says(test), Prompts: plain{errBroken}, BuiltIn: plain{}}.SelectAgent(context.Background(),
+	got, err := Model{Ask: says(test), Prompts: plain{errBroken}, BuiltIn: plain{}}.Decide(context.Background(),
 		in)
 	if err != nil || got.Mode != tester || len(got.Warnings) != 1 ||
 		!strings.Contains(got.Warnings[0], errBroken.Error()) {
@@ -156,14 +156,14 @@ func TestModelPrompts(t *testing.T) {
 	}
 	task := record(ran(developer, 1, bad))
 	set := testkit.Must(NewSet(nil))(t)
-	got, err = Model{Ask: says(test), Prompts: set}.SelectAgent(context.Background(), SelectInput(task))
+	got, err = Model{Ask: says(test), Prompts: set}.Decide(context.Background(), SelectInput(task))
 	if err != nil || got.Mode != tester || !strings.Contains(got.Prompt, task.Task) {
 		t.Errorf("with the built-in templates: %+v, %v", got, err)
 	}
-	if _, err := (Model{}).SelectAgent(context.Background(), in); err == nil {
+	if _, err := (Model{}).Decide(context.Background(), in); err == nil {
 		t.Error("a model without anything decides")
 	}
-	if _, err := (Model{Prompts: plain{}}).SelectAgent(context.Background(), in); err == nil {
+	if _, err := (Model{Prompts: plain{}}).Decide(context.Background(), in); err == nil {
 		t.Error("a model that cannot be asked decides")
 	}
 }

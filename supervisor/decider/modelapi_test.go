@@ -401,13 +401,13 @@ func TestOverloadedTwice(t *testing.T) {
 					decided(provider, `{"decision":"SELECT_MODE","mode":"tester","reason":"r"}`), busy("61")})}
 				m := Model{Ask: c, Prompts: apiFixed{}}
 				begin := time.Now()
-				d, err := m.SelectAgent(t.Context(), input)
+				d, err := m.Decide(t.Context(), input)
 				if err != nil || d.Mode != "tester" || d.Attempts != 3 || len(d.Warnings) != 2 || d.Model != "m-1" ||
 					time.Since(begin) != 11*time.Second {
 					t.Errorf("%d: %+v %v after %v", status, d, err, time.Since(begin))
 				}
 				begin = time.Now()
-				d, err = m.SelectAgent(t.Context(), input)
+				d, err = m.Decide(t.Context(), input)
 				if err == nil || d.Attempts != 1 || time.Since(begin) != 0 ||
 					!strings.Contains(err.Error(), "asked again after 1m1s") {
 					t.Errorf("a longer wait: %+v %v after %v", d, err, time.Since(begin))
@@ -422,7 +422,7 @@ func TestCorrections(t *testing.T) {
 	t.Parallel()
 	p := serve(t, saysAPI(200, `{"choices":[{"finish_reason":"length","message":{"content":"{\"decision\": \"SEL"}}]}`),
 		decided(OpenAI, "Hm."), decided(OpenAI, `{"decision":"SELECT_MODE","mode":"tester","reason":"r"}`))
-	d, err := Model{Ask: client(t, p.URL, nil), Prompts: apiFixed{}}.SelectAgent(t.Context(), input)
+	d, err := Model{Ask: client(t, p.URL, nil), Prompts: apiFixed{}}.Decide(t.Context(), input)
 	if err != nil || d.Mode != "tester" || len(d.Warnings) != 2 || d.Usage.Output != 10 {
 		t.Fatalf("%+v %v", d, err)
 	}
@@ -609,8 +609,6 @@ func (m inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
 // apiFixed are prompts.
 type apiFixed struct{}
 
-func (apiFixed) Select(SelectAgentInput) (string, string, error) { return "s", "p", nil }
-
-func (apiFixed) Evaluate(EvaluateProgressInput) (string, string, error) { return "s", "p", nil }
+func (apiFixed) Prompt(Input) (string, string, error) { return "s", "p", nil }
 
 var input = SelectAgentInput{Task: "Weave", AvailableAgents: []AgentDescription{{Name: "tester"}}}

@@ -38,7 +38,7 @@ func (g *game) play() {
 }
 
 func (g *game) selects() {
-	d, err := Rules{}.SelectAgent(context.Background(), SelectInput(g.task))
+	d, err := Rules{}.Decide(context.Background(), SelectInput(g.task))
 	if err != nil {
 		g.t.Fatalf("selecting: %v", err)
 	}
@@ -58,7 +58,7 @@ func (g *game) selects() {
 }
 
 func (g *game) evaluates() {
-	d, err := Rules{}.EvaluateProgress(context.Background(), EvaluateInput(g.task))
+	d, err := Rules{}.Decide(context.Background(), EvaluateInput(g.task))
 	if err != nil {
 		g.t.Fatalf("evaluating: %v", err)
 	}
@@ -207,8 +207,8 @@ func TestRulesLead(t *testing.T) {
 func TestRulesAreDeterministic(t *testing.T) {
 	for seed := range uint64(50) {
 		g := random(t, rand.New(rand.NewPCG(seed, 7)))
-		first, _ := Rules{}.Select(SelectInput(g.task))
-		again, _ := Rules{}.Select(SelectInput(g.task))
+		first, _ := SelectInput(g.task).Rule()
+		again, _ := SelectInput(g.task).Rule()
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Fatal(fmt.Sprintf("seed %d (-first +again):\n", seed), diff)
 		}

@@ -373,14 +373,12 @@ func meterWithin(list *parse.ListNode) {
 	}
 }
 
-// Select renders the prompt for the choice of an agent.
-func (s *PromptSet) Select(in SelectAgentInput) (system, prompt string, err error) {
-	return s.both(selectFile, selectData(in))
-}
-
-// Evaluate renders the prompt for the judgement of progress.
-func (s *PromptSet) Evaluate(in EvaluateProgressInput) (system, prompt string, err error) {
-	return s.both(evaluateFile, evaluateData(in))
+// Prompt renders the prompt for the choice of an agent or for the judgement of progress.
+func (s *PromptSet) Prompt(in Input) (system, prompt string, err error) {
+	if in, ok := in.(EvaluateProgressInput); ok {
+		return s.both(evaluateFile, evaluateData(in))
+	}
+	return s.both(selectFile, selectData(in.(SelectAgentInput)))
 }
 
 // Brief renders an Orchestrator's brief.

@@ -60,7 +60,7 @@ func rendered(t *testing.T, s *PromptSet, in SelectAgentInput) map[string]string
 		}
 		texts[name] = text
 	}
-	system, prompt, err := s.Select(in)
+	system, prompt, err := s.Prompt(in)
 	note("system of select.md", system, err)
 	note("select.md", prompt, err)
 	judged := EvaluateProgressInput{
@@ -70,7 +70,7 @@ func rendered(t *testing.T, s *PromptSet, in SelectAgentInput) map[string]string
 	if n := len(in.History); n > 0 {
 		judged.LastExecution = in.History[n-1]
 	}
-	system, prompt, err = s.Evaluate(judged)
+	system, prompt, err = s.Prompt(judged)
 	note("system of evaluate.md", system, err)
 	note("evaluate.md", prompt, err)
 	text, err := s.Brief(BriefPrompt{Input: in, Mode: "tester", Reason: in.Task, Message: in.Task})
@@ -304,13 +304,13 @@ func TestNothingRenderedIsAnError(t *testing.T) {
 func TestSetsAreUsedFromManyGoroutines(t *testing.T) {
 	s, err := NewSet(map[string]string{"brief.md": "{{range .AvailableAgents}}{{.Name}}{{end}}{{line 9 .Task}}"})
 	testkit.OK(t, err)
-	want, _, err := s.Select(sampleInput())
+	want, _, err := s.Prompt(sampleInput())
 	testkit.OK(t, err)
 	var users sync.WaitGroup
 	for range 8 {
 		users.Go(func() {
 			for range 20 {
-				if got, _, err := s.Select(sampleInput()); err != nil || got != want {
+				if got, _, err := s.Prompt(sampleInput()); err != nil || got != want {
 					t.Errorf("%q, %v", got, err)
 				}
 				if got, err := s.Brief(BriefPrompt{Input: sampleInput()}); err != nil || got != "developerA task.\n" {
@@ -336,7 +336,7 @@ func FuzzTemplatesAreSafe(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a, b, err := s.Select(sampleInput())
+		a, b, err := s.Prompt(sampleInput())
 		if err == nil && (len(a) > MaxPrompt+1 || len(b) > MaxPrompt+1) {
 			t.Errorf("%d and %d bytes", len(a), len(b))
 		}

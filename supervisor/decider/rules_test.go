@@ -96,7 +96,7 @@ func TestRulesSelect(t *testing.T) {
 			[]string{"nothing has succeeded"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, clear := Rules{}.Select(SelectInput(c.task))
+			d, clear := SelectInput(c.task).Rule()
 			checkRuling(t, c, d, clear)
 		})
 	}
@@ -171,7 +171,7 @@ func TestRulesEvaluate(t *testing.T) {
 			ruling{SelectMode, developer, false}, []string{"4 times under one summon", "no other agent"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, clear := Rules{}.Evaluate(EvaluateInput(c.task))
+			d, clear := EvaluateInput(c.task).Rule()
 			checkRuling(t, c, d, clear)
 		})
 	}
@@ -203,18 +203,18 @@ func checkWords(t *testing.T, d Decision) {
 
 func TestRulesWithoutAgents(t *testing.T) {
 	ctx := context.Background()
-	if d, err := (Rules{}).SelectAgent(ctx, SelectAgentInput{}); !errors.Is(err, errNoAgents) {
+	if d, err := (Rules{}).Decide(ctx, SelectAgentInput{}); !errors.Is(err, errNoAgents) {
 		t.Errorf("selected %+v, %v, want ErrNoAgents", d, err)
 	}
 	r := record(ran(developer, 1, ok))
 	r.Agents = nil
-	d, err := Rules{}.EvaluateProgress(ctx, EvaluateInput(r))
+	d, err := Rules{}.Decide(ctx, EvaluateInput(r))
 	if err != nil || d.Decision != Complete {
 		t.Errorf("evaluated to %+v, %v, want COMPLETE: it needs no agent", d, err)
 	}
 	r = record(ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok))
 	r.Agents, r.Steps = nil, steps(step("pending", ""))
-	if d, err := (Rules{}).EvaluateProgress(ctx, EvaluateInput(r)); !errors.Is(err, errNoAgents) {
+	if d, err := (Rules{}).Decide(ctx, EvaluateInput(r)); !errors.Is(err, errNoAgents) {
 		t.Errorf("evaluated to %+v, %v, want ErrNoAgents", d, err)
 	}
 }
@@ -222,7 +222,7 @@ func TestRulesWithoutAgents(t *testing.T) {
 func TestRulesSummary(t *testing.T) {
 	e := ran(reviewer, 2, ok)
 	e.Output, e.Files = "All is\nwell", []string{"a.go", "b.go"}
-	d, _ := Rules{}.Evaluate(EvaluateInput(planned(record(e), step("complete", ""), step("skipped", ""))))
+	d, _ := EvaluateInput(planned(record(e), step("complete", ""), step("skipped", ""))).Rule()
 	for _, fact := range []string{"Of 2 steps 1 were completed and 1 skipped", "weave a thread (skipped)",
 		"All is well", "a.go, b.go"} {
 		if !strings.Contains(d.Summary, fact) {
@@ -232,7 +232,7 @@ func TestRulesSummary(t *testing.T) {
 }
 
 func TestRulesTellWhatWentWrong(t *testing.T) {
-	d, _ := Rules{}.Evaluate(EvaluateInput(record(ran(developer, 1, bad))))
+	d, _ := EvaluateInput(record(ran(developer, 1, bad))).Rule()
 	if !strings.Contains(d.Message, "in Bash: exit status 1") {
 		t.Errorf("the message %q does not tell the error", d.Message)
 	}
@@ -295,7 +295,7 @@ func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 			for _, name := range c.agents {
 				in.AvailableAgents = append(in.AvailableAgents, AgentDescription{Name: name})
 			}
-			evaluated, clear := Rules{}.Evaluate(in)
+			evaluated, clear := in.Rule()
 			if got := strings.TrimSpace(evaluated.Decision + " " + evaluated.Mode); got != c.want ||
 				evaluated.Aside != c.aside {
 				t.Errorf("evaluated: %s, aside %v (%s), want %s", got, evaluated.Aside, evaluated.Reason, c.want)
@@ -306,8 +306,8 @@ func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 			if said := evaluated.Message + evaluated.Summary; !strings.Contains(said, c.says) {
 				t.Errorf("it says %q, and not %q", said, c.says)
 			}
-			selected, _ := Rules{}.Select(SelectAgentInput{Task: "t", Plan: c.plan, History: in.History,
-				OpenPoints: c.open, AvailableAgents: in.AvailableAgents})
+			selected, _ := SelectAgentInput{Task: "t", Plan: c.plan, History: in.History,
+				OpenPoints: c.open, AvailableAgents: in.AvailableAgents}.Rule()
 			if (selected.Decision == Complete) != (c.want == Complete) {
 				t.Errorf("selected: %+v", selected)
 			}

@@ -14,9 +14,8 @@ import (
 // counts as an iteration: so the limit of iterations ends every task that the rules lead.
 const maxStretches = 4
 
-// Select chooses the agent that works next. clear means that the choice needs no model; an empty decision means
-// that there is no agent.
-func (Rules) Select(in SelectAgentInput) (d Decision, clear bool) {
+// Rule chooses the agent that works next.
+func (in SelectAgentInput) Rule() (d Decision, clear bool) {
 	s := standing{plan: in.Plan, history: in.History, agents: in.AvailableAgents, open: in.OpenPoints,
 		failed: in.FailedChecks, limits: in.Constraints}.whole()
 	if len(s.agents) == 0 {
@@ -28,8 +27,8 @@ func (Rules) Select(in SelectAgentInput) (d Decision, clear bool) {
 	return s.onward("")
 }
 
-// Evaluate decides what follows from the last execution. Its results are like those of Select.
-func (Rules) Evaluate(in EvaluateProgressInput) (d Decision, clear bool) {
+// Rule decides what follows from the last execution.
+func (in EvaluateProgressInput) Rule() (d Decision, clear bool) {
 	last := in.LastExecution
 	history := in.History
 	if n := len(history); last.Agent != "" && (n == 0 || !same(history[n-1], last)) {
@@ -230,22 +229,11 @@ var errNoAgents = errors.New("decider: there is no agent to choose")
 // on their own (planner, developer, tester, reviewer), and they always reach an end: see [maxStretches].
 type Rules struct{}
 
-func (r Rules) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
+func (Rules) Decide(ctx context.Context, in Input) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
-	d, _ := r.Select(in)
-	if d.Decision == "" {
-		return Decision{}, errNoAgents
-	}
-	return d, nil
-}
-
-func (r Rules) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
-	if err := ctx.Err(); err != nil {
-		return Decision{}, err
-	}
-	d, _ := r.Evaluate(in)
+	d, _ := in.Rule()
 	if d.Decision == "" {
 		return Decision{}, errNoAgents
 	}

@@ -8,23 +8,10 @@ import (
 
 // Hybrid lets the rules decide clear cases, and another decider the rest. Without a Rest, an unclear case is
 // errUnclear.
-type Hybrid struct {
-	Rules Rules
-	Rest  Decider
-}
+type Hybrid struct{ Rest Decider }
 
-func (h Hybrid) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
-	d, clear := h.Rules.Select(in)
-	return h.decide(ctx, d, clear, func() (Decision, error) { return h.Rest.SelectAgent(ctx, in) })
-}
-
-func (h Hybrid) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
-	d, clear := h.Rules.Evaluate(in)
-	return h.decide(ctx, d, clear, func() (Decision, error) { return h.Rest.EvaluateProgress(ctx, in) })
-}
-
-func (h Hybrid) decide(ctx context.Context, ruled Decision, clear bool,
-	rest func() (Decision, error)) (Decision, error) {
+func (h Hybrid) Decide(ctx context.Context, in Input) (Decision, error) {
+	ruled, clear := in.Rule()
 	switch err := ctx.Err(); {
 	case err != nil:
 		return Decision{}, err
@@ -33,7 +20,7 @@ func (h Hybrid) decide(ctx context.Context, ruled Decision, clear bool,
 	case h.Rest == nil:
 		return Decision{}, errUnclear
 	}
-	return rest()
+	return h.Rest.Decide(ctx, in)
 }
 
 // Fallback lets the rules decide where another decider has failed, and says so: the decision's source is
@@ -41,39 +28,23 @@ func (h Hybrid) decide(ctx context.Context, ruled Decision, clear bool,
 // of the context are not failures of a decider.
 type Fallback struct {
 	First Decider
-	Rules Rules
 	Warn  func(string) // called for each fallback, on the caller's goroutine; may be nil
 }
 
-func (f Fallback) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
-	return f.decide(ctx, PointSelect, in.AvailableAgents,
-		func(d Decider) (Decision, error) { return d.SelectAgent(ctx, in) })
-}
-
-func (f Fallback) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
-	return f.decide(ctx, PointEvaluate, in.AvailableAgents,
-		func(d Decider) (Decision, error) { return d.EvaluateProgress(ctx, in) })
-}
-
-func (f Fallback) decide(ctx context.Context, p DecisionPoint, agents []AgentDescription,
-	ask func(Decider) (Decision, error)) (Decision, error) {
-	d, err := ask(f.First)
-	if err == nil && !actionable(d, p, agents) {
-		err = fmt.Errorf("decider: %s decided %s %s, which cannot be acted on", d.Source, quote(d.Decision), quote(d.Mode))
+func (f Fallback) Decide(ctx context.Context, in Input) (Decision, error) {
+	failed, err := f.First.Decide(ctx, in)
+	if err == nil && !actionable(failed, in) {
+		err = fmt.Errorf("decider: %s decided %s %s, which cannot be acted on", failed.Source, quote(failed.Decision),
+			quote(failed.Mode))
 	}
 	if err == nil || errors.Is(err, ErrDeferred) || ctx.Err() != nil {
-		return d, err
+		return failed, err
 	}
-	ruled, ruleErr := ask(f.Rules)
-	return f.instead(ruled, ruleErr, d, err)
-}
-
-// instead returns the rules' decision, with the error of the decider that was asked first.
-func (f Fallback) instead(ruled Decision, ruleErr error, failed Decision, why error) (Decision, error) {
+	ruled, ruleErr := Rules{}.Decide(ctx, in)
 	if ruleErr != nil {
-		return failed, errors.Join(why, ruleErr)
+		return failed, errors.Join(err, ruleErr)
 	}
-	warning := fmt.Sprintf("the rules decide: %v", why)
+	warning := fmt.Sprintf("the rules decide: %v", err)
 	ruled.Source = ByFallback
 	ruled.System, ruled.Prompt, ruled.Answer = failed.System, failed.Prompt, failed.Answer
 	ruled.Attempts, ruled.Usage, ruled.Model = failed.Attempts, failed.Usage, failed.Model

@@ -29,13 +29,9 @@ func (s *slowPort) Check(ctx context.Context, p bridge.CheckParams) (bridge.Chec
 // slowDecider ends only when it is cancelled.
 type slowDecider struct{ *slowPort }
 
-func (s slowDecider) SelectAgent(ctx context.Context, _ decider.SelectAgentInput) (decider.Decision, error) {
+func (s slowDecider) Decide(ctx context.Context, _ decider.Input) (decider.Decision, error) {
 	_, err := s.Check(ctx, bridge.CheckParams{Command: "decide"})
 	return decider.Decision{}, err
-}
-
-func (s slowDecider) EvaluateProgress(context.Context, decider.EvaluateProgressInput) (decider.Decision, error) {
-	panic("nothing is done")
 }
 
 // TestHaltCancelsChecksAndDeciders: a halt cancels running checks and deciders at once. Their results are not

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -74,7 +75,7 @@ func receipts() []verdict.Receipt {
 
 // samples are entries of every event of the contract, by the event's name.
 func samples() map[string][]history.Entry {
-	lines := strings.Repeat("A line of a long answer, of which there are many.\n\n", 23)
+	lines := strings.Repeat("A line of a long answer, of which there are many.\n\n", 9)
 	output := strings.Repeat("ok  \tgithub.com/arbiter-cli/arbiter/parse\t0.012s\n", 10)
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	bash := raw(`{"command":"go test ./... 2>&1 | tee /tmp/out\nwc -l /tmp/out","description":"Run the tests","timeout":60000}`)
@@ -667,7 +668,8 @@ func TestNumbers(t *testing.T) {
 
 // TestEveryEvent draws every event of the contract in every way. One width is compared with a golden file; at every
 // other one the cards are sound, and an unfolded card has the same text. An event that has no sample fails, so that
-// none is forgotten.
+// none is forgotten. The file has for each its text, its line in a log, and its cards; of a card only the lines after
+// those of the card before it; ⏎ stands for a blank line.
 func TestEveryEvent(t *testing.T) {
 	all := samples()
 	var b strings.Builder
@@ -680,8 +682,8 @@ func TestEveryEvent(t *testing.T) {
 				t.Fatalf("the sample of %s is a %s", name, got)
 			}
 			plain, _ := eventtext.Text(e, nil)
-			fmt.Fprintf(&b, "%s %d\n%s\n%s", name, i, strings.TrimRight(plain, "\n"), dump(EventLog(e, options(100), false)))
-			drawn := map[string]bool{"": true}
+			fmt.Fprintf(&b, "%s %d: %s\n%s", name, i, plain, dump(EventLog(e, options(100), false)))
+			drawn, last := map[string]bool{"": true}, []string(nil)
 			for _, renderer := range renderers {
 				for _, open := range []bool{false, true} {
 					o := options(60)
@@ -689,7 +691,16 @@ func TestEveryEvent(t *testing.T) {
 					c := renderer.make(e, o)
 					if text := dump(c); (renderer.name == "talk" || renderer.name == "stream") && !drawn[text] {
 						drawn[text] = true
-						fmt.Fprintf(&b, "%s:\n%s", renderer.name, text)
+						lines, same := strings.SplitAfter(text, "\n"), 0
+						for same < min(len(lines), len(last)) && lines[same] == last[same] {
+							same++
+						}
+						fmt.Fprintf(&b, "%s ", renderer.name)
+						if same > 0 {
+							fmt.Fprintf(&b, "%d lines as before\n", same)
+						}
+						b.WriteString(strings.Join(lines[same:], ""))
+						last = lines
 					}
 					for _, width := range []int{100, 60, 30, 10} {
 						o.Width = width
@@ -705,7 +716,6 @@ func TestEveryEvent(t *testing.T) {
 					}
 				}
 			}
-			b.WriteByte('\n')
 		}
 	}
 	for name := range all {
@@ -713,8 +723,11 @@ func TestEveryEvent(t *testing.T) {
 			t.Errorf("%s is not an event of the contract", name)
 		}
 	}
-	tuitest.File(t, "events", b.String())
+	tuitest.File(t, "events", blankLines.ReplaceAllString(b.String(), " ⏎\n"))
 }
+
+// blankLines matches the blank line after a line, of a text or of a card.
+var blankLines = regexp.MustCompile(`\n *\|?\n`)
 
 // lettersEvent returns the text of a card without blanks and separators, which is the same however its lines are
 // wrapped.

@@ -27,6 +27,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -250,7 +251,7 @@ func (e linkEnv) editHosts(c *cli.Context, done string, edit func(file string, s
 		return err
 	}
 	out, err := edit(file, src)
-	if errors.Is(err, hosts.ErrForm) {
+	if errors.Is(err, yamldoc.ErrForm) {
 		return command.Usagef("%s: %v", file, err)
 	}
 	if err != nil {

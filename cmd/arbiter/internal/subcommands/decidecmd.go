@@ -206,8 +206,8 @@ func (o *sideDecider) asker(options runconfig.Options) decider.Asker {
 }
 
 // ask asks one question. A *command.Error ends the command; any other error concerns this question only.
-func (o *sideDecider) ask(ctx context.Context, q runstore.DecisionQuestion) (decider.Decision, error) {
-	d, err := q.Ask(ctx, o.decider)
+func (o *sideDecider) ask(ctx context.Context, q decider.Input) (decider.Decision, error) {
+	d, err := o.decider.Decide(ctx, q)
 	var asked interface{ Hopeless() bool }
 	switch {
 	case err == nil:

@@ -178,8 +178,8 @@ func ExplainDecision(run string, rehearsal bool, r runstore.Decision, set *decid
 	return x
 }
 
-func renderTemplates(q runstore.DecisionQuestion, set *decider.PromptSet) *Rendered {
-	system, prompt, err := q.Prompt(set)
+func renderTemplates(q decider.Input, set *decider.PromptSet) *Rendered {
+	system, prompt, err := set.Prompt(q)
 	r := &Rendered{System: system, Prompt: prompt}
 	if err != nil {
 		r.Problem = err.Error()
@@ -232,18 +232,16 @@ func (e explainEnv) explainMoment(c *cli.Context, store *runstore.Runs, run stri
 		return command.Usagef("run %s has %d records, and no record %d", command.ShortID(run), last.Seq, upTo)
 	}
 	record := replayer.State.Record()
-	in := decider.SelectInput(record)
-	questions := []runstore.DecisionQuestion{{Select: &in}}
+	questions := []decider.Input{decider.SelectInput(record)}
 	if replayer.State.Task.History.Len() > 0 { // otherwise there is nothing to judge
-		in := decider.EvaluateInput(record)
-		questions = append(questions, runstore.DecisionQuestion{Evaluate: &in})
+		questions = append(questions, decider.EvaluateInput(record))
 	}
 	for _, q := range questions {
 		x := Explanation{Run: run, Record: last.Seq, Time: at, Point: q.Point(), Rendered: renderTemplates(q, set)}
-		if x.Input, err = json.Marshal(q.Input()); err != nil {
+		if x.Input, err = json.Marshal(q); err != nil {
 			return err // cannot happen with our own types
 		}
-		d, err := q.Ask(c.Context, decider.Rules{})
+		d, err := decider.Rules{}.Decide(c.Context, q)
 		if err != nil {
 			d = decider.Decision{Source: decider.ByRules, Warnings: []string{err.Error()}}
 		}
