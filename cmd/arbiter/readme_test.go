@@ -272,6 +272,7 @@ var notRun = map[string]string{
 	"hosts check":                            "opens a host; TestCheckHost does it",
 	"--hosts":                                "opens hosts; TestOrchestratorsOnHosts does it",
 	"--notify":                               "posts to a server; TestNotifications does it",
+	"fork":                                   "takes a run that is no rehearsal; TestForkAtEveryDecision and TestBestOf do it",
 	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",
 	"host":                                   "serves the process that starts it",
 	"hook":                                   "takes a run that is alive; TestHookAsksTheRun does it",
@@ -385,7 +386,7 @@ func typable(words []string, run string) []string {
 	var args []string
 	for _, w := range words {
 		switch strings.TrimRight(w, "…") {
-		case "RUN", "3f2a":
+		case "RUN", "3f2a", "1a2b3c4d", "5e6f7a8b":
 			w = run
 		case "NAME":
 			w = "planner"
