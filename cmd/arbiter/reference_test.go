@@ -86,7 +86,7 @@ func configurationPage(t *testing.T) string {
 		}
 		mark := map[[2]bool]string{{true, false}: "†", {false, false}: "‡", {true, true}: "§"}[[2]bool{s.Flagged,
 			f.Env != ""}]
-		fmt.Fprintf(&b, "- `%s`%s: %s\n", f.Term(), mark, about(f))
+		fmt.Fprintf(&b, "- `%s`%s: %s\n", f.Term(), mark, f.Meaning())
 	}
 	return b.String()
 }
@@ -161,17 +161,4 @@ func commandTitle(name, synopsis string) string {
 }
 
 // flagLine is the line about a flag of a command.
-func flagLine(f command.Flag) string { return fmt.Sprintf("- `%s`: %s\n", f.Term(), about(f)) }
-
-// about is what the help says of a flag, without its variable.
-func about(f command.Flag) string {
-	text := f.About
-	if f.Repeats {
-		text += " (repeatable)"
-	}
-	nought := (f.Default == "0" || f.Default == "0s") && !strings.Contains(text, "0: ")
-	if f.Default != "" && !nought && !strings.Contains(text, "(default: ") {
-		text += " (default: " + f.Default + ")"
-	}
-	return text
-}
+func flagLine(f command.Flag) string { return fmt.Sprintf("- `%s`: %s\n", f.Term(), f.Meaning()) }
