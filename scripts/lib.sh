@@ -46,7 +46,7 @@ install_claude() {
   say "installing @anthropic-ai/claude-code $version into $place"
   # npm may warn about install scripts and old engines; what counts is whether the
   # program runs, which is tried below.
-  npm install --prefix "$fresh" --no-audit --no-fund --loglevel=error \
+  npm install --prefix "$fresh" --no-audit --no-fund --no-update-notifier --loglevel=error \
     "@anthropic-ai/claude-code@$version" </dev/null >&2 ||
     die "npm could not install the CLI; with a network (or a mirror in your npm configuration) try again"
   if ! version_of_claude "$fresh/node_modules/.bin/claude" >/dev/null; then
@@ -76,7 +76,7 @@ install_acp_clients() {
   say "installing clients of the Agent Client Protocol into $place"
   cp "$root/scripts/acp/package.json" "$root/scripts/acp/package-lock.json" "$fresh"
   # Not npm ci: it refuses a lock file that was written where other systems' packages were missing.
-  npm install --prefix "$fresh" --no-save --ignore-scripts --no-audit --no-fund --loglevel=error </dev/null >&2 ||
+  npm install --prefix "$fresh" --no-save --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error </dev/null >&2 ||
     die "npm could not install the clients; with a network (or a mirror in your npm configuration) try again"
   if [ ! -e "$place/node_modules/.bin/acpx" ]; then # else another set-up was faster
     rm -rf "$place"
@@ -101,7 +101,7 @@ install_makes() {
   while read -r name package; do
     say "installing $package into $makes"
     mkdir "$fresh/$name"
-    npm install --prefix "$fresh/$name" --no-audit --no-fund --loglevel=error "$package" </dev/null >&2 ||
+    npm install --prefix "$fresh/$name" --no-audit --no-fund --no-update-notifier --loglevel=error "$package" </dev/null >&2 ||
       die "npm could not install $package; with a network (or a mirror in your npm configuration) try again"
   done <"$root/scripts/makes.versions"
   [ -e "$makes" ] || mv "$fresh" "$makes" # else another set-up was faster
