@@ -7,6 +7,8 @@ tools="${ARBITER_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/arbiter}"
 claude_version="$(tr -d '[:space:]' <"$root/scripts/claude.version")"
 claude="$tools/claude/$claude_version/node_modules/.bin/claude"
 
+export npm_config_update_notifier=false # no news of npm itself
+
 say() { printf '%s\n' "$*" >&2; }
 
 die() {
@@ -46,7 +48,7 @@ install_claude() {
   say "installing @anthropic-ai/claude-code $version into $place"
   # npm may warn about install scripts and old engines; what counts is whether the
   # program runs, which is tried below.
-  npm install --prefix "$fresh" --no-audit --no-fund --no-update-notifier --loglevel=error \
+  npm install --prefix "$fresh" --no-audit --no-fund --loglevel=error \
     "@anthropic-ai/claude-code@$version" </dev/null >&2 ||
     die "npm could not install the CLI; with a network (or a mirror in your npm configuration) try again"
   if ! version_of_claude "$fresh/node_modules/.bin/claude" >/dev/null; then
@@ -76,7 +78,7 @@ install_acp_clients() {
   say "installing clients of the Agent Client Protocol into $place"
   cp "$root/scripts/acp/package.json" "$root/scripts/acp/package-lock.json" "$fresh"
   # Not npm ci: it refuses a lock file that was written where other systems' packages were missing.
-  npm install --prefix "$fresh" --no-save --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error </dev/null >&2 ||
+  npm install --prefix "$fresh" --no-save --ignore-scripts --no-audit --no-fund --loglevel=error </dev/null >&2 ||
     die "npm could not install the clients; with a network (or a mirror in your npm configuration) try again"
   if [ ! -e "$place/node_modules/.bin/acpx" ]; then # else another set-up was faster
     rm -rf "$place"
@@ -101,7 +103,7 @@ install_makes() {
   while read -r name package; do
     say "installing $package into $makes"
     mkdir "$fresh/$name"
-    npm install --prefix "$fresh/$name" --no-audit --no-fund --no-update-notifier --loglevel=error "$package" </dev/null >&2 ||
+    npm install --prefix "$fresh/$name" --no-audit --no-fund --loglevel=error "$package" </dev/null >&2 ||
       die "npm could not install $package; with a network (or a mirror in your npm configuration) try again"
   done <"$root/scripts/makes.versions"
   [ -e "$makes" ] || mv "$fresh" "$makes" # else another set-up was faster
