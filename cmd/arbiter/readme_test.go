@@ -272,7 +272,7 @@ var notRun = map[string]string{
 	"hosts check":                            "opens a host; TestCheckHost does it",
 	"--hosts":                                "opens hosts; TestOrchestratorsOnHosts does it",
 	"--notify":                               "posts to a server; TestNotifications does it",
-	"fork":                                   "takes a run that is no rehearsal; TestForkAtEveryDecision and TestBestOf do it",
+	"fork":                                   "takes a run that is no rehearsal; TestForkAtEveryDecision does it",
 	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",
 	"host":                                   "serves the process that starts it",
 	"hook":                                   "takes a run that is alive; TestHookAsksTheRun does it",
