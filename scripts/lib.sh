@@ -7,6 +7,8 @@ tools="${ARBITER_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/arbiter}"
 claude_version="$(tr -d '[:space:]' <"$root/scripts/claude.version")"
 claude="$tools/claude/$claude_version/node_modules/.bin/claude"
 
+export npm_config_update_notifier=false # no news of npm itself
+
 say() { printf '%s\n' "$*" >&2; }
 
 die() {

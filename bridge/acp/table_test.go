@@ -39,9 +39,8 @@ func TestDocumentedTable(t *testing.T) {
 			t.Errorf("column %s: no such make", name)
 		}
 		for row, want := range map[string]string{
-			"asks about each command and edit": map[bool]string{true: "yes", false: "no: needs the sandbox"}[traits.asks],
+			"asks about each command and edit": map[bool]string{true: "yes", false: "no"}[traits.asks],
 			"deny rules about reading":         reading[traits.reads][traits.metaRules],
-			"delivery":                         "written",
 		} {
 			if got := cells[row]; len(got) != len(heads) || got[i+1] != want {
 				t.Errorf("%s: %s: %q, want %q", name, row, got, want)

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -266,6 +267,20 @@ func TestActionRefuses(t *testing.T) {
 }
 
 var gitLabOutputs = regexp.MustCompile(`^ARBITER_RUN=[0-9a-f-]{36}\nARBITER_EXIT_CODE=3\n$`)
+
+// TestVariablesOfTheTemplate: arbiter refuses none of the variables that the job for GitLab leaves to it.
+func TestVariablesOfTheTemplate(t *testing.T) {
+	job := yamlFile(t, "docs/gitlab-ci.yml")[".arbiter"].(mapping)
+	var environ []string
+	for name := range job["variables"].(mapping) {
+		if !strings.Contains(job["script"].([]any)[0].(string), "\nunset "+name+"\n") {
+			environ = append(environ, name+"=x")
+		}
+	}
+	if unknown := settings.UnknownVariables(environ); unknown != nil || len(environ) < 5 {
+		t.Errorf("of %q arbiter refuses %q", environ, unknown)
+	}
+}
 
 // TestGitLabOverTwoJobs does the same with the template for GitLab, in both shells that its runners use.
 func TestGitLabOverTwoJobs(t *testing.T) {

@@ -151,6 +151,7 @@ var wrongInvocations = []struct {
 	{`hosts rm gpu`, `there is no host "gpu" in ~/.config/arbiter/config.yaml; arbiter hosts lists them`, usage},
 	{`hosts add gpu`, `hosts add: give a name and, after --, the command that starts a program there: arbiter hosts add ` +
 		`box -- ssh box`, usage},
+	{`verify`, `verify: WORK is in no Git repository: go to a clone of it, or name one with --cwd`, usage},
 	{`logs --verify spec.md`, `the audit does not hold: line 1: it is not a JSON object`, contract.ExitFailed},
 	{`--json --resume --session 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},
 	{`agents show nobody`, `there is no agent "nobody": use one of developer, planner, reviewer, tester`, usage},

@@ -32,7 +32,7 @@ func (w written) String() string { return strings.Join(w.words, " ") }
 var (
 	codeBlock  = regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```")
 	codeSpan   = regexp.MustCompile("`([^`\n]+)`")
-	programAt  = regexp.MustCompile(`(?:^|\| |\(|source )(?:bin/)?arbiter((?: .*)?)$`)
+	programAt  = regexp.MustCompile(`(?:^|\| |\(|source )(?:[A-Z_]+=\S+ )*(?:bin/)?arbiter((?: .*)?)$`)
 	redirected = regexp.MustCompile(` [<>] \S+`)
 	scriptAt   = regexp.MustCompile(`^(scripts/\w+)`)
 	flagInText = regexp.MustCompile("`(--[a-z-]+)[^`\n]*`")
@@ -213,11 +213,29 @@ func TestSlashCommandsOfThePages(t *testing.T) {
 	}
 }
 
-// TestWrittenLinesAreRead: the program accepts every command line that the documentation contains.
+// TestWrittenLinesAreRead: the program accepts every command line that the documentation contains. Each line that is
+// not run stands in a document, and the test that does it exists.
 func TestWrittenLinesAreRead(t *testing.T) {
-	for _, w := range allWritten(t) {
+	all := allWritten(t)
+	for _, w := range all {
 		if err := w.parse(); err != nil {
 			t.Errorf("%s: arbiter %s: %v", strings.TrimSpace(w.where), w, err)
+		}
+	}
+	tests := ""
+	for _, name := range testkit.Must(filepath.Glob("*_test.go"))(t) {
+		tests += string(testkit.Must(os.ReadFile(name))(t))
+	}
+	for begin, reason := range notRun {
+		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(reason, -1) {
+			if !strings.Contains(tests, "\nfunc "+name+"(") {
+				t.Errorf("notRun[%q]: there is no %s", begin, name)
+			}
+		}
+		if !slices.ContainsFunc(all, func(w written) bool {
+			return strings.HasPrefix(w.String()+" ", begin+" ")
+		}) {
+			t.Errorf("notRun[%q]: no document has such a line", begin)
 		}
 	}
 	for _, bad := range []string{"--nonsense", "sessions frob x y", "--theme pink", "schema nothing",
@@ -252,11 +270,12 @@ var notRun = map[string]string{
 	"undo":                                   "needs a run in a repository; TestARunRecordsItsChanges does it",
 	"verify":                                 "needs a landed commit; TestLandWithProof does it",
 	"hosts check":                            "opens a host; TestCheckHost does it",
-	"hosts rm":                               "removes a host that nobody has added here; TestHostsCommand does it",
+	"--hosts":                                "opens hosts; TestOrchestratorsOnHosts does it",
+	"--notify":                               "posts to a server; TestNotifications does it",
+	"fork":                                   "takes a run that is no rehearsal; TestForkAtEveryDecision does it",
 	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",
 	"host":                                   "serves the process that starts it",
 	"hook":                                   "takes a run that is alive; TestHookAsksTheRun does it",
-	"logs --verify FILE":                     "is run with a file",
 	"logs -f":                                "takes a run that is alive; TestWatch does it",
 	"memory rm":                              "removes lessons that nobody has written here; TestMemoryCommands does it",
 	"report -":                               "reads events from stdin; TestReportOfARun does it",
@@ -367,7 +386,7 @@ func typable(words []string, run string) []string {
 	var args []string
 	for _, w := range words {
 		switch strings.TrimRight(w, "…") {
-		case "RUN", "3f2a":
+		case "RUN", "3f2a", "1a2b3c4d", "5e6f7a8b":
 			w = run
 		case "NAME":
 			w = "planner"

@@ -255,7 +255,7 @@ func TestPackagesAreListed(t *testing.T) {
 			want[dir] = true
 		}
 	})
-	listed := regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)`")
+	listed := regexp.MustCompile("(?m)^- `([a-z0-9/]+)`")
 	for _, m := range listed.FindAllStringSubmatch(documents(t)["docs/packages.md"], -1) {
 		if !want[m[1]] {
 			t.Errorf("docs/packages.md lists %s, which is no package", m[1])

@@ -49,7 +49,7 @@ type (
 		Version       string `json:"version" jsonschema:"Arbiter's own version."`
 		Log           string `json:"log,omitempty" jsonschema:"Path of the log file."`
 		// ForkedFrom is the run that this one branched off from.
-		ForkedFrom *Fork `json:"forked_from,omitempty" jsonschema:"The run that this one branched off from: its events before this one are a copy of that run's."`
+		ForkedFrom *Fork `json:"forked_from,omitempty" jsonschema:"The run that this one branched off from; the events before this one are copies."`
 	}
 	// State is a move of the task machine.
 	State struct {
@@ -66,29 +66,29 @@ type (
 		Generation  int    `json:"generation" jsonschema:"Counts the processes started under this id."`
 		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"The agent whose work this one continues."`
 		Resumed     bool   `json:"resumed,omitempty" jsonschema:"A new process resumes the agent's session."`
-		Host        string `json:"host,omitempty" jsonschema:"The host that the agent runs on; absent: the host of arbiter itself."`
-		Make        string `json:"make,omitempty" jsonschema:"The make of the agent, as it is configured; absent: Claude Code."`
+		Host        string `json:"host,omitempty" jsonschema:"The agent's host; absent: that of arbiter."`
+		Make        string `json:"make,omitempty" jsonschema:"Its make; absent: Claude Code."`
 	}
 	// Message is a message from one party to another.
 	Message struct {
 		MessageID  string  `json:"message_id"`
 		From       string  `json:"from" jsonschema:"The sender's id."`
 		To         string  `json:"to"`
-		Kind       string  `json:"kind" jsonschema:"The kind of message, such as task, brief, question or progress."`
+		Kind       string  `json:"kind" jsonschema:"Such as task, brief, question or progress."`
 		Text       string  `json:"text"`
-		Images     []Image `json:"images,omitempty" jsonschema:"The images that go with the text."`
-		Edited     bool    `json:"edited,omitempty" jsonschema:"The human changed the text of this message before it was sent."`
-		SessionID  string  `json:"session_id,omitempty" jsonschema:"Claude's session id of the sender; absent: no agent sent it."`
+		Images     []Image `json:"images,omitempty" jsonschema:"Images with the text."`
+		Edited     bool    `json:"edited,omitempty" jsonschema:"The human changed the text before it was sent."`
+		SessionID  string  `json:"session_id,omitempty" jsonschema:"The sender's; absent: no agent sent it."`
 		Generation int     `json:"generation,omitempty" jsonschema:"The sender's generation."`
 	}
 	// Delivered says that a model has answered a request that contained a message.
 	Delivered struct {
 		MessageID  string `json:"message_id"`
 		From       string `json:"from,omitempty" jsonschema:"The sender's id."`
-		SessionID  string `json:"session_id,omitempty" jsonschema:"Claude's session id of the process that read it."`
+		SessionID  string `json:"session_id,omitempty" jsonschema:"That of the process that read it."`
 		Generation int    `json:"generation,omitempty" jsonschema:"The generation that read it."`
-		Sequence   int    `json:"sequence,omitempty" jsonschema:"The number of this delivery to the event's id, counted from 1."`
-		Proof      string `json:"proof,omitempty" jsonschema:"written: the agent is of a make that proves no delivery; the message was written to it. Absent: it is proven."`
+		Sequence   int    `json:"sequence,omitempty" jsonschema:"Counts the deliveries to id from 1."`
+		Proof      string `json:"proof,omitempty" jsonschema:"written: its make proves no delivery, the message was written to it; absent: proven."`
 	}
 	// Assistant is text of an agent's main thread or of its subagent.
 	Assistant struct {
@@ -130,40 +130,40 @@ type (
 		Description string `json:"description"`
 		ToolUse     string `json:"tool_use,omitempty"`
 		Status      string `json:"status,omitempty" jsonschema:"How the subagent ended, such as completed or failed."`
-		Tokens      int    `json:"tokens,omitempty" jsonschema:"Tokens in its own context at the end; absent: not reported."`
+		Tokens      int    `json:"tokens,omitempty" jsonschema:"Tokens in its context; absent: not reported."`
 	}
 	// SubagentProgress is what a running subagent has used so far, and what it is doing.
 	SubagentProgress struct {
 		Description string  `json:"description"`
 		ToolUse     string  `json:"tool_use"`
-		Tokens      int     `json:"tokens" jsonschema:"Tokens in the subagent's own context."`
-		ToolUses    int     `json:"tool_uses" jsonschema:"How many tool calls it has made."`
-		LastTool    string  `json:"last_tool,omitempty" jsonschema:"The tool it called last."`
+		Tokens      int     `json:"tokens" jsonschema:"Tokens in its context."`
+		ToolUses    int     `json:"tool_uses" jsonschema:"Its tool calls so far."`
+		LastTool    string  `json:"last_tool,omitempty" jsonschema:"Its last tool."`
 		CostUSD     float64 `json:"cost_usd,omitempty"`
-		DurationMS  int64   `json:"duration_ms,omitempty" jsonschema:"Milliseconds since it was started."`
+		DurationMS  int64   `json:"duration_ms,omitempty" jsonschema:"Milliseconds since its start."`
 	}
 	// Turn ends an agent's turn.
 	Turn struct {
 		Usage      bridge.Usage `json:"usage"`
 		CostUSD    float64      `json:"cost_usd"`
-		Unknown    bool         `json:"cost_unknown,omitempty" jsonschema:"Nobody knows what this turn has cost; cost_usd is 0 then."`
+		Unknown    bool         `json:"cost_unknown,omitempty" jsonschema:"Its cost is not known; cost_usd is 0."`
 		Models     []ModelCost  `json:"models,omitempty" jsonschema:"Cost and tokens by model, subagents included; absent: not reported."`
-		Outcome    string       `json:"outcome" jsonschema:"How the turn ended: done, interrupted, failed, or lost (its process ended)."`
-		MessageIDs []string     `json:"message_ids" jsonschema:"The messages the turn answered."`
+		Outcome    string       `json:"outcome" jsonschema:"done, interrupted, failed, or lost (its process ended)."`
+		MessageIDs []string     `json:"message_ids" jsonschema:"Messages that it answered."`
 	}
 	// Cost is what an agent's running turn has cost so far.
 	Cost struct {
-		CostUSD    float64      `json:"cost_usd" jsonschema:"Cost of the running turn so far in US dollars, subagents included: an estimate, which the turn event replaces."`
-		Usage      bridge.Usage `json:"usage" jsonschema:"Tokens of the running turn so far, subagents included."`
-		RunCostUSD float64      `json:"run_cost_usd" jsonschema:"Cost of the whole run so far in US dollars, all running turns included; --max-cost limits it."`
+		CostUSD    float64      `json:"cost_usd" jsonschema:"Cost of the turn so far, subagents included: an estimate until its turn event."`
+		Usage      bridge.Usage `json:"usage" jsonschema:"Its tokens so far, subagents included."`
+		RunCostUSD float64      `json:"run_cost_usd" jsonschema:"Cost of the run so far, running turns included; --max-cost limits it."`
 	}
 	// Context is a new measurement, relative to the effective window.
 	Context struct {
 		Tokens    int     `json:"tokens" jsonschema:"Tokens in use."`
 		Window    int     `json:"window" jsonschema:"The effective window, in tokens."`
 		Pct       float64 `json:"pct"`
-		TurnsLeft int     `json:"turns_left,omitempty" jsonschema:"A forecast of the turns left before the critical level, at the recent rate; absent: none, or not known."`
-		Source    string  `json:"source,omitempty" jsonschema:"Where the numbers come from: stream, transcript, or cli (the CLI's own answer)."`
+		TurnsLeft int     `json:"turns_left,omitempty" jsonschema:"A forecast of the turns left before the critical level; absent: none, or not known."`
+		Source    string  `json:"source,omitempty" jsonschema:"Where the numbers come from: stream, transcript, or cli."`
 	}
 	// ContextWarning says that a warning level was reached.
 	ContextWarning struct {
@@ -179,10 +179,10 @@ type (
 	}
 	// Check is the result of a check of a hand-off document, which the supervisor ran.
 	Check struct {
-		Number  int             `json:"number" jsonschema:"The number of the check in the document, counted from 1."`
-		Of      int             `json:"of" jsonschema:"How many checks the document has."`
-		Receipt verdict.Receipt `json:"receipt" jsonschema:"The command, its exit code, the hash and size of its output, and what that proves."`
-		Again   bool            `json:"again,omitempty" jsonschema:"The check was repeated: before COMPLETE takes effect, the supervisor runs the checks of all documents of the task once more, and number and of count those."`
+		Number  int             `json:"number" jsonschema:"Its number in the document, from 1."`
+		Of      int             `json:"of" jsonschema:"How many the document has."`
+		Receipt verdict.Receipt `json:"receipt" jsonschema:"What ran, and what it proves."`
+		Again   bool            `json:"again,omitempty" jsonschema:"Repeated before COMPLETE takes effect; number and of then count the checks of all documents of the task."`
 		Agents  []string        `json:"agents,omitempty" jsonschema:"If a repeated check failed: who last changed its files."`
 	}
 	// Handoff passes a document on: to the successor, to the Arbiter when done, or
@@ -190,22 +190,22 @@ type (
 	Handoff struct {
 		From             string            `json:"from" jsonschema:"The author's id."`
 		To               string            `json:"to"`
-		Document         *verdict.Document `json:"document" jsonschema:"The hand-off document: the author's own statements."`
-		Receipts         []verdict.Receipt `json:"receipts,omitempty" jsonschema:"The results of the document's checks, as the supervisor ran them, in their order."`
+		Document         *verdict.Document `json:"document" jsonschema:"The author's own statements."`
+		Receipts         []verdict.Receipt `json:"receipts,omitempty" jsonschema:"The results of its checks, in their order."`
 		Proofs           []string          `json:"proofs,omitempty" jsonschema:"For each claim: verified, unverified or refuted."`
-		GeneratedBecause string            `json:"drawn_up,omitempty" jsonschema:"Why the supervisor wrote the document instead of its author."`
+		GeneratedBecause string            `json:"drawn_up,omitempty" jsonschema:"Why the supervisor wrote it, not its author."`
 	}
 	// Decision is a decision, and who made it.
 	Decision struct {
-		Decision string   `json:"decision" jsonschema:"The decision, such as CONTINUE or COMPLETE."`
+		Decision string   `json:"decision" jsonschema:"Such as CONTINUE or COMPLETE."`
 		Mode     string   `json:"mode,omitempty"`
 		To       string   `json:"to,omitempty"`
 		Reason   string   `json:"reason"`
 		Source   string   `json:"source" jsonschema:"session, model, rules, cache, fallback or human."`
-		Number   int      `json:"number,omitempty" jsonschema:"The number of the decision in the run, counted from 1; arbiter decide --explain shows it."`
-		Point    string   `json:"point,omitempty" jsonschema:"What was to be decided. select: which agent works next; evaluate: what follows from the work done; talk: any other turn."`
-		CostUSD  float64  `json:"cost_usd,omitempty" jsonschema:"Cost of the decision itself in US dollars, if a model was asked only for this decision."`
-		Warnings []string `json:"warnings,omitempty" jsonschema:"Problems that came up, such as why the rules had to decide."`
+		Number   int      `json:"number,omitempty" jsonschema:"Counts the run's decisions from 1."`
+		Point    string   `json:"point,omitempty" jsonschema:"select: which agent works next; evaluate: what follows from the work done; talk: any other turn."`
+		CostUSD  float64  `json:"cost_usd,omitempty" jsonschema:"Cost of the decision itself, if a model was asked only for it."`
+		Warnings []string `json:"warnings,omitempty" jsonschema:"Problems, such as why the rules had to decide."`
 	}
 	// Plan is the whole plan after a change, and the agents' own task lists.
 	Plan struct {
@@ -220,10 +220,10 @@ type (
 		Subagent    string          `json:"subagent,omitempty"`
 		Reason      string          `json:"reason,omitempty"`
 		Action      string          `json:"action"`
-		Suggestions []string        `json:"suggestions,omitempty" jsonschema:"Rules that Claude Code offers with the request, for an answer with scope run or always; several that only together cover it have commas between them."`
-		Meanings    []string        `json:"meanings,omitempty" jsonschema:"What each suggestion allows, in plain words, in the same order."`
+		Suggestions []string        `json:"suggestions,omitempty" jsonschema:"Rules that Claude Code offers for an answer of scope run or always; those that only together cover the request have commas between them."`
+		Meanings    []string        `json:"meanings,omitempty" jsonschema:"What each suggestion allows, in plain words."`
 		Place       *CallPlace      `json:"place,omitempty" jsonschema:"Where the call runs."`
-		Deadline    string          `json:"deadline,omitempty" jsonschema:"When the request is denied if nobody answers, in UTC as in RFC 3339; absent: it waits."`
+		Deadline    string          `json:"deadline,omitempty" jsonschema:"When it is denied if nobody answers (RFC 3339, UTC); absent: it waits."`
 	}
 	// CallPlace is where an agent's tool call runs.
 	CallPlace struct {
@@ -240,16 +240,16 @@ type (
 		Tool     string `json:"tool,omitempty"`
 		Rule     string `json:"rule,omitempty" jsonschema:"The rule that decided."`
 		Action   string `json:"action,omitempty"`
-		Scope    string `json:"scope,omitempty" jsonschema:"The scope of a human's answer: once, run or always."`
+		Scope    string `json:"scope,omitempty" jsonschema:"Of a human's answer: once, run or always."`
 		Reason   string `json:"reason,omitempty"`
 		Subagent string `json:"subagent,omitempty"`
 	}
 	// Takeover says that a human took an agent's session over in a terminal, or gave it back.
 	Takeover struct {
-		State  string   `json:"state" jsonschema:"began: the agent's process is being stopped; open: the terminal is open; ended: the session was given back; failed: reason says why."`
+		State  string   `json:"state" jsonschema:"began: its process is being stopped; open: the terminal is open; ended: it was given back; failed: reason says why."`
 		Reason string   `json:"reason,omitempty"`
-		Words  int      `json:"words,omitempty" jsonschema:"How many messages the human wrote in the session."`
-		Files  []string `json:"files,omitempty" jsonschema:"Files that changed in that time."`
+		Words  int      `json:"words,omitempty" jsonschema:"How many messages the human wrote."`
+		Files  []string `json:"files,omitempty" jsonschema:"Files that changed meanwhile."`
 		Digest string   `json:"digest,omitempty" jsonschema:"The summary for the Arbiter."`
 	}
 	// Withdrawn says that the human withdrew a message before it was sent.
@@ -258,14 +258,14 @@ type (
 	}
 	// Halted says that all agents were stopped at once.
 	Halted struct {
-		By string `json:"by" jsonschema:"Where the command came from: stdin, screen or socket. Empty: not known, because the loss of a bridge that was ended for the halt reported it."`
+		By string `json:"by" jsonschema:"Where the command came from: stdin, screen or socket; empty: not known."`
 	}
 	// Question waits for a human's `message`.
 	Question struct {
 		Text     string `json:"text"`
-		Question string `json:"question,omitempty" jsonschema:"The question's id in the inbox; absent: a choose command answers the question."`
+		Question string `json:"question,omitempty" jsonschema:"Its id in the inbox; absent: a choose command answers it."`
 		// Options is set if a choose command answers the question.
-		Options []string `json:"options,omitempty" jsonschema:"The options of a choose command; absent: a message command answers the question."`
+		Options []string `json:"options,omitempty" jsonschema:"For a choose command; absent: a message command answers it."`
 	}
 	// Accepted and Rejected answer a command.
 	Accepted struct {
@@ -290,7 +290,7 @@ type (
 	}
 	// Error is a problem that a human should know about, with the options for recovery.
 	Error struct {
-		Category        bridge.Category `json:"category" jsonschema:"The kind of problem."`
+		Category        bridge.Category `json:"category" jsonschema:"Its kind."`
 		Message         string          `json:"message"`
 		RecoveryOptions []string        `json:"recovery_options" jsonschema:"The options of a choose command."`
 	}
@@ -309,19 +309,19 @@ type (
 		Summary         string       `json:"summary" jsonschema:"The outcome, in prose."`
 		CostUSD         float64      `json:"cost_usd"`
 		Usage           bridge.Usage `json:"usage"`
-		Iterations      int          `json:"iterations" jsonschema:"How many times an Orchestrator was summoned to work."`
-		DurationMS      int64        `json:"duration_ms" jsonschema:"Duration of the run in milliseconds."`
+		Iterations      int          `json:"iterations" jsonschema:"How often an Orchestrator was summoned."`
+		DurationMS      int64        `json:"duration_ms" jsonschema:"Milliseconds that it took."`
 		Crashes         int          `json:"crashes" jsonschema:"How many processes ended unexpectedly."`
 		Session         string       `json:"session"`
 		Rehearsal       bool         `json:"rehearsal,omitempty"`
-		Checks          *Checks      `json:"checks,omitempty" jsonschema:"The results of the checks of all documents of the task when they were last run."`
-		Open            []string     `json:"open,omitempty" jsonschema:"What the supervisor found open when the task was completed: the Arbiter was told, and completed all the same. The summary names it, too."`
-		Failing         []string     `json:"failing,omitempty" jsonschema:"The checks that failed: the document's author, the command and the reason. The summary also names each one that had passed before."`
-		InterruptedWork []string     `json:"half_done,omitempty" jsonschema:"Work that was in progress when the run was stopped."`
+		Checks          *Checks      `json:"checks,omitempty" jsonschema:"The last results of the checks of all documents of the task."`
+		Open            []string     `json:"open,omitempty" jsonschema:"What was open at COMPLETE: the Arbiter was told, and completed all the same. The summary names it, too."`
+		Failing         []string     `json:"failing,omitempty" jsonschema:"The checks that failed: author, command and reason. The summary names those that had passed before."`
+		InterruptedWork []string     `json:"half_done,omitempty" jsonschema:"Work in progress when the run was stopped."`
 		// Acceptance is nil if there are no criteria.
-		Acceptance []Acceptance `json:"acceptance,omitempty" jsonschema:"The acceptance criteria and the outcome of each on the final files."`
+		Acceptance []Acceptance `json:"acceptance,omitempty" jsonschema:"The criteria and their outcomes on the final files."`
 		// Changes is nil if there are no snapshots.
-		Changes *ResultChanges `json:"changes,omitempty" jsonschema:"What differs between the files at the start and at the end of the run."`
+		Changes *ResultChanges `json:"changes,omitempty" jsonschema:"What differs between the files before and after the run."`
 	}
 )
 
@@ -469,7 +469,7 @@ var events = []struct {
 
 // Host is the status of a host that Orchestrators run on, other than the host of arbiter itself.
 type Host struct {
-	Name   string `json:"name" jsonschema:"The host's name in the user's configuration."`
+	Name   string `json:"name" jsonschema:"Its name in the configuration."`
 	Status string `json:"status" jsonschema:"up: in use; down: arbiter does not try to reach it; lost: its agents are down, and arbiter tries again; waiting: it is being started, or waits in a queue."`
 	Reason string `json:"reason,omitempty" jsonschema:"Why it is not up."`
 }
@@ -497,9 +497,9 @@ type Acceptance struct {
 	Command  string `json:"command,omitempty" jsonschema:"The command that proves it."`
 	By       string `json:"by" jsonschema:"Who set the criterion: human or arbiter."`
 	Status   string `json:"status" jsonschema:"The outcome."`
-	ExitCode int    `json:"exit_code" jsonschema:"Exit code of the command; -1: no command ran, or it did not end in time."`
-	SHA256   string `json:"sha256,omitempty" jsonschema:"SHA-256 of the command's whole output, in hexadecimal."`
-	Tree     string `json:"tree,omitempty" jsonschema:"The Git tree that the criterion was tested on; absent without Git."`
+	ExitCode int    `json:"exit_code" jsonschema:"-1: no command ran, or it did not end in time."`
+	SHA256   string `json:"sha256,omitempty" jsonschema:"Of the command's whole output, in hexadecimal."`
+	Tree     string `json:"tree,omitempty" jsonschema:"The Git tree that it was tested on."`
 	Before   string `json:"before,omitempty" jsonschema:"Of one that passed, on the files before the work: failed at first, or already true."`
 }
 

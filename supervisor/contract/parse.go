@@ -46,24 +46,22 @@ var forms = []form{
 		{name: "text", required: true, about: "The text; 1 MiB at most."},
 		{name: "to", about: "An agent's id, such as orch-1; absent: the Arbiter."},
 		{name: "strength", enum: []string{Note, Steer, Stop},
-			about: "note: sent with the next turn (default); steer: added to the running turn after the current tool " +
-				"call; stop: the running turn is interrupted first."},
-		{name: "images", most: MaxImages, about: "Paths of image files that go with the text: PNG, JPEG, GIF or WebP, " +
-			"each of 3.9 MB at most. Relative paths are relative to the run's directory. The run keeps a copy of each " +
-			"before it accepts the message."},
+			about: "note (default): with the next turn; steer: into the running turn after the current tool call; stop: " +
+				"the running turn is interrupted first."},
+		{name: "images", most: MaxImages, about: "Paths of images (PNG, JPEG, GIF or WebP, 3.9 MB at most), from the " +
+			"run's directory. The run keeps a copy of each."},
 	}},
 	{Permit{}, "The answer to a permission_request.", []field{
 		{name: "request", required: true, about: "The id of the permission_request."},
 		{name: "behavior", required: true, enum: []string{bridge.Allow, bridge.Deny}, about: "The answer."},
 		{name: "scope", enum: []string{ScopeOnce, ScopeRun, ScopeAlways},
-			about: "once (default); run: the answer holds for the rest of the run; always, with allow only: also in " +
-				"later runs in this workspace."},
-		{name: "rule", about: "With scope run or always: the permission rule to allow or deny, such as one of the " +
-			"request's suggestions. It must cover the request, and decides all other open requests that it covers, " +
-			"too. Absent: only the same action."},
-		{name: "action", about: "The request's action, a SHA-256. If given, it must match."},
-		{name: "message", about: "With deny: the reason, which the agent reads. With allow, for a question of an MCP " +
-			"server (tool Elicitation): the answer, as a JSON object, or as the value where one field is asked for."},
+			about: "once (default); run: for the rest of the run; always, with allow only: also in later runs in this " +
+				"workspace."},
+		{name: "rule", about: "With scope run or always: the rule to allow or deny, such as a suggestion. It must cover " +
+			"the request, and decides all other open requests that it covers, too. Absent: only the same action."},
+		{name: "action", about: "If given, it must be the request's."},
+		{name: "message", about: "With deny: the reason, which the agent reads. With allow of an MCP server's question " +
+			"(tool Elicitation): the answer, as a JSON object, or the value of its only field."},
 	}},
 	{EditMessage{}, "Changes a message of the human that was neither sent nor delivered yet.", []field{
 		{name: "message_id", required: true, about: "The id of the message event."},
@@ -72,11 +70,11 @@ var forms = []form{
 	{WithdrawMessage{}, "Withdraws a message of the human that was not sent yet.", []field{
 		{name: "message_id", required: true, about: "The id of the message event."},
 	}},
-	{Attach{}, "Hands an agent's session to the human: arbiter stops its process cleanly and holds messages to it " +
-		"back, and `arbiter attach` or the screen shows its terminal.", []field{
+	{Attach{}, "Hands an agent's session to the human: its process ends cleanly, messages to it wait, and " +
+		"`arbiter attach` or the screen shows its terminal.", []field{
 		{name: "id", required: true, about: "The agent's id."},
 	}},
-	{Detach{}, "Gives an agent's session back: arbiter resumes it, and tells the Arbiter what the human did.", []field{
+	{Detach{}, "Gives an agent's session back, and tells the Arbiter what the human did.", []field{
 		{name: "id", required: true, about: "The agent's id."},
 	}},
 	{Halt{}, "Stops every agent at once. The run stays open; continue starts the agents again.", nil},
@@ -108,32 +106,28 @@ var forms = []form{
 	{Choose{}, "Chooses one of the options that an error or a question offered last.", []field{
 		{name: "option", required: true, about: "The option, as in recovery_options or options."},
 	}},
-	{Configure{}, "Changes one setting of the run, at once and after every resume: a model, how permissions are " +
-		"decided, an additional permission rule, or a cost limit. It applies to open permission requests, " +
-		"too.", []field{
+	{Configure{}, "Changes one setting of the run, at once, after every resume and for open requests: a model, how " +
+		"permissions are decided, another rule, or a cost limit.", []field{
 		{name: "id", about: "With model: the agent's id; absent: all agents, including later ones."},
 		{name: "model", about: "The model's name or alias, as the CLI takes it."},
 		{name: "permissions", enum: fieldEnums["session.permissions"],
-			about: "What to do with a tool call that no rule covers. allow-all needs i_accept_the_risk."},
-		{name: "allow", about: "A permission rule: allow what it covers."},
-		{name: "ask", about: "A permission rule: ask about what it covers. It takes precedence over allow."},
-		{name: "deny", about: "A permission rule: deny what it covers. It takes precedence over ask and allow."},
+			about: "What happens to a tool call that no rule covers."},
+		{name: "allow", about: "A rule: allow what it covers."},
+		{name: "ask", about: "A rule: ask about what it covers; over allow."},
+		{name: "deny", about: "A rule: deny what it covers; over ask and allow."},
 		{name: "i_accept_the_risk",
-			about: "Required with permissions allow-all, which lets every agent run anything without asking."},
+			about: "Required with allow-all, which lets every agent run anything without asking."},
 		{name: "max_cost", about: "The cost limit of the run in US dollars; 0: no limit."},
-		{name: "max_cost_per_agent", about: "The cost limit of one Orchestrator in US dollars; 0: no limit."},
+		{name: "max_cost_per_agent", about: "The cost limit of one Orchestrator; 0: no limit."},
 		{name: "max_cost_per_day",
-			about: "The cost limit of all runs of a day in US dollars, in a run that was started with such a limit; " +
-				"0: no limit."},
+			about: "The cost limit of all runs of a day, in a run that was started with one; 0: no limit."},
 	}},
-	{Revert{}, "Reverts one change of the run: a file, or one hunk of it, becomes what it was when the run began. " +
-		"Arbiter rejects it if the file was modified since the last snapshot. The answer comes when the revert is " +
-		"done. Their next messages tell the agents about it.", []field{
+	{Revert{}, "Makes a file, or one hunk of it, what it was when the run began. Arbiter rejects it if the file was " +
+		"modified since the last snapshot. The answer comes when it is done; the agents learn of it.", []field{
 		{name: "path", required: true, about: "The file, relative to the top of the work tree, as in `changes`."},
-		{name: "seen", about: "The Git object of the contents to revert, as the files of `diff --json` name it. Arbiter " +
-			"rejects the revert if the run has recorded other contents since. Absent: any contents."},
-		{name: "hunk", about: "The hunk, as in its header in a unified diff: `-12,3 +12,5`. It needs seen. Absent: the " +
-			"whole file."},
+		{name: "seen", about: "The Git object of the contents to revert, as in `diff --json`; rejected if the run has " +
+			"recorded others since. Absent: any contents."},
+		{name: "hunk", about: "As in its header in a unified diff: `-12,3 +12,5`; it needs seen. Absent: the whole file."},
 	}},
 	{Cancel{}, "Ends the run.", nil},
 }

@@ -10,41 +10,41 @@ type (
 	// Budget says that spending reached a level of a cost limit.
 	Budget struct {
 		Scope    string  `json:"scope" jsonschema:"What is limited: run, agent, or day."`
-		SpentUSD float64 `json:"spent_usd" jsonschema:"US dollars spent, running turns included."`
-		LimitUSD float64 `json:"limit_usd" jsonschema:"The limit in US dollars."`
-		Level    string  `json:"level" jsonschema:"warn: 80 % of the limit is spent; limit: all of it is spent."`
+		SpentUSD float64 `json:"spent_usd" jsonschema:"What is spent, running turns included."`
+		LimitUSD float64 `json:"limit_usd" jsonschema:"The limit."`
+		Level    string  `json:"level" jsonschema:"warn: 80 % is spent; limit: all of it."`
 		// Rehearsal: costs are simulated.
-		Rehearsal bool `json:"rehearsal,omitempty" jsonschema:"A rehearsal: a scripted model answers, and no money is spent."`
+		Rehearsal bool `json:"rehearsal,omitempty"`
 	}
 	// Fuse says that the fuse of an Orchestrator was set, is nearly spent, or has blown.
 	Fuse struct {
-		USD       float64 `json:"usd" jsonschema:"What the Orchestrator may cost, in US dollars. A successor continues on the rest of its predecessor's fuse, unless it was summoned with fuse_usd."`
-		Spent     float64 `json:"spent" jsonschema:"US dollars spent of it, the running turn included."`
-		Status    string  `json:"status" jsonschema:"set: the Orchestrator was summoned with it, or a human set it again; warn: 80 % are spent, and it must hand off; blown: all of it is spent, and it is parked."`
-		Rehearsal bool    `json:"rehearsal,omitempty" jsonschema:"A rehearsal: a scripted model answers, and no money is spent."`
+		USD       float64 `json:"usd" jsonschema:"What it may cost. A successor continues on the rest, unless it was summoned with fuse_usd."`
+		Spent     float64 `json:"spent" jsonschema:"What is spent of it, the running turn included."`
+		Status    string  `json:"status" jsonschema:"set: it was summoned with it, or a human set it again; warn: 80 % is spent, and it must hand off; blown: all is spent, and it is parked."`
+		Rehearsal bool    `json:"rehearsal,omitempty"`
 	}
 	// Forecast is what a step will cost, by what such steps have cost in earlier runs in this workspace.
 	Forecast struct {
-		Step    int     `json:"step" jsonschema:"The number of the step in the plan, counted from 1; 0: all open steps of the plan, or a summons without a step."`
+		Step    int     `json:"step" jsonschema:"Its number in the plan, from 1; 0: all open steps, or a summons without a step."`
 		Mode    string  `json:"mode,omitempty" jsonschema:"The mode by whose earlier steps it was made."`
-		USD     float64 `json:"usd" jsonschema:"US dollars that it will cost."`
+		USD     float64 `json:"usd" jsonschema:"What it will cost."`
 		Tokens  int     `json:"tokens" jsonschema:"Tokens that it will use."`
 		Minutes float64 `json:"minutes" jsonschema:"Minutes that it will take."`
-		From    int     `json:"from" jsonschema:"From how many earlier runs; 0: nothing is known, and there is no forecast."`
-		Unknown int     `json:"unknown,omitempty" jsonschema:"How many open steps of the plan it leaves out, because nothing is known about such steps."`
+		From    int     `json:"from" jsonschema:"From how many earlier runs; 0: there is no forecast."`
+		Unknown int     `json:"unknown,omitempty" jsonschema:"How many open steps it leaves out, because nothing is known of such steps."`
 	}
 	// Quota is how much of a usage window of the account's plan is used up.
 	Quota struct {
 		Window   string  `json:"window" jsonschema:"The window, such as five_hour or seven_day."`
-		UsedPct  float64 `json:"used_pct" jsonschema:"Percent of the window that is used, by everything that uses the account."`
+		UsedPct  float64 `json:"used_pct" jsonschema:"Percent that is used, by everything that uses the account."`
 		ResetsAt string  `json:"resets_at,omitempty" jsonschema:"When the window resets; absent: not reported."`
 		// LeftSeconds is a forecast.
-		LeftSeconds int `json:"left_seconds,omitempty" jsonschema:"A forecast of the seconds until the window is used up at this rate; absent: it lasts until the reset, or there is no forecast yet."`
+		LeftSeconds int `json:"left_seconds,omitempty" jsonschema:"A forecast of the seconds until it is used up; absent: it lasts until the reset, or there is none yet."`
 	}
 	// Quiet says that an agent whose turn runs has shown no sign of work for some time.
 	Quiet struct {
-		Seconds int    `json:"seconds" jsonschema:"For how many seconds it has shown no sign of work."`
-		Doing   string `json:"doing" jsonschema:"Its last tool call: the tool and its subject; otherwise: thinking."`
+		Seconds int    `json:"seconds" jsonschema:"For how many seconds."`
+		Doing   string `json:"doing" jsonschema:"Its last tool call and its subject; otherwise: thinking."`
 	}
 )
 

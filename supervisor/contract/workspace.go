@@ -6,13 +6,13 @@ type (
 	Workspace struct {
 		Dir       string `json:"dir" jsonschema:"The directory."`
 		Branch    string `json:"branch,omitempty" jsonschema:"The Git branch, if the agent has a directory of its own."`
-		Base      string `json:"base,omitempty" jsonschema:"The commit that the agent's changes are compared with."`
+		Base      string `json:"base,omitempty" jsonschema:"The commit that its changes are compared with."`
 		Isolation string `json:"isolation" jsonschema:"shared, worktree or clone."`
 	}
 	// Changes lists the files that changed in an agent's turn.
 	Changes struct {
 		Files []FileChange `json:"files" jsonschema:"The changed files, by path."`
-		More  int          `json:"more,omitempty" jsonschema:"How many files are left out of the list."`
+		More  int          `json:"more,omitempty" jsonschema:"How many files the list leaves out."`
 	}
 	// Overlap says that several live agents changed the same file.
 	Overlap struct {

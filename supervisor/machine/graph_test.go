@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write the graph into docs/machine.md")
+var update = flag.Bool("update", false, "write GRAPH.md")
 
 // wanted are the arrows that a graph must have: those of the table, after its groups were expanded.
 func wanted() []string {
@@ -185,8 +184,7 @@ func TestJSONIsTheTable(t *testing.T) {
 }
 
 func TestTheDocumentationHasTheGraph(t *testing.T) {
-	const begin, end = "<!-- machine -->\n", "<!-- /machine -->"
-	path := filepath.Join("..", "..", "docs", "machine.md")
+	const path, begin, end = "GRAPH.md", "<!-- machine -->\n", "<!-- /machine -->"
 	raw := testkit.Must(os.ReadFile(path))(t)
 	before, rest, ok := strings.Cut(string(raw), begin)
 	got, after, closed := strings.Cut(rest, end)
@@ -198,7 +196,7 @@ func TestTheDocumentationHasTheGraph(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("the graph in docs/machine.md is not the table's; go test ./supervisor/machine -update writes it (-table "+
+		t.Fatalf("GRAPH.md is not the table's; go test ./supervisor/machine -update writes it (-table "+
 			"+document):\n%s", cmp.Diff(want, got))
 	}
 	testkit.OK(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))

@@ -114,16 +114,23 @@ func (f Flag) Term() string { return strings.TrimSuffix("--"+f.Name+" "+f.Value,
 
 // text returns the description of the flag with its default and its environment variable.
 func (f Flag) text() string {
+	if f.Env != "" {
+		return f.Meaning() + " [$" + f.Env + "]"
+	}
+	return f.Meaning()
+}
+
+// Meaning returns the description of the flag with its default.
+func (f Flag) Meaning() string {
 	text := f.About
 	if f.Repeats {
 		text += " (repeatable)"
 	}
-	nought := (f.Default == "0" || f.Default == "0s") && !strings.Contains(text, "0: ")
-	if f.Default != "" && !nought && !strings.Contains(text, "(default: ") {
+	switch nought := f.Default == "0" || f.Default == "0s"; {
+	case nought:
+		return strings.Replace(text, "(0: ", "(default 0: ", 1)
+	case f.Default != "" && !strings.Contains(text, "(default: "):
 		text += " (default: " + f.Default + ")"
-	}
-	if f.Env != "" {
-		text += " [$" + f.Env + "]"
 	}
 	return text
 }

@@ -62,19 +62,19 @@ var Table = slices.Concat(
 			"report from outside", Flagged: true, once: true, Env: "-"},
 		Setting{Name: "cwd", Kind: KindText, usage: "the workspace `DIR` (default: the current directory)", Flagged: true,
 			Env: "-"},
-		Setting{Name: "json", Kind: KindBool, usage: "for scripts: write JSON events to stdout and read JSON commands from " +
-			"stdin, one per line", Flagged: true, Env: "-"},
-		Setting{Name: "plain", Kind: KindBool, usage: "print lines of text instead of a screen, for screen readers and " +
+		Setting{Name: "json", Kind: KindBool, usage: "for scripts: JSON events on stdout, JSON commands on " +
+			"stdin", Flagged: true, Env: "-"},
+		Setting{Name: "plain", Kind: KindBool, usage: "lines of text instead of a screen, for screen readers and " +
 			"simple terminals", Flagged: true, Env: "-"},
 		Setting{Name: "detach", Kind: KindBool, usage: "start the run, print its id, and leave it running",
 			Flagged: true, Env: "-"},
 		Setting{Name: "no-input", Kind: KindBool, usage: "run without a human: do not read stdin", Flagged: true, Env: "-"},
 		Setting{Name: "resume", Kind: KindBool, usage: "resume the latest run of this directory, whatever ended it",
 			Flagged: true, Env: "-"},
-		Setting{Name: "session", Kind: KindText, usage: "the `RUN` to resume: its id, or the first characters of it; " +
+		Setting{Name: "session", Kind: KindText, usage: "the `RUN` to resume, by its id or the first characters; " +
 			"implies --resume", Flagged: true, Env: "-"},
-		Setting{Name: "resume-or-begin", Kind: KindBool, usage: "for jobs that are started again: resume the latest run " +
-			"of this directory, or begin one; needs --json", Flagged: true, Env: "-"},
+		Setting{Name: "resume-or-begin", Kind: KindBool, usage: "for jobs that start again: resume the latest run of " +
+			"this directory, or begin one; needs --json", Flagged: true, Env: "-"},
 		Setting{Name: "share-workspace", Kind: KindBool, usage: "start even if another run works in this directory",
 			Flagged: true, Env: "-"},
 	),
@@ -89,14 +89,14 @@ var Table = slices.Concat(
 	),
 	group("Who decides",
 		Setting{Name: "decider", Kind: KindText, Value: runconfig.DeciderSession, usage: Choice(deciders...) + "who " +
-			"decides which agent works next and what follows. session: the Arbiter, in its own conversation; stateless: a " +
-			"model that sees only the input; hybrid: rules for clear cases, stateless for the rest; rules: rules only"},
+			"decides which agent works next and what follows. session: the Arbiter itself; stateless: a model that sees " +
+			"only the input; hybrid: rules for clear cases, else stateless; rules: rules only"},
 		Setting{Name: "decider-model", Kind: KindText, usage: "`MODEL` of a stateless or hybrid decider (default: a " +
 			"small one of the provider: haiku, " + decider.AnthropicModel + " or " + decider.OpenAIModel + ")"},
 		Setting{Name: "decider-provider", Kind: KindText, Value: runconfig.ProviderClaude,
-			usage: Choice(Providers...) + "whom a stateless or hybrid decider asks. claude: Claude Code, with its " +
-				"login; openai: a server of Chat Completions, also a local one; anthropic: a server of Messages. " +
-				"With openai or anthropic, --decider is stateless unless it is named"},
+			usage: Choice(Providers...) + "whom a stateless or hybrid decider asks. claude: Claude Code; openai: a " +
+				"server of Chat Completions, also a local one; anthropic: a server of Messages. With a server, --decider is " +
+				"stateless unless it is named"},
 		Setting{Name: "decider-base-url", Kind: KindText, usage: "`URL` of the provider's server, such as " +
 			"http://127.0.0.1:11434/v1 (default: api.openai.com or api.anthropic.com)"},
 		Setting{Name: "decider-key-env", Kind: KindText, usage: "`NAME` of the environment variable that holds the " +
@@ -115,9 +115,9 @@ var Table = slices.Concat(
 	),
 	group("Permissions",
 		Setting{Name: "permissions", Kind: KindText, Value: "ask",
-			usage: Choice("ask", "rules", "accept-edits", "allow-all") + "what happens to a tool call that no rule covers. " +
-				"ask: Arbiter asks you; rules: Arbiter denies it; accept-edits: like ask, but edits in the workspace are " +
-				"allowed; allow-all: Arbiter allows it (needs --i-accept-the-risk)"},
+			usage: Choice("ask", "rules", "accept-edits", "allow-all") + "what happens to a tool call that no rule " +
+				"covers. ask: you are asked; rules: it is denied; accept-edits: like ask, but edits in the workspace are " +
+				"allowed; allow-all: it is allowed (needs --i-accept-the-risk)"},
 		Setting{Name: "i-accept-the-risk", Kind: KindBool, usage: "confirm --permissions allow-all", Flagged: true, Env: "-"},
 		Setting{Name: "allow", Kind: KindList, usage: "allow what `RULE` covers, such as 'Bash(git *)' or Edit"},
 		Setting{Name: "ask", Kind: KindList, usage: "always ask about what `RULE` covers, even if Claude's settings or " +
@@ -128,20 +128,20 @@ var Table = slices.Concat(
 	),
 	group("Sandbox and trust",
 		Setting{Name: "sandbox", Kind: KindText, Value: sandboxAuto, usage: Choice(SandboxOff, sandboxAuto, SandboxOn) +
-			"run agents in bubblewrap (Linux): they can write to the workspace only, and cannot read credentials. on: refuse " +
-			"to run if the sandbox fails its test; auto: run without it, and report unsandboxed"},
-		Setting{Name: "network", Kind: KindText, Value: bridge.NetworkProxy, usage: Choice(networks...) + "what sandboxed " +
-			"agents can reach. proxy: the API, the hosts of --allow-host, and what you permit when they ask; none: the API; " +
-			"open: everything that this computer can reach"},
+			"run agents in bubblewrap (Linux): they write to the workspace only, and read no credentials. If it fails " +
+			"its test, on refuses to run; auto runs without it, and reports unsandboxed"},
+		Setting{Name: "network", Kind: KindText, Value: bridge.NetworkProxy, usage: Choice(networks...) + "what " +
+			"sandboxed agents can reach. proxy: the API, the hosts of --allow-host, and what you permit; none: the API; " +
+			"open: all that this computer reaches"},
 		Setting{Name: "allow-host", Kind: KindList, usage: "`HOST` that sandboxed agents can reach, such as " +
-			"packages.example.com, '*.example.com', example.com:8443, or 127.0.0.1:5432 for a service of this computer"},
+			"packages.example.com, '*.example.com', example.com:8443, or 127.0.0.1:5432 of this computer"},
 		Setting{Name: "sandbox-write", Kind: KindList, usage: "additional `PATH` that sandboxed agents may write to, such " +
 			"as ~/.cache/go-build"},
 		Setting{Name: "sandbox-hide", Kind: KindList, usage: "`PATH` that sandboxed agents cannot see"},
 		Setting{Name: "pid-namespace", Kind: KindText, Value: string(proctree.ModeAuto),
-			usage: Choice(string(proctree.ModeAuto), string(proctree.ModeAlways), string(proctree.ModeNever)) + "run agents " +
-				"in their own PID namespace (Linux), so that none outlives arbiter. auto: only if that needs no user namespace; " +
-				"always: with a user namespace too (sudo does not work in it)"},
+			usage: Choice(string(proctree.ModeAuto), string(proctree.ModeAlways), string(proctree.ModeNever)) + "run " +
+				"agents in their own PID namespace (Linux), so that none outlives arbiter. auto: if that needs no user " +
+				"namespace, in which sudo does not work"},
 		Setting{Name: "trust", Kind: KindBool, usage: "load this workspace's own settings, hooks, agents, CLAUDE.md and " +
 			".arbiter (configuration, agents, prompts)", Flagged: true, Env: "-"},
 	),
@@ -213,19 +213,19 @@ var Table = slices.Concat(
 		Setting{Name: "start-timeout", Kind: KindDuration, Value: bridge.DefaultStartTimeout,
 			usage: "time limit for an agent's process to become ready"},
 		Setting{Name: "max-wait", Kind: KindDuration, Value: runconfig.DefaultMaxWait,
-			usage: "how long to wait for a usage limit or an overload to end, and without a human for a host that is out " +
-				"of reach (0: do not wait)"},
+			usage: "how long to wait for the end of a usage limit or an overload, and without a human for a host out of " +
+				"reach (0: do not wait)"},
 		Setting{Name: "watch-every", Kind: KindDuration, Value: runconfig.DefaultWatchEvery,
 			usage: "how often to check each agent's activity, memory and output files"},
 		Setting{Name: "quiet-after", Kind: KindDuration, Value: runconfig.DefaultQuietAfter,
-			usage: "report a working agent that shows no output, tool progress or API retry for this long (0: never)"},
+			usage: "report a working agent without output, tool progress or API retry for this long (0: never)"},
 		Setting{Name: "max-memory", Kind: kindInt, Value: 0, usage: "restart an agent whose processes use more than `MIB` " +
 			"of memory (0: three quarters of the machine's memory)"},
 		Setting{Name: "max-output", Kind: kindInt, Value: runconfig.DefaultMaxOutput >> 20,
 			usage: "restart an agent whose tasks write more than `MIB` of output files (0: no limit)"},
 		Setting{Name: "max-journal", Kind: kindInt, Value: journal.DefaultMaxBytes >> 20,
-			usage: "end the run when a resume would have to read more than `MIB`: its state, and what happened since that " +
-				"was last saved. The record of all that happened has no limit but the disk"},
+			usage: "end the run when a resume would have to read more than `MIB`: its state, and what happened since " +
+				"that was saved"},
 	),
 	group("The screen",
 		Setting{Name: "theme", Kind: KindText, Value: render.Auto, usage: Choice(render.ThemeNames()...) +
@@ -235,8 +235,8 @@ var Table = slices.Concat(
 		Setting{Name: "ritual", Kind: KindText, Value: RitualScene, usage: Choice(RitualFull, RitualScene, RitualOff) +
 			"a title once a day and the agents as figures, the figures alone, or neither"},
 		Setting{Name: "sound", Kind: KindText, Value: SoundOff, usage: Choice(SoundOff, SoundOn) +
-			"play a short sound when a run waits for you, and at its end: with afplay, pw-play, paplay, aplay, play or " +
-			"ffplay, else with the bell"},
+			"a short sound when a run waits for you, and at its end: by afplay, pw-play, paplay, aplay, play or ffplay, " +
+			"else the bell"},
 		Setting{Name: "reduced-motion", Kind: KindBool, usage: "no animation: redraw only what changed"},
 		Setting{Name: "no-mouse", Kind: KindBool, usage: "do not use the mouse"},
 		Setting{Name: "on-hangup", Kind: KindText, Value: "leave",

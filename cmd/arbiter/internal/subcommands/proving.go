@@ -191,7 +191,10 @@ no working sandbox.`),
 				return err
 			}
 			r, err := workspaces.Open(c.Context, workspaces.Options{Dir: dir, Run: "verifying"})
-			if err != nil {
+			switch {
+			case err == workspaces.ErrNoGit: // not one that wraps it: git is missing, or the repository bare
+				return command.Usagef("verify: %s is in no Git repository: go to a clone of it, or name one with --cwd", dir)
+			case err != nil:
 				return command.Environmentf("verify: %v", err)
 			}
 			if err := warnOf(c.Context, e.Stderr, r); err != nil {
