@@ -222,7 +222,7 @@ func (r *reader) toolUse(b block, parent string) {
 		r.verdict[b.ID] = true
 		return
 	}
-	if isAgentTool(b.Name) {
+	if bridge.StartsSubagent(b.Name) {
 		var call agentCall
 		_ = json.Unmarshal(b.Input, &call) // the description is optional
 		r.subs.call(b.ID, call.Description)

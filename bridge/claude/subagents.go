@@ -37,8 +37,6 @@ type agentCall struct {
 	Type        string `json:"subagent_type"`
 }
 
-func isAgentTool(name string) bool { return name == "Agent" || name == "Task" }
-
 func (s *subagents) call(id, description string) { s.called[id] = description }
 
 func (s *subagents) start(f taskStarted) (bridge.SubagentStart, bool) {

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -54,13 +55,11 @@ func (d *toolCalls) call(b block, parent string) {
 	c := toolCall{tool: b.Name, main: parent == "", size: len(b.Input)}
 	input, _ := split(b.Input) // an input that is not an object has no members
 	c.attempted = attempted(input, b.Input)
-	switch b.Name {
-	case "Bash":
+	if b.Name == "Bash" {
 		c.command = driver.Cut(text(input, "command"), maxCommand)
-	case "Edit", "Write", "MultiEdit":
-		c.path = text(input, "file_path")
-	case "NotebookEdit":
-		c.path = text(input, "notebook_path")
+	}
+	if bridge.IsEditor(b.Name) {
+		c.path = cmp.Or(text(input, "file_path"), text(input, "notebook_path"))
 	}
 	if isTaskTool(b.Name) {
 		c.input = b.Input

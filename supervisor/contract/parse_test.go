@@ -130,7 +130,7 @@ func TestParseCommand(t *testing.T) {
 			got := ParseCommand([]byte(tt.line))
 			if tt.problem == "" {
 				testkit.Same(t, "command", tt.want, got)
-				if err := NewValidator().ValidateCommandLine([]byte(tt.line)); err != nil {
+				if err := validCommand([]byte(tt.line)); err != nil {
 					t.Errorf("parsed, but not in the schema: %v", err)
 				}
 				return
@@ -142,7 +142,7 @@ func TestParseCommand(t *testing.T) {
 			if got.Ref != tt.want.Ref {
 				t.Errorf("ref %q, want %q", got.Ref, tt.want.Ref)
 			}
-			if err := NewValidator().ValidateCommandLine([]byte(tt.line)); err == nil && !duplicate(tt.problem) {
+			if err := validCommand([]byte(tt.line)); err == nil && !duplicate(tt.problem) {
 				t.Error("malformed, but in the schema")
 			}
 		})
@@ -192,7 +192,7 @@ func FuzzParseCommand(f *testing.F) {
 			}
 			return
 		}
-		if err := NewValidator().ValidateCommandLine(line); err != nil {
+		if err := validCommand(line); err != nil {
 			t.Fatalf("parsed, but not in the schema: %v", err)
 		}
 		out := testkit.Must(MarshalCommand(got))(t)

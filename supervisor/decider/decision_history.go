@@ -45,15 +45,11 @@ type numbered struct {
 
 // tally counts what one agent has done.
 type tally struct {
-	Agent                    string
-	Succeeded, Failed        int
-	Tries, TriesToSuccess    int // since its last success; TriesToSuccess: the sum up to each success
-	LastSuccess, LastFailure time.Time
-	SucceededAt              int               // place of its last success in the history
-	Left                     *DecisionDocument `json:",omitempty"` // its last document, if that leaves something open
-	LeftAt, LeftIteration    int               // place and iteration of the execution that gave it
-	Tokens                   int               `json:",omitempty"` // of all its executions
-	Worked                   time.Duration     `json:",omitempty"`
+	DecisionCount
+	Tries                 int               // since its last success
+	SucceededAt           int               // place of its last success in the history
+	Left                  *DecisionDocument `json:",omitempty"` // its last document, if that leaves something open
+	LeftAt, LeftIteration int               // place and iteration of the execution that gave it
 }
 
 // Failed reports whether the execution counts as a failure. A timeout does: SPEC-0006 counts only failures, and
@@ -112,7 +108,7 @@ func count(agents []tally, e *DecisionExecution, at int) []tally {
 	})
 	agents = slices.Clone(agents)
 	if !known {
-		agents = slices.Insert(agents, i, tally{Agent: e.Agent})
+		agents = slices.Insert(agents, i, tally{DecisionCount: DecisionCount{Agent: e.Agent}})
 	}
 	t := &agents[i]
 	t.Tries++
@@ -202,16 +198,15 @@ type DecisionCount struct {
 	Succeeded, Failed        int
 	TriesToSuccess           int // number of executions up to each success, summed over all successes
 	LastSuccess, LastFailure time.Time
-	Tokens                   int
-	Worked                   time.Duration
+	Tokens                   int           `json:",omitempty"`
+	Worked                   time.Duration `json:",omitempty"`
 }
 
 // Counts returns a Count for each agent that has worked, by name.
 func (h DecisionHistory) Counts() []DecisionCount {
 	list := make([]DecisionCount, len(h.agents))
 	for i, t := range h.agents {
-		list[i] = DecisionCount{t.Agent, t.Succeeded, t.Failed, t.TriesToSuccess, t.LastSuccess, t.LastFailure,
-			t.Tokens, t.Worked}
+		list[i] = t.DecisionCount
 	}
 	return list
 }

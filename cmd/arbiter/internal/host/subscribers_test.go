@@ -201,7 +201,6 @@ func TestSlowReaderNeverHoldsTheRun(t *testing.T) {
 		n := uint64(0)
 		for line := range strings.Lines(w.String()) {
 			n++
-			testkit.OK(t, contract.NewValidator().ValidateEventLine([]byte(strings.TrimSuffix(line, "\n"))))
 			if l, err := contract.DecodeLine([]byte(line)); err != nil || l.Seq != n || l.V != contract.Version {
 				t.Fatalf("line %d has v %d, seq %d: %v", n, l.V, l.Seq, err)
 			}
