@@ -318,15 +318,18 @@ func TestPastesAreTakenOut(t *testing.T) {
 
 // TestAPasteWithoutAnEnd ends when nothing more arrives; the key that halts, pressed meanwhile, is no part of it.
 func TestAPasteWithoutAnEnd(t *testing.T) {
+	const motion = "\x1b[<35;3;3M" // of the mouse, which a terminal goes on reporting
 	for _, halt := range append([]string{""}, halts...) {
-		d := &decoder{}
-		want := pasted
-		if halt != "" {
-			want += "\x1c"
-		}
-		testkit.Same(t, "is read", want, decode(d, "\x1b[200~some ", "words", halt))
-		if p, ok := d.take(); !ok || p.Text != "some words" || p.Size != len("some words") {
-			t.Errorf("%+v is pasted", p)
+		for _, after := range [][]string{{halt}, {halt, motion}, {motion + halt + motion}} {
+			d := &decoder{}
+			got := decode(d, append([]string{"\x1b[200~some ", "words"}, after...)...)
+			if halted := strings.Contains(got, "\x1c") || strings.Contains(got, key('\\', ctrlKey)); halted != (halt != "") {
+				t.Errorf("%q is read after half a paste and %q", got, after)
+			}
+			if p, ok := d.take(); !ok || !strings.HasPrefix(p.Text, "some words") || p.Size != len(p.Text) ||
+				strings.Contains(p.Text, halt) && halt != "" {
+				t.Errorf("%+v is pasted before %q", p, after)
+			}
 		}
 	}
 	d := &decoder{}
