@@ -36,7 +36,7 @@ func TestResumesAsPrinted(t *testing.T) {
 	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
 	s.finish(contract.ExitInterrupted)
 	line := after(t, s.stderr.String(), mark)
-	program, _, _ := strings.Cut(line, " ") // the shell finds no arbiter
+	program, _, _ := strings.Cut(line, " ")             // the shell finds no arbiter
 	onScreen := strings.Replace(line, "--json ", "", 1) // a human reads `sessions show`
 	if shown, _ := s.output(0, "sessions", "show", "--state-dir", "it's here", command.ShortID(run)); after(t, shown,
 		mark) != onScreen {
