@@ -25,12 +25,13 @@ func after(t *testing.T, text, mark string) string {
 }
 
 // TestResumesAsPrinted: the printed resume command resumes the run when a shell executes it unchanged, even if
-// only a flag selected the state directory and arbiter is not on PATH. The same holds for the other printed commands that name the run.
+// only a flag selected the state directory and arbiter is not on PATH. The same holds for the other printed
+// commands that name the run.
 func TestResumesAsPrinted(t *testing.T) {
 	t.Parallel()
 	const mark = "To resume: "
-	s := start(t, []string{"PATH=/usr/bin:/bin"}, "--stand-in", "--json", "--state-dir", "it's here", "--scenario", "dialogue", "--task",
-		"Name it")
+	s := start(t, []string{"PATH=/usr/bin:/bin"}, "--stand-in", "--json", "--state-dir", "it's here", "--scenario",
+		"dialogue", "--task", "Name it")
 	run := await[contract.Session](s, "the beginning", nil).Session
 	await[contract.Question](s, "a question", nil)
 	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
