@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
@@ -157,6 +159,70 @@ func FuzzFrontend(f *testing.F) {
 				}
 				s.Stage.Press(name)
 				s.ExpectSound()
+			}
+		})
+	})
+}
+
+// halts are how terminals report Ctrl+\, the key that halts a run.
+var halts = []string{"\x1c", "\x1b[92;5u", "\x1b[27;5;92~", "\x1b[220;43;28;1;8;1_"}
+
+// FuzzHaltingKey: whatever bytes a terminal has sent before, in whatever pieces and with whatever pauses, Ctrl+\ halts
+// the run within two seconds, unless those bytes were the keys to leave.
+func FuzzHaltingKey(f *testing.F) {
+	pieces := []string{"\x1b", "[", "]", "O", "P", "X", "_", "^", "N", "200~", "201~", "<", ";", ":", "1", "27", "5", "u",
+		"M", "~", "\\", "\a", "\r", "\n", "a", "\xe4", "\xb8", "\x9b", "\x18", "52;c;", "11;", "\x1b[0;0;27;1;0;1_",
+		"\x1b[[", "é", "/", "!ls\r", "\x1a", "\x03", "\x10", "\x1bOP", "\x1bOR", "\x1b[<35;3;3M"}
+	r := rand.New(rand.NewPCG(7, 0))
+	for i := range effort[uint64](20, 300, 300) {
+		var b strings.Builder
+		for range r.IntN(40) {
+			b.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		f.Add(i, []byte(b.String()))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, input []byte) {
+		if len(input) > 400 {
+			t.Skip()
+		}
+		r := rand.New(rand.NewPCG(seed, 2))
+		tty := &wire{w: 40, h: 12}
+		kind := testkit.Must(tcell.LookupTerminfo("xterm-256color"))(t)
+		play(t, 40, 12, func(o *Options, _ *fakeHost) {
+			tty.types, o.Still = make(chan []byte), true
+			o.Screen, o.Begin = testkit.Must(render.OnTerminal(tty, kind))(t), &Begin{Task: "Weave"}
+		}, func(s *scene) {
+			s.does((*fakeRun).fourAtWork)
+			if seed%3 == 0 {
+				s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest) })
+			}
+			sends := func(b []byte) bool {
+				select {
+				case tty.types <- b:
+					s.AwaitIdle()
+				case <-time.After(time.Second):
+					if !s.Ended() {
+						t.Errorf("the terminal is not read after %q", input)
+					}
+				}
+				return !s.Ended()
+			}
+			for rest := input; len(rest) > 0; {
+				n := min(1+r.IntN(1+r.IntN(64)), len(rest))
+				if !sends(rest[:n]) {
+					return
+				}
+				rest = rest[n:]
+				s.Advance(time.Duration(r.IntN(1+r.IntN(80))) * time.Millisecond)
+			}
+			run := s.host.present()
+			before := run.halted()
+			if !sends([]byte(halts[int(seed/3)%len(halts)])) {
+				return
+			}
+			s.Advance(2 * time.Second)
+			if !s.Ended() && run.halted() == before {
+				t.Errorf("Ctrl+\\ does not halt after %q", input)
 			}
 		})
 	})

@@ -169,6 +169,18 @@ func (p *fakeRun) took() contract.CommandBody {
 	return p.puts[len(p.puts)-1]
 }
 
+// halted counts how often it was halted.
+func (p *fakeRun) halted() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.puts {
+		if _, ok := c.(contract.Halt); ok {
+			n++
+		}
+	}
+	return n
+}
+
 // agent returns an agent by its id.
 func (p *fakeRun) agent(id string) supervisor.Agent {
 	p.t.Helper()

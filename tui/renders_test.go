@@ -32,23 +32,32 @@ var (
 	rendersSeed = flag.Uint64("renders-seed", 1, "where the texts begin")
 )
 
-// wire is a terminal that records its input and never answers.
+// wire is a terminal that records what it gets.
 type wire struct {
 	w, h  int
+	types chan []byte // what it sends; nil: it never does
 	drain chan struct{}
 
 	mu   sync.Mutex
 	sent []byte
 }
 
-func (t *wire) Start() error             { t.drain = make(chan struct{}); return nil }
-func (t *wire) Stop() error              { return nil }
-func (t *wire) Drain() error             { close(t.drain); return nil }
-func (t *wire) Close() error             { return nil }
-func (t *wire) NotifyResize(func())      {}
-func (t *wire) Read([]byte) (int, error) { <-t.drain; return 0, nil }
+func (t *wire) Start() error        { t.drain = make(chan struct{}); return nil }
+func (t *wire) Stop() error         { return nil }
+func (t *wire) Drain() error        { close(t.drain); return nil }
+func (t *wire) Close() error        { return nil }
+func (t *wire) NotifyResize(func()) {}
 func (t *wire) WindowSize() (tcell.WindowSize, error) {
 	return tcell.WindowSize{Width: t.w, Height: t.h}, nil
+}
+
+func (t *wire) Read(p []byte) (int, error) {
+	select {
+	case typed := <-t.types:
+		return copy(p, typed), nil
+	case <-t.drain:
+		return 0, nil
+	}
 }
 
 func (t *wire) Write(p []byte) (int, error) {

@@ -40,17 +40,13 @@ func (w *runScreen) speaking() []history.Live {
 	if w.d.session.state == nil {
 		return nil
 	}
-	var list []history.Live
-	for i := range w.d.session.state.Agents {
-		l, ok := w.d.f.history.Live(w.d.session.state.Agents[i].ID)
-		if !ok || w.d.session.state.Agents[i].Status != supervisor.AgentBusy {
-			continue
-		}
-		if l.Text = ""; l.Verdict && l.Message != "" {
-			list = append(list, l)
+	var busy []string
+	for _, a := range w.d.session.state.Agents {
+		if a.Status == supervisor.AgentBusy {
+			busy = append(busy, a.ID)
 		}
 	}
-	return list
+	return w.d.f.history.LiveMessages(busy)
 }
 
 func (w *runScreen) context() keys.Context {

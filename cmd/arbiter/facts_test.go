@@ -119,6 +119,7 @@ func TestFactsOnEveryFace(t *testing.T) {
 	}
 	show("MCP", mcpView())
 	show("logs", h.output("logs"))
+	testkit.Same(t, "replay without the name of a run prints", h.output("replay", st.Run), h.output("replay"))
 	show("report", h.output("report", st.Run))
 	var r report.Report
 	testkit.OK(t, json.Unmarshal([]byte(h.output("report", st.Run, "--format", "json")), &r))

@@ -25,17 +25,19 @@ func after(t *testing.T, text, mark string) string {
 }
 
 // TestResumesAsPrinted: the printed resume command resumes the run when a shell executes it unchanged, even if
-// only a flag selected the state directory. The same holds for the other printed commands that name the run.
+// only a flag selected the state directory and arbiter is not on PATH. The same holds for the other printed
+// commands that name the run.
 func TestResumesAsPrinted(t *testing.T) {
 	t.Parallel()
 	const mark = "To resume: "
-	s := start(t, nil, "--stand-in", "--json", "--state-dir", "it's here", "--scenario", "dialogue", "--task",
-		"Name it")
+	s := start(t, []string{"PATH=/usr/bin:/bin"}, "--stand-in", "--json", "--state-dir", "it's here", "--scenario",
+		"dialogue", "--task", "Name it")
 	run := await[contract.Session](s, "the beginning", nil).Session
 	await[contract.Question](s, "a question", nil)
 	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
 	s.finish(contract.ExitInterrupted)
 	line := after(t, s.stderr.String(), mark)
+	program, _, _ := strings.Cut(line, " ")             // the shell finds no arbiter
 	onScreen := strings.Replace(line, "--json ", "", 1) // a human reads `sessions show`
 	if shown, _ := s.output(0, "sessions", "show", "--state-dir", "it's here", command.ShortID(run)); after(t, shown,
 		mark) != onScreen {
@@ -49,9 +51,9 @@ func TestResumesAsPrinted(t *testing.T) {
 		out, _ := cmd.Output()
 		return string(out), errs.String()
 	}
-	_, output := shell("arbiter decide --explain --number 99 --state-dir \"it's here\" " + command.ShortID(run))
+	_, output := shell(program + " decide --explain --number 99 --state-dir \"it's here\" " + command.ShortID(run))
 	explain, _, _ := strings.Cut(after(t, output, "(arbiter decide"), " lists them")
-	if _, errs := shell("arbiter decide" + explain); errs != "" {
+	if _, errs := shell(program + " decide" + explain); errs != "" {
 		t.Errorf("arbiter decide%s: %s", explain, errs)
 	}
 	out, errs := shell(line)

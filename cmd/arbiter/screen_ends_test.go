@@ -352,15 +352,15 @@ func TestNothingToDrive(t *testing.T) {
 	p.await("Rehearse")
 	p.press("q")
 	h.ended(p, contract.ExitEnvironment)
-	// A rehearsal can be played and left as usual.
+	// A rehearsal plays the demo, and can be left as usual.
 	p = h.open()
 	p.await("Rehearse")
 	p.press("r")
 	p.await("Speak, mortal.")
 	p.Type("Make a thing\n")
-	p.await("It is done.", "Speak again, or depart.")
-	p.press("Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	p.await("Give invoice.sh a --csv flag")
+	p.press("Ctrl+C", "Ctrl+C")
+	h.ended(p, contract.ExitInterrupted)
 }
 
 // TestNoScreen: if no screen can be shown, arbiter says so before it does anything.

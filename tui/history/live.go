@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -49,8 +50,29 @@ func (l *liveTexts) end(agent string, most int) (Live, bool) {
 	if !ok {
 		return Live{}, false
 	}
-	return Live{Agent: agent, Text: lastPart(a.prose, most), Verdict: a.verdict != nil,
-		Message: lastPart(partialMessage(a.verdict), most), Began: a.began}, true
+	live := a.message(agent, most)
+	live.Text = lastPart(a.prose, most)
+	return live, true
+}
+
+// message returns what of a verdict has arrived, without the prose: to make that fit for a screen takes longer.
+func (a *arriving) message(agent string, most int) Live {
+	return Live{Agent: agent, Verdict: a.verdict != nil, Message: lastPart(partialMessage(a.verdict), most),
+		Began: a.began}
+}
+
+// messages returns the messages of agents that are arriving, in their verdicts.
+func (l *liveTexts) messages(agents []string) (list []Live) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range agents {
+		if a, ok := l.byAgent[id]; ok && a.verdict != nil {
+			if live := a.message(id, math.MaxInt); live.Message != "" {
+				list = append(list, live)
+			}
+		}
+	}
+	return list
 }
 
 // lastPart returns about so many bytes of the end of a text, fit for a screen, in whole lines if there are any.

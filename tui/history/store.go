@@ -97,6 +97,9 @@ func (c *Store) Version() uint64 { return c.version.Load() }
 // Live returns the text of an agent that is arriving, until the event that contains it comes.
 func (c *Store) Live(agent string) (Live, bool) { return c.live.end(agent, math.MaxInt) }
 
+// LiveMessages returns the messages of agents that are arriving, without other text of them.
+func (c *Store) LiveMessages(agents []string) []Live { return c.live.messages(agents) }
+
 // LiveEnd is Live with at most about most bytes of each text: its end.
 func (c *Store) LiveEnd(agent string, most int) (Live, bool) { return c.live.end(agent, most) }
 

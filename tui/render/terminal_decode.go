@@ -126,6 +126,9 @@ func (d *decoder) feed(in []byte, at time.Time) []byte {
 	if d.state == inBurst {
 		d.finish(0)
 	}
+	if d.state == inPaste && isHalt(in) { // nobody pastes it alone: the paste has no end
+		d.finish(0)
+	}
 	for len(in) > 0 {
 		if d.state == inPaste {
 			in = d.paste(in)
@@ -539,19 +542,19 @@ func (d *decoder) keep(p []byte) {
 	d.text.WriteString(string(p))
 }
 
-// finish queues the pasted text, without so many bytes at its end. If the terminal did not end it, the last key in it
-// may have been pressed to halt.
+// finish queues the pasted text, without so many bytes at its end. If the terminal did not end it, a person may have
+// pressed the key that halts since it began.
 func (d *decoder) finish(mark int) {
 	p := Paste{Size: d.text.Len() + d.lost - mark}
-	halts := false
+	halts := -1
 	if d.lost == 0 {
 		p.Text = d.text.String()[:p.Size]
-		if at := lastKey(p.Text); mark == 0 && at >= 0 {
-			halt := string((&decoder{}).feed([]byte(p.Text[at:]), d.last))
-			if halts = halt == "\x1c" || halt == key('\\', ctrlKey); halts {
-				p = Paste{p.Text[:at], at}
-			}
+		if mark == 0 {
+			halts = halting(p.Text)
 		}
+	}
+	if halts >= 0 {
+		p = Paste{p.Text[:halts], halts}
 	}
 	d.text, d.lost, d.seen = strings.Builder{}, 0, 0
 	d.state, d.seq = atKey, nil
@@ -559,17 +562,31 @@ func (d *decoder) finish(mark int) {
 	d.ready = append(d.ready, p)
 	d.mu.Unlock()
 	d.send(pasted)
-	if halts {
+	if halts >= 0 {
 		d.plain('\x1c')
 	}
 }
 
-// lastKey returns where the last key of a text begins; -1: it ends with a character.
-func lastKey(text string) int {
-	if strings.HasSuffix(text, "\x1c") {
-		return len(text) - 1
+// halting returns where the key that halts is in a text; -1: nowhere.
+func halting(text string) int {
+	for at := 0; at < len(text); at++ {
+		next := strings.IndexAny(text[at:], "\x1b\x1c")
+		if next < 0 {
+			break
+		}
+		at += next
+		if isHalt([]byte(text[at:])) {
+			return at
+		}
 	}
-	return strings.LastIndex(text, "\x1b[")
+	return -1
+}
+
+// isHalt reports whether bytes begin with the key that halts.
+func isHalt(in []byte) bool {
+	const longest = 32
+	out := (&decoder{}).feed(in[:min(len(in), longest)], time.Time{})
+	return bytes.HasPrefix(out, []byte("\x1c")) || bytes.HasPrefix(out, []byte(key('\\', ctrlKey)))
 }
 
 // take returns the oldest paste that was not taken yet.

@@ -39,6 +39,9 @@ type Screen struct {
 
 // WrapScreen returns a Screen for one that is not the terminal's own, such as a simulated one.
 func WrapScreen(s tcell.Screen) *Screen {
+	if own, ok := s.(*Screen); ok {
+		return own
+	}
 	return &Screen{Screen: newChangesScreen(s), base: s}
 }
 

@@ -2,15 +2,12 @@ package render
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	"github.com/arbiter-cli/arbiter/tui/keys"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/google/go-cmp/cmp"
@@ -147,88 +144,35 @@ func TestOtherCharacterSets(t *testing.T) {
 // halts are how terminals report Ctrl+\, the key that halts a run.
 var halts = []string{"\x1c", "\x1b[92;5u", "\x1b[27;5;92~", "\x1b[220;43;28;1;8;1_"}
 
-// terminalOf is a terminal that sends bytes to tcell, through the decoder.
-type terminalOf struct {
-	tcell.Tty
-	send  chan []byte
-	drain chan struct{}
-}
-
-func (t *terminalOf) Start() error                { return nil }
-func (t *terminalOf) Stop() error                 { return nil }
-func (t *terminalOf) Close() error                { return nil }
-func (t *terminalOf) Drain() error                { close(t.drain); return nil }
-func (t *terminalOf) NotifyResize(func())         {}
-func (t *terminalOf) Write(p []byte) (int, error) { return len(p), nil }
-func (t *terminalOf) WindowSize() (tcell.WindowSize, error) {
-	return tcell.WindowSize{Width: 80, Height: 24}, nil
-}
-
-func (t *terminalOf) Read(p []byte) (int, error) {
-	select {
-	case b := <-t.send:
-		return copy(p, b), nil
-	case <-t.drain:
-		return 0, io.EOF
-	}
-}
-
-// TestTheHaltingKeyIsReceived: whatever a terminal has sent before, Ctrl+\ arrives, two seconds later at most.
-func TestTheHaltingKeyIsReceived(t *testing.T) {
-	pieces := []string{"\x1b", "[", "]", "O", "P", "X", "_", "^", "N", "200~", "201~", "<", ";", ":", "1", "27", "5", "u",
-		"M", "~", "\\", "\a", "\r", "\n", "a", "\xe4", "\xb8", "\x9b", "\x18", "52;c;", "11;", "\x1b[0;0;27;1;0;1_",
-		"\x1b[[", "é"}
-	n, seed := 300, uint64(7)
-	if testkit.AtNight() {
-		n, seed = 100_000, rand.Uint64()
-	}
-	r := rand.New(rand.NewPCG(seed, 0))
-	for i := range n {
-		var before []string
-		for range r.IntN(6) {
-			var b strings.Builder
-			for range 1 + r.IntN(8) {
-				b.WriteString(pieces[r.IntN(len(pieces))])
+// FuzzDecoder: whatever arrived before, in whatever pieces and with whatever pauses, the key that halts is passed on,
+// two seconds later at most.
+func FuzzDecoder(f *testing.F) {
+	f.Add(uint64(0), []byte("\x1b]0;words"))
+	f.Add(uint64(1), []byte("\x1b[200~words"))
+	f.Add(uint64(2), []byte("a\rb\r"))
+	f.Fuzz(func(t *testing.T, seed uint64, in []byte) {
+		r, d, at := rand.New(rand.NewPCG(seed, 3)), &decoder{}, time.Unix(0, 0)
+		wait := func(pause time.Duration) (out string) {
+			if by := d.deadline(); !by.IsZero() && by.Before(at.Add(pause)) {
+				out = string(d.expire())
 			}
-			before = append(before, b.String())
+			at = at.Add(pause)
+			return out
 		}
-		key := halts[i%len(halts)]
-		synctest.Test(t, func(t *testing.T) {
-			tty := &terminalOf{send: make(chan []byte), drain: make(chan struct{})}
-			kind := testkit.Must(tcell.LookupTerminfo("xterm-256color"))(t)
-			s := testkit.Must(OnTerminal(tty, kind))(t)
-			testkit.OK(t, s.Init())
-			s.EnablePaste()
-			received := make(chan time.Time, 1)
-			go func() {
-				for {
-					switch e := s.PollEvent().(type) {
-					case nil:
-						return
-					case *tcell.EventKey:
-						if keys.Name(e) == `Ctrl+\` {
-							select {
-							case received <- time.Now():
-							default:
-							}
-						}
-					}
-				}
-			}()
-			for _, b := range before {
-				tty.send <- []byte(b)
-				time.Sleep(time.Duration(r.IntN(80)) * time.Millisecond) // of the test's own clock
-			}
-			tty.send <- []byte(key)
-			select {
-			case <-received:
-			case <-time.After(2 * time.Second):
-				t.Errorf("seed %d: Ctrl+\\ as %q is lost after %q", seed, key, before)
-			}
-			s.Fini()
-			synctest.Wait()
-		})
-	}
+		for len(in) > 0 {
+			n := min(1+r.IntN(64), len(in))
+			d.feed(in[:n], at)
+			in = in[n:]
+			wait(time.Duration(r.IntN(100)) * time.Millisecond)
+		}
+		halts := []string{"\x1c", "\x1b[92;5u", "\x1b[27;5;92~", "\x1b[220;43;28;1;8;1_"}
+		halt := halts[seed%4]
+		state, seq := d.state, string(d.seq)
+		out := string(d.feed([]byte(halt), at)) + wait(later)
+		if !strings.Contains(out, "\x1c") && !strings.Contains(out, key('\\', ctrlKey)) {
+			t.Errorf("%q is lost in state %d after %q", halt, state, seq)
+		}
+	})
 }
 
 // putting counts the cells that it receives.
@@ -374,15 +318,18 @@ func TestPastesAreTakenOut(t *testing.T) {
 
 // TestAPasteWithoutAnEnd ends when nothing more arrives; the key that halts, pressed meanwhile, is no part of it.
 func TestAPasteWithoutAnEnd(t *testing.T) {
+	const motion = "\x1b[<35;3;3M" // of the mouse, which a terminal goes on reporting
 	for _, halt := range append([]string{""}, halts...) {
-		d := &decoder{}
-		want := pasted
-		if halt != "" {
-			want += "\x1c"
-		}
-		testkit.Same(t, "is read", want, decode(d, "\x1b[200~some ", "words", halt))
-		if p, ok := d.take(); !ok || p.Text != "some words" || p.Size != len("some words") {
-			t.Errorf("%+v is pasted", p)
+		for _, after := range [][]string{{halt}, {halt, motion}, {motion + halt + motion}} {
+			d := &decoder{}
+			got := decode(d, append([]string{"\x1b[200~some ", "words"}, after...)...)
+			if halted := strings.Contains(got, "\x1c") || strings.Contains(got, key('\\', ctrlKey)); halted != (halt != "") {
+				t.Errorf("%q is read after half a paste and %q", got, after)
+			}
+			if p, ok := d.take(); !ok || !strings.HasPrefix(p.Text, "some words") || p.Size != len(p.Text) ||
+				strings.Contains(p.Text, halt) && halt != "" {
+				t.Errorf("%+v is pasted before %q", p, after)
+			}
 		}
 	}
 	d := &decoder{}

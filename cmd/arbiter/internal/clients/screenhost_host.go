@@ -93,6 +93,9 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	c.Options.Task, c.Images = b.Task, b.Images
 	c.Resume, c.Session = b.Resume != "", b.Resume
 	if b.Rehearse {
+		if !c.Rehearse { // it was chosen because something is missing: it shows what a run is
+			c.Scenario = "demo"
+		}
 		c = host.Rehearsal(c)
 	} else if !h.declined() {
 		c.AskInRun()

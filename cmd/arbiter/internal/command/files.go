@@ -201,7 +201,7 @@ func StatePath(flag string) (string, error) {
 // JSONFlag is the flag --json of commands that print something.
 func JSONFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
 
-// SameDir compares directories after resolving symbolic links.
+// SameDir compares paths after resolving symbolic links.
 func SameDir(a, b string) bool {
 	real := func(p string) string {
 		if r, err := filepath.EvalSymlinks(p); err == nil {

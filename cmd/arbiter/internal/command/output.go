@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"unicode"
@@ -17,6 +19,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
+
+// Program is how a shell finds this program: by its name, or else by its path, as in a clone that was only built.
+func Program() string {
+	const name = "arbiter"
+	self, err := os.Executable()
+	if err != nil || filepath.Base(self) != name {
+		return name
+	}
+	if found, err := exec.LookPath(name); err == nil && SameDir(found, self) {
+		return name
+	}
+	return words.Quote(self)
+}
 
 // Stderr writes to stderr. It escapes control sequences and masks secrets, because messages quote paths, arguments
 // and output of Claude. Each write must have whole lines.

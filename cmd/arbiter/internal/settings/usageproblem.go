@@ -86,7 +86,7 @@ func dashed(name string) string {
 // ResumeLine returns the command that resumes a run of a state directory. face is a frontend flag with a trailing
 // space, or empty.
 func ResumeLine(frontend, run, state string) string {
-	return "arbiter " + frontend + "--resume --session " + command.ShortID(run) + StateForResume(state)
+	return command.Program() + " " + frontend + "--resume --session " + command.ShortID(run) + StateForResume(state)
 }
 
 // StateForResume returns the flag that makes arbiter, without a subcommand, use a state directory. It has a leading

@@ -135,12 +135,13 @@ func inboxOf(st control.Status) ([]supervisor.InboxItem, error) {
 
 // waitingText describes an item in full, and how to answer it. state is the flag that names the state directory.
 func waitingText(i supervisor.InboxItem, run, state string) string {
-	answer := "arbiter send " + run + state + " TEXT"
+	program := command.Program()
+	answer := program + " send " + run + state + " TEXT"
 	switch {
 	case i.Request != nil:
-		answer = "arbiter allow " + run + " " + sanitize.Line(i.ID, 80) + state + ", or deny"
+		answer = program + " allow " + run + " " + sanitize.Line(i.ID, 80) + state + ", or deny"
 	case len(i.Choices) > 0:
-		answer = "arbiter choose " + run + state + " " + sanitize.Line(strings.Join(i.Choices, "|"), 200)
+		answer = program + " choose " + run + state + " " + sanitize.Line(strings.Join(i.Choices, "|"), 200)
 	}
 	return itemText(i) + "\nAnswer with: " + answer
 }
