@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,16 +59,20 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, runstore.LogName)) // it may not exist yet
 		log = string(raw)
 	}
-	s := testkit.Must(clients.OpenSession(
-		t.Context(),
-		ready.Socket,
-		nil,
-		journal.LogPosition{},
-		func(time.Time, contract.Event) {},
-	))(t)
+	var untried atomic.Bool // no sandbox was tried, and that is what the run says
+	s := testkit.Must(clients.OpenSession(t.Context(), ready.Socket, nil, journal.LogPosition{},
+		func(_ time.Time, e contract.Event) {
+			b, ok := e.Body.(contract.Session)
+			if ok && strings.HasPrefix(b.SandboxReason, "it was not tried") {
+				untried.Store(true)
+			}
+		}))(t)
 	s.Watch()
 	if o := s.Outcome(); o.Exit != contract.ExitEnvironment || !strings.Contains(o.Text, "cannot find the Claude CLI") {
 		t.Errorf("the run ended with %d: %s", o.Exit, o.Text)
+	}
+	if !untried.Load() {
+		t.Error("the run does not say that the sandbox was not tried")
 	}
 }
 

@@ -194,6 +194,9 @@ func (r *hostedRun) memory() workspaceMemory {
 func (r *hostedRun) options() runconfig.Options {
 	o := r.choices.Options
 	r.bridges.sandbox.apply(&o)
+	if o.Sandbox == nil && o.SandboxReason == "" && r.choices.Sandbox.Mode != settings.SandboxOff {
+		o.SandboxReason = "it was not tried: no Claude Code CLI could be started"
+	}
 	return o
 }
 
