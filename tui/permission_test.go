@@ -111,6 +111,7 @@ func TestListsCoverADialog(t *testing.T) {
 		s.Expect("Permission request")
 		s.Press("Ctrl+P")
 		s.ExpectNot("Permission request")
+		s.Press("y") // a letter of what is looked for, no answer
 		s.Press("Esc")
 		s.Expect("Permission request")
 		if got := s.permit(); got != (contract.Permit{}) {
