@@ -577,7 +577,7 @@ func TestUnasked(t *testing.T) {
 			t.Errorf("files %v, asked %v", left, r.asked)
 		}
 	})
-	for _, name := range []string{"fake", codex, "gemini"} {
+	for _, name := range []string{"fake", codex, "gemini", "copilot"} {
 		t.Run("confined/"+name, func(t *testing.T) {
 			program, err := exec.LookPath("bwrap")
 			if err != nil {
