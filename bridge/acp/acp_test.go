@@ -620,8 +620,8 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// TestNetwork: in the sandbox, a make reaches its model, which is listed, and its commands reach no other service of this
-// computer.
+// TestNetwork: in the sandbox, a make reaches its model, which is listed, and its commands reach no other service of
+// this computer.
 func TestNetwork(t *testing.T) {
 	program, err := exec.LookPath("bwrap")
 	if err != nil {
