@@ -19,6 +19,8 @@ type SandboxConfig struct {
 	// Read are directories that are visible, read-only, although they are below a directory that appears empty, such
 	// as /tmp.
 	Read []string `json:"read,omitempty"`
+	// ReadOnly makes the agent's own directory read-only, too.
+	ReadOnly bool `json:"read_only,omitempty"`
 	// Hide are files and directories that are not visible.
 	Hide []string `json:"hide,omitempty"`
 	// Reach are files, sockets and directories that are visible although they are below a hidden directory. Such a

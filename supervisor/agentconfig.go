@@ -52,6 +52,9 @@ func (s *State) agentConfig(a *Agent) bridge.AgentConfig {
 	if fuse := a.Fuse.From + a.Fuse.USD; a.Fuse.USD > 0 && (c.MaxBudgetUSD == 0 || fuse < c.MaxBudgetUSD) {
 		c.MaxBudgetUSD = fuse // the CLI itself begins no further call
 	}
+	if a.Make != "" {
+		c.Model = "" // the run's is Claude's
+	}
 	hooks := s.Hooks(a)
 	c.Hooks = &hooks
 	if a.Role == RoleArbiter {
@@ -62,7 +65,13 @@ func (s *State) agentConfig(a *Agent) bridge.AgentConfig {
 	if a.Model != "" {
 		c.Model = a.Model
 	}
-	if m, ok := s.Options.MakeNamed(a.Make); ok {
+	if a.Make != "" {
+		m, _ := s.Options.MakeNamed(a.Make)
+		m.Name = a.Make // it is refused when it is no longer configured
+		if a.Role == RoleArbiter {
+			m.AcceptUnasked = false // it changes nothing: that was accepted of Orchestrators
+			c.Sandbox = readOnly(c.Sandbox)
+		}
 		c.Make, c.MakeSession = &m.MakeSpec, a.MakeSession
 	}
 	return c
@@ -113,9 +122,6 @@ func (s *State) configureArbiter(c *bridge.AgentConfig) {
 
 func (s *State) configureOrchestrator(c *bridge.AgentConfig, a *Agent) {
 	c.JSONSchema = verdict.OrchestratorSchema()
-	if a.Make != "" {
-		c.Model = "" // the run's is Claude's
-	}
 	c.MCPTools = OrchestratorTools()
 	p := decider.OrchestratorPrompt{
 		ID: a.ID, Name: a.Name, CWD: c.CWD, Delimiter: s.Options.Delimiter, Isolated: a.Isolation != "",
@@ -240,6 +246,16 @@ func (s *State) sandboxOf(dir string) *bridge.SandboxConfig {
 	}
 	cfg.Reach = append(slices.Clone(cfg.Reach), top) // it lies in the state directory, which is hidden
 	return &cfg
+}
+
+// readOnly is a sandbox in which the workspace, and what else Orchestrators may write to, is read-only; nil: none.
+func readOnly(c *bridge.SandboxConfig) *bridge.SandboxConfig {
+	if c == nil {
+		return nil
+	}
+	only := *c
+	only.Read, only.Write, only.ReadOnly = slices.Concat(c.Read, c.Write), nil, true
+	return &only
 }
 
 // trusts reports whether agents on a host start with the workspace's own settings.

@@ -224,11 +224,8 @@ func (st *step) reportSharedLevels() {
 	}
 }
 
-// countTurn counts a turn of an Orchestrator against the limits of its mode.
+// countTurn counts a turn of an agent against its limits.
 func (st *step) countTurn(a *Agent) {
-	if a.Role != RoleOrchestrator {
-		return
-	}
 	a.Turns++
 	if a.ReachedLimit != "" {
 		return
@@ -238,7 +235,8 @@ func (st *step) countTurn(a *Agent) {
 	if m, ok := st.Options.MakeNamed(a.Make); ok && why == "" && a.Context.Window == 0 && a.Turns >= m.MaxTurns {
 		why = fmt.Sprintf("it has answered %s, and nobody knows how full its context is", words.Count(a.Turns, "message"))
 	}
-	if limit := st.Options.MaxCostPerAgent; why == "" && BudgetLevel(a.CostUSD, limit) == LevelLimit {
+	if limit := st.Options.MaxCostPerAgent; why == "" && a.Role == RoleOrchestrator &&
+		BudgetLevel(a.CostUSD, limit) == LevelLimit {
 		why = fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, limit)
 	}
 	if why != "" {
@@ -246,7 +244,7 @@ func (st *step) countTurn(a *Agent) {
 	}
 }
 
-// limitAgent makes an Orchestrator hand off because a limit is reached.
+// limitAgent makes an agent hand off because a limit is reached.
 func (st *step) limitAgent(a *Agent, why string) {
 	a.ReachedLimit = why
 	st.log(contract.Supervisor, KindNotice,

@@ -76,8 +76,8 @@ var settingsInPrompts = map[string]string{
 
 // settingsForNobody are the settings of which no role needs to know, by the reason.
 var settingsForNobody = map[string][]string{
-	"chosen before a session begins, and fixed for it": {"Model", "ArbiterModel", "DefaultMake", "Claude", "Env",
-		"ArbiterEnv", "Templates", "Partial"},
+	"chosen before a session begins, and fixed for it": {"Model", "ArbiterModel", "DefaultMake", "ArbiterMake", "Claude",
+		"Env", "ArbiterEnv", "Templates", "Partial"},
 	"what it allows needs no thought, and what it denies says so": {"Allow", "Ask", "Sandbox", "SandboxReason",
 		"ScratchChecks", "Trusted", "TrustHash", "PermissionWait"},
 	"of a decider, which is no session": {"DeciderModel", "DeciderEffort", "DeciderTimeout", "DecisionCache", "Provider",

@@ -196,3 +196,60 @@ func TestDeliveryToAMake(t *testing.T) {
 		t.Errorf("proofs %q", proofs)
 	}
 }
+
+// TestArbiterOfAMake: the Arbiter has its own model, may write nothing, and is not trusted with what it does not ask about.
+// The run ends if it does not start. Claude's models are not chosen for it.
+func TestArbiterOfAMake(t *testing.T) {
+	begun := func(more func(*runconfig.Options)) *play {
+		return begin(t, func(o *runconfig.Options) {
+			o.HumanPresent, o.Model, o.ArbiterMake = true, "opus", "other"
+			o.Sandbox = &bridge.SandboxConfig{Write: []string{"/w"}, Read: []string{"/r"}}
+			o.Makes = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other", Command: []string{"other"},
+				AcceptUnasked: true}, MaxTurns: 2}}
+			more(o)
+		})
+	}
+	p := begun(func(o *runconfig.Options) { o.ArbiterModel = "theirs" })
+	c := p.spawns("arbiter")[0].Config
+	if c.Make == nil || c.Make.Name != "other" || c.Make.AcceptUnasked || c.Model != "theirs" ||
+		len(c.Sandbox.Write) > 0 || !c.Sandbox.ReadOnly || !slices.Equal(c.Sandbox.Read, []string{"/r", "/w"}) {
+		t.Errorf("config %+v, make %+v, sandbox %+v", c, c.Make, c.Sandbox)
+	}
+	id, _ := p.summon("")
+	if c := p.spawns(id)[0].Config; c.Make != nil || c.Model != "opus" || !slices.Equal(c.Sandbox.Write, []string{"/w"}) {
+		t.Errorf("an Orchestrator: %+v, %+v", c, c.Sandbox)
+	}
+	if ok, why := p.command(contract.Configure{Model: "sonnet"}); ok || !strings.Contains(why, "of make other") {
+		t.Errorf("a model for all: %t %s", ok, why)
+	}
+	p.do(input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatAuth, Message: "log in"})
+	if p.s.Ending == nil {
+		t.Error("the run goes on without an Arbiter")
+	}
+	p = begun(func(*runconfig.Options) {})
+	if c := p.spawns("arbiter")[0].Config; c.Model != "" {
+		t.Errorf("it gets Claude's model %s", c.Model)
+	}
+}
+
+// TestArbiterOfAMakeIsRenewed: it is, when its turns are used up while nobody knows how full its context is; the
+// successor's turns are counted anew.
+func TestArbiterOfAMakeIsRenewed(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) {
+		o.HumanPresent, o.ArbiterMake = true, "other"
+		o.Makes = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other", Command: []string{"other"}}, MaxTurns: 2}}
+	})
+	p.s.Edit("arbiter").Context = bridge.Context{}
+	one := p.spawn("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	if a := p.agent("arbiter"); a.ReachedLimit != "" || a.Turns != 1 {
+		t.Fatalf("after %d turns: %s", a.Turns, a.ReachedLimit)
+	}
+	p.verdict(one, report("question", "Which port?", true))
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
+	p.contains("the demand", p.lastSent("arbiter"), "kind: renewal", "nobody knows how full its context is")
+	p.renewNow("the port is 8080")
+	if a := p.agent("arbiter"); a.Make != "other" || a.Turns != 0 || a.ReachedLimit != "" {
+		t.Errorf("the successor: make %q, %d turns, limit %q", a.Make, a.Turns, a.ReachedLimit)
+	}
+}

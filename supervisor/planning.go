@@ -189,11 +189,21 @@ func (s *State) attachedToTask() []ConversationAttached {
 	return list
 }
 
+// mend lists what a human can do about what keeps an agent from working; of a make, only itself knows that.
+func mend(a *Agent, category bridge.Category) []string {
+	options := RecoveryOptions(category, RoleArbiter)
+	if a.Make == "" || len(options) == 0 {
+		return options
+	}
+	return []string{"see what `arbiter doctor` says about the make " + a.Make,
+		"have Claude be the Arbiter: provider: {arbiter: claude}"}
+}
+
 // recoveryOptions lists what a human can do about an agent's failure.
 func (st *step) recoveryOptions(a *Agent, category bridge.Category, message string) []string {
-	options := RecoveryOptions(category, RoleArbiter)
-	if a.Role == RoleArbiter || len(options) > 0 {
-		return RecoveryOptions(category, a.Role)
+	options := mend(a, category)
+	if a.Role == RoleArbiter || len(options) > 0 && a.Make == "" {
+		return options
 	}
 	return QuestionChoices(st.Task.AgentFailure(&st.Roster, a.ID, category, message, st.at))
 }

@@ -85,6 +85,10 @@ func (st *step) retryHost(ref, option string) bool {
 func (st *step) configureModel(ref string, given contract.Configure) {
 	id := cmp.Or(given.ID, contract.Arbiter)
 	a, ok := st.Agent(id)
+	if ok && given.ID == "" && a.Make != "" {
+		st.out.Reject(ref, "the Arbiter is of make %s, whose models are not Claude's: name the agent, such as orch-1", a.Make)
+		return
+	}
 	if !ok || !a.Alive() && a.Status != AgentParked {
 		st.out.Reject(ref, "there is no living agent %q; alive: %s", id, st.AddresseesText())
 		return
@@ -118,6 +122,9 @@ func (st *step) configured(f input.Configured) {
 	st.Options.Model, st.Options.ArbiterModel = f.Model, ""
 	for i := range st.Agents {
 		b := st.Edit(st.Agents[i].ID)
+		if b.Make != "" {
+			continue // it is the name of one of Claude's models
+		}
 		if b.Model = ""; b.ID != a.ID && (b.Status == AgentReady || b.Status == AgentBusy) {
 			st.do(input.SetModel{Agent: b.AgentRef, Model: f.Model})
 		}
@@ -265,6 +272,7 @@ func (st *step) emptied(a *Agent) {
 	a.Context, a.CompactionBlocked, a.HandoffDemands = bridge.Context{}, false, 0
 	a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel = "", "", ""
 	if a.Role == RoleArbiter {
+		a.Turns, a.ReachedLimit = 0, ""
 		st.callOffRenewal()
 		st.Renewal.Stage = RenewalNone
 		st.Rulings.Readings = nil // another session has read nothing

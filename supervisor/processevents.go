@@ -115,14 +115,14 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		st.unfitHost(a.Host, f.Category, message)
 		return
 	}
-	mend := RecoveryOptions(f.Category, RoleArbiter)
+	options := mend(a, f.Category)
 	// A program that worked, and was replaced by one that does not, is put right by the human while the run waits.
 	broken := OfProgram(f.Category) && st.HumanPresent && st.Agents[0].HasHistory
 	if broken && a.Role == RoleArbiter {
-		st.lost(a, class, message+" ("+strings.Join(mend, "; ")+")")
+		st.lost(a, class, message+" ("+strings.Join(options, "; ")+")")
 		return
 	}
-	if a.Make != "" { // it says nothing about other agents
+	if a.Make != "" && a.Role != RoleArbiter { // it says nothing about other agents
 		if a.Host != LifecycleHere {
 			message = "host " + a.Host + ": " + message
 		}
@@ -130,7 +130,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		st.reportLostAgent(a.ID, "could not start: "+message)
 		return
 	}
-	st.fail(a.ID, f.Category, message, mend)
+	st.fail(a.ID, f.Category, message, options)
 	if a.Role == RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 &&
 		AffectsAllAgents(f.Category) && !broken {
 		st.giveUp(f.Category, a.Name+" could not start: "+message)

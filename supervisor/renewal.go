@@ -81,20 +81,26 @@ func (s *RenewalState) IsFutile() bool { return s.ShortInRow >= MaxShort }
 
 // FutileText says why, for the human.
 func FutileText(a *Agent) string {
-	return fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%.0f%% of %d tokens): "+
-		"raise --context-tokens or --context-critical, or use a model with a larger window, and resume",
-		a.Context.Pct, a.Context.Window)
+	return fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%s): "+
+		"raise --context-tokens or --context-critical, or use a model with a larger window, and resume", fullness(a))
 }
 
 // DemandText asks the Arbiter for its document.
 func DemandText(a *Agent) string {
-	return fmt.Sprintf("Your context is nearly full (%.0f%% of %d tokens). A successor "+
+	return fmt.Sprintf("Your context is nearly full (%s). A successor "+
 		"takes your place. It gets the task, the plan, the acceptance criteria, the decisions and the last messages "+
 		"from the supervisor, and your document. "+
 		"Use HANDOFF now. Write into the document: the goal, what was decided and rejected and why, what the human "+
 		"said that still holds, how far each Orchestrator is, and what you were about to do. "+
-		"Start nothing else; your successor decides on the messages that wait.", a.Context.Pct,
-		a.Context.Window)
+		"Start nothing else; your successor decides on the messages that wait.", fullness(a))
+}
+
+// fullness says how full the Arbiter's context is, or why it is renewed although nobody knows.
+func fullness(a *Agent) string {
+	if a.Context.Window == 0 && a.ReachedLimit != "" {
+		return a.ReachedLimit
+	}
+	return fmt.Sprintf("%.0f%% of %d tokens", a.Context.Pct, a.Context.Window)
 }
 
 // Objection says why a ruling does not fit the renewal; empty: it does. The end of the task needs no successor.

@@ -264,6 +264,7 @@ func (st *step) began(f input.Began) {
 	st.addAgent(&Agent{
 		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
 			Role: RoleArbiter, Name: "The Arbiter"},
+		AgentMake: AgentMake{Make: f.Options.ArbiterMake},
 	}, f.Options.Task)
 	if f.Options.Task != "" {
 		st.giveTask(f.Options.Task, f.Images)

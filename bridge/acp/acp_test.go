@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -32,6 +34,9 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	case len(os.Args) > 2 && os.Args[1] == sandbox.EntryCommand:
+		fmt.Fprintln(os.Stderr, sandbox.Enter(os.Args[2:]))
+		os.Exit(1)
 	case len(os.Args) > 1 && os.Args[1] == "fake-acp":
 		os.Exit(acptest.RunFake())
 	}
@@ -80,6 +85,9 @@ func (r *recorder) Permission(ctx context.Context, p bridge.PermissionParams) (b
 	close(r.changed)
 	r.changed = make(chan struct{})
 	r.mu.Unlock()
+	if p.Tool == bridge.NetworkTool {
+		return bridge.PermissionResult{Behavior: bridge.Deny}, nil
+	}
 	select {
 	case answer := <-r.answers:
 		return bridge.PermissionResult{Behavior: answer}, nil
@@ -103,6 +111,7 @@ type rig struct {
 	*recorder
 	t     *testing.T
 	make  bridge.MakeSpec
+	model *acptest.Model // of a real one
 	home  string
 	dir   string
 	cfg   bridge.AgentConfig
@@ -135,7 +144,8 @@ func newRig(t *testing.T, name string, traps ...string) *rig {
 		r.make = bridge.MakeSpec{Name: "opencode", Command: []string{self, "fake-acp"},
 			Env: []string{acptest.TrapsEnv + "=" + strings.Join(traps, ",")}}
 	} else {
-		r.make = acptest.StartModel(t).Real(t, name, r.home)
+		r.model = acptest.StartModel(t)
+		r.make = r.model.Real(t, name, r.home)
 		r.make.AcceptUnasked = !traitsOf(&r.make).asks
 	}
 	r.cfg = bridge.AgentConfig{Make: &r.make, SessionID: uuid.NewString(), CWD: r.dir,
@@ -567,7 +577,7 @@ func TestUnasked(t *testing.T) {
 			t.Errorf("files %v, asked %v", left, r.asked)
 		}
 	})
-	for _, name := range []string{"fake", codex, "gemini"} {
+	for _, name := range []string{"fake", codex, "gemini", "copilot"} {
 		t.Run("confined/"+name, func(t *testing.T) {
 			program, err := exec.LookPath("bwrap")
 			if err != nil {
@@ -607,6 +617,62 @@ func TestUnasked(t *testing.T) {
 				t.Errorf("it wrote inside of its directory only %v; %s", left, eventsText(r.events))
 			}
 		})
+	}
+}
+
+// TestNetwork: in the sandbox, a make reaches its model, which is listed, and its commands reach no other service of
+// this computer.
+func TestNetwork(t *testing.T) {
+	program, err := exec.LookPath("bwrap")
+	if err != nil {
+		t.Skip("no bubblewrap here")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	for _, name := range makes {
+		for _, network := range []string{bridge.NetworkProxy, bridge.NetworkOpen} {
+			t.Run(name+"/"+network, func(t *testing.T) {
+				r := newRig(t, name)
+				self, err := os.Executable()
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.cfg.Sandbox = &bridge.SandboxConfig{Program: program, Network: network, Read: []string{self}}
+				if r.model != nil {
+					r.cfg.Sandbox.Read = append(r.cfg.Sandbox.Read, r.home, os.Getenv(acptest.MakesEnv))
+					r.cfg.Sandbox.Hosts = []string{strings.TrimPrefix(r.model.Base, "http://")}
+				}
+				r.launch()
+				for range 4 {
+					r.answers <- bridge.Allow
+				}
+				script := "#!/bin/bash\n(exec 3<>/dev/tcp/127.0.0.1/" + port + ") && touch reached\ntouch ran\n"
+				if err := os.WriteFile(filepath.Join(r.dir, "go"), []byte(script), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				turn := r.turn(`[[shell ./go]] [[verdict {"kind":"done"}]]`)
+				left, _ := filepath.Glob(filepath.Join(r.dir, "r*"))
+				want := []string{"ran"}
+				if network == bridge.NetworkOpen {
+					want = []string{"ran", "reached"}
+				}
+				for i := range left {
+					left[i] = filepath.Base(left[i])
+				}
+				if string(turn.Verdict) != kindDone || !slices.Equal(left, want) {
+					t.Errorf("files %q, want %q; %s", left, want, eventsText(r.events))
+				}
+				for _, p := range r.asked {
+					if p.Tool == bridge.NetworkTool {
+						t.Logf("it asked for %s", p.Input)
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -291,6 +291,10 @@ func (a *agent) ended(t *turn, res sdk.PromptResponse, err error) bridge.Turn {
 		out.Category, out.Error = failure(err)
 	case res.StopReason == sdk.StopReasonRefusal:
 		out.Outcome, out.Category, out.Error = bridge.TurnFailed, bridge.CatRefusal, t.last
+	case !a.tools.reached.Load():
+		out.Outcome, out.Category = bridge.TurnFailed, bridge.CatStart
+		out.Error = a.cfg.Make.Name + " did not start the MCP server with Arbiter's tools, without which no agent can " +
+			"report: see that its own settings allow MCP servers over stdio, or use another make"
 	default:
 		out.Text = t.last
 	}

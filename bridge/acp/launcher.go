@@ -65,13 +65,14 @@ func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, p bridge.SpawnPa
 func mayRun(cfg bridge.AgentConfig, t traits) error {
 	m := cfg.Make
 	if len(m.Command) == 0 {
-		return problem(bridge.CatStart, "the make %s has no command", m.Name)
+		return problem(bridge.CatStart, "the make %s is no longer configured: add makes.%[1]s to the configuration", m.Name)
 	}
 	if t.asks || cfg.Sandbox != nil || m.AcceptUnasked {
 		return nil
 	}
 	return problem(bridge.CatStart, "the make %s does not ask about each command and edit, so deny rules do not hold for "+
-		"it: use --sandbox, or set makes.%[1]s.accept_unasked to true in the configuration to let it run without one", m.Name)
+		"it: use --sandbox, or set makes.%[1]s.accept_unasked to true in the configuration to let Orchestrators of it run "+
+		"without one", m.Name)
 }
 
 // NeedsSandbox reports whether a make runs only in a sandbox.
@@ -274,6 +275,9 @@ func (a *agent) ready(ctx context.Context, self string, pending []string) error 
 	a.keepPresent()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !a.traits.metaSystem && (a.loading == nil || len(a.loading.acts) == 0) {
+		a.preamble = a.system() // the session has not had it
+	}
 	a.info.SessionID, a.info.MakeSession, a.info.PID = a.cfg.SessionID, string(a.session), a.child.PID()
 	a.info.Resumed, a.info.Lacks = a.resumed, a.traits.lacks(loads, trusted(a.cfg))
 	if who := hello.AgentInfo; who != nil {
@@ -312,11 +316,16 @@ func (a *agent) meta() map[string]any {
 		meta["systemPrompt"] = map[string]any{"append": a.system()}
 	}
 	if a.traits.metaRules {
-		meta["claudeCode"] = map[string]any{"options": map[string]any{
+		options := map[string]any{
 			"disallowedTools": slices.Concat(a.cfg.Rules.Deny, a.cfg.DisallowedTools),
 			"settingSources":  append([]string{}, a.cfg.SettingSources...),
 			"settings":        map[string]any{"permissions": map[string]any{"ask": append([]string{}, a.cfg.Rules.Ask...)}},
-		}}
+			"strictMcpConfig": a.cfg.StrictMCP,
+		}
+		if a.cfg.Tools != nil {
+			options["tools"] = a.cfg.Tools
+		}
+		meta["claudeCode"] = map[string]any{"options": options}
 	}
 	return meta
 }
@@ -327,11 +336,6 @@ func (a *agent) begin(ctx context.Context, self string) error {
 		return fmt.Errorf("begin a session: %w", err)
 	}
 	a.session = s.SessionId
-	if !a.traits.metaSystem {
-		a.mu.Lock()
-		a.preamble = a.system()
-		a.mu.Unlock()
-	}
 	return nil
 }
 

@@ -21,7 +21,7 @@ type traits struct {
 	toolMeta string
 	// metaSystem: our system text goes into `_meta` of a new session. Otherwise it is in front of the first message.
 	metaSystem bool
-	// metaRules: so do the sources of settings, and deny and ask rules, which the make holds itself.
+	// metaRules: so do the sources of settings, its tools, and deny and ask rules, which the make holds itself.
 	metaRules bool
 	// distrust is added to env where the workspace is not trusted: settings of a workspace can run programs.
 	distrust []string
@@ -78,7 +78,7 @@ var table = map[string]traits{
 		env:       []string{"COPILOT_AUTO_UPDATE=false"},
 		mode:      "https://agentclientprotocol.com/protocol/session-modes#agent",
 		toolsFlag: "--additional-mcp-config", usage: usageProcess,
-		writes: []string{".copilot"},
+		writes: []string{".copilot", ".cache/copilot"}, // it unpacks itself into the second
 	},
 }
 

@@ -36,6 +36,7 @@ type toolServer struct {
 	server   *mcp.Server
 	names    map[string]bool // of the tools
 	calls    atomic.Int64
+	reached  atomic.Bool // the agent has connected to it
 	serving  sync.WaitGroup
 }
 
@@ -80,6 +81,7 @@ func (s *toolServer) accept() {
 		if err != nil {
 			return
 		}
+		s.reached.Store(true)
 		s.a.keepPresent() // an interrupt must not end the relay
 		s.serving.Go(func() {
 			defer conn.Close()

@@ -86,6 +86,10 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 		return nil, errors.New("no home directory is known: set HOME")
 	}
 	m, closed := mounts{}, hiddenBy(home, env)
+	own := writable
+	if cfg.ReadOnly {
+		own = guarded
+	}
 	steps := []func() error{
 		each(m, closed, hidden, false),
 		each(m, temporary(env), private, false),
@@ -93,7 +97,7 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 		func() error { return m.configuration(config) },
 		each(m, []string{filepath.Join(home, ".claude.json")}, guarded, false),
 		each(m, cfg.Write, writable, true),
-		each(m, []string{cmd.Dir}, writable, true),
+		each(m, []string{cmd.Dir}, own, true),
 		func() error {
 			for _, dir := range append(slices.Clone(cfg.Write), cmd.Dir) {
 				if err := m.repository(dir); err != nil {
@@ -173,7 +177,7 @@ func (m mounts) sane(workspace, home string, closed []string, cfg bridge.Sandbox
 	if v := m.above(real); (v == hidden || v == secret) && !reached || slices.ContainsFunc(closed, isReal) {
 		return fmt.Errorf("the workspace %s is in a directory that is hidden from agents", workspace)
 	}
-	if v := m[real].view; v != writable && !(v == shown && reached) {
+	if v := m[real].view; v != writable && !(v == shown && reached) && !(v == guarded && cfg.ReadOnly) {
 		return fmt.Errorf("the workspace %s is to be hidden", workspace)
 	}
 	tool, err := filepath.EvalSymlinks(cfg.Program)

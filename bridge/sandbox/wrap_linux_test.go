@@ -215,3 +215,23 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestReadOnlyWorkspace: an agent that changes nothing sees its directory, and what others may write, as they are.
+func TestReadOnlyWorkspace(t *testing.T) {
+	w := newWorld(t)
+	extra := filepath.Join(filepath.Dir(w.home), "extra")
+	put(t, filepath.Join(extra, "x"), "")
+	w.cfg.ReadOnly, w.cfg.Read = true, []string{extra}
+	for script, may := range map[string]bool{
+		"cat README && cat " + extra + "/x":  true,
+		`f=$(mktemp) && echo x > "$f"`:       true,
+		"echo x > new":                       false,
+		"echo x > README":                    false,
+		"echo x > " + extra + "/new":         false,
+		"mv ../work ../old && mkdir ../work": false,
+	} {
+		if out, err := w.sh(t, script); (err == nil) != may {
+			t.Errorf("%s: error %v, want may=%t: %s", script, err, may, out)
+		}
+	}
+}

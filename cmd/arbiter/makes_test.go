@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// made is a run whose Arbiter is Claude, and that has a make called `other`: the fake one, or a real one in long tests.
+// made is a run that has a make called `other`: the fake one, or a real one in long tests.
 type made struct {
 	t      *testing.T
 	name   string
@@ -27,6 +28,7 @@ type made struct {
 	model  *acptest.Model // of a real make
 	work   string         // of the run
 	config string
+	task   string
 }
 
 var madeOf = []string{"fake", "opencode", "claude-acp", "codex", "gemini", "copilot"}
@@ -91,7 +93,7 @@ func (m *made) start(play string, args ...string) *script {
 	}
 	// A real make takes its time to start on a busy machine: how long is no matter of these tests.
 	s := start(m.t, nil, slices.Concat(m.claude, []string{"--json", "--config", m.config, "--start-timeout", "90s",
-		"--scenario", scenarioFile(m.t, play), "--task", "Do it"}, args)...)
+		"--scenario", scenarioFile(m.t, play), "--task", cmp.Or(m.task, "Do it")}, args)...)
 	s.offScript = true
 	m.work = await[contract.Session](s, "the session", nil).CWD
 	return s

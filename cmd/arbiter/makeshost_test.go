@@ -19,7 +19,7 @@ import (
 
 // madeThere are the makes that are played on another host: the fake one, also in another account, behind ssh, and in
 // long tests real ones, which are installed in this account.
-var madeThere = []string{"fake", "fake by ssh", "opencode", "claude-acp"}
+var madeThere = []string{"fake", "fake by ssh", "opencode", "claude-acp", "codex", "gemini", "copilot"}
 
 // startThere starts a run whose only host has the make `other`.
 func startThere(t *testing.T, name, play string, args ...string) (s *script, repo gittest.Dir) {
@@ -43,7 +43,8 @@ func startThere(t *testing.T, name, play string, args ...string) (s *script, rep
 	words, _ := json.Marshal(spec.Command)
 	environment, _ := json.Marshal(env)
 	makes := fmt.Sprintf("makes:\n  third: {command: [not-there], accept_unasked: true}\n  other:\n    like: %s\n"+
-		"    command: %s\n    env: %s\n", spec.Name, words, environment)
+		"    command: %s\n    env: %s\n    accept_unasked: %t\n", spec.Name, words, environment,
+		slices.Contains(unasked, name))
 	config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [%s]\n    pass_env: [ANTHROPIC_BASE_URL, "+
 		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n%s", command, makes), t.TempDir(), "config.yaml")
 	repo = gittest.New(t, map[string]string{"old.txt": "old\n"})
@@ -60,6 +61,9 @@ func TestAnotherMakeOnAHost(t *testing.T) {
 			t.Parallel()
 			play := strings.Replace(othersPlay, "[[write {{.cwd}}/made.txt|by another]]",
 				`[[shell printf "by another" >made.txt]]`, 1)
+			if slices.Contains(endTurns, name) {
+				play = strings.Replace(play, "[[shell touch forbidden]]", "", 1)
+			}
 			s, repo := startThere(t, name, play, "--deny", "Bash(touch forbidden*)", "--permissions", "ask")
 			if r := s.permits("orch-1", bridge.Allow); r.Tool != "Bash" || !strings.Contains(string(r.Input), "made.txt") {
 				t.Errorf("request %+v", r)
@@ -101,7 +105,7 @@ func TestAnotherMakeOfALostHost(t *testing.T) {
 				}
 			}
 			await[contract.Spawn](s, "its next process", func(id string, b contract.Spawn) bool {
-				return id == "orch-1" && b.Resumed && b.Make == "other" && b.Host == "box"
+				return id == "orch-1" && b.Resumed == (name != "gemini") && b.Make == "other" && b.Host == "box"
 			})
 			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
 				t.Errorf("result %+v\n%s", r, s.dump())

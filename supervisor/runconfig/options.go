@@ -90,10 +90,12 @@ type Options struct {
 	// Modes are the modes that an Orchestrator can be spawned as, as they were found when this process began;
 	// nil: the built-in ones.
 	Modes []agents.Agent `json:",omitempty"`
-	// Makes are the makes of agents besides Claude that an Orchestrator can be, sorted by name.
+	// Makes are the makes of agents besides Claude that an agent can be, sorted by name.
 	Makes []Make `json:",omitempty"`
 	// DefaultMake is the make of an Orchestrator for which none is named; empty: Claude.
 	DefaultMake string `json:",omitempty"`
+	// ArbiterMake is the make of the Arbiter; empty: Claude.
+	ArbiterMake string `json:",omitempty"`
 	// Templates are the user's own templates for [prompts], by file name.
 	Templates map[string]string `json:",omitempty"`
 	// Decider says who decides at the points of decision: session (or empty), stateless, hybrid, rules.

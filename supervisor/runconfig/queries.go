@@ -24,7 +24,7 @@ func (o *Options) ModeNames() []string {
 // ClaudeMake is the make of each agent that names no other.
 const ClaudeMake = "claude"
 
-// Make is a program that an Orchestrator can be in place of Claude Code.
+// Make is a program that an agent can be in place of Claude Code.
 type Make struct {
 	bridge.MakeSpec
 	// MaxTurns is after how many messages it hands off while nobody knows how full its context is.

@@ -285,12 +285,13 @@ func commandOf(input json.RawMessage) string {
 }
 
 // arbiterMay reports whether the Arbiter's role allows a tool: it may read, on the web too, and use those of our tools
-// that it has a right to. What it reads on the web needs permission, as with any agent.
+// that it has a right to. What it reads on the web needs permission, as with any agent, and so does each host.
 func arbiterMay(tool string) bool {
 	if name, own := bridge.OwnTool(tool); own {
 		return supervisor.May(supervisor.TheArbiter, supervisor.Tool(name))
 	}
-	return slices.Contains([]string{"Read", "Grep", "Glob", "WebSearch", "WebFetch", bridge.VerdictTool}, tool)
+	return slices.Contains([]string{"Read", "Grep", "Glob", "WebSearch", "WebFetch", bridge.NetworkTool,
+		bridge.VerdictTool}, tool)
 }
 
 // beyondMode says why the mode of an Orchestrator forbids a tool like this; empty: the mode allows it. The same

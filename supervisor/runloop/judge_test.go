@@ -136,12 +136,12 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 		calls = append(calls, bashCall(command))
 	}
 	for _, tool := range []string{"Edit", "MultiEdit", "NotebookEdit", "Task", "Workflow", "SendMessage",
-		"mcp__arbiter__update_plan"} {
+		"mcp__arbiter__update_plan", bridge.NetworkTool} {
 		calls = append(calls, bridge.JudgeParams{Tool: tool, Input: json.RawMessage(`{}`)})
 	}
 	for _, p := range calls {
 		want, answered := bridge.Deny, bridge.Deny
-		if p.Tool == "Read" || p.Tool == "WebFetch" {
+		if p.Tool == "Read" || p.Tool == "WebFetch" || p.Tool == bridge.NetworkTool {
 			want, answered = bridge.Pass, bridge.Ask
 		}
 		if r, f := judgement(t, l, "arbiter", p); r.Behavior != want || want == bridge.Deny && f.By != contract.ByRole {

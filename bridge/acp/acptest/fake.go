@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,6 +30,7 @@ import (
 //	deny-ends   a denial ends the turn as cancelled
 //	deaf        it does not answer a cancel
 //	late        it describes a call after the request about it
+//	no-mcp      it starts no MCP servers
 const TrapsEnv = "FAKE_ACP_TRAPS"
 
 // RunFake plays the agent on stdin and stdout until its input ends.
@@ -58,6 +60,7 @@ type fake struct {
 	cwd     string
 	history []entry
 	session *mcp.ClientSession
+	arbiter bool
 	calls   int
 	used    int
 	cancel  context.CancelFunc
@@ -86,6 +89,9 @@ func (f *fake) NewSession(ctx context.Context, p sdk.NewSessionRequest) (sdk.New
 
 func (f *fake) connect(ctx context.Context, cwd string, servers []sdk.McpServer) error {
 	f.cwd = cwd
+	if f.traps["no-mcp"] {
+		servers = nil
+	}
 	for _, s := range servers {
 		cmd := exec.Command(s.Stdio.Command, s.Stdio.Args...)
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "fake", Version: "1"}, nil).Connect(
@@ -94,6 +100,11 @@ func (f *fake) connect(ctx context.Context, cwd string, servers []sdk.McpServer)
 			return err
 		}
 		f.session = session
+		tools, err := session.ListTools(ctx, nil)
+		if err != nil {
+			return err
+		}
+		f.arbiter = slices.ContainsFunc(tools.Tools, func(t *mcp.Tool) bool { return t.Name == summons })
 	}
 	return nil
 }
@@ -171,7 +182,7 @@ func (f *fake) Prompt(ctx context.Context, p sdk.PromptRequest) (r sdk.PromptRes
 	if !f.traps["no-usage"] {
 		f.send(p.SessionId, sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{Used: used, Size: 200_000}})
 	}
-	for _, o := range opsOf(text.String()) {
+	for _, o := range opsOf(text.String(), f.arbiter) {
 		if err = f.do(ctx, p.SessionId, o); err != nil {
 			break
 		}
@@ -226,6 +237,9 @@ func (f *fake) do(ctx context.Context, id sdk.SessionId, o op) error {
 			return err
 		}
 		return f.call(ctx, id, "arbiter_"+first, sdk.ToolKindOther, args, nil, func() (string, error) {
+			if f.session == nil {
+				return "", errors.New("no such tool")
+			}
 			res, err := f.session.CallTool(ctx, &mcp.CallToolParams{Name: first, Arguments: args})
 			if err != nil {
 				return "", err

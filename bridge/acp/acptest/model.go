@@ -122,7 +122,7 @@ func (r asked) next() (say string, o op, ok bool) {
 			steps++
 		}
 		if x.Role == "user" && strings.Contains(x.text(), "[arbiter message ") {
-			for _, o := range opsOf(lastPrompt(x.text())) {
+			for _, o := range opsOf(lastPrompt(x.text()), r.offers(op{"tool", summons})) {
 				switch {
 				case o.verb == "say":
 					say = o.arg
@@ -139,6 +139,9 @@ func (r asked) next() (say string, o op, ok bool) {
 	}
 	return "A title", op{}, false
 }
+
+// summons is a tool that only the Arbiter has.
+const summons = "spawn_orchestrator"
 
 func (r asked) offers(o op) bool {
 	name, _, _ := r.tool(o)

@@ -5,7 +5,8 @@
 //	[[say TEXT]] [[mode MODE]] [[shell COMMAND]] [[write PATH|TEXT]] [[read PATH]] [[tool NAME|JSON]]
 //	[[verdict JSON]] [[fail TEXT]]
 //
-// A prompt of Arbiter that says nothing ends with the verdict `done`.
+// A prompt of Arbiter that says nothing ends with the verdict `done`; if the prompt is for the Arbiter, with CONTINUE,
+// with COMPLETE where the prompt has the words [Proven], or with HANDOFF where it is asked for that.
 package acptest
 
 import (
@@ -22,6 +23,16 @@ import (
 const Done = `{"expects_response":true,"kind":"done","message":"It is done.",` +
 	`"handoff":{"accomplished":["all"],"remaining":[],"key_context":"nothing"}}`
 
+// Proven has the Arbiter complete the task, and so does what quotes it.
+const Proven = "Everything is proven"
+
+const (
+	wait     = `{"decision":"CONTINUE","message":"Patience.","reason":"r"}`
+	complete = `{"decision":"COMPLETE","message":"It is done.","summary":"all of it","reason":"r"}`
+	handOff  = `{"decision":"HANDOFF","message":"I go.","reason":"r",` +
+		`"handoff":{"accomplished":["a plan"],"remaining":["the rest"],"key_context":"nothing"}}`
+)
+
 // op is one thing to do.
 type op struct{ verb, arg string }
 
@@ -33,7 +44,12 @@ func (o op) two() (first, second string) {
 var written = regexp.MustCompile(`(?s)\[\[(\w+) ?(.*?)\]\]`)
 
 // opsOf reads the script of a prompt. What follows the last one is the verdict, unless the script fails or gives one.
-func opsOf(prompt string) (ops []op) {
+func opsOf(prompt string, arbiter bool) (ops []op) {
+	for _, record := range []string{"| kind: inheritance", "| kind: retry"} { // it quotes earlier scripts
+		if _, rest, ok := strings.Cut(prompt, record); ok && arbiter {
+			_, prompt, _ = strings.Cut(rest, "| end⟧")
+		}
+	}
 	for _, m := range written.FindAllStringSubmatch(prompt, -1) {
 		ops = append(ops, op{m[1], m[2]})
 	}
@@ -45,7 +61,17 @@ func opsOf(prompt string) (ops []op) {
 			return ops
 		}
 	}
-	return append(ops, op{"verdict", Done})
+	verdict := Done
+	switch {
+	case !arbiter:
+	case strings.Contains(prompt, Proven):
+		verdict = complete
+	case strings.Contains(prompt, "| kind: renewal"):
+		verdict = handOff
+	default:
+		verdict = wait
+	}
+	return append(ops, op{"verdict", verdict})
 }
 
 // MakesEnv names the directory in which scripts/setup --makes has installed the real makes.

@@ -27,7 +27,8 @@ var configBlocks = map[string]map[string]string{
 	},
 }
 
-// agentPrograms is the block for the agents' program: its key `default` is the program of all agents.
+// agentPrograms is the block for the agents' programs: that of each Orchestrator for which none is named, and that of
+// the Arbiter.
 const agentPrograms = "provider"
 
 // configEntry is the value of one setting in a file.
@@ -109,8 +110,9 @@ var claudeNames = []string{runconfig.ClaudeMake, "claude-code", "claude-cli"}
 // whether it is there.
 func checkAgentProgram(file string, f yamldoc.Field, own bool) error {
 	for _, inner := range f.Value.Fields("a mapping such as `default: claude`") {
-		if inner.Key != "default" {
-			return command.Usagef("%s:%d: %s: unknown key %q; it takes default", file, inner.KeyLine, f.Key, inner.Key)
+		if inner.Key != "default" && inner.Key != "arbiter" {
+			return command.Usagef("%s:%d: %s: unknown key %q; it takes default and arbiter", file, inner.KeyLine, f.Key,
+				inner.Key)
 		}
 		name, ok := inner.Scalar()
 		if !ok {
@@ -162,6 +164,9 @@ func blockSchemas(props map[string]any) {
 		"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}}}}}
 	props[arbiterEnv] = props["arbiter-env"]
 	props[agentPrograms] = map[string]any{"type": "object", "additionalProperties": false,
-		"properties": map[string]any{"default": map[string]any{"type": "string",
-			"description": "the make of an Orchestrator for which none is named: claude, or one of makes"}}}
+		"properties": map[string]any{
+			"default": map[string]any{"type": "string",
+				"description": "the make of an Orchestrator for which none is named: claude, or one of makes"},
+			"arbiter": map[string]any{"type": "string", "description": "the make of the Arbiter: claude, or one of makes"},
+		}}
 }

@@ -56,7 +56,7 @@ func MakesOf(file string, src []byte) ([]runconfig.Make, error) {
 	return o.Makes, nil
 }
 
-// parseMakes reads the makes of a file, and which of them is the default, into the options of a run.
+// parseMakes reads the makes of a file, and which of them agents are, into the options of a run.
 func parseMakes(file string, src []byte, o *runconfig.Options) error {
 	doc, err := yamldoc.Parse(file, src)
 	if err != nil {
@@ -81,7 +81,12 @@ func parseMakes(file string, src []byte, o *runconfig.Options) error {
 		if slices.Contains(claudeNames, strings.ToLower(name)) {
 			continue
 		}
-		if o.DefaultMake = name; o.MakeProblem(name) != "" {
+		if f.Key == "arbiter" {
+			o.ArbiterMake = name
+		} else {
+			o.DefaultMake = name
+		}
+		if o.MakeProblem(name) != "" {
 			f.Errorf("there is no make %q: configure it under makes; there are %s. Another provider's model can decide: set "+
 				"provider and model of the block decider", name, strings.Join(o.MakeNames(), ", "))
 		}

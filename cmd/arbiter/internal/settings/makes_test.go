@@ -13,7 +13,7 @@ import (
 func TestMakes(t *testing.T) {
 	var o runconfig.Options
 	err := parseMakes("c.yaml", []byte(`model: opus
-provider: {default: mine}
+provider: {default: mine, arbiter: opencode}
 makes:
   opencode: {command: [opencode, acp], env: [OPENAI_API_KEY, "A=b"]}
   mine:
@@ -33,12 +33,14 @@ makes:
 		{MaxTurns: runconfig.DefaultMakeTurns, MakeSpec: bridge.MakeSpec{Name: "opencode",
 			Command: []string{"opencode", "acp"}, Env: []string{"OPENAI_API_KEY", "A=b"}}},
 	}
-	if diff := cmp.Diff(want, o.Makes); diff != "" || o.DefaultMake != "mine" {
-		t.Error(diff, o.DefaultMake)
+	if diff := cmp.Diff(want, o.Makes); diff != "" || o.DefaultMake != "mine" || o.ArbiterMake != "opencode" {
+		t.Error(diff, o.DefaultMake, o.ArbiterMake)
 	}
 	parse := func(text string) error { return parseMakes("c.yaml", []byte(text), &runconfig.Options{}) }
-	if err := parse("provider: {default: mine}\n"); err == nil || !strings.Contains(err.Error(), `no make "mine"`) {
-		t.Error(err)
+	for _, key := range []string{"default", "arbiter"} {
+		if err := parse("provider: {" + key + ": mine}\n"); err == nil || !strings.Contains(err.Error(), `no make "mine"`) {
+			t.Error(key, err)
+		}
 	}
 	if err := parse("provider: {default: claude-code}\n"); err != nil {
 		t.Error(err)

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// leads has the make be the Arbiter, which does what the task and the messages to it say.
+func (m *made) leads(task string, more ...string) {
+	m.t.Helper()
+	m.task = task
+	config := textOf(m.t, m.config)
+	if slices.Contains(unasked, m.name) { // what is accepted of Orchestrators is not accepted of the Arbiter
+		if _, err := exec.LookPath("bwrap"); err != nil {
+			m.t.Skip("no bubblewrap here")
+		}
+		more = append(more, "sandbox: 'on'", "sandbox-write: ["+m.home+"]",
+			"allow-host: ['"+strings.TrimPrefix(m.model.Base, "http://")+"']")
+	}
+	config += "provider: {arbiter: other}\n" + strings.Join(more, "\n") + "\n"
+	if err := os.WriteFile(m.config, []byte(config), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+const ledTask = `Lead it. [[tool set_plan|{"steps":[{"text":"Build it"}]}]] [[write forbidden|x]]
+[[shell touch forbidden]] [[tool status|{}]] [[tool spawn_orchestrator|{"prompt":"Build it."}]]`
+
+// ledPlay: what Claude says as an Orchestrator is the script of the Arbiter.
+const ledPlay = `name: led
+title: Led
+allow: [Write]
+actors:
+  - name: claude
+    match: {role: orchestrator}
+    steps:
+      - verdict: {expects_response: true, kind: question, message: 'Which colour? [[verdict
+          {"decision":"ADDRESS_HUMAN","message":"Which colour?","reason":"r"}]]'}
+      - expect: Blue, said the human
+        use: [{tool: Write, input: {file_path: "{{.cwd}}/made.txt", content: blue}}]
+      - verdict: {expects_response: true, kind: done, message: 'It is built. Everything is proven.', handoff:
+          {accomplished: [a], remaining: [], key_context: none, files: [made.txt]}}
+    otherwise:
+      verdict: {expects_response: true, kind: done, message: 'It is built. Everything is proven.', handoff:
+        {accomplished: [a], remaining: [], key_context: none}}
+`
+
+// answered waits for the Arbiter's question, and has it pass the answer on.
+func (s *script) answered() {
+	s.t.Helper()
+	q := await[contract.Question](s, "the Arbiter's question", nil)
+	if q.Text != "Which colour?" {
+		s.t.Errorf("question %+v", q)
+	}
+	s.send(contract.Say{Text: `Blue. [[verdict {"decision":"ADDRESS_ORCHESTRATOR","to":"orch-1",` +
+		`"message":"Blue, said the human.","reason":"r"}]]`})
+}
+
+// TestAnotherMakeIsTheArbiter: it plans, summons Claude, asks the human, passes the answer on and completes the task.
+// It changes nothing itself, and nobody is asked whether it may.
+func TestAnotherMakeIsTheArbiter(t *testing.T) {
+	withEach(t, func(t *testing.T, m *made) {
+		task := ledTask
+		if slices.Contains(endTurns, m.name) {
+			task = strings.NewReplacer("[[write forbidden|x]]", "", "[[shell touch forbidden]]", "").Replace(task)
+		}
+		m.leads(task)
+		s := m.start(ledPlay)
+		s.answered()
+		if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
+			t.Errorf("result %+v\n%s", r, s.dump())
+		}
+		if text := textOf(t, filepath.Join(m.work, "made.txt")); text != "blue" {
+			t.Errorf("made.txt: %q", text)
+		}
+		if _, err := os.Stat(filepath.Join(m.work, "forbidden")); err == nil {
+			t.Error("the Arbiter wrote a file")
+		}
+		plans := 0
+		for _, l := range s.lines {
+			switch b := l.Body.(type) {
+			case contract.Spawn:
+				if (b.Make == "other") != (l.ID == contract.Arbiter) {
+					t.Errorf("%s is of make %q", l.ID, b.Make)
+				}
+			case contract.PermissionRequest:
+				if l.ID == contract.Arbiter && b.Tool != bridge.NetworkTool {
+					t.Errorf("a request of the Arbiter: %+v", b)
+				}
+			case contract.Plan:
+				plans++
+			}
+		}
+		if plans == 0 {
+			t.Error("no plan")
+		}
+	})
+}
+
+// TestAnArbiterOfAnotherMakeResumes: after a kill in a turn of its own, or while a human thinks, its session is loaded,
+// or another begins with the supervisor's record.
+func TestAnArbiterOfAnotherMakeResumes(t *testing.T) {
+	for _, name := range append(slices.Clone(madeOf), "fake no-load") {
+		name, trap, _ := strings.Cut(name, " ")
+		loads := trap == "" && name != "gemini"
+		for _, inTurn := range []bool{true, false} {
+			if inTurn && !loads {
+				continue // its message is sent again, and the script in it is played again
+			}
+			t.Run(fmt.Sprintf("%s %s in its turn %t", name, trap, inTurn), func(t *testing.T) {
+				t.Parallel()
+				m := newMade(t, name, acptest.TrapsEnv+"="+trap)
+				task := `[[tool spawn_orchestrator|{"prompt":"Build it."}]]`
+				if inTurn {
+					task += " [[read /etc/hostname]]" // a human is asked
+				}
+				m.leads(task)
+				s := m.start(ledPlay)
+				switch {
+				case !inTurn:
+					await[contract.Question](s, "its question", nil)
+				case name == "opencode": // what it asks before it reads elsewhere does not say that it reads
+					await[contract.ToolCall](s, "a call", nil)
+				default:
+					await[contract.PermissionRequest](s, "its request", nil)
+				}
+				n := m.killed(s)
+				await[contract.Spawn](n, "its next process", func(id string, b contract.Spawn) bool {
+					return id == contract.Arbiter && b.Resumed == loads && b.Make == "other"
+				})
+				n.answered()
+				if r := n.finish(contract.ExitComplete); !sums(r, "all of it") {
+					t.Errorf("result %+v\n%s", r, n.dump())
+				}
+			})
+		}
+	}
+}
+
+// TestAnArbiterOfAnotherMakeErrs: a verdict that the schema refuses, and one that cannot be acted on, are given again.
+func TestAnArbiterOfAnotherMakeErrs(t *testing.T) {
+	play := strings.Replace(ledPlay, "It is built. Everything is proven.", `It is built. [[verdict {"decision":"DANCE",`+
+		`"message":"x","reason":"r"}]] [[verdict {"decision":"ADDRESS_ORCHESTRATOR","to":"`+acptest.Proven+
+		`","message":"x","reason":"r"}]]`, 1)
+	for _, name := range madeOf {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMade(t, name)
+			m.leads(`[[tool spawn_orchestrator|{"prompt":"Build it."}]]`)
+			s := m.start(play)
+			s.answered()
+			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+			corrected := slices.ContainsFunc(s.lines, func(l contract.Line) bool {
+				b, ok := l.Body.(contract.Message)
+				return ok && b.Kind == "correction" && strings.Contains(b.Text, acptest.Proven)
+			})
+			if !corrected {
+				t.Errorf("no correction\n%s", s.dump())
+			}
+		})
+	}
+}
+
+// TestAnArbiterOfAnotherMakeIsRenewed: a successor of the same make takes its place after as many messages as the make
+// allows while nobody knows how full its context is.
+func TestAnArbiterOfAnotherMakeIsRenewed(t *testing.T) {
+	for _, name := range madeOf {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMade(t, name, acptest.TrapsEnv+"=no-usage")
+			m.leads(`[[tool spawn_orchestrator|{"prompt":"Build it."}]]`)
+			config := strings.Replace(textOf(t, m.config), "    like:", "    max_turns: 2\n    like:", 1)
+			if err := os.WriteFile(m.config, []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := m.start(ledPlay)
+			s.answered()
+			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
+				t.Errorf("result %+v\n%s", r, s.dump())
+			}
+			sessions := map[string]bool{}
+			for _, l := range s.lines {
+				if b, ok := l.Body.(contract.Spawn); ok && l.ID == contract.Arbiter && b.Make == "other" {
+					sessions[b.SessionID] = true
+				}
+			}
+			says := m.model != nil && name != "gemini" // how full it is
+			if (len(sessions) < 2) != says {
+
+				t.Errorf("it had %d sessions", len(sessions))
+			}
+		})
+	}
+}
+
+// TestAMakeThatCannotBeTheArbiter: the run ends, and says why.
+func TestAMakeThatCannotBeTheArbiter(t *testing.T) {
+	for trap, want := range map[string]string{
+		"no-mcp":  "other did not start the MCP server with Arbiter's tools",
+		"unasked": "the make other does not ask about each command and edit",
+	} {
+		t.Run(trap, func(t *testing.T) {
+			t.Parallel()
+			m := newMade(t, "fake", acptest.TrapsEnv+"="+trap)
+			m.leads("Lead it.", "sandbox: 'off'")
+			if trap == "unasked" {
+				config := strings.NewReplacer("like: opencode", "like: codex", "unasked: false", "unasked: true").
+					Replace(textOf(t, m.config))
+				if err := os.WriteFile(m.config, []byte(config), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := m.start(ledPlay)
+			s.finish(contract.ExitEnvironment)
+			var told []string
+			for _, l := range s.lines {
+				if b, ok := l.Body.(contract.Error); ok {
+					told = append(told, b.Message+" "+strings.Join(b.RecoveryOptions, "; "))
+				}
+			}
+			if text := strings.Join(told, "\n"); !strings.Contains(text, want) || !strings.Contains(text, "arbiter doctor") {
+				t.Errorf("told %q", text)
+			}
+		})
+	}
+}
