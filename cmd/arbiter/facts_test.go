@@ -222,7 +222,8 @@ func TestSimulatedCosts(t *testing.T) {
 	p.await("It is done.")
 	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
 	for face, text := range map[string]string{
-		"screen": p.Screen().Text(), "plain": plain.await("simulated").Text(), "logs": h.output("logs"), "status": status,
+		"screen": p.await("simulated").Text(), "plain": plain.await("simulated").Text(),
+		"logs": h.output("logs"), "status": status,
 		"report": h.output("report", run), "sessions": h.output("sessions"), "ACP": editor.dump(editor.got),
 		"MCP": string(testkit.Must(json.Marshal(tool.sees("status", map[string]any{"run": run})))(t)),
 		"web": page.part(`"event":"result"`),
