@@ -197,8 +197,8 @@ func TestDeliveryToAMake(t *testing.T) {
 	}
 }
 
-// TestArbiterOfAMake: the Arbiter has its own model, may write nothing, and is not trusted with what it does not ask about.
-// The run ends if it does not start. Claude's models are not chosen for it.
+// TestArbiterOfAMake: the Arbiter has its own model, may write nothing, and is not trusted with what it does not ask
+// about. The run ends if it does not start. Claude's models are not chosen for it.
 func TestArbiterOfAMake(t *testing.T) {
 	begun := func(more func(*runconfig.Options)) *play {
 		return begin(t, func(o *runconfig.Options) {

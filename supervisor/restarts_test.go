@@ -512,7 +512,8 @@ func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 		p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
 		starts, halts := len(effects[input.Spawn](p)), len(told[contract.Halted](p))
 		if p.s.Halted == applied || (starts == 0) == applied || (halts == 0) != applied || p.s.Lifecycle.Crashes != 0 {
-			t.Errorf("applied: %v, halted: %v, %d starts, %d halts, %d crashes", applied, p.s.Halted, starts, halts, p.s.Lifecycle.Crashes)
+			t.Errorf("applied: %v, halted: %v, %d starts, %d halts, %d crashes", applied, p.s.Halted, starts, halts,
+				p.s.Lifecycle.Crashes)
 		}
 	}
 }

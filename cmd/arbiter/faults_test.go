@@ -221,19 +221,28 @@ actors:
 }
 
 // awaitFile waits until a file exists whose path matches the pattern.
-func awaitFile(t *testing.T, path string) {
+func awaitFile(t *testing.T, path string) { t.Helper(); awaitText(t, path, "") }
+
+// awaitText waits for a file that contains a text; path is a pattern.
+func awaitText(t *testing.T, path, text string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(waitTimeout)
 	for {
-		if found, _ := filepath.Glob(path); len(found) > 0 {
-			return
+		found, _ := filepath.Glob(path)
+		for _, name := range found {
+			if text == "" { // it may be a directory
+				return
+			}
+			if raw, _ := os.ReadFile(name); strings.Contains(string(raw), text) {
+				return
+			}
 		}
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("%s did not come", path)
+			t.Fatalf("%s did not come, with %q", path, text)
 		}
 	}
 }

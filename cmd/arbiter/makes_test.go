@@ -283,6 +283,18 @@ func (m *made) killed(s *script) *script {
 	if !ok {
 		m.t.Skip("no /proc here")
 	}
+	made := map[string]bool{} // the agents of the make
+	for _, l := range s.lines {
+		switch b := l.Body.(type) {
+		case contract.Spawn:
+			made[l.ID] = b.Make != ""
+		case contract.Delivered:
+			if m.name == "claude-acp" && made[l.ID] { // it saves a moment later
+				awaitText(m.t, filepath.Join(s.stateDir(), "runs", s.run(), "home", ".claude", "projects", "*", "*.jsonl"),
+					b.MessageID)
+			}
+		}
+	}
 	_ = s.cmd.Process.Signal(syscall.SIGSTOP)
 	for _, pid := range []int{pid, s.cmd.Process.Pid} {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -316,7 +328,8 @@ actors:
 `
 
 // TestAnotherMakeIsKilledAgainAndAgain: the host and its bridge are killed in every turn, with a question open or with
-// a command running. Each message is in the conversation of the make exactly once.
+// a command running. Each message is in the conversation of the make exactly once. A make that is killed before it has
+// saved the message begins afresh, or gets it again: here it has saved it.
 func TestAnotherMakeIsKilledAgainAndAgain(t *testing.T) {
 	for _, name := range []string{"fake", "opencode", "claude-acp"} {
 		t.Run(name, func(t *testing.T) {

@@ -110,10 +110,13 @@ func (e *eventFile) packOne() (more bool, err error) {
 	}
 	out := bytes.NewBuffer(make([]byte, packedHead, packBlock/4))
 	to, err := flate.NewWriter(out, flate.DefaultCompression)
-	if err == nil {
-		_, err = to.Write(block)
+	if err != nil {
+		return false, err
 	}
-	if err = errors.Join(err, to.Close()); err != nil {
+	if _, err := to.Write(block); err != nil {
+		return false, err
+	}
+	if err := to.Close(); err != nil {
 		return false, err
 	}
 	data := out.Bytes()

@@ -45,7 +45,7 @@ type RemoteRun struct {
 	Board       *Board
 	Terminals   *Terminals
 	Telemetry   *Exporter   // nil: no spans
-	HaltApplied func() bool // the loop has taken part in the last halt
+	HaltApplied func() bool // the loop has applied the last halt
 	Log         *slog.Logger
 }
 
