@@ -155,7 +155,7 @@ func above() error {
 	if err := cmd.Wait(); cmd.ProcessState == nil {
 		return fmt.Errorf("the subreaper's exit status was taken: %w", err)
 	}
-	if n := Sweep("held", ""); n != held {
+	if n := Sweep(heldBy(cmd.Process.Pid), ""); n != held {
 		return fmt.Errorf("%d swept, want %d", n, held)
 	}
 	if n := ours(); n != 0 {

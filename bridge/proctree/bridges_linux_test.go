@@ -5,13 +5,15 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestBridgesOfOneRun: two bridges on one machine have agents of the same names. The end of one bridge ends
 // its own processes, and leaves those of the other alone.
 func TestBridgesOfOneRun(t *testing.T) {
-	first := Mark{Run: t.Name(), Bridge: "box", Agent: "orch-1.1"}
-	second := Mark{Run: t.Name(), Bridge: "box-2", Agent: "orch-1.1"}
+	first := Mark{Run: testkit.Run(t), Bridge: "box", Agent: "orch-1.1"}
+	second := Mark{Run: testkit.Run(t), Bridge: "box-2", Agent: "orch-1.1"}
 	c, orphan, stdin := begin(t, "parent", first)
 	_, other, _ := begin(t, "sleeper", second)
 	stdin.Close()
@@ -21,14 +23,14 @@ func TestBridgesOfOneRun(t *testing.T) {
 	}
 	gone(t, orphan)
 	_, third, _ := begin(t, "sleeper", first)
-	if n := SweepMarked(Mark{Run: t.Name(), Bridge: "box"}); n != 1 || !alive(other) {
+	if n := SweepMarked(Mark{Run: testkit.Run(t), Bridge: "box"}); n != 1 || !alive(other) {
 		t.Errorf("the sweep of a bridge killed %d, and the other bridge's agent is alive: %v", n, alive(other))
 	}
 	gone(t, third)
-	if left := SurvivorsMarked(Mark{Run: t.Name(), Bridge: "box-2"}); len(left) != 1 || left[0].PID != other {
+	if left := SurvivorsMarked(Mark{Run: testkit.Run(t), Bridge: "box-2"}); len(left) != 1 || left[0].PID != other {
 		t.Errorf("survivors of the other bridge: %v", left)
 	}
-	if n := Sweep(t.Name(), ""); n != 1 {
+	if n := Sweep(testkit.Run(t), ""); n != 1 {
 		t.Errorf("the sweep of the whole run killed %d", n)
 	}
 	gone(t, other)
@@ -49,7 +51,7 @@ func testKeep(t *testing.T, begin func(*exec.Cmd) (func(), error)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := Sweep(t.Name(), ""); n != 0 || !alive(cmd.Process.Pid) {
+	if n := Sweep(testkit.Run(t), ""); n != 0 || !alive(cmd.Process.Pid) {
 		t.Errorf("the sweep killed %d", n)
 	}
 	if err := cmd.Process.Kill(); err != nil {

@@ -90,7 +90,7 @@ func killArbiter(_ state, pid int) { _ = unix.Kill(pid, unix.SIGKILL) }
 func TestArbiterKilled(t *testing.T) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
-			took := collapse(t, t.TempDir(), mode, t.Name(), killArbiter)
+			took := collapse(t, t.TempDir(), mode, testkit.Run(t), killArbiter)
 			t.Logf("%d deaf agents and %d escaped from them were gone after %v", agents, 2*agents, took)
 			if n := orphans(); n != 0 {
 				t.Errorf("%d without a mark are left", n)
@@ -120,9 +120,9 @@ func TestBothKilled(t *testing.T) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
 			c, s := curtain(t,
-				home(t, fakeAgents(t.TempDir(), t.Name(), mode, agents).command(proctree.Again(os.Args[0], "arbiter")),
+				home(t, fakeAgents(t.TempDir(), testkit.Run(t), mode, agents).command(proctree.Again(os.Args[0], "arbiter")),
 					t.TempDir()))
-			t.Cleanup(func() { proctree.Sweep(t.Name(), "") })
+			t.Cleanup(func() { proctree.Sweep(testkit.Run(t), "") })
 			bridge := testkit.Must(unix.PidfdOpen(s.Bridge, 0))(t)
 			defer unix.Close(bridge)
 			for _, pid := range []int{c.PID(), s.Bridge} {
@@ -133,15 +133,15 @@ func TestBothKilled(t *testing.T) {
 				int(proctree.WaitTimeout.Milliseconds())); err != nil && err != unix.EINTR {
 				t.Fatal(err)
 			}
-			want := map[string]int{t.Name(): 3 * agents} // those without a mark are their living parents' children
+			want := map[string]int{testkit.Run(t): 3 * agents} // those without a mark are their living parents' children
 			if s.Isolation != proctree.NoNamespace {
 				want = nil
 			}
-			swept := proctree.SweepStrays(func(run string) bool { return run == t.Name() })
-			if len(swept) != len(want) || swept[t.Name()] != want[t.Name()] {
+			swept := proctree.SweepStrays(func(run string) bool { return run == testkit.Run(t) })
+			if len(swept) != len(want) || swept[testkit.Run(t)] != want[testkit.Run(t)] {
 				t.Errorf("swept %v, want %v", swept, want)
 			}
-			if left := proctree.Survivors(t.Name()); len(left) > 0 {
+			if left := proctree.Survivors(testkit.Run(t)); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
 		})
@@ -185,7 +185,7 @@ func TestAgentsDoNotHoldTheLock(t *testing.T) {
 	testkit.OK(t, os.WriteFile(file, nil, 0o600))
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
-			p := fakeAgents(t.TempDir(), t.Name(), mode, 1)
+			p := fakeAgents(t.TempDir(), testkit.Run(t), mode, 1)
 			p.Lock = file
 			c, s := curtain(t, home(t, p.command(proctree.Again(os.Args[0], "arbiter")), t.TempDir()))
 			t.Cleanup(func() {
@@ -199,7 +199,7 @@ func TestAgentsDoNotHoldTheLock(t *testing.T) {
 			if !holds(t, s.Bridge, file) {
 				t.Error("the bridge does not hold the lock: the test could not fail")
 			}
-			left := proctree.Survivors(t.Name())
+			left := proctree.Survivors(testkit.Run(t))
 			if len(left) != 2 {
 				t.Fatalf("stand: %v", left)
 			}

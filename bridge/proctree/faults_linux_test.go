@@ -81,10 +81,10 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 			defer out.Close()
 			cmd := again(os.Args[0], "tree", "5")
 			cmd.Stdout = struct{ *os.File }{w} // no *os.File for os/exec: it copies, and Wait waits for that
-			c := testkit.Must(Start(cmd, Mark{Run: t.Name()}))(t)
+			c := testkit.Must(Start(cmd, Mark{Run: testkit.Run(t)}))(t)
 			t.Cleanup(func() { kill(t, c); w.Close() })
 			testkit.Must(bufio.NewReader(out).ReadString('\n'))(t)
-			if n := len(Survivors(t.Name())); n != 6 {
+			if n := len(Survivors(testkit.Run(t))); n != 6 {
 				t.Fatalf("%d processes stand, want 6", n)
 			}
 			if leader != "killed" {
@@ -94,7 +94,7 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 				}
 			}
 			testkit.Same(t, "others killed", 5, kill(t, c))
-			if left := Survivors(t.Name()); len(left) > 0 {
+			if left := Survivors(testkit.Run(t)); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
 		})
@@ -108,14 +108,14 @@ func TestHoppingProcess(t *testing.T) {
 	testkit.OK(t, os.WriteFile(file, []byte("#!/bin/sh\nsetsid \"$0\" &\n"), 0o755))
 	cmd := exec.Command(file)
 	cmd.Env = []string{"PATH=/bin:/usr/bin"}
-	c := testkit.Must(Start(cmd, Mark{Run: t.Name()}))(t)
-	t.Cleanup(func() { Sweep(t.Name(), "") })
+	c := testkit.Must(Start(cmd, Mark{Run: testkit.Run(t)}))(t)
+	t.Cleanup(func() { Sweep(testkit.Run(t), "") })
 	<-c.Done() // it hops now
 	begun := time.Now()
 	kill(t, c)
 	t.Logf("caught after %v", time.Since(begun))
 	for range 200 { // one of many scans finds a process that escaped
-		if left := Survivors(t.Name()); len(left) > 0 {
+		if left := Survivors(testkit.Run(t)); len(left) > 0 {
 			t.Fatalf("%v hop on", left)
 		}
 	}
@@ -127,7 +127,7 @@ func TestZombieFlood(t *testing.T) {
 	if testkit.AtNight() {
 		many = 1000
 	}
-	c := testkit.Must(Start(again(os.Args[0], "flood", strconv.Itoa(many)), Mark{Run: t.Name()}))(t)
+	c := testkit.Must(Start(again(os.Args[0], "flood", strconv.Itoa(many)), Mark{Run: testkit.Run(t)}))(t)
 	t.Cleanup(func() { kill(t, c) })
 	for over := false; !over; {
 		select {
@@ -236,7 +236,7 @@ func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 			}
 			cmd := again(os.Args[0], "sleeper")
 			var err error
-			c, err = Start(cmd, Mark{Run: t.Name()})
+			c, err = Start(cmd, Mark{Run: testkit.Run(t)})
 			started <- err
 		}()
 		if err := <-started; err != nil {
@@ -257,7 +257,7 @@ func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 func TestStopOfTwenty(t *testing.T) {
 	var twenty []*Child
 	for i := range 20 {
-		c, _, _ := begin(t, "family", Mark{Run: t.Name(), Agent: fmt.Sprintf("orch-%d.1", i)})
+		c, _, _ := begin(t, "family", Mark{Run: testkit.Run(t), Agent: fmt.Sprintf("orch-%d.1", i)})
 		twenty = append(twenty, c)
 	}
 	begun := time.Now()
@@ -269,7 +269,7 @@ func TestStopOfTwenty(t *testing.T) {
 	}
 	kills.Wait()
 	t.Logf("20 children and 20 escaped were gone after %v", time.Since(begun))
-	if left := Survivors(t.Name()); len(left) > 0 {
+	if left := Survivors(testkit.Run(t)); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -283,7 +283,7 @@ func TestHundredStartAndStopTogether(t *testing.T) {
 	start := func(i, generation int) (*Child, error) {
 		cmd := exec.Command("/bin/sleep", "1000")
 		cmd.Env = []string{}
-		return Start(cmd, Mark{Run: t.Name(), Agent: fmt.Sprintf("orch-%d.%d", i, generation)})
+		return Start(cmd, Mark{Run: testkit.Run(t), Agent: fmt.Sprintf("orch-%d.%d", i, generation)})
 	}
 	var all sync.WaitGroup
 	for i := range 100 {
@@ -309,7 +309,7 @@ func TestHundredStartAndStopTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if left := Survivors(t.Name()); len(left) > 0 {
+	if left := Survivors(testkit.Run(t)); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	if err := until("all goroutines have ended",

@@ -34,10 +34,10 @@ func TestLiveTurnInANamespace(t *testing.T) {
 			if user && os.Getuid() == 0 {
 				path = proctree.Publicly(t, cli)
 			}
-			p := plot{Run: t.Name(), Mode: proctree.ModeAlways, Agents: 1, Claude: bridge.ClaudeSpec{Path: path},
+			p := plot{Run: testkit.Run(t), Mode: proctree.ModeAlways, Agents: 1, Claude: bridge.ClaudeSpec{Path: path},
 				Message: "go", Config: played(t, dir)}
 			c, s := curtain(t, home(t, p.command(cmd), dir))
-			t.Cleanup(func() { proctree.Sweep(t.Name(), "") })
+			t.Cleanup(func() { proctree.Sweep(testkit.Run(t), "") })
 			if s.Isolation == proctree.NoNamespace {
 				t.Skip("no namespace is to be had here")
 			}
@@ -50,7 +50,7 @@ func TestLiveTurnInANamespace(t *testing.T) {
 			if got := strings.Join(s.Results, "\n"); !strings.Contains(got, "first=1 seen=few") {
 				t.Errorf("the tool said %q", got)
 			}
-			if left := proctree.Survivors(t.Name()); len(left) > 0 {
+			if left := proctree.Survivors(testkit.Run(t)); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
 		})

@@ -65,7 +65,7 @@ func TestLockIsHeldByBoth(t *testing.T) {
 	testkit.OK(t, err)
 	defer out.Close()
 	cmd.Stdout = w
-	c, err := Start(cmd, Mark{Run: t.Name()})
+	c, err := Start(cmd, Mark{Run: testkit.Run(t)})
 	w.Close()
 	testkit.OK(t, err)
 	t.Cleanup(func() { kill(t, c) })
@@ -79,7 +79,7 @@ func TestLockIsHeldByBoth(t *testing.T) {
 	}
 	stdin.Close()
 	<-c.Done()
-	if len(Survivors(t.Name())) == 0 {
+	if len(Survivors(testkit.Run(t))) == 0 {
 		t.Error("no process outlived it: the test could not fail")
 	}
 	again, err := take(file)

@@ -23,7 +23,7 @@ func monitored(t *testing.T, cmd *exec.Cmd) (*Child, *os.File) {
 	t.Cleanup(func() { out.Close() })
 	defer theirs.Close()
 	cmd.Env, cmd.Stdout = []string{"PATH=/usr/bin:/bin"}, theirs
-	c := testkit.Must(StartMonitored(cmd, Mark{Run: "monitored-" + t.Name()}))(t)
+	c := testkit.Must(StartMonitored(cmd, Mark{Run: testkit.Run(t)}))(t)
 	t.Cleanup(func() { kill(t, c) })
 	return c, out
 }

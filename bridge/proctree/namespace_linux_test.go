@@ -31,6 +31,9 @@ func isolated(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 // held is the number of processes below a holder.
 const held = 5
 
+// heldBy returns the run whose mark they bear.
+func heldBy(holder int) string { return fmt.Sprintf("held-%d", holder) }
+
 // holder is a subreaper: of a tree, and of an orphan without a mark.
 func holder([]string) {
 	_, err := EnterNamespace()
@@ -55,7 +58,7 @@ func hold() error {
 	}
 	cmd := again(os.Args[0], "tree", "3")
 	cmd.Stdout = w
-	if _, err := Start(cmd, Mark{Run: "held", Agent: "a.1"}); err != nil {
+	if _, err := Start(cmd, Mark{Run: heldBy(os.Getpid()), Agent: "a.1"}); err != nil {
 		return err
 	}
 	if _, err := out.Read(make([]byte, 100)); err != nil { // the deepest process is ready
@@ -71,7 +74,7 @@ func hold() error {
 
 func startQuietly(name string, args ...string) (*Child, error) {
 	cmd := again(os.Args[0], name, args...)
-	return Start(cmd, Mark{Run: "held", Agent: "a.1"})
+	return Start(cmd, Mark{Run: heldBy(os.Getpid()), Agent: "a.1"})
 }
 
 // TestNothingOutlivesTheFirstProcess: when the subreaper can be waited for, all processes below it have
@@ -129,7 +132,7 @@ func inside(want Kind) error {
 		return fmt.Errorf("numbers start anew: %d", c.PID())
 	}
 	_ = c.Wait()
-	if n := Sweep("held", ""); n != 1 {
+	if n := Sweep(heldBy(os.Getpid()), ""); n != 1 {
 		return fmt.Errorf("%d swept, want the orphan", n)
 	}
 	return until("the orphan is reaped", func() bool { return len(scan().byPID) == 1 })

@@ -182,7 +182,7 @@ func alive(pid int) bool {
 // TestEndsWithTheSubreaper: after any end of the subreaper, its children get a TERM, although no process is
 // left to find them and they bear no mark.
 func TestEndsWithTheSubreaper(t *testing.T) {
-	c, child, _ := begin(t, "subreaper", Mark{Run: t.Name()})
+	c, child, _ := begin(t, "subreaper", Mark{Run: testkit.Run(t)})
 	if child == c.PID() || !alive(child) {
 		t.Fatalf("the child is %d, its subreaper %d", child, c.PID())
 	}
@@ -191,7 +191,7 @@ func TestEndsWithTheSubreaper(t *testing.T) {
 }
 
 func TestSignalReachesTheGroup(t *testing.T) {
-	c, pid, _ := begin(t, "sleeper", Mark{Run: t.Name()})
+	c, pid, _ := begin(t, "sleeper", Mark{Run: testkit.Run(t)})
 	if pid != c.PID() || c.State() != nil {
 		t.Errorf("pid %d, want %d; state %v", pid, c.PID(), c.State())
 	}
@@ -205,7 +205,7 @@ func TestSignalReachesTheGroup(t *testing.T) {
 }
 
 func TestKillReachesOtherSessions(t *testing.T) {
-	c, grandchild, _ := begin(t, "parent", Mark{Run: t.Name(), Agent: "a.1"})
+	c, grandchild, _ := begin(t, "parent", Mark{Run: testkit.Run(t), Agent: "a.1"})
 	testkit.Same(t, "others killed", 1, kill(t, c))
 	gone(t, grandchild)
 	testkit.Same(t, "others killed the second time", 0, kill(t, c))
@@ -215,7 +215,7 @@ func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
 	for _, name := range []string{"deaf", "spinner"} {
 		for _, stopped := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, stopped: %v", name, stopped), func(t *testing.T) {
-				c, _, _ := begin(t, name, Mark{Run: t.Name()})
+				c, _, _ := begin(t, name, Mark{Run: testkit.Run(t)})
 				sig := syscall.SIGTERM
 				if stopped {
 					sig = syscall.SIGSTOP
@@ -232,7 +232,7 @@ func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
 
 // A stopped process receives TERM only after CONT.
 func TestStoppedChildEndsByTermAndCont(t *testing.T) {
-	c, _, _ := begin(t, "sleeper", Mark{Run: t.Name()})
+	c, _, _ := begin(t, "sleeper", Mark{Run: testkit.Run(t)})
 	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGCONT} {
 		testkit.OK(t, c.Signal(sig))
 	}
@@ -247,11 +247,11 @@ func TestStoppedChildEndsByTermAndCont(t *testing.T) {
 }
 
 func TestOrphanIsFoundByItsMark(t *testing.T) {
-	c, orphan, stdin := begin(t, "parent", Mark{Run: t.Name(), Agent: "a.1"})
-	_, other, _ := begin(t, "sleeper", Mark{Run: t.Name(), Agent: "a.2"})
+	c, orphan, stdin := begin(t, "parent", Mark{Run: testkit.Run(t), Agent: "a.1"})
+	_, other, _ := begin(t, "sleeper", Mark{Run: testkit.Run(t), Agent: "a.2"})
 	stdin.Close()
 	<-c.Done()
-	if left := Survivors(t.Name()); len(left) != 2 {
+	if left := Survivors(testkit.Run(t)); len(left) != 2 {
 		t.Errorf("survivors: %v", left)
 	}
 	testkit.Same(t, "others killed", 1, kill(t, c))
@@ -262,13 +262,13 @@ func TestOrphanIsFoundByItsMark(t *testing.T) {
 	if n := Sweep("another run", ""); n != 0 || !alive(other) {
 		t.Errorf("sweeping another run killed %d", n)
 	}
-	testkit.Same(t, "sweeping the agent killed", 1, Sweep(t.Name(), "a.2"))
+	testkit.Same(t, "sweeping the agent killed", 1, Sweep(testkit.Run(t), "a.2"))
 	gone(t, other)
 }
 
 func TestOrphanWithoutAMark(t *testing.T) {
 	t.Run("remembered", func(t *testing.T) {
-		c, orphan, stdin := begin(t, "hider", Mark{Run: t.Name(), Agent: "a.1"})
+		c, orphan, stdin := begin(t, "hider", Mark{Run: testkit.Run(t), Agent: "a.1"})
 		c.Remember()
 		stdin.Close()
 		<-c.Done()
@@ -276,20 +276,20 @@ func TestOrphanWithoutAMark(t *testing.T) {
 		gone(t, orphan)
 	})
 	t.Run("adopted", func(t *testing.T) {
-		c, orphan, stdin := begin(t, "hider", Mark{Run: t.Name(), Agent: "a.1"})
+		c, orphan, stdin := begin(t, "hider", Mark{Run: testkit.Run(t), Agent: "a.1"})
 		stdin.Close()
 		<-c.Done()
 		if n := kill(t, c); n != 0 || !alive(orphan) {
 			t.Errorf("%d others killed, and whose they were was not known", n)
 		}
-		testkit.Same(t, "the run's sweep killed", 1, Sweep(t.Name(), ""))
+		testkit.Same(t, "the run's sweep killed", 1, Sweep(testkit.Run(t), ""))
 		gone(t, orphan)
 	})
 }
 
 func TestForkStorm(t *testing.T) {
-	c, _, _ := begin(t, "storm", Mark{Run: t.Name()})
-	for deadline := time.Now().Add(waitTimeout); len(Survivors(t.Name())) < 100; {
+	c, _, _ := begin(t, "storm", Mark{Run: testkit.Run(t)})
+	for deadline := time.Now().Add(waitTimeout); len(Survivors(testkit.Run(t))) < 100; {
 		if c.State() != nil || time.Now().After(deadline) {
 			t.Fatal("the storm did not rise")
 		}
@@ -297,13 +297,13 @@ func TestForkStorm(t *testing.T) {
 	if n := kill(t, c); n < 50 {
 		t.Errorf("%d others killed", n)
 	}
-	if left := Survivors(t.Name()); len(left) > 0 {
+	if left := Survivors(testkit.Run(t)); len(left) > 0 {
 		t.Errorf("%d survivors", len(left))
 	}
 }
 
 func TestOrphansAreReaped(t *testing.T) {
-	c, orphan, _ := begin(t, "litter", Mark{Run: t.Name()})
+	c, orphan, _ := begin(t, "litter", Mark{Run: testkit.Run(t)})
 	<-c.Done()
 	gone(t, orphan)
 }
@@ -344,7 +344,7 @@ func TestStartRefuses(t *testing.T) {
 }
 
 func TestRecycledPidIsNotHit(t *testing.T) {
-	c, pid, _ := begin(t, "sleeper", Mark{Run: t.Name()})
+	c, pid, _ := begin(t, "sleeper", Mark{Run: testkit.Run(t)})
 	p := testkit.Must(readProc(pid))(t)
 	p.start++ // another process had this pid
 	if err := p.signal(unix.SIGKILL); err != unix.ESRCH || c.State() != nil {

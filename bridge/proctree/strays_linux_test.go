@@ -33,7 +33,7 @@ func amid(t *testing.T, env ...string) *Child {
 }
 
 func TestSweepStrays(t *testing.T) {
-	one, two, alive := t.Name()+" one", t.Name()+" two", t.Name()+" alive"
+	one, two, alive := testkit.Run(t)+" one", testkit.Run(t)+" two", testkit.Run(t)+" alive"
 	c, orphan, stdin := begin(t, "parent", Mark{Run: one, Agent: "a.1"})
 	stdin.Close()
 	<-c.Done()
@@ -73,7 +73,7 @@ func bears(t *testing.T, pid int) {
 
 // Two marks in one environment: os/exec keeps the last one, other programs keep both.
 func TestStrayOfTwoRuns(t *testing.T) {
-	outer, inner := t.Name()+" outer", t.Name()+" inner"
+	outer, inner := testkit.Run(t)+" outer", testkit.Run(t)+" inner"
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.Env = Mark{Run: outer}.Env()
 	c := testkit.Must(Start(cmd, Mark{Run: inner}))(t)

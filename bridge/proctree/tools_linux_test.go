@@ -33,8 +33,8 @@ func judged(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	var out words
 	cmd.Stdout, cmd.Stderr = &out, &out
-	c := testkit.Must(Start(cmd, Mark{Run: t.Name()}))(t)
-	t.Cleanup(func() { kill(t, c); Sweep(t.Name(), "") })
+	c := testkit.Must(Start(cmd, Mark{Run: testkit.Run(t)}))(t)
+	t.Cleanup(func() { kill(t, c); Sweep(testkit.Run(t), "") })
 	select {
 	case <-c.Done():
 	case <-time.After(waitTimeout):

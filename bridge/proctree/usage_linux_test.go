@@ -3,11 +3,13 @@ package proctree
 import (
 	"sync"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestUsageBesideTheSweep: Usage works while another goroutine searches for descendants and ends them.
 func TestUsageBesideTheSweep(t *testing.T) {
-	c, _, _ := begin(t, "hider", Mark{Run: t.Name()})
+	c, _, _ := begin(t, "hider", Mark{Run: testkit.Run(t)})
 	if u := c.Usage(); u.Processes != 2 || u.RSS == 0 {
 		t.Errorf("usage: %+v", u)
 	}

@@ -34,7 +34,7 @@ func (w *world) online(t testing.TB, gate Gate, script string) (string, error) {
 	if gate.Self, err = os.Executable(); err != nil {
 		t.Fatal(err)
 	}
-	child, release, err := Start(cmd, proctree.Mark{Run: "sandbox-" + t.Name()}, &w.cfg, &gate)
+	child, release, err := Start(cmd, proctree.Mark{Run: testkit.Run(t)}, &w.cfg, &gate)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ func (w *world) trial(t testing.TB, program string) bridge.SandboxResult {
 	cfg := w.cfg
 	cfg.Program = program
 	r := testkit.Must(Verify(ctx, cfg,
-		Place{CWD: w.work, Env: w.env, Mark: proctree.Mark{Run: "sandbox-test-" + t.Name(), Agent: "canary"},
+		Place{CWD: w.work, Env: w.env, Mark: proctree.Mark{Run: testkit.Run(t), Agent: "canary"},
 			Self: []string{self, ProbeCommand}}))(t)
 	return r
 }

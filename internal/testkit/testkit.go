@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,4 +119,16 @@ func foldJSON(t testing.TB, to *strings.Builder, value []byte, indent string, wi
 		foldJSON(t, to, member, indent+" ", width)
 	}
 	fmt.Fprintf(to, "\n%s%s", indent, Must(d.Token())(t))
+}
+
+// Run returns the id of a run that is this test's alone. The tests of another clone may run at the same time, and
+// sweeps end whatever bears the mark of their run.
+func Run(t testing.TB) string {
+	name := strings.Map(func(r rune) rune {
+		if r == '/' || r == ',' || r == ' ' || r == '_' {
+			return '-'
+		}
+		return r
+	}, t.Name())
+	return name + "-" + strconv.Itoa(os.Getpid())
 }

@@ -47,12 +47,12 @@ func play(role string, args []string) int {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		return code
-	case "client": // directory of locks, mode
+	case "client": // directory of locks, mode, run
 		cmd := exec.Command(os.Args[0], roleArg, "keeper", args[0], args[1])
 		cmd.Env = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"}
 		c, err := bridge.StartProcess(context.Background(), cmd, quiet{}, log, proctree.Keep)
 		if err == nil {
-			err = raise(context.Background(), c, proctree.Mark{Run: "run-client", Bridge: "box"}, lease)
+			err = raise(context.Background(), c, proctree.Mark{Run: args[2], Bridge: "box"}, lease)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
