@@ -162,7 +162,7 @@ func (s *stageOf) try() error {
 		return err
 	}
 	if s.cfg.Sandbox != nil {
-		s.l.ToolShell(self)
+		s.l.Self(self)
 	}
 	s.agent, err = s.l.Launch(context.Background(), bridge.Owner{Run: s.run}, s.spec,
 		bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Config: s.cfg, Pending: s.pending,

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
-	"github.com/arbiter-cli/arbiter/bridge/toolshell"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -208,18 +205,6 @@ var (
 	}
 )
 
-// toolShell returns the path of the shell for the Bash tool. By default the CLI uses the user's zsh where
-// there is one (observed with CLI 2.1.329), but the permission rules read command lines as bash does. A
-// missing bash is therefore an error: the CLI would ignore a shell that does not exist.
-func toolShell() (string, error) {
-	path, err := exec.LookPath("bash")
-	if err != nil {
-		return "", claudeError(bridge.CatStart,
-			"no bash is on PATH: Claude Code needs it to run commands by the permission rules; install bash")
-	}
-	return path, nil
-}
-
 // environ builds a child's environment: the inherited variables, those of the configuration, and those that
 // the driver forces. The subreaper adds its mark.
 func environ(inherited []string, extra map[string]string) []string {
@@ -239,38 +224,24 @@ func environ(inherited []string, extra map[string]string) []string {
 
 var _ bridge.Sandboxer = (*Launcher)(nil)
 
-// ToolShell sets the program through which the CLI starts tools, hooks and MCP servers, and which keeps the
-// CLI's login out of their environment ([toolshell]). The same program becomes a probe with that
-// argument. Without it, neither is available.
-func (l *Launcher) ToolShell(self string) { l.self = self }
+// Self sets the path of this program, which becomes the probe of a sandbox. Without it, no sandbox can be tried.
+func (l *Launcher) Self(path string) { l.self = path }
 
-// environ returns the environment of a CLI of this launcher. If the user has set the prefix, even to an
-// empty value, it is kept.
-func (l *Launcher) environ(extra map[string]string) []string {
-	env := environ(os.Environ(), extra)
-	if l.self == "" || strings.Contains(l.self, " -") { // the CLI would read the rest as options
-		return env
-	}
-	for _, entry := range env {
-		if strings.HasPrefix(entry, shellPrefix+"=") {
-			return env
-		}
-	}
-	return append(env, shellPrefix+"="+l.self, toolshell.Env+"=1")
+// environ returns the environment of a CLI of this launcher.
+func (l *Launcher) environ(extra map[string]string) ([]string, error) {
+	return l.withToolShell(environ(os.Environ(), extra))
 }
-
-// shellPrefix makes the CLI start its Bash commands, shell hooks and stdio MCP servers as the one argument
-// of a program (observed with CLI 2.1.329). The CLI's own CLAUDE_CODE_SUBPROCESS_ENV_SCRUB is not used: it
-// needs bubblewrap, and leaves twenty empty files in the workspace and as many in the home directory.
-const shellPrefix = "CLAUDE_CODE_SHELL_PREFIX"
 
 func (l *Launcher) Sandbox(ctx context.Context, of bridge.Owner, p bridge.SandboxParams) (bridge.SandboxResult, error) {
 	if l.self == "" {
 		return bridge.SandboxResult{},
 			&bridge.RPCError{Code: bridge.CodeUnsupported, Message: "this bridge has no canary"}
 	}
-	env := slices.DeleteFunc(l.environ(p.Env), func(entry string) bool { return entry == toolshell.Env+"=1" })
-	return sandbox.Verify(ctx, p.Config, sandbox.Place{ // the probe is no command of the CLI
+	env, err := l.environ(p.Env)
+	if err != nil {
+		return bridge.SandboxResult{}, err
+	}
+	return sandbox.Verify(ctx, p.Config, sandbox.Place{
 		CWD: p.CWD, Env: env, Self: []string{l.self, sandbox.ProbeCommand},
 		Mark: markOf(of, "canary."+strconv.FormatInt(l.queries.Add(1), 10)),
 	})

@@ -31,7 +31,8 @@ type Launcher struct {
 
 	judgeTimeout time.Duration // how long a tool call waits for the client's rules
 	enterTimeout time.Duration // how long an interrupt waits for the message before it
-	self         string        // see ToolShell; "" for none
+	self         string        // see Self; "" for none
+	cache        string        // the directory of its files; "" for none
 }
 
 var _ bridge.Launcher = (*Launcher)(nil)
@@ -49,7 +50,7 @@ func NewLauncher(cacheDir string) *Launcher {
 		versions, sums = filepath.Join(cacheDir, "claude-versions.json"), filepath.Join(cacheDir, "claude-hashes.json")
 	}
 	return &Launcher{versions: newVersionCache(versions), pins: newPins(sums), judgeTimeout: bridge.JudgeTimeout,
-		enterTimeout: enterTimeout}
+		enterTimeout: enterTimeout, cache: cacheDir}
 }
 
 func (l *Launcher) Sweep(of bridge.Owner) int { return proctree.SweepMarked(markOf(of, "")) }
@@ -67,11 +68,15 @@ func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, spec bridge.Clau
 	if err := check(p.Config); err != nil {
 		return nil, err
 	}
+	env, err := l.environ(p.Config.Env)
+	if err != nil {
+		return nil, err
+	}
 	shell, err := toolShell()
 	if err != nil {
 		return nil, err
 	}
-	env := append(l.environ(p.Config.Env), "CLAUDE_CODE_SHELL="+shell)
+	env = append(env, "CLAUDE_CODE_SHELL="+shell)
 	if p.Config.PermissionMode == bridge.BypassPermissions && os.Geteuid() == 0 {
 		// As root the CLI takes this mode only where the environment says that it is confined (observed with CLI 2.1.332).
 		// Whether it is, and whether the human wants it otherwise, is checked before a run starts.

@@ -47,9 +47,13 @@ func (l *Launcher) Query(ctx context.Context, of bridge.Owner, spec bridge.Claud
 	if p.TimeoutMS > 0 {
 		limit = time.Duration(p.TimeoutMS) * time.Millisecond
 	}
+	env, err := l.environ(p.Env)
+	if err != nil {
+		return none, err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errQueryTimeout)
 	defer cancel()
-	cmd := command(info, spec, launch.args, p.CWD, append(l.environ(p.Env), queryEnv...))
+	cmd := command(info, spec, launch.args, p.CWD, append(env, queryEnv...))
 	q, err := startQuery(cmd, markOf(of, "query."+strconv.FormatInt(l.queries.Add(1), 10)),
 		p.Sandbox, l.self, input)
 	if err != nil {

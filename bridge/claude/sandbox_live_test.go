@@ -42,7 +42,7 @@ func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home, 
 
 // TestLiveSandbox: what the CLI needs works, and what its tools must not do fails.
 func TestLiveSandbox(t *testing.T) {
-	tries := "env | grep -c -e API_KEY -e TOOL_SHELL; echo in > here; echo out > ~/out; cat ~/.ssh/id_rsa; cat " +
+	tries := "env | grep -c -e API_KEY -e SHELL_PREFIX; echo in > here; echo out > ~/out; cat ~/.ssh/id_rsa; cat " +
 		"~/state/journal; echo '{}' > ~/.claude/settings.json; umount ~/state; echo tried"
 	s, model, home, _ := liveConfined(t, reply{tools: []call{bash(tries)}},
 		reply{text: "done", usage: [3]int{1000, 0, 0}})
@@ -201,7 +201,7 @@ func TestLiveKeys(t *testing.T) {
 	}
 	s, model := live(t,
 		reply{tools: []call{
-			bash(`env | grep -c -e API_KEY -e TOOL_SHELL; echo "it's $ANTHROPIC_BASE_URL"; mkdir sub; cd sub`)}},
+			bash(`env | grep -c -e API_KEY -e SHELL_PREFIX; echo "it's $ANTHROPIC_BASE_URL"; mkdir sub; cd sub`)}},
 		reply{tools: []call{bash("pwd")}}, reply{text: "done"})
 	config := filepath.Join(s.cfg.Env["HOME"], ".claude")
 	hook := filepath.Join(s.dir, "hook.txt")
@@ -211,7 +211,7 @@ func TestLiveKeys(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(config, "settings.json"), []byte(settings), 0o600))
 	s.cfg.SettingSources = []string{"user"}
 	self := testkit.Must(os.Executable())(t)
-	s.l.ToolShell(self)
+	s.l.Self(self)
 	s.launch()
 	s.turn("go")
 	last := model.lastRequest()

@@ -67,7 +67,11 @@ func (l *Launcher) OpenPTY(ctx context.Context, of bridge.Owner, spec bridge.Cla
 	if err != nil {
 		return nil, err
 	}
-	env := terminalEnv(l.environ(p.Config.Env), p.Term)
+	env, err := l.environ(p.Config.Env)
+	if err != nil {
+		return nil, err
+	}
+	env = terminalEnv(env, p.Term)
 	p.Config.Resume = true
 	then, err := inspectHistory(ctx, env, bridge.SpawnParams{AgentRef: p.AgentRef, Config: p.Config})
 	if err != nil {

@@ -2,11 +2,15 @@ package claude
 
 import (
 	"context"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // onlyTheCLI skips a test if the stand-in, which lacks a feature, takes the CLI's place.
@@ -54,6 +58,54 @@ func TestLiveToolShell(t *testing.T) {
 	}
 	if len(places) != 2 || places[0] != dir || places[1] != filepath.Join(dir, "sub") {
 		t.Errorf("the calls were judged in %q", places)
+	}
+}
+
+// TestToolShell: commands get no login, whatever else there is in their environment, and run as in the CLI's own bash.
+func TestToolShell(t *testing.T) {
+	l := NewLauncher(filepath.Join(t.TempDir(), "cache"))
+	env, err := l.withToolShell([]string{"PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=a", "ANTHROPIC_KEY=a",
+		"ANTHROPIC_AUTH_TOKEN=b", "CLAUDE_CODE_OAUTH_TOKEN=c", "ANTHROPIC_BASE_URL=http://x",
+		"ANTHROPIC_CUSTOM_HEADERS=d\ne", "INPUT_ANTHROPIC_API_KEY=e", "INPUT_ALL_INPUTS=f", "AWS_SECRET_ACCESS_KEY=theirs",
+		"AWS_BEARER_TOKEN_BEDROCK=g", "CLAUDE_CODE_MESSAGING_TOKEN=m", "odd-name=1", "arbiterx_name=2"})
+	testkit.OK(t, err)
+	script, _ := strings.CutPrefix(env[len(env)-1], shellPrefix+"=")
+	run := func(command string) (output string, code int) {
+		cmd := exec.Command(script, command)
+		cmd.Env = env
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	out, _ := run("env")
+	var names []string
+	for line := range strings.Lines(out) {
+		name, _, _ := strings.Cut(line, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	testkit.Same(t, "variables", []string{"ANTHROPIC_BASE_URL", "AWS_SECRET_ACCESS_KEY", "CLAUDE_CODE_MESSAGING_TOKEN",
+		"PATH", "PWD", "SHLVL", "_", "arbiterx_name", "odd-name"}, names)
+	for command, want := range map[string]string{
+		`echo "$0 $# it's
+two"; exit 3`: "bash 0 it's\ntwo\n",
+		"nowhere-to-be-found; exit 3": "bash: line 1: nowhere-to-be-found: command not found\n",
+	} {
+		if out, code := run(command); out != want || code != 3 {
+			t.Errorf("%s: %q, exit code %d", command, out, code)
+		}
+	}
+	testkit.OK(t, os.WriteFile(script, []byte("#!/bin/sh\nenv\n"), 0o700)) // by somebody who wants the login
+	testkit.Must(l.withToolShell(nil))(t)
+	if out, _ := run("env"); strings.Contains(out, "API_KEY") {
+		t.Errorf("the script was not restored: %s", out)
+	}
+	if own, err := l.withToolShell([]string{shellPrefix + "="}); err != nil || len(own) != 1 {
+		t.Errorf("the user's prefix became %q, %v", own, err)
+	}
+	testkit.OK(t, os.Remove(script))
+	testkit.OK(t, os.Mkdir(script, 0o700))
+	if _, err := l.withToolShell(nil); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
+		t.Errorf("a script that cannot be written: %v", err)
 	}
 }
 

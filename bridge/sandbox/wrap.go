@@ -122,7 +122,8 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 		return nil, err
 	}
 	if shell := env("CLAUDE_CODE_SHELL_PREFIX"); filepath.IsAbs(shell) {
-		if err := m.program(shell); err != nil {
+		// Guarded, because hooks of sessions outside run through it, too.
+		if err := errors.Join(m.program(shell), m.add(shell, guarded, true)); err != nil {
 			return nil, fmt.Errorf("the shell prefix: %w", err)
 		}
 	}

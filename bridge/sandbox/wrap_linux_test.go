@@ -216,6 +216,23 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestShellPrefix: the program that starts tools, and hooks of sessions outside, too, cannot be changed, also where the
+// user lets agents write.
+func TestShellPrefix(t *testing.T) {
+	w := newWorld(t)
+	cache := filepath.Join(w.home, ".cache")
+	shell := filepath.Join(cache, "arbiter", "tool-shell")
+	put(t, shell, "mine")
+	w.cfg.Write = []string{cache}
+	w.env = append(w.env, "CLAUDE_CODE_SHELL_PREFIX="+shell)
+	out, _ := w.sh(t, "echo x > ~/.cache/here; cat "+shell+"; echo theirs > "+shell+"; rm "+shell+"; mv ~/.cache/arbiter a; "+
+		"mv ~/.cache/arbiter ~/.cache/b; cat "+shell)
+	if text := testkit.Must(os.ReadFile(shell))(t); string(text) != "mine" || strings.Count(out, "mine") != 2 {
+		t.Errorf("the file has %q, and inside: %s", text, out)
+	}
+	testkit.Must(os.Stat(filepath.Join(cache, "here")))(t)
+}
+
 // TestReadOnlyWorkspace: an agent that changes nothing sees its directory, and what others may write, as they are.
 func TestReadOnlyWorkspace(t *testing.T) {
 	w := newWorld(t)

@@ -166,7 +166,7 @@ func (e env) bridge(c *cli.Context) error {
 	}
 	launcher := agentLauncher{Launcher: claude.NewLauncher("")}
 	if self, err := os.Executable(); err == nil {
-		launcher.ToolShell(self)
+		launcher.Launcher.Self(self)
 		launcher.makes.Self = self
 	}
 	options := bridge.ServerOptions{Version: command.Version(), Logger: log, Evidence: evidence.New(log)}

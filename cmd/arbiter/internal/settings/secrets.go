@@ -117,7 +117,7 @@ func RevealedSecrets(env, given map[string]string) map[string]string {
 // notSettings matches Arbiter's variables that are not settings: marks of processes, and what tests, scripts and the
 // templates for CI read.
 var notSettings = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|TOOL_SHELL|REQUIRE_CLAUDE|CLAUDE_ARGS|` +
+	return regexp.MustCompile(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|REQUIRE_CLAUDE|CLAUDE_ARGS|` +
 		`LONG|CHAOS|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
 })
 

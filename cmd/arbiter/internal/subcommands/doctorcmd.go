@@ -375,7 +375,7 @@ func (l *inspection) confinement(ctx context.Context) (host.Isolation, host.Doct
 		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
 		defer cancel()
 		launcher := claude.NewLauncher("")
-		launcher.ToolShell(self)
+		launcher.Self(self)
 		result, err := launcher.Sandbox(ctx, bridge.Owner{Run: uuid.NewString()},
 			bridge.SandboxParams{Config: cfg, CWD: l.choices.Place})
 		box.Holds, box.Version, reason = result.Holds, result.Version, result.Reason
