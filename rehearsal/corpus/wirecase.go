@@ -1,5 +1,33 @@
 package corpus
 
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/tools/txtar"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+)
+
 // This part of the package runs conversations, written down as txtar files, against a program that speaks the
 // Claude Code CLI's stream-json wire: the CLI itself, or a stand-in. It is for tests only.
 //
@@ -36,33 +64,6 @@ package corpus
 //
 // Each process has three goroutines that Run starts and waits for: two readers of
 // its output and, in net/http, the scripted model's.
-
-import (
-	"bufio"
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
-	"reflect"
-	"regexp"
-	"strconv"
-	"strings"
-	"sync"
-	"testing"
-	"time"
-
-	"github.com/google/uuid"
-	"golang.org/x/tools/txtar"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-)
 
 // WireCase is one conversation.
 type WireCase struct {
@@ -889,4 +890,16 @@ func (h *host) transcript() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+var signals = map[string]os.Signal{
+	"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL,
+}
+
+func sendSignal(p *os.Process, name string) error {
+	s, ok := signals[name]
+	if !ok {
+		return fmt.Errorf("unknown signal %q", name)
+	}
+	return p.Signal(s)
 }
