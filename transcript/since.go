@@ -46,10 +46,10 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 	limits = limits.orDefaults()
 	session := strings.TrimSuffix(filepath.Base(path), extension)
 	main, inline := newActivity(limits), newActivity(limits)
-	damaged, err := eachRecord(ctx, f, func(rec Record) {
-		switch head := rec.Head(); {
-		case !head.of(session):
-		case head.Sidechain:
+	damaged, err := eachRecord(ctx, f, func(rec *record) {
+		switch {
+		case !rec.of(session):
+		case rec.Sidechain:
 			inline.add(rec, false)
 			s.count(rec)
 		default:
@@ -72,13 +72,12 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 }
 
 // addTyped records a typed message.
-func (s *Since) addTyped(rec Record, limits DigestLimits) {
-	u, ok := rec.(*User)
-	if !ok || u.Meta || u.CompactSummary || u.PromptSource != typed {
+func (s *Since) addTyped(u *record, limits DigestLimits) {
+	if u.Type != userRecord || u.Meta || u.CompactSummary || u.PromptSource != typed {
 		return
 	}
 	var text strings.Builder
-	for _, b := range u.Message.Blocks() {
+	for _, b := range u.blocks() {
 		if b.Type == "text" {
 			text.WriteString(b.Text)
 		}
@@ -92,12 +91,11 @@ func (s *Since) addTyped(rec Record, limits DigestLimits) {
 }
 
 // count counts the calls of tools.
-func (s *Since) count(rec Record) {
-	a, ok := rec.(*Assistant)
-	if !ok {
+func (s *Since) count(r *record) {
+	if r.Type != assistantRecord {
 		return
 	}
-	for _, b := range a.Message.Blocks() {
+	for _, b := range r.blocks() {
 		if b.Type == "tool_use" && len(b.Name) < 200 && (len(s.Tools) < 100 || s.Tools[b.Name] > 0) {
 			s.Tools[b.Name]++
 		}

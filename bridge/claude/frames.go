@@ -89,7 +89,6 @@ type (
 		Tokens          int
 	}
 	compactBoundary struct {
-		UUID      string // its transcript line has the same
 		Trigger   string
 		Pre, Post int
 	}
@@ -224,7 +223,7 @@ func decodeSystem(subtype string, r *fieldReader) frame {
 		return f
 	case "compact_boundary":
 		meta := r.object("compact_metadata")
-		f := compactBoundary{UUID: r.str("uuid"), Trigger: meta.str("trigger"), Pre: meta.integer("pre_tokens"),
+		f := compactBoundary{Trigger: meta.str("trigger"), Pre: meta.integer("pre_tokens"),
 			Post: meta.integer("post_tokens")}
 		r.join(meta)
 		return f
