@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-
-	"github.com/sourcegraph/jsonrpc2"
 )
 
 // Empty is the result of methods that only succeed or fail.
@@ -26,12 +24,12 @@ func method[P, R any](serve func(context.Context, P) (R, error)) handlerFunc {
 		var p P
 		if len(raw) > 0 && string(raw) != "null" {
 			if err := json.Unmarshal(raw, &p); err != nil {
-				return nil, rpcErrorf(jsonrpc2.CodeInvalidParams, "bad params: "+typeError(err))
+				return nil, rpcErrorf(codeInvalidParams, "bad params: "+typeError(err))
 			}
 		}
 		if c, ok := any(p).(checker); ok {
 			if err := c.check(); err != nil {
-				return nil, rpcErrorf(jsonrpc2.CodeInvalidParams, "bad params: "+err.Error())
+				return nil, rpcErrorf(codeInvalidParams, "bad params: "+err.Error())
 			}
 		}
 		return serve(ctx, p)
