@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -274,9 +275,8 @@ func flatten(content json.RawMessage) string {
 	if err == nil {
 		return text
 	}
-	r := &fieldReader{obj: object{"content": content}}
-	blocks := r.blocks("content")
-	if r.err != nil {
+	var blocks []block
+	if set(content, reflect.ValueOf(&blocks).Elem()) != nil {
 		return string(content)
 	}
 	for i, b := range blocks {
