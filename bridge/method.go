@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-
-	"github.com/sourcegraph/jsonrpc2"
 )
 
 // Empty is the result of methods that only succeed or fail.
@@ -26,13 +25,18 @@ func method[P, R any](serve func(context.Context, P) (R, error)) handlerFunc {
 		var p P
 		if len(raw) > 0 && string(raw) != "null" {
 			if err := json.Unmarshal(raw, &p); err != nil {
-				return nil, rpcErrorf(jsonrpc2.CodeInvalidParams, "bad params: "+typeError(err))
+				return nil, rpcErrorf(codeInvalidParams, "bad params: "+typeError(err))
 			}
 		}
-		if c, ok := any(p).(checker); ok {
-			if err := c.check(); err != nil {
-				return nil, rpcErrorf(jsonrpc2.CodeInvalidParams, "bad params: "+err.Error())
-			}
+		var err error
+		if a, ok := any(p).(interface{ ref() AgentRef }); ok {
+			err = a.ref().valid()
+		}
+		if c, ok := any(p).(checker); ok && err == nil {
+			err = c.check()
+		}
+		if err != nil {
+			return nil, rpcErrorf(codeInvalidParams, "bad params: "+err.Error())
 		}
 		return serve(ctx, p)
 	}
@@ -50,7 +54,7 @@ func typeError(err error) string {
 	return err.Error()
 }
 
-func (r AgentRef) check() error {
+func (r AgentRef) valid() error {
 	switch {
 	case r.ID == "":
 		return errors.New("id is missing")
@@ -71,13 +75,10 @@ func (p InitializeParams) check() error {
 	if p.Bridge != "" && !bridgeName().MatchString(p.Bridge) {
 		return fmt.Errorf("bridge: a name has 1 to 64 letters, digits, dots, dashes and underlines, not %.100q", p.Bridge)
 	}
-	if err := p.Remote.check(); err != nil {
-		return err
-	}
 	if p.Remote != nil && p.Bridge == "" {
 		return errors.New("bridge is missing: a remote bridge has a name")
 	}
-	return required("run", p.Run)
+	return cmp.Or(p.Remote.check(), required("run", p.Run))
 }
 
 // bridgeName matches the names of bridges: they are parts of file names and of environments.
@@ -88,9 +89,6 @@ var bridgeName = sync.OnceValue(func() *regexp.Regexp {
 func (p InitializeParams) owner() Owner { return Owner{Run: p.Run, Bridge: p.Bridge} }
 
 func (p SpawnParams) check() error {
-	if err := p.AgentRef.check(); err != nil {
-		return err
-	}
 	if len(p.Pending) > maxPending {
 		return fmt.Errorf("pending lists %d messages; the limit is %d", len(p.Pending), maxPending)
 	}
@@ -109,23 +107,14 @@ func (p SpawnParams) check() error {
 }
 
 func (p MessageParams) check() error {
-	if err := p.AgentRef.check(); err != nil {
-		return err
-	}
 	return required("message_id", p.MessageID, "content", p.Content)
 }
 
 func (p AskParams) check() error {
-	if err := p.AgentRef.check(); err != nil {
-		return err
-	}
 	return required("question", p.Question)
 }
 
 func (p ConfigureParams) check() error {
-	if err := p.AgentRef.check(); err != nil {
-		return err
-	}
 	if p.Model == "" && p.PermissionMode == "" && p.Reminder == "" {
 		return errors.New("give at least one of model, permission_mode and reminder")
 	}
@@ -146,32 +135,20 @@ func (p CheckParams) check() error {
 	case p.Scratch && p.Sandbox == nil:
 		return errors.New("scratch needs a sandbox")
 	}
-	if err := required("command", p.Command); err != nil {
-		return err
-	}
-	if err := p.Sandbox.check(); err != nil {
-		return err
-	}
-	return checkPlace(p.CWD, p.Env)
+	return cmp.Or(required("command", p.Command), p.Sandbox.check(), checkPlace(p.CWD, p.Env))
 }
 
 func (p InspectParams) check() error {
-	if err := required("session_id", p.SessionID); err != nil {
-		return err
-	}
-	return checkPlace(p.CWD, p.Env)
+	return cmp.Or(required("session_id", p.SessionID), checkPlace(p.CWD, p.Env))
 }
 
 // checkPlace checks a directory and an environment. A relative directory would depend on where the bridge
 // was started.
 func checkPlace(cwd string, env map[string]string) error {
-	if err := required("cwd", cwd); err != nil {
-		return err
-	}
-	if !filepath.IsAbs(cwd) {
+	if cwd != "" && !filepath.IsAbs(cwd) {
 		return fmt.Errorf("cwd is not absolute: %.100q", cwd)
 	}
-	return checkEnv(env)
+	return cmp.Or(required("cwd", cwd), checkEnv(env))
 }
 
 func checkEnv(env map[string]string) error {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -52,7 +53,7 @@ func StartProcess(ctx context.Context, cmd *exec.Cmd, h Handler, log *slog.Logge
 	}
 	c := newClient(p, h, log)
 	c.release = context.AfterFunc(ctx, func() {
-		c.p.s.fail(fmt.Errorf("the bridge was ended: %w", context.Cause(ctx)))
+		c.p.fail(fmt.Errorf("the bridge was ended: %w", context.Cause(ctx)))
 	})
 	c.start()
 	return c, nil
@@ -193,4 +194,25 @@ func (p *process) exitError(cause error) error {
 		return fmt.Errorf("the bridge ended: %s", how)
 	}
 	return fmt.Errorf("%w (the bridge: %s)", cause, how)
+}
+
+// ownGroup protects a command from the terminal's signals. If the caller has requested a session, nothing
+// is changed: the kernel refuses both together (EPERM).
+func ownGroup(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if !cmd.SysProcAttr.Setsid {
+		cmd.SysProcAttr.Setpgid = true
+	}
+}
+
+// terminate sends TERM to the bridge only: the bridge knows in which order its agents must end.
+func terminate(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGTERM) }
+
+// killGroup kills what is left in the child's group. The child was not waited for yet, so its number cannot
+// have been reused.
+func killGroup(cmd *exec.Cmd) {
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	_ = cmd.Process.Kill()
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,13 +65,7 @@ func (p QueryParams) check() error {
 	case len(p.JSONSchema) > 0 && !isObject(p.JSONSchema):
 		return errors.New("json_schema is not an object")
 	}
-	if err := required("prompt", p.Prompt); err != nil {
-		return err
-	}
-	if err := p.Sandbox.check(); err != nil {
-		return err
-	}
-	return checkPlace(p.CWD, p.Env)
+	return cmp.Or(required("prompt", p.Prompt), p.Sandbox.check(), checkPlace(p.CWD, p.Env))
 }
 
 func isObject(raw json.RawMessage) bool {

@@ -1,8 +1,8 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -90,13 +90,7 @@ func (c *SandboxConfig) check() error {
 }
 
 func (p SandboxParams) check() error {
-	if p.Config.Program == "" {
-		return errors.New("config.program is missing")
-	}
-	if err := p.Config.check(); err != nil {
-		return err
-	}
-	return checkPlace(p.CWD, p.Env)
+	return cmp.Or(required("config.program", p.Config.Program), p.Config.check(), checkPlace(p.CWD, p.Env))
 }
 
 func (c *conversation) sandbox(ctx context.Context, p SandboxParams) (SandboxResult, error) {

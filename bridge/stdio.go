@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // Stdio returns this process's stdin and stdout as one pipe for [Server.Serve]. Its Close interrupts a
@@ -23,3 +25,18 @@ type stdio struct {
 func (s stdio) Read(b []byte) (int, error)  { return s.in.Read(b) }
 func (s stdio) Write(b []byte) (int, error) { return s.out.Write(b) }
 func (s stdio) Close() error                { return errors.Join(s.in.Close(), s.out.Close()) }
+
+// unblocked returns f in non-blocking mode, in which the runtime polls it and Close ends blocked reads and
+// writes. A regular file cannot be polled, but it never blocks for long. Children do not inherit the copy:
+// a child that held our stdout would keep the client from noticing our end.
+func unblocked(f *os.File) *os.File {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return f
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return f
+	}
+	return os.NewFile(uintptr(fd), f.Name())
+}

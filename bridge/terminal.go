@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,26 +127,15 @@ func (c *conversation) closePTY(ctx context.Context, p PTYCloseParams) (Empty, e
 }
 
 func (p PTYOpenParams) check() error {
-	if err := p.AgentRef.check(); err != nil {
-		return err
-	}
-	if err := required("config.session_id", p.Config.SessionID, "config.cwd", p.Config.CWD); err != nil {
-		return err
-	}
-	if err := checkPTYSize(p.Cols, p.Rows); err != nil {
-		return err
-	}
 	if len(p.Term) > maxTerm ||
 		strings.ContainsFunc(p.Term, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' || r == '=' }) {
 		return fmt.Errorf("term is not a terminal's name: %.100q", p.Term)
 	}
-	return nil
+	return cmp.Or(required("config.session_id", p.Config.SessionID, "config.cwd", p.Config.CWD),
+		checkPTYSize(p.Cols, p.Rows))
 }
 
 func (p PTYWriteParams) check() error {
-	if err := p.AgentRef.check(); err != nil {
-		return err
-	}
 	switch n := len(p.Data); {
 	case n == 0:
 		return errors.New("data is missing")
@@ -156,9 +146,6 @@ func (p PTYWriteParams) check() error {
 }
 
 func (p PTYResizeParams) check() error {
-	if err := p.AgentRef.check(); err != nil {
-		return err
-	}
 	return checkPTYSize(p.Cols, p.Rows)
 }
 

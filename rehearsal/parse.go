@@ -24,35 +24,20 @@ func Parse(name string, src []byte) (*Scenario, error) {
 	root := values[0]
 	sc := &Scenario{file: name, vars: map[string]string{}, files: map[string]string{}}
 	sc.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-	for _, f := range root.Fields("a scenario (a mapping)") {
-		switch f.Key {
-		case "name":
-			sc.Name = f.Text()
-		case "title":
-			sc.Title = f.Text()
-		case "description":
-			sc.Description = f.Text()
-		case "allow":
-			sc.allow = f.Texts()
-		case "vars":
-			for _, v := range f.Fields("a mapping of texts") {
-				sc.vars[v.Key] = v.Text()
-			}
-		case "files":
-			for _, v := range f.Fields("a mapping of paths to texts") {
-				if !filepath.IsLocal(v.Key) || v.Key == "." {
-					v.Errorf("%q is not a path inside the workspace", v.Key)
+	readFields(root, "a scenario (a mapping)", readers{
+		"name": to(&sc.Name, yamldoc.Value.Text), "title": to(&sc.Title, yamldoc.Value.Text),
+		"description": to(&sc.Description, yamldoc.Value.Text), "allow": to(&sc.allow, yamldoc.Value.Texts),
+		"vars": to(&sc.vars, func(v yamldoc.Value) map[string]string { return readTexts(v, "a mapping of texts") }),
+		"files": func(v yamldoc.Value) {
+			for _, f := range v.Fields("a mapping of paths to texts") {
+				if !filepath.IsLocal(f.Key) || f.Key == "." {
+					f.Errorf("%q is not a path inside the workspace", f.Key)
 				}
-				sc.files[v.Key] = v.Text()
+				sc.files[f.Key] = f.Text()
 			}
-		case "actors":
-			for _, it := range f.Items("a list of actors") {
-				sc.actors = append(sc.actors, readActor(it))
-			}
-		default:
-			f.Unknown()
-		}
-	}
+		},
+		"actors": to(&sc.actors, func(v yamldoc.Value) []*actor { return readList(v, "a list of actors", readActor) }),
+	})
 	if len(sc.actors) == 0 && doc.Err() == nil {
 		root.Errorf("a scenario needs actors")
 	}
@@ -66,24 +51,51 @@ func Parse(name string, src []byte) (*Scenario, error) {
 	return sc, nil
 }
 
-func readActor(v yamldoc.Value) *actor {
-	a := &actor{line: v.Line(), match: match{role: RoleAny}}
-	for _, f := range v.Fields("an actor (a mapping)") {
-		switch f.Key {
-		case "name":
-			a.name = f.Text()
-		case "match":
-			a.match = readMatch(f.Value)
-		case "steps":
-			for _, it := range f.Items("a list of steps") {
-				a.steps = append(a.steps, readStep(it))
-			}
-		case "otherwise":
-			a.otherwise = readOtherwise(f.Value)
-		default:
+// readers has a function for each field of a mapping.
+type readers map[string]func(yamldoc.Value)
+
+func readFields(v yamldoc.Value, what string, known readers) []yamldoc.Field {
+	all := v.Fields(what)
+	for _, f := range all {
+		if read := known[f.Key]; read != nil {
+			read(f.Value)
+		} else {
 			f.Unknown()
 		}
 	}
+	return all
+}
+
+// to makes a reader that sets a variable.
+func to[T any](set *T, read func(yamldoc.Value) T) func(yamldoc.Value) {
+	return func(v yamldoc.Value) { *set = read(v) }
+}
+
+func readList[T any](v yamldoc.Value, what string, read func(yamldoc.Value) T) (list []T) {
+	for _, it := range v.Items(what) {
+		list = append(list, read(it))
+	}
+	return list
+}
+
+func readTexts(v yamldoc.Value, what string) map[string]string {
+	texts := map[string]string{}
+	for _, f := range v.Fields(what) {
+		texts[f.Key] = f.Text()
+	}
+	return texts
+}
+
+func readHeaders(v yamldoc.Value) map[string]string { return readTexts(v, "a mapping of texts") }
+
+func readSteps(v yamldoc.Value) []*step { return readList(v, "a list of steps", readStep) }
+
+func readActor(v yamldoc.Value) *actor {
+	a := &actor{line: v.Line(), match: match{role: RoleAny}}
+	readFields(v, "an actor (a mapping)", readers{
+		"name": to(&a.name, yamldoc.Value.Text), "match": to(&a.match, readMatch), "steps": to(&a.steps, readSteps),
+		"otherwise": to(&a.otherwise, readOtherwise),
+	})
 	if a.name == "" {
 		v.Errorf("an actor needs a name")
 	}
@@ -94,105 +106,56 @@ func readActor(v yamldoc.Value) *actor {
 }
 
 func readOtherwise(v yamldoc.Value) []*step {
-	cursors := []yamldoc.Value{v}
-	if v.Kind() == yamldoc.List {
-		cursors = v.Items("a list of steps")
+	if v.Kind() != yamldoc.List {
+		return []*step{readOther(v)}
 	}
-	var steps []*step
-	for _, it := range cursors {
-		st := readStep(it)
-		if st.repeat != 1 {
-			it.Errorf("repeat has no meaning here: it is played as often as needed")
-		}
-		steps = append(steps, st)
+	return readList(v, "a list of steps", readOther)
+}
+
+func readOther(v yamldoc.Value) *step {
+	st := readStep(v)
+	if st.repeat != 1 {
+		v.Errorf("repeat has no meaning here: it is played as often as needed")
 	}
-	return steps
+	return st
 }
 
 func readMatch(v yamldoc.Value) match {
 	m := match{role: RoleAny}
-	for _, f := range v.Fields("a mapping") {
-		switch f.Key {
-		case "role":
-			m.role = Role(f.Text())
-			if !slices.Contains(roles, m.role) {
-				f.Errorf("want one of %v, found %q", roles, m.role)
+	readFields(v, "a mapping", readers{
+		"role": func(v yamldoc.Value) {
+			if m.role = Role(v.Text()); !slices.Contains(roles, m.role) {
+				v.Errorf("want one of %v, found %q", roles, m.role)
 			}
-		case "contains":
-			m.contains = readPattern(f.Value)
-		case "model":
-			m.model = readPattern(f.Value)
-		case "nth":
-			m.nth = f.Integer(1)
-		default:
-			f.Unknown()
-		}
-	}
+		},
+		"contains": to(&m.contains, readPattern), "model": to(&m.model, readPattern),
+		"nth": func(v yamldoc.Value) { m.nth = v.Integer(1) },
+	})
 	return m
 }
 
 func readStep(v yamldoc.Value) *step {
 	st := &step{line: v.Line(), repeat: 1}
-	for _, f := range v.Fields("a step (a mapping)") {
-		switch f.Key {
-		case "expect":
-			st.expect = readPattern(f.Value)
-		case "think":
-			st.think = readTemplate(f.Value)
-		case "say":
-			st.say = readTemplate(f.Value)
-		case "use":
-			for _, it := range f.Items("a list of tool calls") {
-				st.use = append(st.use, readToolUse(it))
-			}
-		case "verdict":
-			// This must be last, in any order of the file: StructuredOutput ends the turn.
-			defer func() {
-				st.use = append(st.use, toolUse{tool: structuredOutput, input: readObject(f.Value)})
-			}()
-		case "usage":
-			st.usage = readUsage(f.Value)
-		case "stop_reason":
-			st.stopReason = f.Text()
-		case "delay":
-			st.delay = f.Duration()
-		case "pause":
-			st.pause = f.Duration()
-		case "chunk_delay":
-			st.chunkDelay = f.Duration()
-		case "repeat":
-			st.repeat = readCount(f.Value)
-		case "headers":
-			st.headers = readHeaders(f)
-		case "fault":
-			st.fault = readFault(f.Value)
-		default:
-			f.Unknown()
-		}
-	}
+	var verdict []toolUse
+	readFields(v, "a step (a mapping)", readers{
+		"expect": to(&st.expect, readPattern), "think": to(&st.think, readTemplate), "say": to(&st.say, readTemplate),
+		"use": to(&st.use, func(v yamldoc.Value) []toolUse { return readList(v, "a list of tool calls", readToolUse) }),
+		"verdict": func(v yamldoc.Value) {
+			verdict = []toolUse{{tool: structuredOutput, input: readObject(v)}}
+		},
+		"usage": to(&st.usage, readUsage), "stop_reason": to(&st.stopReason, yamldoc.Value.Text),
+		"delay": to(&st.delay, yamldoc.Value.Duration), "pause": to(&st.pause, yamldoc.Value.Duration),
+		"chunk_delay": to(&st.chunkDelay, yamldoc.Value.Duration), "repeat": to(&st.repeat, readCount),
+		"headers": to(&st.headers, readHeaders), "fault": to(&st.fault, readFault),
+	})
+	st.use = append(st.use, verdict...) // last, in any order of the file: StructuredOutput ends the turn
 	return st
-}
-
-func readHeaders(v yamldoc.Field) map[string]string {
-	headers := map[string]string{}
-	for _, h := range v.Fields("a mapping of texts") {
-		headers[h.Key] = h.Text()
-	}
-	return headers
 }
 
 func readToolUse(v yamldoc.Value) toolUse {
 	u := toolUse{input: map[string]tree{}}
-	for _, f := range v.Fields("a tool call (a mapping)") {
-		switch f.Key {
-		case "tool":
-			u.tool = f.Text()
-		case "input":
-			u.input = readObject(f.Value)
-		default:
-			f.Unknown()
-		}
-	}
+	readFields(v, "a tool call (a mapping)", readers{"tool": to(&u.tool, yamldoc.Value.Text),
+		"input": to(&u.input, readObject)})
 	if u.tool == "" {
 		v.Errorf("a tool call needs a tool")
 	}
@@ -201,22 +164,9 @@ func readToolUse(v yamldoc.Value) toolUse {
 
 func readUsage(v yamldoc.Value) usage {
 	var u usage
-	for _, f := range v.Fields("a mapping") {
-		switch f.Key {
-		case "context":
-			u.context = readAmount(f.Value)
-		case "input":
-			u.input = readAmount(f.Value)
-		case "cache_read":
-			u.cacheRead = readAmount(f.Value)
-		case "cache_creation":
-			u.cacheCreation = readAmount(f.Value)
-		case "output":
-			u.output = readAmount(f.Value)
-		default:
-			f.Unknown()
-		}
-	}
+	readFields(v, "a mapping", readers{"context": to(&u.context, readAmount), "input": to(&u.input, readAmount),
+		"cache_read": to(&u.cacheRead, readAmount), "cache_creation": to(&u.cacheCreation, readAmount),
+		"output": to(&u.output, readAmount)})
 	if u.context != nil && (u.input != nil || u.cacheRead != nil || u.cacheCreation != nil) {
 		v.Errorf("context is the sum of input, cache_read and cache_creation: give the one or the others")
 	}
@@ -225,38 +175,22 @@ func readUsage(v yamldoc.Value) usage {
 
 func readFault(v yamldoc.Value) *fault {
 	ft := &fault{}
-	kinds := 0
-	for _, f := range v.Fields("a fault (a mapping)") {
-		kinds++
-		switch f.Key {
-		case "status":
-			if ft.status = f.Integer(400); ft.status > 599 {
-				f.Errorf("want an HTTP status from 400 to 599, found %d", ft.status)
+	given := readFields(v, "a fault (a mapping)", readers{
+		"status": func(v yamldoc.Value) {
+			if ft.status = v.Integer(400); ft.status > 599 {
+				v.Errorf("want an HTTP status from 400 to 599, found %d", ft.status)
 			}
-		case "error_type":
-			kinds--
-			ft.errorType = f.Text()
-		case "message":
-			kinds--
-			ft.message = readTemplate(f.Value)
-		case "headers":
-			kinds--
-			ft.headers = readHeaders(f)
-		case "stall":
-			ft.stall = f.Duration()
-		case "stall_mid":
-			ft.stallMid = f.Duration()
-		case "cut_after":
-			ft.cutAfter = f.Integer(1)
-		case "garbage":
-			ft.garbage = f.Bool()
-		case "error_event":
-			ft.errorEvent = f.Text()
-		default:
-			f.Unknown()
-		}
-	}
-	if kinds != 1 {
+		},
+		"error_type": to(&ft.errorType, yamldoc.Value.Text), "message": to(&ft.message, readTemplate),
+		"headers": to(&ft.headers, readHeaders), "stall": to(&ft.stall, yamldoc.Value.Duration),
+		"stall_mid": to(&ft.stallMid, yamldoc.Value.Duration),
+		"cut_after": func(v yamldoc.Value) { ft.cutAfter = v.Integer(1) },
+		"garbage":   to(&ft.garbage, yamldoc.Value.Bool), "error_event": to(&ft.errorEvent, yamldoc.Value.Text),
+	})
+	kinds := slices.DeleteFunc(given, func(f yamldoc.Field) bool {
+		return slices.Contains([]string{"error_type", "message", "headers"}, f.Key)
+	})
+	if len(kinds) != 1 {
 		v.Errorf("a fault is one of status, stall, stall_mid, cut_after, garbage, error_event")
 	}
 	return ft

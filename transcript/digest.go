@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -82,12 +83,11 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return Digest{}, fmt.Errorf("read transcript again: %w", err)
 	}
-	damaged, err := eachRecord(ctx, f, func(rec Record) {
-		head := rec.Head()
-		n := h.byUUID[head.UUID]
+	damaged, err := eachRecord(ctx, f, func(rec *record) {
+		n := h.byUUID[rec.UUID]
 		switch {
-		case !head.of(h.session):
-		case head.Sidechain:
+		case !rec.of(h.session):
+		case rec.Sidechain:
 			inline.add(rec, false) // CLI 2.0.0 writes its subagents there
 		case n != nil && n.live:
 			n.live = false // a repeated record does not count
@@ -103,7 +103,7 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	if damaged > 0 {
 		d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in the transcript", damaged))
 	}
-	all := append(d.subagents(ctx, path, h.session, limits), inline)
+	all := append(d.subagents(ctx, path, h.session, time.Time{}, limits, func(*record) {}), inline)
 	for _, s := range all {
 		for i := range s.commands {
 			s.commands[i].Subagent = true
@@ -113,16 +113,24 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	return d, ctx.Err()
 }
 
-// subagents reads the transcripts of a session's subagents, the oldest first.
-func (d *Digest) subagents(ctx context.Context, path, session string, limits DigestLimits) []*activity {
-	files, left := subagentFiles(path, limits.Subagents)
+// subagents reads the records of a session's subagents that are not older than since, the subagent that was
+// written last at the end, and passes each of them to also.
+func (d *Digest) subagents(ctx context.Context, path, session string, since time.Time, limits DigestLimits,
+	also func(*record)) (all []*activity) {
+	files, left := subagentFiles(path, since, limits.Subagents)
 	if left > 0 {
 		d.Problems = append(d.Problems, fmt.Sprintf("%d older subagents' transcripts not read", left))
 	}
-	var all []*activity
+	// Another process wrote the times, by the same clock but with fewer digits.
+	at := since.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z")
 	for _, file := range files {
 		one := newActivity(limits)
-		damaged, err := one.readSubagent(ctx, file, session, "", func(Record) {})
+		damaged, err := eachRecordOf(ctx, file, func(rec *record) {
+			if rec.of(session) && (since.IsZero() || rec.Timestamp >= at) {
+				one.add(rec, false)
+				also(rec)
+			}
+		})
 		if damaged > 0 {
 			d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in %s", damaged, filepath.Base(file)))
 		}
@@ -134,35 +142,35 @@ func (d *Digest) subagents(ctx context.Context, path, session string, limits Dig
 	return all
 }
 
-// subagentFiles lists the subagents' transcripts that were written last, at most most of them, and returns how
-// many it left out.
-func subagentFiles(path string, most int) (files []string, left int) {
+func eachRecordOf(ctx context.Context, path string, yield func(*record)) (damaged int, err error) {
+	f, err := open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return eachRecord(ctx, f, yield)
+}
+
+// subagentFiles lists the subagents' transcripts that were written last, at most most of them and none that was not
+// written since a time, and returns how many more there are.
+func subagentFiles(path string, since time.Time, most int) (files []string, left int) {
 	dir := subagentDir(path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, 0 // it had no subagents
 	}
-	type written struct {
-		path string
-		at   int64
-	}
-	var all []written
+	written := map[string]time.Time{}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), "agent-") || !strings.HasSuffix(e.Name(), extension) {
-			continue
+		info, err := e.Info()
+		if strings.HasPrefix(e.Name(), "agent-") && strings.HasSuffix(e.Name(), extension) && err == nil &&
+			!info.ModTime().Before(since.Truncate(time.Second)) {
+			file := filepath.Join(dir, e.Name())
+			files, written[file] = append(files, file), info.ModTime()
 		}
-		w := written{path: filepath.Join(dir, e.Name())}
-		if info, err := e.Info(); err == nil {
-			w.at = info.ModTime().UnixNano()
-		}
-		all = append(all, w)
 	}
-	slices.SortStableFunc(all, func(a, b written) int { return cmp.Compare(a.at, b.at) })
-	left = max(0, len(all)-most)
-	for _, w := range all[left:] {
-		files = append(files, w.path)
-	}
-	return files, left
+	slices.SortStableFunc(files, func(a, b string) int { return written[a].Compare(written[b]) })
+	left = max(0, len(files)-most)
+	return files[left:], left
 }
 
 // merge merges the activity of all sources in the order of time. Each source has kept its last entries, so that
@@ -219,31 +227,14 @@ func newActivity(limits DigestLimits) *activity {
 	return &activity{limits: limits, calls: map[string]call{}}
 }
 
-// readSubagent adds the records of a subagent's transcript that belong to the session and are not older than
-// since, and passes each of them to also.
-func (d *activity) readSubagent(ctx context.Context, path, session, since string,
-	also func(Record)) (damaged int, err error) {
-	f, err := open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	return eachRecord(ctx, f, func(rec Record) {
-		if rec.Head().of(session) && rec.Head().Timestamp >= since {
-			d.add(rec, false)
-			also(rec)
-		}
-	})
-}
-
 // add adds a record of the thread, and its texts only if withTexts is set.
-func (d *activity) add(rec Record, withTexts bool) {
-	switch r := rec.(type) {
-	case *Assistant:
+func (d *activity) add(r *record, withTexts bool) {
+	switch r.Type {
+	case assistantRecord:
 		if r.APIError || r.Message.Model == synthetic {
 			return
 		}
-		for _, b := range r.Message.Blocks() {
+		for _, b := range r.blocks() {
 			switch {
 			case b.Type == "tool_use":
 				d.use(b, r.Timestamp)
@@ -251,18 +242,17 @@ func (d *activity) add(rec Record, withTexts bool) {
 				d.texts = latest(d.texts, cutText(strings.TrimSpace(b.Text), d.limits.TextBytes), d.limits.Texts)
 			}
 		}
-	case *User:
+	case userRecord:
 		d.results(r)
 	}
 }
 
 // results adds the outcomes of calls that were added before.
-func (d *activity) results(rec Record) {
-	r, ok := rec.(*User)
-	if !ok || len(d.calls) == 0 {
+func (d *activity) results(r *record) {
+	if r.Type != userRecord || len(d.calls) == 0 {
 		return
 	}
-	for _, b := range r.Message.Blocks() {
+	for _, b := range r.blocks() {
 		if b.Type == "tool_result" {
 			d.result(b, r.Timestamp)
 		}
@@ -309,7 +299,7 @@ func (d *activity) result(b Block, at string) {
 		d.waiting = slices.Delete(d.waiting, i, i+1)
 	}
 	text := ""
-	if blocks := (&Message{Content: b.Content}).Blocks(); len(blocks) > 0 {
+	if blocks := blocksOf(b.Content); len(blocks) > 0 {
 		text = blocks[0].Text
 	}
 	unsaid := slices.ContainsFunc(noOutcome, func(s string) bool { return strings.HasPrefix(text, s) })

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,7 +77,7 @@ func (h *history) read(ctx context.Context, r io.Reader) error {
 
 // eachRecord calls yield with every record of r, in order, and counts the lines that were not exactly one
 // object.
-func eachRecord(ctx context.Context, r io.Reader, yield func(Record)) (damaged int, err error) {
+func eachRecord(ctx context.Context, r io.Reader, yield func(*record)) (damaged int, err error) {
 	lines := jsonl.NewLineReader(ctxReader{ctx, r}, 0)
 	for {
 		line, err := lines.NextOrLast()
@@ -86,7 +87,7 @@ func eachRecord(ctx context.Context, r io.Reader, yield func(Record)) (damaged i
 		if err != nil {
 			return damaged, fmt.Errorf("read transcript: %w", err)
 		}
-		records, whole := Decode(line.Data)
+		records, whole := decode(line.Data)
 		if line.Oversize || !whole {
 			damaged++
 		}
@@ -111,25 +112,21 @@ func (c ctxReader) Read(b []byte) (int, error) {
 
 // add adds one record. Of two with the same uuid the first counts, as in the CLI. Of a record with a wrong
 // field the other fields count.
-func (h *history) add(rec Record) {
-	head := rec.Head()
-	if !head.of(h.session) || head.UUID == "" || head.Sidechain || h.byUUID[head.UUID] != nil {
+func (h *history) add(r *record) {
+	if !r.of(h.session) || r.UUID == "" || r.Sidechain || h.byUUID[r.UUID] != nil {
 		return
 	}
-	n := &node{order: len(h.nodes), uuid: head.UUID, parent: head.Parent, time: head.Timestamp}
-	if n.parent == "" {
-		n.parent = head.Logical
-	}
-	switch r := rec.(type) {
-	case *User:
+	n := &node{order: len(h.nodes), uuid: r.UUID, parent: cmp.Or(r.Parent, r.Logical), time: r.Timestamp}
+	switch r.Type {
+	case userRecord:
 		n.isMessage = true
 		h.user(n, r)
-	case *Assistant:
+	case assistantRecord:
 		n.isMessage = true
 		h.assistant(n, r)
-	case *Attachment:
+	case "attachment":
 		h.attachment(n, r)
-	case *System:
+	case "system":
 	default:
 		return
 	}
@@ -137,8 +134,8 @@ func (h *history) add(rec Record) {
 	h.byUUID[n.uuid] = n
 }
 
-func (h *history) user(n *node, r *User) {
-	blocks := r.Message.Blocks()
+func (h *history) user(n *node, r *record) {
+	blocks := r.blocks()
 	for _, b := range blocks {
 		if b.Type == "tool_result" {
 			n.kind = result
@@ -166,11 +163,11 @@ func (h *history) user(n *node, r *User) {
 	}
 }
 
-func (h *history) assistant(n *node, r *Assistant) {
+func (h *history) assistant(n *node, r *record) {
 	if r.Message.ID == "" && r.Message.Content == nil {
 		return
 	}
-	blocks := r.Message.Blocks()
+	blocks := r.blocks()
 	n.kind, n.api = answer, r.Message.ID
 	switch {
 	case r.APIError:
@@ -199,13 +196,13 @@ func (h *history) assistant(n *node, r *Assistant) {
 	}
 }
 
-func (h *history) attachment(n *node, r *Attachment) {
-	switch {
-	case r.Kind == "structured_output" && r.ToolUseID != "":
-		if len(r.Data) > 0 {
-			h.ruled[r.ToolUseID] = r.Data
+func (h *history) attachment(n *node, r *record) {
+	switch a := r.Attachment; {
+	case a.Type == "structured_output" && a.ToolUseID != "":
+		if len(a.Data) > 0 {
+			h.ruled[a.ToolUseID] = a.Data
 		}
-	case r.SourceUUID != "":
-		n.kind, n.messages = steer, []string{r.SourceUUID}
+	case a.SourceUUID != "":
+		n.kind, n.messages = steer, []string{a.SourceUUID}
 	}
 }

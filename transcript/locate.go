@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 const extension = ".jsonl"
@@ -108,3 +109,9 @@ func open(path string) (*os.File, error) {
 	f.Close()
 	return nil, fmt.Errorf("open transcript %s: %w", path, err)
 }
+
+// openFlags: opening a FIFO without a writer must not block, and the last element of the path must not be a
+// link.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+
+func isLink(err error) bool { return errors.Is(err, syscall.ELOOP) }

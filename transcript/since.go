@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -46,10 +44,10 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 	limits = limits.orDefaults()
 	session := strings.TrimSuffix(filepath.Base(path), extension)
 	main, inline := newActivity(limits), newActivity(limits)
-	damaged, err := eachRecord(ctx, f, func(rec Record) {
-		switch head := rec.Head(); {
-		case !head.of(session):
-		case head.Sidechain:
+	damaged, err := eachRecord(ctx, f, func(rec *record) {
+		switch {
+		case !rec.of(session):
+		case rec.Sidechain:
 			inline.add(rec, false)
 			s.count(rec)
 		default:
@@ -65,20 +63,19 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 		s.Problems = append(s.Problems, fmt.Sprintf("%d damaged lines in the transcript", damaged))
 	}
 	s.Texts = main.texts
-	d := Digest{}
-	d.merge(append([]*activity{main, inline}, s.subagents(ctx, path, session, at, limits)...), limits)
-	s.Files = d.Files
+	d := Digest{Problems: s.Problems}
+	d.merge(append([]*activity{main, inline}, d.subagents(ctx, path, session, at, limits, s.count)...), limits)
+	s.Files, s.Problems = d.Files, d.Problems
 	return s, ctx.Err()
 }
 
 // addTyped records a typed message.
-func (s *Since) addTyped(rec Record, limits DigestLimits) {
-	u, ok := rec.(*User)
-	if !ok || u.Meta || u.CompactSummary || u.PromptSource != typed {
+func (s *Since) addTyped(u *record, limits DigestLimits) {
+	if u.Type != userRecord || u.Meta || u.CompactSummary || u.PromptSource != typed {
 		return
 	}
 	var text strings.Builder
-	for _, b := range u.Message.Blocks() {
+	for _, b := range u.blocks() {
 		if b.Type == "text" {
 			text.WriteString(b.Text)
 		}
@@ -92,33 +89,13 @@ func (s *Since) addTyped(rec Record, limits DigestLimits) {
 }
 
 // count counts the calls of tools.
-func (s *Since) count(rec Record) {
-	a, ok := rec.(*Assistant)
-	if !ok {
+func (s *Since) count(r *record) {
+	if r.Type != assistantRecord {
 		return
 	}
-	for _, b := range a.Message.Blocks() {
+	for _, b := range r.blocks() {
 		if b.Type == "tool_use" && len(b.Name) < 200 && (len(s.Tools) < 100 || s.Tools[b.Name] > 0) {
 			s.Tools[b.Name]++
 		}
 	}
-}
-
-// subagents reads the records of a session's subagents since a time.
-func (s *Since) subagents(ctx context.Context, path, session string, at time.Time, limits DigestLimits) []*activity {
-	files, _ := subagentFiles(path, limits.Subagents)
-	// Another process wrote the times, by the same clock but with fewer digits.
-	since := at.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z")
-	var all []*activity
-	for _, file := range files {
-		if info, err := os.Stat(file); err != nil || info.ModTime().Before(at.Truncate(time.Second)) {
-			continue
-		}
-		one := newActivity(limits)
-		if _, err := one.readSubagent(ctx, file, session, since, s.count); err != nil {
-			s.Problems = append(s.Problems, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
-		}
-		all = append(all, one)
-	}
-	return slices.Clip(all)
 }

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
+	"strings"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -30,108 +31,112 @@ func split(data []byte) (object, error) {
 }
 
 // fieldReader reads known fields of an object and keeps the first error: if a known field has a wrong type,
-// the whole frame counts as unreadable; an absent field is not an error.
+// the whole frame counts as unreadable; an absent field is not an error. A field is named by its path: a.b is
+// the member b of the object a.
 type fieldReader struct {
-	obj object
-	err error
+	obj   object
+	inner map[string]object // by path
+	err   error
 }
 
-func (r *fieldReader) fail(name string, err error) {
+func (r *fieldReader) fail(path string, err error) {
 	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("field %s: %w", name, err)
+		r.err = fmt.Errorf("field %s: %w", path, err)
 	}
 }
 
 // raw returns a field's value, nil if it is absent or null.
-func (r *fieldReader) raw(name string) json.RawMessage {
-	if raw := r.obj[name]; !jsonl.IsNull(raw) {
+func (r *fieldReader) raw(path string) json.RawMessage {
+	obj, name := r.obj, path
+	if dot := strings.LastIndexByte(path, '.'); dot >= 0 {
+		name = path[dot+1:]
+		obj = r.object(path[:dot])
+	}
+	if raw := obj[name]; !jsonl.IsNull(raw) {
 		return raw
 	}
 	return nil
 }
 
+// object returns a nested object, nil if it is absent or null.
+func (r *fieldReader) object(path string) object {
+	obj, known := r.inner[path]
+	if !known {
+		r.into(path, &obj)
+		if r.inner == nil {
+			r.inner = map[string]object{}
+		}
+		r.inner[path] = obj
+	}
+	return obj
+}
+
 // into decodes a field; absent and null leave dst as it is.
-func (r *fieldReader) into(name string, dst any) {
-	if raw := r.raw(name); raw != nil {
-		r.fail(name, json.Unmarshal(raw, dst))
+func (r *fieldReader) into(path string, dst any) {
+	if raw := r.raw(path); raw != nil {
+		r.fail(path, set(raw, reflect.ValueOf(dst).Elem()))
 	}
 }
 
-func (r *fieldReader) str(name string) string {
-	raw := r.raw(name)
-	if raw == nil {
-		return ""
-	}
-	s, err := jsonl.String(raw)
-	r.fail(name, err)
+func (r *fieldReader) str(path string) (s string) {
+	r.into(path, &s)
 	return s
 }
 
-func (r *fieldReader) boolean(name string) (b bool) {
-	r.into(name, &b)
-	return b
-}
-
-func (r *fieldReader) number(name string) float64 {
-	raw := r.raw(name)
-	if raw == nil {
-		return 0
+// fill sets the fields of a struct: the tag `wire` has a field's path, or else `json` its name.
+func (r *fieldReader) fill(v reflect.Value) {
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		path := tag.Get("wire")
+		if path == "" {
+			path, _, _ = strings.Cut(tag.Get("json"), ",")
+		}
+		if raw := r.raw(path); raw != nil {
+			r.fail(path, set(raw, v.Field(i)))
+		}
 	}
-	n, err := strconv.ParseFloat(string(raw), 64) // it accepts more than JSON does, but raw is valid JSON
-	if err != nil {
-		r.fail(name, fmt.Errorf("not a number: %.40q", raw))
-		return 0
+}
+
+// set decodes a value that is not null. Counters may have a fraction.
+func set(raw json.RawMessage, v reflect.Value) (err error) {
+	if obj, ok := v.Addr().Interface().(*object); ok {
+		*obj, err = split(raw)
+		return err
 	}
-	return n
-}
-
-// integer reads counters, some of which are written with a fraction.
-func (r *fieldReader) integer(name string) int { return int(r.number(name)) }
-
-func (r *fieldReader) strings(name string) (list []string) {
-	r.into(name, &list)
-	return list
-}
-
-// blocks reads a list of content blocks.
-func (r *fieldReader) blocks(name string) (list []block) {
-	var objects []object
-	r.into(name, &objects)
-	for _, obj := range objects {
-		b := &fieldReader{obj: obj}
-		list = append(list, block{Type: b.str("type"), Text: b.str("text"), ID: b.str("id"), Name: b.str("name"),
-			Input: b.raw("input"), ToolUseID: b.str("tool_use_id"), Content: b.raw("content"),
-			IsError: b.boolean("is_error")})
-		r.join(b)
-	}
-	return list
-}
-
-// usage reads token counts; nil if they are absent or null.
-func (r *fieldReader) usage(name string) *bridge.Usage {
-	if r.raw(name) == nil {
+	switch v.Kind() {
+	case reflect.String:
+		s, err := jsonl.String(raw)
+		v.SetString(s)
+		return err
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		n, err := strconv.ParseFloat(string(raw), 64) // it accepts more than JSON does, but raw is valid JSON
+		if err != nil {
+			return fmt.Errorf("not a number: %.40q", raw)
+		}
+		v.Set(reflect.ValueOf(n).Convert(v.Type()))
 		return nil
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return set(raw, v.Elem())
+	case reflect.Struct:
+		r := &fieldReader{}
+		if r.obj, r.err = split(raw); r.err == nil {
+			r.fill(v)
+		}
+		return r.err
+	case reflect.Slice:
+		if v.Type().Elem().Kind() != reflect.Struct {
+			break
+		}
+		var items []json.RawMessage
+		err := json.Unmarshal(raw, &items)
+		v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
+		for i, item := range items {
+			if err == nil && !jsonl.IsNull(item) {
+				err = set(item, v.Index(i))
+			}
+		}
+		return err
 	}
-	u := r.object(name)
-	defer r.join(u)
-	return &bridge.Usage{Input: u.integer("input_tokens"), Output: u.integer("output_tokens"),
-		CacheRead: u.integer("cache_read_input_tokens"), CacheCreation: u.integer("cache_creation_input_tokens")}
-}
-
-// object descends into a nested object; an absent one gives an empty reader. The caller must pass on the
-// nested reader's error with join.
-func (r *fieldReader) object(name string) *fieldReader {
-	sub := &fieldReader{}
-	if raw := r.raw(name); raw != nil {
-		var err error
-		sub.obj, err = split(raw)
-		r.fail(name, err)
-	}
-	return sub
-}
-
-func (r *fieldReader) join(sub *fieldReader) {
-	if r.err == nil {
-		r.err = sub.err
-	}
+	return json.Unmarshal(raw, v.Addr().Interface())
 }

@@ -58,7 +58,8 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	}
 	p.Suggestions = suggestions(r, p.Tool)
 	p.CWD = a.judged.directory(p.ToolUse)
-	needsUser := r.boolean("requires_user_interaction")
+	var needsUser bool
+	r.into("requires_user_interaction", &needsUser)
 	if r.err != nil || p.Tool == "" {
 		return deny("The permission request could not be read."), nil
 	}

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 )
@@ -159,4 +161,13 @@ func build(info bridge.ClaudeInfo, sum string) string {
 		sum = "not known"
 	}
 	return fmt.Sprintf("%s %s, sha256 %s", info.Path, info.Version, sum)
+}
+
+// identityOf returns a string that differs between files, and changes when a file is written to.
+func identityOf(info fs.FileInfo) string {
+	var dev, inode uint64
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		dev, inode = uint64(s.Dev), uint64(s.Ino)
+	}
+	return fmt.Sprintf("%d:%d:%d:%d", dev, inode, info.Size(), info.ModTime().UnixNano())
 }

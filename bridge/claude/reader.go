@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -29,7 +30,6 @@ type reader struct {
 	asked       map[string]bool // requests of the CLI whose answers it may echo
 	echoed      map[string]bool // open messages that the CLI has repeated: they are in the conversation
 	foreign     bool            // the process speaks for another session
-	taken       bool            // the first message was accepted
 	asking      consulting
 	costAccount costAccount
 	spending    spending
@@ -52,7 +52,7 @@ func (r *reader) run(stdout io.Reader) {
 	for {
 		line, err := lines.Next()
 		if err != nil {
-			if _, cut := lines.Splitter.Rest(); cut && errors.Is(err, io.EOF) {
+			if _, cut := lines.Rest(); cut && errors.Is(err, io.EOF) {
 				r.a.notice("cut line", "the last line was cut short")
 			}
 			return
@@ -137,7 +137,7 @@ func (r *reader) handle(f frame) {
 	case taskEnded:
 		r.stopSubagent(f.ToolUse, f.Status, f.Tokens)
 	case compactBoundary:
-		a.gauge.compact(f.UUID)
+		a.gauge.compact()
 		a.emit(bridge.Compact{Trigger: f.Trigger, PreTokens: f.Pre, PostTokens: f.Post})
 		r.consult()
 	case compactFailed:
@@ -275,9 +275,8 @@ func flatten(content json.RawMessage) string {
 	if err == nil {
 		return text
 	}
-	r := &fieldReader{obj: object{"content": content}}
-	blocks := r.blocks("content")
-	if r.err != nil {
+	var blocks []block
+	if set(content, reflect.ValueOf(&blocks).Elem()) != nil {
 		return string(content)
 	}
 	for i, b := range blocks {

@@ -14,13 +14,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/creack/pty"
-	"golang.org/x/sys/unix"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/internal/ptypair"
 )
 
 var _ bridge.Terminals = (*Launcher)(nil)
@@ -171,7 +169,7 @@ func terminalEnv(agent []string, term string) []string {
 
 func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, host bridge.Host, gate *sandbox.Gate) (
 	*terminal, error) {
-	master, slave, err := openPTY(p.Cols, p.Rows)
+	master, slave, err := ptypair.Open(p.Cols, p.Rows)
 	if err != nil {
 		return nil, err
 	}
@@ -263,13 +261,11 @@ func (t *terminal) unread(n, of int, why error) error {
 }
 
 func (t *terminal) Resize(cols, rows int) error {
-	if err := setSize(t.master, cols, rows); err != nil {
-		if driver.IsClosed(t.Done()) {
-			return t.over()
-		}
-		return fmt.Errorf("resize the terminal: %w", err)
+	err := ptypair.Resize(t.master, cols, rows)
+	if err != nil && driver.IsClosed(t.Done()) {
+		return t.over()
 	}
-	return nil
+	return err
 }
 
 func (t *terminal) Stop(ctx context.Context, now bool) error {
@@ -342,45 +338,4 @@ func (t *terminal) stopInSteps() {
 			return
 		}
 	}
-}
-
-// openPTY opens a pseudo terminal of the given size. The master is not the file that creack/pty returns but
-// a second, non-blocking one: with it, deadlines and Close end a Read or a Write.
-func openPTY(cols, rows int) (master, slave *os.File, err error) {
-	first, slave, err := pty.Open()
-	if err != nil {
-		return nil, nil, fmt.Errorf("open a pseudo terminal: %w", err)
-	}
-	defer first.Close()
-	fd, err := unix.FcntlInt(first.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err == nil {
-		err = unix.SetNonblock(fd, true)
-	}
-	if err != nil {
-		slave.Close()
-		return nil, nil, fmt.Errorf("open a pseudo terminal: %w", err)
-	}
-	master = os.NewFile(uintptr(fd), first.Name())
-	if err := setSize(master, cols, rows); err != nil {
-		slave.Close()
-		master.Close()
-		return nil, nil, fmt.Errorf("size a pseudo terminal: %w", err)
-	}
-	return master, slave, nil
-}
-
-// setSize sets the size in cells, without making the file blocking.
-func setSize(master *os.File, cols, rows int) error {
-	conn, err := master.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = conn.Control(func(fd uintptr) {
-		failed = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(cols), Row: uint16(rows)})
-	})
-	if err != nil {
-		return err
-	}
-	return failed
 }

@@ -4,10 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"math"
-	"slices"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript"
@@ -180,23 +176,9 @@ func (r *reader) consult() {
 	})
 }
 
-// introduction bounds how long the transcript waits for the CLI's report of its window. The transcript may
-// be quicker than the stream, which carries that answer.
-const introduction = 10 * time.Second
-
 // introduce requests the context before the first message is sent.
 func (r *reader) introduce(ctx context.Context) {
-	r.a.gauge.awaitWindow(time.Now().Add(introduction))
-	r.a.calls.ask(ctx, "get_context_usage", summary, func(res controlResponse) {
-		r.consulted(res, 0)
-		r.a.gauge.awaitWindow(time.Time{})
-	})
-}
-
-// verify is consult for callers other than the reader, which handles the answer.
-func (r *reader) verify() {
-	asked := r.a.gauge.at()
-	r.a.calls.post(r.a.ctx, "get_context_usage", summary, func(res controlResponse) { r.consulted(res, asked) })
+	r.a.calls.ask(ctx, "get_context_usage", summary, func(res controlResponse) { r.consulted(res, 0) })
 }
 
 // consulted handles an answer. If the figure differs, it may be that of a message whose frame has not come
@@ -233,9 +215,8 @@ func (r *reader) read(f assistantFrame) {
 	}
 	r.blocked = false
 	r.endSubagents() // the main thread continues, so the turn waits for no subagent
-	if _, fresh := r.a.gauge.reading(f); fresh {
+	if _, fresh := r.a.gauge.sample(f.sample(), fromStream); fresh {
 		r.costAccount.called(f)
-		r.a.follow.look.Ring()
 		r.a.gauge.report(r.a.emit)
 	}
 }
@@ -247,30 +228,6 @@ func (a *agent) Context(ctx context.Context) (bridge.ContextResult, error) {
 	}
 	w := a.gauge.reach()
 	return bridge.ContextResult{Tokens: u.TotalTokens, Window: w, Pct: transcript.Percent(u.TotalTokens, w)}, nil
-}
-
-// quotas reads, by name, how much of the plan's usage windows is used. The CLI reports it with a login, not
-// with an API key: each window under its name, and separately a window that is nearly used up (observed
-// with CLI 2.1.329).
-func quotas(info *fieldReader) (list []bridge.Quota) {
-	windows := info.object("unifiedWindows")
-	defer info.join(windows)
-	for _, name := range slices.Sorted(maps.Keys(windows.obj)) {
-		w := windows.object(name)
-		if w.raw("utilization") != nil {
-			list = append(list, quotaOf(name, w))
-		}
-		windows.join(w)
-	}
-	if name := info.str("rateLimitType"); len(list) == 0 && name != "" && info.raw("utilization") != nil {
-		list = append(list, quotaOf(name, info))
-	}
-	return list
-}
-
-func quotaOf(name string, r *fieldReader) bridge.Quota {
-	return bridge.Quota{Window: name, UsedPct: math.Round(r.number("utilization")*1e4) / 100,
-		ResetsAt: unixSeconds(int64(r.number("resetsAt")))}
 }
 
 // reportQuotas reports the usage windows that have changed.

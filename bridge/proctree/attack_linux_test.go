@@ -69,7 +69,7 @@ func reuseOne() error {
 	if err != nil {
 		return err
 	}
-	was, err := readProc(old.PID())
+	was, err := procAt(old.PID())
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func sameNumber(was proc) (*Child, error) {
 		if young, failed = Start(cmd, Mark{Run: "later", Agent: "a.1"}); failed != nil {
 			return true
 		}
-		if is, err := readProc(young.PID()); err == nil && is.pid == was.pid && is.start != was.start {
+		if is, err := procAt(young.PID()); err == nil && is.pid == was.pid && is.start != was.start {
 			return true
 		}
 		if _, failed = young.Kill(context.Background()); failed != nil {

@@ -344,3 +344,14 @@ func EnvLookup(env []string, name string) string {
 	}
 	return ""
 }
+
+// ownGroup makes pgid == pid, with Setsid (which a pty needs) or without. The kernel refuses both together
+// (EPERM).
+func ownGroup(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if !cmd.SysProcAttr.Setsid {
+		cmd.SysProcAttr.Setpgid = true
+	}
+}

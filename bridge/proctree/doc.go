@@ -54,13 +54,11 @@
 // (by sudo) can be neither read nor signalled by an unprivileged process; a namespace ends it, too. A
 // process that an agent has started through an outside daemon (docker, systemd, at) never was a descendant.
 //
-// # Other systems
+// # macOS
 //
 // macOS has no subreaper, no pidfd, no namespaces and no /proc. There the searches use sysctl: ancestry
 // works while the parents run, and for remembered processes ([Child.Remember]). launchd adopts an orphan,
 // which is found by its mark if the system shows the environment (that of the user's own processes, not of
 // the system's programs). Between inspecting a process and signalling it there is a moment in which its pid
 // could be reused. BecomeSubreaper, AdoptOrphans and Isolate do nothing.
-//
-// On other systems there are only process groups: Kill reaches the group, and the searches find nothing.
 package proctree

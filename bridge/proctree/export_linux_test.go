@@ -19,7 +19,7 @@ const (
 
 // Exists reports whether pid is a process, including zombies.
 func Exists(pid int) bool {
-	_, err := readProc(pid)
+	_, err := procAt(pid)
 	return err == nil
 }
 

@@ -1,11 +1,10 @@
-//go:build linux || darwin
-
 package proctree
 
 import (
 	"bytes"
 	"os"
 	"strings"
+	"time"
 )
 
 // proc is one process at one time. pid and start together identify it permanently.
@@ -98,4 +97,14 @@ func entriesOf(env []byte, name string) []string {
 		}
 	}
 	return values
+}
+
+// Usage is the resource usage of a child's tree.
+type Usage struct {
+	// CPU is the time that its running processes have used so far, including that of the children they
+	// waited for. It can fall when one of them ends.
+	CPU       time.Duration
+	RSS       int64 // in bytes; shared pages count for each process
+	Processes int
+	Stopped   bool // the child itself is stopped (SIGSTOP)
 }

@@ -1,6 +1,9 @@
 package proctree
 
 import (
+	"context"
+	"os/exec"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -60,3 +63,48 @@ func (p proc) signal(sig unix.Signal) error {
 
 // firstInside returns false: there are no PID namespaces.
 func firstInside(int) bool { return false }
+
+func procAt(pid int) (proc, error) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return proc{}, err
+	}
+	return procOf(k), nil
+}
+
+// orphans adds none: launchd adopts orphans, together with those of all other processes.
+func (snapshot) orphans(procSet) {}
+
+// Isolate changes nothing: there are no PID namespaces here.
+func Isolate(context.Context, *exec.Cmd, Mode) Isolation {
+	return Isolation{NoNamespace, "this system has none"}
+}
+
+// EnterNamespace changes nothing: there are no PID namespaces here.
+func EnterNamespace() (Isolation, error) {
+	return Isolation{NoNamespace, "this system has none"}, nil
+}
+
+// forkThread has no effect here: other systems do not signal a process when its parent ends.
+type forkThread struct{}
+
+func newForkThread() *forkThread { return &forkThread{} }
+
+func (*forkThread) start(cmd *exec.Cmd, _ bool) error { return cmd.Start() }
+
+func (*forkThread) end() {}
+
+// BecomeSubreaper does nothing here: there are no subreapers.
+func BecomeSubreaper() (release func(), err error) { return func() {}, nil }
+
+// AdoptOrphans does nothing here: there are no subreapers.
+func AdoptOrphans() error { return nil }
+
+// reap does nothing: the system's first process adopts orphans.
+func reap() {}
+
+// awaitExit returns false: here it is not possible to wait for a child and leave it a zombie.
+func awaitExit(int) bool { return false }
+
+// Usage is not known here: other processes cannot be inspected without cgo.
+func (c *Child) Usage() Usage { return Usage{} }

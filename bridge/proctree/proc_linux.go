@@ -28,7 +28,7 @@ func processes() map[int]proc {
 		if err != nil {
 			continue
 		}
-		if p, err := readProc(pid); err == nil {
+		if p, err := procAt(pid); err == nil {
 			all[pid] = p
 		}
 	}
@@ -60,7 +60,7 @@ func (s snapshot) scanNew(last int) {
 			return
 		}
 		for pid := last + 1; pid <= now; pid++ {
-			p, err := readProc(pid)
+			p, err := procAt(pid)
 			if err != nil {
 				continue
 			}
@@ -74,7 +74,7 @@ func (s snapshot) scanNew(last int) {
 	}
 }
 
-func readProc(pid int) (proc, error) {
+func procAt(pid int) (proc, error) {
 	data, err := readSmall("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return proc{}, err
@@ -160,7 +160,7 @@ func (p proc) signal(sig unix.Signal) error {
 	if err != nil && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}
-	now, rerr := readProc(p.pid)
+	now, rerr := procAt(p.pid)
 	same := rerr == nil && now.start == p.start
 	if err != nil { // a kernel before 5.3 has no better way
 		if !same {

@@ -168,14 +168,14 @@ func gone(t *testing.T, pid int) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			p, err := readProc(pid)
+			p, err := procAt(pid)
 			t.Fatalf("process %d is still there: %+v, %v", pid, p, err)
 		}
 	}
 }
 
 func alive(pid int) bool {
-	p, err := readProc(pid)
+	p, err := procAt(pid)
 	return err == nil && !p.zombie()
 }
 
@@ -345,7 +345,7 @@ func TestStartRefuses(t *testing.T) {
 
 func TestRecycledPidIsNotHit(t *testing.T) {
 	c, pid, _ := begin(t, "sleeper", Mark{Run: testkit.Run(t)})
-	p := testkit.Must(readProc(pid))(t)
+	p := testkit.Must(procAt(pid))(t)
 	p.start++ // another process had this pid
 	if err := p.signal(unix.SIGKILL); err != unix.ESRCH || c.State() != nil {
 		t.Errorf("signal: %v, state %v", err, c.State())

@@ -51,7 +51,7 @@ func TestSweepStrays(t *testing.T) {
 	testkit.Same(t, "swept", map[string]int{one: 1, two: 2}, SweepStrays(dead))
 	gone(t, orphan)
 	gone(t, hidden) // found by descent
-	if p, err := readProc(spared); err != nil || p.zombie() || unmarked.State() != nil {
+	if p, err := procAt(spared); err != nil || p.zombie() || unmarked.State() != nil {
 		t.Error("more was swept")
 	}
 	for _, run := range []string{one, two, alive} {
@@ -128,7 +128,7 @@ func nested() error {
 	if swept := SweepStrays(func(run string) bool { return run == outer }); len(swept) > 0 {
 		return fmt.Errorf("swept %v of the run around us", swept)
 	}
-	if p, err := readProc(sibling.Process.Pid); err != nil || p.zombie() {
+	if p, err := procAt(sibling.Process.Pid); err != nil || p.zombie() {
 		return fmt.Errorf("what shares our shell was swept: %w", err)
 	}
 	return nil

@@ -1,5 +1,33 @@
 package corpus
 
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/tools/txtar"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+)
+
 // This part of the package runs conversations, written down as txtar files, against a program that speaks the
 // Claude Code CLI's stream-json wire: the CLI itself, or a stand-in. It is for tests only.
 //
@@ -36,33 +64,6 @@ package corpus
 //
 // Each process has three goroutines that Run starts and waits for: two readers of
 // its output and, in net/http, the scripted model's.
-
-import (
-	"bufio"
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
-	"reflect"
-	"regexp"
-	"strconv"
-	"strings"
-	"sync"
-	"testing"
-	"time"
-
-	"github.com/google/uuid"
-	"golang.org/x/tools/txtar"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-)
 
 // WireCase is one conversation.
 type WireCase struct {
@@ -160,12 +161,6 @@ func lines(b []byte) (out []string) {
 	return out
 }
 
-// arguments lists the operations, and whether they take an argument.
-var arguments = map[string]bool{
-	">": true, "<": true, "!": true, "saw": true, "requests": true, "called": true, "release": false,
-	"eof": false, "signal": true, "exit": true, "stderr": true, "file": true, "until": true, "touch": true,
-}
-
 func parseSteps(b []byte) (out []WireStep, err error) {
 	for i, l := range bytes.Split(b, []byte("\n")) {
 		line := strings.TrimSpace(string(l))
@@ -173,11 +168,11 @@ func parseSteps(b []byte) (out []WireStep, err error) {
 			continue
 		}
 		op, arg, _ := strings.Cut(line, " ")
-		wants, known := arguments[op]
+		_, known := operations[op]
 		switch {
 		case !known:
 			return nil, fmt.Errorf("line %d: unknown step %q", i+1, op)
-		case wants != (arg != ""):
+		case (op != "release" && op != "eof") != (arg != ""):
 			return nil, fmt.Errorf("line %d: step %q: wrong number of arguments", i+1, op)
 		case (op == "<" || op == "!") && !json.Valid([]byte(arg)):
 			return nil, fmt.Errorf("line %d: the pattern is not JSON: %s", i+1, arg)
@@ -684,74 +679,57 @@ func (h *host) read(stdout io.Reader) {
 
 func (h *host) step(s WireStep) {
 	h.t.Helper()
-	arg := s.Arg
-	fail := func(format string, args ...any) {
-		h.t.Helper()
-		h.t.Fatalf("host line %d: %s %s: "+format+"\n%s",
-			append(append([]any{s.Line, s.Op, s.Arg}, args...), h.transcript())...)
-	}
-	switch s.Op {
-	case ">":
-		if _, err := io.WriteString(h.stdin, h.names.expand(arg)+"\n"); err != nil {
-			fail("%v", err)
-		}
-	case "<":
-		if err := h.await(pattern(h.names.expand(arg))); err != nil {
-			fail("%v", err)
-		}
-	case "!":
-		for _, f := range h.seen {
-			if h.names.matches(pattern(h.names.expand(arg)), f) {
-				raw, _ := json.Marshal(f)
-				fail("but there was %s", raw)
-			}
-		}
-	case "eof":
-		h.stdin.Close()
-	case "release":
-		h.model.release <- struct{}{} // lets one held reply continue, even one that is still to come
-	case "signal":
-		if err := sendSignal(h.cmd.Process, arg); err != nil {
-			fail("%v", err)
-		}
-	case "exit":
-		if err := h.awaitExit(arg); err != nil {
-			fail("%v", err)
-		}
-	default:
-		if err := h.inspect(s.Op, arg); err != nil {
-			fail("%v", err)
-		}
+	if err := operations[s.Op](h, s.Arg); err != nil {
+		h.t.Fatalf("host line %d: %s %s: %v\n%s", s.Line, s.Op, s.Arg, err, h.transcript())
 	}
 }
 
-// inspect runs the steps that check something.
-func (h *host) inspect(op, arg string) error {
-	switch op {
-	case "saw":
+// operations are the steps of a host.
+var operations = map[string]func(h *host, arg string) error{
+	">": func(h *host, arg string) error {
+		_, err := io.WriteString(h.stdin, h.names.expand(arg)+"\n")
+		return err
+	},
+	"<": func(h *host, arg string) error { return h.await(pattern(h.names.expand(arg))) },
+	"!": func(h *host, arg string) error {
+		for _, f := range h.seen {
+			if h.names.matches(pattern(h.names.expand(arg)), f) {
+				raw, _ := json.Marshal(f)
+				return fmt.Errorf("but there was %s", raw)
+			}
+		}
+		return nil
+	},
+	"saw": func(h *host, arg string) error {
 		n, re, _ := strings.Cut(arg, " ")
 		bodies := h.model.requests()
 		i, err := strconv.Atoi(n)
 		if err != nil || i < 1 || i > len(bodies) {
-			return errors.New("there were " + strconv.Itoa(len(bodies)) + " requests")
+			return fmt.Errorf("there were %d requests", len(bodies))
 		}
 		return look(h.names.expand(re), bodies[i-1])
-	case "requests":
+	},
+	"requests": func(h *host, arg string) error {
 		if n := strconv.Itoa(len(h.model.requests())); n != arg {
 			return errors.New("there were " + n)
 		}
-	case "called":
-		return h.model.await(arg)
-	case "stderr":
-		return look(arg, h.stderr.String())
-	case "file":
-		return h.fileMatches(arg)
-	case "until":
-		return h.untilFile(arg)
-	case "touch":
-		return os.WriteFile(filepath.Join(h.cwd, arg), nil, 0o644)
-	}
-	return nil
+		return nil
+	},
+	"called": func(h *host, arg string) error { return h.model.await(arg) },
+	"release": func(h *host, _ string) error {
+		h.model.release <- struct{}{} // lets one held reply continue, even one that is still to come
+		return nil
+	},
+	"eof": func(h *host, _ string) error {
+		h.stdin.Close()
+		return nil
+	},
+	"signal": func(h *host, arg string) error { return sendSignal(h.cmd.Process, arg) },
+	"exit":   (*host).awaitExit,
+	"stderr": func(h *host, arg string) error { return look(arg, h.stderr.String()) },
+	"file":   (*host).fileMatches,
+	"until":  (*host).untilFile,
+	"touch":  func(h *host, arg string) error { return os.WriteFile(filepath.Join(h.cwd, arg), nil, 0o644) },
 }
 
 func (h *host) fileMatches(arg string) error {
@@ -889,4 +867,16 @@ func (h *host) transcript() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+var signals = map[string]os.Signal{
+	"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL,
+}
+
+func sendSignal(p *os.Process, name string) error {
+	s, ok := signals[name]
+	if !ok {
+		return fmt.Errorf("unknown signal %q", name)
+	}
+	return p.Signal(s)
 }

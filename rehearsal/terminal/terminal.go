@@ -18,6 +18,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/arbiter-cli/arbiter/internal/backlog"
+	"github.com/arbiter-cli/arbiter/internal/ptypair"
 )
 
 const (
@@ -68,7 +69,7 @@ func Start(cmd *exec.Cmd, size Size) (*Terminal, error) { return startWith(cmd, 
 
 // startWith is Start with another time than [settle].
 func startWith(cmd *exec.Cmd, size Size, clusterWait time.Duration) (*Terminal, error) {
-	master, slave, err := open(size)
+	master, slave, err := ptypair.Open(size.Columns, size.Rows)
 	if err != nil {
 		return nil, err
 	}
@@ -312,7 +313,7 @@ func (t *Terminal) Exit(ctx context.Context) (*os.ProcessState, error) {
 // Resize changes the size of the terminal; the kernel signals the program.
 func (t *Terminal) Resize(size Size) error {
 	t.update(func() { t.emu.resize(size) })
-	return setSize(t.master, size)
+	return ptypair.Resize(t.master, size.Columns, size.Rows)
 }
 
 // HangUp closes the terminal, like a closed window or a lost connection. The program may continue.

@@ -43,11 +43,10 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 			// A worker of the script claims what was denied because the run ended; the result says what is open.
 			r.logf("  %s: incomplete: %q", r.name(), l.ended.Open)
 		case r.flipped: // the damage may lose a spawn that the Arbiter's session remembers
-			r.f.harmed++
+			r.f.n["harmed by them"]++
 			r.logf("  %s: complete without the files, over a damaged journal", r.name())
 		default:
-			r.f.wrong++
-			r.fail("complete without the files\n%s", l.dump())
+			r.bad("wrong files", "complete without the files\n%s", l.dump())
 		}
 		return false
 	}
@@ -60,8 +59,7 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	if r.run != "" && !l.resumed && code == int(contract.ExitUsage) {
 		return r.beginAnew(l)
 	}
-	r.f.failedResumes++
-	r.fail("the run was not killed, and ended with %d\n%s", code, l.dump())
+	r.bad("failed resumes", "the run was not killed, and ended with %d\n%s", code, l.dump())
 	return false
 }
 
@@ -70,15 +68,13 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 func (r *round) beginAnew(l *processRun) bool {
 	for token, s := range r.sent {
 		if s.accepted && !s.flipped {
-			r.f.failedResumes++
-			r.fail("not resumable, although %s was accepted\n%s", token, l.dump())
+			r.bad("failed resumes", "not resumable, although %s was accepted\n%s", token, l.dump())
 			return false
 		}
 	}
 	if !strings.Contains(l.stderr.String(), "nothing to resume") &&
 		!strings.Contains(l.stderr.String(), "there is no run") {
-		r.f.failedResumes++
-		r.fail("refused to resume\n%s", l.dump())
+		r.bad("failed resumes", "refused to resume\n%s", l.dump())
 		return false
 	}
 	r.run, r.printed = "", nil
@@ -95,8 +91,7 @@ func (r *round) checkEnd(l *processRun, code int) {
 	}[l.ended.Status]
 	// A kill may come between the last line and the exit.
 	if !slices.Contains(want, code) && !l.killedBySignal() {
-		r.f.untrue++
-		r.fail("result says %s, the exit code %d\n%s", l.ended.Status, code, l.dump())
+		r.bad("untrue ends", "result says %s, the exit code %d\n%s", l.ended.Status, code, l.dump())
 	}
 }
 
@@ -114,7 +109,7 @@ func (r *round) checkNoProcesses(ended time.Time) {
 			return
 		}
 		if since > maxCleanupTime {
-			r.f.orphans += len(left)
+			r.f.n["orphans"] += len(left)
 			for _, p := range left {
 				r.fail("alive %s after arbiter: %d (of %d, %s) %s %.200s", since.Round(time.Millisecond), p.pid,
 					p.parent, p.state, p.agent(), strings.Join(p.args, " "))
@@ -140,9 +135,8 @@ func (r *round) checkSessions() {
 		if !ok || a.parent == b.pid || b.parent == a.pid {
 			continue
 		}
-		r.f.twice++
-		r.fail("two processes are on session %s: %d (of %d, %s) and %d (of %d, %s)", a.session(), a.pid, a.parent,
-			a.state, b.pid, b.parent, b.state)
+		r.bad("two on one session", "two processes are on session %s: %d (of %d, %s) and %d (of %d, %s)",
+			a.session(), a.pid, a.parent, a.state, b.pid, b.parent, b.state)
 	}
 }
 
@@ -171,9 +165,9 @@ func (r *round) check() {
 		if !s.accepted {
 			continue
 		}
-		r.f.accepted++
+		r.f.n["messages accepted"]++
 		if saw(token) {
-			r.f.seen++
+			r.f.n["seen by their session"]++
 			continue
 		}
 		if !asked {
@@ -181,15 +175,14 @@ func (r *round) check() {
 		}
 		if slices.ContainsFunc(queue, func(text string) bool { return strings.Contains(text, token) }) ||
 			s.text == closing && closed {
-			r.f.queued++
+			r.f.n["still queued at the end"]++
 			continue
 		}
 		if s.flipped {
-			r.f.harmed++
+			r.f.n["harmed by them"]++
 			continue
 		}
-		r.f.lost++
-		r.fail("lost: %q %s was accepted, and no session saw it", s.text, token)
+		r.bad("lost", "lost: %q %s was accepted, and no session saw it", s.text, token)
 	}
 	if r.checkDoubled(requests) == 0 || !r.sawAgents {
 		r.fail("no envelope in any history, or no agent's process was seen: the checks are blind")
@@ -271,10 +264,9 @@ func (r *round) checkDoubled(requests []rehearsal.Request) int {
 		seen += len(count)
 		for id, n := range count {
 			if n > 1 && r.flipped {
-				r.f.harmed++
+				r.f.n["harmed by them"]++
 			} else if n > 1 {
-				r.f.doubled++
-				r.fail("doubled: %s is %d times in the history of session %s (%s)", id, n, session, q.Role)
+				r.bad("doubled", "doubled: %s is %d times in the history of session %s (%s)", id, n, session, q.Role)
 			}
 		}
 	}
@@ -316,10 +308,9 @@ func (r *round) checkLedger() {
 		case e.Event == "ended":
 			ended[key] = true
 		case e.Event == "took" && ended[key] && (r.flipped || r.damaged[e.Session]):
-			r.f.harmed++
+			r.f.n["harmed by them"]++
 		case e.Event == "took" && ended[key]:
-			r.f.doubled++
-			r.fail("doubled: session %s took message %s up again after the turn's end", e.Session, e.Message)
+			r.bad("doubled", "doubled: session %s took message %s up again after the turn's end", e.Session, e.Message)
 		}
 	}
 }
@@ -330,7 +321,7 @@ func (r *round) noteHits() {
 	for line := range strings.Lines(string(text)) {
 		_, name, _ := strings.Cut(strings.TrimSpace(line), "/")
 		if point, died := strings.CutSuffix(name, " died"); died {
-			r.f.kill("point")
+			r.f.killed["point"]++
 			r.f.died[point]++
 		} else {
 			r.f.hit[name]++

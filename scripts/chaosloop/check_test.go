@@ -52,9 +52,9 @@ func TestDoubledMessagesAreFound(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &round{f: newFigures()}
-			if seen := r.checkDoubled(tt.requests); seen != tt.seen || r.f.doubled != tt.doubled ||
+			if seen := r.checkDoubled(tt.requests); seen != tt.seen || r.f.n["doubled"] != tt.doubled ||
 				len(r.problems) != tt.doubled {
-				t.Errorf("%d seen, %d doubled, %q; want %d and %d", seen, r.f.doubled, r.problems, tt.seen, tt.doubled)
+				t.Errorf("%d seen, %v, %q; want %d and %d", seen, r.f.n, r.problems, tt.seen, tt.doubled)
 			}
 		})
 	}
@@ -81,8 +81,8 @@ func TestLedgerIsRead(t *testing.T) {
 			r := &round{f: newFigures(), ledger: filepath.Join(t.TempDir(), "ledger")}
 			testkit.OK(t, os.WriteFile(r.ledger, []byte(tt.text), 0o600))
 			r.checkLedger()
-			if r.f.doubled != tt.doubled || len(r.problems) != tt.problems {
-				t.Errorf("%d doubled, %q", r.f.doubled, r.problems)
+			if r.f.n["doubled"] != tt.doubled || len(r.problems) != tt.problems {
+				t.Errorf("%d doubled, %q", r.f.n["doubled"], r.problems)
 			}
 		})
 	}
@@ -107,12 +107,12 @@ func TestQuantile(t *testing.T) {
 
 func TestFiguresAddUp(t *testing.T) {
 	f, g := newFigures(), newFigures()
-	g.lost, g.failed, g.gone = 1, 1, []time.Duration{time.Second}
-	g.kill("bridge")
+	g.n["lost"], g.n["failed rounds"], g.gone = 1, 1, []time.Duration{time.Second}
+	g.killed["bridge"]++
 	g.died["a.b"]++
 	f.add(g)
 	f.add(g)
-	if f.lost != 2 || f.failed != 2 || f.kills() != 2 || f.died["a.b"] != 2 || len(f.gone) != 2 {
+	if f.n["lost"] != 2 || f.n["failed rounds"] != 2 || f.kills() != 2 || f.died["a.b"] != 2 || len(f.gone) != 2 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -146,8 +146,9 @@ func TestTranscriptsAreDamaged(t *testing.T) {
 	for range 20 {
 		r.loseTranscript()
 	}
-	if text, err := os.ReadFile(path); !r.damaged["session"] || r.f.damaged == 0 || string(text) == "{}\n{}\n" {
-		t.Errorf("damaged %v, %d times: %q, %v", r.damaged, r.f.damaged, text, err)
+	if text, err := os.ReadFile(path); !r.damaged["session"] || r.f.n["transcripts damaged"] == 0 ||
+		string(text) == "{}\n{}\n" {
+		t.Errorf("damaged %v, %d times: %q, %v", r.damaged, r.f.n["transcripts damaged"], text, err)
 	}
 }
 

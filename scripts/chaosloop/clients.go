@@ -67,7 +67,7 @@ func (l *processRun) connect() {
 		r.sent[c.token] = &sentMessage{text: "a note from elsewhere", by: l}
 		c.sender = l.client(nil, "send", "a note from elsewhere "+c.token)
 	}
-	r.f.clients += 2 + len(c.hung) + len(c.conns)
+	r.f.n["clients that connected"] += 2 + len(c.hung) + len(c.conns)
 }
 
 // client starts an arbiter command on the run. It lacks the round's mark, since it is not part of the run.
@@ -125,8 +125,7 @@ func (l *processRun) endsByItself(name string, cmd *exec.Cmd) bool {
 	if late.Stop() {
 		return true
 	}
-	l.r.f.late++
-	l.r.fail("arbiter %s did not end within %s of its run", name, waitTimeout)
+	l.r.bad("deadlines missed", "arbiter %s did not end within %s of its run", name, waitTimeout)
 	return false
 }
 
@@ -141,10 +140,10 @@ func (l *processRun) checkWatched(c *clients) {
 	if len(watched) == 0 && c.follower.ProcessState.ExitCode() == int(contract.ExitUsage) {
 		return // the process ended before the client found it
 	}
-	l.r.f.followed += bytes.Count(watched, []byte("\n"))
+	l.r.f.n["lines that they followed"] += bytes.Count(watched, []byte("\n"))
 	if !sameOutput(l.raw.Bytes(), watched, l.killedBySignal()) {
-		l.r.f.otherwise++
-		l.r.fail("a client received other events than the process printed (%d bytes, not %d; exit %d):\n%s\n%s",
+		l.r.bad("clients that saw other events",
+			"a client received other events than the process printed (%d bytes, not %d; exit %d):\n%s\n%s",
 			len(watched), l.raw.Len(), c.follower.ProcessState.ExitCode(), tail(watched), l.dump())
 	}
 }

@@ -53,7 +53,7 @@ func (r *round) force() (plan, bool) {
 	at := fmt.Sprintf("%s:%d", r.must, r.mustN)
 	switch help := helpFor(r.must); {
 	case r.must == "" || r.forced || help == byRemove:
-		return r.forceNext()
+		return plan{}, false
 	case r.processRuns < r.mustAt: // so that there is another process
 		return plan{victim: "arbiter", after: 15 + r.rnd.IntN(20)}, true
 	case help == "" || help == byDecider || help == byIsolation:
@@ -76,17 +76,6 @@ func (r *round) force() (plan, bool) {
 		r.forced = true
 		return plan{crashAt: at}, true
 	}
-}
-
-// forceNext plans a process that should reach the next of the other crash points.
-func (r *round) forceNext() (plan, bool) {
-	if len(r.also) == 0 {
-		return plan{}, false
-	}
-	point := r.also[0]
-	r.also = r.also[1:]
-	r.tried = append(r.tried, point)
-	return plan{crashAt: point + ":1"}, true
 }
 
 func (r *round) runDir() string { return filepath.Join(r.dir, "state", "runs", r.run) }
@@ -167,7 +156,7 @@ func (r *round) flip() bool {
 			r.fail("flip a bit: %v", err)
 			return false
 		}
-		r.f.flipped++
+		r.f.n["journals flipped"]++
 		r.flipped = true
 		for _, s := range r.sent {
 			s.flipped = s.accepted
@@ -271,31 +260,15 @@ func (l *processRun) freeDisk() {
 	}
 }
 
-// forced are the crash points of a round: one for its nth pass in a process, and those of the processes after
-// it.
-type forced struct {
-	point  string
-	n, run int // from 1
-	also   []string
-}
-
-// parseAt parses POINT:N:RUN[,POINT…], as the report of a failed round prints it.
-func parseAt(text string, all []string) (forced, error) {
-	first, rest, more := strings.Cut(text, ",")
-	words := strings.Split(first, ":")
-	var f forced
-	if more {
-		f.also = strings.Split(rest, ",")
-	}
-	unknown := slices.ContainsFunc(f.also, func(p string) bool { return !slices.Contains(all, p) })
-	if len(words) == 3 && slices.Contains(all, words[0]) && !unknown {
-		var err, bad error
-		f.point = words[0]
-		f.n, err = strconv.Atoi(words[1])
-		f.run, bad = strconv.Atoi(words[2])
-		if err == nil && bad == nil && f.n > 0 && f.run > 0 {
-			return f, nil
+// parseAt parses POINT:N:RUN, as the report of a failed round prints it.
+func parseAt(text string, all []string) (point string, n, run int, err error) {
+	words := strings.Split(text, ":")
+	if len(words) == 3 && slices.Contains(all, words[0]) {
+		n, err = strconv.Atoi(words[1])
+		run, bad := strconv.Atoi(words[2])
+		if err == nil && bad == nil && n > 0 && run > 0 {
+			return words[0], n, run, nil
 		}
 	}
-	return forced{}, fmt.Errorf("-at %s: want POINT:N:RUN, and perhaps further points behind commas", text)
+	return "", 0, 0, fmt.Errorf("-at %s: want POINT:N:RUN", text)
 }

@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -14,17 +12,12 @@ import (
 
 func TestParseAt(t *testing.T) {
 	all := []string{"a.b", "e.f"}
-	for text, want := range map[string]forced{
-		"a.b:2:3":         {point: "a.b", n: 2, run: 3},
-		"a.b:1:1,e.f,a.b": {point: "a.b", n: 1, run: 1, also: []string{"e.f", "a.b"}},
-	} {
-		if got, err := parseAt(text, all); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, %v", text, got, err)
-		}
+	if point, n, run, err := parseAt("a.b:2:3", all); err != nil || point != "a.b" || n != 2 || run != 3 {
+		t.Errorf("%s, %d, %d, %v", point, n, run, err)
 	}
 	for _, text := range []string{"", "a.b", "a.b:1", "c.d:1:1", "a.b:0:1", "a.b:1:0", "a.b:x:1", "a.b:1:y",
 		"a.b:1:1:1", "a.b:1:1,", "a.b:1:1,c.d"} {
-		if _, err := parseAt(text, all); err == nil {
+		if _, _, _, err := parseAt(text, all); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
@@ -58,7 +51,8 @@ func TestFlippedIsCountedApart(t *testing.T) {
 	name := filepath.Join(dir, "journal-000001")
 	raw := make([]byte, 5000)
 	testkit.OK(t, os.WriteFile(name, raw, 0o600))
-	if !r.flip() || !r.flipped || r.f.flipped != 1 || !r.sent["before"].flipped || r.sent["refused"].flipped {
+	if !r.flip() || !r.flipped || r.f.n["journals flipped"] != 1 || !r.sent["before"].flipped ||
+		r.sent["refused"].flipped {
 		t.Errorf("%+v, %+v", r.f, r.sent)
 	}
 	now := testkit.Must(os.ReadFile(name))(t)
@@ -77,29 +71,8 @@ func TestFlippedIsCountedApart(t *testing.T) {
 	}
 	const one = "⟦k3x | from: human | kind: task | id: a-1⟧\nDo it."
 	r.checkDoubled([]rehearsal.Request{history(t, "s", one, one)})
-	if r.f.doubled != 0 || r.f.harmed != 1 {
-		t.Errorf("%d doubled, %d harmed", r.f.doubled, r.f.harmed)
-	}
-}
-
-// TestCompanionPoints: a round is killed at several points if none of them needs help, and if they were tried equally
-// often.
-func TestCompanionPoints(t *testing.T) {
-	simple := slices.DeleteFunc(allPoints(), func(p string) bool { return helpFor(p) != "" })
-	wanted := append([]string{"loop.bridge.lost", simple[0], simple[1]}, simple[2:4]...)
-	also, rest := companions(simple[5], wanted, map[string]int{simple[1]: 1}, 2)
-	if want := []string{simple[0], simple[2]}; !slices.Equal(also, want) {
-		t.Errorf("also %v, want %v", also, want)
-	}
-	if want := []string{"loop.bridge.lost", simple[1], simple[3]}; !slices.Equal(rest, want) {
-		t.Errorf("the rest is %v, want %v", rest, want)
-	}
-	also, _ = companions(simple[1], wanted, map[string]int{simple[1]: 1, simple[3]: 1}, 2)
-	if want := []string{simple[1], simple[3]}; !slices.Equal(also, want) {
-		t.Errorf("beside a second try: %v, want %v", also, want)
-	}
-	if also, rest := companions("loop.inspect", wanted, nil, 2); len(also) > 0 || !slices.Equal(rest, wanted) {
-		t.Errorf("a point that needs help has company: %v, %v", also, rest)
+	if r.f.n["doubled"] != 0 || r.f.n["harmed by them"] != 1 {
+		t.Errorf("%d doubled, %d harmed", r.f.n["doubled"], r.f.n["harmed by them"])
 	}
 }
 

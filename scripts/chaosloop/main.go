@@ -68,8 +68,7 @@ func main() {
 	flag.StringVar(&o.points, "points", "some",
 		"crash points: none, some (at random), all (each once at least), or one's name")
 	flag.StringVar(&o.at, "at", "",
-		"the first round's crash point, as `POINT:N:RUN`: the Nth time it is passed, in that process (both from 1); "+
-			"behind commas those of later processes")
+		"the first round's crash point, as `POINT:N:RUN`: the Nth time it is passed, in that process (both from 1)")
 	flag.StringVar(&o.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the real CLI")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
 	flag.Uint64Var(&o.actions, "actions", 5,
@@ -126,7 +125,7 @@ func run(o options) (bool, error) {
 	all := allPoints()
 	wanted, err := choosePoints(o.points, all)
 	if err == nil && o.at != "" {
-		_, err = parseAt(o.at, all)
+		_, _, _, err = parseAt(o.at, all)
 	}
 	if err != nil {
 		return false, err
@@ -136,12 +135,12 @@ func run(o options) (bool, error) {
 		return false, err
 	}
 	f.print(os.Stdout, all)
-	if never, spared := f.unmet(all); o.points == "all" && o.rounds == 0 && f.failed == 0 &&
+	if never, spared := f.unmet(all); o.points == "all" && o.rounds == 0 && f.n["failed rounds"] == 0 &&
 		len(never)+len(spared) > 0 {
 		fmt.Println("not every crash point was died at")
 		return false, os.RemoveAll(dir)
 	}
-	if f.failed > 0 {
+	if f.n["failed rounds"] > 0 {
 		fmt.Println("kept:", dir)
 		return false, nil
 	}
@@ -158,7 +157,7 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 		if o.rounds > 0 {
 			enough = n >= o.rounds
 		}
-		if playing < o.parallel && !enough && f.failed <= mostFailures {
+		if playing < o.parallel && !enough && f.n["failed rounds"] <= mostFailures {
 			r := &round{
 				o: o, f: newFigures(), bin: bin, seed: o.seed + uint64(n), points: all,
 				dir: filepath.Join(dir, fmt.Sprintf("round-%03d", n+1)),
@@ -170,19 +169,15 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 			}
 			switch {
 			case n == 0 && o.at != "":
-				at, _ := parseAt(o.at, all) // run has checked it
-				r.must, r.mustN, r.mustAt, r.also = at.point, at.n, at.run-1, at.also
+				r.must, r.mustN, r.mustAt, _ = parseAt(o.at, all) // run has checked it
+				r.mustAt--
 			case len(wanted) > 0:
 				// Some points are passed only in a run's first process, others only after a resume.
 				r.must, wanted = wanted[0], wanted[1:]
 				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2%2
-				r.also, wanted = companions(r.must, wanted, tries, o.perJob-1-r.mustAt)
 				if help := helpFor(r.must); help != "" && help != byDecider && help != byIsolation {
 					r.mustN = 1 // its cause occurs once
 				}
-			}
-			if r.must != "" {
-				r.tried = []string{r.must}
 			}
 			r.isolated = helpFor(r.must) == byIsolation || r.must == "" && r.seed%4 == 2
 			r.asks = helpFor(r.must) == byDecider || r.must == "" && r.seed%4 == 3
@@ -202,30 +197,10 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 		playing--
 		f.add(r.f)
 		r.report()
-		wanted = append(wanted, r.also...) // the job was complete before they were tried
-		for _, point := range r.tried {
-			if tries[point]++; f.died[point] == 0 && tries[point] < mostTries {
-				wanted = append(wanted, point)
-			}
+		if tries[r.must]++; r.must != "" && f.died[r.must] == 0 && tries[r.must] < mostTries {
+			wanted = append(wanted, r.must)
 		}
 	}
-}
-
-// companions selects crash points at which the later processes of a round can be killed, at most room of them:
-// those that were tried as often as the round's own point and that, like it, need no help. A round that ends in
-// a removal has room for them before that.
-func companions(must string, wanted []string, tries map[string]int, limit int) (also, rest []string) {
-	if help := helpFor(must); help != "" && help != byRemove {
-		limit = 0
-	}
-	for _, point := range wanted {
-		if len(also) < limit && tries[point] == tries[must] && helpFor(point) == "" {
-			also = append(also, point)
-		} else {
-			rest = append(rest, point)
-		}
-	}
-	return also, rest
 }
 
 // allPoints returns the names of all crash points, including those of the journal.

@@ -44,7 +44,7 @@ func (r *round) prepareMake(job []byte) ([]byte, error) {
 	if mixed == string(job) {
 		return nil, fmt.Errorf("the job does not begin the western thread")
 	}
-	r.f.mixed++
+	r.f.n["rounds with another make"]++
 	text := fmt.Sprintf("makes:\n  other:\n    like: opencode\n    command: ['%s', %s]\n", self, fakeMake)
 	return []byte(mixed), os.WriteFile(r.makesFile(), []byte(text), 0o600)
 }
@@ -85,8 +85,7 @@ func (r *round) checkMakes(all []contract.Line) {
 	seen, _ := r.readMakes()
 	for id, n := range seen {
 		if n > 1 {
-			r.f.doubled++
-			r.fail("an agent of the other make was given message %s %d times", id, n)
+			r.bad("doubled", "an agent of the other make was given message %s %d times", id, n)
 		}
 	}
 	for _, l := range all {
@@ -98,10 +97,9 @@ func (r *round) checkMakes(all []contract.Line) {
 				continue
 			}
 			if b.Proof != bridge.ProofWritten {
-				r.f.untrue++
-				r.fail("message %s to the other make was delivered by proof %q", b.MessageID, b.Proof)
+				r.bad("untrue ends", "message %s to the other make was delivered by proof %q", b.MessageID, b.Proof)
 			}
-			r.f.written++
+			r.f.n["messages written to it"]++
 			open[l.ID] = append(open[l.ID], b.MessageID)
 		case contract.Turn:
 			if !of[l.ID] || b.Outcome != bridge.TurnDone {
@@ -109,8 +107,7 @@ func (r *round) checkMakes(all []contract.Line) {
 			}
 			for _, id := range open[l.ID] {
 				if seen[id] == 0 {
-					r.f.lost++
-					r.fail("lost: message %s was written to %s, which ended a turn without it", id, l.ID)
+					r.bad("lost", "lost: message %s was written to %s, which ended a turn without it", id, l.ID)
 				}
 			}
 			open[l.ID] = nil

@@ -109,7 +109,7 @@ func (r *round) start(crashAt string) (*processRun, error) {
 	if err := l.cmd.Start(); err != nil {
 		return nil, err
 	}
-	r.f.processRuns++
+	r.f.n["processes of arbiter"]++
 	go l.read(stdout)
 	return l, nil
 }

@@ -96,8 +96,7 @@ func (r *round) checkPrinted(lines []contract.Line) {
 		want := sameness(printed)
 		i := slices.IndexFunc(lines[at:], func(l contract.Line) bool { return sameness(l) == want })
 		if i < 0 {
-			r.f.unkept++
-			r.fail("printed, and not in the log, or out of order: %.300s", want)
+			r.bad("receipts unkept", "printed, and not in the log, or out of order: %.300s", want)
 			return
 		}
 		at += i + 1
@@ -115,8 +114,7 @@ func (r *round) checkNumbers(lines []contract.Line) {
 	for _, l := range lines {
 		if b, ok := l.Body.(contract.Decision); ok {
 			if n++; b.Number != n {
-				r.f.unkept++
-				r.fail("decision %d has number %d: %.300s", n, b.Number, sameness(l))
+				r.bad("receipts unkept", "decision %d has number %d: %.300s", n, b.Number, sameness(l))
 				return
 			}
 		}
@@ -151,13 +149,12 @@ func (r *round) checkReceipts(lines []contract.Line) {
 	key := func(author string, number int, c verdict.Receipt) string { return fmt.Sprint(author, number, c) }
 	again := 0 // how many checks of the current repetition were reported
 	bad := func(l contract.Line, why string) {
-		r.f.unkept++
-		r.fail("%s: %.400s", why, sameness(l))
+		r.bad("receipts unkept", "%s: %.400s", why, sameness(l))
 	}
 	for i, l := range lines {
 		switch b := l.Body.(type) {
 		case contract.Check:
-			r.f.checks++
+			r.f.n["checks run"]++
 			if b.Again {
 				if b.Number != again+1 && b.Number != 1 {
 					bad(l, "what comes before this check was not reported")
@@ -209,9 +206,8 @@ func (r *round) checkReceipts(lines []contract.Line) {
 		}
 	}
 	for _, p := range running {
-		r.f.unkept++
-		r.fail("of a document by %s %d of %d checks were reported, and no more: %v", p.author, len(p.receipts), p.of,
-			p.receipts)
+		r.bad("receipts unkept", "of a document by %s %d of %d checks were reported, and no more: %v",
+			p.author, len(p.receipts), p.of, p.receipts)
 	}
 }
 
@@ -242,11 +238,10 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 		if !ok || h.From == h.To {
 			continue
 		}
-		r.f.documents++
+		r.f.n["documents passed on"]++
 		m, ok := carrier(lines[i+1:], h)
 		if !ok {
-			r.f.undelivered++
-			r.fail("no message carries the document: %.300s", sameness(l))
+			r.bad("documents undelivered", "no message carries the document: %.300s", sameness(l))
 			continue
 		}
 		again := len(sessions[h.To]) - 1 // after a lost history it must be delivered again
@@ -261,12 +256,11 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 			status = r.statuses()
 		}
 		if len(had) == 0 && (status[m.MessageID] != supervisor.MessageDelivered || endedAfter(lines[i:], h.To)) {
-			r.f.returned++
+			r.f.n["without a reader"]++
 			continue
 		}
-		r.f.undelivered++
-		r.fail("the document of %s to %s was had by %d of its sessions, in message %s (%s)", h.From, h.To, len(had),
-			m.MessageID, status[m.MessageID])
+		r.bad("documents undelivered", "the document of %s to %s was had by %d of its sessions, in message %s (%s)",
+			h.From, h.To, len(had), m.MessageID, status[m.MessageID])
 	}
 }
 
@@ -328,8 +322,7 @@ var handOffBrief = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*
 // once. It returns the number of lost histories.
 func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Request) (lost int) {
 	bad := func(format string, args ...any) {
-		r.f.overlaps++
-		r.fail(format, args...)
+		r.bad("Arbiters at the same time", format, args...)
 	}
 	var arbiters []string // session ids, in order
 	successors, lostBefore, decided := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -376,8 +369,8 @@ func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Reques
 			}
 		}
 	}
-	r.f.renewals += renewed
-	r.f.lostHistories += lost
+	r.f.n["renewals of the Arbiter"] += renewed
+	r.f.n["histories of it lost"] += lost
 	if made := len(successors) - unheard; renewed != made && !(over && renewed == made+1) { // or the run ends first
 		bad("%d renewals of the Arbiter made %d successors", renewed, made)
 	}
@@ -419,8 +412,8 @@ func (r *round) checkOrder(requests []rehearsal.Request, arbiters []string) map[
 		}
 		n := slices.Index(arbiters, q.Session)
 		if n < latest {
-			r.f.overlaps++
-			r.fail("Arbiter %d of %d asked its model after its successor had", n+1, len(arbiters))
+			r.bad("Arbiters at the same time", "Arbiter %d of %d asked its model after its successor had", n+1,
+				len(arbiters))
 		}
 		latest, last[q.Session] = max(n, latest), q
 	}

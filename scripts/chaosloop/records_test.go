@@ -53,8 +53,8 @@ func TestPrintedEventsAreInTheLog(t *testing.T) {
 		"in other words": {linesOf(of("a", check(1, 2, "z"))), 1},
 	} {
 		r := &round{f: newFigures(), printed: tt.printed}
-		if r.checkPrinted(all); r.f.unkept != tt.unkept || len(r.problems) != tt.unkept {
-			t.Errorf("%s: %d, %q", name, r.f.unkept, r.problems)
+		if r.checkPrinted(all); r.f.n["receipts unkept"] != tt.unkept || len(r.problems) != tt.unkept {
+			t.Errorf("%s: %d, %q", name, r.f.n["receipts unkept"], r.problems)
 		}
 	}
 }
@@ -86,8 +86,8 @@ func TestReceiptsAreInTheLog(t *testing.T) {
 		"the document's way": {linesOf(of("a", check(1, 1, "x")), of("a", contract.Spawn{})), 1},
 	} {
 		r := &round{f: newFigures()}
-		if r.checkReceipts(tt.lines); r.f.unkept != tt.unkept {
-			t.Errorf("%s: %d, %q", name, r.f.unkept, r.problems)
+		if r.checkReceipts(tt.lines); r.f.n["receipts unkept"] != tt.unkept {
+			t.Errorf("%s: %d, %q", name, r.f.n["receipts unkept"], r.problems)
 		}
 	}
 }
@@ -113,8 +113,9 @@ func TestDocumentsArrive(t *testing.T) {
 		"without a letter": {lines[:3], []rehearsal.Request{had("two")}, 1},
 	} {
 		r := &round{f: newFigures()}
-		if r.checkDocuments(tt.lines, tt.requests, 0); r.f.undelivered != tt.undelivered || r.f.documents != 1 {
-			t.Errorf("%s: %d of %d, %q", name, r.f.undelivered, r.f.documents, r.problems)
+		if r.checkDocuments(tt.lines, tt.requests, 0); r.f.n["documents undelivered"] != tt.undelivered ||
+			r.f.n["documents passed on"] != 1 {
+			t.Errorf("%s: %d of %d, %q", name, r.f.n["documents undelivered"], r.f.n["documents passed on"], r.problems)
 		}
 	}
 }
@@ -155,8 +156,9 @@ func TestOneArbiterAtATime(t *testing.T) {
 			asked, 1, 0},
 	} {
 		r := &round{f: newFigures()}
-		if lost := r.checkArbiters(tt.lines, tt.requests); r.f.overlaps != tt.overlaps || lost != tt.lost {
-			t.Errorf("%s: %d, %d lost, %q", name, r.f.overlaps, lost, r.problems)
+		if lost := r.checkArbiters(tt.lines, tt.requests); r.f.n["Arbiters at the same time"] != tt.overlaps ||
+			lost != tt.lost {
+			t.Errorf("%s: %d, %d lost, %q", name, r.f.n["Arbiters at the same time"], lost, r.problems)
 		}
 	}
 }
@@ -209,8 +211,8 @@ func TestDecisionsAreNumbered(t *testing.T) {
 		"not numbered": {linesOf(decision(0)), 1},
 	} {
 		r := &round{f: newFigures()}
-		if r.checkNumbers(tt.lines); r.f.unkept != tt.unkept {
-			t.Errorf("%s: %d, %q", name, r.f.unkept, r.problems)
+		if r.checkNumbers(tt.lines); r.f.n["receipts unkept"] != tt.unkept {
+			t.Errorf("%s: %d, %q", name, r.f.n["receipts unkept"], r.problems)
 		}
 	}
 }

@@ -37,15 +37,13 @@ type round struct {
 	must     string   // crash point to try in process mustAt, at its mustN-th pass
 	mustAt   int
 	mustN    int
-	forced   bool     // must was tried
-	enough   bool     // earlier rounds have killed enough: kill only at crash points
-	tried    []string // must, and the points of also that were tried
-	also     []string // crash points for later processes, one each, that need no help
-	claude   string   // the real CLI; empty: the stand-in
-	asks     bool     // use a stateless decider
-	isolated bool     // Orchestrators have their own directories
-	landed   bool     // their work was landed in the workspace
-	hosted   bool     // Orchestrators live on another host
+	forced   bool   // must was tried
+	enough   bool   // earlier rounds have killed enough: kill only at crash points
+	claude   string // the real CLI; empty: the stand-in
+	asks     bool   // use a stateless decider
+	isolated bool   // Orchestrators have their own directories
+	landed   bool   // their work was landed in the workspace
+	hosted   bool   // Orchestrators live on another host
 
 	api    *rehearsal.Server
 	refuse *refuser // nil: the API refuses nothing
@@ -87,6 +85,12 @@ func (r *round) token() string {
 	return fmt.Sprintf("(word %d.%d)", r.seed, r.tokens)
 }
 
+// bad counts and records a fault of arbiter.
+func (r *round) bad(fault, format string, args ...any) {
+	r.f.n[fault]++
+	r.fail(format, args...)
+}
+
 // fail records a problem; the round continues as far as it can.
 func (r *round) fail(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
@@ -100,7 +104,7 @@ func (r *round) logf(format string, args ...any) {
 
 // play prepares the round, runs arbiter until the job is complete, and checks.
 func (r *round) play() {
-	r.f.rounds++
+	r.f.n["rounds"]++
 	r.sent, r.at, r.damaged = map[string]*sentMessage{}, map[string]int{}, map[string]bool{}
 	if err := r.prepare(); err != nil {
 		r.fail("prepare: %v", err)
@@ -111,7 +115,7 @@ func (r *round) play() {
 		r.remove()
 		if r.refuse != nil {
 			r.refuse.Close()
-			r.f.refused += r.refuse.count()
+			r.f.n["requests refused"] += r.refuse.count()
 		}
 		if err := r.api.Close(); err != nil {
 			r.fail("%v", err)
@@ -119,7 +123,7 @@ func (r *round) play() {
 	}
 	r.noteHits()
 	if len(r.problems) > 0 {
-		r.f.failed++
+		r.f.n["failed rounds"]++
 	}
 }
 
@@ -128,8 +132,7 @@ func (r *round) report() {
 	if len(r.problems) > 0 {
 		tried := ""
 		if r.must != "" {
-			tried = fmt.Sprintf(" -at %s:%d:%d%s", r.must, r.mustN, r.mustAt+1, strings.Join(append([]string{""},
-				r.tried[1:]...), ","))
+			tried = fmt.Sprintf(" -at %s:%d:%d", r.must, r.mustN, r.mustAt+1)
 		}
 		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -transcripts %d -refusals %d -makes %d "+
 			"-hosts %d -points %s%s):\n  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.transcripts,
@@ -202,7 +205,7 @@ func (r *round) prepare() error {
 			return err
 		}
 	} else {
-		r.f.real++
+		r.f.n["with the real CLI"]++
 	}
 	if r.hosted {
 		if err := r.prepareHost(); err != nil {
@@ -230,8 +233,7 @@ func (r *round) prepare() error {
 func (r *round) playRuns() {
 	for ; ; r.processRuns++ {
 		if r.processRuns > r.o.perJob+8 {
-			r.f.failedResumes++
-			r.fail("not complete after %d processes", r.processRuns)
+			r.bad("failed resumes", "not complete after %d processes", r.processRuns)
 			return
 		}
 		p := r.plan()
@@ -242,7 +244,7 @@ func (r *round) playRuns() {
 		}
 		l.actions = r.actionsOf()
 		if r.run != "" {
-			r.f.resumes++
+			r.f.n["resumes"]++
 		}
 		again := r.playHuman(l, p)
 		if !again {
@@ -289,7 +291,7 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 
 // stuck ends a process that does not get anywhere.
 func (r *round) stuck(l *processRun, how string) {
-	r.f.late++
+	r.f.n["deadlines missed"]++
 	_ = l.cmd.Process.Kill()
 	for range l.lines { // to the end
 	}
@@ -415,8 +417,7 @@ func (r *round) land() {
 	out, text, code := r.command(nil, "land", "--force", "--include", ".", "--no-receipts", "--state-dir",
 		filepath.Join(r.dir, "state"), r.run)
 	if r.landed = true; code != 0 || !r.jobDone() {
-		r.f.wrong++
-		r.fail("landed with %d: %s%s", code, out, text)
+		r.bad("wrong files", "landed with %d: %s%s", code, out, text)
 	}
 }
 

@@ -136,7 +136,7 @@ func (r *round) follow(ev contract.Line) {
 
 func (r *round) struck(victim string) {
 	r.kills++
-	r.f.kill(victim)
+	r.f.killed[victim]++
 }
 
 // agents returns the CLI processes and those of another make, without their children.

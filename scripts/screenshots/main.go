@@ -2,9 +2,6 @@
 // pictures:
 //
 //	go run ./scripts/screenshots -arbiter bin/arbiter -claude PATH -out testdata/pictures
-//	go run ./scripts/screenshots -goldens tui/testdata/screen -out DIR 'crowd-*'
-//
-// The second form draws golden files of the screen's tests, so that people can look at them.
 //
 // Each scene has its own home and workspace, and no credentials: the rehearsal plays the models. Arguments
 // select scenes by name; -list lists the names.
@@ -28,16 +25,7 @@ func main() {
 	home := flag.String("home", filepath.Join(os.TempDir(), "loom"),
 		"`DIR` that each scene makes, plays in and removes; its name is seen in pictures")
 	list := flag.Bool("list", false, "name the scenes")
-	goldens := flag.String("goldens", "",
-		"`DIR` with golden files of screens: draw those that are named, and play nothing")
 	flag.Parse()
-	if *goldens != "" {
-		if err := drawGoldens(*goldens, *out, flag.Args()); err != nil {
-			fmt.Fprintln(os.Stderr, "screenshots:", err)
-			os.Exit(1)
-		}
-		return
-	}
 	all := scenes()
 	if *list {
 		for _, s := range all {

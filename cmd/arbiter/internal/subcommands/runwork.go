@@ -272,7 +272,7 @@ func (e workEnv) reportOfStream(ctx context.Context) (*report.Report, error) {
 	for n := 1; !ended && ctx.Err() == nil; n++ {
 		next, err := lines.Next()
 		if ended = errors.Is(err, io.EOF); ended {
-			next, _ = lines.Splitter.Flush()
+			next, _ = lines.Rest()
 		} else if err != nil {
 			return nil, command.Environmentf("read stdin: %v", err)
 		}

@@ -1,3 +1,0 @@
-package proctree
-
-func procAt(pid int) (proc, error) { return readProc(pid) }

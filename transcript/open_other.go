@@ -1,7 +1,0 @@
-//go:build !unix
-
-package transcript
-
-const openFlags = 0
-
-func isLink(error) bool { return false }
