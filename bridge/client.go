@@ -57,9 +57,9 @@ func newClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
 	}
 	c := &Client{rwc: rwc, done: make(chan struct{}), contact: &contact{now: BootTime, begun: make(chan struct{})}}
 	c.q = newEventQueue(h.Event, log)
-	c.q.fail = func(err error) { c.p.fail(err) }
+	c.q.fail = func(err error) { c.p.s.fail(err) }
 	c.q.check = c.placed.event
-	c.q.stray = func(params []byte, err error) { c.p.skip(params, err.Error()) }
+	c.q.stray = func(params []byte, err error) { c.p.s.skip(params, err.Error()) }
 	c.p = newPeer(rwc, log, peerOptions{onEvent: c.q.push, methods: map[string]handlerFunc{
 		MethodTick: method(c.contact.tick),
 		MethodToolCall: placedAgent(c, func(ctx context.Context, p ToolCallParams) (ToolCallResult, error) {
@@ -88,15 +88,15 @@ func newClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
 }
 
 func (c *Client) start() {
-	c.p.start()
+	c.p.s.start()
 	go c.q.run()
-	c.watched.Go(func() { c.contact.watch(c.p.failed, c.p.fail) })
+	c.watched.Go(func() { c.contact.watch(c.p.conn.DisconnectNotify(), c.p.s.fail) })
 	go c.own()
 }
 
 // own waits for the connection's end and then for all goroutines that belong to it.
 func (c *Client) own() {
-	<-c.p.failed
+	<-c.p.conn.DisconnectNotify()
 	c.contact.giveUp()
 	c.q.unbound()
 	c.p.close(ErrClosed)
@@ -113,7 +113,7 @@ func (c *Client) own() {
 
 // why returns the reason of the end: nil after Close.
 func (c *Client) why() error {
-	err := c.p.failure()
+	err := c.p.cause()
 	if err == ErrClosed {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (c *Client) Err() error {
 func (c *Client) Close() error {
 	c.q.drop()
 	c.p.refuseNew()
-	c.p.fail(ErrClosed)
+	c.p.s.fail(ErrClosed)
 	if calledFrom("(*eventQueue).guarded") || calledFrom("(*peer).run") {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (c *Client) Initialize(ctx context.Context, p InitializeParams) (Initialize
 	}
 	if p.Remote != nil {
 		c.placed.demand()
-		c.p.strict.Store(true)
+		c.p.s.strict.Store(true)
 	}
 	r, err := call[InitializeResult](ctx, c, MethodInitialize, p)
 	switch {
@@ -185,7 +185,7 @@ func (c *Client) Initialize(ctx context.Context, p InitializeParams) (Initialize
 		return r, nil
 	}
 	if err := r.honest(p); err != nil {
-		c.p.fail(err)
+		c.p.s.fail(err)
 		return InitializeResult{}, err
 	}
 	c.placed.setWorkPlace(p.Run, r.Remote.Dir)

@@ -135,7 +135,7 @@ func TestEndOfConnectionWhileReadingIsPaused(t *testing.T) {
 		line, _ := eventLine(Event{AgentRef{"a", 1}, Delta{Text: strings.Repeat("x", 200)}})
 		far.Write(slices.Concat(numbered(1, line), numbered(2, line), numbered(3, line)))
 		synctest.Wait()
-		c.p.fail(errors.New("no more")) // like a failed write
+		c.p.s.fail(errors.New("no more")) // like a failed write
 		time.Sleep(time.Minute)
 		close(release)
 		<-c.Done()

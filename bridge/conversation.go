@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sourcegraph/jsonrpc2"
+
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 )
 
@@ -128,8 +130,8 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 			methods[name] = c.afterInitialize(serve)
 		}
 	}
-	c.p = newPeer(rwc, s.opts.Logger, peerOptions{methods: methods, halfOpen: true, writeTimeout: s.opts.WriteTimeout,
-		valid: c.leasing.check})
+	c.p = newPeer(rwc, s.opts.Logger, peerOptions{methods: methods, halfOpen: true, writeTimeout: s.opts.WriteTimeout})
+	c.p.valid = c.leasing.check
 	c.agents = newRegistry(s.launcher, c.p, s.opts.Logger, c.inquiries)
 	return c
 }
@@ -158,7 +160,7 @@ func (c *conversation) initialize(ctx context.Context, p InitializeParams) (Init
 		return InitializeResult{}, err
 	}
 	if !c.advance(fresh, detecting) {
-		return InitializeResult{}, rpcErrorf(codeInvalidRequest, "initialize comes once")
+		return InitializeResult{}, rpcErrorf(jsonrpc2.CodeInvalidRequest, "initialize comes once")
 	}
 	done := false
 	defer func() { // also after a panic: a client may try again with another CLI

@@ -1,11 +1,12 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/sourcegraph/jsonrpc2"
 )
 
 // Category sorts failures by what a person or a policy can do about them.
@@ -91,23 +92,8 @@ func (e *RPCError) Is(target error) bool { return target == ErrClosed && e.Code 
 
 func rpcErrorf(code int, message string) *RPCError { return &RPCError{Code: code, Message: message} }
 
-// The standard codes.
-const (
-	codeInvalidRequest = -32600
-	codeMethodNotFound = -32601
-	codeInvalidParams  = -32602
-	codeInternalError  = -32603
-)
-
-// wireError is the `error` of a response.
-type wireError struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data,omitempty"`
-}
-
-// toWire converts the error of a failed request.
-func toWire(err error) *wireError {
+// toWire converts the error of a failed request to an error response.
+func toWire(err error) *jsonrpc2.Error {
 	var e *RPCError
 	switch {
 	case errors.As(err, &e):
@@ -116,24 +102,26 @@ func toWire(err error) *wireError {
 	case errors.Is(err, context.Canceled):
 		e = &RPCError{Code: CodeCancelled, Message: "the request was cancelled"}
 	default:
-		e = &RPCError{Code: codeInternalError, Category: CatInternal, Message: err.Error()}
+		e = &RPCError{Code: jsonrpc2.CodeInternalError, Category: CatInternal, Message: err.Error()}
 	}
-	wire := &wireError{Code: e.Code, Message: cmp.Or(e.Message, err.Error())}
+	wire := &jsonrpc2.Error{Code: int64(e.Code), Message: e.Message}
+	if e.Message == "" {
+		wire.Message = err.Error()
+	}
 	if data := (ErrorData{e.Category, e.Stderr, e.CostUSD, e.ResetsAt}); data != (ErrorData{}) {
-		wire.Data, _ = json.Marshal(data) // texts and numbers
+		wire.SetError(data)
 	}
 	return wire
 }
 
 // fromWire is its inverse. It ignores data in another format.
-func fromWire(raw json.RawMessage) (*RPCError, error) {
-	var wire wireError
-	if err := json.Unmarshal(raw, &wire); err != nil {
-		return nil, err
+func fromWire(wire *jsonrpc2.Error) *RPCError {
+	e := &RPCError{Code: int(wire.Code), Message: wire.Message}
+	if wire.Data != nil {
+		var data ErrorData
+		if json.Unmarshal(*wire.Data, &data) == nil {
+			e.Category, e.Stderr, e.CostUSD, e.ResetsAt = data.Category, data.Stderr, data.CostUSD, data.ResetsAt
+		}
 	}
-	var data ErrorData
-	if json.Unmarshal(wire.Data, &data) != nil {
-		data = ErrorData{}
-	}
-	return &RPCError{wire.Code, data.Category, wire.Message, data.Stderr, data.CostUSD, data.ResetsAt}, nil
+	return e
 }

@@ -38,7 +38,7 @@ func (h *host) Emit(ev Event) {
 	}
 	_, last := ev.Body.(Done)
 	crashpoint.Here("bridge.event")
-	h.p.out.awaitCapacity()
+	h.p.s.out.awaitCapacity()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -46,7 +46,7 @@ func (h *host) Emit(ev Event) {
 		return
 	}
 	h.closed = last
-	h.p.out.pushEvent(line) // under the lock, so that no event follows `done`; it never blocks
+	h.p.s.out.pushEvent(line) // under the lock, so that no event follows `done`; it never blocks
 }
 
 func (h *host) close() {

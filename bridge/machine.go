@@ -152,7 +152,7 @@ func (c *Client) CommitWork(ctx context.Context, p CommitWorkParams) (CommitWork
 // refuse ends the connection if there is a violation.
 func (c *Client) refuse(violation error) error {
 	if violation != nil {
-		c.p.fail(violation)
+		c.p.s.fail(violation)
 	}
 	return violation
 }

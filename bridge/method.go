@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/sourcegraph/jsonrpc2"
 )
 
 // Empty is the result of methods that only succeed or fail.
@@ -25,7 +27,7 @@ func method[P, R any](serve func(context.Context, P) (R, error)) handlerFunc {
 		var p P
 		if len(raw) > 0 && string(raw) != "null" {
 			if err := json.Unmarshal(raw, &p); err != nil {
-				return nil, rpcErrorf(codeInvalidParams, "bad params: "+typeError(err))
+				return nil, rpcErrorf(jsonrpc2.CodeInvalidParams, "bad params: "+typeError(err))
 			}
 		}
 		var err error
@@ -36,7 +38,7 @@ func method[P, R any](serve func(context.Context, P) (R, error)) handlerFunc {
 			err = c.check()
 		}
 		if err != nil {
-			return nil, rpcErrorf(codeInvalidParams, "bad params: "+err.Error())
+			return nil, rpcErrorf(jsonrpc2.CodeInvalidParams, "bad params: "+err.Error())
 		}
 		return serve(ctx, p)
 	}

@@ -53,7 +53,7 @@ func StartProcess(ctx context.Context, cmd *exec.Cmd, h Handler, log *slog.Logge
 	}
 	c := newClient(p, h, log)
 	c.release = context.AfterFunc(ctx, func() {
-		c.p.fail(fmt.Errorf("the bridge was ended: %w", context.Cause(ctx)))
+		c.p.s.fail(fmt.Errorf("the bridge was ended: %w", context.Cause(ctx)))
 	})
 	c.start()
 	return c, nil

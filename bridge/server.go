@@ -64,19 +64,19 @@ func (e *UnstoppedError) Error() string { return "did not stop: " + strings.Join
 func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 	c := newConversation(s, rwc)
 	p := c.p
-	p.start()
+	p.s.start()
 	var cause error
 	select {
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	case <-c.expired:
 		cause = errLeaseOver
-	case <-p.reading.Done():
-		if cause = p.readErr; cause == io.EOF {
+	case <-p.s.reading.Done():
+		if cause = p.s.readErr; cause == io.EOF {
 			cause = nil
 		}
-	case <-p.failed:
-		cause = p.cause
+	case <-p.s.failed:
+		cause = p.s.cause
 	}
 	if cause != nil {
 		cause = fmt.Errorf("serve bridge: %w", cause)
@@ -96,7 +96,7 @@ func (c *conversation) end() error {
 	// Requests that end soon are still answered: this serves an `initialize` piped into the bridge by hand,
 	// whose writer has closed its end by now.
 	within(max(0, endGrace-time.Since(begun)), c.p.serving.Wait)
-	c.p.out.drain(endFlush)
+	c.p.s.out.drain(endFlush)
 	c.p.close(io.EOF)
 	within(endFlush, c.leasing.runs.Wait)
 	if !within(endFlush, c.p.serving.Wait) {

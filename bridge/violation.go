@@ -104,7 +104,7 @@ func placedAgent[P interface{ ref() AgentRef }, R any](c *Client,
 	return method(func(ctx context.Context, p P) (R, error) {
 		if err := c.placed.about("a request", p.ref()); err != nil {
 			var none R
-			c.p.fail(err)
+			c.p.s.fail(err)
 			return none, err
 		}
 		return serve(ctx, p)
