@@ -1,5 +1,3 @@
-//go:build unix && !linux
-
 package host
 
 import "os/exec"
