@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -103,13 +104,21 @@ func (l RemoteRepo) fetch(ctx context.Context, q git.Runner, branch string) (f F
 	if limit == 0 {
 		limit = DefaultTransferLimits.Bytes
 	}
-	limited, stop := capped(ctx, filepath.Join(q.Dir, "objects"), limit)
-	_, err = q.Write(limited, append(allowing("ext"), "-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true",
+	// Git has no limit for a fetch: the system ends it when its pack is too large (SIGXFSZ).
+	q.Confine = func(cmd *exec.Cmd) error {
+		script := fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, limit/512)
+		cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", script, cmd.Path}, cmd.Args[1:]...)
+		return nil
+	}
+	_, err = q.Write(ctx, append(allowing("ext"), "-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true",
 		"-c", "fetch.unpackLimit=1", "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
 		"--no-auto-maintenance", "--refmap=", l.URL, "+"+branch+":"+incoming)...)
-	tooLarge := stop()
+	packs, _ := filepath.Glob(filepath.Join(q.Dir, "objects", "pack", "tmp_pack_*")) // the pattern is fixed
 	switch {
-	case tooLarge:
+	case err != nil && slices.ContainsFunc(packs, func(pack string) bool {
+		info, err := os.Stat(pack)
+		return err == nil && info.Size() >= limit/512*512
+	}):
 		return f, ErrTooLarge
 	case err != nil && strings.Contains(err.Error(), "couldn't find remote ref"):
 		return f, ErrNoBranch
