@@ -35,16 +35,8 @@ type confinement struct {
 
 // readSandbox reads the settings about sandboxes.
 func readSandbox(c *cli.Context) (confinement, error) {
-	s := confinement{Mode: c.String("sandbox"), Network: cmp.Or(c.String("network"), bridge.NetworkProxy),
+	s := confinement{Mode: c.String("sandbox"), Network: c.String("network"),
 		Hosts: c.StringSlice("allow-host")}
-	switch s.Mode {
-	case SandboxOff, sandboxAuto, SandboxOn:
-	default:
-		return s, command.Usagef("--sandbox %q: use off, auto or on", s.Mode)
-	}
-	if !slices.Contains(networks, s.Network) {
-		return s, command.Usagef("--network %q: use %s", s.Network, strings.Join(networks, ", "))
-	}
 	for _, host := range s.Hosts {
 		if _, err := egress.ParseRule(host); err != nil {
 			return s, command.Usagef("--allow-host %q: %v", host, err)

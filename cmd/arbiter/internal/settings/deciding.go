@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,22 +23,6 @@ var deciders = []string{runconfig.DeciderSession, runconfig.DeciderStateless, ru
 
 // efforts are the levels of the CLI's --effort (2.1.329).
 var efforts = []string{"low", "medium", "high", "xhigh", "max"}
-
-func checkDecider(o *runconfig.Options) error {
-	if o.Decider == "" { // an empty environment variable
-		o.Decider = runconfig.DeciderSession
-	}
-	if !slices.Contains(deciders, o.Decider) {
-		return command.Usagef("--decider %q: use one of %s", o.Decider, strings.Join(deciders, ", "))
-	}
-	if o.DeciderEffort != "" && !slices.Contains(efforts, o.DeciderEffort) {
-		return command.Usagef("--decider-effort %q: use one of %s", o.DeciderEffort, strings.Join(efforts, ", "))
-	}
-	if o.DeciderTimeout < time.Second || o.DeciderTimeout > time.Hour {
-		return command.Usagef("--decider-timeout %s: must be between 1s and 1h", o.DeciderTimeout)
-	}
-	return nil
-}
 
 // Providers are the valid values of --decider-provider.
 var Providers = []string{runconfig.ProviderClaude, decider.OpenAI, decider.APIAnthropic}
@@ -73,6 +56,7 @@ func (s *Choices) readProvider(c *cli.Context) error {
 			s.Given["decider"] = true
 		}
 	}
+	o.Decider = cmp.Or(o.Decider, runconfig.DeciderSession)
 	if s.Resume {
 		return nil // the rest is checked with the original options of the run
 	}
@@ -144,8 +128,11 @@ func MaskerOf(o runconfig.Options, there hosts.Config) func(string) string {
 	return SecretMasker(envs, named...)
 }
 
-// alternatives joins words with commas and "or".
+// alternatives joins words with commas and "or"; many words are a list.
 func alternatives(words []string) string {
+	if len(words) > 3 {
+		return "one of " + strings.Join(words, ", ")
+	}
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

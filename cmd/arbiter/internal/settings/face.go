@@ -39,18 +39,6 @@ func readScreenSettings(c *cli.Context) (ScreenSettings, error) {
 		Mouse: !c.Bool("no-mouse"), OnHangup: c.String("on-hangup"),
 		Ritual: c.String("ritual"), Sound: c.String("sound"),
 	}
-	if f.Sound != SoundOff && f.Sound != SoundOn {
-		return f, command.Usagef("--sound %q: use off or on", f.Sound)
-	}
-	if f.Ritual != RitualFull && f.Ritual != RitualScene && f.Ritual != RitualOff {
-		return f, command.Usagef("--ritual %q: use full, scene or off", f.Ritual)
-	}
-	if f.OnHangup != HangupLeave && f.OnHangup != HangupStop {
-		return f, command.Usagef("--on-hangup %q: use leave or stop", f.OnHangup)
-	}
-	if _, err := render.NewTheme(f.Theme, render.TrueColor); err != nil {
-		return f, command.Usagef("--theme %q: use one of %s", f.Theme, strings.Join(render.ThemeNames(), ", "))
-	}
 	f.Notify.Terminal = render.DetectProtocol(os.Getenv)
 	for word := range strings.SplitSeq(c.String("notify"), ",") {
 		word = strings.TrimSpace(word)

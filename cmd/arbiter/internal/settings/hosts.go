@@ -34,14 +34,19 @@ func ConfiguredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte,
 	return cfg, file, src, nil
 }
 
-// readHosts reads the configured hosts, and those that --hosts selects.
+// readHosts reads the configured hosts and makes, and the hosts that --hosts selects.
 func (s *Choices) readHosts(c *cli.Context) error {
 	if UserConfig(c.String("config")) == "" && c.String("hosts") == "" {
 		return nil
 	}
+	var file string
+	var src []byte
 	var err error
-	if s.Hosts, _, _, err = ConfiguredHosts(c); err != nil {
+	if s.Hosts, file, src, err = ConfiguredHosts(c); err != nil {
 		return err
+	}
+	if err := parseMakes(file, src, &s.Options); err != nil {
+		return command.Usagef("%v", err)
 	}
 	chosen, err := s.Hosts.Choose(c.String("hosts"))
 	if err != nil {

@@ -1,14 +1,11 @@
 package settings
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
@@ -26,25 +23,6 @@ var (
 
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
-
-// readMakes reads the makes from the user's own configuration file.
-func (s *Choices) readMakes(c *cli.Context) error {
-	file := UserConfig(c.String("config"))
-	if file == "" {
-		return nil
-	}
-	src, err := command.ReadFile(file, command.MaxSource)
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
-		return command.Usagef("cannot read the configuration %s: %v", file, command.WithoutPath(err))
-	}
-	if err := parseMakes(file, src, &s.Options); err != nil {
-		return command.Usagef("%v", err)
-	}
-	return nil
 }
 
 // MakesOf returns the makes of the user's own configuration file.

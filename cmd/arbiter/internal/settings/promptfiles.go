@@ -3,12 +3,10 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
@@ -26,12 +24,12 @@ func ReadTemplates(place string, trusted, users bool) (map[string]string, error)
 	found := map[string]string{}
 	if dir, err := os.UserConfigDir(); err == nil && users {
 		// The user may have linked it from another place.
-		if err := readTemplateDir(filepath.Join(dir, "arbiter", "prompts"), 0, found); err != nil {
+		if err := readTemplateDir(filepath.Join(dir, "arbiter", "prompts"), true, found); err != nil {
 			return nil, err
 		}
 	}
 	if trusted {
-		if err := readTemplateDir(filepath.Join(place, ".arbiter", "prompts"), syscall.O_NOFOLLOW, found); err != nil {
+		if err := readTemplateDir(filepath.Join(place, ".arbiter", "prompts"), false, found); err != nil {
 			return nil, err
 		}
 	}
@@ -42,7 +40,7 @@ func ReadTemplates(place string, trusted, users bool) (map[string]string, error)
 }
 
 // readTemplateDir reads the templates of one directory into found, and overrides earlier ones.
-func readTemplateDir(dir string, flag int, found map[string]string) error {
+func readTemplateDir(dir string, links bool, found map[string]string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -56,7 +54,7 @@ func readTemplateDir(dir string, flag int, found map[string]string) error {
 			continue // an editor's file, or a note
 		}
 		path := filepath.Join(dir, name)
-		text, err := readTemplate(path, flag)
+		text, err := readTemplate(path, links)
 		if err != nil {
 			return command.Usagef("%s: %v", path, err)
 		}
@@ -69,38 +67,19 @@ func readTemplateDir(dir string, flag int, found map[string]string) error {
 	return nil
 }
 
-// readTemplate reads one file. It does not block on a file that is not regular.
-func readTemplate(path string, flag int) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flag, 0)
-	if errors.Is(err, syscall.ELOOP) {
+// readTemplate reads one file.
+func readTemplate(path string, links bool) (string, error) {
+	if info, err := os.Lstat(path); err == nil && !links && info.Mode()&fs.ModeSymlink != 0 {
 		return "", errors.New("a link: a workspace's templates are files of its own")
 	}
-	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", errors.New("not a regular file")
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, MaxTemplate+1))
-	if err != nil {
-		return "", err
-	}
-	if len(raw) > MaxTemplate {
+	raw, err := command.ReadFile(path, MaxTemplate)
+	if _, large := errors.AsType[*command.SizeError](err); large {
 		return "", fmt.Errorf("a template has at most %d bytes", MaxTemplate)
 	}
-	if !utf8.Valid(raw) {
-		return "", errors.New("not UTF-8")
+	if err == nil && !utf8.Valid(raw) {
+		err = errors.New("not UTF-8")
 	}
-	return string(raw), nil
+	return string(raw), command.WithoutPath(err)
 }
 
 // ReadInstructions reads the instructions for deciders and agents: the user's prompt templates, and the agents that

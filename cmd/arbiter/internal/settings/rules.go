@@ -15,16 +15,9 @@ import (
 
 // readPolicy reads the permission rules of a run.
 func readPolicy(c *cli.Context, o runconfig.Options) (policy.Policy, error) {
-	switch mode := runconfig.Mode(o.Permissions); mode {
-	case runconfig.ModeAsk, runconfig.ModeRules, runconfig.ModeAcceptEdits:
-	case runconfig.ModeAllowAll:
-		if !c.Bool("i-accept-the-risk") {
-			return policy.Policy{},
-				command.Usagef("--permissions allow-all lets every agent run anything without asking: add " +
-					"--i-accept-the-risk to confirm")
-		}
-	default:
-		return policy.Policy{}, command.Usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
+	if runconfig.Mode(o.Permissions) == runconfig.ModeAllowAll && !c.Bool("i-accept-the-risk") {
+		return policy.Policy{}, command.Usagef("--permissions allow-all lets every agent run anything without asking: add " +
+			"--i-accept-the-risk to confirm")
 	}
 	return CheckRules(o)
 }

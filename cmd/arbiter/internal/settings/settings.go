@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -92,7 +93,7 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 		return s, err
 	}
 	defer func() { err = from.placed(err) }()
-	if err := t.Unchanged(cwd); err != nil {
+	if err := errors.Join(t.Unchanged(cwd), checkChoices(c)); err != nil {
 		return s, err
 	}
 	s = Choices{
@@ -123,11 +124,36 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	if err := s.readHosts(c); err != nil {
 		return s, err
 	}
-	if err := s.readMakes(c); err != nil {
-		return s, err
-	}
 	err = s.readRun(c)
 	return s, err
+}
+
+// checkChoices returns an error about the first setting whose value is not of its fixed set. An empty one, such as that
+// of a variable, is the default.
+func checkChoices(c *cli.Context) error {
+	for _, s := range Table {
+		words := command.Choices(placeholder(s.usage))
+		text := c.String(s.Name)
+		if words == nil || slices.Contains(words, text) {
+			continue
+		}
+		switch {
+		case text != "" && s.Name != "decider-provider": // readProvider says more about that one
+			return command.Usagef("--%s %q: use %s", s.Name, text, alternatives(words))
+		case text == "" && s.Value != nil && s.Name != "decider": // a provider can choose it
+			if err := c.Set(s.Name, s.Value.(string)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// placeholder returns what a usage has in backquotes.
+func placeholder(usage string) string {
+	_, rest, _ := strings.Cut(usage, "`")
+	value, _, _ := strings.Cut(rest, "`")
+	return value
 }
 
 // contradiction returns the first conflict between settings, or the first invalid value.
@@ -145,8 +171,6 @@ func (s Choices) contradiction(c *cli.Context) string {
 			"arbiter attach show the run"},
 		{s.Resume && s.Rehearse, "--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario " +
 			"and --stand-in"},
-		{!slices.Contains([]proctree.Mode{proctree.ModeAuto, proctree.ModeAlways, proctree.ModeNever}, s.PIDNS),
-			fmt.Sprintf("--pid-namespace %q: use auto, always or never", s.PIDNS)},
 		{s.Rehearse && c.IsSet("isolation") && c.String("isolation") != runconfig.IsolationShared,
 			"--isolation and --rehearse exclude each other: a rehearsal's workspace is not a Git repository"},
 		{s.Rehearse && c.String("hosts") != "",
