@@ -14,77 +14,50 @@ type ability struct {
 	state   DoctorState
 }
 
-// Names of abilities.
-const (
-	canStart          = "session"
-	canDeliver        = "delivery"
-	canStream         = "stream"
-	canJudge          = "hooks"
-	canDeny           = "denials"
-	canAsk            = "permissions"
-	canTool           = "tools"
-	canSteer          = "steering"
-	canPing           = "ping"
-	canWarn           = "warnings"
-	canContext        = "context"
-	canFigure         = "context usage"
-	canDelegate       = "subagents"
-	canRule           = "verdicts"
-	canTranscribe     = "transcripts"
-	canInterrupt      = "interrupts"
-	canSideQuestion   = "side questions"
-	canEnd            = "ending"
-	canResume         = "resume"
-	canReportDelivery = "delivery status"
-	canLiteral        = "plain text"
-	canQuery          = "queries"
-	canKnow           = "frames"
-)
-
 // abilities in the order in which they are reported.
 var abilities = []ability{
-	{canStart, "a session speaks stream-json, and answers initialize", "no agent can be started", DoctorFail},
-	{canDeliver, "it confirms that it received a message", "messages could be lost, or arrive twice", DoctorFail},
+	{"session", "a session speaks stream-json, and answers initialize", "no agent can be started", DoctorFail},
+	{"delivery", "it confirms that it received a message", "messages could be lost, or arrive twice", DoctorFail},
 	{
-		canStream,
+		"stream",
 		"text arrives while it is written",
 		"the text of an agent is not visible before its turn ends",
 		DoctorWarn,
 	},
-	{canJudge, "it asks before every tool call (PreToolUse, by callback)",
+	{"hooks", "it asks before every tool call (PreToolUse, by callback)",
 		"arbiter's rules could not be enforced", DoctorFail},
-	{canDeny, "a denied call does not run", "arbiter's rules could not be enforced", DoctorFail},
-	{canAsk, "a call that needs a permission waits for it (can_use_tool)",
+	{"denials", "a denied call does not run", "arbiter's rules could not be enforced", DoctorFail},
+	{"permissions", "a call that needs a permission waits for it (can_use_tool)",
 		"nobody could be asked for a permission", DoctorFail},
-	{canTool, "it calls tools of arbiter (MCP, in arbiter's process)", "the Arbiter could not summon Orchestrators",
+	{"tools", "it calls tools of arbiter (MCP, in arbiter's process)", "the Arbiter could not summon Orchestrators",
 		DoctorFail},
-	{canSteer, "a message during a turn reaches the model in that turn",
+	{"steering", "a message during a turn reaches the model in that turn",
 		"it is read with the next message only", DoctorWarn},
-	{canPing, "it answers during a turn", "a session that hangs is noticed late", DoctorWarn},
-	{canWarn, "the model learns during a turn how full its context is (PostToolUse)",
+	{"ping", "it answers during a turn", "a session that hangs is noticed late", DoctorWarn},
+	{"warnings", "the model learns during a turn how full its context is (PostToolUse)",
 		"agents would not hand off in time", DoctorFail},
-	{canContext, "each answer says how full the context is", "agents would not hand off in time", DoctorFail},
-	{canFigure, "it says how full its context is (get_context_usage)",
+	{"context", "each answer says how full the context is", "agents would not hand off in time", DoctorFail},
+	{"context usage", "it says how full its context is (get_context_usage)",
 		"the effective context window is not known", DoctorWarn},
-	{canDelegate, "subagents are reported, and waited for", "their work is not visible", DoctorWarn},
-	{canRule, "a turn ends in a verdict (JSON Schema)", "no result could be passed on", DoctorFail},
-	{canTranscribe, "the transcript is in the expected place", "after a crash nothing would be known about a session",
+	{"subagents", "subagents are reported, and waited for", "their work is not visible", DoctorWarn},
+	{"verdicts", "a turn ends in a verdict (JSON Schema)", "no result could be passed on", DoctorFail},
+	{"transcripts", "the transcript is in the expected place", "after a crash nothing would be known about a session",
 		DoctorFail},
-	{canInterrupt, "an interrupt ends the turn, not the session", "an agent could be stopped only by ending it",
+	{"interrupts", "an interrupt ends the turn, not the session", "an agent could be stopped only by ending it",
 		DoctorFail},
-	{canSideQuestion, "a side question is answered outside the history", "/ask is not available", DoctorWarn},
-	{canEnd, "it exits cleanly, and leaves no process", "processes that it leaves are killed", DoctorWarn},
-	{canResume, "a session is resumed with its history", "no run could be resumed", DoctorFail},
-	{canReportDelivery, "the transcript shows whether a message was delivered",
+	{"side questions", "a side question is answered outside the history", "/ask is not available", DoctorWarn},
+	{"ending", "it exits cleanly, and leaves no process", "processes that it leaves are killed", DoctorWarn},
+	{"resume", "a session is resumed with its history", "no run could be resumed", DoctorFail},
+	{"delivery status", "the transcript shows whether a message was delivered",
 		"after a crash a message may arrive twice", DoctorWarn},
-	{canLiteral, "a message that begins with / is text", "text of agents would run as commands", DoctorFail},
+	{"plain text", "a message that begins with / is text", "text of agents would run as commands", DoctorFail},
 	{
-		canQuery,
+		"queries",
 		"one question is answered without a session",
 		"--decider stateless and hybrid are not available",
 		DoctorWarn,
 	},
-	{canKnow, "it sends no frame that arbiter does not know", "arbiter ignores them", DoctorNote},
+	{"frames", "it sends no frame that arbiter does not know", "arbiter ignores them", DoctorNote},
 }
 
 // Observed is the result of a trial: by ability, nil or why it was not seen. A missing ability was not tried.
@@ -99,7 +72,7 @@ var errLate = errors.New("there was no time for it")
 // Abilities judges what was observed. tested is the version to fall back to.
 func Abilities(o Observed, tested string) []Finding {
 	l := list{area: AreaAbilities}
-	if err := o[canStart]; err != nil {
+	if err := o["session"]; err != nil {
 		a := abilities[0]
 		if errors.Is(err, errLate) {
 			l.add(a.name, DoctorWarn, "not known: "+err.Error(), longer)
@@ -125,4 +98,4 @@ func Abilities(o Observed, tested string) []Finding {
 }
 
 // Unstarted returns the observations for a bridge that could not be started.
-func Unstarted(why error) Observed { return Observed{canStart: why} }
+func Unstarted(why error) Observed { return Observed{"session": why} }

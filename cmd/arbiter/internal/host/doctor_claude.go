@@ -38,27 +38,21 @@ func checkClaude(s Surroundings) []Finding {
 	switch {
 	case c.StandIn:
 		l.add("claude", DoctorNote, found+": a stand-in, which plays rehearsals only", npmInstall)
-	case c.Untested != "":
-		l.add("claude", DoctorNote, c.Untested, "")
+	case claude.Untested(c.Version) != "":
+		l.add("claude", DoctorNote, claude.Untested(c.Version), "")
 	default:
 		l.add("claude", DoctorOK, found, "")
 	}
 	if len(c.Shadowed) > 0 {
 		l.add("others", DoctorNote, "also on PATH, and not used: "+strings.Join(c.Shadowed, ", "), "")
 	}
-	l.login(s)
-	return l.all
-}
-
-func (l *list) login(s Surroundings) {
-	in := s.Login
-	name := "claude"
-	if s.Claude.Named != "" {
-		name = words.Quote(s.Claude.Path)
+	in, name := c.Login, "claude"
+	if c.Named != "" {
+		name = words.Quote(c.Path)
 	}
 	switch {
-	case !in.Asked:
-	case in.Known && in.In:
+	case c.StandIn: // it has none
+	case in.Known && in.LoggedIn:
 		who := in.Method
 		if in.Email != "" {
 			who += " (" + in.Email + ")"
@@ -66,12 +60,13 @@ func (l *list) login(s Surroundings) {
 		l.add("login", DoctorOK, who, "")
 	case in.Known:
 		l.add("login", DoctorFail, "claude is not logged in", name+" auth login")
-	case len(in.Hints) > 0:
-		l.add("login", DoctorNote, "claude does not say; there is "+strings.Join(in.Hints, ", "), "")
+	case len(c.Hints) > 0:
+		l.add("login", DoctorNote, "claude does not say; there is "+strings.Join(c.Hints, ", "), "")
 	default:
 		l.add("login", DoctorWarn, "claude does not say, and there is neither a key nor a login to be seen",
 			name+" auth login")
 	}
+	return l.all
 }
 
 func quoted(paths []string) string {

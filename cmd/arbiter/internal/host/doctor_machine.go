@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -27,7 +28,7 @@ func checkMachine(s Surroundings) []Finding {
 	l := list{area: AreaMachine}
 	l.limits(s.Limits)
 	switch {
-	case s.Isolation.Had:
+	case s.Isolation.Kind != proctree.NoNamespace:
 		l.add("processes", DoctorOK, "agents run in a PID namespace: the kernel ends processes that arbiter cannot end", "")
 	case s.OS != "linux":
 		l.add("processes", DoctorNote, "there are no PID namespaces on this system; escaped processes are found by "+

@@ -1,6 +1,10 @@
 package host
 
-import "time"
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
 
 // Surroundings has the observations about this machine, as plain data.
 type Surroundings struct {
@@ -11,7 +15,6 @@ type Surroundings struct {
 	Unknown []string
 
 	Claude    DoctorClaude
-	Login     DoctorLogin
 	Terminal  DoctorTerminal
 	Settings  DoctorSettings
 	State     DoctorPlace // where runs are kept
@@ -20,32 +23,18 @@ type Surroundings struct {
 	Temp      DoctorPlace
 	Workspace DoctorWorkspace
 	Limits    DoctorLimits
-	Isolation Isolation
+	Isolation proctree.Isolation // in which agents run
 	Sandbox   DoctorSandbox
 	Leftovers Leftovers
 }
 
-// DoctorClaude is the Claude Code CLI that was found.
+// DoctorClaude is the Claude Code CLI that was found, and its answer about its login.
 type DoctorClaude struct {
-	Named    string // by a flag, a variable or the configuration; empty: claude on PATH
-	Path     string
-	Version  string
-	Untested string // a remark about an untested version; empty: it is tested
-	StandIn  bool
-	Missing  bool   // no CLI was found
-	Problem  string // why the CLI cannot be used
+	ClaudeFindings
+	Named string   // by a flag, a variable or the configuration; empty: claude on PATH
+	Hints []string // names of files and variables that can provide a login
 	// Shadowed are other CLIs on PATH, Elsewhere those not on PATH. Links are resolved.
 	Shadowed, Elsewhere []string
-}
-
-// DoctorLogin is the CLI's answer about its login.
-type DoctorLogin struct {
-	Asked  bool // there is a CLI to ask
-	Known  bool // it answered
-	In     bool
-	Method string
-	Email  string
-	Hints  []string // names of files and variables that can provide a login
 }
 
 // DoctorTerminal describes the standard streams of this process.
@@ -111,12 +100,6 @@ type DoctorLimits struct {
 	FileSize           int64
 }
 
-// Isolation says whether agents run in a PID namespace.
-type Isolation struct {
-	Had bool
-	Why string // why not
-}
-
 // DoctorSandbox is the result of trying the sandbox.
 type DoctorSandbox struct {
 	Mode      string // as configured: off, auto, on
@@ -138,7 +121,7 @@ type Leftovers struct {
 	Resumable []DoctorRun
 	Damaged   []DoctorRun
 	Worktrees []DoctorRun // with worktrees of agents left
-	Processes []DoctorProcess
+	Processes []proctree.Process
 	Scratch   []DoctorScratch
 	// Named is the flag, with a leading space, that makes a command use the state directory of these runs.
 	// NamedToResume is the same for arbiter itself, which reads the configuration. Empty: no flag is needed.
@@ -150,12 +133,6 @@ type DoctorRun struct {
 	ID      string // short
 	Dir     string
 	Problem string
-}
-
-// DoctorProcess is a process that outlived its run.
-type DoctorProcess struct {
-	PID  int
-	Name string
 }
 
 // DoctorScratch is a scratch directory among the temporary files.

@@ -85,7 +85,7 @@ func (t *Trial) Run(ctx context.Context) Observed {
 	beside.Wait()
 	t.Handler.mu.Lock()
 	defer t.Handler.mu.Unlock()
-	t.put(ctx, canKnow, newFrames(t.Handler.events))
+	t.put(ctx, "frames", newFrames(t.Handler.events))
 	return t.seen
 }
 
@@ -133,7 +133,7 @@ func (t *Trial) hold(ctx context.Context, name string, holds bool, otherwise str
 // first starts a session, and reports whether it ended with a history.
 func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
 	_, err := t.Client.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: t.cfg})
-	t.put(ctx, canStart, withStderr(err))
+	t.put(ctx, "session", withStderr(err))
 	if err != nil {
 		return false
 	}
@@ -146,9 +146,9 @@ func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
 	if err == nil && strings.TrimSpace(answer.Answer) == "" {
 		err = errors.New("the answer is empty")
 	}
-	t.put(ctx, canSideQuestion, withStderr(err))
+	t.put(ctx, "side questions", withStderr(err))
 	t.end(ctx, ref)
-	return t.shown(canTranscribe)
+	return t.shown("transcripts")
 }
 
 // turn plays one turn with every kind of call in it.
@@ -159,7 +159,7 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	t.ids = append(t.ids, id)
 	if err := t.Client.Message(patient,
 		bridge.MessageParams{AgentRef: ref, MessageID: id, Content: "EXAMINE yourself."}); err != nil {
-		t.put(ctx, canDeliver, withStderr(err))
+		t.put(ctx, "delivery", withStderr(err))
 		return
 	}
 	var turn bridge.Turn
@@ -168,37 +168,37 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	var ended error
 	select {
 	case <-t.Handler.called:
-		t.put(ctx, canTool, nil)
+		t.put(ctx, "tools", nil)
 		t.midTurn(ctx, patient, ref, word)
 		ended = <-over
 	case ended = <-over:
-		t.hold(ctx, canTool, false, "it was not called")
+		t.hold(ctx, "tools", false, "it was not called")
 	}
 	handler := t.Handler
-	t.hold(ctx, canDeliver, handler.saw(ref, is(func(e bridge.Delivered) bool {
+	t.hold(ctx, "delivery", handler.saw(ref, is(func(e bridge.Delivered) bool {
 		return e.MessageID == id && e.Proof == "lifecycle"
 	})), "no proof came")
-	t.hold(ctx, canStream, handler.saw(ref, is[bridge.Delta](nil)), "no pieces of text came")
-	t.hold(ctx, canJudge, handler.noted(handler.judged, wordAsked) && handler.noted(handler.judged, wordDenied),
+	t.hold(ctx, "stream", handler.saw(ref, is[bridge.Delta](nil)), "no pieces of text came")
+	t.hold(ctx, "hooks", handler.noted(handler.judged, wordAsked) && handler.noted(handler.judged, wordDenied),
 		"no callback came")
-	t.hold(ctx, canAsk, handler.noted(handler.asked, wordAsked) && t.made(wordAsked),
+	t.hold(ctx, "permissions", handler.noted(handler.asked, wordAsked) && t.made(wordAsked),
 		"it was not asked for, or did not run when permitted")
-	t.hold(ctx, canDeny, !t.made(wordDenied) && handler.noted(handler.judged, wordDenied),
+	t.hold(ctx, "denials", !t.made(wordDenied) && handler.noted(handler.judged, wordDenied),
 		"it ran, or permission was not asked for")
-	t.hold(ctx, canWarn, handler.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })),
+	t.hold(ctx, "warnings", handler.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })),
 		"no callback came")
-	t.hold(ctx, canContext, handler.saw(ref, is(func(e bridge.Context) bool { return e.Tokens == trialClaim })),
+	t.hold(ctx, "context", handler.saw(ref, is(func(e bridge.Context) bool { return e.Tokens == trialClaim })),
 		"the figure was another")
-	t.hold(ctx, canDelegate,
+	t.hold(ctx, "subagents",
 		handler.saw(ref, is[bridge.SubagentStart](nil)) && handler.saw(ref, is[bridge.SubagentStop](nil)),
 		"it was not reported")
 	if ended != nil {
-		t.put(ctx, canRule, fmt.Errorf("the turn did not end: %w", ended))
+		t.put(ctx, "verdicts", fmt.Errorf("the turn did not end: %w", ended))
 		return
 	}
-	t.put(ctx, canRule, verdictIs(turn, "well"))
-	if t.shown(canSteer) {
-		t.hold(ctx, canSteer, slices.Contains(turn.MessageIDs, word), "it did not come into the turn")
+	t.put(ctx, "verdicts", verdictIs(turn, "well"))
+	if t.shown("steering") {
+		t.hold(ctx, "steering", slices.Contains(turn.MessageIDs, word), "it did not come into the turn")
 	}
 }
 
@@ -211,8 +211,8 @@ func (t *Trial) midTurn(ctx, patient context.Context, ref bridge.AgentRef, word 
 	if err == nil && !signs.Answered {
 		err = errors.New("no answer")
 	}
-	t.put(ctx, canPing, withStderr(err))
-	t.put(ctx, canSteer,
+	t.put(ctx, "ping", withStderr(err))
+	t.put(ctx, "steering",
 		withStderr(t.Client.Message(stepping, bridge.MessageParams{AgentRef: ref, MessageID: word, Content: "A word.",
 			Steer: true})))
 }
@@ -225,12 +225,12 @@ func (t *Trial) figures(ctx context.Context, ref bridge.AgentRef) {
 	if err == nil && (usage.Tokens == 0 || usage.Window == 0) {
 		err = errors.New("it says nothing")
 	}
-	t.put(ctx, canFigure, withStderr(err))
+	t.put(ctx, "context usage", withStderr(err))
 	signs, err := t.Client.Probe(stepping, ref)
 	if err == nil && signs.TranscriptBytes == 0 {
 		err = errors.New("there is none")
 	}
-	t.put(ctx, canTranscribe, withStderr(err))
+	t.put(ctx, "transcripts", withStderr(err))
 }
 
 // interrupt interrupts a turn that would last an hour.
@@ -251,7 +251,7 @@ func (t *Trial) interrupt(ctx context.Context, ref bridge.AgentRef) {
 			return e.Outcome == bridge.TurnInterrupted && slices.Contains(e.MessageIDs, id)
 		}))
 	}
-	t.put(ctx, canInterrupt, withStderr(err))
+	t.put(ctx, "interrupts", withStderr(err))
 }
 
 // end ends the session in an orderly way.
@@ -268,7 +268,7 @@ func (t *Trial) end(ctx context.Context, ref bridge.AgentRef) {
 			err = fmt.Errorf("%d of its processes had to be killed", exit.Swept)
 		}
 	}
-	t.put(ctx, canEnd, withStderr(err))
+	t.put(ctx, "ending", withStderr(err))
 }
 
 // second resumes the session.
@@ -278,11 +278,11 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 	if err == nil && (!info.Resumed || info.Tokens == 0) {
 		err = errors.New("it began without its history")
 	}
-	t.put(ctx, canResume, withStderr(err))
+	t.put(ctx, "resume", withStderr(err))
 	if err != nil {
 		return
 	}
-	t.hold(ctx, canReportDelivery, len(info.Deliveries) == 1 && info.Deliveries[0].Status == bridge.DeliveryRuled,
+	t.hold(ctx, "delivery status", len(info.Deliveries) == 1 && info.Deliveries[0].Status == bridge.DeliveryRuled,
 		"it does not know that the turn ended in a verdict")
 	patient, cancel := context.WithTimeout(ctx, t.turnTime())
 	defer cancel()
@@ -295,7 +295,7 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 	if err == nil {
 		err = verdictIs(turn, "/clear WORD")
 	}
-	t.put(ctx, canLiteral, withStderr(err))
+	t.put(ctx, "plain text", withStderr(err))
 	_ = t.Client.Kill(ctx, bridge.KillParams{AgentRef: ref, Now: true}) // closing the bridge ends it, too
 }
 
@@ -308,7 +308,7 @@ func (t *Trial) query(ctx context.Context) {
 	if err == nil {
 		err = verdictIs(bridge.Turn{Verdict: r.Output}, "once")
 	}
-	t.put(ctx, canQuery, withStderr(err))
+	t.put(ctx, "queries", withStderr(err))
 }
 
 func verdictIs(turn bridge.Turn, word string) error {

@@ -146,7 +146,7 @@ func (l *inspection) around(ctx context.Context) host.Surroundings {
 		s.Sessions.Problem = "no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR"
 	}
 	s.Workspace = l.workspace()
-	s.Claude, s.Login = l.claude(ctx)
+	s.Claude = l.claude(ctx)
 	s.Isolation, s.Sandbox = l.confinement(ctx)
 	s.Settings.Makes = l.makes(ctx, s.Sandbox.Holds && s.Sandbox.Mode != settings.SandboxOff)
 	s.Leftovers = l.leftovers(s.State)
@@ -272,22 +272,17 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 	return w
 }
 
-func (l *inspection) claude(ctx context.Context) (host.DoctorClaude, host.DoctorLogin) {
-	named := l.choices.Claude
-	s := host.InspectClaude(ctx, named, true)
-	l.found = s.ClaudeInfo
-	c := host.DoctorClaude{Named: named, Problem: s.Problem, Missing: s.Missing}
+func (l *inspection) claude(ctx context.Context) host.DoctorClaude {
+	c := host.DoctorClaude{Named: l.choices.Claude, Hints: loginHints(),
+		ClaudeFindings: host.InspectClaude(ctx, l.choices.Claude, true)}
+	l.found = c.ClaudeInfo
 	if c.Problem != "" {
-		c.Elsewhere = elsewhere(named != "")
-		return c, host.DoctorLogin{}
-	}
-	c.Path, c.Version, c.StandIn, c.Untested = s.Path, s.Version, s.StandIn, claude.Untested(s.Version)
-	if named == "" {
+		c.Elsewhere = elsewhere(c.Named != "")
+	} else if c.Named == "" {
 		c.Shadowed = slices.DeleteFunc(programs("claude", filepath.SplitList(os.Getenv("PATH"))),
 			func(path string) bool { return path == c.Path })
 	}
-	return c, host.DoctorLogin{Asked: !c.StandIn, Known: s.Login.Known, In: s.Login.LoggedIn, Method: s.Login.Method,
-		Email: s.Login.Email, Hints: loginHints()}
+	return c
 }
 
 // elsewhere returns other claude programs that could be configured: those on PATH if another one was named, and
@@ -357,12 +352,12 @@ func terminalHere(ctx context.Context) host.DoctorTerminal {
 }
 
 // confinement tries the PID namespace and the sandbox that agents would run in.
-func (l *inspection) confinement(ctx context.Context) (host.Isolation, host.DoctorSandbox) {
+func (l *inspection) confinement(ctx context.Context) (proctree.Isolation, host.DoctorSandbox) {
 	box := host.DoctorSandbox{Mode: l.choices.Sandbox.Mode, Restricted: host.NamespacesRestricted()}
 	self, err := os.Executable()
 	if err != nil {
 		box.Reason = err.Error()
-		return host.Isolation{Why: err.Error()}, box
+		return proctree.Isolation{Kind: proctree.NoNamespace, Why: err.Error()}, box
 	}
 	isolation := proctree.Isolate(ctx, exec.Command(self, "bridge"), cmp.Or(l.choices.PIDNS, proctree.ModeAuto))
 	cfg, reason := l.choices.SandboxConfig()
@@ -385,7 +380,7 @@ func (l *inspection) confinement(ctx context.Context) (host.Isolation, host.Doct
 		}
 	}
 	box.Reason = reason
-	return host.Isolation{Had: isolation.Kind != proctree.NoNamespace, Why: isolation.Why}, box
+	return isolation, box
 }
 
 // leftovers looks for what runs that are over have left.
@@ -437,11 +432,9 @@ func (l *inspection) runs(dir string, o *host.Leftovers, used *[]string) error {
 		}
 	}
 	for _, strays := range proctree.Strays(runstore.OverIn(store)) {
-		for _, p := range strays {
-			o.Processes = append(o.Processes, host.DoctorProcess{PID: p.PID, Name: p.Name})
-		}
+		o.Processes = append(o.Processes, strays...)
 	}
-	slices.SortFunc(o.Processes, func(a, b host.DoctorProcess) int { return a.PID - b.PID })
+	slices.SortFunc(o.Processes, func(a, b proctree.Process) int { return a.PID - b.PID })
 	return nil
 }
 
