@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -87,14 +88,15 @@ func NoSuchCommand(c *cli.Command, word string) error {
 	return Usagef("%s has no command %q%s %s", c.Name, word, mark, cmp.Or(Meant(word, known), hint))
 }
 
-// CheckArguments is the Before of every command: it refuses arguments of a command that takes none, a second RUN, and
-// subcommands that do not exist.
+// CheckArguments is the Before of every command: it refuses arguments of a command that takes none, a second one
+// of a command that takes one, and subcommands that do not exist.
 func CheckArguments(c *cli.Context) error {
 	first := c.Args().First()
 	name := strings.TrimPrefix(c.Command.HelpName, "arbiter ")
+	single := regexp.MustCompile(`^\[([A-Z]+)(\|-)?\]$`).FindStringSubmatch(c.Command.ArgsUsage)
 	switch cmd := c.Command; {
-	case c.NArg() > 1 && cmd.ArgsUsage == "[RUN]":
-		return Usagef("%s: give at most one RUN", name)
+	case c.NArg() > 1 && single != nil:
+		return Usagef("%s: give at most one %s", name, single[1])
 	case c.NArg() == 0 || cmd.ArgsUsage != "" || cmd.Command(first) != nil:
 		return nil
 	case len(cmd.Subcommands) > 0:

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -9,8 +10,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -124,21 +123,11 @@ func (e Env) Confirm(question string) (yes, asked bool) {
 	return answer == "y" || answer == "yes", true
 }
 
-// Escaped returns JSON text that is safe to print on a terminal: unprintable characters become JSON escapes.
-func Escaped(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
+// PrintJSON prints v with indentation, safe to print on a terminal.
+func (e Env) PrintJSON(v any) error {
+	enc := json.NewEncoder(e.WithSafeOutput().Stdout)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }
 
 // ShortID returns the first characters of a run's id, which are enough to name the run.

@@ -130,14 +130,7 @@ func (r DoctorReport) Print(w io.Writer, s DoctorStyle) error {
 			area = f.Area
 			fmt.Fprintln(&b, s.painted("1", area))
 		}
-		fmt.Fprintf(&b, "%s %-*s  %s\n", s.sign(f.State), width, f.Name, sanitize.Line(sanitize.Redact(f.Found), maxLine))
-		if f.Fix != "" {
-			arrow := "→"
-			if s.ASCII {
-				arrow = "->"
-			}
-			fmt.Fprintf(&b, "  %-*s  %s %s\n", width, "", arrow, sanitize.Line(f.Fix, maxLine))
-		}
+		f.print(&b, s, width+1)
 	}
 	over := r.State
 	if over == DoctorNote {
@@ -146,6 +139,17 @@ func (r DoctorReport) Print(w io.Writer, s DoctorStyle) error {
 	fmt.Fprintf(&b, "\n%s %s\n", s.sign(over), r.verdict())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (f Finding) print(w io.Writer, s DoctorStyle, width int) {
+	fmt.Fprintf(w, "%s %-*s %s\n", s.sign(f.State), width, f.Name, sanitize.Line(sanitize.Redact(f.Found), maxLine))
+	if f.Fix != "" {
+		arrow := "→"
+		if s.ASCII {
+			arrow = "->"
+		}
+		fmt.Fprintf(w, "  %-*s %s %s\n", width, "", arrow, sanitize.Line(f.Fix, maxLine))
+	}
 }
 
 // verdict returns the last line.

@@ -48,7 +48,7 @@ func DecideFlags() []cli.Flag {
 
 // DecideCommand is `arbiter decide`.
 func DecideCommand(io command.Env) *cli.Command {
-	e := decideEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "decide", Usage: "explain a run's decisions, or ask a decider for one", ArgsUsage: "[RUN]",
 		Description: "--explain lists the decisions of a run, by default of the latest run of this directory. With\n" +
@@ -71,7 +71,7 @@ func DecideCommand(io command.Env) *cli.Command {
 	}
 }
 
-func (e decideEnv) decide(c *cli.Context) error {
+func (e env) decide(c *cli.Context) error {
 	explains := c.Bool("explain") || c.IsSet("number") || c.IsSet("at")
 	switch {
 	case c.IsSet("template"):
@@ -87,7 +87,7 @@ func (e decideEnv) decide(c *cli.Context) error {
 }
 
 // decideOn asks a decider to decide on an input from a file.
-func (e decideEnv) decideOn(c *cli.Context) error {
+func (e env) decideOn(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return command.Usagef("decide --input takes no RUN: leave out %s", c.Args().First())
 	}
@@ -120,7 +120,7 @@ func (e decideEnv) decideOn(c *cli.Context) error {
 	return nil
 }
 
-func (e decideEnv) readInput(path string) (raw []byte, err error) {
+func (e env) readInput(path string) (raw []byte, err error) {
 	if path != "-" {
 		raw, err = command.ReadFile(path, maxInput)
 	} else if raw, err = io.ReadAll(io.LimitReader(e.Stdin, maxInput+1)); err == nil && len(raw) > maxInput {
@@ -141,7 +141,7 @@ type sideDecider struct {
 }
 
 // openDecider makes the decider that the settings name. Errors are *command.Error.
-func (e decideEnv) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, error) {
+func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, error) {
 	named := c.IsSet("decider")
 	if err := settings.CheckVariables(os.Environ()); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (e decideEnv) openDecider(ctx context.Context, c *cli.Context) (*sideDecide
 }
 
 // open starts the bridge or the client that the decider needs.
-func (o *sideDecider) open(ctx context.Context, e decideEnv, s *settings.Choices) error {
+func (o *sideDecider) open(ctx context.Context, e env, s *settings.Choices) error {
 	if s.Options.Decider == runconfig.DeciderRules {
 		return nil
 	}
@@ -229,7 +229,7 @@ func (o *sideDecider) cost() float64 {
 }
 
 // close closes the bridge, and prints where a rehearsal left its script.
-func (o *sideDecider) close(e decideEnv) {
+func (o *sideDecider) close(e env) {
 	if o.api != nil {
 		o.api.Close()
 	}
@@ -243,9 +243,6 @@ func (o *sideDecider) close(e decideEnv) {
 	}
 	o.bridge.Close()
 }
-
-// decideEnv has the standard streams, and the commands of this package as methods.
-type decideEnv struct{ command.Env }
 
 // Redecision is a recorded decision with the decision on the same input now.
 type Redecision struct {
@@ -271,9 +268,9 @@ type Tally struct {
 
 // ReplayDecisions asks a decider again for each decision of a run, and prints those that differ.
 func ReplayDecisions(io command.Env, c *cli.Context) error {
-	e := decideEnv{io}
-	if c.NArg() > 1 || c.IsSet("pace") {
-		return command.Usagef("replay --decisions: give at most one RUN, and no --pace")
+	e := env{io}
+	if c.IsSet("pace") {
+		return command.Usagef("replay --decisions: --pace is for the screen")
 	}
 	only, err := numbers(c.String("only"))
 	if err != nil {
@@ -350,7 +347,7 @@ func (t *Tally) judge(x Redecision, now decider.Decision, err error) Redecision 
 	return x
 }
 
-func (e decideEnv) printRedecision(c *cli.Context, x Redecision) error {
+func (e env) printRedecision(c *cli.Context, x Redecision) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(x)
 	}
@@ -371,7 +368,7 @@ func (e decideEnv) printRedecision(c *cli.Context, x Redecision) error {
 	return nil
 }
 
-func (e decideEnv) printTally(c *cli.Context, t Tally) error {
+func (e env) printTally(c *cli.Context, t Tally) error {
 	if c.Bool("json") {
 		if err := json.NewEncoder(e.Stdout).Encode(t); err != nil {
 			return err
@@ -403,7 +400,7 @@ func numbers(list string) ([]int, error) {
 }
 
 // printTemplate prints a built-in template, as a start for a user's own.
-func (e decideEnv) printTemplate(c *cli.Context) error {
+func (e env) printTemplate(c *cli.Context) error {
 	if c.NArg() > 0 || c.IsSet("explain") || c.IsSet("number") || c.IsSet("at") || c.IsSet("input") {
 		return command.Usagef("decide --template takes no other flag and no argument")
 	}

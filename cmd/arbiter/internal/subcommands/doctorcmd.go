@@ -41,7 +41,7 @@ const PinnedVersion = "2.1.329"
 
 // DoctorCommand is `arbiter doctor`.
 func DoctorCommand(io command.Env) *cli.Command {
-	e := doctorEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "doctor", Usage: "check whether a run can start here, and say how to fix it if not",
 		Description: strings.TrimSpace(`
@@ -77,7 +77,7 @@ func lookingFlags() []cli.Flag {
 	return flags
 }
 
-func (e doctorEnv) doctor(c *cli.Context) error {
+func (e env) doctor(c *cli.Context) error {
 	if c.Duration("trial-timeout") <= 0 {
 		return command.Usagef("--trial-timeout %s: must be greater than 0", c.Duration("trial-timeout"))
 	}
@@ -101,7 +101,7 @@ func (e doctorEnv) doctor(c *cli.Context) error {
 	return nil
 }
 
-func (e doctorEnv) printReport(r host.DoctorReport, asJSON bool) error {
+func (e env) printReport(r host.DoctorReport, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(e.WithSafeOutput().Stdout)
 		enc.SetEscapeHTML(false) // for commands to type
@@ -115,9 +115,6 @@ func coloured(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
-
-// doctorEnv has the standard streams, and the commands of this package as methods.
-type doctorEnv struct{ command.Env }
 
 // inspection gathers the observations for an examination.
 type inspection struct {

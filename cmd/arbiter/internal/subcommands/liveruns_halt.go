@@ -31,7 +31,7 @@ import (
 const halts = 15 * time.Second
 
 func HaltCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "halt", Usage: "stop every agent of a run at once", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -47,7 +47,7 @@ Exit code 1: some agents are alive.`),
 }
 
 // halt is `arbiter halt`.
-func (e liveEnv) halt(c *cli.Context) error {
+func (e env) halt(c *cli.Context) error {
 	if c.NArg() > 1 || c.NArg() == 1 && c.Bool("all") {
 		return command.Usagef("halt: give one RUN, or --all, not both")
 	}
@@ -88,7 +88,7 @@ func (e liveEnv) halt(c *cli.Context) error {
 }
 
 // haltRun stops the agents of one run, and prints how.
-func (e liveEnv) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
+func (e env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
 	r, err := askHalt(store, info)
 	var refused *control.Refusal
 	switch {
@@ -121,7 +121,7 @@ func askHalt(store *runstore.Runs, info journal.Info) (control.HaltResult, error
 }
 
 // haltSilent stops the agents of an arbiter that does not answer, by killing its bridge. Agents may not do that.
-func (e liveEnv) haltSilent(store *runstore.Runs, info journal.Info, why error) *command.Error {
+func (e env) haltSilent(store *runstore.Runs, info journal.Info, why error) *command.Error {
 	if anAgents(info.PID) {
 		return command.Usagef("refused: an agent started this process, and agents may not halt or attach")
 	}

@@ -19,7 +19,7 @@ import (
 
 // HookCommand is `arbiter hook` for people. [hookclient.Answer] answers events without it.
 func HookCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: hookclient.Command, Usage: "answer the hooks of a session that you opened yourself",
 		Description: strings.TrimSpace(`
@@ -42,7 +42,7 @@ longer than 2 s: without an answer the session continues as if there were no hoo
 }
 
 // hookSettings prints the JSON for `claude --settings`.
-func (e liveEnv) hookSettings(c *cli.Context) error {
+func (e env) hookSettings(c *cli.Context) error {
 	socket, err := hookSocketOf(c)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 )
 
 func InboxCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "inbox", Usage: "list what waits for you in all live runs, and answer it",
 		Description: strings.TrimSpace(`
@@ -49,7 +49,7 @@ type inboxEntry struct {
 }
 
 // inbox is `arbiter inbox`.
-func (e liveEnv) inbox(c *cli.Context) error {
+func (e env) inbox(c *cli.Context) error {
 	store, err := runstore.Open(c)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (e liveEnv) inbox(c *cli.Context) error {
 }
 
 // answerInbox reads answers, and sends each to its run.
-func (e liveEnv) answerInbox(c *cli.Context, list []inboxEntry) error {
+func (e env) answerInbox(c *cli.Context, list []inboxEntry) error {
 	var failed error
 	lines := bufio.NewReader(e.Stdin)
 	for {
@@ -107,7 +107,7 @@ func (e liveEnv) answerInbox(c *cli.Context, list []inboxEntry) error {
 	}
 }
 
-func (e liveEnv) answerOne(c *cli.Context, list []inboxEntry, line string) error {
+func (e env) answerOne(c *cli.Context, list []inboxEntry, line string) error {
 	number, text, _ := strings.Cut(line, " ")
 	n, err := strconv.Atoi(number)
 	if text = strings.TrimSpace(text); err != nil || n < 1 || n > len(list) || text == "" {

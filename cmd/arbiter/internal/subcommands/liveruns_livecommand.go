@@ -52,7 +52,7 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 }
 
 // sendCommand sends a command to the run, and prints the result.
-func (e liveEnv) sendCommand(
+func (e env) sendCommand(
 	ctx context.Context,
 	l *runstore.Connection,
 	body contract.CommandBody,
@@ -86,14 +86,11 @@ func oneOf(flag, value string, words ...string) error {
 	return command.Usagef("--%s %q: use %s or %s", flag, value, strings.Join(words[:last], ", "), words[last])
 }
 
-// liveEnv has the standard streams, and the commands of this package as methods.
-type liveEnv struct{ command.Env }
-
 // maxSent bounds a text from stdin; the run refuses one of more than 1 MiB.
 const maxSent = 1<<20 + 1
 
 func SendCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "send", Usage: "send a message to a live run, or answer its question", ArgsUsage: "[RUN] TEXT|-",
 		Description: strings.TrimSpace(`
@@ -116,7 +113,7 @@ Exit code 0: the message is on disk; 1: the connection was lost: it may be, or n
 }
 
 // send is `arbiter send`.
-func (e liveEnv) send(c *cli.Context) error {
+func (e env) send(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) == 0 || len(args) > 2 {
 		return command.Usagef("send: give one TEXT, in quotes, or - for stdin, optionally after a RUN")
@@ -167,7 +164,7 @@ func Knows(st control.Status, agent string) error {
 }
 
 func ChooseCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "choose", Usage: "choose how a live run continues", ArgsUsage: "[RUN] OPTION",
 		Description: strings.TrimSpace(`
@@ -180,7 +177,7 @@ Exit code 1: the connection was lost: it may be chosen, or not.`),
 }
 
 // choose is `arbiter choose`.
-func (e liveEnv) choose(c *cli.Context) error {
+func (e env) choose(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) == 0 || len(args) > 2 || args[len(args)-1] == "" {
 		return command.Usagef("choose: give one OPTION, optionally after a RUN; arbiter status shows the options")

@@ -98,7 +98,7 @@ func (r LiveReport) working() (n int) {
 }
 
 func StatusCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -116,7 +116,7 @@ recovery.`),
 }
 
 // status is `arbiter status`.
-func (e liveEnv) status(c *cli.Context) error {
+func (e env) status(c *cli.Context) error {
 	l, err := runstore.Connect(c, c.Args().First(), nil)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (e liveEnv) status(c *cli.Context) error {
 	return nil
 }
 
-func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
+func (e env) printStatus(r LiveReport, state string, now time.Time) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}
@@ -180,7 +180,7 @@ func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
 }
 
 func WatchCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "watch", Usage: "print the events of a live run until it ends", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -202,7 +202,7 @@ signal ended watch, the run continues.`),
 }
 
 // watch is `arbiter watch`.
-func (e liveEnv) watch(c *cli.Context) error {
+func (e env) watch(c *cli.Context) error {
 	if c.Int64("since") < -1 {
 		return command.Usagef("--since %d: use the seq of an event, 0 for all, or -1 for those from now on", c.Int64("since"))
 	}
@@ -236,7 +236,7 @@ func (e liveEnv) watch(c *cli.Context) error {
 }
 
 func PsCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "ps", Usage: "list live runs",
 		Description: strings.TrimSpace(`
@@ -249,7 +249,7 @@ as arbiter status --json does. Runs whose process was killed are named on stderr
 }
 
 // ps is `arbiter ps`.
-func (e liveEnv) ps(c *cli.Context) error {
+func (e env) ps(c *cli.Context) error {
 	store, err := runstore.Open(c)
 	if err != nil {
 		return err
@@ -299,7 +299,7 @@ func liveReports(ctx context.Context, store *runstore.Runs) ([]LiveReport, error
 }
 
 // sayKilled names the runs whose process was killed or crashed, the last active first.
-func (e liveEnv) sayKilled(store *runstore.Runs) {
+func (e env) sayKilled(store *runstore.Runs) {
 	const most = 5
 	all, _ := store.List() // without it, ps still lists the live runs
 	killed := slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Killed() })

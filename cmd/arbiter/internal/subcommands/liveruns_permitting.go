@@ -31,7 +31,7 @@ type PermitAnswer struct {
 }
 
 // permit is `arbiter allow` and `arbiter deny`.
-func (e liveEnv) permit(c *cli.Context, behavior string) error {
+func (e env) permit(c *cli.Context, behavior string) error {
 	if err := checkPermit(c, behavior); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (e liveEnv) permit(c *cli.Context, behavior string) error {
 
 // showFirst shows requests that the command does not name, and asks whether they are allowed: what was not seen is not
 // allowed. Without a terminal that needs the id of a single request, or the word all.
-func (e liveEnv) showFirst(c *cli.Context, list []supervisor.InboxItem, only bool) error {
+func (e env) showFirst(c *cli.Context, list []supervisor.InboxItem, only bool) error {
 	texts := ""
 	for _, i := range list {
 		texts += sanitize.Line(i.ID, 80) + ":\n" + indent(itemText(i)) + "\n"
@@ -184,7 +184,7 @@ func permitFlags(scope, rule string, more ...cli.Flag) []cli.Flag {
 }
 
 func AllowCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: bridge.Allow, Usage: "allow what an agent of a live run asks for", ArgsUsage: PermitArgs,
 		Description: strings.TrimSpace(`
@@ -205,7 +205,7 @@ Exit code 1: you said no, or the connection was lost: it may be answered, or not
 }
 
 func DenyCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: bridge.Deny, Usage: "deny what an agent of a live run asks for", ArgsUsage: PermitArgs,
 		Description: strings.TrimSpace(`

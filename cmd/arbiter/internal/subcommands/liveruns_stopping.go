@@ -29,7 +29,7 @@ type Stopped struct {
 }
 
 // printStopped prints how the run ended.
-func (e liveEnv) printStopped(s Stopped, unfinished []string) {
+func (e env) printStopped(s Stopped, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
 	}
@@ -74,7 +74,7 @@ func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.Run
 }
 
 func StopCommand(io command.Env) *cli.Command {
-	e := liveEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "stop", Usage: "end a live run in order, so that it can be resumed", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -91,7 +91,7 @@ ends. If arbiter does not answer (5), arbiter halt still ends its agents.`),
 }
 
 // stop is `arbiter stop`.
-func (e liveEnv) stop(c *cli.Context) error {
+func (e env) stop(c *cli.Context) error {
 	ctx, done := command.Interruptible(c.Context, false)
 	defer done()
 	l, err := runstore.Connect(c, c.Args().First(), nil)

@@ -3,6 +3,7 @@ package subcommands
 // This part of the package runs checks on a checkout: when work is landed, and by `arbiter verify`.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -161,7 +162,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-func (e workEnv) verifyCommand() *cli.Command {
+func (e env) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "repeat the checks of a landed commit, and compare", ArgsUsage: "[COMMIT]",
 		Description: strings.TrimSpace(`
@@ -179,13 +180,7 @@ no working sandbox.`),
 			&cli.StringFlag{Name: "cwd", Usage: "the repository of `DIR` (default: the current directory)"},
 		},
 		Action: func(c *cli.Context) error {
-			if c.NArg() > 1 {
-				return command.Usagef("verify: give at most one COMMIT")
-			}
-			name := c.Args().First()
-			if name == "" {
-				name = "HEAD"
-			}
+			name := cmp.Or(c.Args().First(), "HEAD")
 			dir, err := command.Workspace(c)
 			if err != nil {
 				return err
@@ -230,7 +225,7 @@ type repeated struct {
 	Why      string `json:"why,omitempty"`
 }
 
-func (e workEnv) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit) error {
+func (e env) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit) error {
 	v := verified{Commit: commit.ID, Tree: commit.Tree, Repeated: []repeated{}, Unproven: []Claim{}}
 	err := v.repeat(c, r)
 	var m *Mismatch
@@ -312,7 +307,7 @@ func (v *verified) repeat(c *cli.Context, r *workspaces.Repo) error {
 	return first
 }
 
-func (v *verified) print(e workEnv) {
+func (v *verified) print(e env) {
 	for _, r := range v.Repeated {
 		result, compared := "passed ", "the same output"
 		switch r.Output {
