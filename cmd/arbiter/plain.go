@@ -271,11 +271,11 @@ func (e env) plain(c settings.Choices) error {
 		h.resume, f.Begin = run, true
 	}
 	if c.Resume {
-		run, err := h.Find(c)
+		info, err := toResume(c)
 		if err != nil {
 			return err
 		}
-		h.resume = run
+		h.resume = info.Run
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

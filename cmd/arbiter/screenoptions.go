@@ -46,11 +46,11 @@ func (e env) screenCommand(c settings.Choices) error {
 	here, live := liveHere(c)
 	switch {
 	case c.Resume:
-		run, err := h.Find(c)
+		info, err := toResume(c)
 		if err != nil {
 			return err
 		}
-		options.Begin = &tui.Begin{Resume: run, Task: c.Options.Task}
+		options.Begin = &tui.Begin{Resume: info.Run, Task: c.Options.Task}
 	case live:
 		options.Begin = &tui.Begin{Resume: here}
 	case c.Options.Task != "":

@@ -117,15 +117,11 @@ func (h *ScreenHost) Open(run, path string, line int) error {
 
 // work opens the files that a run worked on.
 func (h *ScreenHost) work(ctx context.Context, run string) (*workspaces.Repo, journal.Info, error) {
-	store, err := journal.OpenStore(h.choices.StateDir)
-	if err != nil {
-		return nil, journal.Info{}, command.StateDirProblem(err)
-	}
-	defer store.Close()
-	info, err := runstore.Find(store, run)
+	store, info, err := runstore.FindIn(h.choices.StateDir, run)
 	if err != nil {
 		return nil, info, err
 	}
+	defer store.Close()
 	r, err := runstore.PastWork(ctx, h.choices.StateDir, info)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, info, command.Environmentf("the directory of the run: %v", command.WithoutPath(err))

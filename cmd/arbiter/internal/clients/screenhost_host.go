@@ -118,29 +118,21 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 
 // playing finds the process that currently plays a run.
 func (h *ScreenHost) playing(run string) (id, socket string, live bool) {
-	store, err := journal.OpenStore(h.choices.StateDir)
+	store, info, err := runstore.FindIn(h.choices.StateDir, run)
 	if err != nil {
 		return run, "", false
 	}
 	defer store.Close()
-	info, err := runstore.Find(store, run)
-	if err != nil || !info.Live {
-		return run, "", false
-	}
-	return info.Run, (runstore.Runs{Store: store, Root: h.choices.StateDir}).SocketOf(info.Run, control.SocketName), true
+	return info.Run, store.SocketOf(info.Run, control.SocketName), info.Live
 }
 
 // Past implements tui.Host.
 func (h *ScreenHost) Past(_ context.Context, run string) (*journal.EventLog, error) {
-	store, err := journal.OpenStore(h.choices.StateDir)
-	if err != nil {
-		return nil, command.StateDirProblem(err)
-	}
-	defer store.Close()
-	info, err := runstore.Find(store, run)
+	store, info, err := runstore.FindIn(h.choices.StateDir, run)
 	if err != nil {
 		return nil, err
 	}
+	defer store.Close()
 	log, err := store.EventLog(info.Run)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // the journal is enough to continue

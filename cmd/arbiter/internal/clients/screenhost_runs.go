@@ -27,9 +27,9 @@ var reports = []string{contract.StatusComplete, contract.StatusIncomplete, contr
 const costLines = 400
 
 func (h *ScreenHost) Runs(ctx context.Context) ([]tui.RunInfo, error) {
-	store, err := journal.OpenStore(h.choices.StateDir)
+	store, err := runstore.OpenIn(h.choices.StateDir)
 	if err != nil {
-		return nil, command.StateDirProblem(err)
+		return nil, err
 	}
 	defer store.Close()
 	list, err := store.List()
@@ -61,7 +61,7 @@ func (h *ScreenHost) runInfo(i journal.Info) tui.RunInfo {
 }
 
 // costOf returns the cost of a run, as far as the end of its event log has it.
-func costOf(ctx context.Context, store *journal.Store, run string) (usd float64) {
+func costOf(ctx context.Context, store *runstore.Runs, run string) (usd float64) {
 	log, err := store.EventLog(run)
 	if err != nil {
 		return 0
@@ -93,16 +93,12 @@ func costOf(ctx context.Context, store *journal.Store, run string) (usd float64)
 
 // Report implements tui.Host.
 func (h *ScreenHost) Report(ctx context.Context, run string) (string, error) {
-	store, err := journal.OpenStore(h.choices.StateDir)
-	if err != nil {
-		return "", command.StateDirProblem(err)
-	}
-	defer store.Close()
-	info, err := runstore.Find(store, run)
+	store, info, err := runstore.FindIn(h.choices.StateDir, run)
 	if err != nil {
 		return "", err
 	}
-	r, _, err := runstore.PastReport(ctx, &runstore.Runs{Store: store, Root: h.choices.StateDir}, info)
+	defer store.Close()
+	r, _, err := runstore.PastReport(ctx, store, info)
 	if err != nil {
 		return "", command.Environmentf("report on run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -115,15 +111,11 @@ func (h *ScreenHost) Report(ctx context.Context, run string) (string, error) {
 
 // Explain implements tui.Host.
 func (h *ScreenHost) Explain(ctx context.Context, run string, number int) (string, error) {
-	store, err := journal.OpenStore(h.choices.StateDir)
+	store, info, err := runstore.FindIn(h.choices.StateDir, run)
 	if err != nil {
-		return "", command.StateDirProblem(err)
+		return "", err
 	}
 	defer store.Close()
-	info, err := store.Find(run)
-	if err != nil {
-		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
-	}
 	log, err := store.EventLog(run)
 	if err != nil {
 		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)

@@ -26,13 +26,11 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
 )
@@ -402,15 +400,4 @@ func (h *ScreenHost) signalled(name string) {
 		return
 	}
 	h.last.StopBy(name)
-}
-
-// Find returns the id of the run to resume.
-func (h *ScreenHost) Find(c settings.Choices) (string, error) {
-	store, err := journal.OpenStore(c.StateDir)
-	if err != nil {
-		return "", command.StateDirProblem(err)
-	}
-	defer store.Close()
-	info, err := runstore.ToResume(store, c.Place, c.Session)
-	return info.Run, err
 }

@@ -219,19 +219,15 @@ func (r *hostedRun) receipt(next string) []string {
 	if r.choices.JSON {
 		return alone
 	}
-	store, err := journal.OpenStore(r.choices.StateDir)
+	store, info, err := runstore.FindIn(r.choices.StateDir, r.choices.Options.Run)
 	if err != nil {
 		return alone
 	}
 	defer store.Close()
-	info, err := store.Find(r.choices.Options.Run)
-	if err != nil {
-		return alone
-	}
 	info.Live = false // the run is over, though its processes may still be ending
 	ctx, cancel := context.WithTimeout(context.Background(), receiptTimeout)
 	defer cancel()
-	report, _, err := runstore.PastReport(ctx, &runstore.Runs{Store: store, Root: r.choices.StateDir}, info)
+	report, _, err := runstore.PastReport(ctx, store, info)
 	if err != nil {
 		return alone
 	}

@@ -174,7 +174,8 @@ func (r *hostedRun) openServices(script *Play) (err error) {
 func (r *hostedRun) openDecider() (Opened, error) {
 	return OpenDecider(r.choices.Options, ModelRun{
 		StateDir: r.choices.StateDir, Stage: r.stage, Log: r.diagnostics.log,
-		Snapshot: func() *supervisor.State { return r.loop.Snapshot() },
+		Spent:    func() float64 { return r.loop.Snapshot().Spent() },
+		Confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
 		Bridge: func() Querier {
 			client := r.bridges.here.Opened()
 			if client == nil {

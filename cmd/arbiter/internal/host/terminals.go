@@ -165,11 +165,11 @@ type Attachment struct {
 	opener  Opener
 	channel string
 	result  control.AttachResult
-	claim   *Claim
-	events  *BoardListener
-	over    chan struct{} // closed when the session was given back
-	ended   control.Ended // valid when over is closed
-	asked   sync.Once     // for giving it back
+	*Claim
+	events *BoardListener
+	over   chan struct{} // closed when the session was given back
+	ended  control.Ended // valid when over is closed
+	asked  sync.Once     // for giving it back
 }
 
 // await waits for the end of the session, and releases it.
@@ -196,9 +196,9 @@ func endOf(b contract.Takeover) control.Ended {
 
 // release lets others attach to the agent; a.ended is valid from then on.
 func (a *Attachment) release() {
-	a.claim.feed.End(io.EOF)
+	a.feed.End(io.EOF)
 	a.events.Close()
-	a.opener.Terminals.Release(a.result.Agent, a.claim)
+	a.opener.Terminals.Release(a.result.Agent, a.Claim)
 	close(a.over)
 }
 
@@ -212,14 +212,6 @@ func (a *Attachment) giveBack() {
 }
 
 func (a *Attachment) Result() control.AttachResult { return a.result }
-
-// Take implements [control.Attachment].
-func (a *Attachment) Take(ctx context.Context, p []byte) (int, error) { return a.claim.Take(ctx, p) }
-
-// Write implements [control.Attachment].
-func (a *Attachment) Write(ctx context.Context, p []byte) error { return a.claim.Write(ctx, p) }
-
-func (a *Attachment) Resize(ctx context.Context, s control.Size) error { return a.claim.Resize(ctx, s) }
 
 // Detach gives the session back.
 func (a *Attachment) Detach(ctx context.Context) control.Ended {
@@ -259,7 +251,7 @@ func (o Opener) Attach(
 		_, takeover := e.Body.(contract.Takeover)
 		return takeover && e.ID == p.Agent || InputAnswers(e, ref)
 	})
-	a := &Attachment{opener: o, channel: channel, claim: claim, events: events, over: make(chan struct{})}
+	a := &Attachment{opener: o, channel: channel, Claim: claim, events: events, over: make(chan struct{})}
 	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
 	over, err := a.open(ctx, ref, progress)
 	if err != nil {

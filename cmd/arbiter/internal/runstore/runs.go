@@ -36,11 +36,30 @@ func Open(c *cli.Context) (*Runs, error) {
 	if err != nil {
 		return nil, err
 	}
+	return OpenIn(dir)
+}
+
+// OpenIn opens the runs of a state directory that exists.
+func OpenIn(dir string) (*Runs, error) {
 	store, err := journal.OpenStore(dir)
 	if err != nil {
 		return nil, command.StateDirProblem(err)
 	}
 	return &Runs{store, dir}, nil
+}
+
+// FindIn opens the runs of a state directory, and finds one by its id or a prefix of it. The caller closes the store.
+func FindIn(dir, run string) (*Runs, journal.Info, error) {
+	store, err := OpenIn(dir)
+	if err != nil {
+		return nil, journal.Info{}, err
+	}
+	info, err := Find(store.Store, run)
+	if err != nil {
+		store.Close()
+		return nil, info, err
+	}
+	return store, info, nil
 }
 
 // Tidy removes files outside of the state directory that belong to removed or killed runs, and returns what it

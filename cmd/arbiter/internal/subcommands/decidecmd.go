@@ -132,12 +132,11 @@ func (e env) readInput(path string) (raw []byte, err error) {
 	return raw, nil
 }
 
-// sideDecider is a decider that is asked outside of any run, with the bridge or client that it needs.
+// sideDecider is a decider that is asked outside of any run, with its bridge.
 type sideDecider struct {
-	decider decider.Decider
-	name    string
-	bridge  *host.SideBridge   // nil for rules only; has no bridge if a rehearsal asks over HTTP
-	api     *decider.APIClient // nil unless a provider is asked over HTTP
+	host.Opened
+	name   string
+	bridge *host.SideBridge // empty for rules only; has no client if a provider is asked over HTTP
 }
 
 // openDecider makes the decider that the settings name. Errors are *command.Error.
@@ -159,55 +158,34 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 	if s.Options.Templates, err = settings.ReadTemplates(s.Place, s.Trusting.Trusted, !s.Rehearse); err != nil {
 		return nil, err
 	}
-	o := &sideDecider{name: s.Options.Decider}
-	if err := o.open(ctx, e, &s); err != nil {
-		o.close(e)
-		return nil, err
-	}
-	d, err := host.DeciderOptions(s.Options, o.asker(s.Options))
-	if err != nil {
-		o.close(e)
-		return nil, err
-	}
-	d.Strict = true
-	o.decider = decider.Build(d)
-	return o, nil
-}
-
-// open starts the bridge or the client that the decider needs.
-func (o *sideDecider) open(ctx context.Context, e env, s *settings.Choices) error {
-	if s.Options.Decider == runconfig.DeciderRules {
-		return nil
-	}
 	log := slog.New(slog.DiscardHandler)
 	if s.Debug {
 		log = slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	var err error
-	if !host.OverHTTP(s.Options) {
-		o.bridge, err = host.OpenSide(ctx, s, log)
-		return err
+	o := &sideDecider{name: s.Options.Decider, bridge: &host.SideBridge{}}
+	switch {
+	case o.name == runconfig.DeciderRules:
+	case host.OverHTTP(s.Options):
+		o.bridge, err = host.StageSide(&s, log)
+	default:
+		o.bridge, err = host.OpenSide(ctx, &s, log)
 	}
-	if o.bridge, err = host.StageSide(s, log); err != nil {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	o.api, err = host.OpenProvider(s.Options, o.bridge.Stage)
-	return err
-}
-
-func (o *sideDecider) asker(options runconfig.Options) decider.Asker {
-	if o.api != nil {
-		return host.HTTPAsker{Client: o.api, Options: options, Spent: o.cost}
+	s.Options.DecisionCache = false
+	o.Opened, err = host.OpenDecider(s.Options, host.ModelRun{Stage: o.bridge.Stage, Strict: true, Log: log,
+		Spent: o.bridge.Cost, Bridge: func() host.Querier { return o.bridge }})
+	if err != nil {
+		o.close(e)
+		return nil, err
 	}
-	if o.bridge == nil {
-		return nil
-	}
-	return host.Asker{Options: options, Bridge: func() host.Querier { return o.bridge }, Spent: o.bridge.Cost}
+	return o, nil
 }
 
 // ask asks one question. A *command.Error ends the command; any other error concerns this question only.
 func (o *sideDecider) ask(ctx context.Context, q decider.Input) (decider.Decision, error) {
-	d, err := o.decider.Decide(ctx, q)
+	d, err := o.Decider.Decide(ctx, q)
 	var asked interface{ Hopeless() bool }
 	switch {
 	case err == nil:
@@ -220,22 +198,9 @@ func (o *sideDecider) ask(ctx context.Context, q decider.Input) (decider.Decisio
 	return d, err
 }
 
-// cost returns what was spent, in US dollars.
-func (o *sideDecider) cost() float64 {
-	if o.bridge == nil {
-		return 0
-	}
-	return o.bridge.Cost()
-}
-
 // close closes the bridge, and prints where a rehearsal left its script.
 func (o *sideDecider) close(e env) {
-	if o.api != nil {
-		o.api.Close()
-	}
-	if o.bridge == nil {
-		return
-	}
+	o.Opened.Close()
 	if o.bridge.Stage != nil {
 		for _, p := range o.bridge.Stage.Problems() {
 			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
@@ -270,7 +235,7 @@ type Tally struct {
 func ReplayDecisions(io command.Env, c *cli.Context) error {
 	e := env{io}
 	if c.IsSet("pace") {
-		return command.Usagef("replay --decisions: --pace is for the screen")
+		return command.Usagef("replay --decisions takes no --pace")
 	}
 	only, err := numbers(c.String("only"))
 	if err != nil {
@@ -319,7 +284,7 @@ func ReplayDecisions(io command.Env, c *cli.Context) error {
 			return err
 		}
 	}
-	t.CostUSD = o.cost()
+	t.CostUSD = o.bridge.Cost()
 	if err := e.printTally(c, t); err != nil || t.Asked > 0 {
 		return err
 	}
