@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -197,11 +196,11 @@ func (c *Collector) check(agent string, b contract.Check) {
 	}
 	if len(b.Agents) > 0 {
 		check.Why += "; last to change its files: " + c.line(strings.Join(b.Agents, ", "))
-		check.Why = strings.TrimPrefix(check.Why, "; ")
 	}
 	if x.Before != "" {
-		check.Why = strings.TrimPrefix(check.Why+"; "+c.line(x.Before), "; ")
+		check.Why += "; " + c.line(x.Before)
 	}
+	check.Why = strings.TrimPrefix(check.Why, "; ")
 	if x.Result != verdict.CheckPassed {
 		check.Output = c.cut(x.Output, 2*maxReason)
 	}
@@ -338,11 +337,7 @@ func (c *Collector) open(r Report) []Open {
 
 // complete replaces nil lists, so that JSON shows them as empty.
 func (r *Report) complete() {
-	for _, list := range []*[]string{&r.Tasks, &r.Messages, &r.Notes} {
-		if *list == nil {
-			*list = []string{}
-		}
-	}
+	r.Tasks, r.Messages, r.Notes = orEmpty(r.Tasks), orEmpty(r.Messages), orEmpty(r.Notes)
 	r.Plan, r.Milestones, r.Acceptance = orEmpty(r.Plan), orEmpty(r.Milestones), orEmpty(r.Acceptance)
 	r.Checks, r.Decisions, r.Agents = orEmpty(r.Checks), orEmpty(r.Decisions), orEmpty(r.Agents)
 	r.Open, r.Changes.Files = orEmpty(r.Open), orEmpty(r.Changes.Files)
@@ -354,6 +349,3 @@ func orEmpty[T any](list []T) []T {
 	}
 	return list
 }
-
-// decode reads an event's own fields by their names.
-func decode(line []byte, into any) error { return json.Unmarshal(line, into) }

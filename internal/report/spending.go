@@ -143,10 +143,7 @@ func (r Row) group() Row { return Row{Day: r.Day, Run: r.Run, Agent: r.Agent, Mo
 func (r *Row) add(o Row) {
 	r.Turns += o.Turns
 	r.CostUSD = contract.RoundUSD(r.CostUSD + o.CostUSD)
-	r.Usage.Input += o.Usage.Input
-	r.Usage.Output += o.Usage.Output
-	r.Usage.CacheRead += o.Usage.CacheRead
-	r.Usage.CacheCreation += o.Usage.CacheCreation
+	r.Usage = plus(r.Usage, o.Usage)
 }
 
 // GroupSpending adds up rows of any number of runs, days in their order, all others by cost, and their total.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -24,7 +25,7 @@ func (c *Collector) work(name string, line []byte) error {
 // takeAcceptance keeps the last result of each criterion.
 func (c *Collector) takeAcceptance(line []byte) error {
 	var x Criterion
-	if err := decode(line, &x); err != nil {
+	if err := json.Unmarshal(line, &x); err != nil {
 		return err
 	}
 	x.Text, x.Command = c.cut(x.Text, maxReason*2), c.text(x.Command)
@@ -67,7 +68,7 @@ func (c *Collector) authors(list []string, f changedFile) []string {
 // snapshots, [Report.SetChanges] replaces these figures.
 func (c *Collector) takeChanges(line []byte) error {
 	var x struct{ Files []changedFile }
-	if err := decode(line, &x); err != nil {
+	if err := json.Unmarshal(line, &x); err != nil {
 		return err
 	}
 	for _, f := range x.Files {
@@ -96,7 +97,7 @@ func (c *Collector) takeMerge(line []byte) error {
 		ID, Status, Head string
 		Files            []string
 	}
-	if err := decode(line, &x); err != nil {
+	if err := json.Unmarshal(line, &x); err != nil {
 		return err
 	}
 	id := c.line(x.ID)

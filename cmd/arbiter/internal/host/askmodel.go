@@ -162,7 +162,8 @@ func hashOf(templates map[string]string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ModelRun is the run that a decider works for, or a command that asks one. Its functions are called when a question is asked.
+// ModelRun is the run that a decider works for, or the command that asks one. Its functions are called when a question
+// is asked.
 type ModelRun struct {
 	StateDir string                       // of the decision cache
 	Stage    *Stage                       // nil unless it is a rehearsal

@@ -87,8 +87,8 @@ func TestFindings(t *testing.T) {
 			"npm"},
 		"two claudes": {func(s *Surroundings) { s.Claude.Shadowed = []string{"/opt/claude"} }, AreaClaude, "others",
 			DoctorNote, "/opt/claude", ""},
-		"logged out": {func(s *Surroundings) { s.Claude.Login.LoggedIn = false }, AreaClaude, "login", DoctorFail, "not logged in",
-			`^claude auth login$`},
+		"logged out": {func(s *Surroundings) { s.Claude.Login.LoggedIn = false }, AreaClaude, "login", DoctorFail,
+			"not logged in", `^claude auth login$`},
 		"login not known": {func(s *Surroundings) { s.Claude.Login = claude.Login{} }, AreaClaude, "login", DoctorWarn,
 			"neither", `^claude auth login$`},
 		"login by a file": {func(s *Surroundings) {
