@@ -1,3 +1,5 @@
+// Command arbiter drives a hierarchy of Claude Code sessions through one task,
+// however long. See `arbiter --help` and README.md.
 package main
 
 import (
@@ -223,4 +225,21 @@ func (e env) liveCommands() []*cli.Command {
 		e.mcpCommand(), e.acpCommand(),
 		e.webCommand(),
 	}
+}
+
+func main() { os.Exit(Main()) }
+
+// sandboxProbe is the hidden command that tries to break out of a sandbox.
+func sandboxProbe(stdin io.Reader, stdout, stderr io.Writer) int {
+	if err := sandbox.RunProbe(stdin, stdout); err != nil {
+		fmt.Fprintln(stderr, "arbiter: canary:", err)
+		return 1
+	}
+	return 0
+}
+
+// scratchCopy is the hidden command that makes a scratch copy for a check, and becomes bubblewrap.
+func scratchCopy(args []string, stderr io.Writer) int {
+	fmt.Fprintln(stderr, "arbiter: scratch copy:", sandbox.RunScratch(args))
+	return 1
 }

@@ -14,7 +14,7 @@ import (
 // detach begins a run, or resumes one, and leaves it running. It prints one line on stdout: the run's id.
 func (e env) detach(ctx context.Context, c settings.Choices) error {
 	if c.Resume {
-		info, err := e.toResume(c)
+		info, err := toResume(c)
 		if err != nil {
 			return err
 		}
@@ -49,11 +49,11 @@ func (e env) detach(ctx context.Context, c settings.Choices) error {
 }
 
 // toResume finds the run that --resume or --session selects.
-func (e env) toResume(c settings.Choices) (journal.Info, error) {
-	store, err := journal.OpenStore(c.StateDir)
+func toResume(c settings.Choices) (journal.Info, error) {
+	store, err := runstore.OpenIn(c.StateDir)
 	if err != nil {
-		return journal.Info{}, command.StateDirProblem(err)
+		return journal.Info{}, err
 	}
 	defer store.Close()
-	return runstore.ToResume(store, c.Place, c.Session)
+	return runstore.ToResume(store.Store, c.Place, c.Session)
 }

@@ -126,7 +126,7 @@ const maxForks = 20
 func (e env) forkOnce(
 	ctx context.Context, port runPort, info journal.Info, at int, shared bool,
 ) (string, error) {
-	store, err := port.open()
+	store, err := runstore.OpenIn(port.stateDir)
 	if err != nil {
 		return "", err
 	}
@@ -172,7 +172,7 @@ func (e env) bestOf(ctx context.Context, port runPort, begin []settings.Choices)
 			return command.BySignal(ctx, "")
 		}
 	}
-	store, err := port.open()
+	store, err := runstore.OpenIn(port.stateDir)
 	if err != nil {
 		return err
 	}

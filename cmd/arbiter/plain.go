@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,10 +17,13 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -271,11 +275,11 @@ func (e env) plain(c settings.Choices) error {
 		h.resume, f.Begin = run, true
 	}
 	if c.Resume {
-		run, err := h.Find(c)
+		info, err := toResume(c)
 		if err != nil {
 			return err
 		}
-		h.resume = run
+		h.resume = info.Run
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -296,4 +300,260 @@ func (e env) plain(c settings.Choices) error {
 		return nil
 	}
 	return &command.Error{Code: outcome.Exit, Text: outcome.Text}
+}
+
+// Commands of the plain frontend for the files that a run has changed.
+
+// plainDiff is the maximum size, in bytes, of a diff in plain lines.
+const plainDiff = 32 << 10
+
+const noRunYet = "There is no run yet. Say what is to be done, and one begins."
+
+// plainChanges lists the changed files with their authors, or shows the changes of one file.
+func plainChanges(p plainHost, l *clients.ScreenSession, s *supervisor.State, c view.EditorCommand) string {
+	if l == nil {
+		return noRunYet
+	}
+	r, _, changed, err := p.ChangedFiles(p.Context(), l.ID())
+	if err != nil {
+		return sanitize.Line(err.Error(), 500)
+	}
+	path := c.Arg(0)
+	if path == "" {
+		return changesText(changed, s)
+	}
+	span, err := r.Work(p.Context())
+	if err != nil {
+		return sanitize.Line(err.Error(), 500)
+	}
+	text, cut, err := r.Diff(p.Context(), span.From, span.To,
+		workspaces.DiffOptions{Paths: []string{path}, Max: plainDiff})
+	switch {
+	case err != nil:
+		return sanitize.Line(err.Error(), 500)
+	case len(text) == 0:
+		return "The run has not changed " + subcommands.FileName(path) + "."
+	}
+	report := strings.TrimRight(sanitize.Text(string(text)), "\n")
+	if cut {
+		report += "\nThe rest is left out: arbiter diff prints all of it."
+	}
+	return report + "\n/revert " + subcommands.FileName(
+		path,
+	) + " takes all of it back; with the numbers behind @@, such as " +
+		"-12,3 +12,5, one place."
+}
+
+// changesText lists changed files: the kind of change, the numbers of lines, and who changed the file.
+func changesText(changed []workspaces.Change, s *supervisor.State) string {
+	if len(changed) == 0 {
+		return "No file has changed since the run began."
+	}
+	var b strings.Builder
+	added, deleted := 0, 0
+	for _, c := range changed {
+		added, deleted = added+c.Added, deleted+c.Deleted
+		fmt.Fprintf(&b, "%s %s", subcommands.FileName(c.Path), c.Status)
+		if c.Old != "" {
+			fmt.Fprintf(&b, " from %s", subcommands.FileName(c.Old))
+		}
+		if c.Binary {
+			b.WriteString(", binary")
+		} else {
+			fmt.Fprintf(&b, ", +%d -%d", c.Added, c.Deleted)
+		}
+		if s != nil {
+			if f, ok := s.Changes.File(c.Path); ok {
+				who := f.Known()
+				for _, id := range f.Maybe() {
+					who = append(who, "perhaps "+id)
+				}
+				if len(who) > 0 {
+					b.WriteString(", by " + strings.Join(who, ", "))
+				}
+				if len(f.Reported) > 1 {
+					b.WriteString(", overlap")
+				}
+			}
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%s, +%d -%d. /changes PATH shows what has changed in one.", words.Count(len(changed), "file"), added,
+		deleted)
+	return b.String()
+}
+
+// plainRevert reverts a file, or one hunk of it.
+func plainRevert(p plainHost, l *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
+	if l == nil {
+		return noRunYet
+	}
+	revert := contract.Revert{Path: c.Arg(0), Hunk: c.Arg(1)}
+	if revert.Hunk != "" {
+		_, _, changed, err := p.ChangedFiles(p.Context(), l.ID())
+		if err != nil {
+			return sanitize.Line(err.Error(), 500)
+		}
+		i := slices.IndexFunc(changed, func(c workspaces.Change) bool { return c.Path == revert.Path })
+		if i < 0 {
+			return "The run has not changed " + subcommands.FileName(revert.Path) + "."
+		}
+		revert.Seen = changed[i].To.ID
+	}
+	if l.Put(contract.Command{Ref: "plain", Body: revert}) {
+		return ""
+	}
+	if err := p.Revert(p.Context(), l.ID(), revert); err != nil {
+		return sanitize.Line(err.Error(), 500)
+	}
+	return "reverted " + subcommands.FileName(revert.Path)
+}
+
+// plainLand merges the work of the run.
+func plainLand(p plainHost, l *clients.ScreenSession, _ *supervisor.State, _ view.EditorCommand) string {
+	if l == nil {
+		return noRunYet
+	}
+	report, err := p.Land(p.Context(), l.ID())
+	if err != nil {
+		return sanitize.Line(err.Error(), 500)
+	}
+	return sanitize.Line(report, 500)
+}
+
+// maxFocusItems is how many of an agent's last texts and calls /focus shows.
+const maxFocusItems = 12
+
+// plainFocus describes one agent.
+func plainFocus(p plainHost, l *clients.ScreenSession, c view.EditorCommand) string {
+	s, id := l.Snapshot(), c.Arg(0)
+	var a *supervisor.Agent
+	for _, x := range s.Agents {
+		if x.ID == id {
+			a = x
+		}
+	}
+	if a == nil {
+		return "There is no agent " + sanitize.Line(id, 60) + "; /now lists those that are there."
+	}
+	var items []eventtext.ActivityItem
+	if p.agents.doing != nil {
+		items = p.agents.doing.Agent(id).Items
+	}
+	return focusText(s, a, items)
+}
+
+func focusText(s *supervisor.State, a *supervisor.Agent, items []eventtext.ActivityItem) string {
+	var b strings.Builder
+	b.WriteString(view.SlashName(s, a.ID))
+	if a.Mode != "" {
+		b.WriteString(" (" + sanitize.Line(a.Mode, 60) + ")")
+	}
+	fmt.Fprintf(&b, ": %s, process %d, session %s, %s%s.\n", a.Status, a.Generation, sanitize.Line(a.SessionID, 60),
+		eventtext.Dollars(a.Spent()), eventtext.Simulated(s.Options.Rehearsal))
+	if brief := strings.TrimSpace(a.Brief); brief != "" {
+		b.WriteString("Its brief: " + eventtext.Sentence(sanitize.Line(words.FirstLine(brief), 300)) + "\n")
+	}
+	if len(items) == 0 {
+		b.WriteString("It has said and done nothing yet.\n")
+	}
+	for _, i := range items[max(len(items)-maxFocusItems, 0):] {
+		b.WriteString("- " + i.At.Local().Format("15:04:05") + " " + itemText(i) + "\n")
+	}
+	return b.String()
+}
+
+// itemText renders an agent's text or call on one line.
+func itemText(i eventtext.ActivityItem) string {
+	if !i.Call() {
+		return "says: " + eventtext.Sentence(sanitize.Line(i.Text, 300))
+	}
+	text := sanitize.Line(i.Tool+" "+i.Summary, 200)
+	if i.Added+i.Removed > 0 {
+		text += fmt.Sprintf(", +%d -%d lines", i.Added, i.Removed)
+	}
+	switch {
+	case i.Runs():
+		text += ", running for " + eventtext.Span(time.Since(i.At).Truncate(time.Second))
+	case i.Failed:
+		text += ", failed: " + sanitize.Line(i.Result, 200)
+	default:
+		text += ", " + eventtext.Span(i.Until.Sub(i.At))
+	}
+	return eventtext.Sentence(text)
+}
+
+// plainImage keeps an image file for the next message.
+func plainImage(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
+	path, size, err := p.Image(c.Arg(0))
+	if err != nil {
+		return sanitize.Line(view.Sentence(err.Error()), 500)
+	}
+	*p.images = append(*p.images, path)
+	return sanitize.Line(fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(*p.images), path, size), 500)
+}
+
+// withImages adds the kept images to a message. It does not change other commands.
+func (p plainHost) withImages(b contract.CommandBody) contract.CommandBody {
+	if say, ok := b.(contract.Say); ok {
+		say.Images = p.takeImages()
+		return say
+	}
+	return b
+}
+
+// takeImages returns the kept images and forgets them: they go with one message.
+func (p plainHost) takeImages() []string {
+	taken := *p.images
+	*p.images = nil
+	return taken
+}
+
+// plainSettings lists the settings, describes one, or changes one in the user's configuration file.
+func plainSettings(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
+	name, value, given := strings.Cut(strings.TrimSpace(c.Arg(0)), " ")
+	if given {
+		if value = strings.TrimSpace(value); value == "default" {
+			value = ""
+		}
+		text, err := p.ChangeSetting(p.Context(), name, value)
+		if err != nil {
+			return sanitize.Line("Nothing was written: "+err.Error(), 1000)
+		}
+		return sanitize.Line(text, 1000)
+	}
+	list, file, err := p.Settings(p.Context())
+	if err != nil {
+		return sanitize.Line(err.Error(), 1000)
+	}
+	if name != "" {
+		i := slices.IndexFunc(list, func(s tui.Setting) bool { return s.Name == name })
+		if i < 0 {
+			return "There is no setting " + sanitize.Line(name, 60) + ": /settings lists them."
+		}
+		return settingText(list[i])
+	}
+	var b strings.Builder
+	for _, s := range list {
+		from := s.Source
+		if from == "" {
+			from = "default"
+		}
+		fmt.Fprintf(&b, "%s: %s (%s)\n", s.Name, sanitize.Line(s.Value, 200), sanitize.Line(from, 200))
+	}
+	return b.String() + "Your configuration file is " + sanitize.Line(file, 400) +
+		". /settings NAME explains one, /settings NAME VALUE changes it there, /settings NAME default removes it."
+}
+
+func settingText(s tui.Setting) string {
+	text := fmt.Sprintf("%s: %s\n%s\n", s.Name, sanitize.Line(s.Value, 1000), s.About)
+	if len(s.Choices) > 0 {
+		text += "One of " + strings.Join(s.Choices, ", ") + ".\n"
+	}
+	if s.Source == "" {
+		text += "It is the default."
+	} else {
+		text += "Set by " + sanitize.Line(s.Source, 400) + "."
+	}
+	return text + " A change takes effect " + s.When + "."
 }

@@ -35,17 +35,9 @@ func (e env) openRunPort(c *cli.Context) (runPort, error) {
 	return runPort{e, dir}, err
 }
 
-func (p runPort) open() (*runstore.Runs, error) {
-	store, err := journal.OpenStore(p.stateDir)
-	if err != nil {
-		return nil, command.StateDirProblem(err)
-	}
-	return &runstore.Runs{Store: store, Root: p.stateDir}, nil
-}
-
 // List implements [clients.Runs].
 func (p runPort) List() ([]journal.Info, error) {
-	store, err := p.open()
+	store, err := runstore.OpenIn(p.stateDir)
 	if err != nil {
 		return nil, err
 	}
@@ -59,16 +51,15 @@ func (p runPort) List() ([]journal.Info, error) {
 
 // Find implements [clients.Runs].
 func (p runPort) Find(named string) (journal.Info, error) {
-	store, err := p.open()
+	store, info, err := runstore.FindIn(p.stateDir, named)
 	if err != nil {
-		return journal.Info{}, err
+		return info, err
 	}
-	defer store.Close()
-	return runstore.Find(store.Store, named)
+	return info, store.Close()
 }
 
 func (p runPort) Dial(ctx context.Context, run string) (*control.Client, control.Status, error) {
-	store, err := p.open()
+	store, err := runstore.OpenIn(p.stateDir)
 	if err != nil {
 		return nil, control.Status{}, err
 	}
@@ -129,15 +120,11 @@ func (p runPort) ResumeWith(ctx context.Context, run, task string, args []string
 
 // Log implements [clients.Runs].
 func (p runPort) Log(run string) (*journal.EventLog, error) {
-	store, err := p.open()
+	store, info, err := runstore.FindIn(p.stateDir, run)
 	if err != nil {
 		return nil, err
 	}
 	defer store.Close()
-	info, err := runstore.Find(store.Store, run)
-	if err != nil {
-		return nil, err
-	}
 	log, err := store.EventLog(info.Run)
 	if err != nil {
 		return nil, command.Environmentf("event log of run %s: %v", command.ShortID(info.Run), err)
@@ -150,15 +137,11 @@ func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) er
 	if !slices.Contains(report.Formats(), report.Format(format)) {
 		return command.Usagef("%q is not a format of a report", format)
 	}
-	store, err := p.open()
+	store, info, err := runstore.FindIn(p.stateDir, run)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	info, err := runstore.Find(store.Store, run)
-	if err != nil {
-		return err
-	}
 	r, _, err := runstore.PastReport(ctx, store, info)
 	if err != nil {
 		return command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)

@@ -162,7 +162,7 @@ func TestSandboxSettings(t *testing.T) {
 		"--sandbox=maybe":             "use off, auto or on",
 		"--sandbox-write=/nowhere/at": "create it first",
 		"--sandbox-hide=":             "is empty",
-		"--network=closed":            "use proxy, none, open",
+		"--network=closed":            "use proxy, none or open",
 		"--allow-host=http://x":       "without http://",
 		"--allow-host=127.0.0.1":      "needs a port",
 	} {

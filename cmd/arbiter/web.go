@@ -86,7 +86,7 @@ func (p runPort) shown(named string) (journal.Info, error) {
 	if named != "" {
 		return p.Find(named)
 	}
-	store, err := p.open()
+	store, err := runstore.OpenIn(p.stateDir)
 	if err != nil {
 		return journal.Info{}, err
 	}

@@ -1,14 +1,26 @@
 package hosts
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/exec"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
 // Here is the name of the machine on which arbiter itself runs. It always exists and cannot be configured.
@@ -254,4 +266,555 @@ func (h Host) UsesSSH() (args []string, yes bool) {
 		program = program[i+1:]
 	}
 	return h.Command[1:], program == "ssh"
+}
+
+// Keys are the keys of the configuration file that this package reads.
+var Keys = []string{"hosts", "pools"}
+
+// Read reads the hosts and pools of a configuration file and ignores its other keys. The error joins all
+// problems, each with its place in the file.
+func Read(file string, src []byte) (Config, error) {
+	doc, err := yamldoc.Parse(file, src)
+	if err != nil {
+		return Config{}, err
+	}
+	var c Config
+	var pools []yamldoc.Value
+	for _, v := range doc.Values() {
+		for _, f := range v.Fields("lines of the form `key: value`") {
+			switch f.Key {
+			case "hosts":
+				c.readHosts(f.Value)
+			case "pools":
+				pools = append(pools, f.Value)
+			}
+		}
+	}
+	for _, v := range pools { // the file may have them first
+		c.readPools(v)
+	}
+	return c, doc.Err()
+}
+
+func (c *Config) readHosts(v yamldoc.Value) {
+	if v.Kind() == yamldoc.Nothing { // the last one was removed
+		return
+	}
+	for _, f := range v.Fields("a mapping of names to hosts") {
+		if err := CheckName(f.Key); err != nil {
+			f.Errorf("%v", err)
+			continue
+		}
+		c.Hosts = append(c.Hosts, readHost(f))
+	}
+}
+
+func readHost(v yamldoc.Field) Host {
+	h := Host{Name: v.Key, Slots: DefaultSlots}
+	for _, f := range v.Fields("a mapping such as {command: [ssh, box]}") {
+		switch f.Key {
+		case "command":
+			h.Command = command(f.Value)
+		case "dir":
+			h.Dir = directory(f.Value)
+		case "slots":
+			h.Slots = f.Integer(1)
+		case "end":
+			h.End = command(f.Value)
+		case "connect":
+			h.Connect = f.Duration()
+		case "pass_env":
+			h.PassEnv = variables(f.Value)
+		default:
+			f.Errorf("unknown field %q; a host takes command, dir, slots, end, connect and pass_env", f.Key)
+		}
+	}
+	if v.Kind() == yamldoc.Mapping && h.Command == nil {
+		v.Errorf("command is missing: name the words that start a program there, such as [ssh, box]")
+	}
+	return h
+}
+
+// command reads a list of words that starts a program; never nil.
+func command(v yamldoc.Value) []string {
+	if v.Kind() == yamldoc.Text {
+		text, _ := v.Scalar()
+		v.Errorf("want a list of words, found a text: write [%s]", strings.Join(strings.Fields(text), ", "))
+		return []string{}
+	}
+	words := v.Texts()
+	if v.Kind() == yamldoc.List {
+		if err := CheckCommand(words); err != nil {
+			v.Errorf("%v", err)
+		}
+	}
+	return slices.Concat([]string{}, words)
+}
+
+// CheckCommand reports why words cannot be the command of a host.
+func CheckCommand(words []string) error {
+	if len(words) == 0 {
+		return errors.New("it is empty: name the words that start a program there, such as [ssh, box]")
+	}
+	for _, word := range words {
+		if word == "" {
+			return errors.New("a word is empty")
+		}
+		if strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return fmt.Errorf("%q has a control character", word)
+		}
+	}
+	if strings.HasPrefix(words[0], "-") {
+		return fmt.Errorf("%q is not a program", words[0])
+	}
+	return nil
+}
+
+func directory(v yamldoc.Value) string {
+	dir := v.Text()
+	if v.Kind() != yamldoc.Text {
+		return ""
+	}
+	if err := checkDir(dir); err != nil {
+		v.Errorf("%v", err)
+	}
+	return dir
+}
+
+func checkDir(dir string) error {
+	below, home := strings.CutPrefix(dir, "~/")
+	switch {
+	case !home && !strings.HasPrefix(dir, "/"):
+		return fmt.Errorf("%q is neither an absolute path nor one below ~/", dir)
+	case path.Clean("/"+below) == "/" || slices.Contains(strings.Split(dir, "/"), ".."):
+		return fmt.Errorf("%q does not work: name a directory of its own, without '..'", dir)
+	}
+	if err := CheckWords(strings.TrimPrefix(dir, "~")); err != nil {
+		return fmt.Errorf("%q: only letters, digits and ._/=:@%%+,- are safe in a shell", dir)
+	}
+	return nil
+}
+
+func variables(v yamldoc.Value) []string {
+	var names []string
+	for _, item := range v.Items("a list of names") {
+		name := item.Text()
+		if err := checkVariable(name); item.Kind() == yamldoc.Text && err != nil {
+			item.Errorf("%v", err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func checkVariable(name string) error {
+	if !variableForm().MatchString(name) {
+		return fmt.Errorf("%q is not the name of a variable: values are never written here", name)
+	}
+	return nil
+}
+
+func (c *Config) readPools(v yamldoc.Value) {
+	if v.Kind() == yamldoc.Nothing {
+		return
+	}
+	for _, f := range v.Fields("a mapping of names to lists of hosts") {
+		if err := CheckName(f.Key); err != nil {
+			f.Errorf("%v", err)
+			continue
+		}
+		if _, ok := c.Find(f.Key); ok {
+			f.Errorf("%q is a host already: choose another name", f.Key)
+		}
+		p := Pool{Name: f.Key}
+		for _, item := range f.Items("a list of hosts") {
+			name := item.Text()
+			if _, ok := c.Find(name); !ok && name != Here && item.Kind() == yamldoc.Text {
+				item.Errorf("there is no host %q: use %s", name, oneOf(c.hostNames()))
+			}
+			p.Hosts = append(p.Hosts, name)
+		}
+		if f.Kind() == yamldoc.List && len(p.Hosts) == 0 {
+			f.Errorf("the pool is empty: name a host")
+		}
+		c.Pools = append(c.Pools, p)
+	}
+}
+
+func (c *Config) hostNames() []string {
+	names := []string{}
+	for _, h := range c.Hosts {
+		names = append(names, h.Name)
+	}
+	return append(names, Here)
+}
+
+// Add returns a configuration file with one more host, after the others. All other bytes stay as they are.
+func Add(file string, src []byte, h Host) ([]byte, error) {
+	before, err := Read(file, src)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.check(); err != nil {
+		return nil, err
+	}
+	if slices.Contains(before.Names(), h.Name) {
+		return nil, fmt.Errorf("there is a host or pool %q already: arbiter hosts rm %[1]s removes a host", h.Name)
+	}
+	l, err := layoutOf(src)
+	if err != nil {
+		return nil, err
+	}
+	out := l.add(h)
+	want := Config{Hosts: append(slices.Clone(before.Hosts), h), Pools: before.Pools}
+	return out, verify(file, out, want)
+}
+
+// Remove returns a configuration file without a host and its comments. All other bytes stay as they are. A host that
+// a pool names is not removed.
+func Remove(file string, src []byte, name string) ([]byte, error) {
+	before, err := Read(file, src)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(before.Hosts, func(h Host) bool { return h.Name == name })
+	pools := before.PoolsOf(name)
+	switch {
+	case name == Here:
+		return nil, fmt.Errorf("%q is this machine: it cannot be removed", name)
+	case i < 0:
+		return nil, fmt.Errorf("there is no host %q in %s; arbiter hosts lists them", name, file)
+	case len(pools) > 0:
+		return nil, fmt.Errorf("the pool %s names %s: take it out there first", strings.Join(pools, ", "), name)
+	}
+	l, err := layoutOf(src)
+	if err != nil {
+		return nil, err
+	}
+	out := l.remove(i)
+	want := Config{Hosts: slices.Delete(slices.Clone(before.Hosts), i, i+1), Pools: before.Pools}
+	return out, verify(file, out, want)
+}
+
+// verify parses the new text: it is used only if it has the intended meaning.
+func verify(file string, out []byte, want Config) error {
+	got, err := Read(file, out)
+	if len(want.Hosts) == 0 {
+		want.Hosts = nil
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		return yamldoc.ErrForm
+	}
+	return nil
+}
+
+// layout describes where in a file the hosts are.
+type layout struct {
+	src   []byte
+	lines []int                 // offsets of the lines' beginnings, and of the end
+	key   *ast.MappingValueNode // of hosts; nil: it does not exist
+	after int                   // line of the next key, from 1; 0: there is none
+	hosts []*ast.MappingValueNode
+	end   *token.Token // the brace that ends the hosts; nil: they are on lines of their own
+}
+
+func layoutOf(src []byte) (l layout, err error) {
+	l = layout{src: src, lines: []int{0}}
+	for i, c := range src {
+		if c == '\n' {
+			l.lines = append(l.lines, i+1)
+		}
+	}
+	root, err := yamldoc.Root(src)
+	if err != nil {
+		return l, err
+	}
+	for i, pair := range root {
+		if pair.Key.GetToken().Value != "hosts" {
+			continue
+		}
+		l.key = pair
+		if i+1 < len(root) {
+			l.after = root[i+1].Key.GetToken().Position.Line
+		}
+		var inline, ok bool
+		if l.hosts, inline, l.end, ok = yamldoc.Pairs(pair.Value); !ok || inline && l.end == nil {
+			return l, yamldoc.ErrForm
+		}
+	}
+	return l, nil
+}
+
+// offset returns the place of a token in the file.
+func (l layout) offset(t *token.Token) int {
+	at := l.lines[t.Position.Line-1]
+	for range t.Position.Column - 1 { // columns are characters
+		_, size := utf8.DecodeRune(l.src[at:])
+		at += size
+	}
+	return at
+}
+
+func (l layout) splice(from, to int, text string) []byte {
+	return slices.Concat(l.src[:from], []byte(text), l.src[to:])
+}
+
+func (l layout) add(h Host) []byte {
+	if l.key == nil {
+		return l.insertLines(len(l.src), "hosts:\n"+h.lines("  "))
+	}
+	if l.end != nil {
+		text := h.Name + ": " + h.inline()
+		if len(l.hosts) > 0 {
+			text = ", " + text
+		}
+		at := l.offset(l.end)
+		at = len(bytes.TrimRight(l.src[:at], " \t\r\n"))
+		return l.splice(at, at, text)
+	}
+	indent := "  "
+	if len(l.hosts) > 0 {
+		indent = strings.Repeat(" ", l.hosts[0].Key.GetToken().Position.Column-1)
+	}
+	first := l.key.Key.GetToken().Position.Line
+	return l.insertLines(l.endOf(first, l.after), h.lines(indent))
+}
+
+// endOf returns the end of the text that begins in a line, before the line next, or before the end of the
+// file if that is
+// 0. Blank lines and comments after it are not part of it.
+func (l layout) endOf(first, next int) int {
+	last := len(l.lines)
+	if next > 0 {
+		last = next - 1
+	}
+	for ; last > first; last-- {
+		if text := l.line(last); text != "" && text[0] != '#' {
+			break
+		}
+	}
+	if last < len(l.lines) {
+		return l.lines[last]
+	}
+	return len(l.src)
+}
+
+// line returns the text of a line, from 1, without blanks around it.
+func (l layout) line(n int) string {
+	end := len(l.src)
+	if n < len(l.lines) {
+		end = l.lines[n]
+	}
+	return strings.TrimSpace(string(l.src[l.lines[n-1]:end]))
+}
+
+func (l layout) insertLines(at int, text string) []byte {
+	if at > 0 && l.src[at-1] != '\n' {
+		text = "\n" + text
+	}
+	return l.splice(at, at, text)
+}
+
+func (l layout) remove(i int) []byte {
+	start := l.hosts[i].Key.GetToken()
+	if l.end != nil {
+		from := l.offset(start)
+		if i+1 < len(l.hosts) {
+			return l.splice(from, l.offset(l.hosts[i+1].Key.GetToken()), "")
+		}
+		if comma := bytes.LastIndexByte(l.src[:from], ','); i > 0 && comma >= 0 {
+			from = comma
+		}
+		return l.splice(from, l.offset(l.end), "")
+	}
+	next := l.after
+	if i+1 < len(l.hosts) {
+		next = l.hosts[i+1].Key.GetToken().Position.Line
+	}
+	first := start.Position.Line
+	end := l.endOf(first, next)
+	for first > 1 && strings.HasPrefix(l.line(first-1), "#") {
+		first--
+	}
+	return l.splice(l.lines[first-1], end, "")
+}
+
+// lines returns the host on lines of its own.
+func (h Host) lines(indent string) string {
+	text := indent + h.Name + ":\n"
+	for _, f := range h.fields() {
+		text += indent + "  " + f + "\n"
+	}
+	return text
+}
+
+// inline returns the host in braces.
+func (h Host) inline() string { return "{" + strings.Join(h.fields(), ", ") + "}" }
+
+func (h Host) fields() []string {
+	list := []string{"command: " + wordList(h.Command)}
+	if h.Dir != "" {
+		list = append(list, "dir: "+yamldoc.EditedText(h.Dir))
+	}
+	if h.Slots != DefaultSlots {
+		list = append(list, "slots: "+strconv.Itoa(h.Slots))
+	}
+	if len(h.End) > 0 {
+		list = append(list, "end: "+wordList(h.End))
+	}
+	if len(h.PassEnv) > 0 {
+		list = append(list, "pass_env: "+wordList(h.PassEnv))
+	}
+	return list
+}
+
+func wordList(words []string) string {
+	list := make([]string, len(words))
+	for i, word := range words {
+		list[i] = yamldoc.EditedText(word)
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
+// SSHConfig is what OpenSSH's client would do, as `ssh -G` prints it.
+type SSHConfig struct {
+	Hostname     string
+	Port         string
+	User         string
+	Alias        string   // HostKeyAlias
+	KnownFiles   []string // of host keys, the user's first
+	KeysByOther  bool     // KnownHostsCommand: keys come from a program
+	ForwardAgent string   // yes, no, or the agent to forward
+	StrictKeys   string   // StrictHostKeyChecking
+}
+
+// ParseSSH reads the output of `ssh -G`. home is that of the user.
+func ParseSSH(text, home string) SSHConfig {
+	var c SSHConfig
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch key {
+		case "hostname":
+			c.Hostname = value
+		case "port":
+			c.Port = value
+		case "user":
+			c.User = value
+		case "hostkeyalias":
+			c.Alias = value
+		case "forwardagent":
+			c.ForwardAgent = value
+		case "stricthostkeychecking":
+			c.StrictKeys = value
+		case "knownhostscommand":
+			c.KeysByOther = value != "none" && value != ""
+		case "userknownhostsfile", "globalknownhostsfile":
+			for file := range strings.FieldsSeq(value) {
+				if below, ok := strings.CutPrefix(file, "~/"); ok {
+					file = home + "/" + below
+				}
+				if file != "none" && file != "/dev/null" {
+					c.KnownFiles = append(c.KnownFiles, file)
+				}
+			}
+		}
+	}
+	return c
+}
+
+// KeyName returns the name of the host in files of known hosts.
+func (c SSHConfig) KeyName() string {
+	switch {
+	case c.Alias != "":
+		return c.Alias
+	case c.Port == "" || c.Port == "22":
+		return c.Hostname
+	}
+	return "[" + strings.Trim(c.Hostname, "[]") + "]:" + c.Port
+}
+
+// ForwardsAgent reports whether the configuration forwards the key agent. Arbiter itself never does.
+func (c SSHConfig) ForwardsAgent() bool {
+	return !slices.Contains([]string{"no", "", "false"}, c.ForwardAgent)
+}
+
+// AcceptsAnyKey reports whether the configuration accepts a host's key without asking. A new key may be accepted
+// without asking (accept-new), a changed one not.
+func (c SSHConfig) AcceptsAnyKey() bool {
+	return slices.Contains([]string{"no", "off", "false"}, c.StrictKeys)
+}
+
+// Failure is why a host could not be reached, as far as the output of its command shows.
+type Failure struct {
+	Fix string // what to do; empty: unknown
+	// Permanent failures recur at the next attempt: a person has to do something first.
+	Permanent bool
+}
+
+// failures are known messages of ssh, srun, podman, kubectl and shells, and their meaning. The first match
+// counts.
+var failures = []struct {
+	words string
+	Failure
+}{
+	{"agent refused operation", Failure{"unlock your key agent (ssh-add), then try again", true}},
+	{"sign_and_send_pubkey", Failure{"unlock your key agent (ssh-add), then try again", true}},
+	{"REMOTE HOST IDENTIFICATION HAS CHANGED", Failure{"the host has another key than the one that you know: " +
+		"ask who runs it, and only then remove the old key with ssh-keygen -R", true}},
+	{"Host key verification failed", Failure{"its key is not known here: log in once in a terminal, compare the " +
+		"fingerprint, and accept it", true}},
+	{"host key is known for", Failure{"its key is not known here: log in once in a terminal, compare the fingerprint, " +
+		"and accept it", true}},
+	{"Permission denied (", Failure{"the login was refused: try the command in a terminal; if your key has a " +
+		"passphrase, unlock it with ssh-add", true}},
+	{"Too many authentication failures", Failure{"name the key to use: IdentityFile and IdentitiesOnly in your ssh " +
+		"configuration", true}},
+	{"unknown flag --remote", Failure{"arbiter on the host is older: install the version that runs here", true}},
+	{"Invalid node name", Failure{"Slurm has no such node: sinfo lists them", true}},
+	{"invalid partition", Failure{"Slurm has no such partition: sinfo lists them", true}},
+	{"Could not establish a configuration source", Failure{"Slurm is not configured on this machine: set SLURM_CONF, " +
+		"or put env SLURM_CONF=FILE before srun", true}},
+	{"image not known", Failure{"pull or build the image first", true}},
+	{"no such image", Failure{"pull or build the image first", true}},
+	{"(NotFound)", Failure{"Kubernetes has no such pod: kubectl get pods lists them", false}}, // one may follow it
+	{"container not found", Failure{"the pod has no such container, or it has ended: see kubectl describe pod", false}},
+	{"must be logged in to the server", Failure{"log in to the cluster", true}},
+	{"(Forbidden)", Failure{"your cluster account is not allowed to do this", true}},
+	{"Could not resolve hostname", Failure{"check the host's name and your network", false}},
+	{"Connection refused", Failure{"check that its server runs, and the port", false}},
+	{"Connection timed out", Failure{"check your network, and that the host is up", false}},
+	{"No route to host", Failure{"check your network, and that the host is up", false}},
+	{"Network is unreachable", Failure{"check your network", false}},
+}
+
+const installThere = "install arbiter on the host, on the PATH of commands that run without a login shell"
+
+// noArbiter is what shells, env, srun, podman and docker say about a program that is missing on the host.
+var noArbiter = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\barbiter\b.*(not found|no such file)|not found: arbiter\b|unknown command: arbiter\b`)
+})
+
+// Explain interprets the error of a host's command that did not start, or failed with output on stderr.
+func Explain(err error) Failure {
+	var start *fs.PathError
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return Failure{"the first word of its command is not installed on this machine", true}
+	case errors.As(err, &start) && start.Op == "fork/exec":
+		short := []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE} // this machine lacks something
+		if slices.ContainsFunc(short, func(e error) bool { return errors.Is(err, e) }) {
+			return Failure{}
+		}
+		return Failure{"the first word of its command cannot be run on this machine", true}
+	}
+	text := err.Error()
+	for _, f := range failures {
+		if strings.Contains(text, f.words) {
+			return f.Failure
+		}
+	}
+	if noArbiter().MatchString(text) {
+		return Failure{installThere, true}
+	}
+	return Failure{}
 }

@@ -1,10 +1,23 @@
 package report
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Report is the content of a report. Its JSON form is the format json.
@@ -157,4 +170,528 @@ func (r *Report) Failed() bool {
 		}
 	}
 	return r.Status == contract.StatusFailed || r.Status == contract.StatusIncomplete || r.Status == contract.StatusLimit
+}
+
+// Bounds of a report. Notes counts what exceeds them.
+const (
+	maxList   = 200
+	maxFiles  = 1000
+	maxText   = 4000 // bytes
+	maxReason = 500
+)
+
+// Collector builds a report from events, in the order in which they were reported.
+type Collector struct {
+	mask      func(string) string
+	r         Report
+	agents    map[string]*Agent
+	order     []string
+	question  string
+	merges    map[string]string // unresolved conflicts, by what was merged
+	lastError string            // the last error since the last message of a human
+	files     map[string]*File
+	moves     []string // the keys of files, in order
+	dropped   map[string]int
+	result    *contract.Result
+	deciders  float64
+}
+
+// NewCollector returns a collector. mask masks the secrets that the caller knows; nil: only known formats
+// of secrets are masked.
+func NewCollector(mask func(string) string) *Collector {
+	if mask == nil {
+		mask = sanitize.Redact
+	}
+	return &Collector{
+		mask: mask, agents: map[string]*Agent{}, merges: map[string]string{}, files: map[string]*File{},
+		dropped: map[string]int{},
+	}
+}
+
+// Take adds an event. line is its line in the format of the contract. Unknown events are ignored; an
+// invalid line is an error.
+func (c *Collector) Take(at time.Time, line []byte) error {
+	c.seen(at)
+	name := contract.EventNameOf(line)
+	if wanted[name] {
+		e, err := contract.DecodeWritten(line)
+		if err == nil {
+			c.event(at, e)
+		}
+		return err
+	}
+	if err := c.work(name, line); err != nil {
+		return fmt.Errorf("read the event %s: %w", name, err)
+	}
+	return nil
+}
+
+// TakeLine adds a line of `arbiter --json`.
+func (c *Collector) TakeLine(line []byte) error {
+	l, err := contract.DecodeLine(line)
+	if err != nil {
+		return err
+	}
+	again, err := contract.EncodeLine(nil, l.Seq, l.Time, l.Event)
+	if err != nil {
+		return err
+	}
+	return c.Take(l.Time, again)
+}
+
+// wanted are the events that a report uses.
+var wanted = map[string]bool{
+	"session": true, "spawn": true, "message": true, "turn": true, "check": true, "handoff": true, "decision": true,
+	"plan": true, "permission": true, "question": true, "restart": true, "error": true, "result": true,
+}
+
+func (c *Collector) seen(at time.Time) {
+	if c.r.Began.IsZero() {
+		c.r.Began = at
+	}
+	c.r.Ended = at
+}
+
+// event adds an event whose type the contract knows.
+func (c *Collector) event(at time.Time, e contract.Event) {
+	switch b := e.Body.(type) {
+	case contract.Session:
+		c.r.Run, c.r.Directory, c.r.Rehearsal = c.line(b.Session), c.line(b.CWD), b.Rehearsal
+		c.result, c.r.ForkedFrom = nil, b.ForkedFrom // the run was resumed
+	case contract.Spawn:
+		a := c.agent(e.ID)
+		a.Name, a.Mode, a.SuccessorOf, a.Host = c.line(b.Name), c.line(b.Mode), c.line(b.SuccessorOf), c.line(b.Host)
+	case contract.Message:
+		c.message(at, b)
+	case contract.Turn:
+		a := c.agent(e.ID)
+		a.Turns, a.CostUSD, a.Usage = a.Turns+1, contract.RoundUSD(a.CostUSD+b.CostUSD), plus(a.Usage, b.Usage)
+	case contract.Restart:
+		if a := c.agents[c.line(e.ID)]; a != nil { // otherwise it is the bridge
+			a.Restarts++
+		}
+	case contract.Check:
+		c.check(e.ID, b)
+	case contract.Handoff:
+		if b.To != contract.Arbiter || e.ID == contract.Arbiter {
+			c.agent(e.ID).Handoffs++
+		}
+	case contract.Decision:
+		c.decision(b)
+	case contract.Permission:
+		if b.By == contract.Human {
+			c.r.Answers = bounded(c, "answers", c.r.Answers, Answer{c.line(e.ID), c.line(b.Tool), c.line(b.Answered())},
+				maxList)
+		}
+	case contract.Plan:
+		c.plan(b)
+	case contract.Question:
+		c.question = c.text(b.Text)
+	case contract.Error:
+		c.lastError = c.text(b.Message)
+	case contract.Result:
+		c.result = &b
+	}
+}
+
+func plus(a, b bridge.Usage) bridge.Usage {
+	return bridge.Usage{
+		Input: a.Input + b.Input, Output: a.Output + b.Output,
+		CacheRead: a.CacheRead + b.CacheRead, CacheCreation: a.CacheCreation + b.CacheCreation,
+	}
+}
+
+func (c *Collector) agent(id string) *Agent {
+	id = c.line(id)
+	a := c.agents[id]
+	if a == nil {
+		a = &Agent{ID: id, Name: id}
+		if len(c.order) >= maxList { // it is counted, but not listed
+			c.dropped["agents"]++
+			c.agents[id] = a
+			return a
+		}
+		c.agents[id], c.order = a, append(c.order, id)
+	}
+	return a
+}
+
+func (c *Collector) message(at time.Time, m contract.Message) {
+	if m.From == contract.Human {
+		c.question, c.lastError = "", ""
+		switch {
+		case m.Kind == supervisor.KindTask && !m.Edited:
+			c.r.Tasks = bounded(c, "tasks", c.r.Tasks, c.text(m.Text), maxList)
+		case m.Kind == supervisor.KindTask && len(c.r.Tasks) > 0:
+			c.r.Tasks[len(c.r.Tasks)-1] = c.text(m.Text)
+		default:
+			c.r.Messages = bounded(c, "words of the human", c.r.Messages, c.text(m.Text), maxList)
+		}
+		return
+	}
+	reached := m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff
+	toHuman := m.To == contract.Human && (m.Kind == supervisor.KindComplete || m.Kind == supervisor.KindReport)
+	if !reached && !toHuman {
+		return
+	}
+	if m.Kind == verdict.KindDone {
+		c.agent(m.From).Done++
+	}
+	text, _, _ := strings.Cut(m.Text, "\n## ") // the report has the document's checks
+	c.r.Milestones = bounded(c, "milestones", c.r.Milestones, Milestone{At: at.UTC(), Agent: c.line(m.From),
+		Kind: m.Kind, Text: c.text(text)}, maxList)
+}
+
+// check keeps the last receipt of each check.
+func (c *Collector) check(agent string, b contract.Check) {
+	x := b.Receipt
+	check := Check{
+		Agent: c.line(agent), Command: c.text(x.Command), Expect: c.cut(x.Expect, maxReason),
+		Result: c.line(x.Result), Exit: x.Exit,
+		SHA256: c.line(x.SHA256), DurationMS: x.DurationMS, Why: c.cut(x.Why, maxReason), Final: b.Again,
+	}
+	if len(b.Agents) > 0 {
+		check.Why += "; last to change its files: " + c.line(strings.Join(b.Agents, ", "))
+	}
+	if x.Before != "" {
+		check.Why += "; " + c.line(x.Before)
+	}
+	check.Why = strings.TrimPrefix(check.Why, "; ")
+	if x.Result != verdict.CheckPassed {
+		check.Output = c.cut(x.Output, 2*maxReason)
+	}
+	c.r.Checks = slices.DeleteFunc(c.r.Checks, func(o Check) bool {
+		return o.Command == check.Command && o.Expect == check.Expect
+	})
+	c.r.Checks = bounded(c, "checks", c.r.Checks, check, maxList)
+}
+
+func (c *Collector) decision(b contract.Decision) {
+	d := Decision{
+		Number: b.Number, Decision: c.line(b.Decision), To: c.line(b.To), Mode: c.line(b.Mode),
+		Reason: c.cut(b.Reason, maxReason), Source: c.line(b.Source),
+	}
+	for _, w := range b.Warnings[:min(len(b.Warnings), 5)] {
+		d.Warnings = append(d.Warnings, c.cut(w, maxReason))
+	}
+	c.deciders += b.CostUSD
+	c.r.Decisions = bounded(c, "decisions", c.r.Decisions, d, maxList)
+}
+
+func (c *Collector) plan(b contract.Plan) {
+	c.r.Plan = nil
+	delete(c.dropped, "steps of the plan")
+	for _, s := range b.Steps {
+		step := contract.Step{Text: c.cut(s.Text, maxReason), Status: c.line(s.Status), Agent: c.line(s.Agent),
+			Mode: c.line(s.Mode)}
+		c.r.Plan = bounded(c, "steps of the plan", c.r.Plan, step, maxList)
+	}
+}
+
+// bounded adds to a list of which only the last entries are kept.
+func bounded[T any](c *Collector, what string, list []T, entry T, most int) []T {
+	if len(list) >= most {
+		c.dropped[what]++
+		list = list[1:]
+	}
+	return append(list, entry)
+}
+
+// text prepares a text of several lines for a report.
+func (c *Collector) text(s string) string { return c.cut(s, maxText) }
+
+func (c *Collector) cut(s string, most int) string {
+	const enough = 64 << 10 // the rest would be cut anyway, masked or not
+	s = strings.TrimSpace(sanitize.Text(c.mask(s[:min(len(s), enough)])))
+	return words.Head(strings.ReplaceAll(s, "\r", ""), most)
+}
+
+// line prepares a text of one line.
+func (c *Collector) line(s string) string {
+	return sanitize.Line(c.mask(s[:min(len(s), maxText)]), maxReason)
+}
+
+// Report returns the report. status is the state of the run, for a run that has reported no result.
+func (c *Collector) Report(status string) *Report {
+	r := c.r
+	r.Status = status
+	total := c.deciders
+	for id, a := range c.agents {
+		total += a.CostUSD
+		r.Usage = plus(r.Usage, a.Usage)
+		if slices.Contains(c.order, id) {
+			r.Agents = append(r.Agents, *a)
+		}
+	}
+	slices.SortFunc(r.Agents, func(a, b Agent) int {
+		return cmp.Compare(slices.Index(c.order, a.ID), slices.Index(c.order, b.ID))
+	})
+	r.CostUSD = contract.RoundUSD(total)
+	r.DurationMS = max(r.Ended.Sub(r.Began).Milliseconds(), 0)
+	r.Began, r.Ended = r.Began.UTC(), r.Ended.UTC()
+	if b := c.result; b != nil {
+		r.Status, r.Summary, r.CostUSD, r.Usage, r.DurationMS = c.line(b.Status), c.text(b.Summary),
+			contract.RoundUSD(b.CostUSD), b.Usage, b.DurationMS
+		if b.Changes != nil {
+			r.Changes.Branch, r.Changes.Head = c.line(b.Changes.Branch), c.line(b.Changes.Head)
+		}
+	}
+	for _, key := range c.moves {
+		r.Changes.Files = append(r.Changes.Files, *c.files[key])
+	}
+	r.Open = c.open(r)
+	for _, what := range slices.Sorted(maps.Keys(c.dropped)) {
+		r.Notes = append(r.Notes, fmt.Sprintf("Only the last %s are listed; %d more are left out.", what,
+			c.dropped[what]))
+	}
+	r.complete()
+	return &r
+}
+
+// open lists what is unsettled.
+func (c *Collector) open(r Report) []Open {
+	var list []Open
+	add := func(kind, text string) { list = append(list, Open{kind, text}) }
+	if c.question != "" {
+		add(OpenQuestion, c.question)
+	}
+	for _, x := range r.Acceptance {
+		switch {
+		case x.Status == "failed":
+			add(OpenCriterion, fmt.Sprintf("failed (exit code %d): %s", x.ExitCode, x.Text))
+		case x.Status != "passed":
+			add(OpenCriterion, "unproven: "+x.Text)
+		}
+	}
+	for _, x := range r.Checks {
+		if x.Result != verdict.CheckPassed {
+			add(OpenCheck, fmt.Sprintf("%s: %s: %s", x.Result, x.Agent, sanitize.Line(cmp.Or(x.Why, x.Command),
+				maxReason)))
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(c.merges)) {
+		add(OpenConflict, c.merges[what])
+	}
+	for i, s := range r.Plan {
+		if s.Status != contract.StepDone && s.Status != contract.StepSkipped {
+			add(OpenStep, fmt.Sprintf("step %d is %s: %s", i+1, s.Status, s.Text))
+		}
+	}
+	if c.result != nil {
+		for _, point := range c.result.Open[:min(len(c.result.Open), maxList)] {
+			add(OpenPoint, c.cut(point, maxReason))
+		}
+		for _, w := range c.result.InterruptedWork[:min(len(c.result.InterruptedWork), maxList)] {
+			add(OpenWork, c.cut(w, maxReason))
+		}
+	}
+	if r.Status != contract.StatusComplete && c.lastError != "" {
+		add(OpenError, c.lastError)
+	}
+	return list
+}
+
+// complete replaces nil lists, so that JSON shows them as empty.
+func (r *Report) complete() {
+	r.Tasks, r.Messages, r.Notes = orEmpty(r.Tasks), orEmpty(r.Messages), orEmpty(r.Notes)
+	r.Plan, r.Milestones, r.Acceptance = orEmpty(r.Plan), orEmpty(r.Milestones), orEmpty(r.Acceptance)
+	r.Checks, r.Decisions, r.Agents = orEmpty(r.Checks), orEmpty(r.Decisions), orEmpty(r.Agents)
+	r.Open, r.Changes.Files = orEmpty(r.Open), orEmpty(r.Changes.Files)
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// work adds an event about workspaces or acceptance, by the names of its fields.
+func (c *Collector) work(name string, line []byte) error {
+	switch name {
+	case "acceptance":
+		return c.takeAcceptance(line)
+	case "changes":
+		return c.takeChanges(line)
+	case "merge":
+		return c.takeMerge(line)
+	}
+	return nil
+}
+
+// takeAcceptance keeps the last result of each criterion.
+func (c *Collector) takeAcceptance(line []byte) error {
+	var x Criterion
+	if err := json.Unmarshal(line, &x); err != nil {
+		return err
+	}
+	x.Text, x.Command = c.cut(x.Text, maxReason*2), c.text(x.Command)
+	x.By, x.Status, x.SHA256, x.Tree = c.line(x.By), c.line(x.Status), c.line(x.SHA256), c.line(x.Tree)
+	for i, o := range c.r.Acceptance {
+		if o.Text == x.Text && o.Command == x.Command {
+			c.r.Acceptance[i] = x
+			return nil
+		}
+	}
+	c.r.Acceptance = bounded(c, "acceptance criteria", c.r.Acceptance, x, maxList)
+	return nil
+}
+
+// changedFile is a file of an event of changes.
+type changedFile struct {
+	File
+	Unsure bool // not each of its agents is known to have changed it
+}
+
+// authors adds the agents that changed a file, with a mark if they are not known to have done so.
+func (c *Collector) authors(list []string, f changedFile) []string {
+	for _, id := range f.Agents {
+		id = c.line(id)
+		sure, maybe := slices.Contains(list, id), slices.Index(list, id+"?")
+		switch {
+		case sure || f.Unsure && maybe >= 0:
+		case f.Unsure:
+			list = append(list, id+"?")
+		case maybe >= 0:
+			list[maybe] = id
+		default:
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// takeChanges adds the files that a turn changed. Lines that were changed twice count twice: if there are
+// snapshots, [Report.SetChanges] replaces these figures.
+func (c *Collector) takeChanges(line []byte) error {
+	var x struct{ Files []changedFile }
+	if err := json.Unmarshal(line, &x); err != nil {
+		return err
+	}
+	for _, f := range x.Files {
+		path := sanitize.Line(c.mask(f.Path), maxReason)
+		c.r.Changes.Added += f.Added
+		c.r.Changes.Deleted += f.Deleted
+		known := c.files[path]
+		switch {
+		case known != nil:
+			known.Added, known.Deleted, known.Status = known.Added+f.Added, known.Deleted+f.Deleted, c.line(f.Status)
+			known.Agents = c.authors(known.Agents, f)
+		case len(c.moves) < maxFiles:
+			c.files[path], c.moves = &File{Path: path, Old: c.line(f.Old), Status: c.line(f.Status), Added: f.Added,
+				Deleted: f.Deleted, Binary: f.Binary, Agents: c.authors(nil, f)}, append(c.moves, path)
+			c.r.Changes.Count++
+		default:
+			c.r.Changes.Count++
+		}
+	}
+	return nil
+}
+
+// takeMerge keeps conflicts until the same work was merged.
+func (c *Collector) takeMerge(line []byte) error {
+	var x struct {
+		ID, Status, Head string
+		Files            []string
+	}
+	if err := json.Unmarshal(line, &x); err != nil {
+		return err
+	}
+	id := c.line(x.ID)
+	delete(c.merges, id)
+	if x.Status == "conflict" {
+		names := ""
+		for i, f := range x.Files {
+			if i == 10 {
+				names += fmt.Sprintf(" and %d more", len(x.Files)-i)
+				break
+			}
+			names += " " + c.line(f)
+		}
+		c.merges[id] = "the work of " + id + " could not be merged:" + names
+	} else if x.Head != "" {
+		c.r.Changes.Head = c.line(x.Head)
+	}
+	return nil
+}
+
+// SetChanges sets the changes between the snapshots of the run. It replaces those from events, except
+// who made them. mask is that
+// of [NewCollector].
+func (r *Report) SetChanges(changes []workspace.Change, mask func(string) string) {
+	if mask == nil {
+		mask = sanitize.Redact
+	}
+	name := func(path string) string { return sanitize.Line(mask(path), maxReason) }
+	by := map[string][]string{}
+	for _, f := range r.Changes.Files {
+		by[f.Path] = f.Agents
+	}
+	r.Changes = Changes{Files: []File{}, Count: len(changes), Branch: r.Changes.Branch, Head: r.Changes.Head}
+	for _, x := range changes {
+		r.Changes.Added += x.Added
+		r.Changes.Deleted += x.Deleted
+		if len(r.Changes.Files) < maxFiles {
+			r.Changes.Files = append(r.Changes.Files, File{
+				Path: name(x.Path), Old: name(x.Old), Status: string(x.Status), Added: x.Added, Deleted: x.Deleted,
+				Binary: x.Binary, Agents: by[name(x.Path)],
+			})
+		}
+	}
+}
+
+// NoChanges sets why changes are unknown, unless events have reported some.
+func (r *Report) NoChanges(why string) {
+	if r.Changes.Count == 0 {
+		r.Changes.Missing = why
+	}
+}
+
+// receiptColumns is the width of a receipt.
+const receiptColumns = 80
+
+// Receipt returns the run in at most eight lines of 80 columns: the task, the work, the proofs, and the
+// cost. next is the last line, which says how to continue; it is not cut, because half a command is
+// useless. Empty: there is none.
+func (r *Report) Receipt(next string) []string {
+	var lines []string
+	add := func(name, text string) {
+		if text = sanitize.Line(text, 0); text != "" {
+			lines = append(lines, fit(fmt.Sprintf("%-8s %s", name, text)))
+		}
+	}
+	if n := len(r.Tasks); n > 0 {
+		add("asked", words.Title(r.Tasks[n-1]))
+	}
+	did := r.Status
+	if r.Summary != "" {
+		did += ": " + r.Summary
+	}
+	add("done", did)
+	add("proved", r.proved())
+	add("files", r.changed())
+	add("cost", fmt.Sprintf("%s, %s tokens, %s", r.usd(r.CostUSD), words.Tokens(tokenCount(r.Usage)), r.lasted()))
+	if n := len(r.Open); n > 0 {
+		add("open", words.Count(n, "point")+", first "+r.Open[0].Kind+": "+r.Open[0].Text)
+	}
+	if next != "" {
+		lines = append(lines, next)
+	}
+	return lines
+}
+
+// fit cuts a line to the columns of a receipt.
+func fit(line string) string {
+	if uniseg.StringWidth(line) <= receiptColumns {
+		return line
+	}
+	var b strings.Builder
+	width := 0
+	for clusters := uniseg.NewGraphemes(line); clusters.Next(); {
+		if width += clusters.Width(); width >= receiptColumns {
+			break
+		}
+		b.WriteString(clusters.Str())
+	}
+	return b.String() + "…"
 }

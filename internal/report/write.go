@@ -1,16 +1,23 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"html/template"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -211,4 +218,435 @@ func (r *Report) html() (string, error) {
 	var b strings.Builder
 	err := htmlTemplate().Execute(&b, r)
 	return lineBegins().ReplaceAllString(inLog(b.String(), "$1&#91;"), "$1&#58;"), err
+}
+
+// Markdown returns the report as GitHub Flavored Markdown. Texts of agents are escaped lines, code spans, or quoted
+// blocks.
+func (r *Report) Markdown() string {
+	var b page
+	b.line("# %s", inline(r.title()))
+	b.line("")
+	b.item("Status: %s", inline(r.Status))
+	if r.Rehearsal {
+		b.item("This was a rehearsal: a scripted model played it.")
+	}
+	b.item("Directory: %s", code(r.Directory))
+	if f := r.ForkedFrom; f != nil {
+		b.item("Branched off from run %s before decision %d: what came before is that run's, with %s of the cost",
+			inline(f.Run), f.At, r.usd(f.CostUSD))
+	}
+	b.item("Began %s, took %s", r.Began.Format("2006-01-02 15:04:05 MST"), r.lasted())
+	b.item("Changed: %s", inline(r.changed()))
+	b.item("Proved: %s", r.proved())
+	b.item("Cost: %s, %s tokens", r.usd(r.CostUSD), words.Number(tokenCount(r.Usage)))
+
+	b.heading("Asked")
+	for _, t := range r.Tasks {
+		b.quote("", t)
+	}
+	for i, t := range r.Messages {
+		if i == 0 {
+			b.line("The human also said:\n")
+		}
+		b.item("%s", inline(t))
+	}
+	b.heading("Done")
+	b.quote("", r.Summary)
+	for i, s := range r.Plan {
+		b.line("%d. %s: %s%s", i+1, inline(s.Status), inline(s.Text), prefixed(" — ", inline(s.Agent)))
+	}
+	if len(r.Plan) > 0 {
+		b.line("")
+	}
+	for _, m := range r.Milestones {
+		b.item("%s %s, %s:", m.At.Format("15:04:05"), inline(m.Agent), inline(m.Kind))
+		b.quote("  ", m.Text)
+	}
+	r.markdownChanges(&b)
+	r.markdownProofs(&b)
+	b.heading("Decisions and reasons")
+	for _, d := range r.Decisions {
+		b.item("%s: %s", inline(d.ruling()), inline(d.Reason))
+		for _, w := range d.Warnings {
+			b.line("  - warning: %s", inline(w))
+		}
+	}
+	for _, a := range r.Answers {
+		b.item("%s: %s: %s", inline(a.Agent), inline(a.Text), inline(a.Tool))
+	}
+	b.heading("Cost and tokens")
+	b.line("| Agent | Name | Turns | Restarts | Hand-offs | Input | Output | From cache | To cache | Cost |")
+	b.line("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+	for _, a := range r.Agents {
+		u := a.Usage
+		b.line("| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s |", inline(a.ID),
+			inline(strings.TrimSpace(a.Name+prefixed(" @", a.Host)+" "+a.Mode)),
+			a.Turns, a.Restarts, a.Handoffs, u.Input, u.Output, u.CacheRead, u.CacheCreation, r.usd(a.CostUSD))
+	}
+	u := r.Usage
+	b.line("| all | | | | | %d | %d | %d | %d | %s |", u.Input, u.Output, u.CacheRead, u.CacheCreation, r.usd(r.CostUSD))
+	b.heading("Open points")
+	for _, o := range r.Open {
+		b.item("%s: %s", inline(o.Kind), inline(o.Text))
+	}
+	if len(r.Open) == 0 {
+		b.line("None.")
+	}
+	for _, n := range r.Notes {
+		b.line("\n%s", inline(n))
+	}
+	return inLog(blankLines().ReplaceAllString(b.String(), "\n\n"), "$1\u200b[")
+}
+
+// blankLines matches several blank lines: texts of agents have none, because each of their lines is quoted.
+var blankLines = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\n{3,}`)
+})
+
+func (r *Report) markdownChanges(b *page) {
+	b.heading("Changed")
+	b.line("%s\n", inline(upperFirst(r.changed())))
+	if r.Changes.Branch != "" {
+		b.line("The result is on the branch %s, commit %s.\n", code(r.Changes.Branch), code(r.Changes.Head))
+	}
+	for _, f := range r.Changes.Files {
+		name := code(f.Path)
+		if f.Old != "" {
+			name = code(f.Old) + " → " + name
+		}
+		lines := fmt.Sprintf("+%d -%d", f.Added, f.Deleted)
+		if f.Binary {
+			lines = "binary"
+		}
+		b.item("%s %s (%s)%s", inline(f.Status), name, lines, prefixed(" by ", inline(strings.Join(f.Agents, ", "))))
+	}
+	if n := r.Changes.Count - len(r.Changes.Files); n > 0 && r.Changes.Missing == "" {
+		b.item("%d more", n)
+	}
+}
+
+func (r *Report) markdownProofs(b *page) {
+	b.heading("Proved")
+	if len(r.Acceptance)+len(r.Checks) == 0 {
+		b.line("Nothing was checked.")
+	}
+	for _, c := range r.Acceptance {
+		b.item("acceptance, %s: %s (set by: %s)", inline(c.Status), inline(c.Text), inline(c.By))
+		if c.Command != "" {
+			b.line("  - command: %s", code(c.Command))
+		}
+		b.line("  - %s", inline(c.receipt()))
+	}
+	for _, c := range r.Checks {
+		b.item("check of %s, %s: %s", inline(c.Agent), inline(c.Result), code(c.Command))
+		b.line("  - expected: %s", inline(c.Expect))
+		b.line("  - %s", inline(c.receipt()))
+		if c.Output != "" {
+			b.fence("  ", c.Output)
+		}
+	}
+}
+
+// page collects the Markdown text.
+type page struct{ strings.Builder }
+
+func (b *page) line(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+
+func (b *page) item(format string, args ...any) { b.line("- "+format, args...) }
+
+func (b *page) heading(text string) { b.line("\n## %s\n", text) }
+
+// quote writes text of several lines as a quoted block.
+func (b *page) quote(indent, text string) {
+	if text == "" {
+		return
+	}
+	b.line("")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimSpace(l)
+	}
+	for i, l := range lines {
+		end := ""
+		if i+1 < len(lines) && l != "" && lines[i+1] != "" {
+			end = "\\" // the line ends here
+		}
+		b.line("%s", strings.TrimRight(indent+"> "+inline(l)+end, " "))
+	}
+	b.line("")
+}
+
+// fence writes text of several lines unchanged, in a fence within a quoted block, so that no line of the
+// log begins with it.
+func (b *page) fence(indent, text string) {
+	mark := strings.Repeat("`", max(3, longest(text, '`')+1))
+	b.line("\n%s> %stext", indent, mark)
+	for l := range strings.Lines(text) {
+		b.line("%s> %s", indent, strings.TrimRight(l, "\n"))
+	}
+	b.line("%s> %s\n", indent, mark)
+}
+
+// code returns text of one line as a code span.
+func code(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		return "(empty)"
+	}
+	mark := strings.Repeat("`", longest(text, '`')+1)
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " "
+	}
+	return mark + text + mark
+}
+
+// longest returns the length of the longest run of a character.
+func longest(text string, char rune) int {
+	most, n := 0, 0
+	for _, r := range text {
+		n++
+		if r != char {
+			n = 0
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// inline returns text of one line in which no character has a meaning in Markdown, and no name or number
+// becomes a mention or a link on GitHub. It may be used at the beginning of a line and in a table.
+func inline(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	var b strings.Builder
+	begins := true // only digits so far
+	var last rune
+	for i, r := range text {
+		next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):])
+		if escaped(r, last, next, i == 0, begins && i > 0) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+		if r == '@' || r == '#' && unicode.IsDigit(next) {
+			b.WriteRune('\u200b')
+		}
+		begins = begins && r >= '0' && r <= '9'
+		last = r
+	}
+	return b.String()
+}
+
+// escaped reports whether a character needs a backslash between last and next. first: it begins the text;
+// numbered: only digits precede it.
+func escaped(r, last, next rune, first, numbered bool) bool {
+	switch r {
+	case '\\', '`', '*', '[', ']', '<', '>', '|', '~', '$':
+		return true
+	case '_':
+		return !word(last) || !word(next)
+	case '&':
+		return next == '#' || unicode.IsLetter(next)
+	case '#', '-', '+', '=', ':':
+		return first
+	case '.', ')':
+		return numbered || r == '.' && (last == 'w' || last == 'W')
+	case '/':
+		return last == ':' || last == '/'
+	}
+	return false
+}
+
+func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+func upperFirst(text string) string {
+	r, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(r)) + text[n:]
+}
+
+// maxSummary is the maximum size that GitHub accepts for the summary of a step, in bytes.
+const maxSummary = 1 << 20
+
+// maxAnnotations is how many annotations of a kind GitHub shows for a step.
+const maxAnnotations = 10
+
+// annotations returns workflow commands of GitHub Actions: an error for each thing that failed, a warning for each
+// other open point, and a notice that says how the run ended.
+func (r *Report) annotations() string {
+	var b strings.Builder
+	counts := map[string]int{}
+	annotate := func(level, title, text string) {
+		if counts[level]++; counts[level] <= maxAnnotations {
+			fmt.Fprintf(&b, "::%s title=%s::%s\n", level, property(title), data(words.Head(text, 2000)))
+		}
+	}
+	if r.Status != contract.StatusComplete {
+		annotate("error", "Run "+short(r.Run)+" is not complete: "+r.Status, r.Summary)
+	}
+	for _, c := range r.Acceptance {
+		if c.Status == "failed" {
+			annotate("error", "An acceptance criterion failed", c.Text+"\n"+c.Command+"\n"+c.receipt())
+		}
+	}
+	for _, c := range r.Checks {
+		if c.Result == "failed" {
+			annotate("error", "A check of "+c.Agent+" failed", c.Command+"\n"+c.receipt()+"\n"+c.Output)
+		}
+	}
+	for _, o := range r.Open {
+		if o.Kind != OpenCheck && !(o.Kind == OpenCriterion && strings.HasPrefix(o.Text, "failed")) {
+			annotate("warning", "Open: "+o.Kind, o.Text)
+		}
+	}
+	text := fmt.Sprintf("%s\n%s. Changed: %s. Cost: %s, %s.", r.Summary, upperFirst(r.proved()), r.changed(),
+		r.usd(r.CostUSD), r.lasted())
+	annotate("notice", "Run "+short(r.Run)+": "+r.Status, text)
+	return inLog(b.String(), "$1%5B")
+}
+
+// StepSummary returns the report for the file that GITHUB_STEP_SUMMARY names. If the report is too long, it
+// returns a short form.
+func (r *Report) StepSummary() string {
+	text := r.Markdown()
+	if len(text) <= maxSummary {
+		return text
+	}
+	brief := *r
+	brief.Milestones, brief.Decisions, brief.Answers, brief.Messages, brief.Checks = nil, nil, nil, nil, nil
+	brief.Changes.Files = brief.Changes.Files[:min(len(brief.Changes.Files), 100)]
+	brief.Tasks = brief.Tasks[max(0, len(brief.Tasks)-1):]
+	brief.Notes = []string{"The report is too long for this place: use arbiter report --format markdown."}
+	return brief.Markdown()
+}
+
+// Outputs returns the lines for the file that GITHUB_OUTPUT names: what later steps of a job need to know. No value has
+// a line end, so none of them can set another output.
+func (r *Report) Outputs() string {
+	exit := ""
+	if code, ok := exitOf[r.Status]; ok {
+		exit = strconv.Itoa(int(code))
+	}
+	var b strings.Builder
+	for _, o := range []struct{ name, value string }{
+		{"run", r.Run}, {"status", r.Status}, {"exit-code", exit}, {"cost-usd", fmt.Sprintf("%.4f", r.CostUSD)},
+		{"branch", r.Changes.Branch}, {"head", r.Changes.Head},
+	} {
+		fmt.Fprintf(&b, "%s=%s\n", o.name, sanitize.Line(o.value, maxReason))
+	}
+	return b.String()
+}
+
+// exitOf are the exit codes of runs that came to an end. A run without a result has none.
+var exitOf = map[string]contract.Exit{
+	contract.StatusComplete: contract.ExitComplete, contract.StatusIncomplete: contract.ExitFailed,
+	contract.StatusFailed:    contract.ExitFailed,
+	contract.StatusCancelled: contract.ExitFailed, contract.StatusNeedsInput: contract.ExitNeedsInput,
+	contract.StatusLimit: contract.ExitLimit, contract.StatusInterrupted: contract.ExitInterrupted,
+}
+
+// data escapes text after a workflow command. The runner reverses this.
+func data(text string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(text)
+}
+
+// property escapes text in a property of a workflow command.
+func property(text string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(text)
+}
+
+// The elements of JUnit's XML that a report uses.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Skipped  int          `xml:"skipped,attr"`
+		Time     string       `xml:"time,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Time     string      `xml:"time,attr"`
+		At       string      `xml:"timestamp,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name    string        `xml:"name,attr"`
+		Class   string        `xml:"classname,attr"`
+		Time    string        `xml:"time,attr"`
+		Skipped *junitProblem `xml:"skipped"`
+		Failure *junitProblem `xml:"failure"`
+		Output  string        `xml:"system-out,omitempty"`
+	}
+	junitProblem struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// junit returns the report as test results: the run, its acceptance criteria and its checks are test cases.
+// Unproven ones are skipped.
+func (r *Report) junit() (string, error) {
+	run := junitSuite{Name: "run"}
+	result := junitCase{Name: "run " + short(r.Run), Class: "run", Time: seconds(r.DurationMS), Output: r.Summary}
+	if r.Status != contract.StatusComplete {
+		result.Failure = &junitProblem{Message: "the run is not complete: " + r.Status, Text: r.Summary}
+	}
+	run.add(result)
+	acceptance, checks := junitSuite{Name: "acceptance"}, junitSuite{Name: "checks"}
+	for _, c := range r.Acceptance {
+		x := junitCase{Name: sanitize.Line(c.Text, maxReason), Class: "acceptance." + cmp.Or(c.By, "unknown"),
+			Time: "0.000"}
+		x.judge(c.Status, c.receipt(), c.Command)
+		acceptance.add(x)
+	}
+	for _, c := range r.Checks {
+		x := junitCase{Name: sanitize.Line(c.Command, maxReason), Class: "checks." + c.Agent,
+			Time: seconds(c.DurationMS)}
+		x.judge(c.Result, c.receipt(), "expected: "+c.Expect+"\n"+c.Output)
+		checks.add(x)
+	}
+	all := junitSuites{Name: r.title(), Time: seconds(r.DurationMS)}
+	for _, s := range []junitSuite{run, acceptance, checks} {
+		if s.Time, s.At = "0.000", r.Began.Format("2006-01-02T15:04:05"); s.Name == "run" {
+			s.Time = seconds(r.DurationMS)
+		}
+		all.Tests, all.Failures, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Skipped+s.Skipped
+		all.Suites = append(all.Suites, s)
+	}
+	data, err := xml.MarshalIndent(all, "", "  ")
+	return xml.Header + inLog(string(data), "$1&#91;") + "\n", err
+}
+
+func seconds(ms int64) string { return fmt.Sprintf("%.3f", float64(ms)/1000) }
+
+func (c *junitCase) judge(result, receipt, text string) {
+	switch result {
+	case "passed":
+		c.Output = receipt
+	case "failed":
+		c.Failure = &junitProblem{Message: receipt, Text: text}
+	default:
+		c.Skipped = &junitProblem{Message: result + ": " + receipt}
+	}
+}
+
+func (s *junitSuite) add(c junitCase) {
+	s.Tests++
+	if c.Failure != nil {
+		s.Failures++
+	}
+	if c.Skipped != nil {
+		s.Skipped++
+	}
+	s.Cases = append(s.Cases, c)
 }

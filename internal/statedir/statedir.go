@@ -25,6 +25,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -367,4 +368,38 @@ func OpenWorkspace(dir, name, cwd string) (*Workspace, error) {
 	}
 	sum := sha256.Sum256([]byte(resolved))
 	return &Workspace{Dir: own, CWD: resolved, Name: hex.EncodeToString(sum[:])}, nil
+}
+
+// nonblock keeps an open from waiting for the other end of a pipe.
+const nonblock = syscall.O_NONBLOCK
+
+// owned reports whether a file belongs to the user.
+func owned(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+func names(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Nlink)
+	}
+	return 0
+}
+
+// errHeld reports a lock that another holds.
+const errHeld = syscall.EWOULDBLOCK
+
+// tryLock takes a lock that lasts until f is closed.
+func tryLock(f *os.File) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = conn.Control(func(fd uintptr) {
+		for failed = syscall.EINTR; errors.Is(failed, syscall.EINTR); {
+			failed = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB)
+		}
+	})
+	return errors.Join(err, failed)
 }

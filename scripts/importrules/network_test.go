@@ -19,7 +19,7 @@ var networks = map[string]string{
 	"rehearsal/":                               "a scripted model on loopback, and the client of it that plays the CLI",
 	"cmd/arbiter/internal/settings/webnotify.": "notifications that --notify ntfy:URL or webhook:URL asks for",
 	"cmd/arbiter/internal/host/telemetry.":     "spans, to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names",
-	"cmd/arbiter/internal/clients/webpage_":    "the page of a run, which a person asks for, on loopback by default",
+	"cmd/arbiter/internal/clients/webpage.":    "the page of a run, which a person asks for, on loopback by default",
 }
 
 var (

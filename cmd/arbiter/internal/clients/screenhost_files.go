@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,10 +18,21 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // Limits for the search in a workspace.
@@ -248,4 +261,477 @@ func (h *ScreenHost) Remember(text string) {
 	}
 	defer dir.Close()
 	_ = dir.ReplaceUnsynced(filepath.Base(h.inputsFile()), []byte(b.String()))
+}
+
+// maxVersion bounds the size in bytes of each file version that the screen compares.
+const maxVersion = 1 << 20
+
+func (h *ScreenHost) Changes(ctx context.Context, run string) ([]tui.ChangedFile, error) {
+	_, _, changes, err := h.ChangedFiles(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var list []tui.ChangedFile
+	for _, c := range changes {
+		list = append(list, tui.ChangedFile{Path: c.Path, Old: c.Old, Status: string(c.Status), Added: c.Added,
+			Deleted: c.Deleted, Binary: c.Binary})
+	}
+	return list, nil
+}
+
+func (h *ScreenHost) Versions(ctx context.Context, run, path, old string) (v tui.Versions, err error) {
+	r, _, changes, err := h.ChangedFiles(ctx, run)
+	if err != nil {
+		return v, err
+	}
+	at := slices.IndexFunc(changes, func(c workspaces.Change) bool { return c.Path == path && c.Old == old })
+	if at < 0 {
+		return v, command.Environmentf("%s is as it was when the run began", subcommands.FileName(path))
+	}
+	before, cutBefore, err := r.Content(ctx, changes[at].From, maxVersion)
+	if err != nil {
+		return v, command.Environmentf("%s: %v", subcommands.FileName(path), err)
+	}
+	after, cutAfter, err := r.Content(ctx, changes[at].To, maxVersion)
+	if err != nil {
+		return v, command.Environmentf("%s: %v", subcommands.FileName(path), err)
+	}
+	return tui.Versions{Before: string(before), After: string(after), Cut: cutBefore || cutAfter,
+		Object: changes[at].To.ID}, nil
+}
+
+// Revert implements tui.Host.
+func (h *ScreenHost) Revert(ctx context.Context, run string, c contract.Revert) error {
+	r, info, err := h.work(ctx, run)
+	if err != nil {
+		return err
+	}
+	if info.Live {
+		return runstore.PlayedElsewhere(info.Run, info.PID)
+	}
+	return subcommands.RevertChange(ctx, r, info, c)
+}
+
+// Land implements tui.Host.
+func (h *ScreenHost) Land(ctx context.Context, run string) (string, error) {
+	return h.command(ctx, "land", "--state-dir", h.choices.StateDir, run)
+}
+
+// Fork implements tui.Host.
+func (h *ScreenHost) Fork(ctx context.Context, run string, at int) (string, error) {
+	return h.command(ctx, "fork", "--state-dir", h.choices.StateDir, "--at", strconv.Itoa(at), "--detach", run)
+}
+
+// command runs a command of arbiter in a process of its own, because this one draws the screen.
+func (h *ScreenHost) command(ctx context.Context, args ...string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Dir = h.choices.Place
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err = cmd.Run()
+	text := strings.TrimSpace(sanitize.Text(said.String()))
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && text != "" {
+		return "", subcommands.Refused("%s", strings.ReplaceAll(text, "arbiter: ", ""))
+	}
+	return text, err
+}
+
+// Open implements tui.Host.
+func (h *ScreenHost) Open(run, path string, line int) error {
+	r, info, err := h.work(h.ctx, run)
+	if err != nil {
+		return err
+	}
+	if branch, err := r.Commit(h.ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
+		return subcommands.Refused("the agents of run %s work in directories of their own: their work is not in your files "+
+			"until it is landed", command.ShortID(info.Run))
+	}
+	file := filepath.Join(r.Root, filepath.FromSlash(path))
+	if _, err := os.Lstat(file); err != nil {
+		return subcommands.Refused("%s cannot be opened: %v", subcommands.FileName(path), command.WithoutPath(err))
+	}
+	return h.runEditor(editorPlace(editorName(), file, line)...)
+}
+
+// work opens the files that a run worked on.
+func (h *ScreenHost) work(ctx context.Context, run string) (*workspaces.Repo, journal.Info, error) {
+	store, info, err := runstore.FindIn(h.choices.StateDir, run)
+	if err != nil {
+		return nil, info, err
+	}
+	defer store.Close()
+	r, err := runstore.PastWork(ctx, h.choices.StateDir, info)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, info, command.Environmentf("the directory of the run: %v", command.WithoutPath(err))
+	}
+	if err != nil {
+		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
+	}
+	return r, info, nil
+}
+
+// ChangedFiles returns the changes of a run.
+func (h *ScreenHost) ChangedFiles(
+	ctx context.Context, run string,
+) (*workspaces.Repo, journal.Info, []workspaces.Change, error) {
+	r, info, err := h.work(ctx, run)
+	if err != nil {
+		return nil, info, nil, err
+	}
+	span, err := r.Work(ctx)
+	if err != nil {
+		return nil, info, nil, subcommands.WorkError(info, err)
+	}
+	changes, err := r.Changes(ctx, span.From, span.To)
+	if err != nil {
+		return nil, info, nil, command.Environmentf("list changes: %v", err)
+	}
+	return r, info, changes, nil
+}
+
+// reports are the statuses of finished runs, for which the screen offers the report.
+var reports = []string{contract.StatusComplete, contract.StatusIncomplete, contract.StatusFailed,
+	contract.StatusCancelled, contract.StatusInterrupted}
+
+// costLines is how many of the last lines of an event log are searched for the cost of a run.
+const costLines = 400
+
+func (h *ScreenHost) Runs(ctx context.Context) ([]tui.RunInfo, error) {
+	store, err := runstore.OpenIn(h.choices.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	list, err := store.List()
+	if err != nil {
+		return nil, command.Environmentf("list the runs: %v", err)
+	}
+	infos := make([]tui.RunInfo, 0, len(list))
+	for _, i := range list {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		info := h.runInfo(i)
+		if info.CostUSD == 0 {
+			info.CostUSD = costOf(ctx, store, i.Run)
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+// runInfo returns what a screen shows of a run, except its cost while no process has ended it.
+func (h *ScreenHost) runInfo(i journal.Info) tui.RunInfo {
+	line := runstore.LineOf(i)
+	return tui.RunInfo{
+		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
+		CostUSD: i.CostUSD, Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
+		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
+	}
+}
+
+// costOf returns the cost of a run, as far as the end of its event log has it.
+func costOf(ctx context.Context, store *runstore.Runs, run string) (usd float64) {
+	log, err := store.EventLog(run)
+	if err != nil {
+		return 0
+	}
+	defer log.Close()
+	lines := 0
+	err = log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool {
+		lines++
+		if e.Line == nil {
+			return lines < costLines
+		}
+		event, err := contract.DecodeWritten(e.Line)
+		if err != nil {
+			return lines < costLines
+		}
+		switch b := event.Body.(type) {
+		case contract.Result:
+			usd = b.CostUSD
+		case contract.Cost:
+			usd = b.RunCostUSD
+		}
+		return usd == 0 && lines < costLines
+	})
+	if err != nil {
+		return 0
+	}
+	return usd
+}
+
+// Report implements tui.Host.
+func (h *ScreenHost) Report(ctx context.Context, run string) (string, error) {
+	store, info, err := runstore.FindIn(h.choices.StateDir, run)
+	if err != nil {
+		return "", err
+	}
+	defer store.Close()
+	r, _, err := runstore.PastReport(ctx, store, info)
+	if err != nil {
+		return "", command.Environmentf("report on run %s: %v", command.ShortID(info.Run), err)
+	}
+	var text bytes.Buffer
+	if err := report.Write(&text, r, report.Markdown); err != nil {
+		return "", err
+	}
+	return text.String(), nil
+}
+
+// Explain implements tui.Host.
+func (h *ScreenHost) Explain(ctx context.Context, run string, number int) (string, error) {
+	store, info, err := runstore.FindIn(h.choices.StateDir, run)
+	if err != nil {
+		return "", err
+	}
+	defer store.Close()
+	log, err := store.EventLog(run)
+	if err != nil {
+		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
+	}
+	defer log.Close()
+	list, _, err := runstore.ReadDecisions(ctx, log)
+	if err != nil {
+		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
+	}
+	for _, r := range slices.Backward(list) {
+		if number == 0 || r.Number == number && !r.Unused {
+			var text bytes.Buffer
+			subcommands.WriteExplanation(&text, subcommands.ExplainDecision(run, info.Rehearsal, r, nil))
+			return text.String(), nil
+		}
+	}
+	if number == 0 {
+		return "", command.Usagef("no decision has been recorded in this run yet")
+	}
+	return "", command.Usagef("run %s has no decision %d: it has %d", command.ShortID(run), number, len(list))
+}
+
+// RunsText lists the runs as text.
+func RunsText(list []tui.RunInfo, now time.Time) string {
+	if len(list) == 0 {
+		return "There are no runs yet."
+	}
+	var b strings.Builder
+	for _, r := range list {
+		fmt.Fprintf(&b, "%s %s", command.ShortID(r.ID), sanitize.Line(r.Status, 40))
+		if r.CostUSD > 0 {
+			b.WriteString(", " + eventtext.Dollars(r.CostUSD) + eventtext.Simulated(r.Rehearsal))
+		}
+		if d := now.Sub(r.LastActive); !r.Live && d > 0 {
+			b.WriteString(", " + eventtext.Span(d) + " ago")
+		}
+		fmt.Fprintf(&b, ", in %s: %s\n", sanitize.Line(r.CWD, 100), sanitize.Line(r.Title, 100))
+	}
+	b.WriteString("To show a live one: arbiter attach RUN. To resume one: arbiter --resume --session RUN. " +
+		"To read its report: arbiter report RUN.")
+	return b.String()
+}
+
+// This file has the page of settings, and its changes of the user's configuration file.
+
+// secretLists are settings whose values are not shown, but only the names of their variables.
+var secretLists = []string{"env", "arbiter-env"}
+
+func (h *ScreenHost) Settings(context.Context) ([]tui.Setting, string, error) {
+	var list []tui.Setting
+	file := ""
+	err := asStarted(h.choices, "", func(c *cli.Context) error {
+		file = settings.UserConfig(c.String("config"))
+		trusted := h.choices.Trusting.Trusted
+		given, err := settings.ApplyConfig(c, h.choices.Place, trusted)
+		if err != nil {
+			return err
+		}
+		for _, s := range settings.Table {
+			if s.Flagged {
+				continue
+			}
+			list = append(list, settingRow(s, c, given[s.Name]))
+		}
+		return nil
+	})
+	return list, file, err
+}
+
+// settingRow returns a setting in the form for the page.
+func settingRow(s settings.Setting, c *cli.Context, source string) tui.Setting {
+	about := command.FlagDoc(s.Flag())
+	t := tui.Setting{Name: s.Name, Group: s.Group, About: about.About, Choices: command.Choices(about.Value),
+		Value: valueOfSetting(s, c), Source: source, When: "with the next run"}
+	if s.Kind == settings.KindBool {
+		t.Choices = []string{"true", "false"}
+	}
+	if s.Value != nil {
+		t.Default = fmt.Sprint(s.Value)
+	}
+	switch {
+	case s.Name == "theme":
+		t.When = "at once"
+	case s.Group == "The screen":
+		t.When = "with the next start of the screen"
+	case s.Name == "model":
+		t.When = "with the next run; /model changes the present one"
+	case s.Name == "permissions", s.Group == "Permissions" && s.Kind == settings.KindList:
+		t.When = "with the next run; /permissions, /allow, /ask and /deny change the present one"
+	}
+	return t
+}
+
+// valueOfSetting returns the value of a setting in the form that [ScreenHost.ChangeSetting] accepts.
+func valueOfSetting(s settings.Setting, c *cli.Context) string {
+	if s.Kind != settings.KindList {
+		return strings.Join(s.Texts(c), "")
+	}
+	items := s.Texts(c)
+	if len(items) == 0 {
+		return ""
+	}
+	for i, item := range items {
+		if slices.Contains(secretLists, s.Name) {
+			name, _, _ := strings.Cut(item, "=")
+			item = name + "=…"
+		}
+		items[i] = yamldoc.EditedText(item)
+	}
+	return "[" + strings.Join(items, ", ") + "]"
+}
+
+// asStarted parses the command line and the environment again. If file is not empty, it is read instead of the
+// user's configuration file.
+func asStarted(s settings.Choices, file string, do func(c *cli.Context) error) error {
+	args := append([]string{"arbiter"}, s.Line...)
+	if file != "" {
+		args = append(args, "--config="+file)
+	}
+	app := &cli.App{
+		Flags: settings.Flags(), HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true, Writer: io.Discard,
+		ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}, Action: do,
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return err },
+	}
+	return app.Run(args)
+}
+
+// OpenSettings implements tui.Host.
+func (h *ScreenHost) OpenSettings() error {
+	file := ""
+	err := asStarted(h.choices, "", func(c *cli.Context) error {
+		file = settings.UserConfig(c.String("config"))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		return errNoConfig
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return command.Environmentf("create the directory of your configuration: %v", command.WithoutPath(err))
+	}
+	return h.runEditor(file)
+}
+
+// errNoConfig says that the user's configuration file has no place.
+var errNoConfig = command.Environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or " +
+	"use --config")
+
+// ChangeSetting implements tui.Host.
+func (h *ScreenHost) ChangeSetting(_ context.Context, name, value string) (string, error) {
+	i := slices.IndexFunc(settings.Table, func(s settings.Setting) bool { return s.Name == name && !s.Flagged })
+	if i < 0 {
+		return "", command.Usagef("there is no setting %q: /settings lists them", name)
+	}
+	if slices.Contains(secretLists, name) && strings.Contains(value, "=…") {
+		return "", command.Usagef("%s: write the values in full, in place of …", name)
+	}
+	s, written := settings.Table[i], ""
+	var file string
+	err := asStarted(h.choices, "", func(c *cli.Context) error {
+		file = settings.UserConfig(c.String("config"))
+		return nil
+	})
+	if err == nil && file == "" {
+		err = errNoConfig
+	}
+	if err == nil && value != "" {
+		written, err = settingYAML(s, value)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := rewriteConfig(h.choices, file, name, written); err != nil {
+		return "", err
+	}
+	message := fmt.Sprintf("%s: %s, written to %s", name, value, file)
+	if value == "" {
+		message = fmt.Sprintf("%s is the default again: removed from %s", name, file)
+	}
+	return message, nil
+}
+
+// settingYAML returns a value in the form for the file, or an error if the value is not valid for the setting.
+func settingYAML(s settings.Setting, value string) (string, error) {
+	about := command.FlagDoc(s.Flag())
+	if words := command.Choices(about.Value); words != nil && !slices.Contains(words, value) {
+		return "", command.Usagef("%s: %q is not one of %s", s.Name, value, strings.Join(words, ", "))
+	}
+	if s.Kind == settings.KindList && strings.HasPrefix(value, "[") {
+		return value, nil // checked when the file is read again
+	}
+	if s.Kind == settings.KindList {
+		return "[" + yamldoc.EditedText(value) + "]", nil
+	}
+	app := &cli.App{Flags: []cli.Flag{s.Flag()}, HideHelp: true, HideVersion: true, Writer: io.Discard,
+		ErrWriter: io.Discard, Action: func(*cli.Context) error { return nil }}
+	if err := app.Run([]string{"arbiter", "--" + s.Name + "=" + value}); err != nil {
+		return "", command.Usagef("%s: %q is not %s", s.Name, value, s.Kind.Article())
+	}
+	if s.Kind == settings.KindText || s.Kind == settings.KindDuration {
+		return yamldoc.EditedText(value), nil
+	}
+	return value, nil
+}
+
+// rewriteConfig changes or removes one key of a configuration file, provided that the program accepts the resulting
+// file.
+func rewriteConfig(s settings.Choices, file, key, value string) error {
+	src, err := command.ReadFile(file, command.MaxSource)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return command.Environmentf("cannot read the configuration %s: %v", file, command.WithoutPath(err))
+	}
+	out, change := []byte(nil), yamldoc.RemoveText
+	if value != "" {
+		change = func(src []byte, key string) ([]byte, error) { return yamldoc.SetText(src, key, value) }
+	}
+	if out, err = change(src, key); err != nil {
+		return command.Usagef("%s: %v", file, err)
+	}
+	dir, err := os.MkdirTemp("", "arbiter-settings-")
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	defer os.RemoveAll(dir)
+	trial := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(trial, out, 0o600); err != nil {
+		return command.Environmentf("%v", err)
+	}
+	err = asStarted(s, trial, func(c *cli.Context) error {
+		_, err := settings.ReadChoices(c)
+		return err
+	})
+	if err != nil {
+		return command.Usagef("%s", strings.ReplaceAll(err.Error(), trial, file))
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return command.Environmentf("%v", err)
+	}
+	if err := command.WriteOutput(file, out); err != nil {
+		return command.Environmentf("write the configuration %s: %v", file, command.WithoutPath(err))
+	}
+	return nil
 }

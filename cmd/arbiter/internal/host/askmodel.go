@@ -21,7 +21,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -153,38 +152,6 @@ const cachedDecisions = 10_000
 // cacheName is the cache's directory in the state directory.
 const cacheName = "decisions"
 
-// OpenCache opens the decision cache of a state directory. Later errors of the cache are passed to failed.
-func OpenCache(stateDir string, failed func(error)) (*decider.DirStore, error) {
-	store, err := decider.OpenDirStore(filepath.Join(stateDir, cacheName), cachedDecisions, failed)
-	if err != nil {
-		return nil, command.Environmentf("decision cache: %v", err)
-	}
-	return store, nil
-}
-
-// BuildDecider chains the deciders that the settings name. Without a store, decisions are not cached.
-func BuildDecider(o runconfig.Options, store *decider.DirStore, ask decider.Asker) (decider.Decider, error) {
-	d, err := DeciderOptions(o, ask)
-	if err != nil {
-		return nil, err
-	}
-	if store != nil {
-		d.Store = store
-	}
-	return decider.Build(d), nil
-}
-
-func DeciderOptions(o runconfig.Options, ask decider.Asker) (decider.Options, error) {
-	set, err := decider.NewSet(o.Templates)
-	if err != nil {
-		return decider.Options{}, command.Usagef("prompt templates: %v", err)
-	}
-	return decider.Options{
-		Name: o.Decider, Ask: ask, Prompts: set, Timeout: o.DeciderTimeout,
-		Asked: askedAs(o), Templates: hashOf(o.Templates),
-	}, nil
-}
-
 // hashOf returns a hash over the user's templates and the version of Arbiter, to distinguish sets of templates.
 func hashOf(templates map[string]string) string {
 	raw, err := json.Marshal(templates) // keys are sorted
@@ -195,12 +162,15 @@ func hashOf(templates map[string]string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ModelRun is the run that a decider works for. Its functions are called when a question is asked.
+// ModelRun is the run that a decider works for, or the command that asks one. Its functions are called when a question
+// is asked.
 type ModelRun struct {
-	StateDir string
-	Stage    *Stage // nil unless it is a rehearsal
-	Snapshot func() *supervisor.State
-	Bridge   func() Querier // returns nil while there is no bridge
+	StateDir string                       // of the decision cache
+	Stage    *Stage                       // nil unless it is a rehearsal
+	Spent    func() float64               // what the run has cost so far, in US dollars
+	Confined func() *bridge.SandboxConfig // the sandbox of the run's agents; nil: there is none
+	Bridge   func() Querier               // returns nil while there is no bridge
+	Strict   bool                         // a failing decider is not replaced by the rules
 	Log      *slog.Logger
 }
 
@@ -219,25 +189,29 @@ func OpenDecider(o runconfig.Options, run ModelRun) (opened Opened, err error) {
 			opened.Close()
 		}
 	}()
+	set, err := decider.NewSet(o.Templates)
+	if err != nil {
+		return opened, command.Usagef("prompt templates: %v", err)
+	}
+	d := decider.Options{Name: o.Decider, Prompts: set, Timeout: o.DeciderTimeout, Asked: askedAs(o),
+		Templates: hashOf(o.Templates), Strict: run.Strict,
+		Ask: Asker{Options: o, Spent: run.Spent, Bridge: run.Bridge, Confined: run.Confined}}
 	if o.DecisionCache {
 		failed := func(err error) { run.Log.Warn("decision cache", "error", err) }
-		if opened.cache, err = OpenCache(run.StateDir, failed); err != nil {
-			return opened, err
+		opened.cache, err = decider.OpenDirStore(filepath.Join(run.StateDir, cacheName), cachedDecisions, failed)
+		if err != nil {
+			return opened, command.Environmentf("decision cache: %v", err)
 		}
-	}
-	spent := func() float64 { return run.Snapshot().Spent() }
-	var asker decider.Asker = Asker{
-		Options: o, Spent: spent, Bridge: run.Bridge,
-		Confined: func() *bridge.SandboxConfig { return run.Snapshot().Options.Sandbox },
+		d.Store = opened.cache
 	}
 	if OverHTTP(o) {
 		if opened.api, err = OpenProvider(o, run.Stage); err != nil {
 			return opened, err
 		}
-		asker = HTTPAsker{Client: opened.api, Options: o, Spent: spent}
+		d.Ask = HTTPAsker{Client: opened.api, Options: o, Spent: run.Spent}
 	}
-	opened.Decider, err = BuildDecider(o, opened.cache, asker)
-	return opened, err
+	opened.Decider = decider.Build(d)
+	return opened, nil
 }
 
 // Close releases the decider's resources. It may be called more than once.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -23,14 +25,15 @@ func healthy() Surroundings {
 	}
 	return Surroundings{
 		OS: "linux", UID: 1000, Getenv: environmentDoctor("HOME=/home/u", "TERM=xterm-256color", "LANG=C.UTF-8"),
-		Claude:   DoctorClaude{Path: "/usr/bin/claude", Version: "2.1.329"},
-		Login:    DoctorLogin{Asked: true, Known: true, In: true, Method: "claude.ai", Email: "a@b.example"},
+		Claude: DoctorClaude{ClaudeFindings: ClaudeFindings{ClaudeInfo: bridge.ClaudeInfo{Path: "/usr/bin/claude",
+			Version: "2.1.329"}, Login: claude.Login{Known: true, LoggedIn: true, Method: "claude.ai", Email: "a@b.example"}}},
 		Terminal: DoctorTerminal{Stdin: true, Stdout: true, Width: 120, Height: 40, UTF8: true},
 		State:    place("/home/u/.local/state/arbiter"), Config: place("/home/u/.config/arbiter"),
 		Sessions: place("/home/u/.claude"), Temp: place("/tmp"),
 		Workspace: DoctorWorkspace{DoctorPlace: place("/home/u/project"), Repository: true},
 		Limits:    DoctorLimits{Watches: 524288, Instances: 512, Files: 4096, Processes: -1, FileSize: -1},
-		Isolation: Isolation{Had: true}, Sandbox: DoctorSandbox{Mode: "off", Installed: true, Holds: true, Version: "0.9.0"},
+		Isolation: proctree.Isolation{Kind: proctree.PIDNamespace},
+		Sandbox:   DoctorSandbox{Mode: "off", Installed: true, Holds: true, Version: "0.9.0"},
 	}
 }
 
@@ -64,32 +67,32 @@ func TestFindings(t *testing.T) {
 		fix   string // pattern; empty: none
 	}{
 		"no claude": {func(s *Surroundings) {
-			s.Claude, s.Login = DoctorClaude{Missing: true, Problem: "not found"}, DoctorLogin{}
+			s.Claude = DoctorClaude{ClaudeFindings: ClaudeFindings{Missing: true, Problem: "not found"}}
 		},
 			AreaClaude, "claude", DoctorFail, "not found", `^npm install -g @anthropic-ai/claude-code$`},
 		"claude beside PATH": {func(s *Surroundings) {
-			s.Claude, s.Login = DoctorClaude{Missing: true, Problem: "not found",
-				Elsewhere: []string{"/home/u/my apps/claude"}}, DoctorLogin{}
+			s.Claude = DoctorClaude{ClaudeFindings: ClaudeFindings{Missing: true, Problem: "not found"},
+				Elsewhere: []string{"/home/u/my apps/claude"}}
 		}, AreaClaude, "claude", DoctorFail, "is installed in /home/u/my apps/claude",
 			`^export ARBITER_CLAUDE='/home/u/my apps/claude'$`},
 		"the claude that was named": {func(s *Surroundings) {
-			s.Claude, s.Login = DoctorClaude{Missing: true, Named: "./none", Problem: "find ./none",
-				Elsewhere: []string{"/usr/bin/claude"}}, DoctorLogin{}
+			s.Claude = DoctorClaude{ClaudeFindings: ClaudeFindings{Missing: true, Problem: "find ./none"},
+				Named: "./none", Elsewhere: []string{"/usr/bin/claude"}}
 		}, AreaClaude, "claude", DoctorFail, "find ./none", `^export ARBITER_CLAUDE=/usr/bin/claude$`},
-		"old claude": {func(s *Surroundings) { s.Claude, s.Login = DoctorClaude{Problem: "2.0.1 is too old"}, DoctorLogin{} },
+		"old claude": {func(s *Surroundings) { s.Claude.Problem = "2.0.1 is too old" },
 			AreaClaude, "claude", DoctorFail, "too old", "claude-code@latest"},
-		"new claude": {func(s *Surroundings) { s.Claude.Untested = "3.0.0 is newer" }, AreaClaude, "claude", DoctorNote,
+		"new claude": {func(s *Surroundings) { s.Claude.Version = "3.0.0" }, AreaClaude, "claude", DoctorNote,
 			"newer", ""},
 		"stand-in": {func(s *Surroundings) { s.Claude.StandIn = true }, AreaClaude, "claude", DoctorNote, "stand-in",
 			"npm"},
 		"two claudes": {func(s *Surroundings) { s.Claude.Shadowed = []string{"/opt/claude"} }, AreaClaude, "others",
 			DoctorNote, "/opt/claude", ""},
-		"logged out": {func(s *Surroundings) { s.Login.In = false }, AreaClaude, "login", DoctorFail, "not logged in",
-			`^claude auth login$`},
-		"login not known": {func(s *Surroundings) { s.Login = DoctorLogin{Asked: true} }, AreaClaude, "login", DoctorWarn,
+		"logged out": {func(s *Surroundings) { s.Claude.Login.LoggedIn = false }, AreaClaude, "login", DoctorFail,
+			"not logged in", `^claude auth login$`},
+		"login not known": {func(s *Surroundings) { s.Claude.Login = claude.Login{} }, AreaClaude, "login", DoctorWarn,
 			"neither", `^claude auth login$`},
 		"login by a file": {func(s *Surroundings) {
-			s.Login = DoctorLogin{Asked: true, Hints: []string{"ANTHROPIC_API_KEY"}}
+			s.Claude.Login, s.Claude.Hints = claude.Login{}, []string{"ANTHROPIC_API_KEY"}
 		}, AreaClaude, "login", DoctorNote, "ANTHROPIC_API_KEY", ""},
 
 		"no HOME": {envDoctor("TERM=xterm", "LANG=C.UTF-8"), AreaEnvironment, "HOME", DoctorWarn, "not set", "export HOME"},
@@ -191,7 +194,9 @@ func TestFindings(t *testing.T) {
 			"ulimit -u"},
 		"small files": {func(s *Surroundings) { s.Limits.FileSize = 4096 }, AreaMachine, "file size", DoctorWarn, "4096",
 			"ulimit -f"},
-		"no namespace": {func(s *Surroundings) { s.Isolation = Isolation{Why: "because"} }, AreaMachine, "processes",
+		"no namespace": {func(s *Surroundings) {
+			s.Isolation = proctree.Isolation{Kind: proctree.NoNamespace, Why: "because"}
+		}, AreaMachine, "processes",
 			DoctorNote, "because", "--pid-namespace always"},
 		"no bubblewrap": {func(s *Surroundings) { s.Sandbox = DoctorSandbox{Mode: "off"} },
 			AreaMachine, "sandbox", DoctorNote, "not installed; agents run unconfined", "apt-get install bubblewrap"},
@@ -212,7 +217,9 @@ func TestFindings(t *testing.T) {
 			"interrupted", DoctorNote, "/w", "--resume --session abc"},
 		"worktrees": {func(s *Surroundings) { s.Leftovers.Worktrees = []DoctorRun{{ID: "abc", Dir: "/w"}} }, AreaLeftovers,
 			"worktrees", DoctorNote, "/w", "sessions rm abc"},
-		"strays": {func(s *Surroundings) { s.Leftovers.Processes = []DoctorProcess{{7, "sleep"}, {9, "node"}} },
+		"strays": {func(s *Surroundings) {
+			s.Leftovers.Processes = []proctree.Process{{PID: 7, Name: "sleep"}, {PID: 9, Name: "node"}}
+		},
 			AreaLeftovers, "processes", DoctorWarn, `sleep \(7\), node \(9\)`, `^kill -KILL 7 9$`},
 		"scratch": {func(s *Surroundings) { s.Leftovers.Scratch = []DoctorScratch{{"/tmp/a", "of x"}, {"/tmp/b", "of x"}} },
 			AreaLeftovers, "scratch directories", DoctorNote, "2 of x", `^rm -rf /tmp/a /tmp/b$`},
@@ -294,21 +301,21 @@ func TestAbilities(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	seen[canRule], seen[canPing], seen[canAsk] = errors.New("there was none"), errors.New("no answer"), errLate
-	seen[canKnow] = newFrames([]bridge.Event{{Body: bridge.Notice{Text: "x", Frame: "system/new"}},
+	seen["verdicts"], seen["ping"], seen["permissions"] = errors.New("there was none"), errors.New("no answer"), errLate
+	seen["frames"] = newFrames([]bridge.Event{{Body: bridge.Notice{Text: "x", Frame: "system/new"}},
 		{Body: bridge.Notice{Text: "y"}}, {Body: bridge.Notice{Text: "x", Frame: "system/new"}}})
-	delete(seen, canResume)
+	delete(seen, "resume")
 	states := map[string]Finding{}
 	for _, f := range Abilities(seen, "1.2.3") {
 		states[f.Name] = f
 	}
 	for name, want := range map[string]Finding{
-		canRule:   {State: DoctorFail, Found: "there was none", Fix: "@1.2.3"},
-		canPing:   {State: DoctorWarn, Found: "no answer", Fix: "@1.2.3"},
-		canAsk:    {State: DoctorWarn, Found: "no time", Fix: "arbiter doctor"},
-		canResume: {State: DoctorNote, Found: "not tried"},
-		canKnow:   {State: DoctorNote, Found: "1 unknown: system/new", Fix: "@1.2.3"},
-		canStart:  {State: DoctorOK},
+		"verdicts":    {State: DoctorFail, Found: "there was none", Fix: "@1.2.3"},
+		"ping":        {State: DoctorWarn, Found: "no answer", Fix: "@1.2.3"},
+		"permissions": {State: DoctorWarn, Found: "no time", Fix: "arbiter doctor"},
+		"resume":      {State: DoctorNote, Found: "not tried"},
+		"frames":      {State: DoctorNote, Found: "1 unknown: system/new", Fix: "@1.2.3"},
+		"session":     {State: DoctorOK},
 	} {
 		if got := states[name]; got.State != want.State || !strings.Contains(got.Found, want.Found) ||
 			!strings.Contains(got.Fix, want.Fix) {

@@ -1,17 +1,5 @@
 package host
 
-// This part of the package checks whether arbiter can run on this machine, and says how to fix what prevents
-// it.
-//
-// Checks have two parts. [Surroundings] holds the observations as plain data, gathered by [LookAt],
-// [LookForScratch] and the command. [Examine] judges them and is pure, so that a table can test every bad case.
-// [Trial] plays two short sessions of the CLI against a scripted model and reports which of the abilities that the
-// bridge relies on were seen; [Abilities] judges the result and is pure, too.
-//
-// The package changes nothing. It removes the file with which it tests whether a directory is writable at once; a
-// trial ends its sessions, and the caller owns its bridge. [TrialClient] is safe for concurrent use and has no
-// goroutines. [Trial.Run] returns when its goroutines have ended, at the latest when its context ends.
-
 import (
 	"context"
 	_ "embed" // of the script
@@ -30,6 +18,18 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
+
+// This part of the package checks whether arbiter can run on this machine, and says how to fix what prevents
+// it.
+//
+// Checks have two parts. [Surroundings] holds the observations as plain data, gathered by [LookAt],
+// [LookForScratch] and the command. [Examine] judges them and is pure, so that a table can test every bad case.
+// [Trial] plays two short sessions of the CLI against a scripted model and reports which of the abilities that the
+// bridge relies on were seen; [Abilities] judges the result and is pure, too.
+//
+// The package changes nothing. It removes the file with which it tests whether a directory is writable at once; a
+// trial ends its sessions, and the caller owns its bridge. [TrialClient] is safe for concurrent use and has no
+// goroutines. [Trial.Run] returns when its goroutines have ended, at the latest when its context ends.
 
 //go:embed script.yaml
 var script []byte
@@ -85,7 +85,7 @@ func (t *Trial) Run(ctx context.Context) Observed {
 	beside.Wait()
 	t.Handler.mu.Lock()
 	defer t.Handler.mu.Unlock()
-	t.put(ctx, canKnow, newFrames(t.Handler.events))
+	t.put(ctx, "frames", newFrames(t.Handler.events))
 	return t.seen
 }
 
@@ -133,7 +133,7 @@ func (t *Trial) hold(ctx context.Context, name string, holds bool, otherwise str
 // first starts a session, and reports whether it ended with a history.
 func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
 	_, err := t.Client.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: t.cfg})
-	t.put(ctx, canStart, withStderr(err))
+	t.put(ctx, "session", withStderr(err))
 	if err != nil {
 		return false
 	}
@@ -146,9 +146,9 @@ func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
 	if err == nil && strings.TrimSpace(answer.Answer) == "" {
 		err = errors.New("the answer is empty")
 	}
-	t.put(ctx, canSideQuestion, withStderr(err))
+	t.put(ctx, "side questions", withStderr(err))
 	t.end(ctx, ref)
-	return t.shown(canTranscribe)
+	return t.shown("transcripts")
 }
 
 // turn plays one turn with every kind of call in it.
@@ -159,7 +159,7 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	t.ids = append(t.ids, id)
 	if err := t.Client.Message(patient,
 		bridge.MessageParams{AgentRef: ref, MessageID: id, Content: "EXAMINE yourself."}); err != nil {
-		t.put(ctx, canDeliver, withStderr(err))
+		t.put(ctx, "delivery", withStderr(err))
 		return
 	}
 	var turn bridge.Turn
@@ -168,37 +168,37 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	var ended error
 	select {
 	case <-t.Handler.called:
-		t.put(ctx, canTool, nil)
+		t.put(ctx, "tools", nil)
 		t.midTurn(ctx, patient, ref, word)
 		ended = <-over
 	case ended = <-over:
-		t.hold(ctx, canTool, false, "it was not called")
+		t.hold(ctx, "tools", false, "it was not called")
 	}
 	handler := t.Handler
-	t.hold(ctx, canDeliver, handler.saw(ref, is(func(e bridge.Delivered) bool {
+	t.hold(ctx, "delivery", handler.saw(ref, is(func(e bridge.Delivered) bool {
 		return e.MessageID == id && e.Proof == "lifecycle"
 	})), "no proof came")
-	t.hold(ctx, canStream, handler.saw(ref, is[bridge.Delta](nil)), "no pieces of text came")
-	t.hold(ctx, canJudge, handler.noted(handler.judged, wordAsked) && handler.noted(handler.judged, wordDenied),
+	t.hold(ctx, "stream", handler.saw(ref, is[bridge.Delta](nil)), "no pieces of text came")
+	t.hold(ctx, "hooks", handler.noted(handler.judged, wordAsked) && handler.noted(handler.judged, wordDenied),
 		"no callback came")
-	t.hold(ctx, canAsk, handler.noted(handler.asked, wordAsked) && t.made(wordAsked),
+	t.hold(ctx, "permissions", handler.noted(handler.asked, wordAsked) && t.made(wordAsked),
 		"it was not asked for, or did not run when permitted")
-	t.hold(ctx, canDeny, !t.made(wordDenied) && handler.noted(handler.judged, wordDenied),
+	t.hold(ctx, "denials", !t.made(wordDenied) && handler.noted(handler.judged, wordDenied),
 		"it ran, or permission was not asked for")
-	t.hold(ctx, canWarn, handler.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })),
+	t.hold(ctx, "warnings", handler.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })),
 		"no callback came")
-	t.hold(ctx, canContext, handler.saw(ref, is(func(e bridge.Context) bool { return e.Tokens == trialClaim })),
+	t.hold(ctx, "context", handler.saw(ref, is(func(e bridge.Context) bool { return e.Tokens == trialClaim })),
 		"the figure was another")
-	t.hold(ctx, canDelegate,
+	t.hold(ctx, "subagents",
 		handler.saw(ref, is[bridge.SubagentStart](nil)) && handler.saw(ref, is[bridge.SubagentStop](nil)),
 		"it was not reported")
 	if ended != nil {
-		t.put(ctx, canRule, fmt.Errorf("the turn did not end: %w", ended))
+		t.put(ctx, "verdicts", fmt.Errorf("the turn did not end: %w", ended))
 		return
 	}
-	t.put(ctx, canRule, verdictIs(turn, "well"))
-	if t.shown(canSteer) {
-		t.hold(ctx, canSteer, slices.Contains(turn.MessageIDs, word), "it did not come into the turn")
+	t.put(ctx, "verdicts", verdictIs(turn, "well"))
+	if t.shown("steering") {
+		t.hold(ctx, "steering", slices.Contains(turn.MessageIDs, word), "it did not come into the turn")
 	}
 }
 
@@ -211,8 +211,8 @@ func (t *Trial) midTurn(ctx, patient context.Context, ref bridge.AgentRef, word 
 	if err == nil && !signs.Answered {
 		err = errors.New("no answer")
 	}
-	t.put(ctx, canPing, withStderr(err))
-	t.put(ctx, canSteer,
+	t.put(ctx, "ping", withStderr(err))
+	t.put(ctx, "steering",
 		withStderr(t.Client.Message(stepping, bridge.MessageParams{AgentRef: ref, MessageID: word, Content: "A word.",
 			Steer: true})))
 }
@@ -225,12 +225,12 @@ func (t *Trial) figures(ctx context.Context, ref bridge.AgentRef) {
 	if err == nil && (usage.Tokens == 0 || usage.Window == 0) {
 		err = errors.New("it says nothing")
 	}
-	t.put(ctx, canFigure, withStderr(err))
+	t.put(ctx, "context usage", withStderr(err))
 	signs, err := t.Client.Probe(stepping, ref)
 	if err == nil && signs.TranscriptBytes == 0 {
 		err = errors.New("there is none")
 	}
-	t.put(ctx, canTranscribe, withStderr(err))
+	t.put(ctx, "transcripts", withStderr(err))
 }
 
 // interrupt interrupts a turn that would last an hour.
@@ -251,7 +251,7 @@ func (t *Trial) interrupt(ctx context.Context, ref bridge.AgentRef) {
 			return e.Outcome == bridge.TurnInterrupted && slices.Contains(e.MessageIDs, id)
 		}))
 	}
-	t.put(ctx, canInterrupt, withStderr(err))
+	t.put(ctx, "interrupts", withStderr(err))
 }
 
 // end ends the session in an orderly way.
@@ -268,7 +268,7 @@ func (t *Trial) end(ctx context.Context, ref bridge.AgentRef) {
 			err = fmt.Errorf("%d of its processes had to be killed", exit.Swept)
 		}
 	}
-	t.put(ctx, canEnd, withStderr(err))
+	t.put(ctx, "ending", withStderr(err))
 }
 
 // second resumes the session.
@@ -278,11 +278,11 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 	if err == nil && (!info.Resumed || info.Tokens == 0) {
 		err = errors.New("it began without its history")
 	}
-	t.put(ctx, canResume, withStderr(err))
+	t.put(ctx, "resume", withStderr(err))
 	if err != nil {
 		return
 	}
-	t.hold(ctx, canReportDelivery, len(info.Deliveries) == 1 && info.Deliveries[0].Status == bridge.DeliveryRuled,
+	t.hold(ctx, "delivery status", len(info.Deliveries) == 1 && info.Deliveries[0].Status == bridge.DeliveryRuled,
 		"it does not know that the turn ended in a verdict")
 	patient, cancel := context.WithTimeout(ctx, t.turnTime())
 	defer cancel()
@@ -295,7 +295,7 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 	if err == nil {
 		err = verdictIs(turn, "/clear WORD")
 	}
-	t.put(ctx, canLiteral, withStderr(err))
+	t.put(ctx, "plain text", withStderr(err))
 	_ = t.Client.Kill(ctx, bridge.KillParams{AgentRef: ref, Now: true}) // closing the bridge ends it, too
 }
 
@@ -308,7 +308,7 @@ func (t *Trial) query(ctx context.Context) {
 	if err == nil {
 		err = verdictIs(bridge.Turn{Verdict: r.Output}, "once")
 	}
-	t.put(ctx, canQuery, withStderr(err))
+	t.put(ctx, "queries", withStderr(err))
 }
 
 func verdictIs(turn bridge.Turn, word string) error {
@@ -347,4 +347,140 @@ func withStderr(err error) error {
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
+}
+
+// TrialClient is the client side of a trial: it records the bridge's events, and answers requests according to the
+// script.
+type TrialClient struct {
+	mu     sync.Mutex
+	events []bridge.Event
+	change chan struct{} // closed and replaced with each event
+	judged map[string]bool
+	asked  map[string]bool
+
+	called  chan struct{} // closed when the tool is called
+	release chan struct{} // closed when it may answer
+	once    sync.Once
+}
+
+var _ bridge.Handler = (*TrialClient)(nil)
+
+// NewTrialClient returns a client for one trial.
+func NewTrialClient() *TrialClient {
+	return &TrialClient{change: make(chan struct{}), judged: map[string]bool{}, asked: map[string]bool{},
+		called: make(chan struct{}), release: make(chan struct{})}
+}
+
+// Event implements bridge.Handler.
+func (e *TrialClient) Event(ev bridge.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.events = append(e.events, ev)
+	close(e.change)
+	e.change = make(chan struct{})
+}
+
+// ToolCall implements bridge.Handler. The tool answers when the trial releases it.
+func (e *TrialClient) ToolCall(ctx context.Context, _ bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+	e.once.Do(func() { close(e.called) })
+	select {
+	case <-e.release:
+		return bridge.ToolCallResult{Text: "Heard."}, nil
+	case <-ctx.Done():
+		return bridge.ToolCallResult{}, ctx.Err()
+	}
+}
+
+// Judge implements bridge.Handler.
+func (e *TrialClient) Judge(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
+	switch word := wordOf(string(p.Input)); word {
+	case wordDenied:
+		e.note(e.judged, word)
+		return bridge.JudgeResult{Behavior: bridge.Deny, Message: "This is denied."}, nil
+	case wordAsked:
+		e.note(e.judged, word)
+		return bridge.JudgeResult{Behavior: bridge.Ask}, nil
+	}
+	return bridge.JudgeResult{Behavior: bridge.Pass}, nil
+}
+
+// Permission implements bridge.Handler.
+func (e *TrialClient) Permission(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+	word := wordOf(string(p.Input))
+	e.note(e.asked, word)
+	if word == wordAsked {
+		return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+	}
+	return bridge.PermissionResult{Behavior: bridge.Deny, Message: "This was not to come."}, nil
+}
+
+// The commands of the script create files with these names.
+const (
+	wordAsked  = "asked"
+	wordDenied = "denied"
+)
+
+func wordOf(input string) string {
+	for _, word := range []string{wordAsked, wordDenied} {
+		if strings.Contains(input, "touch "+word) {
+			return word
+		}
+	}
+	return ""
+}
+
+func (e *TrialClient) note(in map[string]bool, word string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	in[word] = true
+}
+
+func (e *TrialClient) noted(in map[string]bool, word string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return in[word]
+}
+
+// errEnded says that the session ended while the trial waited for an event.
+var errEnded = errors.New("the session ended")
+
+// await waits for a matching event of one incarnation, including past events.
+func (e *TrialClient) await(ctx context.Context, ref bridge.AgentRef, fits func(bridge.EventBody) bool) error {
+	at := 0
+	for {
+		e.mu.Lock()
+		events, change := e.events, e.change
+		e.mu.Unlock()
+		for ; at < len(events); at++ {
+			if events[at].AgentRef != ref {
+				continue
+			}
+			if fits(events[at].Body) {
+				return nil
+			}
+			if _, over := events[at].Body.(bridge.Done); over {
+				return errEnded
+			}
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// saw reports whether there has been a matching event.
+func (e *TrialClient) saw(ref bridge.AgentRef, fits func(bridge.EventBody) bool) bool {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	return e.await(over, ref, fits) == nil
+}
+
+// is matches events of a type; with a function, only those for which it returns true.
+func is[B bridge.EventBody](that func(B) bool) func(bridge.EventBody) bool {
+	return func(body bridge.EventBody) bool {
+		b, ok := body.(B)
+		return ok && (that == nil || that(b))
+	}
 }

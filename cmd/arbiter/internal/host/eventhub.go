@@ -1,16 +1,28 @@
 package host
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Cursor is the reading position of one client. Only one goroutine uses it.
@@ -332,4 +344,417 @@ func (w *BoardListener) Close() {
 	w.board.mu.Lock()
 	defer w.board.mu.Unlock()
 	delete(w.board.listeners, w)
+}
+
+// This part of the package sends the events of a run to the clients that subscribe to it: events in order,
+// changes of the state, and finally how the run ended. Each client reads at its own pace, in the goroutine of
+// its request.
+
+// lastEvents is how long clients may take to read the last events of a run.
+const lastEvents = 2 * time.Second
+
+// Group has all clients that are subscribed to a run. Create one with [NewGroup].
+type Group struct {
+	run   Followed
+	hub   *Hub
+	start journal.LogPosition // end of the event log when this process started
+
+	ended     chan struct{} // closed when end is set
+	end       control.RunEnded
+	work      sync.WaitGroup
+	count     atomic.Int64  // number of clients
+	connected chan struct{} // closed with the first client
+	first     sync.Once     // for closing it
+}
+
+// Followed is the run that clients subscribe to.
+type Followed struct {
+	OpenLog  func() (*journal.EventLog, error) // an error: there is no log yet
+	Snapshot func() *supervisor.State
+	Log      *slog.Logger
+}
+
+// NewGroup makes a group without clients, and finds where the events of this process start in the run's log.
+func NewGroup(run Followed) *Group {
+	g := &Group{run: run, hub: NewHub(HubKeep), ended: make(chan struct{}), connected: make(chan struct{})}
+	if err := g.findStart(); err != nil {
+		run.Log.Warn("the end of the event log cannot be read", "err", err)
+	}
+	return g
+}
+
+func (g *Group) findStart() error {
+	log, err := g.run.OpenLog()
+	if err != nil {
+		return nil // there is no log yet
+	}
+	defer log.Close()
+	return log.Backward(context.Background(), journal.LogPosition{}, func(e journal.LogEntry) bool {
+		g.start = e.Next()
+		return false
+	})
+}
+
+// Sink passes events to next and to the clients.
+func (g *Group) Sink(next runloop.Sink) runloop.Sink { return g.hub.Sink(next) }
+
+// Last returns the number of the last event of this process.
+func (g *Group) Last() uint64 { return g.hub.Last() }
+
+// LogLines returns how many events the run's log had when this process started.
+func (g *Group) LogLines() uint64 { return g.start.Prev.N }
+
+// Count returns how many clients are currently subscribed.
+func (g *Group) Count() int { return int(g.count.Load()) }
+
+// AwaitFirst waits until one client has subscribed, at most within. It calls absent before it waits.
+func (g *Group) AwaitFirst(within time.Duration, absent func()) {
+	select {
+	case <-g.connected:
+		return
+	default:
+		absent()
+	}
+	select {
+	case <-g.connected:
+	case <-time.After(within):
+	}
+}
+
+// End reports to the clients, once, how the run ended, and waits a limited time until they have read it.
+func (g *Group) End(end control.RunEnded) {
+	g.end = end
+	close(g.ended)
+	done := make(chan struct{})
+	go func() { // ends with the subscriptions, which end at the latest with the connections of their clients
+		g.work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(lastEvents):
+	}
+}
+
+// Subscribe sends to one client until ctx ends, send fails or the run has ended: [control.Events],
+// [control.StateChange] and finally [control.RunEnded].
+func (g *Group) Subscribe(ctx context.Context, p control.SubscribeParams, send func(any) error) {
+	g.work.Add(1)
+	g.count.Add(1)
+	g.first.Do(func() { close(g.connected) })
+	defer func() {
+		g.count.Add(-1)
+		g.work.Done()
+	}()
+	since := g.hub.Last()
+	if p.Since >= 0 {
+		since = uint64(p.Since)
+	}
+	s := subscription{group: g, send: send, state: p.State}
+	s.cursor = g.hub.Cursor(since, p.Pieces, g.start, g.run.OpenLog)
+	watch := g.hub.Watch()
+	defer watch.Close()
+	if err := s.follow(ctx, watch); err != nil && ctx.Err() == nil {
+		g.run.Log.Warn("a client's subscription ended", "err", err)
+	}
+}
+
+const (
+	// eventBatch is how many events are sent to a client in one message.
+	eventBatch = 16
+	// clientPause is the minimum time between two messages to a client: the cost of many clients must not grow with
+	// the number of events.
+	clientPause = 10 * time.Millisecond
+)
+
+// subscription is the subscription of one client.
+type subscription struct {
+	group  *Group
+	cursor *Cursor
+	send   func(any) error
+	state  bool // send the state, too
+	sender StateSender
+	sent   time.Time // time of the last message
+}
+
+// follow sends events and changes until the run has ended.
+func (s *subscription) follow(ctx context.Context, watch *HubWatch) error {
+	for {
+		var over bool
+		select {
+		case <-s.group.ended: // checked first: what is sent afterwards is complete
+			over = true
+		default:
+		}
+		more, err := s.pass(ctx)
+		switch {
+		case err != nil:
+			return err
+		case more:
+			continue
+		case over:
+			return s.send(s.group.end)
+		}
+		select {
+		case <-watch.C():
+		case <-s.group.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if pause := clientPause - time.Since(s.sent); pause > 0 {
+			select { // many events and changes become one message
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// pass sends everything available now, and reports whether there may be more. The state that it sends is at least
+// as new as the events that follow.
+func (s *subscription) pass(ctx context.Context) (more bool, err error) {
+	lines, skipped, more, err := s.cursor.Next(ctx, eventBatch)
+	if err != nil {
+		return false, err
+	}
+	if s.state {
+		change, changed, err := s.sender.Change(s.group.run.Snapshot())
+		if err == nil && changed {
+			s.sent = time.Now()
+			err = s.send(change)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if len(lines) == 0 {
+		return more, nil
+	}
+	s.sent = time.Now()
+	return more, s.send(control.Events{Lines: lines, Skipped: skipped})
+}
+
+// This file sends the state of a run to its clients: first the complete state, and then the members that
+// changed. The format is that of a snapshot of the run.
+
+// agents is the member that is sent agent by agent: it is the largest, and usually only one of many agents changes.
+const agents = "Agents"
+
+// StateSender remembers what was sent to a client. Only one goroutine uses it.
+type StateSender struct {
+	state   *supervisor.State
+	members map[string]json.RawMessage
+	agents  []json.RawMessage
+}
+
+// Change returns the difference between a state and the one that the client has. It returns false if there is none.
+func (s *StateSender) Change(now *supervisor.State) (control.StateChange, bool, error) {
+	c := control.StateChange{Version: supervisor.StateVersion}
+	if now == s.state {
+		return c, false, nil
+	}
+	raw, err := jsonl.Marshal(now)
+	if err != nil {
+		return c, false, fmt.Errorf("encode state: %w", err)
+	}
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return c, false, fmt.Errorf("encode state: %w", err)
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(members[agents], &list); err != nil {
+		return c, false, fmt.Errorf("encode state: agents: %w", err)
+	}
+	delete(members, agents)
+	c.Members, c.Agents, c.AgentCount = map[string]json.RawMessage{}, map[int]json.RawMessage{}, len(list)
+	for name, value := range members {
+		if !bytes.Equal(value, s.members[name]) {
+			c.Members[name] = value
+		}
+	}
+	for name := range s.members {
+		if _, there := members[name]; !there { // it has its zero value, which is omitted
+			c.Members[name] = json.RawMessage("null")
+		}
+	}
+	for i, value := range list {
+		if i >= len(s.agents) || !bytes.Equal(value, s.agents[i]) {
+			c.Agents[i] = value
+		}
+	}
+	changed := s.state == nil || len(c.Members)+len(c.Agents) > 0 || len(list) != len(s.agents)
+	s.state, s.members, s.agents = now, members, list
+	return c, changed, nil
+}
+
+// StateReceiver rebuilds states from what a Sender sent. Only one goroutine uses it.
+type StateReceiver struct {
+	members map[string]json.RawMessage
+	agents  []json.RawMessage
+}
+
+// Apply returns the state after a change. It shares no memory with earlier states. An error means that the sender
+// has another version of arbiter.
+func (r *StateReceiver) Apply(c control.StateChange) (*supervisor.State, error) {
+	if c.Version != supervisor.StateVersion {
+		return nil, &supervisor.VersionError{Found: c.Version, Known: supervisor.StateVersion}
+	}
+	if r.members == nil {
+		r.members = map[string]json.RawMessage{}
+	}
+	maps.Copy(r.members, c.Members)
+	list := make([]json.RawMessage, c.AgentCount)
+	copy(list, r.agents)
+	for i, value := range c.Agents {
+		if i < 0 || i >= len(list) {
+			return nil, fmt.Errorf("decode state: agent %d of %d", i, len(list))
+		}
+		list[i] = value
+	}
+	r.agents = list
+	whole := maps.Clone(r.members)
+	var err error
+	if whole[agents], err = json.Marshal(list); err != nil {
+		return nil, fmt.Errorf("decode state: agents: %w", err)
+	}
+	raw, err := json.Marshal(whole)
+	if err != nil {
+		return nil, fmt.Errorf("decode state: %w", err)
+	}
+	state := new(supervisor.State)
+	if err := json.Unmarshal(raw, state); err != nil {
+		return nil, fmt.Errorf("decode state: %w", err)
+	}
+	return state, nil
+}
+
+// This file writes the events of a run for a script: one JSON object per line, numbered, in order. A [Writer]
+// owns the goroutine that writes, so a slow, stuck or closed reader never delays the run. Close waits for
+// that goroutine for a limited time.
+
+// NDJSONBacklog is how many lines may wait for a slow reader before purely narrative events are dropped (and counted).
+// Events that a script acts on are always kept.
+const NDJSONBacklog = 50_000
+
+// Writer writes events as NDJSON from its own goroutine, so that a slow, stuck or closed stdout never delays the
+// run.
+type Writer struct {
+	queue *backlog.Queue[timedEvent]
+	done  chan struct{} // closed when the writer's goroutine has ended
+
+	mu     sync.Mutex
+	closed bool
+	err    error
+
+	w     *bufio.Writer
+	limit backlog.Limit // for narrative events
+	fail  func(error)
+}
+
+type timedEvent struct {
+	at time.Time
+	e  contract.Event
+}
+
+// NewWriter starts the writer; limit is its Backlog. fail is called once, on the writer's goroutine, when the output
+// fails.
+func NewWriter(w io.Writer, limit int, fail func(error)) *Writer {
+	l := &Writer{
+		queue: backlog.New[timedEvent](), done: make(chan struct{}),
+		w: bufio.NewWriterSize(w, 64<<10), limit: backlog.Limit{Items: limit}, fail: fail,
+	}
+	go l.run()
+	return l
+}
+
+// Put is a runloop.Sink: it never blocks.
+func (l *Writer) Put(at time.Time, e contract.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil || l.closed {
+		return
+	}
+	var limit backlog.Limit
+	if contract.Narrates(e.Body) {
+		limit = l.limit
+	}
+	l.queue.Put(timedEvent{at, e}, 0, limit)
+}
+
+func (l *Writer) run() {
+	defer close(l.done)
+	var seq uint64
+	var line []byte
+	for {
+		closed := l.isClosed() // checked first: all events put in before are in the batch
+		batch, dropped, _ := l.queue.Take(0)
+		if dropped > 0 {
+			batch = append(batch, timedEvent{time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+				Text: words.Count(dropped, "event") + " left out here: stdout was not read in time",
+			}}})
+		}
+		for _, t := range batch {
+			seq++
+			var err error
+			if line, err = contract.EncodeLine(line[:0], seq, t.at, t.e); err != nil {
+				line, err = contract.EncodeLine(line[:0], seq, t.at, contract.Event{ID: t.e.ID, Body: contract.Error{
+					Category:        bridge.CatInternal,
+					Message:         fmt.Sprintf("event %s could not be written: %v", t.e.Body.EventName(), err),
+					RecoveryOptions: []string{},
+				}})
+			}
+			if err == nil {
+				_, err = l.w.Write(line)
+			}
+			if err != nil {
+				l.lost(err)
+				return
+			}
+		}
+		if err := l.w.Flush(); err != nil {
+			l.lost(err)
+			return
+		}
+		if closed && len(batch) == 0 {
+			return
+		}
+		if len(batch) == 0 {
+			<-l.queue.Wake()
+		}
+	}
+}
+
+func (l *Writer) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+func (l *Writer) lost(err error) {
+	l.mu.Lock()
+	l.err = err
+	l.mu.Unlock()
+	l.queue.Take(0) // free what will not be written
+	l.fail(err)
+}
+
+// errStuck is the error of Close if the reader does not read.
+var errStuck = errors.New("the last events were not read in time")
+
+// Close writes the remaining events within a time, and returns an error if that fails. A goroutine that is stuck in
+// a write stays until the process ends.
+func (l *Writer) Close(within time.Duration) error {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.queue.Nudge()
+	select {
+	case <-l.done:
+	case <-time.After(within):
+		return errStuck
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
 }

@@ -1,32 +1,40 @@
 package host
 
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
+	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
 // This part of the package answers the hooks of sessions that a person opened in a terminal: `arbiter hook`
 // (package hookclient) asks over a Unix socket. The arbiter that plays the run ([ServeHookSocket]) reads the
 // session's context, decides with package hooks, and reports the outcome to its run. It reports each level
 // once. A process that an agent started must present its agent's token ([Tokens]).
 //
 // A [HookSocketServer] owns the goroutine that accepts connections and one for each event; Close waits for them.
-
-import (
-	"bytes"
-	"crypto/rand"
-	"crypto/subtle"
-	"encoding/json"
-	"fmt"
-	"io"
-	"log/slog"
-	"net"
-	"os"
-	"path/filepath"
-	"slices"
-	"sync"
-	"time"
-
-	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/hooks"
-	"github.com/arbiter-cli/arbiter/transcript"
-)
 
 // read reads the context size from the session's transcript, for events that need it. An unreadable transcript
 // means an unknown context size.
@@ -415,4 +423,230 @@ func (s *HookSocketServer) mayAsk(conn *net.UnixConn, in hooks.Input, secret str
 		return ""
 	}
 	return p.String() + ": " + p.Problem + ", and it does not show its agent's token"
+}
+
+// This file serves `arbiter hook` for a run: it finds the agent of a session, and passes the reports of hooks
+// to the loop as if a bridge had seen them.
+
+// HooksLoop is the part of a run's loop that the service needs. *runloop.Loop implements it.
+type HooksLoop interface {
+	Event(bridge.Event)
+	Snapshot() *supervisor.State
+}
+
+// HooksService serves the hooks of sessions that people open. Create one with [ServeHooks].
+type HooksService struct {
+	loop      HooksLoop
+	terminals *Terminals
+	log       *slog.Logger
+	tokens    Tokens
+	server    *HookSocketServer // nil without a socket
+}
+
+// ServeHooks listens in the directory of a run. If it cannot listen, it logs that; the sessions then get no warnings,
+// and the run continues. The caller closes the service when the loop has ended.
+func ServeHooks(dir string, loop HooksLoop, t *Terminals, log *slog.Logger) *HooksService {
+	s := &HooksService{loop: loop, terminals: t, log: log}
+	var err error
+	if s.server, err = ServeHookSocket(dir, s.answers(), log); err != nil {
+		s.server = nil
+		log.Warn("hooks", "error", err)
+	}
+	return s
+}
+
+// Close ends the service. It may be called more than once. It does nothing on a nil service.
+func (s *HooksService) Close() {
+	if s == nil || s.server == nil {
+		return
+	}
+	if err := s.server.Close(); err != nil {
+		s.log.Warn("hooks", "error", err)
+	}
+	s.server = nil
+}
+
+// Path returns the socket for sessions in terminals; "" if there is none.
+func (s *HooksService) Path() string {
+	if s.server == nil {
+		return ""
+	}
+	return s.server.Path()
+}
+
+// Setup is a runloop.Setup: it returns hooks that ask this process, and the token that they present.
+func (s *HooksService) Setup(a bridge.AgentRef) (settings string, env map[string]string) {
+	env = map[string]string{}
+	if h := s.terminals.Of(a.ID); h != nil && h.Term() != "" {
+		env["TERM"] = h.Term()
+	}
+	self, err := os.Executable()
+	if err != nil || s.server == nil || s.onAnotherHost(a.ID) {
+		return "", env
+	}
+	env[hookclient.TokenEnv] = s.tokens.Issue(a)
+	return string(hooks.Settings(hookclient.CommandLine(self, s.server.Path()))), env
+}
+
+func (s *HooksService) onAnotherHost(id string) bool {
+	a, _ := s.loop.Snapshot().Agent(id)
+	return a.Host != supervisor.LifecycleHere
+}
+
+// answers returns the functions for the server: they find agents in the run's snapshots, and check the tokens of
+// this service.
+func (s *HooksService) answers() HookSocketService {
+	agent := func(session string) (HookSocketAgent, bool) { return agentOf(s.loop.Snapshot(), session) }
+	emit := func(ref bridge.AgentRef, body bridge.EventBody) {
+		if body != nil {
+			s.loop.Event(bridge.Event{AgentRef: ref, Body: body})
+		}
+	}
+	return HookSocketService{
+		Agent: agent,
+		Token: func(session, secret string) bool {
+			a, ok := agent(session)
+			return ok && s.tokens.Good(a.AgentRef, secret)
+		},
+		Report: func(ref bridge.AgentRef, o HookSocketOutcome) {
+			r := o.Reading
+			if o.Changed {
+				emit(ref, bridge.Context{Tokens: r.Tokens, Window: r.Window, Pct: r.Pct, Source: "transcript"})
+			}
+			for _, e := range o.Effects {
+				emit(ref, claude.HookEvent(e, r))
+			}
+		},
+	}
+}
+
+// agentOf finds the agent of a session. It ignores released agents: a person who reopens the session of one gets no
+// advice to hand off.
+func agentOf(s *supervisor.State, session string) (HookSocketAgent, bool) {
+	for i := range s.Agents {
+		a := s.Agents[i]
+		if session == "" || a.SessionID != session || a.Status == supervisor.AgentEnded ||
+			a.Status == supervisor.AgentStopping {
+			continue
+		}
+		c := s.Hooks(a)
+		return HookSocketAgent{
+			AgentRef: a.AgentRef, Session: session, Window: a.Context.Window, Spent: c.Spent,
+			Policy: claude.HookPolicy(c),
+		}, true
+	}
+	return HookSocketAgent{}, false
+}
+
+// This file listens on the Unix sockets of a run, each at a path that only the user can access. A listener
+// has one owner; Close removes the socket. The package has no goroutines.
+
+// maxPath is the maximum length of a Unix socket's path: 107 bytes on Linux, 103 on macOS.
+const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+// Listener listens on a socket of a run: in the run's directory or, if that has too long a path or is accessible to
+// others, in a directory of its own, with a link in the run's directory.
+type Listener struct {
+	*net.UnixListener
+	Path string // of the socket
+	link string // link to the socket; "" if there is none
+	own  string // directory made for the socket; "" if there is none
+}
+
+// Listen listens in a run's directory. No other process may use the directory at the same time, so an existing
+// socket belongs to a dead arbiter.
+func Listen(dir, name string) (*Listener, error) {
+	l, err := find(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	if l.UnixListener, err = net.ListenUnix("unix", &net.UnixAddr{Name: l.Path, Net: "unix"}); err == nil {
+		err = os.Chmod(l.Path, 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Close closes the listener, if it is open, and removes what was created for it.
+func (l *Listener) Close() error {
+	var errs []error
+	if l.UnixListener != nil {
+		if err := l.UnixListener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	paths := []string{l.Path, l.link}
+	if l.own != "" {
+		paths = append(paths, filepath.Join(l.own, command.ScratchMark), l.own)
+	}
+	for _, path := range paths {
+		if err := os.Remove(path); path != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// find removes an old socket from the run's directory, and chooses another directory if needed.
+func find(dir, name string) (*Listener, error) {
+	path := filepath.Join(dir, name)
+	if err := makeWay(path); err != nil {
+		return nil, err
+	}
+	if len(path) <= maxPath && private(dir) {
+		return &Listener{Path: path}, nil
+	}
+	var errs []error
+	for _, base := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
+		if !filepath.IsAbs(base) {
+			continue
+		}
+		own, err := command.MakeScratch(base, command.ScratchSockets, dir)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		l := &Listener{Path: filepath.Join(own, name), own: own}
+		if len(l.Path) > maxPath {
+			errs = append(errs, fmt.Errorf("%s is too long a name for a socket", l.Path), l.Close())
+			continue
+		}
+		if err := os.Symlink(l.Path, path); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		l.link = path
+		return l, nil
+	}
+	return nil, errors.Join(errs...)
+}
+
+// makeWay removes what a killed arbiter has left: its socket, or the link with the directory that it points to. It
+// removes nothing else.
+func makeWay(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() == fs.ModeSymlink:
+		if target, err := os.Readlink(path); err == nil &&
+			strings.HasPrefix(filepath.Base(filepath.Dir(target)), command.ScratchSockets) {
+			own := filepath.Dir(target)
+			for _, path := range []string{target, filepath.Join(own, command.ScratchMark), own} {
+				_ = os.Remove(path) // they may have been removed at a reboot
+			}
+		}
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%s exists and is not a socket", path)
+	}
+	return os.Remove(path)
+}
+
+// private reports whether only the user can access a directory.
+func private(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0
 }

@@ -73,33 +73,20 @@ func (e linkEnv) checkHost(c *cli.Context) error {
 	if interrupted.Err() != nil {
 		return context.Cause(interrupted)
 	}
-	if err := e.printCheck(r, c.Bool("json")); err != nil {
-		return err
+	if c.Bool("json") {
+		enc := json.NewEncoder(e.Stdout)
+		enc.SetEscapeHTML(false) // for commands to type
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(e.Stdout, "host "+r.Host)
+		for _, f := range r.Findings {
+			f.print(e.Stdout, DoctorStyle{ASCII: !command.SpeaksUTF8(os.Getenv)}, 10)
+		}
 	}
 	if r.State == DoctorFail {
 		return &command.Error{Code: contract.ExitFailed}
-	}
-	return nil
-}
-
-func (e linkEnv) printCheck(r LinkReport, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetEscapeHTML(false) // for commands to type
-		return enc.Encode(r)
-	}
-	signs := map[DoctorState]string{DoctorOK: "✓", DoctorNote: "·", DoctorWarn: "!", DoctorFail: "✗"}
-	arrow := "→"
-	if !command.SpeaksUTF8(os.Getenv) {
-		signs = map[DoctorState]string{DoctorOK: "+", DoctorNote: "-", DoctorWarn: "!", DoctorFail: "x"}
-		arrow = "->"
-	}
-	fmt.Fprintln(e.Stdout, "host "+r.Host)
-	for _, f := range r.Findings {
-		fmt.Fprintf(e.Stdout, "%s %-10s %s\n", signs[f.State], f.Name, sanitize.Line(sanitize.Redact(f.Found), 1000))
-		if f.Fix != "" {
-			fmt.Fprintf(e.Stdout, "%s%s %s\n", strings.Repeat(" ", 13), arrow, sanitize.Line(f.Fix, 1000))
-		}
 	}
 	return nil
 }
@@ -181,12 +168,7 @@ func (e linkEnv) listHosts(c *cli.Context) error {
 		r.Pools[p.Name] = p.Hosts
 	}
 	if c.Bool("json") {
-		raw, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
-		return nil
+		return e.PrintJSON(r)
 	}
 	for _, h := range r.Hosts {
 		fmt.Fprintln(e.Stdout, h.text())

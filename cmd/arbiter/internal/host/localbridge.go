@@ -1,8 +1,5 @@
 package host
 
-// This part of the package starts the bridge on this machine: the bridge of a run, or a bridge outside of any
-// run, through which a command asks models.
-
 import (
 	"cmp"
 	"context"
@@ -18,11 +15,22 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
+
+// This part of the package starts the bridge on this machine: the bridge of a run, or a bridge outside of any
+// run, through which a command asks models.
 
 // LocalBridge is the name of this machine's bridge among the bridges of a run.
 const LocalBridge = "here"
@@ -222,4 +230,272 @@ func (a *SideBridge) Close() {
 	for _, dir := range a.dirs {
 		_ = os.RemoveAll(dir)
 	}
+}
+
+// bridges has the bridges of a run: one on this machine, and one for each other host.
+type bridges struct {
+	here    hereBridge
+	sandbox confinement // of the agents here
+	others  *Bridges
+}
+
+// drop closes the bridge of a host. The goroutine that watches it reports its end.
+func (b *bridges) drop(host string) {
+	if host == supervisor.LifecycleHere {
+		_ = b.here.Client().Close()
+		return
+	}
+	b.others.Drop(host)
+}
+
+// close closes all bridges and waits until their ends were reported to the loop.
+func (b *bridges) close() error {
+	b.others.Close()
+	client := b.here.Client()
+	if client == nil {
+		return nil
+	}
+	err := client.Close()
+	b.others.watch.Wait()
+	b.here.watch.Wait()
+	return err
+}
+
+func (r *hostedRun) openOn(ctx context.Context, host string) (runloop.Opened, *input.BridgeFailed) {
+	if host != supervisor.LifecycleHere {
+		return r.bridges.others.Open(ctx, host)
+	}
+	swept, err := r.bridges.here.end(r.choices.Options.Run)
+	if err != nil {
+		r.diagnostics.log.Warn("bridge", "error", err)
+	}
+	port, claude, failed := r.openBridge(ctx)
+	return runloop.Opened{Port: port, Claude: claude, Swept: swept}, failed
+}
+
+// openBridge starts a bridge on this machine, and tries the sandbox of its agents.
+func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.ClaudeInfo, *input.BridgeFailed) {
+	b, f, o := &r.bridges, &r.frontends, &r.choices.Options
+	start := BridgeStart{
+		Run: o.Run, CWD: o.CWD, Claude: r.choices.Claude, Debug: r.choices.Debug, PIDNS: r.choices.PIDNS,
+		Stage: r.stage, Lock: r.storage.journal.LockFile(), Handler: f.terminals.Tap(r.loop), Log: r.diagnostics.log,
+	}
+	note := runstore.BridgeNote{Run: o.Run}
+	for _, h := range o.Hosts {
+		note.Hosts, note.Lease = append(note.Hosts, h.Name), o.Lease
+	}
+	client, claude, failed := b.here.start(ctx, start, note)
+	if failed != nil {
+		return nil, bridge.ClaudeInfo{}, failed
+	}
+	o.StandIn = claude.StandIn
+	unsandboxed, failed := b.sandbox.try(ctx, client, wantedBy(r.choices), *o, r.diagnostics.log)
+	if failed != nil {
+		return nil, bridge.ClaudeInfo{}, failed
+	}
+	if unsandboxed != "" {
+		r.notice.add("not confined: %s", unsandboxed)
+	} else if cfg := b.sandbox.config(); cfg != nil {
+		r.notice.add("sandbox: %s", settings.Confines(*cfg, b.sandbox.hosts))
+	}
+	b.here.Keep(client, true)
+	return Port{Client: client, Terminals: &f.terminals, Hooks: f.hooks.Path(), Options: *o,
+		Telemetry: r.diagnostics.telemetry}, claude, nil
+}
+
+// hereBridge is the bridge of a run on this machine, with the goroutines that watch it.
+type hereBridge struct {
+	BridgePresent
+	watch sync.WaitGroup // one per bridge: reports its end
+
+	// The following members are set in [hostedRun.ready].
+	dir    string // of the run
+	loop   InputLoop
+	input  *Sender
+	halter *Halter
+}
+
+// start starts a bridge and a goroutine that reports its end to the loop. With the note, another process can end
+// the bridge.
+func (h *hereBridge) start(
+	ctx context.Context, start BridgeStart, note runstore.BridgeNote,
+) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
+	start.Started = func(pid int) {
+		h.halter.BridgeStarted(pid)
+		note.PID = pid
+		if err := note.Write(h.dir); err != nil {
+			start.Log.Warn("the bridge's process could not be recorded", "error", err)
+		}
+	}
+	client, claude, failed := start.Open(ctx, func(c *bridge.Client) { h.Keep(c, false) })
+	if failed == nil {
+		h.watch.Go(func() { h.report(client) })
+	}
+	return client, claude, failed
+}
+
+// end ends a lost bridge and its remaining processes. swept is the number of these processes.
+func (h *hereBridge) end(run string) (swept int, err error) {
+	err = h.Client().Close()
+	return proctree.SweepMarked(proctree.Mark{Run: run, Bridge: LocalBridge}), err
+}
+
+// report reports the end of a bridge to the loop.
+func (h *hereBridge) report(p *bridge.Client) {
+	<-p.Done()
+	halted := h.halter.Ended(p)
+	if runstore.TakeHalted(h.dir) {
+		halted = true
+		h.loop.Put(input.Command{Command: contract.Command{Ref: h.input.NewRef(), Body: contract.Halt{}},
+			Channel: input.ChannelSocket})
+	}
+	message := "it ended"
+	if err := p.Err(); err != nil {
+		message = err.Error()
+	}
+	haltApplied := h.halter.Ended(p) && h.halter.HaltApplied()
+	h.loop.Put(input.BridgeLost{Message: message, Halted: halted, HaltApplied: haltApplied})
+}
+
+// reopen locks a run, whose last bridge may still be ending its agents, and restores its state.
+func (s *storage) reopen(run string) (*supervisor.State, error) {
+	var resumed *supervisor.State
+	restore := func(found *journal.Recovered) ([]byte, error) {
+		state, snapshot, err := supervisor.Restore(found, supervisor.LogItems)
+		resumed = &state
+		return snapshot, err
+	}
+	opened, recovery, err := s.store.Open(run, lockTimeout, s.options, restore)
+	var held *journal.HeldError
+	if errors.As(err, &held) && held.Gone {
+		// Its arbiter is dead, and its bridge has not ended in time.
+		if n := proctree.Sweep(run, ""); n > 0 {
+			s.notices.add("ended processes that still held the run's lock: %s", words.Count(n, "process"))
+		}
+		opened, recovery, err = s.store.Open(run, lockTimeout, s.options, restore)
+	}
+	var version *journal.VersionError
+	var state *supervisor.VersionError
+	switch {
+	case errors.As(err, &held):
+		return nil, runstore.PlayedElsewhere(run, held.PID)
+	case errors.As(err, &version), errors.As(err, &state):
+		return nil, command.Environmentf("run %s was written by another version of arbiter: %v; it was not changed",
+			command.ShortID(run), err)
+	case err != nil:
+		return nil, command.Environmentf("run %s cannot be resumed: %v (its journal was not changed)",
+			command.ShortID(run), err)
+	}
+	s.journal = opened
+	crashpoint.Here("resume.locked")
+	// The last bridge may have held the run until just now. In that case it was spared when the strays of dead runs
+	// were ended.
+	if n := proctree.Sweep(run, ""); n > 0 {
+		s.notices.add("ended processes that the previous process of this run left behind: %s", words.Count(n, "process"))
+	}
+	s.reportDamage(recovery)
+	return resumed, nil
+}
+
+// reportDamage adds a notice about lost parts of the journal.
+func (s *storage) reportDamage(recovery journal.Recovery) {
+	for _, d := range recovery.Damage {
+		if !d.Torn && !d.Mended { // a crash leaves a torn end, which has no accepted input
+			s.notices.add("the journal was damaged: %s; the rest (%d bytes, %d whole records) was moved to %s", d.Reason,
+				d.Bytes, d.Readable, s.journal.Dir())
+		}
+	}
+	if recovery.MetaLost != "" {
+		s.notices.add("the run's description was lost (%s) and created again", recovery.MetaLost)
+	}
+}
+
+// confinement is the sandbox of a run's agents on this machine. The zero value has none.
+type confinement struct {
+	mu      sync.Mutex
+	sandbox *bridge.SandboxConfig // nil: agents run without one
+	reason  string                // why they have no sandbox although one was requested
+	hosts   []string              // that agents can reach; used by try's caller only
+	scratch bool                  // checks run on a copy of the workspace
+}
+
+// hostSandboxed can try a sandbox. *bridge.Client implements it.
+type hostSandboxed interface {
+	Sandbox(ctx context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error)
+}
+
+// wanted is the requested sandbox.
+type wanted struct {
+	mode    string // value of --sandbox
+	config  bridge.SandboxConfig
+	missing string // why it is not available
+}
+
+// wantedBy returns the sandbox that choices request.
+func wantedBy(c settings.Choices) wanted {
+	w := wanted{mode: c.Sandbox.Mode}
+	if w.mode != settings.SandboxOff {
+		w.config, w.missing = c.SandboxConfig()
+	}
+	return w
+}
+
+// try tries the requested sandbox each time a bridge is started, and sets the result for the agents. If the run
+// once had a sandbox, it does not continue without one. unsandboxed is the reason if the agents run without a
+// sandbox.
+func (c *confinement) try(
+	ctx context.Context, client hostSandboxed, w wanted, o runconfig.Options, log *slog.Logger,
+) (unsandboxed string, failed *input.BridgeFailed) {
+	if w.mode == settings.SandboxOff {
+		c.set(nil, "", false)
+		return "", nil
+	}
+	reason, scratch := w.missing, false
+	if reason == "" {
+		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
+		defer cancel()
+		result, err := client.Sandbox(ctx, bridge.SandboxParams{Config: w.config, CWD: o.CWD, Env: o.Env})
+		switch {
+		case err != nil:
+			reason = "it could not be tried: " + err.Error()
+		case !result.Holds:
+			reason = result.Reason
+		}
+		c.hosts = result.Hosts
+		scratch = result.Scratch
+		log.Info("sandbox", "program", w.config.Program, "version", result.Version, "holds", reason == "", "reason",
+			reason, "scratch", scratch, "scratch_reason", result.ScratchReason)
+	}
+	had := c.config() != nil
+	switch {
+	case reason == "":
+		c.set(&w.config, "", scratch)
+		return "", nil
+	case w.mode != settings.SandboxOn && !had:
+		c.set(nil, reason, false)
+		return reason, nil
+	case !had:
+		c.set(nil, reason, false)
+	}
+	return "", &input.BridgeFailed{Category: bridge.CatSandbox,
+		Message: "the sandbox does not hold, and no agent was started without it: " + reason}
+}
+
+func (c *confinement) config() *bridge.SandboxConfig {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sandbox
+}
+
+func (c *confinement) set(sandbox *bridge.SandboxConfig, reason string, scratch bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sandbox, c.reason, c.scratch = sandbox, reason, scratch
+}
+
+// apply sets the sandbox of the agents in the options of the run.
+func (c *confinement) apply(o *runconfig.Options) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.Sandbox, o.SandboxReason, o.ScratchChecks = c.sandbox, c.reason, c.scratch
 }

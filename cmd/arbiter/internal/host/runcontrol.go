@@ -1,27 +1,35 @@
 package host
 
-// This part of the package serves the control socket of a run: it answers clients from the run's snapshots,
-// and passes their requests on to its loop, terminals, subscribers and halter.
-
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
+
+// This part of the package serves the control socket of a run: it answers clients from the run's snapshots,
+// and passes their requests on to its loop, terminals, subscribers and halter.
 
 // lateClients is how long clients that connect while a run ends may take to receive how it ended. Others have
 // disconnected by then, or do not read.
@@ -221,4 +229,393 @@ func inboxItems(waits []supervisor.InboxItem) []control.InboxItem {
 		panic(err) // our own types, from parsed input
 	}
 	return list
+}
+
+// This part of the package puts inputs into the loop of a run for callers that do not wait until the loop has
+// received them: clients of the control socket, terminals, and the process itself.
+
+// InputLoop is the part of a run's loop that a sender needs. *runloop.Loop implements it.
+type InputLoop interface {
+	Put(input.Body) bool // waits until the loop receives it; false: the run is over
+	Event(bridge.Event)
+	Snapshot() *supervisor.State
+	Done() <-chan struct{}
+}
+
+// Sender puts inputs into a loop. It is safe for concurrent use. Its owner calls [Sender.Wait] when the loop has ended.
+type Sender struct {
+	loop    InputLoop
+	board   *Board // of the run's events
+	waiting group
+	refs    atomic.Uint64
+}
+
+// NewSender makes a sender for a loop whose events go to board.
+func NewSender(loop InputLoop, board *Board) *Sender { return &Sender{loop: loop, board: board} }
+
+// NewRef returns a new ref for a command. Scripts do not use such refs.
+func (s *Sender) NewRef() string { return "socket-" + strconv.FormatUint(s.refs.Add(1), 10) }
+
+// InputAnswers reports whether an event answers the command with a ref: it was accepted or rejected.
+func InputAnswers(e contract.Event, ref string) bool {
+	switch b := e.Body.(type) {
+	case contract.Accepted:
+		return b.Ref == ref
+	case contract.Rejected:
+		return b.Ref == ref
+	}
+	return false
+}
+
+// Go runs f in a goroutine that [Sender.Wait] waits for: f returns when the loop has ended at the latest.
+func (s *Sender) Go(f func()) { s.waiting.start(f) }
+
+// Wait returns when all goroutines of the sender have ended.
+func (s *Sender) Wait() { s.waiting.wait() }
+
+// Later sends an input without waiting. The channel receives whether the loop got it.
+func (s *Sender) Later(b input.Body) <-chan bool {
+	taken := make(chan bool, 1)
+	s.waiting.start(func() { taken <- s.loop.Put(b) }) // until the loop receives it, or is over
+	return taken
+}
+
+// Put sends a command and waits until the loop has received it or ctx ends. In the latter case the loop still gets
+// it.
+func (s *Sender) Put(ctx context.Context, c contract.Command, channel string) error {
+	select {
+	case ok := <-s.Later(input.Command{Command: c, Channel: channel}):
+		if !ok {
+			return runstore.ErrRunOver
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Ask sends a command and waits for its answer. It replaces the ref of the command, because several callers may use
+// the same one.
+func (s *Sender) Ask(
+	ctx context.Context, c contract.Command, channel string,
+) (accepted bool, message string, err error) {
+	c.Ref = s.NewRef()
+	answers := s.board.Subscribe(func(e contract.Event) bool { return InputAnswers(e, c.Ref) })
+	defer answers.Close()
+	if err := s.Put(ctx, c, channel); err != nil {
+		return false, "", err
+	}
+	select {
+	case e := <-answers.Events():
+		if b, ok := e.Body.(contract.Accepted); ok {
+			return true, b.Message, nil
+		}
+		return false, e.Body.(contract.Rejected).Message, nil
+	case <-s.loop.Done():
+		return false, "", runstore.ErrRunOver
+	case <-ctx.Done():
+		return false, "", context.Cause(ctx)
+	}
+}
+
+// Notice notifies the human of something about an agent, as if its bridge had reported it. If the run does not have
+// the agent, the notice is about the Arbiter.
+func (s *Sender) Notice(agent, text string) {
+	ref := bridge.AgentRef{ID: contract.Arbiter}
+	for _, a := range s.loop.Snapshot().Agents {
+		if a.ID == agent || ref.Generation == 0 && a.ID == ref.ID {
+			ref = a.AgentRef
+		}
+	}
+	s.waiting.start(func() { s.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: text}}) })
+}
+
+// group is a set of goroutines that wait for a loop while their callers continue. Each goroutine ends at the latest
+// when the loop ends. Then the owner of the group waits for them.
+type group struct {
+	mu   sync.Mutex
+	over bool
+	work sync.WaitGroup
+}
+
+// start runs f in a goroutine of the group. After [group.wait] was called it runs f at once: the loop has ended, so f
+// does not wait.
+func (g *group) start(f func()) {
+	g.mu.Lock()
+	if g.over {
+		g.mu.Unlock()
+		f()
+		return
+	}
+	g.work.Go(f)
+	g.mu.Unlock()
+}
+
+// wait returns when all goroutines have ended. It may be called more than once.
+func (g *group) wait() {
+	g.mu.Lock()
+	g.over = true
+	g.mu.Unlock()
+	g.work.Wait()
+}
+
+// This part of the package adapts a bridge to the interface that the loop of a run uses. It adds to requests
+// that start processes: the secrets that the journal does not hold, the parent span of the trace, and the
+// size of the terminal.
+
+// Port is a runloop.Port: a bridge, plus what the run adds to its requests.
+type Port struct {
+	*bridge.Client
+	Terminals *Terminals
+	Hooks     string            // the socket for sessions in terminals; "" for none
+	Options   runconfig.Options // with the secrets of --env and --arbiter-env
+	Telemetry *Exporter         // nil: no spans
+}
+
+// env returns the environment of an agent's process with its secrets, and with the variable that makes the agent's
+// span the parent of the process's spans.
+func (p Port) env(env map[string]string, ref bridge.AgentRef) map[string]string {
+	given := p.Options.Env
+	if ref.ID == contract.Arbiter {
+		given = p.Options.EnvOfArbiter()
+	}
+	env = settings.RevealedSecrets(env, given)
+	if p.Telemetry == nil {
+		return env
+	}
+	return with(env, traceparent, p.Telemetry.Trace().Traceparent(ref.ID, ref.Generation))
+}
+
+// PTYOpen implements runloop.Port.
+func (p Port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
+	params.Config.Env = p.env(params.Config.Env, params.AgentRef)
+	h := p.Terminals.Of(params.ID)
+	if h != nil {
+		size := h.Size()
+		params.Cols, params.Rows = size.Cols, size.Rows
+		if params.Term == "" {
+			params.Term = h.Term()
+		}
+	}
+	if c := params.Config.Sandbox; c != nil && p.Hooks != "" {
+		confined := *c // its hooks connect to the socket of this process
+		confined.Reach = append(slices.Clone(c.Reach), p.Hooks)
+		params.Config.Sandbox = &confined
+	}
+	r, err := p.Client.PTYOpen(ctx, params)
+	if err == nil && h != nil {
+		h.Opened(ctx, p.Client, params)
+	}
+	return r, err
+}
+
+// Spawn implements runloop.Port.
+func (p Port) Spawn(ctx context.Context, params bridge.SpawnParams) (bridge.SpawnResult, error) {
+	params.Config.Env = p.env(params.Config.Env, params.AgentRef)
+	return p.Client.Spawn(ctx, params)
+}
+
+// Check implements runloop.Port.
+func (p Port) Check(ctx context.Context, params bridge.CheckParams) (bridge.CheckResult, error) {
+	params.Env = settings.RevealedSecrets(params.Env, p.Options.Env)
+	return p.Client.Check(ctx, params)
+}
+
+// Inspect implements runloop.Port.
+func (p Port) Inspect(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
+	params.Env = settings.RevealedSecrets(params.Env, p.Options.Env)
+	return p.Client.Inspect(ctx, params)
+}
+
+// traceparent is the environment variable that names the parent span of a process's spans.
+const traceparent = "TRACEPARENT"
+
+// Traced returns a Querier whose questions are spans of the trace. Without telemetry it returns q.
+func Traced(q Querier, t *Exporter) Querier {
+	if t == nil {
+		return q
+	}
+	return tracedQuerier{q, t}
+}
+
+type tracedQuerier struct {
+	Querier
+	telemetry *Exporter
+}
+
+func (q tracedQuerier) Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error) {
+	parent, end := q.telemetry.Question()
+	p.Env = with(p.Env, traceparent, parent)
+	result, err := q.Querier.Query(ctx, p)
+	end(err != nil)
+	return result, err
+}
+
+// with returns a copy of an environment with one more variable.
+func with(env map[string]string, name, value string) map[string]string {
+	more := maps.Clone(env)
+	if more == nil {
+		more = map[string]string{}
+	}
+	more[name] = value
+	return more
+}
+
+// This file stops all agents of a run, even if the run's loop or its bridge does not answer: it asks the
+// loop, then the bridges, and finally kills the processes that have the mark of the run.
+
+const (
+	// haltByLoop is how long the run's loop has to stop its agents, and haltByBridge how long the bridge has after
+	// that. Then every process with the run's mark is killed.
+	haltByLoop   = 1500 * time.Millisecond
+	haltByBridge = 3 * time.Second
+	haltLook     = 25 * time.Millisecond
+)
+
+// GraceMS is how long a bridge waits for agents that it stops for a halt, in milliseconds.
+const GraceMS = 200
+
+// Halter halts a run. It is safe for concurrent use.
+type Halter struct {
+	run HaltRun
+
+	turn      sync.Mutex                    // one halt at a time
+	bridgePID atomic.Int64                  // of the current bridge
+	ended     atomic.Pointer[bridge.Client] // the bridge that the last halt ended
+	before    atomic.Int64                  // the run's Halts when that halt began
+}
+
+// HaltRun is what a halter stops.
+type HaltRun struct {
+	ID        string
+	Loop      InputLoop
+	Input     *Sender
+	Bridge    func() *bridge.Client // of this machine; nil while there is none
+	Elsewhere HaltedElsewhere
+	Log       *slog.Logger
+}
+
+// HaltedElsewhere stops and lists the agents of a run on other hosts.
+type HaltedElsewhere interface {
+	Halt(ctx context.Context) // asks the bridges there to stop everything
+	Agents() []string         // agents that have a process, as far as the run knows
+	Lost() []string           // agents on lost hosts that may still have a process
+}
+
+// NewHalter makes a halter for a run.
+func NewHalter(run HaltRun) *Halter { return &Halter{run: run} }
+
+// BridgeStarted stores the PID of the bridge on this machine.
+func (h *Halter) BridgeStarted(pid int) { h.bridgePID.Store(int64(pid)) }
+
+// Ended reports whether a halt ended this bridge of this machine.
+func (h *Halter) Ended(c *bridge.Client) bool { return h.ended.Load() == c }
+
+// HaltApplied reports whether the run's loop has applied the last halt.
+func (h *Halter) HaltApplied() bool { return h.run.Loop.Snapshot().Halts > int(h.before.Load()) }
+
+// Halt stops every agent. It returns within about ten seconds. The run remains live, and `continue` starts the
+// agents again.
+func (h *Halter) Halt(channel string) control.HaltResult {
+	return h.HaltAs(contract.Command{Ref: h.run.Input.NewRef(), Body: contract.Halt{}}, channel)
+}
+
+// HaltAs is like Halt, for a command that the run answers.
+func (h *Halter) HaltAs(c contract.Command, channel string) control.HaltResult {
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	loop := h.run.Loop
+	before := loop.Snapshot().Halts
+	h.before.Store(int64(before))
+	queued := h.run.Input.Later(input.Command{Command: c, Channel: channel})
+	result := control.HaltResult{How: "loop"}
+	ctx, cancel := context.WithTimeout(context.Background(), haltByLoop)
+	defer cancel()
+	continued := func() bool { // a client has continued the run in the meantime
+		s := loop.Snapshot()
+		return s.Halts > before && !s.Halted
+	}
+	halted := func() bool { return loop.Snapshot().Halted && len(h.run.Elsewhere.Agents()) == 0 }
+	if !h.awaitStill(ctx, halted, continued) && !continued() {
+		result.How, result.Swept = h.haltBridge()
+	}
+	select {
+	case <-queued:
+	case <-time.After(haltLook):
+	}
+	result.Halted = loop.Snapshot().Halted
+	result.Left = slices.Concat(h.aliveHere(), h.run.Elsewhere.Agents(), h.run.Elsewhere.Lost())
+	h.run.Log.Warn("halted", "by", channel, "how", result.How, "swept", result.Swept, "left", result.Left, "told",
+		result.Halted)
+	return result
+}
+
+// OnStdin halts the run for a command `halt` on stdin, without waiting for a loop that may be stuck. It returns
+// false for any other command, and after the end of the run.
+func (h *Halter) OnStdin(c contract.Command) bool {
+	if _, ok := c.Body.(contract.Halt); !ok {
+		return false
+	}
+	select {
+	case <-h.run.Loop.Done():
+		return false // nothing is left to stop
+	default:
+	}
+	h.run.Input.Go(func() { h.HaltAs(c, input.ChannelStdin) })
+	return true
+}
+
+// haltBridge makes the bridge stop everything, and kills it if it does not. After a halt, a bridge starts nothing
+// any more, so it is ended as well, and a new bridge follows.
+func (h *Halter) haltBridge() (how string, swept int) {
+	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
+	defer cancel()
+	var elsewhere sync.WaitGroup
+	elsewhere.Go(func() { h.run.Elsewhere.Halt(ctx) })
+	defer elsewhere.Wait()
+	client := h.run.Bridge()
+	switch {
+	case h.run.Loop.Snapshot().Halted && len(h.aliveHere()) == 0:
+		return "loop", 0 // only other hosts are still awaited
+	case client == nil:
+		return "bridge", 0
+	}
+	h.ended.Store(client)
+	_, err := client.Shutdown(ctx, bridge.ShutdownParams{GraceMS: GraceMS})
+	if err == nil && h.awaitStill(ctx, func() bool { return true }, func() bool { return false }) {
+		h.run.Input.Go(func() { _ = client.Close() }) // the watch of the bridge reports how it ended
+		return "bridge", 0
+	}
+	// The bridge has the mark, too. Processes on other hosts are stopped by the bridges there.
+	swept = proctree.SweepMarked(proctree.Mark{Run: h.run.ID, Bridge: LocalBridge})
+	h.run.Input.Go(func() { _ = client.Close() })
+	return "killed", swept
+}
+
+// awaitStill waits until no agent has a process here and the condition `and` holds. It gives up when ctx ends or
+// when unwanted returns true.
+func (h *Halter) awaitStill(ctx context.Context, and, unwanted func() bool) bool {
+	for {
+		switch {
+		case and() && len(h.aliveHere()) == 0:
+			return true
+		case unwanted():
+			return false
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(haltLook):
+		}
+	}
+}
+
+// aliveHere returns the run's processes on this host, except the bridge.
+func (h *Halter) aliveHere() (alive []string) {
+	for _, p := range proctree.SurvivorsMarked(proctree.Mark{Run: h.run.ID, Bridge: LocalBridge}) {
+		if int64(p.PID) != h.bridgePID.Load() {
+			alive = append(alive, fmt.Sprintf("%s (%d)", p.Name, p.PID))
+		}
+	}
+	return alive
 }

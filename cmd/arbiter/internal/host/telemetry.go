@@ -106,7 +106,7 @@ func (e *Exporter) Add(at time.Time, event contract.Event) {
 	e.collect()
 	if len(e.waiting) >= batch || !e.begun && len(e.waiting) > 0 { // to detect a missing collector early
 		e.begun = true
-		e.wakeUp()
+		backlog.Hint(e.wake)
 	}
 }
 
@@ -137,22 +137,18 @@ func (e *Exporter) collect() {
 	e.dropped += len(ended) - fit
 }
 
-func (e *Exporter) wakeUp() {
-	backlog.Hint(e.wake)
-}
-
 // Close ends all open spans, sends the waiting ones, and gives up after a time. It returns how many spans did not
 // fit into the queue.
 func (e *Exporter) Close(within time.Duration) (lost int) {
 	e.mu.Lock()
 	if !e.closed {
-		e.recorder.close(time.Now())
+		e.recorder.endAll(time.Now(), func(key) bool { return true })
 		e.collect()
 		e.closed = true
 	}
 	dropped := e.dropped
 	e.mu.Unlock()
-	e.wakeUp()
+	backlog.Hint(e.wake)
 	late := time.AfterFunc(within, e.cancel)
 	<-e.done
 	late.Stop()
@@ -235,105 +231,56 @@ func (e *Exporter) address() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// The request of OTLP 1.x in its JSON encoding, as far as needed here:
-// https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. 64-bit numbers are strings, ids are
-// hexadecimal.
-type (
-	otlpRequest struct {
-		ResourceSpans []otlpResourceSpans `json:"resourceSpans"`
-	}
-	otlpResourceSpans struct {
-		Resource   otlpResource     `json:"resource"`
-		ScopeSpans []otlpScopeSpans `json:"scopeSpans"`
-	}
-	otlpResource struct {
-		Attributes []otlpAttribute `json:"attributes"`
-	}
-	otlpScopeSpans struct {
-		Scope struct {
-			Name string `json:"name"`
-		} `json:"scope"`
-		Spans []otlpSpan `json:"spans"`
-	}
-	otlpSpan struct {
-		TraceID    string          `json:"traceId"`
-		SpanID     string          `json:"spanId"`
-		Parent     string          `json:"parentSpanId,omitempty"`
-		Name       string          `json:"name"`
-		Kind       int             `json:"kind"`
-		Start      string          `json:"startTimeUnixNano"`
-		End        string          `json:"endTimeUnixNano"`
-		Attributes []otlpAttribute `json:"attributes"`
-		Links      []otlpLink      `json:"links,omitempty"`
-		Status     *otlpStatus     `json:"status,omitempty"`
-	}
-	otlpLink struct {
-		TraceID string `json:"traceId"`
-		SpanID  string `json:"spanId"`
-	}
-	otlpStatus struct {
-		Code int `json:"code"`
-	}
-	otlpAttribute struct {
-		Key   string    `json:"key"`
-		Value otlpValue `json:"value"`
-	}
-	otlpValue struct {
-		String *string  `json:"stringValue,omitempty"`
-		Int    *string  `json:"intValue,omitempty"`
-		Double *float64 `json:"doubleValue,omitempty"`
-		Bool   *bool    `json:"boolValue,omitempty"`
-	}
-)
-
 const (
 	kindInternal = 1 // SPAN_KIND_INTERNAL
 	statusError  = 2 // STATUS_CODE_ERROR
 )
 
-// encode encodes spans as the body of a request.
+type object map[string]any
+
+// encode encodes spans as the body of a request of OTLP 1.x in its JSON encoding:
+// https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. 64-bit numbers are strings, ids are hexadecimal.
 func encode(t TelemetryTrace, resource map[string]string, spans []span) ([]byte, error) {
-	own := make(map[string]any, len(resource))
-	for k, v := range resource {
-		own[k] = v
-	}
-	scope := otlpScopeSpans{Spans: make([]otlpSpan, 0, len(spans))}
-	scope.Scope.Name = "github.com/arbiter-cli/arbiter"
+	list := make([]object, 0, len(spans))
 	for _, s := range spans {
-		o := otlpSpan{TraceID: t.id, SpanID: s.id, Parent: s.parent, Name: s.name, Kind: kindInternal,
-			Start: strconv.FormatInt(s.begin.UnixNano(), 10), End: strconv.FormatInt(s.end.UnixNano(), 10),
-			Attributes: attributesOf(s.attributes)}
+		o := object{"traceId": t.id, "spanId": s.id, "name": s.name, "kind": kindInternal,
+			"startTimeUnixNano": strconv.FormatInt(s.begin.UnixNano(), 10),
+			"endTimeUnixNano":   strconv.FormatInt(s.end.UnixNano(), 10), "attributes": attributesOf(s.attributes)}
+		if s.parent != "" {
+			o["parentSpanId"] = s.parent
+		}
 		if s.link != "" {
-			o.Links = []otlpLink{{t.id, s.link}}
+			o["links"] = []object{{"traceId": t.id, "spanId": s.link}}
 		}
 		if s.failed {
-			o.Status = &otlpStatus{statusError}
+			o["status"] = object{"code": statusError}
 		}
-		scope.Spans = append(scope.Spans, o)
+		list = append(list, o)
 	}
-	return json.Marshal(otlpRequest{[]otlpResourceSpans{{otlpResource{attributesOf(own)}, []otlpScopeSpans{scope}}}})
+	scope := object{"scope": object{"name": "github.com/arbiter-cli/arbiter"}, "spans": list}
+	return json.Marshal(object{"resourceSpans": []object{{"resource": object{"attributes": attributesOf(resource)},
+		"scopeSpans": []object{scope}}}})
 }
 
 // attributesOf converts attributes, sorted by name. Attributes without a value are omitted.
-func attributesOf(m map[string]any) []otlpAttribute {
-	list := make([]otlpAttribute, 0, len(m))
+func attributesOf[T any](m map[string]T) []object {
+	list := make([]object, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		var v otlpValue
-		switch x := m[k].(type) {
+		value := object{}
+		switch x := any(m[k]).(type) {
 		case string:
 			if x == "" {
 				continue
 			}
-			v.String = &x
+			value["stringValue"] = x
 		case int64:
-			text := strconv.FormatInt(x, 10)
-			v.Int = &text
+			value["intValue"] = strconv.FormatInt(x, 10)
 		case float64:
-			v.Double = &x
+			value["doubleValue"] = x
 		case bool:
-			v.Bool = &x
+			value["boolValue"] = x
 		}
-		list = append(list, otlpAttribute{k, v})
+		list = append(list, object{"key": k, "value": value})
 	}
 	return list
 }
@@ -382,8 +329,7 @@ func FromEnvironment(get func(string) string) (TelemetrySettings, error) {
 	s := TelemetrySettings{URL: u.String(), Header: http.Header{}, Timeout: defaultTimeout,
 		Resource: map[string]string{"service.name": "arbiter"}, Traceparent: strings.TrimSpace(get("TRACEPARENT"))}
 	name, headers := of("HEADERS")
-	err = eachPair(headers, func(key, value string) { s.Header.Add(key, value) })
-	if err != nil {
+	if err := eachPair(headers, s.Header.Add); err != nil {
 		return TelemetrySettings{}, fmt.Errorf("%s: %w", name, err)
 	}
 	err = eachPair(get("OTEL_RESOURCE_ATTRIBUTES"), func(key, value string) { s.Resource[key] = value })
@@ -528,7 +474,7 @@ func (r *recorder) add(at time.Time, e contract.Event) {
 	case contract.Spawn:
 		r.spawn(at, e.ID, b)
 	case contract.Done:
-		r.endAgent(at, e.ID, nil)
+		r.endAgent(at, e.ID)
 	case contract.Result:
 		r.endAll(at, func(k key) bool { return k != runKey })
 		r.end(runKey, at, b.Status != contract.StatusComplete, map[string]any{"arbiter.status": b.Status,
@@ -600,7 +546,7 @@ func (r *recorder) beginTurn(at time.Time, id, from string) {
 
 // spawn begins the span of an agent's process.
 func (r *recorder) spawn(at time.Time, id string, b contract.Spawn) {
-	r.endAgent(at, id, nil) // another process continues the agent
+	r.endAgent(at, id) // another process continues the agent
 	s := r.begin(key{"agent", id, ""}, r.inner("", ""), at, "invoke_agent "+b.Name, map[string]any{
 		"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "anthropic", "gen_ai.agent.id": id,
 		"gen_ai.agent.name": b.Name, "gen_ai.conversation.id": b.SessionID, "arbiter.mode": b.Mode,
@@ -615,9 +561,9 @@ func (r *recorder) spawn(at time.Time, id string, b contract.Spawn) {
 }
 
 // endAgent ends the span of an agent and all spans below it.
-func (r *recorder) endAgent(at time.Time, id string, attributes map[string]any) {
+func (r *recorder) endAgent(at time.Time, id string) {
 	r.endAll(at, func(k key) bool { return k.agent == id && k.kind != "agent" })
-	r.end(key{"agent", id, ""}, at, false, attributes)
+	r.end(key{"agent", id, ""}, at, false, nil)
 }
 
 // check adds the span of a check. Its event comes when the check has ended.
@@ -632,9 +578,6 @@ func (r *recorder) check(at time.Time, id string, b contract.Check) {
 		"arbiter.check.again": b.Again})
 	r.end(k, at, b.Receipt.Result != verdict.CheckPassed, nil)
 }
-
-// close ends all open spans, because the process of the run ends.
-func (r *recorder) close(at time.Time) { r.endAll(at, func(key) bool { return true }) }
 
 // TelemetryTrace identifies the trace of a run, and the spans in it that others refer to.
 type TelemetryTrace struct {

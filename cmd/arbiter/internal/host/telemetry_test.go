@@ -88,12 +88,20 @@ func TestStory(t *testing.T) {
 	}
 	testkit.Same(t, "spans were dropped", 0, e.Close(time.Minute))
 	close(bodies)
-	var spans []otlpSpan
+	type spanSent struct {
+		TraceID, SpanID, ParentSpanID, Name string
+		StartTimeUnixNano, EndTimeUnixNano  string
+		Links                               []struct{ SpanID string }
+		Status                              *struct{ Code int }
+	}
+	var spans []spanSent
 	for body := range bodies {
 		if strings.Contains(body, secret) {
 			t.Errorf("it sends what somebody wrote: %s", body)
 		}
-		var r otlpRequest
+		var r struct {
+			ResourceSpans []struct{ ScopeSpans []struct{ Spans []spanSent } }
+		}
 		if err := json.Unmarshal([]byte(body), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +116,8 @@ func TestStory(t *testing.T) {
 	}
 	var got []string
 	for _, s := range spans {
-		line := fmt.Sprintf("%s < %s, %s to %s", s.Name, names[s.Parent], s.Start[:4], s.End[:4])
+		line := fmt.Sprintf("%s < %s, %s to %s", s.Name, names[s.ParentSpanID], s.StartTimeUnixNano[:4],
+			s.EndTimeUnixNano[:4])
 		for _, l := range s.Links {
 			line += ", after " + names[l.SpanID]
 		}

@@ -1,22 +1,31 @@
 package host
 
-// This part of the package tracks which client has the session of an agent in a terminal: one client at a
-// time.
-
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
+
+// This part of the package tracks which client has the session of an agent in a terminal: one client at a
+// time.
 
 // Terminals tracks which client has which agent's session in a terminal: one at a time. It removes the output of
 // terminals from the stream of events before the loop, and never blocks that stream.
@@ -165,11 +174,11 @@ type Attachment struct {
 	opener  Opener
 	channel string
 	result  control.AttachResult
-	claim   *Claim
-	events  *BoardListener
-	over    chan struct{} // closed when the session was given back
-	ended   control.Ended // valid when over is closed
-	asked   sync.Once     // for giving it back
+	*Claim
+	events *BoardListener
+	over   chan struct{} // closed when the session was given back
+	ended  control.Ended // valid when over is closed
+	asked  sync.Once     // for giving it back
 }
 
 // await waits for the end of the session, and releases it.
@@ -196,9 +205,9 @@ func endOf(b contract.Takeover) control.Ended {
 
 // release lets others attach to the agent; a.ended is valid from then on.
 func (a *Attachment) release() {
-	a.claim.feed.End(io.EOF)
+	a.feed.End(io.EOF)
 	a.events.Close()
-	a.opener.Terminals.Release(a.result.Agent, a.claim)
+	a.opener.Terminals.Release(a.result.Agent, a.Claim)
 	close(a.over)
 }
 
@@ -212,14 +221,6 @@ func (a *Attachment) giveBack() {
 }
 
 func (a *Attachment) Result() control.AttachResult { return a.result }
-
-// Take implements [control.Attachment].
-func (a *Attachment) Take(ctx context.Context, p []byte) (int, error) { return a.claim.Take(ctx, p) }
-
-// Write implements [control.Attachment].
-func (a *Attachment) Write(ctx context.Context, p []byte) error { return a.claim.Write(ctx, p) }
-
-func (a *Attachment) Resize(ctx context.Context, s control.Size) error { return a.claim.Resize(ctx, s) }
 
 // Detach gives the session back.
 func (a *Attachment) Detach(ctx context.Context) control.Ended {
@@ -259,7 +260,7 @@ func (o Opener) Attach(
 		_, takeover := e.Body.(contract.Takeover)
 		return takeover && e.ID == p.Agent || InputAnswers(e, ref)
 	})
-	a := &Attachment{opener: o, channel: channel, claim: claim, events: events, over: make(chan struct{})}
+	a := &Attachment{opener: o, channel: channel, Claim: claim, events: events, over: make(chan struct{})}
 	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
 	over, err := a.open(ctx, ref, progress)
 	if err != nil {
@@ -316,4 +317,218 @@ func (a *Attachment) open(ctx context.Context, ref string, progress func(string)
 			return false, fmt.Errorf("given up: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// This file adds up what all runs have cost today, for a run with a daily limit.
+
+// dayEvery is how often a run reads what the other runs have cost today.
+const dayEvery = 10 * time.Second
+
+// daySpending computes what all runs have cost on a day. Only one goroutine uses it.
+type daySpending struct {
+	store *runstore.Runs
+	own   string // the run that asks
+	read  map[string]*runstore.Spent
+}
+
+// spent returns what was spent on the day of now. It reads only what is new since the last call. With an error, the
+// result has what could be read.
+func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySpent, unread error) {
+	day.Day = now.Format(time.DateOnly)
+	list, err := d.store.List()
+	if err != nil {
+		return day, err
+	}
+	year, month, date := now.Date()
+	midnight := time.Date(year, month, date, 0, 0, 0, 0, now.Location())
+	for _, info := range list {
+		if info.Empty || info.Rehearsal || !info.Live && info.LastActive.Before(midnight) {
+			continue
+		}
+		s, err := d.store.Spent(ctx, info, d.read[info.Run])
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one without events yet, or removed
+			unread = errors.Join(unread, fmt.Errorf("run %s: %w", command.ShortID(info.Run), err))
+		}
+		d.read[info.Run] = s
+		usd := s.Live()
+		for _, row := range s.Rows {
+			if row.Day == day.Day {
+				usd += row.CostUSD
+			}
+		}
+		if info.Run == d.own {
+			day.OwnUSD = usd
+		} else {
+			day.OthersUSD += usd
+		}
+	}
+	return day, unread
+}
+
+// DayBudgetOptions name the runs whose costs are added up, and the run that receives the sum through Put.
+type DayBudgetOptions struct {
+	Store *runstore.Runs
+	Run   string // the run that asks
+	Put   func(input.Body) bool
+	Log   *slog.Logger
+}
+
+// WatchDayBudget reports to a run what the other runs have cost today: once before the run begins, and regularly while
+// it runs. The caller calls stop when the run is over.
+func WatchDayBudget(ctx context.Context, o DayBudgetOptions) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	spending := &daySpending{store: o.Store, own: o.Run, read: map[string]*runstore.Spent{}}
+	var last input.DaySpent
+	look := func() {
+		day, err := spending.spent(ctx, time.Now())
+		if err != nil && ctx.Err() == nil {
+			o.Log.Warn("some costs of the day could not be read", "err", err)
+		}
+		if ctx.Err() == nil && (day.Day != last.Day || day.OthersUSD != last.OthersUSD) {
+			last = day
+			o.Put(day)
+		}
+	}
+	look()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(dayEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				look()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// This file checks before each start of an agent whether the settings in its directory are trusted.
+
+// TrustGate checks the workspace before each start of an agent in it.
+type TrustGate struct {
+	place, state, run string
+
+	// inventory reads the settings in a directory on another host. [bridge.ErrClosed] says that the host is lost.
+	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error)
+
+	mu   sync.Mutex
+	seen map[string]trust.Listing // by host and hash: what was trusted, or found instead
+}
+
+// seenAs returns the key of a listing in [TrustGate.seen].
+func seenAs(host, hash string) string { return host + "\x00" + hash }
+
+// NewTrustGate makes the gate of a run that works in place. seen is the state of the workspace before the run.
+func NewTrustGate(
+	place, state, run string, seen settings.TrustState,
+	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error),
+) *TrustGate {
+	return &TrustGate{
+		place: place, state: state, run: run, inventory: inventory,
+		seen: map[string]trust.Listing{seenAs(supervisor.LifecycleHere, seen.Listing.Hash): seen.Listing,
+			seenAs(supervisor.LifecycleHere, seen.Was.Hash): seen.Was},
+	}
+}
+
+// Check is a runloop.Gate.
+func (w *TrustGate) Check(ctx context.Context, p bridge.SpawnParams, pinned runloop.Pinned) error {
+	if pinned.Host != supervisor.LifecycleHere {
+		return w.gateElsewhere(ctx, p.Config.CWD, pinned)
+	}
+	now, err := trust.Inventory(w.place, settings.OwnConfiguration()...)
+	if err != nil {
+		return err
+	}
+	if now.Hash == pinned.Workspace {
+		return w.ownGate(p.Config.CWD, now)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := "the workspace has changed since it was trusted"
+	if was, ok := w.seen[seenAs(supervisor.LifecycleHere, pinned.Workspace)]; ok {
+		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), settings.MaxListedChanges), 600)
+	}
+	w.seen[seenAs(supervisor.LifecycleHere, now.Hash)] = now
+	return &runloop.Untrusted{Message: text, Hash: now.Hash}
+}
+
+// ownGate refuses an agent whose own directory (a worktree or a clone) has settings that the trusted workspace does
+// not have, because another agent has changed them. Missing settings are allowed.
+func (w *TrustGate) ownGate(dir string, trusted trust.Listing) error {
+	if dir == w.place {
+		return nil
+	}
+	own, err := trust.Inventory(dir, settings.OwnConfiguration()...)
+	if err != nil {
+		return err
+	}
+	// Settings that are also read from the user's work tree are those that were trusted.
+	return untrusted(dir, trust.News(trusted, own, trusted.Root+string(filepath.Separator)))
+}
+
+// gateElsewhere lets an agent start on another host if its directory there has no settings that the trusted
+// workspace lacks, or if a human has trusted its settings on that host. The host's report is compared with what was
+// trusted here: a host can hide settings, but cannot make others trusted.
+func (w *TrustGate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pinned) error {
+	w.mu.Lock()
+	trusted, known := w.seen[seenAs(supervisor.LifecycleHere, pinned.Workspace)]
+	w.mu.Unlock()
+	if !known {
+		return fmt.Errorf("%s: the trusted settings are no longer known", dir)
+	}
+	r, err := w.inventory(ctx, pinned.Host, dir)
+	if err != nil {
+		return fmt.Errorf("host %s: the settings in %s cannot be read: %w", pinned.Host, dir, err)
+	}
+	items := make([]trust.Item, len(r.Items))
+	for i, item := range r.Items {
+		items[i] = trust.Item(item)
+	}
+	there := trust.Listed(r.Dir, r.Root, items)
+	changes := trust.News(trusted, there, "")
+	if len(changes) == 0 || there.Hash == pinned.There {
+		return nil
+	}
+	store, err := trust.Open(w.state)
+	if err != nil {
+		return err
+	}
+	if kept, ok, err := store.On(pinned.Host).Trusted(w.place); err == nil && ok && kept.Hash == there.Hash {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[seenAs(pinned.Host, there.Hash)] = there
+	return &runloop.Untrusted{Hash: there.Hash, Message: fmt.Sprintf("host %s: %s has settings that are not trusted: %s",
+		pinned.Host, dir, sanitize.Line(trust.Summary(changes, settings.MaxListedChanges), 600))}
+}
+
+// untrusted returns an error about the untrusted settings in a directory.
+func untrusted(dir string, changes []trust.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust "+
+		"the workspace",
+		dir, sanitize.Line(trust.Summary(changes, settings.MaxListedChanges), 600))
+}
+
+// Record stores that the human has trusted settings in the run, if they are still known.
+func (w *TrustGate) Record(_ context.Context, host, hash string) error {
+	w.mu.Lock()
+	l, ok := w.seen[seenAs(host, hash)]
+	w.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("the trusted settings are no longer known")
+	}
+	store, err := trust.Open(w.state)
+	if err != nil {
+		return err
+	}
+	return store.On(host).Trust(w.place, l, "a choice in run "+w.run, time.Now())
 }

@@ -4,16 +4,24 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // OpenEventLog opens the event log of a run. The caller closes it.
@@ -140,4 +148,284 @@ func (l *Connection) Reconnect(c *cli.Context) error {
 	l.Close()
 	*l = *next
 	return nil
+}
+
+// This part of the package reads the decisions of a run with their inputs from its event log, so that they
+// can be explained, compared and repeated.
+
+// Decision is a decision from the event log.
+type Decision struct {
+	Record uint64 // number of the journal record with the input
+	At     time.Time
+	input.Decided
+	// Spawned are the modes that the Arbiter's session had spawned by its tool in the turn of this decision: that
+	// was its choice.
+	Spawned []string
+	// Unused: the decision came too late, and another decision has its number.
+	Unused bool
+}
+
+// Amounts converts the decision to the form that all deciders share. It returns false if only the Arbiter can make
+// this decision, or if there is none.
+func (r *Decision) Amounts() (decider.Decision, bool) {
+	d := r.Decision
+	switch d.Decision {
+	case decider.SelectMode, decider.Retry, decider.Complete:
+		return d, true
+	case decider.Continue, verdict.AddressOrchestrator:
+		if len(r.Spawned) > 0 {
+			d.Decision, d.Mode = decider.SelectMode, r.Spawned[0]
+			return d, true
+		}
+		d.Decision = decider.Continue
+		return d, r.Point == decider.PointEvaluate // otherwise no agent could continue: the Arbiter waits
+	}
+	return d, false
+}
+
+// By returns who decided, or else the outcome of the question.
+func (r *Decision) By() string {
+	switch {
+	case r.Unused:
+		return "unused"
+	case r.Failed != "":
+		return "failed"
+	case r.Deferred:
+		return "deferred"
+	}
+	return string(r.Decision.Source)
+}
+
+// list collects decisions from the records of an event log.
+type list struct {
+	decisions []Decision
+	spawned   []string // since the last ruling of the Arbiter's session
+}
+
+// take processes one line of the log.
+func (l *list) take(e journal.LogEntry) error {
+	if e.Record == nil {
+		return nil
+	}
+	r, err := supervisor.DecodeRecord(e)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.Kind == supervisor.KindAudit && r.What == "tool_called" && r.About == contract.Arbiter:
+		entry := r.Entry()
+		input, _ := entry.Detail["input"].(supervisor.AuditText)
+		var spawn struct{ Mode string }
+		if entry.Detail["tool"] == "spawn_orchestrator" && json.Unmarshal([]byte(input), &spawn) == nil {
+			l.spawned = append(l.spawned, spawn.Mode)
+		}
+	case r.Kind == supervisor.KindDecision && r.Decided != nil:
+		one := Decision{Record: e.Input, At: e.At, Decided: *r.Decided, Unused: r.Unused}
+		if r.Decided.Decision.Source == decider.BySession {
+			one.Spawned, l.spawned = l.spawned, nil
+		}
+		l.decisions = append(l.decisions, one)
+	}
+	return nil
+}
+
+// ReadDecisions returns the decisions of a run, in order.
+func ReadDecisions(ctx context.Context, log *journal.EventLog) ([]Decision, journal.LogHealth, error) {
+	var l list
+	health, err := log.Each(ctx, journal.LogPosition{}, l.take)
+	return l.decisions, health, err
+}
+
+// SameDecision reports whether two decisions have the same result. It ignores reasons and wording.
+func SameDecision(a, b decider.Decision) bool {
+	return a.Decision == b.Decision && (a.Decision != decider.SelectMode || a.Mode == b.Mode)
+}
+
+// DecisionText returns a decision in a few words.
+func DecisionText(d decider.Decision) string {
+	if d.Mode == "" {
+		return d.Decision
+	}
+	return d.Decision + " " + d.Mode
+}
+
+// The values that an input file may use. Recorded inputs are not checked against them.
+var (
+	inputStatuses = []decider.DecisionStatus{decider.StatusSuccess, decider.StatusFailure, decider.StatusTimeout,
+		decider.StatusCancelled}
+	inputSteps      = []string{"pending", "in_progress", "complete", "failed", "skipped"}
+	inputCategories = []decider.DecisionCategory{
+		decider.ToolFailure, decider.ProviderError, decider.ValidationError, decider.TimeoutError,
+		decider.PermissionError, decider.AgentError, decider.UnknownError,
+	}
+)
+
+// check reports what is missing or makes no sense. A decider would treat half an input like a whole one.
+func check(q decider.Input) error {
+	if in, ok := q.(decider.EvaluateProgressInput); ok {
+		if err := checkExecution("lastExecution", in.LastExecution); err != nil {
+			return err
+		}
+		return checkInput(in.Task, in.Plan, in.History, in.AvailableAgents)
+	}
+	in := q.(decider.SelectAgentInput)
+	if e := in.LastError; e != nil {
+		if err := oneOf("lastError.category", e.Category, inputCategories); err != nil {
+			return err
+		}
+	}
+	return checkInput(in.Task, in.Plan, in.History, in.AvailableAgents)
+}
+
+func checkInput(task string, plan *decider.DecisionPlan, history []decider.ExecutionSummary,
+	agents []decider.AgentDescription) error {
+	if strings.TrimSpace(task) == "" {
+		return errors.New("the member task is missing or empty")
+	}
+	if plan != nil {
+		if n := len(plan.Steps); plan.CurrentStepIndex < 0 || plan.CurrentStepIndex > n {
+			return fmt.Errorf("plan.currentStepIndex: %d, want 0 to %d: it is counted from 0, and %d when all steps "+
+				"are over", plan.CurrentStepIndex, n, n)
+		}
+		for i, s := range plan.Steps {
+			if err := oneOf(fmt.Sprintf("plan.steps[%d].status", i), s.Status, inputSteps); err != nil {
+				return err
+			}
+		}
+	}
+	for i, e := range history {
+		if err := checkExecution(fmt.Sprintf("history[%d]", i), e); err != nil {
+			return err
+		}
+	}
+	seen := map[string]bool{}
+	for i, a := range agents {
+		switch {
+		case a.Name == "":
+			return fmt.Errorf("availableAgents[%d].name is missing", i)
+		case seen[a.Name]:
+			return fmt.Errorf("availableAgents[%d].name: there are two %q", i, a.Name)
+		}
+		seen[a.Name] = true
+	}
+	return nil
+}
+
+func checkExecution(where string, e decider.ExecutionSummary) error {
+	if e.Agent == "" {
+		return errors.New(where + ".agent is missing")
+	}
+	if err := oneOf(where+".status", e.Status, inputStatuses); err != nil {
+		return err
+	}
+	if e.Error == nil {
+		return nil
+	}
+	return oneOf(where+".error.category", e.Error.Category, inputCategories)
+}
+
+func oneOf[T ~string](where string, value T, known []T) error {
+	if slices.Contains(known, value) {
+		return nil
+	}
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	return fmt.Errorf("%s: %q, want one of %s", where, value, strings.Join(words, ", "))
+}
+
+// jsonProblem rewrites an error of encoding/json in terms of JSON instead of Go types.
+func jsonProblem(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	want := "an object"
+	switch wrong.Type.Kind() {
+	case reflect.Slice, reflect.Array:
+		want = "a list"
+	case reflect.String:
+		want = "a text"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+	case reflect.Float64:
+		want = "a number"
+	}
+	where := ""
+	if wrong.Field != "" {
+		where = wrong.Field + ": "
+	}
+	return fmt.Errorf("%swant %s, not %s", where, want, jsonKind(wrong.Value))
+}
+
+// jsonKind translates encoding/json's array, bool, number, object and string.
+func jsonKind(value string) string {
+	switch value {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "string":
+		return "a text"
+	case "bool":
+		return "true or false"
+	}
+	if _, digits, ok := strings.Cut(value, " "); ok { // number 1.5
+		return digits
+	}
+	return "a " + value
+}
+
+// QuestionOf reads a recorded input. It ignores unknown members: an input with one more member is not a new kind of
+// input.
+func QuestionOf(p decider.DecisionPoint, raw json.RawMessage) (decider.Input, error) {
+	return decider.ReadInput(p, func(to any) error {
+		if len(raw) == 0 {
+			return errors.New("no input was recorded")
+		}
+		if err := json.Unmarshal(raw, to); err != nil {
+			return fmt.Errorf("read the input: %w", err)
+		}
+		return nil
+	})
+}
+
+// ParseQuestion reads an input from a file and derives its kind from its members. The input may be in the member
+// `input`, as in explanations. A misspelled member is an error, because the author of the file expects it to have
+// an effect.
+func ParseQuestion(raw []byte) (decider.Input, error) {
+	members, err := membersOf(raw)
+	if inner, ok := members["input"]; ok && err == nil {
+		raw = inner
+		members, err = membersOf(raw)
+	}
+	if err != nil {
+		return nil, err
+	}
+	point := decider.PointSelect
+	switch {
+	case members["lastExecution"] != nil:
+		point = decider.PointEvaluate
+	case members["availableAgents"] == nil:
+		return nil, errors.New("an input has the member lastExecution (to evaluate progress) or availableAgents (to " +
+			"select an agent)")
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	q, err := decider.ReadInput(point, d.Decode)
+	if err != nil {
+		return nil, jsonProblem(err)
+	}
+	return q, check(q)
+}
+
+func membersOf(raw []byte) (map[string]json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, fmt.Errorf("want one JSON object: %w", jsonProblem(err))
+	}
+	return members, nil
 }

@@ -1,16 +1,33 @@
 package runstore
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/report"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // NeverBegan is the status of a run that ended before it reached an agent.
@@ -36,11 +53,30 @@ func Open(c *cli.Context) (*Runs, error) {
 	if err != nil {
 		return nil, err
 	}
+	return OpenIn(dir)
+}
+
+// OpenIn opens the runs of a state directory that exists.
+func OpenIn(dir string) (*Runs, error) {
 	store, err := journal.OpenStore(dir)
 	if err != nil {
 		return nil, command.StateDirProblem(err)
 	}
 	return &Runs{store, dir}, nil
+}
+
+// FindIn opens the runs of a state directory, and finds one by its id or a prefix of it. The caller closes the store.
+func FindIn(dir, run string) (*Runs, journal.Info, error) {
+	store, err := OpenIn(dir)
+	if err != nil {
+		return nil, journal.Info{}, err
+	}
+	info, err := Find(store.Store, run)
+	if err != nil {
+		store.Close()
+		return nil, info, err
+	}
+	return store, info, nil
 }
 
 // Tidy removes files outside of the state directory that belong to removed or killed runs, and returns what it
@@ -165,3 +201,420 @@ func Find(store *journal.Store, prefix string) (journal.Info, error) {
 
 // SocketOf returns the path of a socket in the directory of a run.
 func (r Runs) SocketOf(run, name string) string { return filepath.Join(r.Dir(run), name) }
+
+// AnswerTime is how long the arbiter of a live run may take for a first answer.
+const AnswerTime = 2 * time.Second
+
+// Connection is a connection to a live run.
+type Connection struct {
+	*control.Client
+	Store *Runs
+	Info  journal.Info
+	First control.Status // when the connection was made
+}
+
+// Connect finds a live run with [FindLive], and connects to it. The caller closes the connection.
+func Connect(c *cli.Context, named string, say func(string)) (*Connection, error) {
+	store, err := Open(c)
+	if err != nil {
+		return nil, err
+	}
+	return ConnectIn(c, store, named, say)
+}
+
+// ConnectIn is Connect with a store, which it closes on an error.
+func ConnectIn(c *cli.Context, store *Runs, named string, say func(string)) (*Connection, error) {
+	var err error
+	l := &Connection{Store: store}
+	if l.Info, err = FindLive(store, named); err == nil {
+		l.Client, l.First, err = store.Dial(c.Context, l.Info, AnswerTime, say)
+		if err != nil {
+			err = store.notConnected(c.Context, l.Info, err)
+		}
+	}
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Close ends the connection.
+func (l *Connection) Close() {
+	l.Client.Close()
+	l.Store.Close()
+}
+
+// Dial connects to the arbiter of a run. within bounds the time for its answer.
+func (r *Runs) Dial(ctx context.Context, info journal.Info, within time.Duration,
+	say func(string)) (*control.Client, control.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return control.Dial(ctx, r.SocketOf(info.Run, control.SocketName), say)
+}
+
+// notConnected explains why a connection failed. If the run ends within AnswerTime, that is the reason.
+func (r *Runs) notConnected(ctx context.Context, info journal.Info, err error) error {
+	var refused *control.Refusal
+	if errors.As(err, &refused) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return NotConnected(info, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, AnswerTime)
+	defer cancel()
+	if r.AwaitEnd(ctx, info.Run) != nil {
+		return NotConnected(info, err)
+	}
+	ended, findErr := Find(r.Store, info.Run)
+	if findErr != nil {
+		return findErr
+	}
+	return notLive(ended)
+}
+
+// NotConnected converts the error of a failed connection.
+func NotConnected(info journal.Info, err error) error {
+	var refused *control.Refusal
+	switch {
+	case errors.As(err, &refused):
+		return &command.Error{Code: contract.ExitUsage, Text: refused.Message, Cause: refused}
+	case errors.Is(err, control.ErrSilent), errors.Is(err, context.DeadlineExceeded):
+		why := err
+		if op, ok := errors.AsType[*net.OpError](err); ok {
+			why = op.Err
+		}
+		return command.Environmentf("run %s does not answer (process %d: %v): try again in a moment, or end its agents "+
+			"with arbiter halt %[1]s", command.ShortID(info.Run), info.PID, why)
+	}
+	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
+}
+
+// Live lists the live runs whose ids begin with prefix, the most recently active first.
+func (r *Runs) Live(prefix string) ([]journal.Info, error) {
+	live, err := r.Store.Live(prefix)
+	if err != nil {
+		return nil, command.StateDirProblem(err)
+	}
+	return live, nil
+}
+
+// FindLive finds a live run by its id or a prefix of it; without a name, the run of this directory.
+func FindLive(store *Runs, named string) (journal.Info, error) {
+	found, err := store.Live(named)
+	if err != nil {
+		return journal.Info{}, err
+	}
+	if named == "" {
+		return liveRunHere(store, found)
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		info, err := Find(store.Store, named)
+		if err == nil {
+			err = notLive(info)
+		}
+		return info, err
+	}
+	return journal.Info{}, command.Usagef("%q fits several live runs: %s; give more of the id", named, names(found))
+}
+
+// notLive is the error for a command that needs a live run.
+func notLive(info journal.Info) error {
+	run, next := command.ShortID(info.Run), "arbiter ps lists the live runs"
+	switch {
+	case info.Killed():
+		return command.Usagef("run %s in %s was interrupted: its process was killed or crashed, and its agents ended with "+
+			"it. Nothing recorded is lost; arbiter --resume --session %[1]s continues it", run, info.CWD)
+	case LineOf(info).Resumable:
+		next = "arbiter --resume --session " + run + " continues it"
+	}
+	return command.Usagef("run %s is not live (%s); %s", run, Status(info), next)
+}
+
+func liveRunHere(store *Runs, list []journal.Info) (journal.Info, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return journal.Info{}, command.Environmentf("working directory: %v", err)
+	}
+	found := slices.DeleteFunc(list, func(i journal.Info) bool { return !command.SameDir(i.CWD, here) })
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		if last, err := store.Latest(here, ReachedAgent); err == nil && last.Killed() {
+			return last, notLive(last)
+		}
+		return journal.Info{}, command.Usagef("no run is live in %s: give its RUN; arbiter ps lists the live runs", here)
+	}
+	return journal.Info{}, command.Usagef("several runs are live in %s: %s; give the RUN", here, names(found))
+}
+
+func names(list []journal.Info) string {
+	var ids []string
+	for _, i := range list {
+		ids = append(ids, i.Run)
+	}
+	return strings.Join(ids, ", ")
+}
+
+// AwaitEnd waits until no process plays a run any more.
+func (r *Runs) AwaitEnd(ctx context.Context, run string) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for r.Player(run) != 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+var ErrRunOver = errors.New("the run is over")
+
+// This part of the package reads what a run has left: its report, its work in Git, and the places of its
+// sessions and images. The run may be live.
+
+// ImagesDir is the directory for the images of messages, in the run's directory.
+const ImagesDir = "images"
+
+// ClaudeConfig returns the directory where the agents of a run store their sessions.
+func ClaudeConfig(o runconfig.Options) string {
+	var environ []string
+	for _, name := range []string{"CLAUDE_CONFIG_DIR", "HOME"} {
+		if value, ok := o.Env[name]; ok {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return proctree.ConfigDir(append(environ, os.Environ()...), o.CWD)
+}
+
+// PastReport makes the report of a run from its events and snapshots.
+func PastReport(ctx context.Context, store *Runs, info journal.Info) (*report.Report, journal.LogHealth, error) {
+	log, err := store.EventLog(info.Run)
+	if err != nil {
+		return nil, journal.LogHealth{}, err
+	}
+	defer log.Close()
+	mask := settings.SecretMasker(nil)
+	collector := report.NewCollector(mask)
+	health, err := log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
+		if entry.Line == nil {
+			return nil
+		}
+		return collector.Take(entry.At, entry.Line)
+	})
+	if err != nil {
+		return nil, health, err
+	}
+	r := collector.Report(Status(info))
+	if r.Run == "" {
+		r.Run, r.Directory, r.Began, r.Ended = info.Run, info.CWD, info.Began.UTC(), info.LastActive.UTC()
+	}
+	addChanges(ctx, store.Root, r, info, mask)
+	return r, health, nil
+}
+
+// addChanges adds the files that differ between the snapshots of the run to a report.
+func addChanges(
+	ctx context.Context, stateDir string, r *report.Report, info journal.Info, mask func(string) string,
+) {
+	repo, err := PastWork(ctx, stateDir, info)
+	if err == nil {
+		var span workspaces.Span
+		if span, err = repo.Work(ctx); err == nil {
+			var changes []workspaces.Change
+			if changes, err = repo.Changes(ctx, span.From, span.To); err == nil {
+				r.SetChanges(changes, mask)
+				return
+			}
+		}
+	}
+	var changed *git.ChangedError
+	switch {
+	case errors.Is(err, workspaces.ErrNoGit):
+		r.NoChanges("not known: the directory is not in a Git repository")
+	case errors.Is(err, workspaces.ErrNoCommit):
+		r.NoChanges("not known: the Git repository has no commit")
+	case errors.Is(err, workspaces.ErrNoSnapshot):
+		r.NoChanges("not known: the run has no snapshot")
+	case errors.Is(err, os.ErrNotExist):
+		r.NoChanges("not known: the directory no longer exists")
+	case errors.As(err, &changed):
+		r.NoChanges("not known: " + changed.Error())
+	default:
+		r.NoChanges("not known: Git failed")
+	}
+}
+
+// WorkDir returns the directory that a run worked in.
+func WorkDir(info journal.Info) string { return cmp.Or(info.Workspace, info.CWD) }
+
+// PastWork opens the repository of a run in a state directory. Error: [git.ChangedError] if the run began with another
+// one.
+func PastWork(ctx context.Context, stateDir string, info journal.Info) (*workspaces.Repo, error) {
+	dir := WorkDir(info)
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	return workspaces.Open(ctx, options(stateDir, info))
+}
+
+func options(stateDir string, info journal.Info) workspaces.Options {
+	began := filepath.Join(Runs{Root: stateDir}.Dir(info.Run), workspaces.BeganName)
+	return workspaces.Options{Dir: WorkDir(info), Run: info.Run, Began: began}
+}
+
+// RemoveLeft removes the agents' directories that a run has left. The run must be over. said has a sentence for
+// each agent whose work needs attention.
+func RemoveLeft(ctx context.Context, store *Runs, info journal.Info) (messages []string, err error) {
+	left, err := store.HasWork(info.Run)
+	if err != nil || !left {
+		return nil, err
+	}
+	own := filepath.Join(store.Dir(info.Run), journal.WorkName)
+	files, err := FilesLeft(ctx, options(store.Root, info), own)
+	if err == nil {
+		messages, err = files.Remove(ctx)
+	}
+	if err == nil {
+		left, err = store.HasWork(info.Run)
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("work in %s cannot be saved (%w): take out what you need, and remove that directory", own, err)
+	case left:
+		err = fmt.Errorf("%s; then remove %s", strings.Join(messages, "; "), own)
+	}
+	return messages, err
+}
+
+// EndStrays ends leftover processes of finished runs of the store, and describes them; empty if there were none. It
+// is called at each start, and before a run is removed: without the run, the owner of its processes would be
+// unknown.
+func EndStrays(store *journal.Store) (ended string) {
+	total, runs := 0, 0
+	for _, n := range proctree.SweepStrays(OverIn(store)) {
+		total += n
+		runs++
+	}
+	if total == 0 {
+		return ""
+	}
+	return fmt.Sprintf("ended processes that %s had left behind: %s", words.Count(runs, "earlier run"),
+		words.Count(total, "process"))
+}
+
+// OverIn returns a function that reports whether no process plays a run of a store. That includes processes in the
+// place that the store, or its copy of the run, was copied from: they have the same marks.
+func OverIn(store *journal.Store) func(run string) bool {
+	return func(run string) bool {
+		if !store.Over(run) {
+			return false
+		}
+		info, err := store.Find(run)
+		dir := cmp.Or(info.Workspace, info.CWD)
+		if err != nil || dir == "" || !journal.WorkspaceHeld(dir) {
+			return true
+		}
+		live, err := store.Live("")
+		return err == nil && slices.ContainsFunc(live, func(i journal.Info) bool { // a run of this store has it
+			return cmp.Or(i.Workspace, i.CWD) == dir
+		})
+	}
+}
+
+// ReportStrays calls EndStrays for a command, and prints the result.
+func ReportStrays(stderr io.Writer, store *journal.Store) {
+	if ended := EndStrays(store); ended != "" {
+		fmt.Fprintln(stderr, "arbiter: "+ended)
+	}
+}
+
+// spendingName is the file in a run's directory that says what the run has cost, so that nobody has to read its events
+// again. It is derived from them: without it they are read.
+const (
+	spendingName    = "spending.json"
+	spendingVersion = 1
+	maxSpending     = 16 << 20
+)
+
+// Spent is what a run has cost, as far as its event log was read.
+type Spent struct {
+	V    int                 `json:"v"`
+	Zone string              `json:"zone"` // whose days the rows are of
+	Next journal.LogPosition `json:"next"` // where to go on
+	report.Spending
+}
+
+// Spent returns what a run has cost: what was noted at its end, and what its event log has had since. from is what an
+// earlier call returned, or nil; it is changed. If the run is over, what was read is noted for the next caller. With
+// an error, the result has what could be read; a run without an event log is fs.ErrNotExist.
+func (r *Runs) Spent(ctx context.Context, info journal.Info, from *Spent) (*Spent, error) {
+	log, err := r.EventLog(info.Run)
+	if err != nil {
+		return &Spent{}, err
+	}
+	defer log.Close()
+	dir, err := statedir.Open(r.Dir(info.Run))
+	if err != nil {
+		return &Spent{}, err
+	}
+	defer dir.Close()
+	s := from
+	if s == nil {
+		s = &Spent{}
+		found, problem, err := dir.ReadJSON(spendingName, maxSpending, spendingVersion, s)
+		if !found || problem != "" || err != nil || s.Zone != zone() {
+			s = &Spent{}
+		}
+	}
+	began := s.Next
+	err = s.read(ctx, log)
+	if errors.Is(err, errOtherLog) {
+		*s, began = Spent{}, journal.LogPosition{}
+		err = s.read(ctx, log)
+	}
+	if from != nil || info.Live || s.Next == began {
+		return s, err
+	}
+	s.V, s.Zone = spendingVersion, zone()
+	if b, encodeErr := json.Marshal(s); encodeErr == nil && len(b) <= maxSpending {
+		_ = dir.ReplaceUnsynced(spendingName, b) // without it, the events are read again
+	}
+	return s, err
+}
+
+var errOtherLog = errors.New("the event log does not continue there")
+
+// read reads what was added to the event log.
+func (s *Spent) read(ctx context.Context, log *journal.EventLog) error {
+	size, err := log.Size()
+	switch {
+	case err != nil:
+		return err
+	case size < s.Next.Offset:
+		return errOtherLog
+	}
+	first := s.Next.Offset > 0
+	_, err = log.Each(ctx, s.Next, func(entry journal.LogEntry) error {
+		if first && entry.Position != s.Next {
+			return errOtherLog // a crash took lines that had been read
+		}
+		first, s.Next = false, entry.Next()
+		if entry.Line == nil {
+			return nil
+		}
+		return s.Take(entry.At, entry.Line)
+	})
+	return err
+}
+
+// zone identifies the local time zone by its offsets in winter and in summer.
+func zone() string {
+	year := time.Now().Year()
+	offset := func(m time.Month) string { return time.Date(year, m, 1, 0, 0, 0, 0, time.Local).Format("-0700") }
+	return offset(time.January) + offset(time.July)
+}

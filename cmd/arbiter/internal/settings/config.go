@@ -1,14 +1,18 @@
 package settings
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -16,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // ApplyConfig sets values that neither a flag nor the environment has set: from the workspace's
@@ -274,4 +279,416 @@ func (o origins) placed(err error) error {
 		return err
 	}
 	return &command.Error{Code: wrong.Code, Text: fmt.Sprintf("%s %s", at, problem), Cause: wrong.Cause}
+}
+
+// configBlocks are the mappings in the configuration file that stand for several settings: their keys, and the
+// setting for each key. `decider` may also be a plain value.
+var configBlocks = map[string]map[string]string{
+	"decider": {
+		"kind": "decider", "provider": "decider-provider", "model": "decider-model", "base_url": "decider-base-url",
+		"key_env": "decider-key-env", "max_tokens": "decider-max-tokens", "temperature": "decider-temperature",
+		"effort": "decider-effort", "timeout": "decider-timeout",
+	},
+	// names from the decision record for deciders
+	"arbiter": {
+		"provider": "decider-provider", "model": "decider-model", "maxTokens": "decider-max-tokens",
+		"temperature": "decider-temperature",
+	},
+}
+
+// agentPrograms is the block for the agents' programs: that of each Orchestrator for which none is named, and that of
+// the Arbiter.
+const agentPrograms = "provider"
+
+// configEntry is the value of one setting in a file.
+type configEntry struct {
+	Setting
+	path  string // of keys, for error messages
+	line  int
+	value yamldoc.Value
+}
+
+// arbiterEnv is the key of the setting arbiter-env, which may be a mapping of names to values.
+const arbiterEnv = "arbiter_env"
+
+// texts returns the values of the entry in the form of a flag.
+func (e configEntry) texts() ([]string, error) {
+	if e.Name != "arbiter-env" || e.value.Kind() != yamldoc.Mapping {
+		return scalars(e.value, e.Kind)
+	}
+	var pairs []string
+	for _, f := range e.value.Fields("a mapping of names to values") {
+		text, ok := f.Scalar()
+		if !ok {
+			return nil, fmt.Errorf("%s: give a plain value, not %s", f.Key, f.Kind())
+		}
+		pairs = append(pairs, f.Key+"="+text)
+	}
+	return pairs, nil
+}
+
+func configEntries(file string, f yamldoc.Field, own bool) ([]configEntry, error) {
+	block, isBlock := configBlocks[f.Key]
+	switch {
+	case f.Key == agentPrograms:
+		return nil, checkAgentProgram(file, f, own)
+	case isBlock && (f.Value.Kind() == yamldoc.Mapping || f.Key != "decider"):
+		var list []configEntry
+		for _, inner := range f.Value.Fields("keys of the form `key: value`") {
+			name, ok := block[inner.Key]
+			if !ok {
+				known := slices.Sorted(maps.Keys(block))
+				hint := "it takes " + strings.Join(known, ", ")
+				if meant := command.Meant(inner.Key, known); meant != "" {
+					hint = meant
+				}
+				return nil, command.Usagef("%s:%d: %s: unknown key %q; %s", file, inner.KeyLine, f.Key, inner.Key, hint)
+			}
+			list = append(list, configEntry{settingNamed(name), inner.Path, inner.KeyLine, inner.Value})
+		}
+		return list, nil
+	}
+	name := f.Key
+	if name == arbiterEnv {
+		name = "arbiter-env"
+	}
+	i := slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name && !s.Flagged })
+	if i < 0 {
+		if slices.ContainsFunc(Table, func(s Setting) bool { return s.Name == name }) {
+			return nil, command.Usagef("%s:%d: %s cannot be set in a file: give --%[3]s on the command line", file, f.KeyLine,
+				name)
+		}
+		hint := "arbiter schema config lists the settings"
+		if meant := command.Meant(f.Key, configKeys()); meant != "" {
+			hint = meant
+		}
+		return nil, command.Usagef("%s:%d: unknown setting %q; %s", file, f.KeyLine, f.Key, hint)
+	}
+	return []configEntry{{Table[i], f.Key, f.KeyLine, f.Value}}, nil
+}
+
+// settingNamed returns the setting with a name, which must exist.
+func settingNamed(name string) Setting {
+	return Table[slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name })]
+}
+
+// claudeNames are the names of Claude Code as the program of agents.
+var claudeNames = []string{runconfig.ClaudeMake, "claude-code", "claude-cli"}
+
+// checkAgentProgram returns an error if a file names a default program of agents that it may not name. readMakes checks
+// whether it is there.
+func checkAgentProgram(file string, f yamldoc.Field, own bool) error {
+	for _, inner := range f.Value.Fields("a mapping such as `default: claude`") {
+		if inner.Key != "default" && inner.Key != "arbiter" {
+			return command.Usagef("%s:%d: %s: unknown key %q; it takes default and arbiter", file, inner.KeyLine, f.Key,
+				inner.Key)
+		}
+		name, ok := inner.Scalar()
+		if !ok {
+			return command.Usagef("%s:%d: %s: give a plain value, not %s", file, inner.KeyLine, inner.Path, inner.Kind())
+		}
+		if !own && !slices.Contains(claudeNames, strings.ToLower(name)) {
+			return command.Usagef("%s:%d: %s: a workspace cannot choose %q as the program of agents: move this to your own "+
+				"configuration. Another provider's model can decide: set provider and model of the block decider (%s)", file,
+				inner.KeyLine, inner.Path, name, alternatives(Providers))
+		}
+	}
+	return nil
+}
+
+// together are settings that are taken from one source: the strongest one that has any of them. So a key is never
+// sent to an address from another source.
+var together = []string{"decider-provider", "decider-base-url", "decider-key-env"}
+
+// giveTogether marks all of these settings as given if one is.
+func giveTogether(given origins) {
+	i := slices.IndexFunc(together, func(name string) bool { return given[name] != "" })
+	if i < 0 {
+		return
+	}
+	where := given[together[i]]
+	for _, name := range together {
+		given[name] = cmp.Or(given[name], where)
+	}
+}
+
+// blockSchemas adds the blocks to the properties of the configuration's JSON Schema.
+func blockSchemas(props map[string]any) {
+	for name, keys := range configBlocks {
+		inner := map[string]any{}
+		for key, of := range keys {
+			inner[key] = props[of]
+		}
+		block := map[string]any{"type": "object", "properties": inner, "additionalProperties": false,
+			"description": fmt.Sprintf("settings of the decider as one block; its keys are %s",
+				strings.Join(slices.Sorted(maps.Keys(keys)), ", "))}
+		if plain, ok := props[name]; ok {
+			props[name] = map[string]any{"anyOf": []any{plain, block}}
+			continue
+		}
+		props[name] = block
+	}
+	plain := props["arbiter-env"]
+	props["arbiter-env"] = map[string]any{"anyOf": []any{plain, map[string]any{"type": "object",
+		"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}}}}}
+	props[arbiterEnv] = props["arbiter-env"]
+	props[agentPrograms] = map[string]any{"type": "object", "additionalProperties": false,
+		"properties": map[string]any{
+			"default": map[string]any{"type": "string",
+				"description": "the make of an Orchestrator for which none is named: claude, or one of makes"},
+			"arbiter": map[string]any{"type": "string", "description": "the make of the Arbiter: claude, or one of makes"},
+		}}
+}
+
+// ConfiguredHosts reads the hosts from the user's own configuration file, and returns its path and content. A
+// missing file has no hosts.
+func ConfiguredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte, err error) {
+	file = UserConfig(c.String("config"))
+	if file == "" {
+		return cfg, "", nil, command.Environmentf("there is no place for your configuration: set HOME, or name a file with " +
+			"--config")
+	}
+	src, err = command.ReadFile(file, command.MaxSource)
+	if os.IsNotExist(err) {
+		return cfg, file, nil, nil
+	}
+	if err != nil {
+		return cfg, file, nil, command.Usagef("cannot read the configuration %s: %v", file, command.WithoutPath(err))
+	}
+	if cfg, err = hosts.Read(file, src); err != nil {
+		return cfg, file, src, command.Usagef("%v", err)
+	}
+	return cfg, file, src, nil
+}
+
+// readHosts reads the configured hosts and makes, and the hosts that --hosts selects.
+func (s *Choices) readHosts(c *cli.Context) error {
+	if UserConfig(c.String("config")) == "" && c.String("hosts") == "" {
+		return nil
+	}
+	var file string
+	var src []byte
+	var err error
+	if s.Hosts, file, src, err = ConfiguredHosts(c); err != nil {
+		return err
+	}
+	if err := parseMakes(file, src, &s.Options); err != nil {
+		return command.Usagef("%v", err)
+	}
+	chosen, err := s.Hosts.Choose(c.String("hosts"))
+	if err != nil {
+		return command.Usagef("--hosts %q: %v (arbiter hosts add NAME -- COMMAND… adds a host)", c.String("hosts"), err)
+	}
+	s.Options.HereToo = chosen.Here && len(chosen.Hosts) > 0
+	for _, h := range chosen.Hosts {
+		s.Options.Hosts = append(s.Options.Hosts, runconfig.Host{Name: h.Name, Slots: h.Slots, Dir: h.Dir})
+	}
+	for _, p := range s.Hosts.Pools {
+		if members := slices.DeleteFunc(slices.Clone(p.Hosts), func(name string) bool {
+			return !allowedHost(&s.Options, name)
+		}); len(members) > 0 {
+			s.Options.Pools = append(s.Options.Pools, runconfig.Pool{Name: p.Name, Hosts: members})
+		}
+	}
+	if len(s.Options.Hosts) == 0 {
+		s.Options.Pools = nil
+	}
+	return nil
+}
+
+func allowedHost(o *runconfig.Options, name string) bool {
+	return name == hosts.Here && o.HereToo ||
+		slices.ContainsFunc(o.Hosts, func(h runconfig.Host) bool { return h.Name == name })
+}
+
+// HostsConfigured returns an error if the user's configuration no longer has the hosts of a run.
+func (s Choices) HostsConfigured() error {
+	var missing []string
+	for _, h := range s.Options.Hosts {
+		if _, ok := s.Hosts.Find(h.Name); !ok {
+			missing = append(missing, h.Name)
+		}
+	}
+	if len(missing) > 0 {
+		return command.Usagef("the run uses hosts that your configuration does not have: %s; add them (arbiter hosts add "+
+			"NAME -- COMMAND…), or choose others with --hosts", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// hostSchemas adds hosts and pools to the properties of the configuration's JSON Schema.
+func hostSchemas(props map[string]any) {
+	text := map[string]any{"type": "string"}
+	words := map[string]any{"type": "array", "items": text, "minItems": 1}
+	describe := func(schema map[string]any, about string) map[string]any {
+		out := map[string]any{"description": about}
+		for k, v := range schema {
+			out[k] = v
+		}
+		return out
+	}
+	props["hosts"] = map[string]any{
+		"type":        "object",
+		"description": "machines on which Orchestrators can run, by name; in your own configuration only",
+		"additionalProperties": map[string]any{
+			"type": "object", "required": []string{"command"}, "additionalProperties": false,
+			"properties": map[string]any{
+				"command": describe(words, "the words that start a program there, such as [ssh, box]"),
+				"dir":     describe(text, "where work is kept there: an absolute path, or one below ~/"),
+				"slots": map[string]any{"type": "integer", "minimum": 1, "default": hosts.DefaultSlots,
+					"description": "how many Orchestrators may run there at once"},
+				"end": describe(words, "a command that ends everything that was started there, at once; exit code 0 "+
+					"means that it has ended"),
+				"connect": describe(text, "how long connecting may take, such as 90s (default: 2m; a day if the command runs "+
+					"srun, which waits in a queue)"),
+				"pass_env": map[string]any{"type": "array", "items": text,
+					"description": "names of environment variables that agents there get from here"},
+			},
+		},
+	}
+	props["pools"] = map[string]any{"type": "object", "additionalProperties": words,
+		"description": fmt.Sprintf("names for several hosts each; %s is this machine; in your own configuration only",
+			hosts.Here)}
+}
+
+// makesKey is the key of the configuration file with the makes of agents besides Claude.
+const makesKey = "makes"
+
+var (
+	makeName = pattern(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+	envName  = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	secret   = pattern(`(?i)key|token|secret|passw|credential`)
+)
+
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
+// MakesOf returns the makes of the user's own configuration file.
+func MakesOf(file string, src []byte) ([]runconfig.Make, error) {
+	var o runconfig.Options
+	if err := parseMakes(file, src, &o); err != nil {
+		return nil, command.Usagef("%v", err)
+	}
+	return o.Makes, nil
+}
+
+// parseMakes reads the makes of a file, and which of them agents are, into the options of a run.
+func parseMakes(file string, src []byte, o *runconfig.Options) error {
+	doc, err := yamldoc.Parse(file, src)
+	if err != nil {
+		return err
+	}
+	var standard []yamldoc.Field
+	for _, v := range doc.Values() {
+		for _, f := range v.Fields("lines of the form `key: value`") {
+			switch f.Key {
+			case makesKey:
+				for _, m := range f.Value.Fields("a mapping of names to makes") {
+					o.Makes = append(o.Makes, readMake(m))
+				}
+			case agentPrograms:
+				standard = f.Value.Fields("a mapping such as `default: claude`")
+			}
+		}
+	}
+	slices.SortFunc(o.Makes, func(a, b runconfig.Make) int { return strings.Compare(a.Name, b.Name) })
+	for _, f := range standard {
+		name, _ := f.Scalar()
+		if slices.Contains(claudeNames, strings.ToLower(name)) {
+			continue
+		}
+		if f.Key == "arbiter" {
+			o.ArbiterMake = name
+		} else {
+			o.DefaultMake = name
+		}
+		if o.MakeProblem(name) != "" {
+			f.Errorf("there is no make %q: configure it under makes; there are %s. Another provider's model can decide: set "+
+				"provider and model of the block decider", name, strings.Join(o.MakeNames(), ", "))
+		}
+	}
+	return doc.Err()
+}
+
+func readMake(v yamldoc.Field) runconfig.Make {
+	m := runconfig.Make{MaxTurns: runconfig.DefaultMakeTurns}
+	m.Name = v.Key
+	switch {
+	case v.Key == runconfig.ClaudeMake:
+		v.Errorf("claude is the make that is always there: give another name, and say with like what it is")
+	case !makeName().MatchString(v.Key):
+		v.Errorf("%q is not a name: use small letters, digits and . _ -", v.Key)
+	}
+	for _, f := range v.Fields("a mapping such as {command: [opencode, acp]}") {
+		switch f.Key {
+		case "command":
+			m.Command = f.Value.Texts()
+		case "env":
+			m.Env = f.Value.Texts()
+			for _, entry := range m.Env {
+				name, _, set := strings.Cut(entry, "=")
+				switch {
+				case !envName().MatchString(name):
+					f.Errorf("%q is not the name of a variable", name)
+				case set && secret().MatchString(name):
+					f.Errorf("write only the name %s: its value is taken from arbiter's environment, and kept nowhere", name)
+				}
+			}
+		case "like":
+			m.Like = f.Value.Text()
+		case "accept_unasked":
+			m.AcceptUnasked = f.Value.Bool()
+		case "max_turns":
+			m.MaxTurns = f.Value.Integer(1)
+		case "input_usd":
+			m.InputUSD = dollars(f)
+		case "output_usd":
+			m.OutputUSD = dollars(f)
+		default:
+			f.Errorf("unknown field %q; a make takes command, env, like, accept_unasked, max_turns, input_usd and output_usd",
+				f.Key)
+		}
+	}
+	if len(m.Command) == 0 {
+		v.Errorf("command is missing: name the words that start the agent, such as [opencode, acp]")
+	}
+	return m
+}
+
+func dollars(f yamldoc.Field) float64 {
+	text, _ := f.Scalar()
+	usd, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(usd >= 0 && usd < 1e6) {
+		f.Errorf("want US dollars for a million tokens, such as 2.5")
+		return 0
+	}
+	return usd
+}
+
+// makeSchema adds the makes to the properties of the configuration's JSON Schema.
+func makeSchema(props map[string]any) {
+	about := func(kind, text string) map[string]any { return map[string]any{"type": kind, "description": text} }
+	words := func(text string) map[string]any {
+		return map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "description": text}
+	}
+	props[makesKey] = map[string]any{
+		"type":        "object",
+		"description": "makes of agents besides Claude, by name; in your own configuration only",
+		"additionalProperties": map[string]any{
+			"type": "object", "required": []string{"command"}, "additionalProperties": false,
+			"properties": map[string]any{
+				"command": words("the words that start an agent that speaks the Agent Client Protocol, such as [opencode, acp]"),
+				"env": words("variables that it gets besides those of each agent: NAME is taken from the environment, " +
+					"NAME=VALUE is set"),
+				"like": about("string", "the make that it behaves like, if it has another name here"),
+				"accept_unasked": about("boolean", "true: it may run without a sandbox although it does not ask about each "+
+					"command and edit, so that deny rules do not hold"),
+				"max_turns": map[string]any{"type": "integer", "minimum": 1, "default": runconfig.DefaultMakeTurns,
+					"description": "after how many messages it hands off while nobody knows how full its context is"},
+				"input_usd":  about("number", "what a million tokens of input cost, where it reports no costs"),
+				"output_usd": about("number", "what a million tokens of output cost, where it reports no costs"),
+			},
+		},
+	}
 }

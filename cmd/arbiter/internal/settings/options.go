@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -92,21 +93,10 @@ func (s *Choices) readRun(c *cli.Context) (err error) {
 	if s.Rehearse { // its workspace is not a Git repository
 		s.Options.Workspace.Isolation = runconfig.IsolationShared
 	}
-	switch s.Options.Workspace.Isolation {
-	case runconfig.IsolationShared, runconfig.IsolationWorktree, runconfig.IsolationClone:
-	default:
-		return command.Usagef("--isolation %q: use shared, worktree or clone", s.Options.Workspace.Isolation)
-	}
-	if s.Options.Memory != memoryOn && s.Options.Memory != MemoryOff {
-		return command.Usagef("--memory %q: use on or off", s.Options.Memory)
-	}
 	if err := checkAcceptance(s.Options.Accept); err != nil {
 		return err
 	}
 	if err := s.readProvider(c); err != nil {
-		return err
-	}
-	if err := checkDecider(&s.Options); err != nil {
 		return err
 	}
 	if s.Options.ContextTokensFor, err = readCaps(c.StringSlice("context-tokens-for")); err != nil {
@@ -234,74 +224,55 @@ func readCaps(pairs []string) (map[string]int, error) {
 	return caps, nil
 }
 
+// checkLimits returns the first number that is out of its range.
 func checkLimits(o runconfig.Options) error {
-	for _, n := range []struct {
-		name  string
-		value int
-		least int
+	const positive, notNegative = "must be at least 1", "must not be negative"
+	for _, x := range []struct {
+		wrong bool
+		flag  string
+		value any
+		must  string
 	}{
-		{"max-orchestrators", o.MaxOrchestrators, 1}, {"max-iterations", o.MaxIterations, 1},
-		{"max-subagents", o.MaxSubagents, 1}, {"max-subagents-total", o.MaxSubagentsTotal, 1},
-		{"max-subagents-per-hour", o.MaxSubagentsPerHour, 1},
-		{"max-failures", o.MaxFailures, 1}, {"max-total-failures", o.MaxTotalFailures, 0},
-		{"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
+		{o.MaxOrchestrators < 1, "max-orchestrators", o.MaxOrchestrators, positive},
+		{o.MaxIterations < 1, "max-iterations", o.MaxIterations, positive},
+		{o.MaxSubagents < 1, "max-subagents", o.MaxSubagents, positive},
+		{o.MaxSubagentsTotal < 1, "max-subagents-total", o.MaxSubagentsTotal, positive},
+		{o.MaxSubagentsPerHour < 1, "max-subagents-per-hour", o.MaxSubagentsPerHour, positive},
+		{o.MaxFailures < 1, "max-failures", o.MaxFailures, positive},
+		{o.MaxTotalFailures < 0, "max-total-failures", o.MaxTotalFailures, notNegative},
+		{o.MaxExchanges < 2, "max-exchanges", o.MaxExchanges, "must be at least 2"},
+		{o.ContextTokens < 0, "context-tokens", o.ContextTokens, notNegative},
+		{o.ContextWarn <= 0 || o.ContextWarn > o.ContextCritical || o.ContextCritical > 100, "context-warn",
+			fmt.Sprintf("%g, --context-critical %g", o.ContextWarn, o.ContextCritical),
+			"use percentages with 0 < warn ≤ critical ≤ 100"},
+		{o.ContextStop != 0 && o.ContextStop < o.ContextCritical, "context-stop", o.ContextStop,
+			fmt.Sprintf("must be 0 or at least --context-critical (%g)", o.ContextCritical)},
+		{o.MaxCostUSD < 0, "max-cost", o.MaxCostUSD, notNegative},
+		{o.MaxCostPerAgent < 0, "max-cost-per-agent", o.MaxCostPerAgent, notNegative},
+		{o.FuseUSD < 0, "fuse", o.FuseUSD, notNegative},
+		{o.MaxCostPerDay < 0, "max-cost-per-day", o.MaxCostPerDay, notNegative},
+		{o.QuotaReserve < 0 || o.QuotaReserve >= 100, "quota-reserve", o.QuotaReserve,
+			"use a percentage from 0 to less than 100"},
+		{o.MaxWait < 0, "max-wait", o.MaxWait, notNegative},
+		{o.MaxMemory < 0, "max-memory", o.MaxMemory >> 20, notNegative},
+		{o.MaxOutput < 0, "max-output", o.MaxOutput >> 20, notNegative},
+		{o.WatchEvery < 100*time.Millisecond, "watch-every", o.WatchEvery, "must be at least 100ms"},
+		{o.QuietAfter != 0 && o.QuietAfter < time.Second, "quiet-after", o.QuietAfter,
+			"must be at least 1s, or 0 to report nothing"},
+		{o.Timeout < 0, "timeout", o.Timeout, notNegative},
+		{o.CheckTimeout != -1 && (o.CheckTimeout < time.Second || o.CheckTimeout > time.Hour), "check-timeout",
+			o.CheckTimeout, "must be between 1s and 1h, or 0 to run no checks"},
+		{o.PermissionWait < 0, "permission-wait", o.PermissionWait, notNegative},
+		{o.Lease < hosts.MinLease || o.Lease > hosts.MaxLease, "lease", o.Lease,
+			fmt.Sprintf("must be between %s and %s", hosts.MinLease, hosts.MaxLease)},
+		{o.StartTimeout < time.Second || o.StartTimeout > 90*time.Second, "start-timeout", o.StartTimeout,
+			"must be between 1s and 90s"},
+		{o.DeciderTimeout < time.Second || o.DeciderTimeout > time.Hour, "decider-timeout", o.DeciderTimeout,
+			"must be between 1s and 1h"},
 	} {
-		if n.value < n.least {
-			return command.Usagef("--%s %d: must be at least %d", n.name, n.value, n.least)
+		if x.wrong {
+			return command.Usagef("--%s %v: %s", x.flag, x.value, x.must)
 		}
-	}
-	if o.ContextWarn <= 0 || o.ContextWarn > o.ContextCritical || o.ContextCritical > 100 {
-		return command.Usagef("--context-warn %g, --context-critical %g: use percentages with 0 < warn ≤ critical ≤ 100",
-			o.ContextWarn, o.ContextCritical)
-	}
-	if o.ContextStop != 0 && o.ContextStop < o.ContextCritical {
-		return command.Usagef("--context-stop %g: must be 0 or at least --context-critical (%g)", o.ContextStop,
-			o.ContextCritical)
-	}
-	if o.MaxCostUSD < 0 {
-		return command.Usagef("--max-cost %g: must not be negative", o.MaxCostUSD)
-	}
-	if o.MaxCostPerAgent < 0 {
-		return command.Usagef("--max-cost-per-agent %g: must not be negative", o.MaxCostPerAgent)
-	}
-	if o.FuseUSD < 0 {
-		return command.Usagef("--fuse %g: must not be negative", o.FuseUSD)
-	}
-	if o.MaxCostPerDay < 0 {
-		return command.Usagef("--max-cost-per-day %g: must not be negative", o.MaxCostPerDay)
-	}
-	if o.QuotaReserve < 0 || o.QuotaReserve >= 100 {
-		return command.Usagef("--quota-reserve %g: use a percentage from 0 to less than 100", o.QuotaReserve)
-	}
-	if o.MaxWait < 0 {
-		return command.Usagef("--max-wait %s: must not be negative", o.MaxWait)
-	}
-	if o.MaxMemory < 0 {
-		return command.Usagef("--max-memory %d: must not be negative", o.MaxMemory>>20)
-	}
-	if o.MaxOutput < 0 {
-		return command.Usagef("--max-output %d: must not be negative", o.MaxOutput>>20)
-	}
-	if o.WatchEvery < 100*time.Millisecond {
-		return command.Usagef("--watch-every %s: must be at least 100ms", o.WatchEvery)
-	}
-	if o.QuietAfter != 0 && o.QuietAfter < time.Second {
-		return command.Usagef("--quiet-after %s: must be at least 1s, or 0 to report nothing", o.QuietAfter)
-	}
-	if o.Timeout < 0 {
-		return command.Usagef("--timeout %s: must not be negative", o.Timeout)
-	}
-	if o.CheckTimeout != -1 && (o.CheckTimeout < time.Second || o.CheckTimeout > time.Hour) {
-		return command.Usagef("--check-timeout %s: must be between 1s and 1h, or 0 to run no checks", o.CheckTimeout)
-	}
-	if o.PermissionWait < 0 {
-		return command.Usagef("--permission-wait %s: must not be negative", o.PermissionWait)
-	}
-	if o.Lease < hosts.MinLease || o.Lease > hosts.MaxLease {
-		return command.Usagef("--lease %s: must be between %s and %s", o.Lease, hosts.MinLease, hosts.MaxLease)
-	}
-	if o.StartTimeout < time.Second || o.StartTimeout > 90*time.Second {
-		return command.Usagef("--start-timeout %s: must be between 1s and 90s", o.StartTimeout)
 	}
 	return nil
 }

@@ -1,20 +1,31 @@
 package settings
 
-// This file decides whether a workspace's own settings, hooks and agents are trusted: by a flag, or because a
-// human trusted exactly the current ones.
-
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/egress"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
+
+// This file decides whether a workspace's own settings, hooks and agents are trusted: by a flag, or because a
+// human trusted exactly the current ones.
 
 // MaxListedChanges is how many changes of a workspace are listed in one line.
 const MaxListedChanges = 4
@@ -165,4 +176,297 @@ func (t TrustState) Unchanged(place string) error {
 			trust.Summary(trust.Diff(t.Listing, now), MaxListedChanges))
 	}
 	return nil
+}
+
+// This file finds environment variables with secrets, masks their values in records, and restores them for
+// the processes that need them.
+
+// SecretMasker returns a function that masks secrets: those of known formats, the values of variables with names such
+// as *_TOKEN in this process and in the given environments, and the values of the named variables.
+func SecretMasker(envs []map[string]string, named ...string) func(string) string {
+	var values []string
+	for _, name := range named {
+		if value := strings.TrimSpace(os.Getenv(name)); len(value) >= leastNamed {
+			values = append(values, value)
+		}
+	}
+	note := func(name, value string) {
+		if variable(name, value) && isSpecific(value) {
+			values = append(values, value)
+		}
+	}
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		note(name, value)
+	}
+	for _, env := range envs {
+		for name, value := range env {
+			note(name, value)
+		}
+	}
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	values = slices.Compact(values)
+	return func(s string) string {
+		for _, v := range values {
+			if strings.Contains(s, v) {
+				s = strings.ReplaceAll(s, v, sanitize.Mark(len(v)))
+			}
+		}
+		return sanitize.Redact(s)
+	}
+}
+
+// leastNamed is the minimum length of a named variable's value that is masked. A shorter one may be an ordinary
+// word in other texts.
+const leastNamed = 8
+
+// variable reports whether a variable has a secret, according to its name or value.
+func variable(name, value string) bool {
+	pair := name + "=" + value
+	return value != "" && sanitize.Redact(pair) != pair
+}
+
+// isSpecific reports whether a value is specific enough to mask it in other texts: not an ordinary word or a
+// path.
+func isSpecific(value string) bool {
+	return len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) &&
+		!strings.HasPrefix(value, "/")
+}
+
+// WithoutSecrets returns an environment without its secrets, in the form for the journal. [RevealedSecrets] restores
+// them for processes. For a resumed run, the user gives them again.
+func WithoutSecrets(env map[string]string) map[string]string {
+	kept := maps.Clone(env)
+	for name, value := range env {
+		if variable(name, value) {
+			kept[name] = sanitize.Mark(len(value))
+		}
+	}
+	return kept
+}
+
+// ForgottenSecrets removes variables that an earlier process did not record, and returns their names.
+func ForgottenSecrets(env map[string]string) (kept map[string]string, names []string) {
+	kept = map[string]string{}
+	for name, value := range env {
+		if sanitize.IsMark(value) {
+			names = append(names, name)
+		} else {
+			kept[name] = value
+		}
+	}
+	slices.Sort(names)
+	if names == nil {
+		return env, nil
+	}
+	return kept, names
+}
+
+// RevealedSecrets restores the values that Without removed, from given. Variables that are not in given are removed.
+func RevealedSecrets(env, given map[string]string) map[string]string {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(env)), sanitize.IsMark) {
+		return env
+	}
+	out := maps.Clone(env)
+	for name, value := range env {
+		if real, ok := given[name]; ok {
+			out[name] = real
+		} else if sanitize.IsMark(value) {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+// notSettings matches Arbiter's variables that are not settings: marks of processes, and what tests, scripts and the
+// templates for CI read.
+var notSettings = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|REQUIRE_CLAUDE|CLAUDE_ARGS|` +
+		`LONG|CHAOS|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
+})
+
+// UnknownVariables returns the variables of an environment that look like settings, and are none. An empty variable
+// sets nothing.
+func UnknownVariables(environ []string) (unknown []string) {
+	known := variables()
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		ours := value != "" && strings.HasPrefix(name, "ARBITER_")
+		if ours && !slices.Contains(known, name) && !notSettings().MatchString(name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
+}
+
+func variables() (names []string) {
+	for _, s := range Table {
+		names = append(names, EnvName(s)...)
+	}
+	return names
+}
+
+// CheckVariables refuses an environment with a variable that looks like a setting: a limit that is spelled wrong must
+// not be no limit.
+func CheckVariables(environ []string) error {
+	unknown := UnknownVariables(environ)
+	if len(unknown) == 0 {
+		return nil
+	}
+	next := cmp.Or(command.Meant(unknown[0], variables()), "correct it, or unset it")
+	return command.Usagef("$%s: no setting has this name; %s", words.Quote(unknown[0]), next)
+}
+
+// Modes of --sandbox.
+const (
+	SandboxOff  = "off"
+	sandboxAuto = "auto" // the default: if the sandbox does not hold, the run reports that and continues
+	SandboxOn   = "on"   // if the sandbox does not hold, the run ends
+)
+
+// confinement is the requested sandbox.
+type confinement struct {
+	Mode        string
+	Write, Hide []string
+	Network     string // a Network… constant of the bridge
+	Hosts       []string
+}
+
+// readSandbox reads the settings about sandboxes.
+func readSandbox(c *cli.Context) (confinement, error) {
+	s := confinement{Mode: c.String("sandbox"), Network: c.String("network"),
+		Hosts: c.StringSlice("allow-host")}
+	for _, host := range s.Hosts {
+		if _, err := egress.ParseRule(host); err != nil {
+			return s, command.Usagef("--allow-host %q: %v", host, err)
+		}
+	}
+	for _, list := range []struct {
+		flag string
+		to   *[]string
+		must bool
+	}{{"sandbox-write", &s.Write, true}, {"sandbox-hide", &s.Hide, false}} {
+		for _, name := range c.StringSlice(list.flag) {
+			path, err := besideHome(name)
+			if err != nil {
+				return s, command.Usagef("--%s %q: %v", list.flag, name, err)
+			}
+			if _, err := os.Stat(path); err != nil && list.must {
+				return s, command.Usagef("--%s %s: %v; create it first", list.flag, name, command.WithoutPath(err))
+			}
+			*list.to = append(*list.to, path)
+		}
+	}
+	return s, nil
+}
+
+// networks are the values of --network.
+var networks = []string{bridge.NetworkProxy, bridge.NetworkNone, bridge.NetworkOpen}
+
+// besideHome makes a path absolute. ~/ is the user's home directory, also in a configuration file.
+func besideHome(name string) (string, error) {
+	if name == "" {
+		return "", fmt.Errorf("is empty")
+	}
+	if rest, ok := CutHome(name); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		return filepath.Join(home, rest), nil
+	}
+	return filepath.Abs(name)
+}
+
+func CutHome(name string) (rest string, ok bool) {
+	if name == "~" {
+		return "", true
+	}
+	if len(name) > 1 && name[:2] == "~/" {
+		return name[2:], true
+	}
+	return "", false
+}
+
+// ResumeSandbox keeps the sandbox of a run that started with one, unless another setting is given now.
+func (c *Choices) ResumeSandbox(old runconfig.Options) {
+	was := old.Sandbox
+	c.Options.Sandbox, c.Options.SandboxReason, c.Options.ScratchChecks = nil, "", false
+	if was == nil {
+		if !c.Given["sandbox"] && old.SandboxReason == "" {
+			c.Sandbox.Mode = SandboxOff
+		}
+		return
+	}
+	if !c.Given["sandbox"] {
+		c.Sandbox.Mode = SandboxOn
+	}
+	if !c.Given["sandbox-write"] {
+		c.Sandbox.Write = was.Write
+	}
+	if !c.Given["sandbox-hide"] {
+		c.Sandbox.Hide = was.Hide
+	}
+	if !c.Given["network"] {
+		c.Sandbox.Network = cmp.Or(was.Network, bridge.NetworkProxy)
+	}
+	if !c.Given["allow-host"] {
+		c.Sandbox.Hosts = was.Hosts
+	}
+}
+
+// SandboxTrial bounds the trial of a sandbox, which takes about 50 ms.
+const SandboxTrial = 30 * time.Second
+
+// SandboxConfig returns the configuration of the requested sandbox; reason says why it is not available.
+func (c Choices) SandboxConfig() (cfg bridge.SandboxConfig, reason string) {
+	program, err := sandbox.Find()
+	if err != nil {
+		return cfg, err.Error()
+	}
+	if reason = c.hiddenLogin(); reason != "" && c.Sandbox.Mode == sandboxAuto {
+		return cfg, reason
+	}
+	cfg = bridge.SandboxConfig{Program: program, Write: c.Sandbox.Write,
+		Hide: slices.Clone(c.Sandbox.Hide), Network: c.Sandbox.Network, Hosts: c.Sandbox.Hosts}
+	cfg.Hide = append(cfg.Hide, c.StateDir)
+	if dir, err := os.UserConfigDir(); err == nil {
+		cfg.Hide = append(cfg.Hide, filepath.Join(dir, "arbiter"))
+	}
+	return cfg, ""
+}
+
+// variable returns a variable as the agents get it.
+func (c Choices) variable(name string) string { return cmp.Or(c.Options.Env[name], os.Getenv(name)) }
+
+// hiddenLogin says why agents could not log in to a cloud in the sandbox; empty: they can.
+func (c Choices) hiddenLogin() string {
+	for _, cloud := range []struct {
+		name, use string
+		keys      []string
+	}{
+		{"Bedrock", "CLAUDE_CODE_USE_BEDROCK", []string{"AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK",
+			"CLAUDE_CODE_SKIP_BEDROCK_AUTH"}},
+		{"Vertex", "CLAUDE_CODE_USE_VERTEX", []string{"CLAUDE_CODE_SKIP_VERTEX_AUTH"}},
+	} {
+		given := func(name string) bool { return c.variable(name) != "" }
+		if given(cloud.use) && !slices.ContainsFunc(cloud.keys, given) {
+			return fmt.Sprintf("the login of %s is in files that the sandbox hides: give it by a variable (%s), or use "+
+				"--sandbox on", cloud.name, strings.Join(cloud.keys, ", "))
+		}
+	}
+	return ""
+}
+
+// Confines says in words what a sandbox confines; hosts are those that can be reached without a question.
+func Confines(cfg bridge.SandboxConfig, hosts []string) string {
+	if !cfg.Isolated() {
+		return "files confined; the network is open"
+	}
+	list := make([]string, len(hosts))
+	for i, host := range hosts {
+		list[i] = strings.TrimSuffix(host, ":443")
+	}
+	return "files and network confined; hosts: " + strings.Join(list, ", ")
 }

@@ -48,7 +48,7 @@ func DecideFlags() []cli.Flag {
 
 // DecideCommand is `arbiter decide`.
 func DecideCommand(io command.Env) *cli.Command {
-	e := decideEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "decide", Usage: "explain a run's decisions, or ask a decider for one", ArgsUsage: "[RUN]",
 		Description: "--explain lists the decisions of a run, by default of the latest run of this directory. With\n" +
@@ -71,7 +71,7 @@ func DecideCommand(io command.Env) *cli.Command {
 	}
 }
 
-func (e decideEnv) decide(c *cli.Context) error {
+func (e env) decide(c *cli.Context) error {
 	explains := c.Bool("explain") || c.IsSet("number") || c.IsSet("at")
 	switch {
 	case c.IsSet("template"):
@@ -87,7 +87,7 @@ func (e decideEnv) decide(c *cli.Context) error {
 }
 
 // decideOn asks a decider to decide on an input from a file.
-func (e decideEnv) decideOn(c *cli.Context) error {
+func (e env) decideOn(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return command.Usagef("decide --input takes no RUN: leave out %s", c.Args().First())
 	}
@@ -120,7 +120,7 @@ func (e decideEnv) decideOn(c *cli.Context) error {
 	return nil
 }
 
-func (e decideEnv) readInput(path string) (raw []byte, err error) {
+func (e env) readInput(path string) (raw []byte, err error) {
 	if path != "-" {
 		raw, err = command.ReadFile(path, maxInput)
 	} else if raw, err = io.ReadAll(io.LimitReader(e.Stdin, maxInput+1)); err == nil && len(raw) > maxInput {
@@ -132,16 +132,15 @@ func (e decideEnv) readInput(path string) (raw []byte, err error) {
 	return raw, nil
 }
 
-// sideDecider is a decider that is asked outside of any run, with the bridge or client that it needs.
+// sideDecider is a decider that is asked outside of any run, with its bridge.
 type sideDecider struct {
-	decider decider.Decider
-	name    string
-	bridge  *host.SideBridge   // nil for rules only; has no bridge if a rehearsal asks over HTTP
-	api     *decider.APIClient // nil unless a provider is asked over HTTP
+	host.Opened
+	name   string
+	bridge *host.SideBridge // empty for rules only; has no client if a provider is asked over HTTP
 }
 
 // openDecider makes the decider that the settings name. Errors are *command.Error.
-func (e decideEnv) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, error) {
+func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, error) {
 	named := c.IsSet("decider")
 	if err := settings.CheckVariables(os.Environ()); err != nil {
 		return nil, err
@@ -159,55 +158,34 @@ func (e decideEnv) openDecider(ctx context.Context, c *cli.Context) (*sideDecide
 	if s.Options.Templates, err = settings.ReadTemplates(s.Place, s.Trusting.Trusted, !s.Rehearse); err != nil {
 		return nil, err
 	}
-	o := &sideDecider{name: s.Options.Decider}
-	if err := o.open(ctx, e, &s); err != nil {
-		o.close(e)
-		return nil, err
-	}
-	d, err := host.DeciderOptions(s.Options, o.asker(s.Options))
-	if err != nil {
-		o.close(e)
-		return nil, err
-	}
-	d.Strict = true
-	o.decider = decider.Build(d)
-	return o, nil
-}
-
-// open starts the bridge or the client that the decider needs.
-func (o *sideDecider) open(ctx context.Context, e decideEnv, s *settings.Choices) error {
-	if s.Options.Decider == runconfig.DeciderRules {
-		return nil
-	}
 	log := slog.New(slog.DiscardHandler)
 	if s.Debug {
 		log = slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	var err error
-	if !host.OverHTTP(s.Options) {
-		o.bridge, err = host.OpenSide(ctx, s, log)
-		return err
+	o := &sideDecider{name: s.Options.Decider, bridge: &host.SideBridge{}}
+	switch {
+	case o.name == runconfig.DeciderRules:
+	case host.OverHTTP(s.Options):
+		o.bridge, err = host.StageSide(&s, log)
+	default:
+		o.bridge, err = host.OpenSide(ctx, &s, log)
 	}
-	if o.bridge, err = host.StageSide(s, log); err != nil {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	o.api, err = host.OpenProvider(s.Options, o.bridge.Stage)
-	return err
-}
-
-func (o *sideDecider) asker(options runconfig.Options) decider.Asker {
-	if o.api != nil {
-		return host.HTTPAsker{Client: o.api, Options: options, Spent: o.cost}
+	s.Options.DecisionCache = false
+	o.Opened, err = host.OpenDecider(s.Options, host.ModelRun{Stage: o.bridge.Stage, Strict: true, Log: log,
+		Spent: o.bridge.Cost, Bridge: func() host.Querier { return o.bridge }})
+	if err != nil {
+		o.close(e)
+		return nil, err
 	}
-	if o.bridge == nil {
-		return nil
-	}
-	return host.Asker{Options: options, Bridge: func() host.Querier { return o.bridge }, Spent: o.bridge.Cost}
+	return o, nil
 }
 
 // ask asks one question. A *command.Error ends the command; any other error concerns this question only.
 func (o *sideDecider) ask(ctx context.Context, q decider.Input) (decider.Decision, error) {
-	d, err := o.decider.Decide(ctx, q)
+	d, err := o.Decider.Decide(ctx, q)
 	var asked interface{ Hopeless() bool }
 	switch {
 	case err == nil:
@@ -220,22 +198,9 @@ func (o *sideDecider) ask(ctx context.Context, q decider.Input) (decider.Decisio
 	return d, err
 }
 
-// cost returns what was spent, in US dollars.
-func (o *sideDecider) cost() float64 {
-	if o.bridge == nil {
-		return 0
-	}
-	return o.bridge.Cost()
-}
-
 // close closes the bridge, and prints where a rehearsal left its script.
-func (o *sideDecider) close(e decideEnv) {
-	if o.api != nil {
-		o.api.Close()
-	}
-	if o.bridge == nil {
-		return
-	}
+func (o *sideDecider) close(e env) {
+	o.Opened.Close()
 	if o.bridge.Stage != nil {
 		for _, p := range o.bridge.Stage.Problems() {
 			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
@@ -243,9 +208,6 @@ func (o *sideDecider) close(e decideEnv) {
 	}
 	o.bridge.Close()
 }
-
-// decideEnv has the standard streams, and the commands of this package as methods.
-type decideEnv struct{ command.Env }
 
 // Redecision is a recorded decision with the decision on the same input now.
 type Redecision struct {
@@ -271,9 +233,9 @@ type Tally struct {
 
 // ReplayDecisions asks a decider again for each decision of a run, and prints those that differ.
 func ReplayDecisions(io command.Env, c *cli.Context) error {
-	e := decideEnv{io}
-	if c.NArg() > 1 || c.IsSet("pace") {
-		return command.Usagef("replay --decisions: give at most one RUN, and no --pace")
+	e := env{io}
+	if c.IsSet("pace") {
+		return command.Usagef("replay --decisions takes no --pace")
 	}
 	only, err := numbers(c.String("only"))
 	if err != nil {
@@ -322,7 +284,7 @@ func ReplayDecisions(io command.Env, c *cli.Context) error {
 			return err
 		}
 	}
-	t.CostUSD = o.cost()
+	t.CostUSD = o.bridge.Cost()
 	if err := e.printTally(c, t); err != nil || t.Asked > 0 {
 		return err
 	}
@@ -350,7 +312,7 @@ func (t *Tally) judge(x Redecision, now decider.Decision, err error) Redecision 
 	return x
 }
 
-func (e decideEnv) printRedecision(c *cli.Context, x Redecision) error {
+func (e env) printRedecision(c *cli.Context, x Redecision) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(x)
 	}
@@ -371,7 +333,7 @@ func (e decideEnv) printRedecision(c *cli.Context, x Redecision) error {
 	return nil
 }
 
-func (e decideEnv) printTally(c *cli.Context, t Tally) error {
+func (e env) printTally(c *cli.Context, t Tally) error {
 	if c.Bool("json") {
 		if err := json.NewEncoder(e.Stdout).Encode(t); err != nil {
 			return err
@@ -403,7 +365,7 @@ func numbers(list string) ([]int, error) {
 }
 
 // printTemplate prints a built-in template, as a start for a user's own.
-func (e decideEnv) printTemplate(c *cli.Context) error {
+func (e env) printTemplate(c *cli.Context) error {
 	if c.NArg() > 0 || c.IsSet("explain") || c.IsSet("number") || c.IsSet("at") || c.IsSet("input") {
 		return command.Usagef("decide --template takes no other flag and no argument")
 	}

@@ -2,3 +2,8 @@
 // earlier runs left, ask deciders, look after the data of a workspace, examine the machine, and complete
 // command lines.
 package subcommands
+
+import "github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+
+// env has the standard streams, and the commands of this package as methods.
+type env struct{ command.Env }

@@ -41,7 +41,7 @@ const PinnedVersion = "2.1.329"
 
 // DoctorCommand is `arbiter doctor`.
 func DoctorCommand(io command.Env) *cli.Command {
-	e := doctorEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "doctor", Usage: "check whether a run can start here, and say how to fix it if not",
 		Description: strings.TrimSpace(`
@@ -77,7 +77,7 @@ func lookingFlags() []cli.Flag {
 	return flags
 }
 
-func (e doctorEnv) doctor(c *cli.Context) error {
+func (e env) doctor(c *cli.Context) error {
 	if c.Duration("trial-timeout") <= 0 {
 		return command.Usagef("--trial-timeout %s: must be greater than 0", c.Duration("trial-timeout"))
 	}
@@ -101,7 +101,7 @@ func (e doctorEnv) doctor(c *cli.Context) error {
 	return nil
 }
 
-func (e doctorEnv) printReport(r host.DoctorReport, asJSON bool) error {
+func (e env) printReport(r host.DoctorReport, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(e.WithSafeOutput().Stdout)
 		enc.SetEscapeHTML(false) // for commands to type
@@ -115,9 +115,6 @@ func coloured(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
-
-// doctorEnv has the standard streams, and the commands of this package as methods.
-type doctorEnv struct{ command.Env }
 
 // inspection gathers the observations for an examination.
 type inspection struct {
@@ -146,7 +143,7 @@ func (l *inspection) around(ctx context.Context) host.Surroundings {
 		s.Sessions.Problem = "no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR"
 	}
 	s.Workspace = l.workspace()
-	s.Claude, s.Login = l.claude(ctx)
+	s.Claude = l.claude(ctx)
 	s.Isolation, s.Sandbox = l.confinement(ctx)
 	s.Settings.Makes = l.makes(ctx, s.Sandbox.Holds && s.Sandbox.Mode != settings.SandboxOff)
 	s.Leftovers = l.leftovers(s.State)
@@ -272,22 +269,17 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 	return w
 }
 
-func (l *inspection) claude(ctx context.Context) (host.DoctorClaude, host.DoctorLogin) {
-	named := l.choices.Claude
-	s := host.InspectClaude(ctx, named, true)
-	l.found = s.ClaudeInfo
-	c := host.DoctorClaude{Named: named, Problem: s.Problem, Missing: s.Missing}
+func (l *inspection) claude(ctx context.Context) host.DoctorClaude {
+	c := host.DoctorClaude{Named: l.choices.Claude, Hints: loginHints(),
+		ClaudeFindings: host.InspectClaude(ctx, l.choices.Claude, true)}
+	l.found = c.ClaudeInfo
 	if c.Problem != "" {
-		c.Elsewhere = elsewhere(named != "")
-		return c, host.DoctorLogin{}
-	}
-	c.Path, c.Version, c.StandIn, c.Untested = s.Path, s.Version, s.StandIn, claude.Untested(s.Version)
-	if named == "" {
+		c.Elsewhere = elsewhere(c.Named != "")
+	} else if c.Named == "" {
 		c.Shadowed = slices.DeleteFunc(programs("claude", filepath.SplitList(os.Getenv("PATH"))),
 			func(path string) bool { return path == c.Path })
 	}
-	return c, host.DoctorLogin{Asked: !c.StandIn, Known: s.Login.Known, In: s.Login.LoggedIn, Method: s.Login.Method,
-		Email: s.Login.Email, Hints: loginHints()}
+	return c
 }
 
 // elsewhere returns other claude programs that could be configured: those on PATH if another one was named, and
@@ -357,12 +349,12 @@ func terminalHere(ctx context.Context) host.DoctorTerminal {
 }
 
 // confinement tries the PID namespace and the sandbox that agents would run in.
-func (l *inspection) confinement(ctx context.Context) (host.Isolation, host.DoctorSandbox) {
+func (l *inspection) confinement(ctx context.Context) (proctree.Isolation, host.DoctorSandbox) {
 	box := host.DoctorSandbox{Mode: l.choices.Sandbox.Mode, Restricted: host.NamespacesRestricted()}
 	self, err := os.Executable()
 	if err != nil {
 		box.Reason = err.Error()
-		return host.Isolation{Why: err.Error()}, box
+		return proctree.Isolation{Kind: proctree.NoNamespace, Why: err.Error()}, box
 	}
 	isolation := proctree.Isolate(ctx, exec.Command(self, "bridge"), cmp.Or(l.choices.PIDNS, proctree.ModeAuto))
 	cfg, reason := l.choices.SandboxConfig()
@@ -385,7 +377,7 @@ func (l *inspection) confinement(ctx context.Context) (host.Isolation, host.Doct
 		}
 	}
 	box.Reason = reason
-	return host.Isolation{Had: isolation.Kind != proctree.NoNamespace, Why: isolation.Why}, box
+	return isolation, box
 }
 
 // leftovers looks for what runs that are over have left.
@@ -437,11 +429,9 @@ func (l *inspection) runs(dir string, o *host.Leftovers, used *[]string) error {
 		}
 	}
 	for _, strays := range proctree.Strays(runstore.OverIn(store)) {
-		for _, p := range strays {
-			o.Processes = append(o.Processes, host.DoctorProcess{PID: p.PID, Name: p.Name})
-		}
+		o.Processes = append(o.Processes, strays...)
 	}
-	slices.SortFunc(o.Processes, func(a, b host.DoctorProcess) int { return a.PID - b.PID })
+	slices.SortFunc(o.Processes, func(a, b proctree.Process) int { return a.PID - b.PID })
 	return nil
 }
 

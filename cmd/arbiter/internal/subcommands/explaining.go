@@ -57,22 +57,18 @@ type Rendered struct {
 }
 
 func Explain(io command.Env, c *cli.Context) error {
-	e := explainEnv{io}
+	e := env{io}
 	if c.IsSet("number") && c.IsSet("at") {
 		return command.Usagef("decide: --number and --at exclude each other: use one of them")
 	}
 	if c.IsSet("number") && c.Int("number") < 1 {
 		return command.Usagef("--number %d: decision numbers start at 1", c.Int("number"))
 	}
-	store, err := runstore.Open(c)
+	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	info, err := runstore.NamedOrLatest(c, store, c.Args().First())
-	if err != nil {
-		return err
-	}
 	if c.IsSet("at") {
 		return e.explainMoment(c, store, info.Run)
 	}
@@ -188,7 +184,7 @@ func renderTemplates(q decider.Input, set *decider.PromptSet) *Rendered {
 }
 
 // explainMoment shows both inputs as they would be after a record of the journal.
-func (e explainEnv) explainMoment(c *cli.Context, store *runstore.Runs, run string) error {
+func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) error {
 	upTo := ^uint64(0)
 	if at := c.String("at"); at != "last" {
 		n, err := strconv.ParseUint(at, 10, 64)
@@ -253,10 +249,7 @@ func (e explainEnv) explainMoment(c *cli.Context, store *runstore.Runs, run stri
 	return nil
 }
 
-// explainEnv has the standard streams, and the commands of this package as methods.
-type explainEnv struct{ command.Env }
-
-func (e explainEnv) listDecisions(c *cli.Context, info journal.Info, list []runstore.Decision) error {
+func (e env) listDecisions(c *cli.Context, info journal.Info, list []runstore.Decision) error {
 	if c.Bool("json") {
 		all := []Explanation{}
 		for _, r := range list {
@@ -291,7 +284,7 @@ func spawnedText(modes []string) string {
 	return sanitize.Line(strings.Join(list, " "), 40)
 }
 
-func (e explainEnv) printExplanation(c *cli.Context, x Explanation) error {
+func (e env) printExplanation(c *cli.Context, x Explanation) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(x)
 	}

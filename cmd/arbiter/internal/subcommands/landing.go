@@ -25,7 +25,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-func (e workEnv) landCommand() *cli.Command {
+func (e env) landCommand() *cli.Command {
 	return &cli.Command{
 		Name: "land", Usage: "commit the work of a run on the branch that is checked out", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -54,7 +54,7 @@ check that is pending or fails, or no to a question; 5: also if gh is missing or
 
 // landing is one call of `arbiter land`.
 type landing struct {
-	workEnv
+	env
 	c    *cli.Context
 	repo *workspaces.Repo
 	info journal.Info
@@ -75,16 +75,14 @@ type claim struct {
 	tree   string // on which a criterion was tested
 }
 
-func (e workEnv) land(c *cli.Context) error {
+func (e env) land(c *cli.Context) error {
 	switch {
 	case c.IsSet("message") && strings.TrimSpace(c.String("message")) == "":
 		return command.Usagef("--message is empty: give the text of the commit")
 	case c.Bool("squash") && c.Bool("keep-commits"):
 		return command.Usagef("--squash and --keep-commits exclude each other")
-	case c.NArg() > 1:
-		return command.Usagef("land: give at most one RUN")
 	}
-	l := landing{workEnv: e, c: c}
+	l := landing{env: e, c: c}
 	var err error
 	if l.repo, l.info, err = e.openWork(c, c.Args().First()); err != nil {
 		return err
@@ -411,7 +409,7 @@ func landings(ctx context.Context, r *workspaces.Repo, run string) (list []lande
 }
 
 // sayLanded says what of a run was landed, and how that is reverted.
-func (e workEnv) sayLanded(ctx context.Context, r *workspaces.Repo, info journal.Info) error {
+func (e env) sayLanded(ctx context.Context, r *workspaces.Repo, info journal.Info) error {
 	list, err := landings(ctx, r, info.Run)
 	for _, l := range list {
 		if l.Reverted {
@@ -435,7 +433,7 @@ const maxPullRequest = 60000
 
 // pullRequest is one that is to be opened.
 type pullRequest struct {
-	workEnv
+	env
 	dir, branch, title, body string
 }
 
@@ -460,7 +458,7 @@ func (l *landing) pullRequest() (*pullRequest, error) {
 		return nil, err
 	}
 	title, _, _ := strings.Cut(strings.TrimSpace(l.message()), "\n")
-	p := &pullRequest{l.workEnv, l.repo.Root, branch, title, words.Head(body.String(), maxPullRequest)}
+	p := &pullRequest{l.env, l.repo.Root, branch, title, words.Head(body.String(), maxPullRequest)}
 	main, err := p.run(ctx, "", "gh", "repo", "view", "--json", "defaultBranchRef", "--jq", ".defaultBranchRef.name")
 	switch {
 	case err != nil:

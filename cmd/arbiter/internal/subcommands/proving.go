@@ -1,18 +1,30 @@
 package subcommands
 
-// This part of the package runs checks on a checkout: when work is landed, and by `arbiter verify`.
-
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/evidence"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/git"
@@ -21,7 +33,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
+
+// This part of the package runs checks on a checkout: when work is landed, and by `arbiter verify`.
 
 func unconfinedFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "unconfined", Usage: "run the commands without a sandbox: they can do what you can"}
@@ -161,7 +176,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-func (e workEnv) verifyCommand() *cli.Command {
+func (e env) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "repeat the checks of a landed commit, and compare", ArgsUsage: "[COMMIT]",
 		Description: strings.TrimSpace(`
@@ -179,13 +194,7 @@ no working sandbox.`),
 			&cli.StringFlag{Name: "cwd", Usage: "the repository of `DIR` (default: the current directory)"},
 		},
 		Action: func(c *cli.Context) error {
-			if c.NArg() > 1 {
-				return command.Usagef("verify: give at most one COMMIT")
-			}
-			name := c.Args().First()
-			if name == "" {
-				name = "HEAD"
-			}
+			name := cmp.Or(c.Args().First(), "HEAD")
 			dir, err := command.Workspace(c)
 			if err != nil {
 				return err
@@ -230,7 +239,7 @@ type repeated struct {
 	Why      string `json:"why,omitempty"`
 }
 
-func (e workEnv) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit) error {
+func (e env) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit) error {
 	v := verified{Commit: commit.ID, Tree: commit.Tree, Repeated: []repeated{}, Unproven: []Claim{}}
 	err := v.repeat(c, r)
 	var m *Mismatch
@@ -312,7 +321,7 @@ func (v *verified) repeat(c *cli.Context, r *workspaces.Repo) error {
 	return first
 }
 
-func (v *verified) print(e workEnv) {
+func (v *verified) print(e env) {
 	for _, r := range v.Repeated {
 		result, compared := "passed ", "the same output"
 		switch r.Output {
@@ -335,4 +344,321 @@ func (v *verified) print(e workEnv) {
 		fmt.Fprintf(e.Stdout, "commit %s is verified: %s of run %s repeated\n", command.ShortID(v.Commit),
 			words.Count(len(v.Repeated), "receipt"), command.ShortID(sanitize.Line(v.Run, 50)))
 	}
+}
+
+// Lines at the end of a commit's message.
+const (
+	trailerRun  = "Arbiter-Run: "
+	trailerTree = "Arbiter-Tree: "
+	trailerNote = "Arbiter-Receipts: sha256:"
+	trailerWork = "Arbiter-Work: "
+)
+
+// MaxNote bounds a note, in bytes, and MaxReceipts the receipts in it.
+const (
+	MaxNote     = 1 << 20
+	MaxReceipts = 200
+)
+
+// Note binds what a run proved to the commit that landed its work, so that it can be proved again.
+//
+// The commit names the run, its own tree and the digest of the note in the last paragraph of its message. The note, in
+// refs/notes/arbiter, has a receipt for each command that passed on a checkout of that tree. So a commit with another
+// tree, or a note with another byte, do not belong together ([Match]). Somebody who makes a commit of their own can
+// make a note for it: then what the commands do counts, when they are run again ([Bench]).
+type Note struct {
+	Version  int       `json:"v"`
+	Run      string    `json:"run"`
+	Tree     string    `json:"tree"`
+	Work     string    `json:"work"`          // the run's commit
+	Dir      string    `json:"dir,omitempty"` // below the top of the tree, in which the commands run
+	Receipts []Receipt `json:"receipts"`
+	Unproven []Claim   `json:"unproven,omitempty"`
+}
+
+// Receipt says what a command did on the tree of the commit.
+type Receipt struct {
+	Claim
+	Exit   int     `json:"exit_code"`
+	SHA256 string  `json:"sha256"` // of the output of stdout and stderr, in hexadecimal
+	Output Compare `json:"output"`
+	Steady string  `json:"sha256_without_times,omitempty"`
+	Tree   string  `json:"tree"`
+	Digest string  `json:"digest"` // of the members above: it says which receipt of a note was changed
+}
+
+// Claim is a criterion, or a check of a hand-off document.
+type Claim struct {
+	Kind    string `json:"kind"` // criterion or check
+	Text    string `json:"text,omitempty"`
+	Command string `json:"command,omitempty"`
+	Why     string `json:"why,omitempty"` // nothing proves it
+}
+
+// Kinds of claims.
+const (
+	Criterion = "criterion"
+	Check     = "check"
+)
+
+// Compare says what of an output must be the same when a command is run again.
+type Compare string
+
+// What is compared, besides the exit code.
+const (
+	Same   Compare = "same"   // each byte
+	Timed  Compare = "timed"  // each byte besides times
+	Varies Compare = "varies" // nothing: two runs at landing had different outputs
+)
+
+// Stamp is what a commit says about itself.
+type Stamp struct{ Run, Tree, Note, Work string }
+
+// Message returns a commit's message with a stamp.
+func (s Stamp) Message(text string) string {
+	text = strings.TrimSpace(text) + "\n\n" + trailerRun + s.Run + "\n" + trailerTree + s.Tree + "\n"
+	if s.Note != "" {
+		text += trailerNote + s.Note + "\n"
+	}
+	return text + trailerWork + s.Work
+}
+
+// ReadStamp reads the last paragraph of a message. ok is false if the commit is no landing.
+func ReadStamp(message string) (s Stamp, ok bool) {
+	message = strings.TrimRight(message, "\n")
+	for line := range strings.Lines(message[strings.LastIndex(message, "\n\n")+1:]) {
+		for prefix, to := range map[string]*string{trailerRun: &s.Run, trailerTree: &s.Tree, trailerNote: &s.Note,
+			trailerWork: &s.Work} {
+			if value, found := strings.CutPrefix(strings.TrimSuffix(line, "\n"), prefix); found {
+				if *to != "" {
+					return Stamp{}, false
+				}
+				*to = value
+			}
+		}
+	}
+	return s, s.Run != "" && s.Tree != ""
+}
+
+// Encode returns the bytes of a note and their digest. It sets the digests of the receipts.
+func (n *Note) Encode() (text []byte, digest string, err error) {
+	n.Version = 1
+	for i := range n.Receipts {
+		if n.Receipts[i].Digest, err = n.Receipts[i].digest(); err != nil {
+			return nil, "", err
+		}
+	}
+	line, err := jsonl.Marshal(n)
+	if err != nil {
+		return nil, "", err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, line, "", " "); err != nil {
+		return nil, "", err
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), Digest(out.Bytes()), nil
+}
+
+func (r Receipt) digest() (string, error) {
+	r.Digest = ""
+	line, err := jsonl.Marshal(r)
+	return Digest(line), err
+}
+
+// Digest returns the SHA-256 of a text in hexadecimal.
+func Digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Mismatch says what does not belong together. What is commit, tree, note, command, exit code or output.
+type Mismatch struct{ What, Text string }
+
+func (m *Mismatch) Error() string { return m.What + ": " + m.Text }
+
+func mismatch(what, format string, args ...any) error {
+	return &Mismatch{what, fmt.Sprintf(format, args...)}
+}
+
+// Match returns the note of a commit if it belongs to the commit with this message and tree. Error: [*Mismatch].
+func Match(message, tree string, note []byte) (Note, error) {
+	stamp, ok := ReadStamp(message)
+	switch {
+	case !ok:
+		return Note{}, mismatch("commit", "its message has no %s and %s in its last paragraph: arbiter land did not make "+
+			"it, or the message was changed", strings.TrimSpace(trailerRun), strings.TrimSpace(trailerTree))
+	case stamp.Tree != tree:
+		return Note{}, mismatch("tree", "the files are those of tree %s, and the commit was landed with tree %s", tree,
+			stamp.Tree)
+	case stamp.Note == "":
+		return Note{}, mismatch("commit", "it was landed without receipts")
+	case note == nil:
+		return Note{}, mismatch("note", "there is none: fetch it with git fetch origin "+
+			"refs/notes/arbiter:refs/notes/arbiter")
+	case Digest(note) != stamp.Note:
+		return Note{}, mismatch("note", "its SHA-256 is %s, and the commit names %.80s%s", Digest(note), stamp.Note,
+			changed(note))
+	}
+	var n Note
+	if err := json.Unmarshal(note, &n); err != nil {
+		return Note{}, mismatch("note", "it cannot be read: %v", err)
+	}
+	switch {
+	case n.Version != 1:
+		return Note{}, mismatch("note", "it has version %d, and this arbiter reads version 1", n.Version)
+	case n.Run != stamp.Run || n.Work != stamp.Work:
+		return Note{}, mismatch("commit", "it names run %.50q and work %.64q, and the note %.50q and %.64q", stamp.Run,
+			stamp.Work, n.Run, n.Work)
+	case n.Tree != tree:
+		return Note{}, mismatch("tree", "the note is about tree %.64q, and the commit has %s", n.Tree, tree)
+	case len(n.Receipts) > MaxReceipts:
+		return Note{}, mismatch("note", "it has %d receipts, and at most %d are allowed", len(n.Receipts), MaxReceipts)
+	}
+	for i, r := range n.Receipts {
+		if digest, err := r.digest(); err != nil || digest != r.Digest || r.Tree != tree {
+			return Note{}, mismatch("note", "receipt %d does not fit itself or the tree", i+1)
+		}
+	}
+	return n, nil
+}
+
+// changed names the receipts of a note that were changed.
+func changed(note []byte) string {
+	var n Note
+	if json.Unmarshal(note, &n) != nil {
+		return ""
+	}
+	for i, r := range n.Receipts {
+		if digest, err := r.digest(); err == nil && digest != r.Digest {
+			return fmt.Sprintf("; receipt %d was changed: its command, exit code, output or tree", i+1)
+		}
+	}
+	return ""
+}
+
+// commandLimit bounds a command; that of an acceptance criterion of a run is the same.
+const commandLimit = 30 * time.Minute
+
+// Bench runs commands on a checkout, in a sandbox on a copy of it: nothing that they do leaves the copy, they have no
+// network, and see no files with credentials.
+type Bench struct {
+	Confined bool // false: in the checkout itself, without a sandbox
+	Env      map[string]string
+
+	config *bridge.SandboxConfig
+	checks *evidence.Collector
+	owner  bridge.Owner
+}
+
+// NewBench returns a bench whose sandbox holds, as a probe found that tried to break out of it in dir. self is the
+// program that becomes the probe; hide are directories that commands must not see. The error says why there is none.
+func NewBench(ctx context.Context, dir, self string, hide ...string) (*Bench, error) {
+	program, err := sandbox.Find()
+	if err != nil {
+		return nil, err
+	}
+	b := Unconfined()
+	b.Confined = true
+	b.config = &bridge.SandboxConfig{Program: program, Hide: hide, Network: bridge.NetworkNone}
+	result, err := sandbox.Verify(ctx, *b.config, sandbox.Place{CWD: dir, Self: []string{self, sandbox.ProbeCommand},
+		Env: proctree.EnvList(proctree.EnvFrom(os.Environ(), nil)), Mark: proctree.Mark{Run: b.owner.Run, Agent: "canary"}})
+	switch {
+	case err != nil:
+		return nil, err
+	case !result.Holds:
+		return nil, errors.New(result.Reason)
+	case !result.Scratch:
+		return nil, errors.New(result.ScratchReason)
+	}
+	return b, nil
+}
+
+// Unconfined returns a bench without a sandbox.
+func Unconfined() *Bench {
+	return &Bench{checks: evidence.New(nil), owner: bridge.Owner{Run: "proof-" + rand.Text()}}
+}
+
+// Outcome is what a command did. Steady is the SHA-256 of its output with times replaced.
+type Outcome struct {
+	bridge.CheckResult
+	Steady string
+}
+
+// Run runs a command in a directory.
+func (b *Bench) Run(ctx context.Context, command, dir string) (Outcome, error) {
+	steady := &steadyHash{sum: sha256.New()}
+	r, err := b.checks.CheckInto(ctx, b.owner, bridge.CheckParams{Command: command, CWD: dir, Env: b.Env,
+		TimeoutMS: int(commandLimit / time.Millisecond), Sandbox: b.config, Scratch: b.Confined}, steady)
+	return Outcome{r, steady.digest()}, err
+}
+
+// Receipt makes a receipt from two runs of a command on the same files in different directories.
+func (c Claim) Receipt(tree string, first, second Outcome) Receipt {
+	r := Receipt{Claim: c, Exit: first.Exit, SHA256: first.SHA256, Tree: tree}
+	switch {
+	case first.Steady != second.Steady:
+		r.Output = Varies
+	case first.SHA256 != first.Steady: // it has times, even if they were the same by chance
+		r.Output, r.Steady = Timed, first.Steady
+	default:
+		r.Output = Same
+	}
+	return r
+}
+
+// Repeats compares what a command did with its receipt. Error: [*Mismatch].
+func (r Receipt) Repeats(o Outcome) error {
+	switch {
+	case o.TimedOut:
+		return mismatch("exit code", "it did not end in %s, and the receipt has exit code %d", commandLimit, r.Exit)
+	case o.Exit != r.Exit:
+		return mismatch("exit code", "it is %d, and the receipt has %d", o.Exit, r.Exit)
+	case r.Output == Varies:
+		return nil
+	case r.Output == Timed && o.Steady != r.Steady:
+		return mismatch("output", "its SHA-256 without times is %s, and the receipt has %s", o.Steady, r.Steady)
+	case r.Output == Same && o.SHA256 != r.SHA256:
+		return mismatch("output", "its SHA-256 is %s, and the receipt has %s", o.SHA256, r.SHA256)
+	case r.Output != Timed && r.Output != Same:
+		return mismatch("note", "output %.20q is not known", r.Output)
+	}
+	return nil
+}
+
+// times are what differs each time a command runs: durations, times of day, dates, and what go test prints for one.
+var times = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\(cached\)|\b[0-9]+(?:[.,][0-9]+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?)\b|` +
+		`\b[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?\b|\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b`)
+})
+
+// maxSteadyLine is the most of a line that is looked at as one, in bytes.
+const maxSteadyLine = 64 << 10
+
+// steadyHash hashes an output with each time replaced by the same word. Without times it is the hash of the output.
+type steadyHash struct {
+	sum  hash.Hash
+	line []byte
+}
+
+var _ io.Writer = (*steadyHash)(nil)
+
+func (h *steadyHash) Write(p []byte) (int, error) {
+	for _, c := range p {
+		h.line = append(h.line, c)
+		if c == '\n' || len(h.line) >= maxSteadyLine {
+			h.flush()
+		}
+	}
+	return len(p), nil
+}
+
+func (h *steadyHash) flush() {
+	h.sum.Write(times().ReplaceAll(h.line, []byte("TIME")))
+	h.line = h.line[:0]
+}
+
+func (h *steadyHash) digest() string {
+	h.flush()
+	return hex.EncodeToString(h.sum.Sum(nil))
 }

@@ -50,12 +50,9 @@ func AuditFlags() []cli.Flag {
 }
 
 // audit prints or verifies an audit.
-func (e historyEnv) audit(c *cli.Context) error {
+func (e env) audit(c *cli.Context) error {
 	if c.IsSet("verify") {
 		return e.verifyAudit(c)
-	}
-	if c.NArg() > 1 {
-		return command.Usagef("logs --audit: give at most one RUN; arbiter sessions lists the runs")
 	}
 	store, info, log, err := runstore.OpenLogOf(c)
 	if err != nil {
@@ -79,7 +76,7 @@ func (e historyEnv) audit(c *cli.Context) error {
 }
 
 // verifyAudit verifies an audit file. A break in it is an error with the line number.
-func (e historyEnv) verifyAudit(c *cli.Context) error {
+func (e env) verifyAudit(c *cli.Context) error {
 	if c.NArg() > 1 || c.Bool("json") || c.Bool("text") {
 		return command.Usagef("logs --verify FILE: give at most one RUN, without --json and --text")
 	}
@@ -129,7 +126,7 @@ func brokenf(err error) error {
 }
 
 func ExportCommand(io command.Env) *cli.Command {
-	e := historyEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "export", Usage: "write a run to an archive, to continue it elsewhere", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -149,7 +146,7 @@ Exit code 1: the run cannot be exported.`),
 	}
 }
 
-func (e historyEnv) exportSession(c *cli.Context) error {
+func (e env) exportSession(c *cli.Context) error {
 	file := c.String("output")
 	switch {
 	case c.IsSet("output") && strings.TrimSpace(file) == "":
@@ -157,15 +154,11 @@ func (e historyEnv) exportSession(c *cli.Context) error {
 	case file == "-" && command.OnTerminal(command.Raw(e.Stdout)):
 		return command.Usagef("an archive cannot be written to a terminal: name a file with --output")
 	}
-	store, err := runstore.Open(c)
+	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	info, err := runstore.NamedOrLatest(c, store, c.Args().First())
-	if err != nil {
-		return err
-	}
 	kept, err := store.Keep(info.Run)
 	var held *journal.HeldError
 	if errors.As(err, &held) {
@@ -286,7 +279,7 @@ func imagesOf(dir string) ([]runstore.ArchiveSource, error) {
 
 // packFiles writes the files of a run to a Git bundle, and returns the commit that the bundle builds on. If the run
 // has recorded no files, base is empty and there is no bundle.
-func (e historyEnv) packFiles(ctx context.Context, stateDir string, info journal.Info, file string) (base string,
+func (e env) packFiles(ctx context.Context, stateDir string, info journal.Info, file string) (base string,
 	err error) {
 	repo, err := runstore.PastWork(ctx, stateDir, info)
 	if err == nil {
@@ -303,7 +296,7 @@ func (e historyEnv) packFiles(ctx context.Context, stateDir string, info journal
 }
 
 // writeArchive writes an archive that only the user can read. A file is written atomically.
-func (e historyEnv) writeArchive(file string, m runstore.ArchiveManifest, files []runstore.ArchiveSource) error {
+func (e env) writeArchive(file string, m runstore.ArchiveManifest, files []runstore.ArchiveSource) error {
 	if file == "-" {
 		return runstore.WriteArchive(command.Raw(e.Stdout), m, files)
 	}
@@ -314,7 +307,7 @@ func (e historyEnv) writeArchive(file string, m runstore.ArchiveManifest, files 
 }
 
 func ImportCommand(io command.Env) *cli.Command {
-	e := historyEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "import", Usage: "add a run from an archive", ArgsUsage: "FILE|-",
 		Description: strings.TrimSpace(`
@@ -337,7 +330,7 @@ Exit code 1: the archive is refused: damaged, of another version, the run is the
 	}
 }
 
-func (e historyEnv) importSession(c *cli.Context) error {
+func (e env) importSession(c *cli.Context) error {
 	name := c.Args().First()
 	if c.NArg() != 1 || name == "" {
 		return command.Usagef("sessions import: give one FILE, or - for stdin")
@@ -476,7 +469,7 @@ func ProgramFlag() cli.Flag {
 
 // Logs is `arbiter logs`.
 func Logs(io command.Env, c *cli.Context) error {
-	e := historyEnv{io}
+	e := env{io}
 	audit := c.Bool("audit") || c.IsSet("verify")
 	switch {
 	case audit && (c.Bool("follow") || c.Bool("program")):
@@ -523,7 +516,7 @@ func Logs(io command.Env, c *cli.Context) error {
 }
 
 // printStory prints the story of a run. With follow it continues while the run is live.
-func (e historyEnv) printStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
+func (e env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
 	log, err := store.OpenEventLog(info.Run)
 	if err != nil {
 		return err
@@ -603,7 +596,7 @@ func (w *storyWriter) write(line []byte) error {
 }
 
 // printLog prints a file, if it exists.
-func (e historyEnv) printLog(path string) (found bool, err error) {
+func (e env) printLog(path string) (found bool, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -617,7 +610,7 @@ func (e historyEnv) printLog(path string) (found bool, err error) {
 }
 
 // followLog prints the log of a live run to its end.
-func (e historyEnv) followLog(ctx context.Context, store *runstore.Runs, info journal.Info) error {
+func (e env) followLog(ctx context.Context, store *runstore.Runs, info journal.Info) error {
 	command.OutliveReaders()
 	ctx, stop := command.Interruptible(ctx, false)
 	defer stop()
@@ -726,10 +719,7 @@ const shownBytes = 4 << 20
 // ShowSession is `arbiter sessions show`. All but the messages comes from the last state, for which a snapshot and the
 // inputs since are read.
 func ShowSession(io command.Env, c *cli.Context) error {
-	e := historyEnv{io}
-	if c.NArg() > 1 {
-		return command.Usagef("sessions show: give at most one RUN; arbiter sessions lists the runs")
-	}
+	e := env{io}
 	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
@@ -787,7 +777,7 @@ func ShowSession(io command.Env, c *cli.Context) error {
 }
 
 // printSession prints a report; more: there are messages before those of the report.
-func (e historyEnv) printSession(r SessionReport, state string, more bool) {
+func (e env) printSession(r SessionReport, state string, more bool) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}
@@ -833,6 +823,3 @@ func (e historyEnv) printSession(r SessionReport, state string, more bool) {
 		fmt.Fprintf(e.Stdout, "%-10s To resume: %s\n", "", sanitize.Line(settings.ResumeLine("", r.Run, state), 0))
 	}
 }
-
-// historyEnv has the standard streams, and the commands of this package as methods.
-type historyEnv struct{ command.Env }

@@ -1,8 +1,5 @@
 package subcommands
 
-// This part of the package has the commands about the results of a run: show, undo and land its changes,
-// report on it, and sum up the costs of runs.
-
 import (
 	"bytes"
 	"context"
@@ -37,6 +34,9 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
+// This part of the package has the commands about the results of a run: show, undo and land its changes,
+// report on it, and sum up the costs of runs.
+
 // maxDiff bounds the output of `arbiter diff`.
 const maxDiff = 256 << 20
 
@@ -44,7 +44,7 @@ var orchestratorName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^orch-([0-9]+)$`)
 })
 
-func (e workEnv) diffCommand() *cli.Command {
+func (e env) diffCommand() *cli.Command {
 	return &cli.Command{
 		Name: "diff", Usage: "print what a run changed", ArgsUsage: "[RUN] [AGENT]",
 		Description: strings.TrimSpace(`
@@ -62,7 +62,7 @@ Exit code 1: there is no snapshot.`),
 	}
 }
 
-func (e workEnv) diff(c *cli.Context) error {
+func (e env) diff(c *cli.Context) error {
 	run, agent := c.Args().Get(0), c.Args().Get(1)
 	if c.NArg() == 1 && orchestratorName().MatchString(run) {
 		run, agent = "", run
@@ -108,7 +108,7 @@ func (e workEnv) diff(c *cli.Context) error {
 }
 
 // listChanges prints the files of a diff: their names, or the number of changed lines of each.
-func (e workEnv) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Span) error {
+func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Span) error {
 	changes, err := r.Changes(c.Context, span.From, span.To)
 	if err != nil {
 		return command.Environmentf("list changes: %v", err)
@@ -144,7 +144,7 @@ func (e workEnv) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces
 }
 
 // changesJSON prints the files of a diff as one JSON array. A deleted file has no object.
-func (e workEnv) changesJSON(changes []workspaces.Change) error {
+func (e env) changesJSON(changes []workspaces.Change) error {
 	type file struct {
 		workspaces.Change
 		Object string `json:"object,omitempty"` // of the contents at the end of the run
@@ -166,7 +166,7 @@ const (
 	StepOutput  = "GITHUB_OUTPUT"
 )
 
-func (e workEnv) reportCommand() *cli.Command {
+func (e env) reportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "report", Usage: "report what a run was asked, did, changed and proved", ArgsUsage: "[RUN|-]",
 		Description: strings.TrimSpace(`
@@ -187,11 +187,9 @@ Exit code 0, however the run ended; 2: also if stdin has no events.`),
 	}
 }
 
-func (e workEnv) report(c *cli.Context) error {
+func (e env) report(c *cli.Context) error {
 	format := report.Format(c.String("format"))
 	switch {
-	case c.NArg() > 1:
-		return command.Usagef("report: give at most one RUN")
 	case !slices.Contains(report.Formats(), format):
 		return command.Usagef("--format %s: use markdown, html, json, junit or github", format)
 	case c.IsSet("output") && strings.TrimSpace(c.String("output")) == "":
@@ -242,16 +240,12 @@ func writeGitHub(r *report.Report) error {
 }
 
 // reportOfRun makes the report of a run in the state directory.
-func (e workEnv) reportOfRun(c *cli.Context) (*report.Report, error) {
-	store, err := runstore.Open(c)
+func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
+	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return nil, err
 	}
 	defer store.Close()
-	info, err := runstore.NamedOrLatest(c, store, c.Args().First())
-	if err != nil {
-		return nil, err
-	}
 	r, health, err := runstore.PastReport(c.Context, store, info)
 	if err != nil {
 		return nil, command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
@@ -265,7 +259,7 @@ func (e workEnv) reportOfRun(c *cli.Context) (*report.Report, error) {
 }
 
 // reportOfStream makes a report from the events on stdin.
-func (e workEnv) reportOfStream(ctx context.Context) (*report.Report, error) {
+func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 	collector := report.NewCollector(settings.SecretMasker(nil))
 	lines := jsonl.NewLineReader(e.Stdin, 0)
 	taken, torn, ended := 0, false, false
@@ -326,7 +320,7 @@ func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c 
 	return nil
 }
 
-func (e workEnv) undoCommand() *cli.Command {
+func (e env) undoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "undo", Usage: "revert what a run changed, except files that were modified since", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -352,7 +346,7 @@ var revertWords = map[workspaces.Status][2]string{
 	workspaces.Deleted:  {"removed", "would remove"},
 }
 
-func (e workEnv) undo(c *cli.Context) error {
+func (e env) undo(c *cli.Context) error {
 	r, info, err := e.openWork(c, c.Args().First())
 	if err != nil {
 		return err
@@ -395,7 +389,7 @@ func (e workEnv) undo(c *cli.Context) error {
 	return nil
 }
 
-func (e workEnv) usageCommand() *cli.Command {
+func (e env) usageCommand() *cli.Command {
 	return &cli.Command{
 		Name: "usage", Usage: "sum up what runs have cost, by day, run, agent or model",
 		Description: strings.TrimSpace(`
@@ -419,7 +413,7 @@ an array of the fields of the forecast event.
 	}
 }
 
-func (e workEnv) usage(c *cli.Context) error {
+func (e env) usage(c *cli.Context) error {
 	by := report.SpendingBy(c.String("by"))
 	switch {
 	case c.Bool("forecast") && c.IsSet("by"):
@@ -450,7 +444,7 @@ func (e workEnv) usage(c *cli.Context) error {
 }
 
 // forecast prints what a step of each mode will cost in a workspace.
-func (e workEnv) forecast(c *cli.Context) error {
+func (e env) forecast(c *cli.Context) error {
 	m, place, _, err := loadMemory(c)
 	if err != nil {
 		return err
@@ -477,7 +471,7 @@ func (e workEnv) forecast(c *cli.Context) error {
 }
 
 // spending returns what all runs have cost. It reports a run that cannot be read completely.
-func (e workEnv) spending(ctx context.Context, store *runstore.Runs) (all []report.Row, err error) {
+func (e env) spending(ctx context.Context, store *runstore.Runs) (all []report.Row, err error) {
 	list, err := store.List()
 	if err != nil {
 		return nil, command.StateDirProblem(err)
@@ -523,7 +517,7 @@ func writeUsage(to io.Writer, by report.SpendingBy, rows []report.Row, total rep
 
 // WorkCommands returns the commands about the changes of a run.
 func WorkCommands(io command.Env) []*cli.Command {
-	e := workEnv{io}
+	e := env{io}
 	return []*cli.Command{e.reportCommand(), e.usageCommand(), e.diffCommand(), e.undoCommand(), e.landCommand(),
 		e.verifyCommand()}
 }
@@ -533,7 +527,7 @@ const maxWarning = 4000
 
 // openWork finds a run (without a name, the last one in this directory), and opens the files that it worked on. It
 // warns of what an agent may have planted there.
-func (e workEnv) openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
+func (e env) openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
 	store, err := runstore.Open(c)
 	if err != nil {
 		return nil, journal.Info{}, err
@@ -593,5 +587,50 @@ func FileName(path string) string {
 	return sanitize.Line(path, 0)
 }
 
-// workEnv has the standard streams, and the commands of this package as methods.
-type workEnv struct{ command.Env }
+// CompareCommand is `arbiter compare`.
+func CompareCommand(io command.Env) *cli.Command {
+	return &cli.Command{
+		Name: "compare", Usage: "show runs side by side: outcome, criteria, changes, cost and time", ArgsUsage: "RUN RUN…",
+		Description: strings.TrimSpace(`
+The runs may be live. The cost of a run that was forked is given with what it has cost since.
+
+  arbiter compare 1a2b3c4d 5e6f7a8b
+  arbiter compare --json 1a2b3c4d 5e6f7a8b
+
+Exit codes: 0 compared; 2 bad usage, no such run; 5 a run cannot be read.`),
+		Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag()},
+		Action: func(c *cli.Context) error {
+			if c.NArg() < 2 {
+				return command.Usagef("compare: name two or more RUNs; arbiter sessions lists the runs")
+			}
+			store, err := runstore.Open(c)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			return CompareRuns(c.Context, io, store, c.Args().Slice(), c.Bool("json"))
+		},
+	}
+}
+
+// CompareRuns prints a comparison of runs.
+func CompareRuns(ctx context.Context, io command.Env, store *runstore.Runs, runs []string, asJSON bool) error {
+	var reports []*report.Report
+	for _, name := range runs {
+		info, err := runstore.Find(store.Store, name)
+		if err != nil {
+			return err
+		}
+		r, health, err := runstore.PastReport(ctx, store, info)
+		if err != nil {
+			return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
+		}
+		runstore.PrintDamage(io.Stderr, health)
+		reports = append(reports, r)
+	}
+	all := report.Compare(reports)
+	if asJSON {
+		return json.NewEncoder(io.Stdout).Encode(all)
+	}
+	return report.WriteComparison(io.Stdout, all)
+}

@@ -36,7 +36,7 @@ import (
 )
 
 func AgentsCommand(io command.Env) *cli.Command {
-	e := workspaceEnv{io}
+	e := env{io}
 	places := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{
 			command.JSONFlag(),
@@ -134,7 +134,7 @@ func findAgents(c *cli.Context) (agents.Found, error) {
 	return agents.Discover(agents.UserPlaces(cwd, t.Trusted, os.Getenv)), nil
 }
 
-func (e workspaceEnv) listAgents(c *cli.Context) error {
+func (e env) listAgents(c *cli.Context) error {
 	found, err := findAgents(c)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func addPerformance(c *cli.Context, list []agentLine) error {
 	return nil
 }
 
-func (e workspaceEnv) printAgents(r agentsReport, performed bool) error {
+func (e env) printAgents(r agentsReport, performed bool) error {
 	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	head := "NAME\tSOURCE\tMODEL\tTOOLS\t"
 	if performed {
@@ -251,7 +251,7 @@ func printProblems(w io.Writer, list []agents.Problem) {
 	}
 }
 
-func (e workspaceEnv) showAgent(c *cli.Context) error {
+func (e env) showAgent(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return command.Usagef("agents show: give one NAME; arbiter agents lists the names")
 	}
@@ -278,7 +278,7 @@ func (e workspaceEnv) showAgent(c *cli.Context) error {
 	return nil
 }
 
-func (e workspaceEnv) printAgent(a agentLine) {
+func (e env) printAgent(a agentLine) {
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(value, 2000))
@@ -303,7 +303,7 @@ func (e workspaceEnv) printAgent(a agentLine) {
 }
 
 // checkAgents exits with 2 if a file cannot be used.
-func (e workspaceEnv) checkAgents(c *cli.Context) error {
+func (e env) checkAgents(c *cli.Context) error {
 	var problems []agents.Problem
 	if c.NArg() == 0 {
 		found, err := findAgents(c)
@@ -388,7 +388,7 @@ func EditorScript(editor string) string {
 }
 
 func GrantsCommand(io command.Env) *cli.Command {
-	e := workspaceEnv{io}
+	e := env{io}
 	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), &cli.BoolFlag{Name: "json",
 		Usage: "print JSON"}}
 	const codes = `Exit code 1: some entries are not trusted, so they allow nothing.`
@@ -452,7 +452,7 @@ type GrantsReport struct {
 	Problems []string    `json:"problems"`
 }
 
-func (e workspaceEnv) listGrants(c *cli.Context) error {
+func (e env) listGrants(c *cli.Context) error {
 	store, place, err := grantsOf(c)
 	if err != nil {
 		return err
@@ -474,11 +474,9 @@ func (e workspaceEnv) listGrants(c *cli.Context) error {
 		r.Problems = append(r.Problems, p.String())
 	}
 	if c.Bool("json") {
-		raw, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
+		if err := e.PrintJSON(r); err != nil {
 			return err
 		}
-		fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
 	} else {
 		e.printGrants(r, settings.StateForCommand(state))
 	}
@@ -491,7 +489,7 @@ func (e workspaceEnv) listGrants(c *cli.Context) error {
 }
 
 // printGrants prints the grants. named is the flag for their state directory.
-func (e workspaceEnv) printGrants(r GrantsReport, named string) {
+func (e env) printGrants(r GrantsReport, named string) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
 		fmt.Fprintf(e.Stdout, "%3d  %s\n     since %s%s\n", g.Number, g.Text(), g.At.Local().Format("2006-01-02 15:04"),
@@ -521,7 +519,7 @@ func (g GrantLine) origin(named string) string {
 	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s shows what was asked)", run, sanitize.Line(named, 0))
 }
 
-func (e workspaceEnv) removeGrants(c *cli.Context) error {
+func (e env) removeGrants(c *cli.Context) error {
 	if all := c.Bool("all"); all == (c.NArg() > 0) {
 		return command.Usagef("grants rm: give numbers or rules as arbiter grants lists them, or --all")
 	}
@@ -583,7 +581,7 @@ func chosenGrant(kept []trust.Grant, word string) (trust.Grant, error) {
 }
 
 func MemoryCommand(io command.Env) *cli.Command {
-	e := workspaceEnv{io}
+	e := env{io}
 	place := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag()}
 	list := append(slices.Clone(place), &cli.BoolFlag{Name: "json", Usage: "print JSON"})
 	return &cli.Command{
@@ -640,7 +638,7 @@ type MemoryReport struct {
 	Outcomes []memory.Outcome `json:"outcomes"`
 }
 
-func (e workspaceEnv) listMemory(c *cli.Context) error {
+func (e env) listMemory(c *cli.Context) error {
 	m, place, file, err := loadMemory(c)
 	if err != nil {
 		return err
@@ -648,12 +646,7 @@ func (e workspaceEnv) listMemory(c *cli.Context) error {
 	if c.Bool("json") {
 		r := MemoryReport{place, file, append([]memory.Lesson{}, m.Lessons...), append([]memory.Outcome{},
 			m.Outcomes...)}
-		raw, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
-		return nil
+		return e.PrintJSON(r)
 	}
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(place, 400))
 	for i, l := range m.Lessons {
@@ -675,7 +668,7 @@ func (e workspaceEnv) listMemory(c *cli.Context) error {
 	return nil
 }
 
-func (e workspaceEnv) removeMemory(c *cli.Context) error {
+func (e env) removeMemory(c *cli.Context) error {
 	all := c.Bool("all")
 	if all == (c.NArg() > 0) {
 		return command.Usagef("memory rm: give numbers as arbiter memory lists them, or --all")
@@ -722,10 +715,7 @@ func (e workspaceEnv) removeMemory(c *cli.Context) error {
 }
 
 // editMemory lets the human edit the lessons. If the text is refused, it stays in a file that the error names.
-func (e workspaceEnv) editMemory(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return command.Usagef("memory edit: give at most one FILE")
-	}
+func (e env) editMemory(c *cli.Context) error {
 	store, _, err := memoryOf(c)
 	if err != nil {
 		return err
@@ -766,7 +756,7 @@ func (e workspaceEnv) editMemory(c *cli.Context) error {
 }
 
 func TrustCommand(io command.Env) *cli.Command {
-	e := workspaceEnv{io}
+	e := env{io}
 	return &cli.Command{
 		Name: "trust", Usage: "list what in a workspace can run code, and trust it",
 		Description: strings.TrimSpace(`
@@ -803,7 +793,7 @@ type trustReport struct {
 	Problem  string         `json:"problem,omitempty"`
 }
 
-func (e workspaceEnv) trust(c *cli.Context) error {
+func (e env) trust(c *cli.Context) error {
 	if c.Bool("json") && !c.Bool("show") || c.Bool("revoke") && (c.Bool("show") || c.Bool("yes")) ||
 		c.Bool("show") && c.Bool("yes") {
 		return command.Usagef("trust: --show, --revoke and --yes exclude each other, and --json needs --show")
@@ -841,7 +831,7 @@ func (e workspaceEnv) trust(c *cli.Context) error {
 }
 
 // recordTrust records trust in what was listed, if that is unchanged.
-func (e workspaceEnv) recordTrust(c *cli.Context, place string, t settings.TrustState) error {
+func (e env) recordTrust(c *cli.Context, place string, t settings.TrustState) error {
 	t.Trusted = true
 	if err := t.Unchanged(place); err != nil {
 		return err
@@ -861,7 +851,7 @@ func (e workspaceEnv) recordTrust(c *cli.Context, place string, t settings.Trust
 	return nil
 }
 
-func (e workspaceEnv) revoke(state, place string) error {
+func (e env) revoke(state, place string) error {
 	store, err := settings.OpenTrust(state)
 	if err != nil {
 		return command.Environmentf("%v", err)
@@ -878,17 +868,15 @@ func (e workspaceEnv) revoke(state, place string) error {
 	return nil
 }
 
-func (e workspaceEnv) trustJSON(t settings.TrustState) error {
+func (e env) trustJSON(t settings.TrustState) error {
 	r := trustReport{
 		CWD: t.Listing.CWD, Root: t.Listing.Root, Hash: t.Listing.Hash, Trusted: t.Trusted, Recorded: t.Recorded,
 		Problem: t.Problem, Items: append([]trust.Item{}, t.Listing.Items...),
 		Changes: append([]trust.Change{}, t.Changed...),
 	}
-	raw, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
+	if err := e.PrintJSON(r); err != nil {
 		return err
 	}
-	fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
 	if !t.Trusted {
 		return &command.Error{Code: contract.ExitFailed}
 	}
@@ -896,7 +884,7 @@ func (e workspaceEnv) trustJSON(t settings.TrustState) error {
 }
 
 // listTrust prints the settings, file by file. Their texts are not trusted, and are sanitized.
-func (e workspaceEnv) listTrust(t settings.TrustState) {
+func (e env) listTrust(t settings.TrustState) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
 	for _, line := range trustLines(t) {
 		fmt.Fprintln(e.Stdout, line)
@@ -951,7 +939,7 @@ func trustLines(t settings.TrustState) []string {
 }
 
 // confirmTrust asks for confirmation on the terminal.
-func (e workspaceEnv) confirmTrust() error {
+func (e env) confirmTrust() error {
 	yes, asked := e.Confirm("Load all of this, and let it run?")
 	if !asked {
 		return command.Usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
@@ -961,6 +949,3 @@ func (e workspaceEnv) confirmTrust() error {
 	}
 	return &command.Error{Code: contract.ExitFailed, Text: "not trusted"}
 }
-
-// workspaceEnv has the standard streams, and the commands of this package as methods.
-type workspaceEnv struct{ command.Env }

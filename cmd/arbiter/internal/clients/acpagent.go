@@ -1,0 +1,1643 @@
+package clients
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/internal/backlog"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+)
+
+// ACPRuns finds, starts and resumes the user's runs.
+type ACPRuns interface {
+	Runs
+	// ResumeWith resumes a run with a new task. The run then continues without the caller.
+	ResumeWith(ctx context.Context, run, task string, args []string) error
+}
+
+// ACPConfig is the configuration of the agent.
+type ACPConfig struct {
+	Runs ACPRuns
+	Args []string // flags of arbiter for new runs
+	// Mode returns the permission mode in which a run in dir starts, or an error if no run can start there.
+	Mode       func(dir string) (string, error)
+	AcceptRisk bool // whether the mode allow-all may be chosen
+	Words      ACPWords
+	Version    string
+	Login      []string // arguments that log in to Claude, appended to those of this command
+	Log        *slog.Logger
+}
+
+// server is one connection to a client.
+type server struct {
+	ACPConfig
+	conn  *jsonrpc2.Conn
+	ready chan struct{} // closed when conn is set: the connection reads before NewConn returns
+	ctx   context.Context
+	work  sync.WaitGroup
+
+	mu       sync.Mutex
+	can      features
+	sessions map[string]*session
+	serving  map[jsonrpc2.ID]func() // running prompts by request id; the function cancels the prompt
+	calls    uint64                 // number of requests sent
+}
+
+// ServeACP serves a client until the client closes its end or ctx ends. Runs continue after that.
+func ServeACP(ctx context.Context, in io.Reader, out io.Writer, c ACPConfig) error {
+	ctx, stop := context.WithCancel(ctx)
+	s := &server{ACPConfig: c, ready: make(chan struct{}), ctx: ctx, sessions: map[string]*session{},
+		serving: map[jsonrpc2.ID]func(){}}
+	s.conn = jsonrpc2.NewConn(ctx, newStream(in, out), s, jsonrpc2.SetLogger(quiet{}))
+	close(s.ready)
+	select {
+	case <-s.conn.DisconnectNotify():
+	case <-ctx.Done():
+	}
+	stop()
+	_ = s.conn.Close() // may be closed already
+	s.work.Wait()
+	return nil
+}
+
+// quiet discards jsonrpc2's own log lines, which are about answers that no caller waits for.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// Handle implements jsonrpc2.Handler, on the goroutine that reads. Work whose order matters starts here; slow work
+// continues on a goroutine of its own.
+func (s *server) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
+	<-s.ready
+	var p sessionParams
+	if err := params(req, &p); err != nil {
+		s.answer(req, nil, err)
+		return
+	}
+	switch req.Method {
+	case methodCancel:
+		s.cancel(p.SessionID)
+	case methodCancelRequest:
+		s.cancelRequest(req)
+	case methodPrompt:
+		s.prompt(req, p)
+	case methodInitialize:
+		result, err := s.initialize(req)
+		s.answer(req, result, err)
+	default:
+		s.work.Go(func() {
+			result, err := s.serve(req, p)
+			s.answer(req, result, err)
+		})
+	}
+}
+
+func (s *server) serve(req *jsonrpc2.Request, p sessionParams) (any, error) {
+	switch req.Method {
+	case methodNew:
+		return s.newSession(p)
+	case methodLoad:
+		return s.openSession(p, true)
+	case methodResume:
+		return s.openSession(p, false)
+	case methodList:
+		return s.list(p)
+	case methodClose:
+		return s.closeSession(p.SessionID)
+	case methodSetMode:
+		return empty{}, s.setMode(p.SessionID, p.ModeID, true)
+	case methodSetOption:
+		return s.setOption(p)
+	case methodAuthenticate:
+		return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams,
+			Message: "there is no such method of authentication: run claude auth login in a terminal"}
+	}
+	return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound,
+		Message: fmt.Sprintf("unknown method %.100q", req.Method)}
+}
+
+// initialize negotiates what both ends support.
+func (s *server) initialize(req *jsonrpc2.Request) (any, error) {
+	var p initializeParams
+	if err := params(req, &p); err != nil {
+		return nil, err
+	}
+	c := p.ClientCapabilities
+	can := features{subagents: c.Subagents != nil, elicits: c.Elicitation != nil && c.Elicitation.Form != nil}
+	if c.Session != nil {
+		can.notices, can.compaction = c.Session.Notices != nil, c.Session.Compaction != nil
+	}
+	s.mu.Lock()
+	s.can = can
+	s.mu.Unlock()
+	r := initializeResult{ProtocolVersion: 1, AuthMethods: []authMethod{},
+		AgentInfo: implementation{"arbiter", "Arbiter", s.Version},
+		AgentCapabilities: agentCapabilities{LoadSession: true,
+			PromptCapabilities: promptCapabilities{EmbeddedContext: true}}}
+	if c.Auth.Terminal {
+		r.AuthMethods = append(r.AuthMethods, authMethod{Type: "terminal", ID: "claude-login",
+			Name: "Log in to Claude", Description: "Runs claude auth login", Args: s.Login})
+	}
+	return r, nil
+}
+
+// params decodes the parameters of a request into to. A request without parameters leaves to unchanged.
+func params(req *jsonrpc2.Request, to any) error {
+	if req.Params == nil {
+		return nil
+	}
+	if err := json.Unmarshal(*req.Params, to); err != nil {
+		return &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: err.Error()}
+	}
+	return nil
+}
+
+func invalid(format string, args ...any) error {
+	return &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// answer answers a request. An error that is no *jsonrpc2.Error becomes an internal error with its text.
+func (s *server) answer(req *jsonrpc2.Request, result any, err error) {
+	if req.Notif {
+		return
+	}
+	if err == nil {
+		err = s.conn.Reply(s.ctx, req.ID, result)
+		if err != nil {
+			s.Log.Debug("acp: answer not sent", "method", req.Method, "err", err)
+		}
+		return
+	}
+	var wire *jsonrpc2.Error
+	if !errors.As(err, &wire) {
+		wire = &jsonrpc2.Error{Code: jsonrpc2.CodeInternalError, Message: err.Error()}
+	}
+	shown := *wire
+	shown.Message = sanitize.Redact(sanitize.Text(wire.Message))
+	if err := s.conn.ReplyWithError(s.ctx, req.ID, &shown); err != nil {
+		s.Log.Debug("acp: answer not sent", "method", req.Method, "err", err)
+	}
+}
+
+func (s *server) send(frames []frame) {
+	for _, f := range frames {
+		if err := s.conn.Notify(s.ctx, methodUpdate, f); err != nil {
+			s.Log.Debug("acp: update not sent", "err", err)
+			return
+		}
+	}
+}
+
+// call sends a request to the client and waits for the answer. If ctx ends first, it cancels the request.
+func (s *server) call(ctx context.Context, method string, p, result any) error {
+	s.mu.Lock()
+	s.calls++
+	id := jsonrpc2.ID{Num: s.calls}
+	s.mu.Unlock()
+	w, err := s.conn.DispatchCall(ctx, method, p, jsonrpc2.PickID(id))
+	if err != nil {
+		return err
+	}
+	err = w.Wait(ctx, result)
+	if ctx.Err() != nil && s.ctx.Err() == nil {
+		_ = s.conn.Notify(s.ctx, methodCancelRequest, map[string]jsonrpc2.ID{"requestId": id}) // may be answered
+		return ctx.Err()
+	}
+	return err
+}
+
+// session finds an open session by its id, or by the id of the session of one of its Orchestrators.
+func (s *server) session(id string) (open *session, agent string, err error) {
+	root, agent := agentOf(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if open = s.sessions[root]; open == nil {
+		return nil, "", &jsonrpc2.Error{Code: codeNotFound,
+			Message: fmt.Sprintf("session %.60q is not open here: load it first", id)}
+	}
+	return open, agent, nil
+}
+
+// listed is the page size of a list of sessions.
+const listed = 50
+
+// newSession opens a session. Its run begins with the first prompt, so nothing is started here.
+func (s *server) newSession(p sessionParams) (any, error) {
+	if !filepath.IsAbs(p.CWD) {
+		return nil, invalid("cwd %q is not absolute", p.CWD)
+	}
+	mode, err := s.Mode(p.CWD)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	open := s.open(uuid.NewString(), p.CWD)
+	open.mode = mode
+	s.logIgnoredServers(p)
+	return sessionResult{SessionID: open.id, Modes: s.modeState(mode), ConfigOptions: s.options(mode)}, nil
+}
+
+// logIgnoredServers logs that the client's own MCP servers are ignored: the CLI uses those of its configuration.
+func (s *server) logIgnoredServers(p sessionParams) {
+	if len(p.MCPServers) > 0 {
+		s.Log.Warn("acp: the client's MCP servers are not used: configure them in Claude Code",
+			"count", len(p.MCPServers))
+	}
+}
+
+// open registers a session. It closes a session that was open under the same id.
+func (s *server) open(id, dir string) *session {
+	s.mu.Lock()
+	open := newSession(s, id, dir, s.can)
+	before := s.sessions[id]
+	s.sessions[id] = open
+	s.mu.Unlock()
+	if before != nil {
+		before.leave()
+	}
+	return open
+}
+
+// openSession opens a run as a session, and shows its history if show is set. Later events follow.
+func (s *server) openSession(p sessionParams, show bool) (any, error) {
+	info, err := s.run(p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if p.CWD != "" && !info.Rehearsal && !samePath(p.CWD, info.CWD) {
+		return nil, invalid("run %s works in %s, not in %s", info.Run, info.CWD, p.CWD)
+	}
+	s.logIgnoredServers(p)
+	open := s.open(info.Run, info.CWD)
+	mode, err := s.Mode(info.CWD)
+	if err != nil {
+		mode = string(runconfig.ModeAsk)
+	}
+	open.mode, open.begun = mode, true
+	if err := open.load(s.ctx, show); err != nil {
+		return nil, err
+	}
+	mode = open.currentMode()
+	open.start()
+	return sessionResult{Modes: s.modeState(mode), ConfigOptions: s.options(mode)}, nil
+}
+
+// run finds the run of a session.
+func (s *server) run(id string) (journal.Info, error) {
+	notFound := &jsonrpc2.Error{Code: codeNotFound, Message: "there is no session " + sanitize.Line(id, 60)}
+	if uuid.Validate(id) != nil {
+		return journal.Info{}, notFound
+	}
+	info, err := s.Runs.Find(id)
+	if err != nil || info.Run != id {
+		return journal.Info{}, notFound
+	}
+	return info, nil
+}
+
+// list lists the runs, the most recently active first. The cursor is the number of runs already listed.
+func (s *server) list(p sessionParams) (any, error) {
+	all, err := s.Runs.List()
+	if err != nil {
+		return nil, err
+	}
+	from := 0
+	if p.Cursor != "" {
+		if from, err = strconv.Atoi(p.Cursor); err != nil || from < 0 {
+			return nil, invalid("%.20q is not a cursor of a list", p.Cursor)
+		}
+	}
+	r := listResult{Sessions: []sessionInfo{}}
+	n := 0
+	for _, i := range all {
+		if i.Empty || i.Damaged || i.CWD == "" || p.CWD != "" && !samePath(p.CWD, i.CWD) {
+			continue
+		}
+		n++
+		if n <= from {
+			continue
+		}
+		if len(r.Sessions) == listed {
+			r.NextCursor = strconv.Itoa(from + listed)
+			break
+		}
+		r.Sessions = append(r.Sessions, sessionInfo{SessionID: i.Run, CWD: i.CWD,
+			Title: sanitize.Line(i.Title, maxTitle), UpdatedAt: i.LastActive.UTC().Format(time.RFC3339)})
+	}
+	return r, nil
+}
+
+// closeSession stops the work of a session, as the protocol requires, and the process that it started, and removes the
+// session. The run can be loaded again.
+func (s *server) closeSession(id string) (any, error) {
+	open, agent, err := s.session(id)
+	if err == nil && agent != "" {
+		err = invalid("the session of an Orchestrator cannot be closed")
+	}
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, commandTimeout)
+	defer cancel()
+	open.cancelPrompts()
+	open.stopWork(ctx)
+	open.endProcess(ctx)
+	s.mu.Lock()
+	if s.sessions[open.id] == open {
+		delete(s.sessions, open.id)
+	}
+	s.mu.Unlock()
+	open.leave()
+	return empty{}, nil
+}
+
+// setOption sets the only configuration option: the permission mode.
+func (s *server) setOption(p sessionParams) (any, error) {
+	var value string
+	if p.ConfigID != optionID || json.Unmarshal(bytes.TrimSpace(p.Value), &value) != nil {
+		return nil, invalid("there is no option %.60q with such a value", p.ConfigID)
+	}
+	if err := s.setMode(p.SessionID, value, false); err != nil {
+		return nil, err
+	}
+	return struct {
+		ConfigOptions []configOption `json:"configOptions"`
+	}{s.options(value)}, nil
+}
+
+// setMode changes the permission mode of a session. The client is notified in the form (mode or option) that it did
+// not use.
+func (s *server) setMode(id, to string, byMode bool) error {
+	open, agent, err := s.session(id)
+	switch {
+	case err != nil:
+		return err
+	case agent != "":
+		return invalid("the permissions are those of the whole run: set them in its session")
+	case !s.canChoose(to, open.currentMode()):
+		return invalid("there is no permission mode %.40q", to)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, commandTimeout)
+	defer cancel()
+	if err := open.setMode(ctx, to); err != nil {
+		return err
+	}
+	if byMode {
+		s.send([]frame{{open.id, currentOptions{optionsChanged, s.options(to)}}})
+	} else {
+		s.send([]frame{{open.id, currentMode{modeChanged, to}}})
+	}
+	return nil
+}
+
+// samePath compares two directories after resolving symbolic links.
+func samePath(a, b string) bool {
+	resolve := func(p string) string {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			return real
+		}
+		return filepath.Clean(p)
+	}
+	return a == b || resolve(a) == resolve(b)
+}
+
+const (
+	allowAll = "allow-all"
+	optionID = "permissions"
+)
+
+// modes returns the modes that can be chosen. allow-all is among them only if the command was started with the risk
+// accepted, or if the run is in that mode already.
+func (c *ACPConfig) modes(now string) (list []mode) {
+	for _, m := range runconfig.Modes {
+		if id := string(m); id != allowAll || c.AcceptRisk || now == allowAll {
+			name := strings.ToUpper(id[:1]) + strings.ReplaceAll(id[1:], "-", " ")
+			list = append(list, mode{id, name, m.Means()})
+		}
+	}
+	return list
+}
+
+func (c *ACPConfig) canChoose(id, now string) bool {
+	return slices.ContainsFunc(c.modes(now), func(m mode) bool { return m.ID == id })
+}
+
+func (c *ACPConfig) modeState(now string) *modeState { return &modeState{now, c.modes(now)} }
+
+// options returns the modes as a configuration option, which newer clients show instead of modes.
+func (c *ACPConfig) options(now string) []configOption {
+	o := configOption{Type: "select", ID: optionID, Name: "Permissions", Category: "mode", CurrentValue: now,
+		Description: "What happens to a tool call that no rule covers"}
+	for _, m := range c.modes(now) {
+		o.Options = append(o.Options, configValue{m.ID, m.Name, m.Description})
+	}
+	return []configOption{o}
+}
+
+// acpMaxLine bounds a line from the client, in bytes.
+const acpMaxLine = 16 << 20
+
+// stream is the connection to the client: one JSON object per line. It implements jsonrpc2.ObjectStream.
+type stream struct {
+	in  *jsonl.LineReader
+	raw io.Reader
+
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func newStream(in io.Reader, out io.Writer) *stream {
+	return &stream{in: jsonl.NewLineReader(in, acpMaxLine), raw: in, out: out}
+}
+
+// ReadObject implements jsonrpc2.ObjectStream. It skips empty lines and refuses lines that are not JSON objects;
+// the connection continues.
+func (s *stream) ReadObject(v any) error {
+	for {
+		next, err := s.in.NextOrLast()
+		line := bytes.TrimSpace(next.Data)
+		switch {
+		case err != nil:
+			return err
+		case next.Oversize:
+			return fmt.Errorf("a line of the client is longer than %d bytes", acpMaxLine)
+		case len(line) == 0:
+			continue
+		}
+		refusal := jsonrpc2.Error{Code: jsonrpc2.CodeParseError, Message: "a line is not JSON"}
+		if json.Valid(line) {
+			if err = json.Unmarshal(line, v); err == nil {
+				return nil
+			}
+			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest, Message: "a line is not a message: " + err.Error()}
+		}
+		if err := s.WriteObject(refused{JSONRPC: "2.0", Error: refusal}); err != nil {
+			return err
+		}
+	}
+}
+
+// refused is the answer to a line without a readable id.
+type refused struct {
+	JSONRPC string         `json:"jsonrpc"`
+	ID      *int           `json:"id"`
+	Error   jsonrpc2.Error `json:"error"`
+}
+
+// WriteObject implements jsonrpc2.ObjectStream.
+func (s *stream) WriteObject(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err = s.out.Write(append(line, '\n'))
+	return err
+}
+
+// Close implements io.Closer. It ends a running read only if the input can be closed.
+func (s *stream) Close() error {
+	if c, ok := s.raw.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+const (
+	// commandTimeout is how long a run may take to accept a command, including starting it for that.
+	commandTimeout = 60 * time.Second
+	// again is the delay before the next look at a run that is ending or starting.
+	again = 50 * time.Millisecond
+)
+
+// session is a run as the client sees it.
+type session struct {
+	s      *server
+	id     string // also the id of the run
+	dir    string
+	follow acpFollower
+	turn   chan struct{} // capacity 1: lock for sending a group of commands
+	ctx    context.Context
+	close  context.CancelFunc
+	gone   chan struct{} // closed when the follower has ended
+
+	mu sync.Mutex
+	standing
+	prompts []*prompt // that have not ended
+}
+
+// standing is the state of a session.
+type standing struct {
+	begun   bool   // the run exists
+	own     bool   // this connection started its process: the session's end ends it
+	started bool   // the follower was started
+	mode    string // permission mode
+	chosen  bool   // mode was chosen while the run was not live: resume with it
+}
+
+// prompt is a running prompt.
+type prompt struct {
+	armed     bool // the run has received it
+	cancelled bool
+	ended     chan error // capacity 1
+	stop      string     // the stop reason, if there was no error
+}
+
+func newSession(s *server, id, dir string, can features) *session {
+	open := &session{s: s, id: id, dir: dir, turn: make(chan struct{}, 1), gone: make(chan struct{})}
+	open.ctx, open.close = context.WithCancel(s.ctx)
+	open.follow = acpFollower{session: open, mapper: newMapper(id, can, s.Words), kick: make(chan struct{}, 1)}
+	return open
+}
+
+// start starts following the run.
+func (o *session) start() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.started {
+		o.started = true
+		o.s.work.Go(o.follow.run)
+	}
+}
+
+// leave closes a session and waits until no more updates are sent about it.
+func (o *session) leave() {
+	o.close()
+	o.mu.Lock()
+	started := o.started
+	o.started = true // so that start never starts it
+	o.mu.Unlock()
+	if started {
+		<-o.gone
+	}
+}
+
+func (o *session) currentMode() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mode
+}
+
+// hold locks the sending of a group of commands.
+func (o *session) hold(ctx context.Context) error {
+	select {
+	case o.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-o.ctx.Done():
+		return errors.New("the session was closed")
+	}
+}
+
+func (o *session) release() { <-o.turn }
+
+// add registers a prompt. The order is that in which the client sent them.
+func (o *session) add() *prompt {
+	p := &prompt{ended: make(chan error, 1)}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.prompts = append(o.prompts, p)
+	return p
+}
+
+// waiting returns the prompts that the run has received, and those that were cancelled.
+func (o *session) waiting() (armed, cancelled []*prompt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.prompts {
+		if p.armed {
+			armed = append(armed, p)
+		}
+		if p.cancelled {
+			cancelled = append(cancelled, p)
+		}
+	}
+	return armed, cancelled
+}
+
+// end ends prompts. Cancelled ones end as cancelled.
+func (o *session) end(list []*prompt, stop string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range list {
+		i := slices.Index(o.prompts, p)
+		if i < 0 {
+			continue // it has ended already
+		}
+		o.prompts = slices.Delete(o.prompts, i, i+1)
+		if p.cancelled {
+			p.stop = stopCancelled
+			p.ended <- nil
+			continue
+		}
+		p.stop = stop
+		p.ended <- err
+	}
+}
+
+// cancelPrompts marks all prompts as cancelled. They end when the work has stopped.
+func (o *session) cancelPrompts() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.prompts {
+		p.cancelled = true
+	}
+}
+
+// deliver hands a prompt to the run: as its first task, as a new task, or as a message.
+func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
+	if err := o.hold(ctx); err != nil {
+		return err
+	}
+	defer o.release()
+	if o.isCancelled(p) {
+		return nil
+	}
+	o.follow.asks.askAgain()
+	o.follow.expect(text)
+	err := o.send(ctx, text)
+	if err != nil {
+		o.follow.forget(text)
+		return err
+	}
+	o.mu.Lock()
+	p.armed = true
+	o.mu.Unlock()
+	o.start()
+	o.follow.wake()
+	return nil
+}
+
+func (o *session) isCancelled(p *prompt) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return p.cancelled
+}
+
+func (o *session) send(ctx context.Context, text string) error {
+	o.mu.Lock()
+	begun, mode := o.begun, o.mode
+	o.mu.Unlock()
+	if !begun {
+		args := append(o.s.Args[:len(o.s.Args):len(o.s.Args)], o.modeArgs(mode)...)
+		more, err := o.beside(ctx)
+		if err != nil {
+			return err
+		}
+		args = append(args, more...)
+		if _, err := o.s.Runs.Start(ctx, Start{Dir: o.dir, Task: text, Args: args, Run: o.id}); err != nil {
+			if _, none := o.s.run(o.id); none == nil {
+				o.mu.Lock()
+				o.begun = true // starting failed after the run existed: the next prompt resumes it
+				o.mu.Unlock()
+			}
+			return err
+		}
+		o.mu.Lock()
+		o.begun, o.own, o.chosen = true, true, false
+		o.mu.Unlock()
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	for {
+		done, err := o.trySend(ctx, text)
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(again): // the run's process is just ending, or not ready yet
+		case <-ctx.Done():
+			return fmt.Errorf("run %s did not accept the prompt in time; send it again", o.id)
+		}
+	}
+}
+
+// Ways to begin in a directory in which another run works.
+const (
+	besideApart    = "apart"
+	besideTogether = "together"
+	besideNot      = "not"
+)
+
+// beside asks how a run begins in a directory in which another one works, and returns the flags for that.
+func (o *session) beside(ctx context.Context) ([]string, error) {
+	const share = "--share-workspace"
+	list, err := o.s.Runs.List()
+	i := slices.IndexFunc(list, func(x journal.Info) bool {
+		return x.Live && !x.Rehearsal && command.SameDir(x.CWD, o.dir)
+	})
+	if err != nil || i < 0 || slices.Contains(o.s.Args, share) {
+		return nil, nil // if the runs cannot be read, Start says why
+	}
+	where := "Another run works in this directory: " + sanitize.Line(list[i].Title, maxTitle)
+	var r permissionResult
+	err = o.s.call(ctx, methodPermission, permissionParams{o.id, toolCall{
+		ToolCallID: "begin-" + o.id, Title: where, Kind: "other", Status: "pending",
+		Content: []toolContent{{Type: "content", Content: &textBlock{Type: "text",
+			Text: "To go on with that run, open its session, " + list[i].Run + ", from the list of sessions."}}},
+	}, []permissionOption{
+		{besideApart, "Begin in a worktree of its own", "allow_once"},
+		{besideTogether, "Begin in the same files", "allow_once"},
+		{besideNot, "Do not begin", "reject_once"},
+	}}, &r)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Outcome.OptionID == besideApart:
+		return []string{share, "--isolation", "worktree"}, nil
+	case r.Outcome.OptionID == besideTogether:
+		return []string{share}, nil
+	}
+	return nil, invalid("%s. Nothing was begun", where)
+}
+
+// endProcess stops the process of the run in order, if this connection started it: another run may begin in the
+// directory, and the session can be loaded again.
+func (o *session) endProcess(ctx context.Context) {
+	o.mu.Lock()
+	own := o.own
+	o.mu.Unlock()
+	if !own {
+		return
+	}
+	client, _, err := o.s.Runs.Dial(ctx, o.id)
+	if err == nil {
+		err = client.Stop(ctx, control.StopParams{Signal: "TERM"})
+		client.Close()
+	}
+	if err != nil {
+		o.s.Log.Info("acp: the run was not stopped", "run", o.id, "err", err)
+	}
+}
+
+// trySend hands a text to the run, and resumes the run for it if it is not live. If it returns false and no error,
+// the caller may try again.
+func (o *session) trySend(ctx context.Context, text string) (done bool, err error) {
+	info, err := o.s.run(o.id)
+	if err != nil {
+		return false, err
+	}
+	if !info.Live {
+		o.mu.Lock()
+		var args []string
+		if o.chosen {
+			args = o.modeArgs(o.mode)
+		}
+		o.mu.Unlock()
+		task := ""
+		if info.Finished {
+			task = text
+		}
+		if err := o.s.Runs.ResumeWith(ctx, o.id, task, args); err != nil {
+			return false, err
+		}
+		o.mu.Lock()
+		o.own, o.chosen = true, false
+		o.mu.Unlock()
+		return info.Finished, nil
+	}
+	client, st, err := o.s.Runs.Dial(ctx, o.id)
+	if err != nil {
+		return false, nil
+	}
+	defer client.Close()
+	list := answers(st, text)
+	if !slices.ContainsFunc(list, func(b contract.CommandBody) bool { _, said := b.(contract.Say); return said }) {
+		o.follow.forget(text) // no message event will repeat the text
+	}
+	for _, body := range list {
+		r, err := sendCommand(ctx, client, body)
+		var refused *control.Refusal
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case errors.As(err, &refused), errors.Is(err, control.ErrSilent):
+			return false, nil // the run is over
+		case err != nil:
+			return false, err
+		case !r.Accepted && endsNow(ctx, client):
+			return false, nil // the next attempt resumes the run
+		case !r.Accepted:
+			return false, invalid("%s", r.Message)
+		}
+	}
+	return true, nil
+}
+
+// answers returns the commands for a prompt: stopped work continues, an offered option is chosen, and any other
+// text is a message to the Arbiter. While agents work, the message is added to the running turn.
+func answers(st control.Status, text string) []contract.CommandBody {
+	var list []contract.CommandBody
+	if st.Halted { // no agent process runs that could receive a message
+		list = append(list, contract.Continue{})
+	}
+	waits := st.Paused && !st.Halted
+	open := slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool {
+		return i.Kind == string(supervisor.InboxQuestion) || i.Kind == string(supervisor.InboxAcceptance)
+	})
+	retry := false
+	for _, i := range st.Inbox {
+		for _, c := range i.Choices {
+			if sameWord(c, text) && !(open && i.Optional) {
+				if waits {
+					list = append(list, contract.Continue{})
+				}
+				return append(list, contract.Choose{Option: c})
+			}
+			retry = retry || c == "retry" && !i.Optional
+		}
+	}
+	if retry { // a failed agent gets the message after it was restarted
+		list = append(list, contract.Choose{Option: "retry"})
+	}
+	say := contract.Say{Text: text}
+	if !open && !retry && !st.Paused && !st.Halted {
+		say.Strength = contract.Steer
+	}
+	list = append(list, say)
+	if waits { // after the message: an agent that continues without it may end the run
+		list = append(list, contract.Continue{})
+	}
+	return list
+}
+
+// endsNow reports whether a run has just ended or does not answer.
+func endsNow(ctx context.Context, client *control.Client) bool {
+	st, err := client.Status(ctx)
+	return err != nil || !machine.State(st.Phase).Live()
+}
+
+// modeArgs returns the flags for a permission mode.
+func (o *session) modeArgs(mode string) []string {
+	args := []string{"--permissions", mode}
+	if mode == allowAll {
+		args = append(args, "--i-accept-the-risk")
+	}
+	return args
+}
+
+// setMode changes the permission mode; at once if the run is live.
+func (o *session) setMode(ctx context.Context, to string) error {
+	if err := o.hold(ctx); err != nil {
+		return err
+	}
+	defer o.release()
+	o.mu.Lock()
+	begun := o.begun
+	o.mu.Unlock()
+	live := false
+	if begun {
+		info, err := o.s.run(o.id)
+		if err != nil {
+			return err
+		}
+		live = info.Live
+	}
+	if live {
+		if err := o.command(ctx, contract.Configure{Permissions: to, AcceptRisk: to == allowAll}); err != nil {
+			return err
+		}
+	}
+	o.mu.Lock()
+	o.mode, o.chosen = to, !live
+	o.mu.Unlock()
+	return nil
+}
+
+// command sends a command to the live run.
+func (o *session) command(ctx context.Context, body contract.CommandBody) error {
+	client, _, err := o.s.Runs.Dial(ctx, o.id)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	r, err := sendCommand(ctx, client, body)
+	if err == nil && !r.Accepted {
+		err = invalid("%s", r.Message)
+	}
+	return err
+}
+
+func sendCommand(ctx context.Context, client *control.Client,
+	body contract.CommandBody) (control.CommandResult, error) {
+	line, err := contract.MarshalCommand(contract.Command{Body: body})
+	if err != nil {
+		return control.CommandResult{}, err
+	}
+	return client.Command(ctx, line)
+}
+
+// stopTimeout is how long the agents' turns may take to end after a prompt was cancelled.
+const stopTimeout = 15 * time.Second
+
+// prompt starts a prompt. It registers it before the next line is read, so that a later cancellation finds it.
+func (s *server) prompt(req *jsonrpc2.Request, p sessionParams) {
+	open, agent, err := s.session(p.SessionID)
+	if err == nil && agent != "" {
+		err = invalid("an Orchestrator takes no prompts: send it in the session of the run")
+	}
+	var text string
+	if err == nil {
+		if text, err = promptText(p.Prompt); err != nil {
+			err = invalid("%v", err)
+		}
+	}
+	if err != nil {
+		s.answer(req, nil, err)
+		return
+	}
+	mine := open.add()
+	s.mu.Lock()
+	s.serving[req.ID] = func() { s.cancel(open.id) }
+	s.mu.Unlock()
+	s.work.Go(func() {
+		result, err := open.await(mine, text)
+		s.mu.Lock()
+		delete(s.serving, req.ID)
+		s.mu.Unlock()
+		s.answer(req, result, err)
+	})
+}
+
+// await hands a prompt to the run and waits for its end.
+func (o *session) await(p *prompt, text string) (any, error) {
+	if err := o.deliver(o.ctx, p, text); err != nil {
+		o.end([]*prompt{p}, "", err)
+	}
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			return nil, err
+		}
+		return promptResult{p.stop}, nil
+	case <-o.ctx.Done():
+		return promptResult{stopCancelled}, nil
+	}
+}
+
+// cancelRequest cancels a prompt by its request id. Other requests are short and are not cancelled.
+func (s *server) cancelRequest(req *jsonrpc2.Request) {
+	var p cancelRequestParams
+	var id jsonrpc2.ID
+	if params(req, &p) != nil || json.Unmarshal(p.RequestID, &id) != nil {
+		return
+	}
+	s.mu.Lock()
+	cancel := s.serving[id]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// cancel stops the work of a session, or the turn of an Orchestrator.
+func (s *server) cancel(id string) {
+	open, agent, err := s.session(id)
+	if err != nil {
+		s.Log.Debug("acp: nothing to cancel", "err", err)
+		return
+	}
+	if agent == "" {
+		open.cancelPrompts()
+	}
+	s.work.Go(func() {
+		ctx, cancel := context.WithTimeout(open.ctx, commandTimeout)
+		defer cancel()
+		if agent != "" {
+			if err := open.command(ctx, contract.Interrupt{ID: agent}); err != nil {
+				s.Log.Warn("acp: an agent was not interrupted", "agent", agent, "err", err)
+			}
+			return
+		}
+		open.stopWork(ctx)
+		select {
+		case <-time.After(stopTimeout):
+			_, cancelled := open.waiting()
+			open.end(cancelled, stopCancelled, nil)
+		case <-open.ctx.Done():
+		}
+	})
+}
+
+// stopWork pauses the run and interrupts its agents. Running prompts end as cancelled when no agent works any more,
+// or at once if the run cannot be stopped.
+func (o *session) stopWork(ctx context.Context) {
+	err := o.hold(ctx)
+	if err == nil {
+		err = o.command(ctx, contract.Pause{})
+		if err == nil {
+			err = o.command(ctx, contract.Interrupt{})
+		}
+		o.release()
+	}
+	if err != nil {
+		o.s.Log.Info("acp: nothing was interrupted", "err", err)
+		_, cancelled := o.waiting()
+		o.end(cancelled, stopCancelled, nil)
+		return
+	}
+	o.follow.wake()
+}
+
+// sameWord reports whether a typed text is a choice, regardless of case and surrounding punctuation.
+func sameWord(choice, text string) bool {
+	clean := func(s string) string { return strings.ToLower(strings.Trim(strings.TrimSpace(s), ".!\"'`")) }
+	return clean(choice) == clean(text)
+}
+
+// maxPrompt bounds a prompt, in bytes. It is also the limit for a message from the human.
+const maxPrompt = 1 << 20
+
+// promptText converts a prompt to the text that the Arbiter gets. It refuses content types that were not
+// advertised.
+func promptText(blocks []contentBlock) (string, error) {
+	var b strings.Builder
+	for _, c := range blocks {
+		switch {
+		case c.Type == "text":
+			b.WriteString(c.Text)
+		case c.Type == "resource_link" && c.URI != "":
+			b.WriteString(placeACP(c.URI))
+		case c.Type == "resource" && c.Resource != nil && c.Resource.Text != nil:
+			fmt.Fprintf(&b, "\n\n%s:\n%s\n", placeACP(c.Resource.URI), words.Fenced(*c.Resource.Text))
+		case c.Type == "resource":
+			return "", fmt.Errorf("a prompt cannot contain a resource that is not text: name its file instead")
+		default:
+			return "", fmt.Errorf("a prompt cannot hold content of type %.40q: send text, or name a file", c.Type)
+		}
+	}
+	text := strings.TrimSpace(b.String())
+	switch {
+	case text == "":
+		return "", fmt.Errorf("the prompt is empty: say what is to be done")
+	case len(text) > maxPrompt:
+		return "", fmt.Errorf("the prompt has %d bytes; at most %d are accepted: put it into a file and name that",
+			len(text), maxPrompt)
+	}
+	return text, nil
+}
+
+// placeACP returns a resource in a form that agents can open: a file by its path, anything else by its URI.
+func placeACP(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Path == "" {
+		return uri
+	}
+	if u.Fragment != "" {
+		return u.Path + "#" + u.Fragment
+	}
+	return u.Path
+}
+
+const (
+	// look is the interval at which a run that is not live is checked: another terminal may resume it.
+	look = 2 * time.Second
+	// retry is the delay before the next connection to a live run that does not answer.
+	retry = 100 * time.Millisecond
+)
+
+// acpFollower reports the events of a run to the client, across all processes that play the run. Only its own
+// goroutine calls its methods, except wake, expect and forget. load may be called before that goroutine starts.
+type acpFollower struct {
+	session *session
+	mapper  *mapper
+	kick    chan struct{} // capacity 1: check whether prompts have ended
+	loading loading       // how events read from the log are handled
+	// The events up to number seq of this process of the run were reported. Processes are counted from 1.
+	process int
+	seq     uint64
+	asks    asks
+
+	mu       sync.Mutex
+	expected []string // texts that the client itself has shown already
+}
+
+// loading says how events that are read from the log are handled.
+type loading int
+
+const (
+	acpLive loading = iota
+	shown           // sent, as history
+	silent          // not sent
+)
+
+// link is a pair of connections to the process that plays a run: feed receives events, ask sends requests. Two are
+// needed because nothing else can be read from feed while a received part is handled.
+type link struct {
+	feed, ask *control.Client
+	status    control.Status
+	ctx       context.Context
+	close     context.CancelFunc
+	parts     chan any
+}
+
+// wake makes the follower check whether prompts have ended.
+func (f *acpFollower) wake() {
+	backlog.Hint(f.kick)
+}
+
+// expect records a text of the human that the client shows without an update.
+func (f *acpFollower) expect(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.expected = append(f.expected, text)
+}
+
+// forget removes a text that expect recorded. It reports whether it was recorded.
+func (f *acpFollower) forget(text string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, t := range f.expected {
+		if strings.TrimSpace(t) == strings.TrimSpace(text) {
+			f.expected = append(f.expected[:i:i], f.expected[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// run follows the run until the session is closed.
+func (f *acpFollower) run() {
+	o := f.session
+	defer close(o.gone)
+	defer f.asks.withdraw(nil)
+	var last time.Time // LastActive of a run that is not live, when its log was last read
+	for o.ctx.Err() == nil {
+		info, err := o.s.run(o.id)
+		wait := look
+		switch {
+		case err != nil:
+			o.s.Log.Warn("acp: run not found", "run", o.id, "err", err)
+		case info.Live:
+			wait = retry // the run does not answer yet, is ending, or was lost
+			if l := f.connect(o.ctx); l != nil {
+				f.receive(l)
+				l.end()
+				f.asks.withdraw(nil)
+			}
+		default:
+			f.over(!info.LastActive.Equal(last))
+			last = info.LastActive
+		}
+		select {
+		case <-o.ctx.Done():
+		case <-f.kick:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// connect connects to the process that plays the run. It returns nil if that fails now.
+func (f *acpFollower) connect(ctx context.Context) *link {
+	o := f.session
+	var err error
+	l := &link{parts: make(chan any)}
+	if l.feed, l.status, err = o.s.Runs.Dial(ctx, o.id); err != nil {
+		return nil
+	}
+	if l.ask, _, err = o.s.Runs.Dial(ctx, o.id); err != nil {
+		l.feed.Close()
+		return nil
+	}
+	l.ctx, l.close = context.WithCancel(ctx)
+	since, err := f.catchUp(l.ctx, l.status.LogLines)
+	if err == nil {
+		err = l.feed.Subscribe(l.ctx, control.SubscribeParams{Since: since}, l.receive)
+	}
+	if err != nil {
+		o.s.Log.Info("acp: run not followed", "run", o.id, "err", err)
+		l.end()
+		return nil
+	}
+	return l
+}
+
+// receive passes on a part of the subscription.
+func (l *link) receive(part any) {
+	select {
+	case l.parts <- part:
+	case <-l.ctx.Done():
+	}
+}
+
+func (l *link) end() {
+	l.close()
+	l.feed.Close()
+	l.ask.Close()
+}
+
+// allLines makes catchUp read the whole log.
+const allLines = math.MaxUint64
+
+// catchUp reports the events in the first limit lines of the log that were not reported yet. If those are the lines
+// before the process that plays the run, it returns the event number of that process after which to continue.
+func (f *acpFollower) catchUp(ctx context.Context, limit uint64) (since int64, err error) {
+	log, err := f.session.s.Runs.Log(f.session.id)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	process, seq := 0, uint64(0)
+	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
+		if e.N > limit {
+			return journal.ErrEnough
+		}
+		if e.Line == nil {
+			return nil
+		}
+		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
+			process, seq = process+1, 0
+		}
+		seq++
+		if process > f.process || process == f.process && seq > f.seq {
+			f.report(e.Line)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if f.process > process {
+		return int64(f.seq), nil // events of the process that plays the run were reported already
+	}
+	return 0, nil
+}
+
+// report reports an event to the client. It returns whether the items that wait for the human may have changed.
+func (f *acpFollower) report(line []byte) bool {
+	event, err := contract.DecodeWritten(line)
+	if _, first := event.Body.(contract.Session); first {
+		f.process, f.seq = f.process+1, 0
+	}
+	f.seq++
+	if err != nil {
+		f.session.s.Log.Warn("acp: event not read", "run", f.session.id, "err", err)
+		return false
+	}
+	if b, ok := event.Body.(contract.Session); ok && f.loading != acpLive {
+		f.session.learnMode(b.Permissions)
+	}
+	frames := f.mapper.add(event)
+	if f.loading == silent {
+		return false
+	}
+	if f.loading == shown { // notices are not part of the history
+		frames = slices.DeleteFunc(frames, func(x frame) bool { _, is := x.Update.(acpNotice); return is })
+	}
+	if m, ok := event.Body.(contract.Message); ok && m.From == contract.Human && len(frames) > 0 && f.forget(m.Text) {
+		frames = frames[1:]
+	}
+	f.session.s.send(frames)
+	return !contract.Narrates(event.Body)
+}
+
+// load reads the events so far, and shows them to the client if show is set.
+func (o *session) load(ctx context.Context, show bool) error {
+	f := &o.follow
+	if f.loading = silent; show {
+		f.loading = shown
+	}
+	_, err := f.catchUp(ctx, allLines)
+	f.loading = acpLive
+	return err
+}
+
+// receive reports what the run sends, until the run or the connection ends.
+func (f *acpFollower) receive(l *link) {
+	f.syncInbox(l)
+	for {
+		changed := false
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-l.feed.Done():
+			return
+		case <-f.kick:
+			changed = true
+		case part := <-l.parts:
+			switch part := part.(type) {
+			case control.Events:
+				f.seq += part.Skipped
+				for _, line := range part.Lines {
+					changed = f.report([]byte(line)) || changed
+				}
+			case control.RunEnded:
+				return
+			}
+		}
+		if changed {
+			f.syncInbox(l)
+		}
+	}
+}
+
+// over ends the prompts of a run that no process plays. If grown is set or prompts are open, it first reports the
+// events that were not reported yet.
+func (f *acpFollower) over(grown bool) {
+	o := f.session
+	armed, cancelled := o.waiting()
+	if !grown && len(armed)+len(cancelled) == 0 {
+		return
+	}
+	if _, err := f.catchUp(o.ctx, allLines); err != nil {
+		o.s.Log.Warn("acp: event log not read", "run", o.id, "err", err)
+	}
+	err := f.loginNeeded()
+	stop := stopEndTurn
+	switch r := f.mapper.ended; {
+	case err != nil:
+	case r == nil:
+		err = fmt.Errorf("the process of run %s ended before the work was done: send another prompt to resume it", o.id)
+	case r.Status == contract.StatusLimit:
+		stop = stopLimit
+	}
+	o.end(append(armed, cancelled...), stop, err)
+}
+
+// loginNeeded returns an error if the last error of the run was that Claude is not logged in.
+func (f *acpFollower) loginNeeded() error {
+	if !f.mapper.login {
+		return nil
+	}
+	return &jsonrpc2.Error{Code: codeAuthRequired,
+		Message: "Claude is not logged in: run claude auth login, and send the prompt again"}
+}
+
+// statusTimeout is how long a run may take to report its status.
+const statusTimeout = 10 * time.Second
+
+// The options of a permission request.
+const (
+	optionOnce   = "once"
+	optionRun    = "run"
+	optionAlways = "always"
+	optionDeny   = "deny"
+	optionNever  = "deny-run"
+)
+
+// asks holds the pending requests to the client, by the id of the inbox item that each request is about. An item
+// stays in it if its request was declined without an answer, so that it is not asked again before the next prompt.
+type asks struct {
+	mu   sync.Mutex
+	open map[string]*acpAsk
+}
+
+type acpAsk struct {
+	withdraw context.CancelFunc
+	declined bool
+}
+
+// begin registers a request about an item. It returns false if one is registered already.
+func (a *asks) begin(ctx context.Context, item string) (context.Context, *acpAsk, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open[item] != nil {
+		return nil, nil, false
+	}
+	if a.open == nil {
+		a.open = map[string]*acpAsk{}
+	}
+	mine := &acpAsk{}
+	ctx, mine.withdraw = context.WithCancel(ctx)
+	a.open[item] = mine
+	return ctx, mine, true
+}
+
+// decline marks a request as declined.
+func (a *asks) decline(mine *acpAsk) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	mine.declined = true
+}
+
+// waits reports whether the client is being asked about an item.
+func (a *asks) waits(item string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open[item] != nil && !a.open[item].declined
+}
+
+// withdraw cancels the requests about items that are no longer open.
+func (a *asks) withdraw(open []control.InboxItem) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for item, x := range a.open {
+		if !slices.ContainsFunc(open, func(i control.InboxItem) bool { return i.ID == item }) {
+			x.withdraw()
+			delete(a.open, item)
+		}
+	}
+}
+
+// askAgain removes the declined requests, so that their items are asked about again.
+func (a *asks) askAgain() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for item, x := range a.open {
+		if x.declined {
+			delete(a.open, item)
+		}
+	}
+}
+
+// syncInbox handles the items that wait for the human: it asks the client about them, cancels requests about settled
+// items, and ends the prompts that no agent is still working on.
+func (f *acpFollower) syncInbox(l *link) {
+	o := f.session
+	armed, _ := o.waiting() // before the status: the run has received these
+	ctx, cancel := context.WithTimeout(l.ctx, statusTimeout)
+	defer cancel()
+	st, err := l.ask.Status(ctx)
+	if err != nil {
+		return // the connection is ending
+	}
+	o.showMode(st.Permissions)
+	f.asks.withdraw(st.Inbox)
+	waiting := false
+	for _, i := range st.Inbox {
+		waiting = f.ask(l, i) || waiting
+	}
+	if waiting {
+		o.end(armed, stopEndTurn, f.loginNeeded())
+	}
+	busy := func(a control.AgentStatus) bool { return a.Status == string(supervisor.AgentBusy) }
+	if !f.mapper.works() && !slices.ContainsFunc(st.Agents, busy) {
+		_, cancelled := o.waiting()
+		o.end(cancelled, stopCancelled, nil)
+	}
+}
+
+// ask asks the client about an inbox item. It reports whether a prompt ends because of the item. If the event of
+// the item was not reported to the client yet, ask does nothing; settle runs again after that event.
+func (f *acpFollower) ask(l *link, i control.InboxItem) (ends bool) {
+	kind := supervisor.InboxKind(i.Kind)
+	switch {
+	case kind == supervisor.InboxPermission:
+		t, shown := f.mapper.asked[i.ID]
+		var r contract.PermissionRequest
+		if shown && json.Unmarshal(i.Request, &r) == nil {
+			session, _ := f.mapper.home(i.Agent)
+			f.asking(l, i.ID, func(ctx context.Context) bool { return f.askPermission(ctx, session, t, r) })
+		}
+		return false
+	case i.Optional:
+		return false
+	case kind == supervisor.InboxQuestion || kind == supervisor.InboxAcceptance:
+		if _, shown := f.mapper.shownTexts[i.ID]; !shown {
+			return false
+		}
+	}
+	if f.mapper.can.elicits {
+		f.asking(l, i.ID, func(ctx context.Context) bool { return f.elicit(ctx, i) })
+	}
+	return !f.asks.waits(i.ID)
+}
+
+// asking asks the client on a new goroutine. The function how returns false if the request was declined.
+func (f *acpFollower) asking(l *link, item string, how func(context.Context) bool) {
+	ctx, mine, ok := f.asks.begin(l.ctx, item)
+	if !ok {
+		return
+	}
+	f.session.s.work.Go(func() {
+		defer mine.withdraw()
+		if !how(ctx) {
+			f.asks.decline(mine)
+			f.wake()
+		}
+	})
+}
+
+// askPermission asks the client about a tool call and hands the answer to the run.
+func (f *acpFollower) askPermission(
+	ctx context.Context,
+	session string,
+	t toolCall,
+	r contract.PermissionRequest,
+) bool {
+	t.Update = ""
+	var result permissionResult
+	err := f.session.s.call(ctx, methodPermission, permissionParams{session, t, permissionOptions(r)}, &result)
+	if err != nil || result.Outcome.Outcome != "selected" {
+		return ctx.Err() != nil
+	}
+	permit := contract.Permit{Request: r.Request, Action: r.Action, Behavior: bridge.Allow, Scope: contract.ScopeOnce}
+	switch result.Outcome.OptionID {
+	case optionOnce:
+	case optionRun:
+		permit.Scope = contract.ScopeRun
+	case optionAlways:
+		permit.Scope = contract.ScopeAlways
+		if len(r.Suggestions) > 0 {
+			permit.Rule = r.Suggestions[0]
+		}
+	case optionDeny:
+		permit.Behavior = bridge.Deny
+	case optionNever:
+		permit.Behavior, permit.Scope = bridge.Deny, contract.ScopeRun
+	default:
+		return false
+	}
+	return f.sendAnswer(permit)
+}
+
+// permissionOptions returns the answers that a human can choose from. The first rule that is offered with the
+// call can be allowed permanently.
+func permissionOptions(r contract.PermissionRequest) []permissionOption {
+	list := []permissionOption{
+		{optionOnce, "Allow once", "allow_once"},
+		{optionRun, "Allow this for the rest of the run", "allow_always"},
+	}
+	if len(r.Suggestions) > 0 {
+		rule := sanitize.Line(r.Suggestions[0]+" ("+words.Rules(r.Suggestions[0])+")", maxTitle)
+		list = append(list,
+			permissionOption{optionAlways, "Always allow " + rule + " in this workspace", "allow_always"})
+	}
+	return append(list, permissionOption{optionDeny, "Deny", "reject_once"},
+		permissionOption{optionNever, "Deny this for the rest of the run", "reject_always"})
+}
+
+// elicit shows the client a form for an item and hands the answer to the run.
+func (f *acpFollower) elicit(ctx context.Context, i control.InboxItem) bool {
+	field := elicitField{Type: "string", Title: "Answer", Enum: i.Choices}
+	p := elicitParams{Mode: "form", SessionID: f.mapper.root, Message: sanitize.Text(i.Text)}
+	p.RequestedSchema = elicitSchema{Type: "object", Properties: map[string]elicitField{"answer": field},
+		Required: []string{"answer"}}
+	var result elicitResult
+	err := f.session.s.call(ctx, methodElicit, p, &result)
+	answer := strings.TrimSpace(result.Content.Answer)
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case err != nil || result.Action != "accept" || answer == "":
+		return false
+	case len(i.Choices) > 0 && !slices.Contains(i.Choices, answer):
+		return false
+	case len(i.Choices) > 0:
+		return f.sendAnswer(contract.Choose{Option: answer})
+	}
+	return f.sendAnswer(contract.Say{Text: answer})
+}
+
+// sendAnswer sends an answer to the run. An answer that comes too late changes nothing.
+func (f *acpFollower) sendAnswer(body contract.CommandBody) bool {
+	ctx, cancel := context.WithTimeout(f.session.ctx, commandTimeout) // outlives the request, which it settles
+	defer cancel()
+	err := f.session.command(ctx, body)
+	if err != nil {
+		f.session.s.Log.Warn("acp: answer not accepted", "run", f.session.id, "err", err)
+	}
+	f.wake()
+	return err == nil
+}
+
+// learnMode stores the permission mode that the run had, unless the client has chosen another mode for it.
+func (o *session) learnMode(mode string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if mode != "" && !o.chosen {
+		o.mode = mode
+	}
+}
+
+// showMode reports a changed permission mode to the client, if another client has set it.
+func (o *session) showMode(mode string) {
+	o.mu.Lock()
+	changed := mode != "" && mode != o.mode && !o.chosen
+	if changed {
+		o.mode = mode
+	}
+	o.mu.Unlock()
+	if changed {
+		options := currentOptions{optionsChanged, o.s.options(mode)}
+		o.s.send([]frame{{o.id, currentMode{modeChanged, mode}}, {o.id, options}})
+	}
+}

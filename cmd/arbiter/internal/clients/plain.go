@@ -1,0 +1,1088 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/backlog"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/history"
+)
+
+// This part of the package is the frontend of `--plain`: it prints a run as lines of prose, and reads lines
+// of input that answer it. It is for screen readers, for terminals without cursor control, and for pipes. It
+// prints no animation and no escape sequence, folds nothing, and prints important things once.
+//
+// [Frontend.Run] owns all state and never blocks. Three goroutines help it: one reads the input, one does
+// in order what may take time (it begins the run and submits commands), and one writes the output. Events
+// come in through a mailbox whose sink does not block, and text waits in a bounded queue, so that neither a
+// flood of events nor an unread output blocks the run. Both drop the least important first, and report it.
+//
+// When the run is over, the rest of the text is written, as long as the grace lasts, and Run waits for the
+// goroutine for commands. A read of the input and a write of the output cannot be cancelled: Run does not
+// wait for those goroutines after that, and they end with their file.
+//
+// All text passes package sanitize on its way out, here and nowhere else.
+
+// PlainRun is one process of a run, from its start to its end, with the methods that this frontend needs.
+type PlainRun interface {
+	// Put submits a command. It returns false if the run is over.
+	Put(contract.Command) bool
+	// InputEnded reports that no human will answer from now on.
+	InputEnded()
+	// Stop ends the run in order, so that it can be resumed. It does not block.
+	Stop()
+	// Left is closed when the run must continue without the frontend.
+	Left() <-chan struct{}
+	// Silent returns since when the run does not answer; zero: it answers, or is over.
+	Silent() time.Time
+	// Done is closed when the run and everything that belongs to it has ended.
+	Done() <-chan struct{}
+}
+
+// PlainHost is the program around the frontend.
+type PlainHost interface {
+	// Begin starts a run, or resumes one. Its events go to sink, in order.
+	Begin(ctx context.Context, task string, sink runloop.Sink) (PlainRun, error)
+}
+
+// Commands runs slash commands. One goroutine calls Run, in order; it may take a moment. Its text is
+// printed.
+type Commands interface {
+	Run(line string) (handled bool, text string)
+}
+
+// Frontend is the plain frontend. Its fields are set before Run.
+type Frontend struct {
+	Task     string                 // the task; empty: the first line of the input
+	Begin    bool                   // begin without waiting for a task, such as when a run is resumed
+	Verbose  bool                   // print every tool call, and what agents write for themselves
+	ASCII    bool                   // the output does not support UTF-8
+	Name     func(id string) string // name of a party; nil: its id
+	Commands Commands               // nil: only /quit exists
+	// Inbox lists what waits for the human, the oldest first; nil: unknown.
+	Inbox func() []supervisor.InboxItem
+	// Covers lists the ids of the requests that a permission rule would settle. It may take a moment, and
+	// is called from another goroutine. Nil: unknown.
+	Covers func(rule string) []string
+}
+
+// ErrNoTask reports that the input ended before there was a task.
+var ErrNoTask = errors.New("no task was given")
+
+const (
+	grace         = 2 * time.Second // for the last texts
+	progressPause = time.Minute     // between two reports on progress
+	silentLook    = 4 * time.Second // between two looks whether the run answers
+	maxJobs       = 64              // waiting to run; further input is not read
+)
+
+// Run shows a run until it is over, or until no run can begin any more. An error is [ErrNoTask], that of
+// Begin, or that of the output: then the run was stopped.
+func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host PlainHost) error {
+	s := &plainSession{
+		frontend: f, host: host, narrator: newNarrator(f), out: newOutputWriter(out, f.ASCII), mail: newMailbox(f.Verbose),
+		lines: make(chan inputLine), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go listen(in, s.lines, s.quit) // not waited for: a read cannot be cancelled
+	jobsDone := make(chan struct{})
+	go func() {
+		defer close(jobsDone)
+		runJobs(s.jobs, s.results, s.quit)
+	}()
+	err := s.loop(ctx)
+	cancel()
+	close(s.quit)
+	<-jobsDone
+	return errors.Join(err, s.out.close(grace))
+}
+
+// plainSession is the state of one Run. It belongs to its goroutine.
+type plainSession struct {
+	frontend *Frontend
+	host     PlainHost
+	narrator *narrator
+	out      *outputWriter
+	mail     *mailbox
+
+	lines   chan inputLine
+	jobs    chan workerJob
+	results chan result
+	quit    chan struct{}
+
+	run        PlainRun
+	asked      bool // a run was requested
+	pending    []job
+	inputEnded bool // the input has ended
+	stopping   bool
+	silent     bool // it was said that the run does not answer
+	block      block
+	listed     []string // ids of the requests that "/answer all" has listed
+}
+
+// job is executed by runJobs, with the run if there is one.
+type job func(PlainRun) result
+
+// workerJob is a job for runJobs.
+type workerJob struct {
+	do  job
+	run PlainRun
+}
+
+// result is the outcome of the last command.
+type result struct {
+	run  PlainRun
+	err  error
+	text string
+	then func() // called by the loop; may be nil
+	over bool   // the run accepts no more commands
+}
+
+func (s *plainSession) loop(ctx context.Context) error {
+	if s.frontend.Task != "" || s.frontend.Begin {
+		s.begin(ctx, s.frontend.Task)
+	} else {
+		s.print("Speak, mortal.", true)
+	}
+	tick, look := time.NewTicker(progressPause), time.NewTicker(silentLook)
+	defer tick.Stop()
+	defer look.Stop()
+	done, dead := ctx.Done(), s.out.dead
+	for {
+		var over, left <-chan struct{}
+		if s.run != nil {
+			over, left = s.run.Done(), s.run.Left()
+		}
+		input := s.lines
+		if s.inputEnded || len(s.pending) >= maxJobs {
+			input = nil
+		}
+		var jobs chan workerJob
+		var next workerJob
+		if len(s.pending) > 0 {
+			jobs, next = s.jobs, workerJob{s.pending[0], s.run}
+		}
+		select {
+		case <-s.mail.Wake():
+			s.printEvents()
+		case jobs <- next:
+			s.pending = s.pending[1:]
+		case r := <-s.results:
+			if err := s.handled(r); err != nil {
+				return err
+			}
+		case h := <-input:
+			s.handleLine(ctx, h)
+		case <-tick.C:
+			s.print(s.narrator.progress(), false)
+			if s.frontend.Inbox != nil {
+				s.print(s.narrator.remind(supervisor.Awaited(s.frontend.Inbox()), time.Now()), true)
+			}
+		case <-look.C:
+			s.printSilence()
+		case <-over:
+			s.printEvents()
+			return nil
+		case <-left:
+			return nil
+		case <-dead: // close reports the error
+			dead = nil
+			s.stop()
+		case <-done:
+			done = nil
+			s.print("Patience. The run is being stopped.", true)
+			s.stop()
+		}
+		if !s.asked && s.inputEnded && len(s.pending) == 0 {
+			return ErrNoTask
+		}
+		if !s.asked && s.stopping {
+			return nil
+		}
+	}
+}
+
+// printSilence says once that the run does not answer, and once that it does again.
+func (s *plainSession) printSilence() {
+	var since time.Time
+	if s.run != nil {
+		since = s.run.Silent()
+	}
+	switch {
+	case since.IsZero() == !s.silent:
+		return
+	case s.silent:
+		s.print("The run answers again.", true)
+	default:
+		s.print("The run has not answered since "+since.Format("15:04:05")+": its process is stopped, or hangs. What you "+
+			"write waits for it; arbiter halt ends its agents.", true)
+	}
+	s.silent = !s.silent
+}
+
+// begin starts the run.
+func (s *plainSession) begin(ctx context.Context, task string) {
+	s.asked = true
+	s.do(func(PlainRun) result {
+		run, err := s.host.Begin(ctx, task, s.mail.put)
+		return result{run: run, err: err}
+	})
+}
+
+func (s *plainSession) do(j job) { s.pending = append(s.pending, j) }
+
+func (s *plainSession) handled(r result) error {
+	if r.err != nil {
+		s.printEvents()
+		return fmt.Errorf("begin: %w", r.err)
+	}
+	if r.run != nil {
+		if s.run = r.run; s.stopping {
+			s.run.Stop()
+		}
+	}
+	if r.over {
+		s.print("The run is over; that was not taken.", true)
+	}
+	s.print(r.text, true)
+	if r.then != nil {
+		r.then()
+	}
+	return nil
+}
+
+func (s *plainSession) stop() {
+	if s.stopping = true; s.run != nil {
+		s.run.Stop()
+	}
+}
+
+func (s *plainSession) printEvents() {
+	events, lost, _ := s.mail.Take(0)
+	for _, e := range events {
+		text, urgent := s.narrator.describe(e.at, e.event)
+		s.print(text, urgent)
+	}
+	if lost > 0 {
+		s.print(words.Count(lost, "event")+" came too fast to be shown.", false)
+	}
+}
+
+func (s *plainSession) print(text string, urgent bool) {
+	if strings.TrimSpace(text) != "" {
+		s.out.print(text, urgent)
+	}
+}
+
+// put submits a command to the run, after the earlier ones.
+func (s *plainSession) put(c contract.CommandBody) {
+	s.do(func(run PlainRun) result { return result{over: run == nil || !run.Put(contract.Command{Body: c})} })
+}
+
+// maxLine bounds a line of the input, and a message of several lines.
+const maxLine = 1 << 20
+
+const tooLong = "That is more than 1 MiB and was not taken. Save it to a file, and name the file."
+
+// fence begins and ends a message of several lines.
+const fence = `"""`
+
+// inputLine is a line of the input, or its end.
+type inputLine struct {
+	text string
+	long bool
+	end  bool
+}
+
+// listen reads lines until the input ends or fails; both are reported as the end.
+func listen(in io.Reader, lines chan<- inputLine, quit <-chan struct{}) {
+	r := jsonl.NewLineReader(in, maxLine)
+	for first := true; ; first = false {
+		line, err := r.NextOrLast()
+		h := inputLine{long: line.Oversize, end: err != nil}
+		if !h.long {
+			h.text = strings.ToValidUTF8(strings.TrimRight(string(line.Data), "\r"), "\uFFFD")
+		}
+		if first {
+			h.text = strings.TrimPrefix(h.text, "\ufeff")
+		}
+		if len(h.text) > maxLine {
+			h.text, h.long = "", true
+		}
+		if !sendLine(lines, h, quit) || h.end {
+			return
+		}
+	}
+}
+
+func sendLine(lines chan<- inputLine, h inputLine, quit <-chan struct{}) bool {
+	select {
+	case lines <- h:
+		return true
+	case <-quit:
+		return false
+	}
+}
+
+// runJobs runs jobs, one after the other.
+func runJobs(jobs <-chan workerJob, results chan<- result, quit <-chan struct{}) {
+	for {
+		select {
+		case o := <-jobs:
+			r := o.do(o.run)
+			select {
+			case results <- r:
+			case <-quit:
+				return
+			}
+		case <-quit:
+			return
+		}
+	}
+}
+
+func (s *plainSession) handleLine(ctx context.Context, h inputLine) {
+	text := strings.TrimSpace(h.text)
+	switch {
+	case h.end:
+		s.inputEnded = true
+		if s.block.open {
+			s.closeBlock(ctx)
+		}
+		if s.asked {
+			s.do(func(run PlainRun) result {
+				if run != nil {
+					run.InputEnded()
+				}
+				return result{}
+			})
+		}
+	case h.long && s.block.open:
+		s.block.bytes += maxLine + 1
+	case h.long:
+		s.print(tooLong, true)
+	case text == fence && s.block.open:
+		s.closeBlock(ctx)
+	case s.block.open:
+		s.block.add(h.text)
+	case text == fence:
+		s.block.open = true
+	case text == "":
+	case strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//"):
+		s.command(text)
+	default:
+		s.word(ctx, strings.TrimPrefix(text, "/"), true)
+	}
+}
+
+// block is a message of several lines that is being typed.
+type block struct {
+	open  bool
+	lines []string
+	bytes int
+}
+
+func (b *block) add(line string) {
+	if b.bytes += len(line) + 1; b.bytes <= maxLine {
+		b.lines = append(b.lines, line)
+	} else {
+		b.lines = nil
+	}
+}
+
+func (s *plainSession) closeBlock(ctx context.Context) {
+	b := s.block
+	s.block = block{}
+	text := strings.Join(b.lines, "\n")
+	switch {
+	case b.bytes > maxLine:
+		s.print(tooLong, true)
+	case strings.TrimSpace(text) != "":
+		s.word(ctx, text, false)
+	}
+}
+
+// word handles text that is not a command: an answer to a permission request, the task, or a message to the
+// Arbiter.
+func (s *plainSession) word(ctx context.Context, text string, answers bool) {
+	if answers {
+		switch body, problem := s.narrator.answer(text); {
+		case problem != "":
+			s.print(problem, true)
+			return
+		case body != nil:
+			s.put(body)
+			return
+		}
+	}
+	if !s.asked {
+		s.print("So it shall be.", true)
+		s.begin(ctx, text)
+		return
+	}
+	s.narrator.answered()
+	s.put(contract.Say{Text: text})
+}
+
+// command runs a slash command. Without Commands there is only one.
+func (s *plainSession) command(text string) {
+	if s.frontend.Inbox != nil {
+		switch name, rest, _ := strings.Cut(text, " "); name {
+		case "/inbox":
+			s.listInbox()
+			return
+		case "/answer":
+			s.answerInbox(rest)
+			return
+		}
+	}
+	if s.frontend.Commands == nil {
+		if text != "/quit" {
+			s.print(fmt.Sprintf("There is no command %s; there is /quit. To send it as text, begin with two slashes.",
+				firstWord(text)), true)
+			return
+		}
+		s.print("Patience. The run is being stopped.", true)
+		s.stop()
+		return
+	}
+	s.do(func(PlainRun) result {
+		handled, message := s.frontend.Commands.Run(text)
+		if !handled && message == "" {
+			message = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.",
+				firstWord(text))
+		}
+		return result{text: message}
+	})
+}
+
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	if len(word) > 40 {
+		word = word[:40]
+	}
+	return word
+}
+
+// maxMail is how many events may wait to be printed. If there are more, unimportant ones are dropped.
+const maxMail = 4096
+
+// event is a waiting event.
+type event struct {
+	at    time.Time
+	event contract.Event
+}
+
+// mailbox takes events from the run's goroutine without ever blocking it.
+type mailbox struct {
+	*backlog.Queue[event]
+	verbose bool
+}
+
+func newMailbox(verbose bool) *mailbox { return &mailbox{backlog.New[event](), verbose} }
+
+// put is the run's sink.
+func (m *mailbox) put(at time.Time, e contract.Event) {
+	if contract.Fine(e.Body) {
+		return
+	}
+	switch e.Body.(type) {
+	case contract.Assistant, contract.ToolResult:
+		if !m.verbose {
+			return
+		}
+	}
+	limit := backlog.Limit{Items: maxMail}
+	if contract.Urgent(e.Body) {
+		limit.Items = 2 * maxMail
+	}
+	m.Put(event{at, e}, 0, limit)
+}
+
+// How many bytes may wait to be written: beyond the first limit only urgent text is accepted, beyond the
+// second nothing.
+const (
+	queueLimit  = 1 << 20
+	urgentLimit = 4 << 20
+)
+
+// outputWriter writes text. It has one goroutine; say never blocks.
+type outputWriter struct {
+	out   io.Writer
+	ascii bool
+	dead  chan struct{} // closed when the output failed
+	gone  chan struct{} // closed when the goroutine has ended
+	queue *backlog.Queue[string]
+
+	mu     sync.Mutex
+	closed bool
+	err    error
+}
+
+func newOutputWriter(out io.Writer, ascii bool) *outputWriter {
+	m := &outputWriter{out: out, ascii: ascii, dead: make(chan struct{}), gone: make(chan struct{}),
+		queue: backlog.New[string]()}
+	go m.run()
+	return m
+}
+
+// print queues a text, as a paragraph of its own.
+func (m *outputWriter) print(text string, urgent bool) {
+	text = m.fit(text)
+	limit := backlog.Limit{Bytes: queueLimit}
+	if urgent {
+		limit.Bytes = urgentLimit
+	}
+	m.queue.Put(text, len(text), limit)
+}
+
+// ascii maps characters of our own texts, and of most others, to a plain form.
+var ascii = strings.NewReplacer("–", "-", "—", "-", "…", "...", "“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "→",
+	"->", "•", "*", "\u00a0", " ")
+
+// fit makes a text safe to write: it contains nothing that a terminal interprets.
+func (m *outputWriter) fit(text string) string {
+	text = sanitize.Text(text)
+	if m.ascii {
+		text = strings.Map(func(r rune) rune {
+			if r > '~' {
+				return '?'
+			}
+			return r
+		}, ascii.Replace(text))
+	}
+	text = strings.TrimRight(text, "\n ")
+	if strings.Contains(text, "\n") {
+		text += "\n" // a blank line ends a paragraph of several lines
+	}
+	return text + "\n"
+}
+
+func (m *outputWriter) run() {
+	defer close(m.gone)
+	for {
+		text, over := m.next()
+		if text == "" {
+			if over {
+				return
+			}
+			<-m.queue.Wake()
+			continue
+		}
+		if _, err := io.WriteString(m.out, text); err != nil {
+			m.mu.Lock()
+			m.err = err
+			m.mu.Unlock()
+			close(m.dead)
+			return
+		}
+	}
+}
+
+// next returns what to write next, and whether there will be nothing more. It takes one text at a time: the
+// others count as waiting until it is written.
+func (m *outputWriter) next() (text string, over bool) {
+	m.mu.Lock()
+	over = m.closed // read first: all earlier texts are then in the queue
+	m.mu.Unlock()
+	texts, lost, _ := m.queue.Take(1)
+	text = strings.Join(texts, "")
+	if lost > 0 {
+		text += words.Count(lost, "announcement") + " left out, because the output is read too slowly.\n"
+	}
+	return text, over
+}
+
+// close waits until everything is written, but not longer than the given time.
+func (m *outputWriter) close(wait time.Duration) error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.queue.Nudge()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-m.gone:
+	case <-timer.C:
+		return errors.New("write the last lines: nobody reads the output")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil {
+		return fmt.Errorf("write: %w", m.err)
+	}
+	return nil
+}
+
+// remindEvery is the time between two reminders of the same items.
+const remindEvery = 10 * time.Minute
+
+// coverage returns the ids of the requests that a permission rule would settle.
+type coverage func(rule string) []string
+
+// waits lists what waits for the human, each item with its number, in full, and with the way to answer it.
+func (v *narrator) waits(list []supervisor.InboxItem, of coverage, now time.Time) string {
+	if len(list) == 0 {
+		return "Nothing waits for you."
+	}
+	var lines []string
+	if n := len(supervisor.Awaited(list)); n > 0 {
+		lines = append(lines, awaited(n)+".")
+	}
+	for _, i := range list {
+		lines = append(lines, fmt.Sprintf("%d. %s, %s: %s.", v.numberOf(i.ID), eventtext.Asks(i, v.called(i.Agent)),
+			eventtext.Age(i, now), v.howTo(i)))
+		if i.Kind == supervisor.InboxRecovery {
+			continue
+		}
+		for line := range strings.Lines(sanitize.Text(i.Text)) {
+			lines = append(lines, strings.TrimRight("    "+line, " \n"))
+		}
+		lines = append(lines, v.covering(i, list, of)...)
+	}
+	if n := len(v.leaves(list)); n > 1 {
+		lines = append(lines, fmt.Sprintf("/answer all y allows these %d requests once, /answer all n denies them.", n))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// howTo describes how to answer an item.
+func (v *narrator) howTo(i supervisor.InboxItem) string {
+	n := v.numberOf(i.ID)
+	switch i.Kind {
+	case supervisor.InboxPermission:
+		return fmt.Sprintf("answer with %d y, %d run, %d always, or %d n REASON", n, n, n, n)
+	case supervisor.InboxTrust, supervisor.InboxRecovery, supervisor.InboxLimit:
+		return fmt.Sprintf("/answer %d %s", n, sanitize.Line(strings.Join(i.Choices, ", or "), 300))
+	case supervisor.InboxQuestion, supervisor.InboxAcceptance:
+	}
+	return fmt.Sprintf("your next word to the Arbiter is the answer, or /answer %d TEXT", n)
+}
+
+// covering lists the rules that would cover a permission request, and which other waiting requests each
+// would settle.
+func (v *narrator) covering(i supervisor.InboxItem, list []supervisor.InboxItem, of coverage) []string {
+	if i.Request == nil {
+		return nil
+	}
+	n := v.numberOf(i.ID)
+	var lines []string
+	for k, rule := range i.Request.Suggestions[:min(len(i.Request.Suggestions), supervisor.OfferedRules)] {
+		line := fmt.Sprintf("    %d run %c allows %s", n, 'a'+k, sanitize.Line(rule, 300))
+		var also []string
+		for _, id := range of(rule) {
+			if id != i.ID && slices.ContainsFunc(list, func(o supervisor.InboxItem) bool { return o.ID == id }) {
+				also = append(also, fmt.Sprint(v.numberOf(id)))
+			}
+		}
+		if len(also) > 0 {
+			line += ", which also settles " + strings.Join(also, ", ")
+		}
+		lines = append(lines, line+": "+sanitize.Line(words.Rules(rule), 300)+".")
+	}
+	return lines
+}
+
+// leaves returns the waiting permission requests.
+func (v *narrator) leaves(list []supervisor.InboxItem) []supervisor.InboxItem {
+	return slices.DeleteFunc(slices.Clone(list), func(i supervisor.InboxItem) bool { return i.Request == nil })
+}
+
+// remind reports what has waited for a minute or longer, when it changes and from time to time.
+func (v *narrator) remind(list []supervisor.InboxItem, now time.Time) string {
+	var ids []string
+	for _, i := range list {
+		ids = append(ids, i.ID)
+	}
+	if len(list) == 0 || list[0].Age(now) < time.Minute {
+		return ""
+	}
+	if of := strings.Join(ids, " "); of != v.reminded || now.Sub(v.remindAt) >= remindEvery {
+		v.reminded, v.remindAt = of, now
+		return fmt.Sprintf("%s, the first %s: /inbox lists what for.", awaited(len(list)), eventtext.Age(list[0], now))
+	}
+	return ""
+}
+
+// awaited reports how many inputs of the human are awaited.
+func awaited(n int) string {
+	if n == 1 {
+		return "Something waits for you"
+	}
+	return fmt.Sprintf("%d things wait for you", n)
+}
+
+// numberOf returns the number by which an item is answered. It is assigned when the item is first
+// mentioned.
+func (v *narrator) numberOf(id string) int {
+	n, ok := v.numbers[id]
+	if !ok {
+		n = len(v.numbers) + 1
+		v.numbers[id] = n
+	}
+	return n
+}
+
+// called returns the name of a party.
+func (v *narrator) called(id string) string {
+	if v.name == nil {
+		return eventtext.Name(id)
+	}
+	return v.name(id)
+}
+
+// listInbox prints what waits for the human. A job computes what rules would settle, because it may take a
+// moment.
+func (s *plainSession) listInbox() {
+	s.do(func(PlainRun) result {
+		list := s.frontend.Inbox()
+		found := map[string][]string{}
+		for _, i := range list {
+			if i.Request == nil || s.frontend.Covers == nil {
+				continue
+			}
+			for _, rule := range i.Request.Suggestions {
+				if _, known := found[rule]; !known {
+					found[rule] = s.frontend.Covers(rule)
+				}
+			}
+		}
+		return result{then: func() {
+			s.print(s.narrator.waits(list, func(rule string) []string { return found[rule] }, time.Now()), true)
+		}}
+	})
+}
+
+// answerInbox handles "/answer N …", which answers the item with that number in /inbox.
+func (s *plainSession) answerInbox(line string) {
+	list := s.frontend.Inbox()
+	number, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	rest = strings.TrimSpace(rest)
+	switch n, err := strconv.Atoi(number); {
+	case number == "":
+		s.listInbox()
+	case number == "all":
+		s.answerAll(list, rest)
+	case err != nil:
+		s.print("Say which: /inbox lists what waits, and its numbers.", true)
+	default:
+		at := slices.IndexFunc(list, func(i supervisor.InboxItem) bool { return s.narrator.numbers[i.ID] == n })
+		if at < 0 {
+			s.print(fmt.Sprintf("Nothing waits under number %d: /inbox lists what does.", n), true)
+			return
+		}
+		s.answerItem(list[at], rest)
+	}
+}
+
+// answerItem answers one thing that waits.
+func (s *plainSession) answerItem(i supervisor.InboxItem, rest string) {
+	body, err := i.Answer(rest)
+	if err != nil {
+		s.print(fmt.Sprintf("That was not taken, %s: %s.", sanitize.Line(err.Error(), 300), s.narrator.howTo(i)), true)
+		return
+	}
+	if _, said := body.(contract.Say); said {
+		s.narrator.answered()
+	}
+	s.put(body)
+}
+
+// answerAll answers all permission requests, provided that they were listed and their number was shown.
+func (s *plainSession) answerAll(list []supervisor.InboxItem, rest string) {
+	list = s.narrator.leaves(list)
+	words := strings.Fields(rest)
+	if len(list) == 0 {
+		s.print("No permission request waits.", true)
+		return
+	}
+	behavior, scope, known := supervisor.AnswerWord(strings.Join(words[:min(len(words), 1)], ""))
+	if !known || behavior == bridge.Allow && scope != contract.ScopeOnce || len(words) > 2 {
+		s.print("Say /answer all y, or /answer all n.", true)
+		return
+	}
+	if len(words) < 2 || words[1] != strconv.Itoa(len(list)) {
+		does := map[string]string{"allow": "allows", "deny": "denies"}[behavior]
+		lines := []string{fmt.Sprintf("That %s %d permission requests:", does, len(list))}
+		for _, i := range list {
+			lines = append(lines, fmt.Sprintf("    %d. %s: %s", s.narrator.numberOf(i.ID),
+				eventtext.Asks(i, s.narrator.called(i.Agent)), sanitize.Line(i.Text, 600)))
+		}
+		s.print(strings.Join(append(lines, fmt.Sprintf("To do it, say /answer all %s %d.", words[0], len(list))), "\n"),
+			true)
+		s.listed = ids(list)
+		return
+	}
+	if !slices.Equal(s.listed, ids(list)) {
+		s.answerAll(list, words[0])
+		return
+	}
+	for _, i := range list {
+		s.put(contract.Permit{Request: i.ID, Behavior: behavior, Scope: scope, Action: i.Request.Action})
+	}
+}
+
+func ids(list []supervisor.InboxItem) []string {
+	var of []string
+	for _, i := range list {
+		of = append(of, i.ID)
+	}
+	return of
+}
+
+// answer parses a line as an answer, if a request is open. The line must name the request, because another
+// one may have come while it was typed. Only a word that stands alone allows, so that a message that begins
+// with such a word never does. Without a body and a problem, the line is not an answer.
+func (v *narrator) answer(line string) (body contract.CommandBody, problem string) {
+	if len(v.open) == 0 {
+		return nil, ""
+	}
+	number, verb, behavior, rest := "", "", "", strings.Fields(line)
+	for range 2 {
+		if len(rest) == 0 {
+			break
+		}
+		if does, _, known := supervisor.AnswerWord(rest[0]); known && verb == "" {
+			verb, behavior, rest = strings.ToLower(rest[0]), does, rest[1:]
+		} else if _, err := strconv.Atoi(rest[0]); err == nil && number == "" {
+			number, rest = rest[0], rest[1:]
+		} else {
+			break
+		}
+	}
+	switch {
+	case verb == "", number == "" && len(rest) > 0:
+		return nil, "" // a message
+	case number == "":
+		return nil, "Say which: " + v.choices()
+	}
+	n, err := strconv.Atoi(number)
+	i := slices.IndexFunc(v.open, func(r request) bool { return r.number == n })
+	switch {
+	case i < 0 && behavior == bridge.Allow && len(rest) > 0:
+		return nil, "" // "run 2 tests"
+	case err != nil || i < 0:
+		return nil, fmt.Sprintf("No request %s is open. %s", number, v.choices())
+	}
+	item := v.open[i].item
+	letter := len(rest) == 1 && len(rest[0]) == 1
+	if behavior == bridge.Deny || len(rest) == 0 || letter || item.Request.Tool == bridge.ElicitTool {
+		body, err = item.Answer(verb + " " + strings.Join(rest, " "))
+	}
+	if body == nil || err != nil {
+		return nil, fmt.Sprintf("That was not taken. To allow request %d, say %d %s and nothing more.", n, n, verb)
+	}
+	return body, ""
+}
+
+// choices lists the possible answers.
+func (v *narrator) choices() string {
+	var list []string
+	for _, r := range v.open {
+		list = append(list, fmt.Sprintf("%d y, %d run, %d always, or %d n REASON.", r.number, r.number, r.number,
+			r.number))
+	}
+	return strings.Join(list, " ")
+}
+
+// narrator decides what is printed for an event, and remembers what was printed, so that nothing is
+// repeated. It belongs to the frontend's loop.
+type narrator struct {
+	name    func(string) string
+	verbose bool
+
+	open     []request      // permission requests that wait, oldest first
+	numbers  map[string]int // numbers of waiting items, by id
+	question string         // the waiting question
+	plan     []contract.Step
+	used     map[string]*use      // tools since the last report on them, by agent
+	retried  map[string]time.Time // when a problem with the API was last reported, by agent
+	reminded string               // ids of the items in the last reminder
+	remindAt time.Time            // when
+}
+
+// request is a permission request that waits for a human.
+type request struct {
+	number int
+	item   supervisor.InboxItem
+}
+
+// use is what an agent has done with tools.
+type use struct {
+	count int
+	last  string
+}
+
+func newNarrator(f *Frontend) *narrator {
+	return &narrator{name: f.Name, verbose: f.Verbose, used: map[string]*use{}, retried: map[string]time.Time{},
+		numbers: map[string]int{}}
+}
+
+// describe returns the text for an event; empty if it is not worth one. urgent reports that a person waits for
+// it.
+func (v *narrator) describe(at time.Time, e contract.Event) (text string, urgent bool) {
+	text, ok := eventtext.Text(history.Entry{At: at, Event: e}, v.name)
+	if !ok {
+		return "", false
+	}
+	urgent = contract.Urgent(e.Body)
+	switch b := e.Body.(type) {
+	case contract.Question:
+		if b.Text == v.question {
+			return "", false
+		}
+		v.question = b.Text
+		return strings.TrimRight(text, "\n") + "\nType your answer.", urgent
+	case contract.PermissionRequest:
+		return v.asked(b, text), urgent
+	case contract.Permission:
+		return v.decided(b, text), urgent
+	case contract.ToolUse:
+		if v.verbose {
+			return text, false
+		}
+		v.count(e.ID, text)
+		return "", false
+	case contract.Message:
+		if !v.verbose && (b.From == contract.Supervisor || b.From == contract.Human && !b.Edited) {
+			return "", false // messages of the program, and what was typed here
+		}
+		if b.Kind == "brief" && !v.verbose {
+			text, _, _ = strings.Cut(text, contract.BriefCompany) // each message repeats this note
+		}
+		if before, _, inherits := strings.Cut(text, handedOver); inherits && b.Kind == "brief" && !v.verbose {
+			text = strings.TrimRight(before, "\n") + "\n\nThe document that was handed on goes with it."
+		}
+	case contract.Handoff:
+		if !v.verbose {
+			return eventtext.Sentence(eventtext.Line(e, v.name)), false // its author's message has it already
+		}
+	case contract.Decision:
+		if !v.verbose && (b.Source == "" || b.Source == "session" || b.Source == contract.Human) {
+			return "", false // other lines show the effect
+		}
+	case contract.Plan:
+		return v.planned(b, text), false
+	case contract.Retry:
+		if last, ok := v.retried[e.ID]; ok && at.Sub(last) < progressPause && !v.verbose {
+			return "", false
+		}
+		v.retried[e.ID] = at
+	case contract.ToolCall, contract.SubagentStart, contract.SubagentStop, contract.Unknown:
+		if !v.verbose {
+			return "", false
+		}
+	}
+	return text, urgent
+}
+
+// handedOver is the heading under which a brief contains its predecessor's document.
+const handedOver = "\n## Handed over by "
+
+// asked announces a permission request with a number, once.
+func (v *narrator) asked(b contract.PermissionRequest, text string) string {
+	if slices.ContainsFunc(v.open, func(r request) bool { return r.item.ID == b.Request }) {
+		return ""
+	}
+	n, rules := v.numberOf(b.Request), b.Suggestions[:min(len(b.Suggestions), supervisor.OfferedRules)]
+	v.open = append(v.open, request{n, supervisor.InboxItem{ID: b.Request, Request: &b}})
+	offer := ""
+	for i, rule := range rules {
+		offer += fmt.Sprintf("\n  %c: %s: %s", 'a'+i, sanitize.Line(rule, 300), sanitize.Line(words.Rules(rule), 300))
+	}
+	if offer != "" {
+		offer = fmt.Sprintf("\nRules that cover it, for %d run %c or %d always %c:%s", n, 'a', n, 'a', offer)
+	}
+	return fmt.Sprintf("Request %d. %s%s\nAnswer with: %d y, %d run (this very action, for the whole run), %d always "+
+		"(in later runs here, too), or %d n REASON.",
+		n, strings.TrimRight(text, "\n"), offer, n, n, n, n)
+}
+
+// decided reports how an announced request was decided.
+func (v *narrator) decided(b contract.Permission, text string) string {
+	i := slices.IndexFunc(v.open, func(r request) bool { return r.item.ID == b.Request })
+	if i < 0 {
+		if v.verbose {
+			return text
+		}
+		return ""
+	}
+	n := v.open[i].number
+	v.open = slices.Delete(v.open, i, i+1)
+	return fmt.Sprintf("Request %d: %s", n, text)
+}
+
+// answered records that the question no longer waits.
+func (v *narrator) answered() { v.question = "" }
+
+// planned prints a plan: all of it at first, and later what has changed.
+func (v *narrator) planned(b contract.Plan, text string) string {
+	old := v.plan
+	v.plan = b.Steps
+	same := len(old) == len(b.Steps) && len(old) > 0
+	var changes []string
+	for i := 0; same && i < len(old); i++ {
+		was, is := old[i], b.Steps[i]
+		if was.Text != is.Text {
+			same = false
+		} else if was.Status != is.Status {
+			status := is.Status
+			if status == contract.StepActive {
+				status = "under way"
+			}
+			changes = append(changes, fmt.Sprintf("Step %d of %d, %s: %s.", i+1, len(old), sanitize.Line(is.Text, 200),
+				sanitize.Line(status, 60)))
+		}
+	}
+	if !same {
+		return text
+	}
+	return strings.Join(changes, "\n")
+}
+
+// count records a tool's call for the next report on progress.
+func (v *narrator) count(agent, text string) {
+	u := v.used[agent]
+	if u == nil {
+		u = &use{}
+		v.used[agent] = u
+	}
+	u.count++
+	if _, last, ok := strings.Cut(text, " uses "); ok {
+		u.last = last
+	}
+}
+
+// progress reports what was done since its last call, one line per agent.
+func (v *narrator) progress() string {
+	var lines []string
+	for _, agent := range slices.Sorted(maps.Keys(v.used)) {
+		u := v.used[agent]
+		name := v.called(agent)
+		tools := fmt.Sprintf("%d tools", u.count)
+		if u.count == 1 {
+			tools = "one tool"
+		}
+		lines = append(lines, fmt.Sprintf("%s is at work: %s since the last word; the last was %s.", name, tools,
+			strings.TrimRight(sanitize.Line(u.last, 120), ".")))
+	}
+	clear(v.used)
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,1216 @@
+package clients
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"math"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/internal/backlog"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/history"
+)
+
+const (
+	// mostStreams is how many pages may follow the run at once. Each has a connection to the run, and other clients
+	// need connections, too.
+	mostStreams = 32
+	// closing bounds the end of requests when the server ends.
+	closing = 2 * time.Second
+)
+
+// kinds are the content types of the page's files. The system's own table may have others, which browsers refuse.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+//go:embed assets
+var embedded embed.FS
+
+// WebRuns is the part of Runs that the page needs.
+type WebRuns interface {
+	Find(named string) (journal.Info, error)
+	Dial(ctx context.Context, run string) (*control.Client, control.Status, error)
+	Log(run string) (*journal.EventLog, error)
+	Resume(ctx context.Context, run string, args []string) error
+}
+
+// WebOptions configure a server.
+type WebOptions struct {
+	Runs   WebRuns
+	Run    string   // complete id
+	Listen string   // address; port 0: any
+	Hosts  []string // other host names of this machine that browsers may use
+	// Public allows an address that other machines can reach. The connection is not encrypted.
+	Public bool
+}
+
+// WebServer serves the page of one run.
+type WebServer struct {
+	runs     WebRuns
+	run      string
+	guard    *guard
+	listener net.Listener
+	streams  chan struct{} // one slot per page that follows
+	handler  http.Handler
+}
+
+// ErrNotLoopback says that other machines could reach the page.
+var ErrNotLoopback = errors.New("other machines reach this address, and nothing is encrypted there")
+
+// ListenWeb opens the port. The caller must call Serve or Close.
+func ListenWeb(o WebOptions) (*WebServer, error) {
+	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
+		return nil, fmt.Errorf("%q is not an ADDRESS:PORT", o.Listen)
+	}
+	if !isLoopback(o.Listen) && !o.Public {
+		return nil, ErrNotLoopback
+	}
+	for _, h := range o.Hosts {
+		if name, ok := hostname(h); !ok || name == "" {
+			return nil, fmt.Errorf("%q is not a host name", h)
+		}
+	}
+	listener, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	s := NewWeb(o)
+	s.listener = listener
+	return s, nil
+}
+
+// NewWeb makes a server without a port.
+func NewWeb(o WebOptions) *WebServer {
+	hosts := make([]string, 0, len(o.Hosts)+1)
+	for _, h := range o.Hosts {
+		if name, ok := hostname(h); ok {
+			hosts = append(hosts, name)
+		}
+	}
+	if host, _, err := net.SplitHostPort(o.Listen); err == nil && o.Public {
+		hosts = append(hosts, host)
+	}
+	s := &WebServer{runs: o.Runs, run: o.Run, guard: newGuard(hosts), streams: make(chan struct{}, mostStreams)}
+	s.handler = s.guard.wrap(s.routes())
+	return s
+}
+
+func (s *WebServer) routes() http.Handler {
+	assets, err := fs.Sub(embedded, "assets")
+	if err != nil {
+		panic(err) // cannot happen: the files are embedded
+	}
+	mux := http.NewServeMux()
+	serve := func(w http.ResponseWriter, r *http.Request, name string) {
+		kind, known := kinds[path.Ext(name)]
+		if info, err := fs.Stat(assets, name); err != nil || info.IsDir() || !known {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", kind)
+		http.ServeFileFS(w, r, assets, name)
+	}
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, "page.html") })
+	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, r.PathValue("file")) })
+	mux.HandleFunc("GET /run/events", s.stream)
+	mux.HandleFunc("POST /run/command", s.command)
+	mux.HandleFunc("POST /run/stop", s.stop)
+	mux.HandleFunc("POST /run/resume", s.resume)
+	mux.HandleFunc("POST /link", s.link)
+	return mux
+}
+
+// Link returns a URL that opens the page in one browser of this machine.
+func (s *WebServer) Link() string { return "http://" + s.listener.Addr().String() + s.guard.path() }
+
+// LinkAt returns a URL that opens the page by another name, through the proxy that has the certificate for the
+// name.
+func (s *WebServer) LinkAt(host string) string { return "https://" + host + s.guard.path() }
+
+// Close closes the port of a server that does not serve.
+func (s *WebServer) Close() error { return s.listener.Close() }
+
+// Serve serves until ctx ends, and waits for all requests.
+func (s *WebServer) Serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	srv := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(s.listener) }() // ends with Shutdown
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	within, done := context.WithTimeout(context.Background(), closing)
+	defer done()
+	if err := srv.Shutdown(within); err != nil {
+		_ = srv.Close() // remaining requests have had their time
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+const (
+	// maxBody bounds a request. A message has at most 1 MiB of text, which JSON may escape.
+	maxBody = 3 << 20
+	// webTakes is how long a run may take to accept a command, which it first writes to disk.
+	webTakes = 15 * time.Second
+)
+
+// allowed reports whether the page may send a command. Other commands change how a run is guarded (permission
+// modes, acceptance) or have permanent effects, and need a terminal.
+func allowed(c contract.CommandBody) bool {
+	switch c.(type) {
+	case contract.Say, contract.Permit, contract.Choose, contract.Interrupt, contract.Pause, contract.Continue:
+		return true
+	}
+	return false
+}
+
+// answer is the reply to a request of the page.
+type answer struct {
+	Accepted bool   `json:"accepted"`
+	Message  string `json:"message,omitempty"`
+	Link     string `json:"link,omitempty"` // path of a link for another browser
+}
+
+// command sends a command of the page to the run.
+func (s *WebServer) command(w http.ResponseWriter, r *http.Request) {
+	raw, ok := readBody(w, r)
+	if !ok {
+		return
+	}
+	c := contract.ParseCommand(raw)
+	if bad, is := c.Body.(contract.Malformed); is {
+		reply(w, http.StatusBadRequest, answer{Message: bad.Problem})
+		return
+	}
+	if !allowed(c.Body) {
+		reply(w, http.StatusForbidden, answer{Message: "The page may not send this command. Use a terminal."})
+		return
+	}
+	line, err := contract.MarshalCommand(contract.Command{Body: c.Body}) // without a ref: it belongs to the caller
+	if err != nil {
+		reply(w, http.StatusBadRequest, answer{Message: err.Error()})
+		return
+	}
+	s.withRun(w, r, func(ctx context.Context, client *control.Client) (answer, error) {
+		done, err := client.Command(ctx, line)
+		return answer{Accepted: done.Accepted, Message: done.Message}, err
+	})
+}
+
+// stop asks the run to end in an orderly way, like arbiter stop.
+func (s *WebServer) stop(w http.ResponseWriter, r *http.Request) {
+	if _, ok := readBody(w, r); !ok {
+		return
+	}
+	s.withRun(w, r, func(ctx context.Context, client *control.Client) (answer, error) {
+		err := client.Stop(ctx, control.StopParams{Signal: "TERM"})
+		return answer{Accepted: err == nil, Message: "The run is stopping. It can be resumed."}, err
+	})
+}
+
+// resume resumes a run that no process plays.
+func (s *WebServer) resume(w http.ResponseWriter, r *http.Request) {
+	if _, ok := readBody(w, r); !ok {
+		return
+	}
+	if err := s.runs.Resume(r.Context(), s.run, nil); err != nil {
+		reply(w, http.StatusConflict, answer{Message: err.Error()})
+		return
+	}
+	reply(w, http.StatusOK, answer{Accepted: true, Message: "The run is resumed."})
+}
+
+// link makes a link for another browser.
+func (s *WebServer) link(w http.ResponseWriter, r *http.Request) {
+	if _, ok := readBody(w, r); !ok {
+		return
+	}
+	reply(w, http.StatusOK, answer{Accepted: true, Link: s.guard.path()})
+}
+
+// withRun calls do with a connection to the run, and sends the reply.
+func (s *WebServer) withRun(w http.ResponseWriter, r *http.Request,
+	do func(context.Context, *control.Client) (answer, error)) {
+	ctx, cancel := context.WithTimeout(r.Context(), webTakes)
+	defer cancel()
+	client, _, err := s.runs.Dial(ctx, s.run)
+	if err != nil {
+		reply(w, http.StatusConflict, answer{Message: "The run cannot be reached: " + err.Error()})
+		return
+	}
+	defer client.Close()
+	a, err := do(ctx, client)
+	var refused *control.Refusal
+	switch {
+	case errors.As(err, &refused):
+		reply(w, http.StatusConflict, answer{Message: refused.Message})
+	case err != nil:
+		reply(w, http.StatusBadGateway, answer{Message: "It is not known whether the run accepted this: " + err.Error()})
+	case !a.Accepted:
+		reply(w, http.StatusConflict, a)
+	default:
+		reply(w, http.StatusOK, a)
+	}
+}
+
+// readBody reads the body of a POST. The content type must be JSON, which a form of another page cannot send
+// without a preflight request.
+func readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, bool) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		reply(w, http.StatusUnsupportedMediaType, answer{Message: "Send application/json."})
+		return nil, false
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		reply(w, http.StatusRequestEntityTooLarge, answer{Message: "The text is too long: 1 MiB at most."})
+		return nil, false
+	case err != nil:
+		reply(w, http.StatusBadRequest, answer{Message: "The request was not read to its end."})
+		return nil, false
+	}
+	return raw, true
+}
+
+func reply(w http.ResponseWriter, code int, a answer) {
+	a.Message = strings.TrimSpace(sanitize.Line(a.Message, 500))
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(a) // a client that has gone does not read it
+}
+
+func (g *guard) path() string { return "/?" + tokenParam + "=" + g.newToken() }
+
+// This part of the package serves one page that follows a live run and answers what waits for the human.
+//
+// The page is only a client of the run's control socket: it shows what the socket reports, and sends commands of
+// the contract. Text of agents is not trusted: it is bounded and sanitized here, and the page shows it as text
+// nodes, never as markup.
+//
+// # Access
+//
+// Anyone can open the page with the link that the command prints. The token in the link works once. The browser
+// that redeems it gets two secrets of this process: a cookie, which scripts cannot read, and a key in the link's
+// fragment, which the page stores in its origin's storage and sends with each request for data. Both are needed. A
+// cookie alone would be sent to every server on the same host, regardless of the port, including one that an agent
+// has started.
+//
+// Before that, [guard] refuses requests for unknown host names (DNS rebinding) and from pages of other origins.
+//
+// # Goroutines
+//
+// [WebServer.Serve] owns the listener and waits for all handlers. The handler of a stream owns a connection to the run
+// and a goroutine that asks for its status, and waits for both.
+
+const (
+	// tokenParam is the parameter with the one-time token of a link.
+	tokenParam = "t"
+	// keyHeader is the header with the key that the page stores.
+	keyHeader = "X-Arbiter-Key"
+	// mostTokens is the maximum number of unused links.
+	mostTokens = 16
+)
+
+// securityHeaders are set on every response. Scripts and styles come only from this server, text never becomes
+// markup, and no other page may frame or open this one.
+var securityHeaders = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+		"require-trusted-types-for 'script'; trusted-types 'none'",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Referrer-Policy":              "no-referrer",
+	"X-Content-Type-Options":       "nosniff",
+	"X-Frame-Options":              "DENY",
+	"Cache-Control":                "no-store",
+}
+
+// bodyTime is how long the body of a request may take to arrive.
+var bodyTime = 10 * time.Second
+
+// guard decides who may send requests to this server.
+type guard struct {
+	hosts  []string // allowed host names besides loopback, in lower case, without port
+	cookie string   // name of the cookie; servers on other ports of this host have their own cookies
+	secret string   // value of the cookie
+	key    string
+
+	mu     sync.Mutex
+	tokens []string // unused ones, the oldest first
+}
+
+func newGuard(hosts []string) *guard {
+	g := &guard{cookie: "arbiter-" + strings.ToLower(rand.Text()[:8]), secret: rand.Text(), key: rand.Text()}
+	for _, h := range hosts {
+		g.hosts = append(g.hosts, strings.ToLower(h))
+	}
+	return g
+}
+
+// newToken makes a token for another browser. Beyond the limit, the oldest tokens become invalid.
+func (g *guard) newToken() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	token := rand.Text()
+	g.tokens = append(g.tokens, token)
+	if extra := len(g.tokens) - mostTokens; extra > 0 {
+		g.tokens = slices.Delete(g.tokens, 0, extra)
+	}
+	return token
+}
+
+// redeem invalidates a token, and reports whether it was valid.
+func (g *guard) redeem(token string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, t := range g.tokens {
+		if same(t, token) {
+			g.tokens = slices.Delete(g.tokens, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// valid reports whether a token could be redeemed.
+func (g *guard) valid(token string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.tokens, func(t string) bool { return same(t, token) })
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// wrap passes allowed requests to next. Requests for data need the key, too; assets and the page itself need only
+// the cookie.
+func (g *guard) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range securityHeaders {
+			w.Header().Set(name, value)
+		}
+		if r.ContentLength != 0 { // a recorder of tests has no deadlines
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
+		}
+		switch {
+		case !g.knows(r.Host):
+			refuse(w, http.StatusMisdirectedRequest, "This name of the host is not allowed. If it is yours, start "+
+				"arbiter web with --host and the name.")
+		case !ownPage(r):
+			refuse(w, http.StatusForbidden, "Requests of other pages are refused.")
+		case r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has(tokenParam):
+			g.offer(w, r)
+		case r.Method == http.MethodPost && r.URL.Path == "/enter":
+			g.enter(w, r)
+		case r.Method == http.MethodGet && r.URL.Path == "/enter.js":
+			next.ServeHTTP(w, r)
+		case !g.hasCookie(r), needsKey(r) && !same(r.Header.Get(keyHeader), g.key):
+			refuse(w, http.StatusUnauthorized, "This page opens with the link that arbiter web prints. A link works "+
+				"once; an open page makes more of them.")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// offer answers a link with a small page whose form redeems the token. The link itself does not: programs that preview
+// links, or fetch them early, follow it, too.
+func (g *guard) offer(w http.ResponseWriter, r *http.Request) {
+	token := r.URL.Query().Get(tokenParam)
+	switch {
+	case g.valid(token):
+		w.Header().Set("Content-Security-Policy", strings.Replace(securityHeaders["Content-Security-Policy"],
+			"form-action 'none'", "form-action 'self'", 1))
+		w.Header().Set("Referrer-Policy", "same-origin") // without a referrer, browsers name no origin of the form either
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, offered, token)
+	case g.hasCookie(r): // a browser loads its link again
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	default:
+		refuse(w, http.StatusUnauthorized, usedLink)
+	}
+}
+
+// offered is the page of [guard.offer]. Its script sends the form once a person sees the page.
+const offered = `<!doctype html><html lang="en"><title>Arbiter</title>
+<meta name="viewport" content="width=device-width">
+<form method="post" action="/enter"><input type="hidden" name="t" value="%s"><button>Open the run</button></form>
+<script src="/enter.js"></script></html>
+`
+
+const usedLink = "This link was used already, or is not of this arbiter web. Start arbiter web again, or make a link " +
+	"on a page that is open."
+
+// enter exchanges a token for the cookie and the key.
+func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if !g.redeem(r.PostFormValue(tokenParam)) {
+		refuse(w, http.StatusUnauthorized, usedLink)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: g.cookie, Value: g.secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprintf(w, entered, g.key)
+}
+
+// entered is a page that continues to the actual page. It is not an HTTP redirection: if the link was clicked on a
+// page of another site, browsers would not send the new cookie.
+const entered = `<!doctype html><html lang="en"><title>Arbiter</title>
+<meta http-equiv="refresh" content="0; url=/#k=%[1]s"><p><a href="/#k=%[1]s">Continue to the run</a></p></html>
+`
+
+func (g *guard) hasCookie(r *http.Request) bool {
+	c, err := r.Cookie(g.cookie)
+	return err == nil && same(c.Value, g.secret)
+}
+
+// knows reports whether the Host of a request is a name of this server. A name that an attacker has pointed at this
+// machine (DNS rebinding) is not. The port is not compared, because `ssh -L` changes it.
+func (g *guard) knows(host string) bool {
+	name, ok := hostname(host)
+	if !ok {
+		return false
+	}
+	if addr, err := netip.ParseAddr(name); err == nil && addr.IsLoopback() {
+		return true
+	}
+	return name == "localhost" || slices.Contains(g.hosts, name)
+}
+
+// hostname returns the name in a Host header in lower case, without port and brackets.
+func hostname(host string) (string, bool) {
+	u, err := url.Parse("//" + host)
+	if err != nil || u.Host != host || u.User != nil {
+		return "", false
+	}
+	return strings.ToLower(u.Hostname()), u.Hostname() != ""
+}
+
+// ownPage reports whether a request comes from a page of this server, or from the address bar. A request that
+// changes something must have an origin; browsers set it.
+func ownPage(r *http.Request) bool {
+	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if origin == "" {
+		return reads && (site == "" || site == "same-origin" || site == "none" || r.URL.Path == "/")
+	}
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host) &&
+		(site == "" || site == "same-origin" || reads && site == "none")
+}
+
+// needsKey reports whether a request reads data or sends a command.
+func needsKey(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead || strings.HasPrefix(r.URL.Path, "/run/")
+}
+
+func refuse(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text + "\n")) // a client that has gone does not read it
+}
+
+// isLoopback reports whether only this machine can reach an address of --listen.
+func isLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+// heartbeat is how often a sign of life is sent to a page, because proxies close silent connections.
+const heartbeat = 10 * time.Second
+
+// Tests shorten these times.
+var (
+	// slowest is how long a browser may take to read one part. A slower browser is disconnected, and connects again
+	// after what it has read. So it costs neither the run nor this server anything.
+	slowest = 20 * time.Second
+	// onceMore is the delay before a stream looks again for a process that plays the run.
+	onceMore = time.Second
+)
+
+// Kinds of parts that a page is sent: the `event` of a server-sent event.
+const (
+	partRun     = "run"     // runPart: whether a process plays the run
+	partStatus  = "status"  // control.Status
+	partEvents  = "lines"   // a list of events, as arbiter --json prints them
+	partSkipped = "skipped" // skippedPart: events that are omitted
+)
+
+// runPart reports what has happened to the process that plays the run.
+type runPart struct {
+	Run       string    `json:"run"`
+	Title     string    `json:"title"`
+	CWD       string    `json:"cwd"`
+	Began     time.Time `json:"began"`
+	State     string    `json:"state"` // live, silent, ended, interrupted
+	Text      string    `json:"text,omitempty"`
+	Resumable bool      `json:"resumable,omitempty"`
+	Rehearsal bool      `json:"rehearsal,omitempty"` // costs are simulated
+}
+
+// States of a run from the page's point of view.
+const (
+	stateLive        = "live"
+	stateSilent      = "silent" // a process holds the run but does not answer
+	stateEnded       = "ended"
+	stateInterrupted = contract.StatusInterrupted
+)
+
+type skippedPart struct {
+	Count uint64 `json:"count"`
+}
+
+// stream follows the run for one page, until the page is closed.
+func (s *WebServer) stream(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		refuse(w, http.StatusServiceUnavailable, "Too many pages follow this run already. Close some of them.")
+		return
+	}
+	at, err := parsePlace(r.Header.Get("Last-Event-ID"))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "Last-Event-ID is not an id of this server.")
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // for a reverse proxy
+	f := &webFollower{server: s, out: &sink{w: w, rc: http.NewResponseController(w)}, at: at}
+	f.follow(r.Context())
+}
+
+// sink is the writing end of a page's stream. Only one goroutine writes.
+type sink struct {
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	err error // the first write error; nothing is written after it
+}
+
+// send writes a part, with the place after it if there is one.
+func (b *sink) send(kind string, place string, part any) {
+	raw, err := json.Marshal(part)
+	if err != nil {
+		b.fail(err)
+		return
+	}
+	var text strings.Builder
+	if place != "" {
+		fmt.Fprintf(&text, "id: %s\n", place)
+	}
+	fmt.Fprintf(&text, "event: %s\ndata: %s\n\n", kind, raw)
+	b.write(text.String())
+}
+
+// beat shows that the connection is alive.
+func (b *sink) beat() { b.write(": still here\n\n") }
+
+func (b *sink) write(text string) {
+	if b.err != nil {
+		return
+	}
+	// Without deadlines (a test's recorder) a write does not block.
+	_ = b.rc.SetWriteDeadline(time.Now().Add(slowest))
+	_, err := b.w.Write([]byte(text))
+	b.fail(err)
+	b.fail(b.rc.Flush())
+}
+
+func (b *sink) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// webFollower follows a run for one browser, across the processes that play it.
+type webFollower struct {
+	server *WebServer
+	out    *sink
+	at     webPlace
+	sent   runPart // the last one sent
+	names  map[string]string
+	read   time.Time // LastActive of the run when its log was read without a process
+}
+
+func (f *webFollower) follow(ctx context.Context) {
+	for f.out.err == nil && ctx.Err() == nil {
+		info, err := f.server.runs.Find(f.server.run)
+		if err != nil {
+			f.send(runPart{Run: f.server.run, State: stateSilent, Text: err.Error()})
+		} else if info.Live {
+			f.live(ctx, info)
+		} else {
+			f.over(ctx, info)
+		}
+		f.pause(ctx)
+	}
+}
+
+// pause waits until the next attempt.
+func (f *webFollower) pause(ctx context.Context) {
+	select {
+	case <-time.After(onceMore):
+		f.out.beat()
+	case <-ctx.Done():
+	}
+}
+
+// send sends the state of the process, unless it is unchanged.
+func (f *webFollower) send(p runPart) {
+	if p.Text = cleanText(p.Text, mostResult); p != f.sent {
+		f.sent = p
+		f.out.send(partRun, "", p)
+	}
+}
+
+func about(info journal.Info, state, text string) runPart {
+	return runPart{
+		Run: info.Run, Title: cleanText(info.Title, mostResult), CWD: cleanText(info.CWD, mostResult),
+		Began: info.Began.UTC(), State: state, Text: text, Rehearsal: info.Rehearsal,
+	}
+}
+
+// over shows a run that no process plays: its events, and how it ended.
+func (f *webFollower) over(ctx context.Context, info journal.Info) {
+	if info.LastActive.Equal(f.read) {
+		return
+	}
+	if err := f.past(ctx, math.MaxUint64); err != nil {
+		f.send(about(info, stateSilent, err.Error()))
+		return
+	}
+	f.read = info.LastActive
+	p := about(info, stateEnded, info.Status)
+	switch {
+	case info.Killed():
+		p = about(info, stateInterrupted, "The process that played this run was killed or crashed. Its agents have "+
+			"ended with it. Nothing that it recorded is lost.")
+	case info.Status == contract.StatusInterrupted:
+		p = about(info, stateInterrupted, "This run was stopped, and its agents with it. Nothing that it recorded is lost.")
+	}
+	p.Resumable = !info.Damaged && !info.Empty
+	f.send(p)
+}
+
+const (
+	// connects is how long the process that plays a run may take to answer.
+	connects = 5 * time.Second
+	// webBetween is the minimum time between two status requests.
+	webBetween = 150 * time.Millisecond
+	// waiting is how many parts may wait for a browser. Further parts wait in the run's own queue; if that is full,
+	// the run disconnects this client.
+	waiting = 8
+)
+
+// live follows the process that plays the run until the process or the connection ends.
+func (f *webFollower) live(ctx context.Context, info journal.Info) {
+	ctx, cancel := context.WithCancel(ctx)
+	dialing, connected := context.WithTimeout(ctx, connects)
+	client, st, err := f.server.runs.Dial(dialing, f.server.run)
+	connected()
+	if err != nil {
+		cancel()
+		f.send(about(info, stateSilent, err.Error()))
+		return
+	}
+	l := &connection{
+		webFollower: f, client: client, parts: make(chan any, waiting),
+		ask: make(chan struct{}, 1), statuses: make(chan control.Status, 1),
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() { l.askStatus(ctx) })
+	defer asking.Wait()
+	defer client.Close()
+	defer cancel() // runs first: both wait for it
+	f.send(about(info, stateLive, ""))
+	l.status(st)
+	if err := f.catchUp(ctx, st); err != nil {
+		f.send(about(info, stateSilent, err.Error()))
+		return
+	}
+	since := int64(f.at.Seq)
+	err = client.Subscribe(ctx, control.SubscribeParams{Since: since, Pieces: true}, func(part any) {
+		select {
+		case l.parts <- part:
+		case <-ctx.Done():
+		}
+	})
+	if err == nil {
+		l.run(ctx)
+	}
+}
+
+// connection is a follower's connection to the process that plays the run.
+type connection struct {
+	*webFollower
+	client   *control.Client
+	parts    chan any
+	ask      chan struct{} // capacity 1
+	statuses chan control.Status
+	shown    json.RawMessage // the status that the page shows
+}
+
+// run passes on what the process sends, until the connection ends.
+func (l *connection) run(ctx context.Context) {
+	beats := time.NewTicker(heartbeat)
+	defer beats.Stop()
+	for l.out.err == nil {
+		select {
+		case part := <-l.parts:
+			l.pass(part)
+		case st := <-l.statuses:
+			l.status(st)
+		case <-beats.C:
+			l.out.beat()
+			l.wantStatus() // for changes without an event
+		case <-ctx.Done():
+			return
+		case <-l.client.Done():
+			for l.out.err == nil {
+				select {
+				case part := <-l.parts:
+					l.pass(part)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (l *connection) pass(part any) {
+	events, ok := part.(control.Events)
+	if !ok {
+		return // the end is sent when no process plays the run any more
+	}
+	if events.Skipped > 0 {
+		l.out.send(partSkipped, "", skippedPart{events.Skipped})
+	}
+	var changed bool
+	var list portion
+	for _, text := range events.Lines {
+		line := []byte(text)
+		at := webPlace{Process: l.at.Process, Seq: max(l.at.Seq, seqOf(line)), Set: true}
+		changed = changed || contract.EventNameOf(line) != (contract.Delta{}).EventName()
+		list.add(l.webFollower, l.line(line), at)
+	}
+	list.send(l.webFollower)
+	if changed {
+		l.wantStatus()
+	}
+}
+
+// wantStatus requests the status soon.
+func (l *connection) wantStatus() {
+	backlog.Hint(l.ask)
+}
+
+// askStatus requests the status when it is wanted, but not more often than a person can notice. It must not run on
+// the goroutine that writes to the browser: the response comes over the connection whose parts that goroutine
+// receives.
+func (l *connection) askStatus(ctx context.Context) {
+	for {
+		select {
+		case <-l.ask:
+		case <-ctx.Done():
+			return
+		}
+		asked, done := context.WithTimeout(ctx, connects)
+		st, err := l.client.Status(asked)
+		done()
+		if err != nil {
+			continue // the connection has ended, or the next event asks again
+		}
+		select {
+		case l.statuses <- st:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(webBetween):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// status sends a status if it differs from the one that the page shows.
+func (l *connection) status(st control.Status) {
+	st.Seq = 0 // changes with each event, and is not shown
+	for _, a := range st.Agents {
+		l.named(a.ID, a.Name, a.Host, a.Make)
+	}
+	raw, err := pageStatus(st)
+	if err != nil || bytes.Equal(raw, l.shown) {
+		return
+	}
+	l.shown = raw
+	l.out.send(partStatus, "", raw)
+}
+
+const (
+	// mostPast is how many earlier events a page receives when it opens.
+	mostPast = 3000
+	// enough is how many bytes of events are sent at once, not counting the last event.
+	enough = 64 << 10
+)
+
+// webPlace is how far a page has read: the first Process lines of the event log, which belong to earlier processes,
+// and after them the events of one process up to Seq.
+type webPlace struct {
+	Process uint64
+	Seq     uint64
+	Set     bool // false for a page that has read nothing
+}
+
+func (p webPlace) String() string { return fmt.Sprintf("%d.%d", p.Process, p.Seq) }
+
+// parsePlace parses a place in the format of String.
+func parsePlace(text string) (p webPlace, err error) {
+	if text == "" {
+		return p, nil
+	}
+	_, err = fmt.Sscanf(text, "%d.%d", &p.Process, &p.Seq)
+	if err != nil || p.String() != text {
+		return webPlace{}, fmt.Errorf("%.40q is not a position", text)
+	}
+	p.Set = true
+	return p, nil
+}
+
+// seqOf returns the seq of a line; 0: it has none.
+func seqOf(line []byte) uint64 {
+	var l struct {
+		Seq uint64 `json:"seq"`
+	}
+	if json.Unmarshal(line, &l) != nil {
+		return 0
+	}
+	return l.Seq
+}
+
+// catchUp brings the page to the point from which the current process can continue: it sends the events of earlier
+// processes.
+func (f *webFollower) catchUp(ctx context.Context, st control.Status) error {
+	switch {
+	case f.at.Set && f.at.Process == st.LogLines: // the connection was lost, not the process
+		return nil
+	case !f.at.Set && st.Seq >= mostPast:
+		f.at = webPlace{Process: st.LogLines, Seq: st.Seq - mostPast, Set: true}
+		f.out.send(partSkipped, "", skippedPart{f.at.Seq})
+		return nil
+	}
+	if st.LogLines > 0 {
+		if err := f.past(ctx, st.LogLines); err != nil {
+			return err
+		}
+	}
+	f.at = webPlace{Process: st.LogLines, Set: true}
+	return nil
+}
+
+// past sends the events after the page's place in the first upTo lines of the event log, but not more than a page
+// can show. It moves the place after them.
+func (f *webFollower) past(ctx context.Context, upTo uint64) error {
+	log, err := f.server.runs.Log(f.server.run)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	lines, left, err := f.behind(ctx, log, upTo)
+	if err != nil {
+		return err
+	}
+	if left {
+		f.out.send(partSkipped, "", skippedPart{})
+	}
+	var list portion
+	for _, line := range lines {
+		list.add(f, line.raw, line.place)
+	}
+	list.send(f)
+	return nil
+}
+
+// portion is a list of events that is sent at once. It is small, because a browser with a slow connection must
+// receive it completely in time; otherwise it would make no progress.
+type portion struct {
+	lines []json.RawMessage
+	bytes int
+}
+
+// add adds an event and moves the place after it; raw is nil for an event that the page does not show. add sends
+// the portion when it is large enough.
+func (p *portion) add(f *webFollower, raw json.RawMessage, at webPlace) {
+	if f.at = at; raw == nil {
+		return
+	}
+	p.lines, p.bytes = append(p.lines, raw), p.bytes+len(raw)
+	if p.bytes >= enough {
+		p.send(f)
+	}
+}
+
+// send sends the collected events.
+func (p *portion) send(f *webFollower) {
+	if len(p.lines) > 0 {
+		f.out.send(partEvents, f.at.String(), p.lines)
+	}
+	*p = portion{}
+}
+
+// pastLine is an event of the log, prepared for the page, with the place after it.
+type pastLine struct {
+	raw   json.RawMessage
+	place webPlace
+}
+
+// behind returns the last events of the log after the page's place. left reports that there are more.
+func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
+	upTo uint64) (lines []pastLine, left bool, err error) {
+	at, found := webPlace{Set: true}, false // the current place; whether the page's process was found
+	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
+		if e.N > upTo {
+			return journal.ErrEnough
+		}
+		if e.Line == nil {
+			return nil
+		}
+		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
+			at.Process = e.N - 1
+			if f.at.Set && !found && e.N > f.at.Process { // records may come before it
+				at.Process, found = f.at.Process, true
+			}
+		}
+		at.Seq = seqOf(e.Line)
+		if f.at.Set && !at.after(f.at) {
+			return nil
+		}
+		raw := f.line(e.Line)
+		if raw == nil {
+			return nil
+		}
+		lines = append(lines, pastLine{raw, at})
+		if len(lines) >= 2*mostPast {
+			lines, left = slices.Delete(lines, 0, mostPast), true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("read the event log: %w", err)
+	}
+	if extra := len(lines) - mostPast; extra > 0 {
+		lines, left = lines[extra:], true
+	}
+	return lines, left, nil
+}
+
+func (p webPlace) after(q webPlace) bool {
+	return p.Process > q.Process || p.Process == q.Process && p.Seq > q.Seq
+}
+
+const (
+	// mostText bounds one text of an event, in bytes. A longer text is cut and marked.
+	mostText = 24 << 10
+	// mostResult bounds the result of a tool, which the page shows folded.
+	mostResult = 4 << 10
+	// mostAsked bounds a text of an item that waits. It is large, because a person decides on the basis of that
+	// text.
+	mostAsked = 256 << 10
+)
+
+// bounds lists the events that the page shows, each with the limit for its texts. Other events are covered by the
+// status, or are bookkeeping.
+var bounds = map[string]int{
+	"session": 1 << 10, "state": 1 << 10, "spawn": mostText, "message": mostText, "assistant": mostText,
+	"delta": mostText, "tool_use": mostText, "tool_result": mostResult, "subagent_start": 1 << 10,
+	"subagent_stop": 1 << 10, "turn": 1 << 10, "context": 1 << 10, "compact": 1 << 10, "check": mostResult,
+	"acceptance": mostResult, "handoff": mostText, "decision": mostText, "plan": mostText, "permission": mostText,
+	"permission_request": mostText, "takeover": mostText, "withdrawn": 1 << 10, "halted": 1 << 10, "question": mostText,
+	"retry": mostResult, "restart": mostResult, "error": mostText, "notice": mostText, "workspace": 1 << 10,
+	"changes": mostText, "overlap": 1 << 10, "merge": mostText, "done": mostResult, "result": mostText, "host": 1 << 10,
+	"fuse": 1 << 10, "forecast": 1 << 10, "budget": 1 << 10, "context_warning": 1 << 10,
+}
+
+// named records the name of an agent.
+func (f *webFollower) named(id, name, host, make string) {
+	if f.names == nil {
+		f.names = map[string]string{}
+	}
+	f.names[id] = eventtext.OfMake(eventtext.OnHost(name, host), make)
+}
+
+// line prepares an event's line for the page, with the text that all frontends share; nil: the page does not show it.
+func (f *webFollower) line(line []byte) json.RawMessage {
+	raw := pageLine(line)
+	if raw == nil || contract.EventNameOf(line) == (contract.Delta{}).EventName() {
+		return raw
+	}
+	e, err := contract.DecodeWritten(raw)
+	if err != nil {
+		return raw
+	}
+	var words string
+	switch b := e.Body.(type) {
+	case contract.Assistant, contract.Message, contract.Question, contract.ToolUse, contract.ToolResult,
+		contract.Plan, contract.Changes, contract.Result:
+		return raw // shown in parts
+	case contract.Forecast:
+		words = eventtext.Price(b)
+	case contract.Permission:
+		words, _ = eventtext.Text(history.Entry{Event: e}, f.nameOf)
+	case contract.Spawn:
+		f.named(e.ID, b.Name, b.Host, b.Make)
+		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
+	default:
+		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
+	}
+	text, err := json.Marshal(words)
+	if err != nil {
+		return raw // cannot happen: a string
+	}
+	return slices.Concat([]byte(`{"words":`), text, []byte(","), raw[1:])
+}
+
+func (f *webFollower) nameOf(id string) string { return f.names[id] }
+
+// pageLine returns an event's line, cleaned; nil: the page does not show it. An event that cannot be decoded becomes a
+// notice, so that nothing is omitted silently.
+func pageLine(line []byte) json.RawMessage {
+	most, shown := bounds[contract.EventNameOf(line)]
+	if !shown {
+		return nil
+	}
+	raw, err := clean(line, most)
+	if err != nil {
+		raw, err = json.Marshal(map[string]string{
+			"event": "notice", "id": contract.Supervisor, "text": "An event cannot be shown: " + err.Error(),
+		})
+	}
+	if err != nil {
+		return nil // cannot happen: two strings
+	}
+	return raw
+}
+
+// pageStatus returns a run's status in the form for the page.
+func pageStatus(st control.Status) (json.RawMessage, error) {
+	// page has the texts that all frontends share.
+	page := struct {
+		control.Status
+		Asks  map[string]string `json:"asks"`  // by item: who wants what
+		Where map[string]string `json:"where"` // by item: where a permission request's call runs
+		Fuses map[string]string `json:"fuses"` // by agent
+	}{st, map[string]string{}, map[string]string{}, map[string]string{}}
+	names := webFollower{}
+	for i, a := range st.Agents {
+		st.Agents[i].Session = ""
+		names.named(a.ID, a.Name, a.Host, a.Make)
+		if a.Fuse > 0 {
+			page.Fuses[a.ID] = eventtext.FuseSpent(a.FuseSpent, a.Fuse, st.Rehearsal) + " is spent."
+		}
+	}
+	for _, i := range st.Inbox {
+		page.Asks[i.ID] = eventtext.Asks(supervisor.InboxItem{Kind: supervisor.InboxKind(i.Kind), Agent: i.Agent,
+			Host: i.Host, Optional: i.Optional}, eventtext.Called(names.nameOf, i.Agent))
+		if r, err := requestOf(i); err == nil {
+			page.Where[i.ID] = eventtext.PlaceOf(r.Place)
+		}
+	}
+	raw, err := json.Marshal(page)
+	if err != nil {
+		return nil, err
+	}
+	return clean(raw, mostAsked)
+}
+
+// clean sanitizes and bounds every text in a JSON value, including names of members.
+func clean(raw []byte, most int) (json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(cleaned(value, most))
+}
+
+func cleaned(value any, most int) any {
+	switch v := value.(type) {
+	case string:
+		return cleanText(v, most)
+	case []any:
+		for i := range v {
+			v[i] = cleaned(v[i], most)
+		}
+	case map[string]any:
+		clean := make(map[string]any, len(v))
+		for name, member := range v {
+			clean[cleanText(name, 200)] = cleaned(member, most)
+		}
+		return clean
+	}
+	return value
+}
+
+func cleanText(text string, most int) string {
+	cut := 0
+	if len(text) > most {
+		end := most
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text, cut = text[:end], len(text)-end
+	}
+	text = sanitize.Text(text)
+	if cut > 0 {
+		text += fmt.Sprintf("\n… %d more bytes are not shown here; arbiter replay prints them.", cut)
+	}
+	return text
+}

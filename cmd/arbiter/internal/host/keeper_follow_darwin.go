@@ -1,0 +1,5 @@
+package host
+
+import "os/exec"
+
+func endWithParent(*exec.Cmd) {}

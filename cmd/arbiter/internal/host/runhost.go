@@ -1,0 +1,1065 @@
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+)
+
+// This file starts the process that hosts a run. It defines what that process reads from stdin, and its
+// answer.
+
+// ProcessCommand is the subcommand of a run's process, which has no terminal.
+const ProcessCommand = "host"
+
+// ProcessSpec is what a host process reads from stdin: the run to play. It is not an argument, because every user can
+// read arguments, and an environment variable for the agents may have a secret.
+type ProcessSpec struct {
+	Choices settings.Choices
+	Given   map[string]bool
+}
+
+// Ready is the line with which a host process answers: clients can connect, or the reason why it does not play.
+type Ready struct {
+	Run     string        `json:"run,omitempty"`
+	Socket  string        `json:"socket,omitempty"`
+	Notices string        `json:"notices,omitempty"` // what a person should know before anything runs
+	Code    contract.Exit `json:"code,omitempty"`    // with Problem
+	Problem string        `json:"problem,omitempty"`
+}
+
+// Process is a host process that this process has started. It keeps running after this process has ended.
+type Process struct {
+	Ready
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when it has ended and was waited for
+}
+
+// Exited is closed when the process has ended and was waited for.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// End asks the process to end, and waits for it.
+func (p *Process) End() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+	<-p.exited
+}
+
+// StartProcess starts a host process and waits until clients can connect to it. The error is the reason why no run is
+// played. If ctx ends, Start kills the process.
+func StartProcess(ctx context.Context, c settings.Choices) (*Process, error) {
+	spec := ProcessSpec{Choices: c, Given: c.Given}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return nil, fmt.Errorf("describe the run: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, command.Environmentf("cannot find arbiter's own program: %v", err)
+	}
+	p := &Process{cmd: exec.Command(self, ProcessCommand, c.Place), exited: make(chan struct{})}
+	var stderr bytes.Buffer
+	p.cmd.Stdin, p.cmd.Stderr = bytes.NewReader(raw), &stderr
+	// In its own session, so that closing the terminal does not end the run.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdout, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		return nil, command.Environmentf("start the host process: %v", err)
+	}
+	answered := make(chan error, 1)
+	go func() { // ends when the process has answered or ended
+		answered <- json.NewDecoder(stdout).Decode(&p.Ready)
+	}()
+	select {
+	case err = <-answered:
+	case <-ctx.Done():
+		_ = p.cmd.Process.Kill() // nothing was started yet
+		<-answered
+		err = ctx.Err()
+	}
+	go func() { // ends with the process; exited is closed then
+		defer close(p.exited)
+		_ = p.cmd.Wait() // the control socket says how the run ended
+	}()
+	switch {
+	case ctx.Err() != nil:
+		<-p.exited
+		return nil, ctx.Err()
+	case err != nil:
+		<-p.exited
+		return nil, command.Environmentf("the host process ended before the run began (%v): %s", p.cmd.ProcessState,
+			sanitize.Line(stderr.String(), 2000))
+	case p.Run == "":
+		<-p.exited
+		return nil, &command.Error{Code: p.Code, Text: p.Problem}
+	}
+	return p, nil
+}
+
+// ErrGone says that the process that played a run has ended without reporting the end.
+var ErrGone = errors.New("the process that played the run was killed or crashed; " +
+	"arbiter --resume continues the run")
+
+// Detached starts the process of a run that continues without this one.
+func Detached(ctx context.Context, c settings.Choices) (Ready, error) {
+	c.Options.Partial, c.Detach = true, true
+	if c.Rehearse {
+		c = Rehearsal(c)
+	} else {
+		c.AskInRun()
+	}
+	p, err := StartProcess(ctx, c)
+	if err != nil {
+		return Ready{}, err
+	}
+	return p.Ready, nil
+}
+
+// Rehearsal returns the same choices for a scripted model.
+func Rehearsal(c settings.Choices) settings.Choices {
+	c.Rehearse, c.Options.Rehearsal, c.Options.Trusted, c.Options.TrustHash = true, true, true, ""
+	kept := map[string]string{}
+	for name, value := range c.Options.Env {
+		if settings.ForRehearsal(name) {
+			kept[name] = value
+		}
+	}
+	c.Options.Env, c.Options.ArbiterEnv = kept, nil
+	return c
+}
+
+// hostedRun is one process of a run.
+type hostedRun struct {
+	choices settings.Choices
+	resumed *supervisor.State // state restored from the journal; nil for a new run
+	notice  notice            // what the human should know before the run continues
+
+	storage     storage
+	diagnostics diagnostics
+	stage       *Stage // nil unless this is a rehearsal
+	decider     Opened
+	grants      keptGrants
+	files       recording
+	loop        *runloop.Loop // nil before [hostedRun.ready]
+	bridges     bridges
+	frontends   frontends
+}
+
+// newRun creates a run that has not started.
+func newRun(c settings.Choices) (*hostedRun, error) {
+	r := &hostedRun{choices: c}
+	o := &r.choices.Options
+	o.Run = cmp.Or(o.Run, uuid.NewString())
+	o.Delimiter = supervisor.NewDelimiter(rand.Reader)
+	o.HumanPresent = !c.NoInput
+	o.Claude = c.Claude
+	script, err := ReadScenario(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkIsolation(context.Background(), *o); err != nil {
+		return nil, err
+	}
+	if err := r.openStorage(); err != nil {
+		return nil, err
+	}
+	for _, text := range []string{c.Notice, settings.UnknownTools(c.Options)} {
+		if text != "" {
+			r.notice.add("%s", text)
+		}
+	}
+	if err := r.prepareNew(script); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// prepareNew locks the directory of a new run, and opens what the run needs.
+func (r *hostedRun) prepareNew(script *Play) error {
+	if err := r.lockPlace(); err != nil {
+		return err
+	}
+	c, o := &r.choices, &r.choices.Options
+	err := r.storage.create(journal.Meta{
+		Run: o.Run, CWD: c.Place, Began: time.Now(), Version: command.Version(), Title: command.Title(o.Task),
+		Rehearsal: c.Rehearse,
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.openServices(script); err != nil {
+		return err
+	}
+	if err := r.memory().recall(o); err != nil {
+		r.notice.add("the lessons of earlier runs cannot be read: %v", err)
+	}
+	if c.Rehearse {
+		if err := r.lockScratch(); err != nil {
+			return err
+		}
+	}
+	*o = o.WithDefaults()
+	r.decider, err = r.openDecider()
+	return err
+}
+
+// openStorage opens the state directory. The loop must exist before anything is appended to the journal.
+func (r *hostedRun) openStorage() (err error) {
+	r.storage, err = openStorage(r.choices.StateDir, journal.Options{
+		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
+		Trouble:   func(err error) { r.loop.Trouble(err) },
+		MaxBytes:  r.choices.Journal, History: runstore.History,
+	}, &r.notice)
+	return err
+}
+
+// lockPlace prevents a second run in the directory. A rehearsal has its own workspace, which is locked after it was
+// created.
+func (r *hostedRun) lockPlace() error {
+	if r.choices.Share || r.choices.Rehearse {
+		return nil
+	}
+	if err := r.storage.lockPlace(r.choices.Place, r.choices.Options.Run); err != nil {
+		return err
+	}
+	return r.storage.lockWorkspace(r.choices.Place)
+}
+
+// lockScratch locks the workspace that a rehearsal has created, and records it.
+func (r *hostedRun) lockScratch() error {
+	dir := r.choices.Options.CWD
+	if !r.choices.Share {
+		if err := r.storage.lockWorkspace(dir); err != nil {
+			return err
+		}
+	}
+	if err := r.storage.update(func(m *journal.Meta) { m.Workspace = dir }); err != nil {
+		return command.Environmentf("journal: %v", err)
+	}
+	return nil
+}
+
+// openServices opens what a run needs besides its journal: the log and, with a script, the stage of a rehearsal.
+func (r *hostedRun) openServices(script *Play) (err error) {
+	dir := r.storage.journal.Dir()
+	mask := settings.MaskerOf(r.choices.Options, r.choices.Hosts)
+	if r.diagnostics, err = openDiagnostics(dir, mask, r.choices.Debug); err != nil {
+		return err
+	}
+	r.choices.Options.Log = r.diagnostics.file.Path()
+	err = r.diagnostics.openTelemetry(r.choices.Options.Run, func(err error) {
+		if r.loop != nil {
+			r.frontends.input.Notice(contract.Arbiter,
+				"telemetry: "+err.Error()+". The run continues; further failures there are not reported.")
+		}
+	})
+	if err != nil {
+		r.notice.add("no telemetry: %v", err)
+	}
+	if script != nil {
+		task := r.choices.Options.Task
+		if r.resumed != nil {
+			task = r.resumed.Task.Text
+		}
+		if r.stage, err = SetStage(&r.choices, script, filepath.Join(dir, "home"), task, r.diagnostics.log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openDecider creates the decider of this run. Its model is fixed when a process starts: a later change of the
+// model applies to agents only.
+func (r *hostedRun) openDecider() (Opened, error) {
+	return OpenDecider(r.choices.Options, ModelRun{
+		StateDir: r.choices.StateDir, Stage: r.stage, Log: r.diagnostics.log,
+		Spent:    func() float64 { return r.loop.Snapshot().Spent() },
+		Confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
+		Bridge: func() Querier {
+			client := r.bridges.here.Opened()
+			if client == nil {
+				return nil
+			}
+			return Traced(client, r.diagnostics.telemetry)
+		},
+	})
+}
+
+func (r *hostedRun) memory() workspaceMemory {
+	return workspaceMemory{stateDir: r.choices.StateDir, place: r.choices.Place, mask: r.diagnostics.mask,
+		off: r.choices.Options.Memory == settings.MemoryOff || r.choices.Rehearse}
+}
+
+// options returns the options of the run, with its secrets and the current sandbox of agents.
+func (r *hostedRun) options() runconfig.Options {
+	o := r.choices.Options
+	r.bridges.sandbox.apply(&o)
+	if o.Sandbox == nil && o.SandboxReason == "" && r.choices.Sandbox.Mode != settings.SandboxOff {
+		o.SandboxReason = "it was not tried: no Claude Code CLI could be started"
+	}
+	return o
+}
+
+// recorded returns the run's options in the form for the journal, without secrets.
+func (r *hostedRun) recorded() runconfig.Options {
+	o := r.options()
+	o.Cores = runtime.GOMAXPROCS(0)
+	if !r.choices.Rehearse {
+		if err := withWindows(&o, r.choices.StateDir); err != nil {
+			r.notice.add("what earlier runs learned about models is not known: %v", err)
+		}
+	}
+	if o.Env != nil {
+		o.Env = settings.WithoutSecrets(o.Env)
+	}
+	if o.ArbiterEnv != nil {
+		o.ArbiterEnv = settings.WithoutSecrets(o.ArbiterEnv)
+	}
+	return o
+}
+
+// close releases everything that is still held. After a run was played, call [hostedRun.shutdown] first.
+func (r *hostedRun) close() {
+	r.frontends.notifications.close()
+	r.diagnostics.closeTelemetry()
+	r.frontends.close()
+	r.decider.Close()
+	r.grants.close()
+	if r.stage != nil {
+		r.stage.Close()
+	}
+	r.storage.close(r.diagnostics.log)
+	r.diagnostics.close()
+}
+
+// play starts the bridge and runs the loop until the run is over.
+func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
+	ctx := context.Background()
+	store := r.equip(loop)
+	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
+		// The result is printed again, which needs no agent.
+		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(),
+			Notice: r.notice.String()})
+	}
+	kept, err := store.Keep(r.choices.Images)
+	if err != nil {
+		r.notice.append("\n", "the task is sent without its images: "+err.Error())
+	}
+	fenced := FenceHost(ctx, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
+	recorded := r.recordFiles(ctx)
+	port, info, failed := r.openBridge(ctx)
+	if err := recorded(loop); err != nil && failed == nil {
+		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
+	}
+	if text := claude.Untested(info.Version); text != "" {
+		r.diagnostics.log.Info(text) // doctor tells it: it is no news at each start
+	}
+	if o := r.choices.Options; o.MaxCostPerDay > 0 && !o.Rehearsal {
+		defer WatchDayBudget(ctx, DayBudgetOptions{Store: r.storage.runs(), Run: o.Run,
+			Put: loop.Put, Log: r.diagnostics.log})()
+	}
+	var exit contract.Exit
+	switch {
+	case failed != nil:
+		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
+	case r.resumed != nil:
+		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: info, Word: r.choices.Options.Task,
+			Images: kept,
+			Notice: r.notice.String(), Salt: rand.Text(), Distrust: r.distrust(), Fenced: fenced})
+	default:
+		exit = loop.Run(ctx, port, input.Began{Options: r.recorded(), Claude: info, Notice: r.notice.String(),
+			Images: kept, Distrust: r.distrust()})
+	}
+	if f := loop.Fault(); f != nil {
+		r.diagnostics.reporter.Panicked(f)
+	}
+	r.files.lookForPlanted()
+	if exit == contract.ExitComplete {
+		r.files.remove(r.bridges.others)
+	}
+	return exit
+}
+
+// equip sets up the loop, and returns the store for the images of the run.
+func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
+	loop.Record(r.storage.journal)
+	loop.RecordWith(supervisor.LogItems)
+	loop.Redact(r.diagnostics.mask)
+	o := r.choices.Options
+	store := runstore.NewStore(filepath.Join(r.storage.journal.Dir(), runstore.ImagesDir), o.CWD)
+	loop.Images(store)
+	loop.Decider(r.decider.Decider)
+	if !r.choices.Rehearse {
+		r.grants.use(loop, r.choices.StateDir, o.CWD, &r.notice)
+		loop.Windows(func(model string, tokens int) error { return keepWindow(r.choices.StateDir, model, tokens) })
+	}
+	gate := NewTrustGate(o.CWD, r.choices.StateDir, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
+	loop.Trusts(gate.Check, gate.Record)
+	loop.Terminal(r.frontends.hooks.Setup)
+	loop.OnBridgeLost(r.openOn, r.bridges.drop)
+	loop.Committed(r.storage.journal.Durable()) // do not report earlier records again
+	return store
+}
+
+// distrust returns why the workspace is not trusted any more. A rehearsal has a workspace of its own.
+func (r *hostedRun) distrust() string {
+	if r.choices.Rehearse || r.choices.Options.Trusted {
+		return ""
+	}
+	return r.choices.Trusting.Distrust()
+}
+
+// lastStep is one step of the shutdown, with its time limit.
+type lastStep struct {
+	name   string
+	within time.Duration
+	do     func(ctx context.Context) error
+}
+
+// leftBehind is the step that kills what is left of a run. It is tried twice: a busy machine may take longer than a
+// step has to end processes that are killed already.
+const leftBehind = "processes left behind"
+
+// shutdown runs the steps after the end of the loop, in this order. Before, the loop has made the bridge end every
+// agent: interrupt and 2 s for the end of the turn, end of input and 3 s, TERM and 2 s, KILL and a sweep. A second
+// signal shortens that to TERM and half a second. After a third signal nothing is waited for, and the bridge ends
+// on its own.
+//
+// If a step exceeds its time, it is reported and abandoned, and the next one starts.
+func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
+	run := r.choices.Options.Run
+	steps := []lastStep{
+		{"the bridge", 5 * time.Second, func(context.Context) error { return r.bridges.close() }},
+		{leftBehind, 6 * time.Second, func(context.Context) error {
+			// A killed bridge could not sweep.
+			if n := proctree.Sweep(run, ""); n > 0 {
+				r.diagnostics.log.Warn("swept", "processes", n)
+			}
+			if left := proctree.Survivors(run); len(left) > 0 {
+				return fmt.Errorf("still alive: %v", left)
+			}
+			return nil
+		}},
+		{"the clients' requests", 5 * time.Second, func(context.Context) error {
+			r.frontends.input.Wait()
+			return nil
+		}},
+		{"the memory of the workspace", 5 * time.Second, func(context.Context) error { return r.memory().remember(s) }},
+		{"the journal", 10 * time.Second, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
+		{"the crash reports", 5 * time.Second, func(context.Context) error { r.diagnostics.reporter.Close(); return nil }},
+	}
+	for _, step := range steps {
+		crashpoint.Here("shutdown.step")
+		if err := step.run(); err != nil {
+			r.diagnostics.log.Warn("shutdown", "step", step.name, "error", err)
+			unfinished = append(unfinished, fmt.Sprintf("%s: %v", step.name, err))
+		}
+	}
+	return unfinished
+}
+
+func (l lastStep) run() error {
+	err := l.once()
+	if err != nil && l.name == leftBehind {
+		err = l.once()
+	}
+	return err
+}
+
+func (l lastStep) once() error {
+	ctx, cancel := context.WithTimeout(context.Background(), l.within)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- l.do(ctx) }() // abandoned only if the process is ending anyway
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(100 * time.Millisecond): // for a step that respects ctx
+			return fmt.Errorf("not done within %s", l.within)
+		}
+	}
+}
+
+// lastSpans bounds the final wait for the collector at the end of a run's process.
+const lastSpans = time.Second
+
+// diagnostics has the diagnostic output of a run's process: a log, crash reports, and spans. The zero value has
+// none.
+type diagnostics struct {
+	mask      func(string) string // masks secrets
+	file      *runstore.CrashLog
+	log       *slog.Logger
+	reporter  *runstore.CrashReporter
+	telemetry *Exporter // nil unless the environment names a collector
+}
+
+// openDiagnostics opens the log and the writer of crash reports in the directory of a run.
+func openDiagnostics(dir string, mask func(string) string, debug bool) (d diagnostics, err error) {
+	d.mask = mask
+	if d.file, err = runstore.OpenLog(dir, mask); err != nil {
+		return d, command.Environmentf("log: %v", err)
+	}
+	d.log = d.file.Logger(debug)
+	d.reporter = runstore.NewReporter(runstore.CrashOptions{Dir: dir, Version: command.Version(), Mask: mask, Log: d.log})
+	return d, nil
+}
+
+// openTelemetry starts sending the spans of a run, if the environment names a collector. failed is called once, if
+// sending fails.
+func (d *diagnostics) openTelemetry(run string, failed func(error)) error {
+	settings, err := FromEnvironment(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if settings.URL != "" {
+		d.telemetry = NewExporter(settings, NewTrace(run, settings.Traceparent), func(err error) {
+			d.log.Warn("telemetry", "error", err)
+			failed(err)
+		})
+	}
+	return nil
+}
+
+// sink passes each event on to next, and records it for crash reports and spans.
+func (d *diagnostics) sink(next runloop.Sink) runloop.Sink {
+	if d.telemetry == nil {
+		return d.reporter.Sink(next)
+	}
+	return d.reporter.Sink(func(at time.Time, e contract.Event) {
+		d.telemetry.Add(at, e)
+		next(at, e)
+	})
+}
+
+// closeTelemetry sends the last spans, within a short time.
+func (d *diagnostics) closeTelemetry() {
+	if d.telemetry == nil {
+		return
+	}
+	if lost := d.telemetry.Close(lastSpans); lost > 0 {
+		d.log.Warn("telemetry", "spans that found no room", lost)
+	}
+}
+
+// close closes the crash reports and the log. Nothing is written to them afterwards.
+func (d *diagnostics) close() {
+	if d.reporter != nil {
+		d.reporter.Close()
+	}
+	if d.file != nil {
+		d.file.Close()
+	}
+}
+
+const (
+	// frontendConnects is how long the frontend that started the process may take to connect.
+	frontendConnects = 15 * time.Second
+	// endedBeforeFrontend is logged when a run ends before its frontend has connected.
+	endedBeforeFrontend = "the run has ended before its frontend connected"
+)
+
+// frontends has the interfaces of the run to the outside: clients of its control socket, people in terminals,
+// hooks, and servers that get notifications. [hostedRun.ready] creates all of them except the board and the
+// terminals.
+type frontends struct {
+	board         Board
+	terminals     Terminals
+	input         *Sender
+	clients       *Group
+	hooks         *HooksService
+	control       *ControlServer // nil without a socket
+	halter        *Halter
+	notifications notifications
+}
+
+// close closes the sockets. The loop has ended.
+func (f *frontends) close() {
+	f.control.Close()
+	f.hooks.Close()
+	f.control = nil
+}
+
+// ready creates the loop of a run, whose events go to sink, and opens its interfaces.
+func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
+	f, dir, log := &r.frontends, r.storage.journal.Dir(), r.diagnostics.log
+	f.clients = NewGroup(Followed{
+		OpenLog:  func() (*journal.EventLog, error) { return r.storage.store.EventLog(r.choices.Options.Run) },
+		Snapshot: func() *supervisor.State { return r.loop.Snapshot() }, Log: log,
+	})
+	r.loop = runloop.NewLoop(r.choices.Policy, r.diagnostics.sink(f.board.Sink(f.clients.Sink(sink))), log)
+	if r.resumed != nil {
+		r.loop.Restore(*r.resumed)
+	}
+	r.loop.Refuse(func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) })
+	f.input = NewSender(r.loop, &f.board)
+	r.bridges.others = NewBridges(RemoteRun{
+		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Loop: r.loop, Input: f.input,
+		Board: &f.board, Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry,
+		HaltApplied: func() bool { return f.halter.HaltApplied() }, Log: log,
+	})
+	f.halter = NewHalter(HaltRun{ID: r.choices.Options.Run, Loop: r.loop, Input: f.input,
+		Bridge: r.bridges.here.Client, Elsewhere: r.bridges.others, Log: log})
+	here := &r.bridges.here
+	here.dir, here.loop, here.input, here.halter = dir, r.loop, f.input, f.halter
+	f.hooks = ServeHooks(dir, r.loop, &f.terminals, log)
+	var err error
+	f.control, err = ServeControl(dir, ControlRun{
+		ID: r.choices.Options.Run, CWD: r.choices.Place, Loop: r.loop, Input: f.input, Clients: f.clients, Halter: f.halter,
+		Opener: Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Loop: r.loop, Input: f.input,
+			Board: &f.board},
+	}, log)
+	if err != nil { // the run continues without a socket; stdin still reaches it
+		log.Warn("control", "error", err)
+	}
+	f.notifications = openNotifications(r.choices.Screen.Posts, r.choices.Options.Run, r.diagnostics.mask, f.input, log)
+	f.input.Go(r.watchState)
+	return r.loop
+}
+
+// watchState wakes the subscribers when the state changes, posts notifications, and records the title of the first
+// task, until the loop has ended.
+func (r *hostedRun) watchState() {
+	titled := r.storage.journal.Meta().Title != ""
+	for ended := false; !ended; {
+		select {
+		case <-r.loop.Changed():
+		case <-r.loop.Done():
+			ended = true
+		}
+		r.frontends.clients.hub.Hint()
+		s := r.loop.Snapshot()
+		if !ended {
+			r.frontends.notifications.look(s)
+		}
+		if !titled && s.Task.Text != "" {
+			titled = true
+			r.recordTitle(s.Task.Text)
+		}
+	}
+}
+
+// recordTitle gives a run that began without a task, and so without a title, the title of its first task.
+func (r *hostedRun) recordTitle(task string) {
+	if err := r.storage.update(func(m *journal.Meta) { m.Title = command.Title(task) }); err != nil {
+		r.diagnostics.log.Warn("title not recorded", "err", err)
+	}
+}
+
+// awaitFrontend waits a limited time for the frontend that has started this process. The frontend connects when it
+// learns that the process is ready; a run that fails to start may have ended by then.
+func (r *hostedRun) awaitFrontend() {
+	if !r.choices.Detach {
+		r.frontends.clients.AwaitFirst(frontendConnects, func() { r.diagnostics.log.Info(endedBeforeFrontend) })
+	}
+}
+
+// announceEnd reports to the clients how the run ended, and waits a limited time until they have read it.
+func (r *hostedRun) announceEnd(end control.RunEnded) {
+	r.frontends.notifications.end(r.loop.Snapshot(), contract.Exit(end.Exit))
+	r.frontends.clients.End(end)
+}
+
+// drainDeadline bounds the writing of the last lines if the reader of stdout is slow but alive.
+const drainDeadline = 10 * time.Second
+
+// Headless runs a task for a script, with NDJSON on stdin and stdout.
+func Headless(io command.Env, c settings.Choices) (err error) {
+	e := hostEnv{io}
+	command.OutliveReaders()
+	if c.OrBegin {
+		if err := resumeOrBegin(&c); err != nil {
+			return err
+		}
+	}
+	prepare := newRun
+	if c.Resume {
+		prepare = resumeRun
+	}
+	r, err := prepare(c)
+	if err != nil {
+		return err
+	}
+	empty := false
+	defer func() {
+		if r.close(); empty {
+			e.discard(r)
+		}
+	}()
+	defer func() {
+		if p := recover(); p != nil { // outside of the loop, which handles its own panics
+			err = e.bug(r, p)
+		}
+	}()
+	var loop *runloop.Loop
+	out := NewWriter(e.Stdout, NDJSONBacklog, func(err error) { loop.Put(input.OutputLost{Message: err.Error()}) })
+	loop = r.ready(out.Put)
+	e.printStart(r)
+	stopSignals := command.HandleSignals(func(name string, n int) bool {
+		loop.Put(input.Signal{Signal: name, Fast: n > 1})
+		return true
+	}, nil, nil) // QUIT prints the stacks of a stuck program; the bridge then ends the agents
+	defer stopSignals()
+	if !c.NoInput {
+		// Not waited for: a read from stdin cannot be cancelled, and ends with the process.
+		go readCommands(e.Stdin, r)
+	}
+	exit := r.play(loop)
+	unfinished := r.shutdown(loop.Snapshot())
+	if err := out.Close(drainDeadline); err != nil && exit == contract.ExitComplete {
+		fmt.Fprintln(e.Stderr, "arbiter: stdout:", err)
+		exit = contract.ExitFailed
+	}
+	e.printSessions(loop.Snapshot())
+	e.printEnd(r, loop.Snapshot(), unfinished)
+	empty = loop.Snapshot().Pointless() && len(unfinished) == 0
+	end := control.RunEnded{Exit: int(exit), Unfinished: unfinished}
+	if exit != contract.ExitComplete {
+		end.Text = exitText(exit, loop.Snapshot())
+	}
+	r.announceEnd(end)
+	if exit == contract.ExitComplete {
+		return nil
+	}
+	return &command.Error{Code: exit, Text: end.Text}
+}
+
+// discard removes a closed run that never got a task, so that such runs do not fill the list of runs.
+func (e hostEnv) discard(r *hostedRun) {
+	if err := r.storage.discard(r.choices.Options.Run); err != nil {
+		fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
+	}
+}
+
+// bug writes a report about a panic of Arbiter, and returns the error that ends the program.
+func (e hostEnv) bug(r *hostedRun, p any) error {
+	r.diagnostics.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
+	r.diagnostics.reporter.Close()
+	e.printReports(r)
+	return &command.Error{Code: contract.ExitBug, Text: fmt.Sprintf("bug in arbiter: %v", p)}
+}
+
+// exitText returns the line on stderr that explains why a run did not complete.
+func exitText(exit contract.Exit, s *supervisor.State) string {
+	if s.Ending == nil || exit == contract.ExitBug {
+		return exit.String()
+	}
+	text := s.Ending.Status + ": " + s.Ending.Summary
+	if len(s.Question.Recovery.Options) > 0 && exit == contract.ExitEnvironment {
+		text += "; " + strings.Join(s.Question.Recovery.Options, "; or ")
+	}
+	return text
+}
+
+func readCommands(stdin io.Reader, r *hostedRun) {
+	loop := r.loop
+	err := contract.ReadCommands(stdin, 0, func(c contract.Command) bool {
+		if r.frontends.halter.OnStdin(c) {
+			return true
+		}
+		return loop.Put(input.Command{Command: c, Channel: input.ChannelStdin})
+	})
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		loop.Put(input.Command{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}},
+			Channel: input.ChannelStdin})
+	}
+	loop.Put(input.InputEnded{})
+}
+
+// hostEnv has the standard streams, and the commands of this package as methods.
+type hostEnv struct{ command.Env }
+
+// hostOutput is the file in a run's directory for stdout and stderr of the host process. It stays empty unless the
+// process crashes.
+const hostOutput = "host.log"
+
+// HostCommand is `arbiter host`, which arbiter itself starts.
+func HostCommand(io command.Env) *cli.Command {
+	e := hostEnv{io}
+	return &cli.Command{
+		Name: ProcessCommand, Usage: "play one run for the clients of its control socket", ArgsUsage: "DIR",
+		Description: "Arbiter starts this process itself, for the screen and for --plain. The run continues when " +
+			"they end.\nIf this process is killed, all of the run's agents end. The directory is only named for ps.",
+		Action: e.host,
+	}
+}
+
+// host is `arbiter host`.
+func (e hostEnv) host(*cli.Context) (err error) {
+	command.OutliveReaders()
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		return command.Usagef("arbiter host is started by arbiter itself: use arbiter, or arbiter attach for a live run")
+	}
+	var spec ProcessSpec
+	if err := json.NewDecoder(e.Stdin).Decode(&spec); err != nil {
+		return command.Usagef("arbiter host is started by arbiter itself: its stdin is not a description of a run (%v)", err)
+	}
+	c := spec.Choices
+	c.Given = spec.Given
+	if c.Policy, err = settings.CheckRules(c.Options); err != nil {
+		return e.notReady(err)
+	}
+	prepare := newRun
+	if c.Resume {
+		prepare = resumeRun
+	}
+	r, err := prepare(c)
+	if err != nil {
+		return e.notReady(err)
+	}
+	defer r.close()
+	defer func() {
+		if p := recover(); p != nil { // outside of the loop, which handles its own panics
+			err = e.bug(r, p)
+		}
+	}()
+	return e.playHost(r)
+}
+
+// playHost plays a prepared run, and reports its end to the clients.
+func (e hostEnv) playHost(r *hostedRun) error {
+	loop := r.ready(func(time.Time, contract.Event) {}) // the subscribers get events from the hub
+	stopSignals := command.HandleSignals(func(name string, n int) bool {
+		loop.Put(input.Signal{Signal: name, Fast: n > 1})
+		return true
+	}, nil, nil)
+	defer stopSignals()
+	if r.frontends.control == nil {
+		return e.notReady(command.Environmentf("run %s has no control socket, so that no screen can follow it; "+
+			"its log says why: %s", command.ShortID(r.choices.Options.Run), r.diagnostics.file.Path()))
+	}
+	var output bytes.Buffer
+	hostEnv{command.Env{Stderr: &output}}.printStart(r)
+	ready := Ready{Run: r.choices.Options.Run, Notices: output.String(),
+		Socket: filepath.Join(r.storage.journal.Dir(), control.SocketName)}
+	if err := json.NewEncoder(e.Stdout).Encode(ready); err != nil {
+		return command.Environmentf("the process that started this one has ended: %v", err)
+	}
+	if err := leaveTerminal(r.storage.journal.Dir()); err != nil {
+		r.diagnostics.log.Warn("redirecting stdout and stderr failed", "err", err)
+	}
+	exit := r.play(loop)
+	s := loop.Snapshot()
+	end := control.RunEnded{Exit: int(exit), Unfinished: r.shutdown(s)}
+	if exit != contract.ExitComplete {
+		end.Text = exitText(exit, s)
+	}
+	output.Reset()
+	hostEnv{command.Env{Stderr: &output}}.printEnd(r, s, end.Unfinished)
+	end.Notices = strings.Split(strings.TrimSuffix(output.String(), "\n"), "\n")
+	r.awaitFrontend()
+	r.announceEnd(end)
+	if exit == contract.ExitComplete {
+		return nil
+	}
+	return &command.Error{Code: exit, Text: end.Text}
+}
+
+// notReady answers that the run could not be started.
+func (e hostEnv) notReady(err error) error {
+	exit := &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+	errors.As(err, &exit)
+	// If writing fails, the process that started this one has ended.
+	_ = json.NewEncoder(e.Stdout).Encode(Ready{Code: exit.Code, Problem: exit.Text})
+	return &command.Error{Code: exit.Code}
+}
+
+// leaveTerminal redirects stdout and stderr to a file of the run. A crash is then described there, and a write to a
+// closed terminal cannot end the process.
+func leaveTerminal(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, hostOutput), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", hostOutput, err)
+	}
+	defer f.Close()
+	for _, fd := range []int{unix.Stdout, unix.Stderr} {
+		if err := unix.Dup2(int(f.Fd()), fd); err != nil {
+			return fmt.Errorf("redirect output: %w", err)
+		}
+	}
+	return nil
+}
+
+// printStart prints on stderr what a person should know before anything runs.
+func (e hostEnv) printStart(r *hostedRun) {
+	o := r.choices.Options
+	if r.stage != nil {
+		fmt.Fprintf(e.Stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n",
+			sanitize.Line(o.Scenario, 100), sanitize.Line(o.CWD, 400))
+	} else if line := r.choices.Trusting.Greeting(); line != "" {
+		fmt.Fprintln(e.Stderr, line)
+	}
+	if o.Permissions == "allow-all" {
+		fmt.Fprintln(e.Stderr, "WARNING: every agent may run anything without asking (--permissions allow-all).")
+	}
+	if r.choices.Sandbox.Mode == settings.SandboxOff && r.stage == nil {
+		fmt.Fprintln(e.Stderr,
+			"Agents run without a sandbox: their commands can do what you can do (--sandbox on confines them).")
+	}
+	if text := r.notice.String(); text != "" {
+		fmt.Fprintln(e.Stderr, "arbiter: "+sanitize.Line(text, 1000))
+	}
+}
+
+// printReports prints the paths of crash reports.
+func (e hostEnv) printReports(r *hostedRun) {
+	for _, path := range r.diagnostics.reporter.Written() {
+		fmt.Fprintln(e.Stderr, "arbiter: a crash report was written to "+path)
+	}
+}
+
+// printEnd prints where a rehearsal left its script, what did not stop, and the receipt of the run. A run that never
+// reached an agent has no receipt.
+func (e hostEnv) printEnd(r *hostedRun, s *supervisor.State, unfinished []string) {
+	for _, what := range unfinished {
+		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
+	}
+	e.printReports(r)
+	if r.stage != nil {
+		for _, p := range r.stage.Problems() {
+			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
+		}
+	}
+	if s.Reached() {
+		next := "To resume: " + settings.ResumeLine(r.choices.FrontendFlag(), r.choices.Options.Run, r.choices.StateDir)
+		for _, line := range r.receipt(next) {
+			fmt.Fprintln(e.Stderr, line)
+		}
+	}
+}
+
+// printSessions prints the ids of the CLI's sessions for a script, not for a person.
+func (e hostEnv) printSessions(s *supervisor.State) {
+	if len(s.Agents) == 0 || command.OnTerminal(e.Stderr) {
+		return
+	}
+	line := struct {
+		Arbiter string `json:"arbiter"`
+		Last    string `json:"lastOrchestrator"`
+		Number  int    `json:"orchestratorNumber"`
+	}{Arbiter: s.Agents[0].SessionID, Number: s.Spawned}
+	if last, ok := s.Last(); ok {
+		line.Last = last.SessionID
+	}
+	raw, err := json.Marshal(line)
+	if err != nil {
+		return // cannot happen: two strings and a number
+	}
+	fmt.Fprintln(e.Stderr, string(raw))
+}
+
+// notice collects what the human should know before the run continues.
+type notice struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (n *notice) add(format string, args ...any) { n.append("; ", fmt.Sprintf(format, args...)) }
+
+func (n *notice) append(separator, text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.text != "" {
+		n.text += separator
+	}
+	n.text += text
+}
+
+// String returns everything that was added.
+func (n *notice) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text
+}
+
+// lastNotifications bounds the final wait for servers of --notify at the end of a run's process.
+const lastNotifications = 3 * time.Second
+
+// notifications posts new items that wait for the human, and how the run ended. The zero value posts nothing.
+type notifications struct {
+	notifier *settings.Notifier // nil unless --notify names a URL
+	mask     func(string) string
+}
+
+// openNotifications starts posting to targets. The human is informed about the first failure of each.
+func openNotifications(
+	targets []settings.Target, run string, mask func(string) string, in *Sender, log *slog.Logger,
+) notifications {
+	if len(targets) == 0 {
+		return notifications{}
+	}
+	failed := func(err error) {
+		log.Warn("notification failed", "err", err)
+		in.Notice(contract.Arbiter,
+			fmt.Sprintf("--notify: %v. The run continues; further failures there are not reported.", err))
+	}
+	return notifications{settings.NewNotifier(settings.NotifierOptions{Targets: targets, Run: run, Failed: failed}), mask}
+}
+
+// look posts the new items that wait for the human.
+func (n notifications) look(s *supervisor.State) {
+	if n.notifier != nil {
+		n.notifier.Look(n.mask(command.Title(s.Task.Text)), supervisor.InboxOf(s))
+	}
+}
+
+// end posts how the run ended.
+func (n notifications) end(s *supervisor.State, exit contract.Exit) {
+	if n.notifier == nil || s.Pointless() {
+		return
+	}
+	status := exit.String()
+	if s.Ending != nil {
+		status = s.Ending.Status
+	}
+	n.notifier.End(n.mask(command.Title(s.Task.Text)), status)
+}
+
+// close waits a limited time for the last posts.
+func (n notifications) close() {
+	if n.notifier != nil {
+		n.notifier.Close(lastNotifications)
+	}
+}

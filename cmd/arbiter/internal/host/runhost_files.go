@@ -1,0 +1,765 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/memory"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// lockTimeout is how long to wait for a run whose last bridge is still ending its agents, which takes two seconds.
+const lockTimeout = 5 * time.Second
+
+// storage is the storage of a run's process: its journal in the state directory, and the locks that keep other runs
+// out of the workspace.
+type storage struct {
+	root    string // the state directory
+	store   *journal.Store
+	journal *journal.Run
+	options journal.Options // of the journal
+	place   *journal.Lock   // of the directory; nil if it is shared
+	// workspace is the lock in that directory itself; nil if it is shared or cannot be locked
+	workspace *journal.WorkspaceLock
+	notices   *notice // what the human should know about it
+}
+
+// openStorage opens the state directory, ends leftover processes of dead runs, and removes the oldest runs.
+func openStorage(root string, options journal.Options, notices *notice) (s storage, err error) {
+	s = storage{root: root, options: options, notices: notices}
+	if s.store, err = journal.OpenStore(root); err != nil {
+		return s, command.StateDirProblem(err)
+	}
+	ended := runstore.EndStrays(s.store)
+	if _, err := s.store.Prune(runstore.Kept); err != nil {
+		notices.add("old runs could not be removed: %v", err)
+	}
+	if err := s.tidy(); err != nil {
+		notices.add("what old runs had left could not be removed: %v", err)
+	}
+	if ended != "" {
+		notices.add("%s", ended)
+	}
+	return s, nil
+}
+
+// tidy removes what deleted or killed runs have left outside of the state directory.
+func (s *storage) tidy() error {
+	_, err := s.runs().Tidy()
+	return err
+}
+
+func (s *storage) runs() *runstore.Runs { return &runstore.Runs{Store: s.store, Root: s.root} }
+
+// lockPlace prevents a second run in a directory.
+func (s *storage) lockPlace(dir, run string) error {
+	var err error
+	s.place, err = s.store.LockDir(dir, run)
+	var held *journal.HeldError
+	if errors.As(err, &held) {
+		return command.Usagef("another run already works in %s (run %s, process %d): open it with arbiter attach, wait for "+
+			"its end, use another directory (--cwd), or add --share-workspace",
+			dir, command.ShortID(held.Run), held.PID)
+	}
+	if err != nil {
+		return command.Environmentf("lock %s: %v", dir, err)
+	}
+	return nil
+}
+
+// lockWorkspace locks a directory against runs of other state directories, and against a copy of this run.
+func (s *storage) lockWorkspace(dir string) error {
+	var err error
+	s.workspace, err = journal.LockWorkspace(dir)
+	var held *journal.HeldError
+	switch {
+	case errors.As(err, &held):
+		who := "a process that the system does not name"
+		if held.PID != 0 {
+			who = fmt.Sprintf("process %d", held.PID)
+		}
+		return command.Usagef("another run, of another state directory, already works in %s (%s): wait for its end, use "+
+			"another directory (--cwd), or add --share-workspace", dir, who)
+	case errors.Is(err, journal.ErrNoDirLock):
+		s.notices.add("%s cannot be locked, so that runs of other state directories are not kept out of it: %v", dir, err)
+	case err != nil:
+		return command.Environmentf("%v", err)
+	}
+	return nil
+}
+
+// create makes the journal of a new run.
+func (s *storage) create(meta journal.Meta) (err error) {
+	if s.journal, err = s.store.Create(meta, s.options); err != nil {
+		return command.Environmentf("journal: %v", err)
+	}
+	return nil
+}
+
+// update changes the metadata of the run in the journal.
+func (s *storage) update(change func(*journal.Meta)) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
+	defer cancel()
+	return s.journal.Update(ctx, change)
+}
+
+// finish records durably how the run has ended.
+func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
+	err := s.journal.Sync(ctx)
+	if err != nil || state.Ending == nil || !state.Ending.Said {
+		return err
+	}
+	return s.journal.Update(ctx, func(m *journal.Meta) {
+		m.CostUSD = state.Spent()
+		switch status := state.Ending.Status; {
+		case !state.Reached():
+			m.Finished, m.Status = true, runstore.NeverBegan
+		case status == contract.StatusComplete:
+			m.Finished, m.Status = true, status
+		default: // it may be resumed, and is kept until it is removed explicitly
+			m.Status = status
+		}
+	})
+}
+
+// discard removes the closed run.
+func (s *storage) discard(run string) error {
+	if err := s.store.Remove(run); err != nil {
+		return err
+	}
+	return s.tidy()
+}
+
+// noteSpending notes what the run has cost, as far as its events are read in time.
+func (s *storage) noteSpending() {
+	if s.journal.Meta().Rehearsal {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
+	defer cancel()
+	// What is not noted, the next one who adds up the costs reads.
+	_, _ = s.runs().Spent(ctx, journal.Info{Meta: s.journal.Meta()}, nil)
+}
+
+// close closes the journal and releases the locks. log may be nil.
+func (s *storage) close(log *slog.Logger) {
+	if s.journal != nil {
+		if err := s.journal.Close(); err != nil && !errors.Is(err, journal.ErrClosed) && log != nil {
+			log.Warn("journal", "error", err)
+		}
+		s.noteSpending()
+	}
+	if s.workspace != nil {
+		_ = s.workspace.Close() // it was only locked
+	}
+	if s.place != nil {
+		s.place.Close()
+	}
+}
+
+// firstSnapshotTimeout bounds the first snapshot, for which the agents wait. A work tree of gigabytes that Git has
+// not seen before takes about a minute.
+const firstSnapshotTimeout = 5 * time.Minute
+
+// removeTimeout bounds the removal of directories that a run no longer needs.
+const removeTimeout = 2 * time.Minute
+
+// recording has the Git records of a run's files, and the Orchestrators' own directories. The zero value records
+// nothing.
+type recording struct {
+	run      workspaces.Options
+	dir      string                       // of the run
+	resumed  bool                         // an earlier process has taken the first snapshot
+	sandbox  func() *bridge.SandboxConfig // the agents' sandbox, in which Git works, too; returns nil without one
+	files    *runstore.Files              // nil without Git
+	leftover []string                     // messages about agents' directories at the end of the run
+}
+
+// checkIsolation returns an error if the Orchestrators cannot get the requested directories.
+func checkIsolation(ctx context.Context, o runconfig.Options) error {
+	if !o.Workspace.Isolated() {
+		return nil
+	}
+	_, err := workspaces.Open(ctx, workspaces.Options{Dir: o.CWD, Run: o.Run})
+	if err != nil {
+		return command.Environmentf("--isolation %s: %v; or use --isolation %s", o.Workspace.Isolation, err,
+			runconfig.IsolationShared)
+	}
+	return nil
+}
+
+// open takes the first snapshot, or finds the one of an earlier process. If the agents may have a sandbox, Git
+// works in it, so open must be called when the sandbox is known.
+func (r *recording) open(ctx context.Context, isolation string, confined bool) (*runstore.Files, error) {
+	ctx, cancel := context.WithTimeout(ctx, firstSnapshotTimeout)
+	defer cancel()
+	o := r.run
+	o.Scratch, o.Began = r.scratch(), filepath.Join(r.dir, workspaces.BeganName)
+	if confined {
+		o.Confine = r.confineGit
+	}
+	if r.resumed {
+		if err := runstore.PlaceFork(ctx, o, r.ownDirs(), isolation); err != nil {
+			return nil, err
+		}
+		return runstore.ResumeFiles(ctx, o, r.ownDirs(), isolation)
+	}
+	return runstore.BeginFiles(ctx, o, r.ownDirs(), isolation)
+}
+
+// ownDirs returns the parent of the Orchestrators' own directories.
+func (r *recording) ownDirs() string { return filepath.Join(r.dir, journal.WorkName) }
+
+// scratch returns the directory for Git's temporary index. In a sandbox, only Git sees it.
+func (r *recording) scratch() string { return filepath.Join(r.dir, "scratch") }
+
+// confineGit puts a Git process of Arbiter into the sandbox of the agents, if they have one, because they may have
+// written the filters and nested repositories of the workspace.
+func (r *recording) confineGit(cmd *exec.Cmd) error {
+	agents := r.sandbox()
+	if agents == nil {
+		return nil
+	}
+	if err := os.MkdirAll(r.scratch(), 0o700); err != nil { // a sandbox shows only existing directories
+		return err
+	}
+	cfg := *agents
+	cfg.Write = append(slices.Clone(cfg.Write), r.scratch())
+	// Git in the user's repository creates the directories of agents. In such a directory, Git can write that
+	// directory only.
+	own := r.ownDirs()
+	real, err := filepath.EvalSymlinks(own)
+	switch {
+	case err != nil: // they do not exist yet
+	case runconfig.Relative(real, cmd.Dir) == "":
+		cfg.Write = append(cfg.Write, own)
+	default:
+		cfg.Reach = append(slices.Clone(cfg.Reach), cmd.Dir)
+		dir := proctree.EnvLookup(cmd.Env, "GIT_DIR")
+		if dir != "" && runconfig.Relative(real, dir) == "" { // its files are recorded in the user's repository
+			cfg.Write = append(cfg.Write, dir)
+		} else if r.files != nil { // this is the case when an agent gets a directory
+			cfg.Read = append(slices.Clone(cfg.Read), r.files.Workspace.Objects)
+		}
+	}
+	return sandbox.Wrap(cmd, &cfg)
+}
+
+// lookForPlanted adds a message if agents have left something that git would run or use.
+func (r *recording) lookForPlanted() {
+	if r.files == nil {
+		return
+	}
+	if text := r.files.Planted(context.Background()); text != "" {
+		r.leftover = append(r.leftover, text)
+	}
+}
+
+// remove removes the directories of a complete run: its work is on the run branch, and other work is saved. A run
+// that can continue keeps them.
+func (r *recording) remove(others *Bridges) {
+	if r.files == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
+	defer cancel()
+	r.leftover = append(r.leftover, others.RemoveDirs(ctx, r.files)...)
+	if _, err := os.Lstat(r.files.Workspace.Own); err != nil {
+		return // there were none here
+	}
+	messages, err := r.files.Remove(ctx)
+	if err != nil {
+		messages = append(messages, fmt.Sprintf("directories of agents were left in %s: %v", r.files.Workspace.Own, err))
+	}
+	r.leftover = append(r.leftover, messages...)
+}
+
+// noSnapshots returns why no files are recorded.
+func noSnapshots(err error) string {
+	if errors.Is(err, workspaces.ErrNoSnapshot) {
+		return "the run's first snapshot is gone: diffs, undo and merges no longer work for it"
+	}
+	return err.Error()
+}
+
+// recordFiles starts recording the workspace's files. If possible, the first snapshot is taken while the bridge
+// starts. The returned function waits for the snapshot, and sets up the loop to take the others. A rehearsal is
+// recorded if its scenario brings files.
+func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) error) {
+	o := &r.choices.Options
+	was, isolation := o.Workspace, o.Workspace.Isolation
+	o.Workspace = runconfig.Workspace{}
+	unrecorded := o.Rehearsal && (r.stage == nil || !r.stage.Repository)
+	if unrecorded || r.resumed != nil && !r.resumed.Options.Workspace.Enabled() {
+		return func(*runloop.Loop) error { return nil }
+	}
+	r.files = recording{run: workspaces.Options{Dir: o.CWD, Run: o.Run}, dir: r.storage.journal.Dir(),
+		resumed: r.resumed != nil, sandbox: func() *bridge.SandboxConfig {
+			o := r.loop.Snapshot().Options
+			if o.Run == "" { // the run has not started
+				o = r.options()
+			}
+			return o.Sandbox
+		}}
+	begin := func() (*runstore.Files, error) { return r.files.open(ctx, isolation, true) }
+	if r.choices.Sandbox.Mode == settings.SandboxOff { // otherwise it is known only after the bridge has started
+		type opened struct {
+			files *runstore.Files
+			err   error
+		}
+		taken := make(chan opened, 1)
+		go func() {
+			files, err := r.files.open(ctx, isolation, false)
+			taken <- opened{files, err}
+		}()
+		begin = func() (*runstore.Files, error) { o := <-taken; return o.files, o.err }
+	}
+	return func(loop *runloop.Loop) error {
+		files, err := begin()
+		if err == nil {
+			r.files.files = files // git makes directories where the sandbox shows these files
+			err = files.PlaceWork(ctx)
+		}
+		if err != nil && isolation != "" && isolation != runconfig.IsolationShared {
+			o.Workspace = was // the next process must not continue in the user's files
+			return fmt.Errorf("isolation %s: %s", isolation, noSnapshots(err))
+		}
+		if err != nil {
+			r.notice.add("%s", noSnapshots(err))
+			return nil
+		}
+		if n := files.Uncommitted; n > 0 {
+			r.notice.add("%s with uncommitted changes: the Orchestrators' worktrees begin with the last commit, "+
+				"without them", words.Count(n, "file"))
+		}
+		if files.Notice != "" {
+			r.notice.add("%s", files.Notice)
+		}
+		o.Workspace = files.Workspace
+		files.Reach(r.bridges.others.Work())
+		loop.Files(files)
+		return nil
+	}
+}
+
+// receiptTimeout bounds how long a person waits for the receipt of a run. For a long run, reading the record takes
+// longer: arbiter report prints it.
+const receiptTimeout = 2 * time.Second
+
+// receipt returns the lines for a person at the end of a run; the last one is next, the command that continues.
+// With --json, or if the record of the run cannot be read in time, the receipt itself is left out.
+func (r *hostedRun) receipt(next string) []string {
+	alone := append(slices.Clone(r.files.leftover), next)
+	if r.choices.JSON {
+		return alone
+	}
+	store, info, err := runstore.FindIn(r.choices.StateDir, r.choices.Options.Run)
+	if err != nil {
+		return alone
+	}
+	defer store.Close()
+	info.Live = false // the run is over, though its processes may still be ending
+	ctx, cancel := context.WithTimeout(context.Background(), receiptTimeout)
+	defer cancel()
+	report, _, err := runstore.PastReport(ctx, store, info)
+	if err != nil {
+		return alone
+	}
+	return append(slices.Clone(r.files.leftover), report.Receipt(next)...)
+}
+
+// This part of the package is the process that hosts a run: it opens a new run or resumes one, plays it with
+// its bridges, serves the clients of its control socket, and ends it in an orderly way. arbiter host and
+// arbiter --json are that process.
+//
+// A hosted run consists of parts that own their state: the storage of the run (storage), the output of the process
+// (diagnostics), its bridges, the sandbox and the files of its agents, and its interfaces to clients (frontends).
+// The functions around a run are in other packages: halting, hostbridges, localbridge, agentport; runinput,
+// runcontrol, runhooks, subscribers, terminals, eventboard; askmodel, trustgate, daybudget.
+
+// resumeRun opens a run that was played before.
+func resumeRun(c settings.Choices) (*hostedRun, error) {
+	r := &hostedRun{choices: c}
+	if err := r.openStorage(); err != nil {
+		return nil, err
+	}
+	if err := r.lockAgain(); err != nil {
+		r.close()
+		return nil, err
+	}
+	if err := r.resumeState(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// lockAgain finds the run, locks it and its directory, and restores its state.
+func (r *hostedRun) lockAgain() error {
+	info, err := runstore.ToResume(r.storage.store, r.choices.Place, r.choices.Session)
+	if err != nil {
+		return err
+	}
+	r.choices.Options.Run, r.choices.Rehearse = info.Run, info.Rehearsal
+	if info.CWD != "" {
+		r.choices.Place = info.CWD
+	}
+	if info.ForkedFrom != nil && info.ForkedFrom.Isolated {
+		r.choices.Share = true // no agent of it works there
+	}
+	if err := r.lockPlace(); err != nil {
+		return err
+	}
+	if info.Workspace != "" && !r.choices.Share {
+		// Before anything of the run is changed: a copy of its state must not end its agents.
+		player := r.storage.store.Player(info.Run)
+		if err := r.storage.lockWorkspace(info.Workspace); err != nil {
+			if player != 0 {
+				return runstore.PlayedElsewhere(info.Run, player)
+			}
+			return err
+		}
+	}
+	r.resumed, err = r.storage.reopen(info.Run)
+	return err
+}
+
+// resumeState checks that the run can continue, and determines its options.
+func (r *hostedRun) resumeState() error {
+	run, s := command.ShortID(r.choices.Options.Run), r.resumed
+	if !s.Reached() {
+		return command.Usagef("nothing to resume: run %s has no task, or never started an agent", run)
+	}
+	t, err := trustAgain(r.choices, s.Options)
+	if err != nil {
+		return err
+	}
+	r.choices.Options = r.choices.Over(s.Options)
+	if err := settings.CheckProvider(r.choices.Options); err != nil {
+		return err
+	}
+	if err := r.choices.HostsConfigured(); err != nil {
+		return err
+	}
+	if o := &r.choices.Options; r.storage.journal.Meta().Imported && o.CWD != r.choices.Place {
+		r.notice.add("the run was imported: it continues in %s, no longer in %s", r.choices.Place, o.CWD)
+		o.CWD = r.choices.Place
+	}
+	if text := runstore.ForkText(r.storage.journal.Meta().ForkedFrom); text != "" {
+		r.notice.add("this run has branched off %s", text)
+	}
+	forget(&r.notice, "--env", &r.choices.Options.Env)
+	forget(&r.notice, "--arbiter-env", &r.choices.Options.ArbiterEnv)
+	r.choices.ResumeSandbox(s.Options)
+	began := cmp.Or(s.Options.Workspace.Isolation, runconfig.IsolationShared)
+	if now := r.choices.Options.Workspace.Isolation; r.choices.Given["isolation"] && now != began {
+		return command.Usagef("run %s began with --isolation %s, and that cannot change: leave out --isolation",
+			run, began)
+	}
+	r.choices.Rehearse = r.choices.Options.Rehearsal
+	r.choices.Adopt(t)
+	o := &r.choices.Options
+	if r.choices.Claude == "" {
+		r.choices.Claude = o.Claude
+	}
+	r.choices.StandIn, r.choices.Scenario = o.StandIn, o.Script
+	if err := r.choices.ReadInstructions(); err != nil {
+		return err
+	}
+	if r.choices.Notice != "" {
+		r.notice.add("%s", r.choices.Notice)
+	}
+	if r.choices.Policy, err = settings.CheckRules(*o); err != nil {
+		return err
+	}
+	if err := r.choices.RefuseRoot(o.Rehearsal); err != nil {
+		return err
+	}
+	if _, err := command.CheckDir(o.CWD); err != nil {
+		return command.Usagef("the workspace of run %s cannot be used: %s: %v; put it back there, or start a new run", run,
+			o.CWD, err)
+	}
+	if err := placeSessions(r.storage.journal.Dir(), *o); err != nil {
+		return err
+	}
+	script, err := ReadScenario(r.choices)
+	if err != nil {
+		return err
+	}
+	if err := r.openServices(script); err != nil {
+		return err
+	}
+	if r.decider, err = r.openDecider(); err != nil {
+		return err
+	}
+	if err := r.storage.update(func(m *journal.Meta) { m.Finished, m.Status, m.CostUSD = false, "", 0 }); err != nil {
+		return command.Environmentf("run %s: %v", run, err)
+	}
+	crashpoint.Here("resume.replayed")
+	if s.Ending == nil {
+		r.notice.add("the previous process of this run ended without a report: it was killed, it crashed, or the " +
+			"power failed")
+	}
+	r.diagnostics.log.Info("resume", "run", o.Run, "records", r.storage.journal.Durable(), "crashed", s.Ending == nil)
+	return nil
+}
+
+// trustAgain decides about the workspace again: the run may belong to another directory than the one that was
+// checked first. What the run's last process trusted stays trusted as long as it is unchanged.
+func trustAgain(c settings.Choices, old runconfig.Options) (settings.TrustState, error) {
+	t, err := settings.TrustIn(c.Place, c.StateDir, c.Trusting.ByFlag)
+	if err != nil || t.Trusted || !old.Trusted || old.Rehearsal {
+		return t, err
+	}
+	if old.TrustHash != "" && old.TrustHash == t.Listing.Hash {
+		t.Trusted = true
+		return t, nil
+	}
+	t.Recorded = true // by the run
+	return t, nil
+}
+
+// forget removes environment variables that an earlier process did not record, and adds a notice about them.
+func forget(notices *notice, flag string, env *map[string]string) {
+	kept, lost := settings.ForgottenSecrets(*env)
+	if *env = kept; lost != nil {
+		notices.add("secrets in the environment that was given with %s were not recorded: give %s again if the "+
+			"agents need them", flag, strings.Join(lost, ", "))
+	}
+}
+
+// placeSessions copies the transcripts of an imported run from the directory of the run to Claude Code's
+// configuration. This happens before an agent is started, so a resume that is killed meanwhile repeats it.
+func placeSessions(dir string, o runconfig.Options) error {
+	from := filepath.Join(dir, runstore.ProjectsDir)
+	if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	run := command.ShortID(o.Run)
+	if err := runstore.ArchivePlace(from, runstore.ClaudeConfig(o)); err != nil {
+		return command.Environmentf("run %s: the transcripts of its sessions cannot be put in place: %v", run, err)
+	}
+	if err := os.RemoveAll(from); err != nil {
+		return command.Environmentf("run %s: %v", run, err)
+	}
+	return nil
+}
+
+// resumeOrBegin makes c resume the latest run of the directory, if there is one. That run already has its task, so
+// it does not get the task again; if the run is complete, it reports its result again.
+func resumeOrBegin(c *settings.Choices) error {
+	store, err := journal.OpenStore(c.StateDir)
+	if err != nil {
+		return command.StateDirProblem(err)
+	}
+	defer store.Close()
+	info, err := store.Latest(c.Place, runstore.ReachedAgent)
+	switch {
+	case errors.Is(err, journal.ErrNotFound):
+		return nil
+	case err != nil:
+		return command.Environmentf("find the latest run: %v", err)
+	}
+	c.Resume, c.Session, c.Options.Task = true, info.Run, ""
+	return nil
+}
+
+// workspaceMemory is what the runs in a workspace have learned.
+type workspaceMemory struct {
+	stateDir, place string
+	mask            func(string) string
+	off             bool // nothing is read or written, as in a rehearsal
+}
+
+// recall reads what earlier runs have learned into the options of a run. If the caller gets an error, the run
+// continues without memory.
+func (w workspaceMemory) recall(o *runconfig.Options) error {
+	if w.off {
+		return nil
+	}
+	store, err := memory.Open(w.stateDir, w.place, w.mask)
+	if err != nil {
+		return err
+	}
+	defer store.Close() // it was only read
+	m, err := store.Load()
+	o.Lessons = memory.Brief(m.Lessons)
+	o.Performance = memory.Performance(m.Outcomes)
+	o.Expected = memory.Forecasts(m.Outcomes)
+	return err
+}
+
+// remember stores what a run has learned, and how its agents did.
+func (w workspaceMemory) remember(s *supervisor.State) error {
+	if w.off || s.Ending == nil || !s.Ending.Said || !s.Reached() {
+		return nil
+	}
+	store, err := memory.Open(w.stateDir, w.place, w.mask)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	now := time.Now()
+	var lessons []memory.Lesson
+	for _, l := range s.Task.Lessons {
+		lessons = append(lessons, memory.Lesson{
+			Text: l.Text, Evidence: l.Evidence, Run: command.ShortID(s.Options.Run), Date: now,
+		})
+	}
+	if len(lessons) > 0 {
+		if err := store.Learn(lessons); err != nil {
+			return err
+		}
+	}
+	if s.Options.ForkedFrom != nil {
+		return nil // its executions are those of the other run, too
+	}
+	var uses []memory.AgentUse
+	for _, a := range s.Agents {
+		if a.Role != supervisor.RoleOrchestrator {
+			continue
+		}
+		use := memory.AgentUse{Mode: supervisor.ModeOf(a), Restarts: a.Generation - 1, CostUSD: a.Spent()}
+		if a.Standing == supervisor.HandedOff {
+			use.Handoffs = 1
+		}
+		uses = append(uses, use)
+	}
+	return store.Record(memory.Outcome{
+		Run: s.Options.Run, Date: now, Status: s.Ending.Status, CostUSD: s.Spent(),
+		Agents: memory.Tally(s.Task.History.Counts(), uses),
+	})
+}
+
+// windowsName is the file of the state directory with what models have refused as too long: how many tokens each takes
+// at most. It may be removed: later runs learn the limits again.
+const windowsName = "windows.json"
+
+// windows is that file.
+type windows struct {
+	V       int            `json:"v"`
+	Windows map[string]int `json:"windows"` // by the name of the model
+}
+
+// readWindows reads what earlier runs have learned about models.
+func readWindows(d *statedir.Dir) (windows, error) {
+	w := windows{V: 1}
+	_, problem, err := d.ReadJSON(windowsName, 1<<20, w.V, &w)
+	if problem != "" {
+		err = fmt.Errorf("%s cannot be used: %s; remove it", d.Path(windowsName), problem)
+	}
+	return w, err
+}
+
+// keepWindow keeps what a run has learned for later runs.
+func keepWindow(stateDir, model string, tokens int) error {
+	d, err := statedir.Open(stateDir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	unlock, err := d.Lock(windowsName+".lock", 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	w, err := readWindows(d)
+	if err != nil {
+		return err
+	}
+	if w.Windows == nil {
+		w.Windows = map[string]int{}
+	}
+	w.Windows[model] = tokens
+	raw, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	return d.Replace(windowsName, raw)
+}
+
+// withWindows adds to the options of a run what earlier runs have learned, except about models for which the human has
+// given a limit.
+func withWindows(o *runconfig.Options, stateDir string) error {
+	d, err := statedir.Open(stateDir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	w, err := readWindows(d)
+	if err != nil || len(w.Windows) == 0 {
+		return err
+	}
+	caps := maps.Clone(o.ContextTokensFor)
+	if caps == nil {
+		caps = map[string]int{}
+	}
+	for model, tokens := range w.Windows {
+		given := false
+		for prefix := range o.ContextTokensFor {
+			given = given || strings.HasPrefix(model, prefix)
+		}
+		if !given && tokens > 0 {
+			caps[model] = tokens
+		}
+	}
+	o.ContextTokensFor = caps
+	return nil
+}
+
+// keptGrants has the permanent grants of the human for the workspace of a run. The zero value keeps none: a
+// rehearsal's workspace is removed with the rehearsal.
+type keptGrants struct{ store *trust.GrantStore }
+
+// use gives a loop the stored grants of a workspace, and stores new ones. If the store cannot be opened, the human
+// is informed, and the run continues and asks.
+func (k *keptGrants) use(loop *runloop.Loop, stateDir, workspace string, notices *notice) {
+	store, err := trust.OpenGrants(stateDir, workspace)
+	if err != nil {
+		notices.add("the grants of this workspace cannot be read, and new ones are not saved: %v", err)
+		return
+	}
+	k.store = store
+	kept, problems, err := store.Load()
+	if err != nil {
+		notices.add("the grants of this workspace cannot be read: %v", err)
+	}
+	for _, p := range problems {
+		notices.add("a grant of this workspace is not trusted (%s)", p)
+	}
+	if err := loop.Grants(store, kept); err != nil {
+		notices.add("%v", err)
+	}
+}
+
+func (k *keptGrants) close() {
+	if k.store != nil {
+		_ = k.store.Close() // it was only read
+	}
+}
