@@ -1,14 +1,23 @@
 package tui
 
 import (
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
+// commandOf are the slash commands that keys run, too.
+var commandOf = map[keys.Action]string{keys.OpenHelp: "help", keys.OpenLogbook: "logbook", keys.OpenPlan: "plan",
+	keys.OpenChanges: "changes", keys.OpenTimes: "timeline", keys.OpenConfig: "settings", keys.OpenRuns: "runs",
+	keys.Documents: "file", keys.Modes: "agents", keys.SkipStep: "skip", keys.Retry: "retry", keys.Reset: "reset",
+	keys.CancelRun: "cancel", keys.Halt: "halt"}
+
 // act performs an action that works on every screen.
 func (d *app) act(a keys.Action) bool {
 	if (a == keys.Write || a == keys.WriteSlash) && d.session.replayed() {
+		return true
+	}
+	if name := commandOf[a]; name != "" {
+		d.commands.slash(view.EditorCommand{Name: name})
 		return true
 	}
 	switch a {
@@ -24,22 +33,8 @@ func (d *app) act(a keys.Action) bool {
 		d.outside(func(h Host) error { return h.Suspend() })
 	case keys.Redraw:
 		d.f.screen.Sync()
-	case keys.OpenHelp:
-		d.open(newHelpScreen(d))
 	case keys.OpenFocus:
 		d.focusOn(d.session.liveliest())
-	case keys.OpenLogbook:
-		d.openLogbook()
-	case keys.OpenPlan:
-		d.open(newPlanScreen(d))
-	case keys.OpenChanges:
-		d.open(newChangesScreen(d))
-	case keys.OpenTimes:
-		d.open(newTimelineScreen(d))
-	case keys.OpenConfig:
-		d.open(newSettingsScreen(d))
-	case keys.OpenRuns:
-		d.open(newRunsScreen(d))
 	case keys.Back:
 		d.back()
 	case keys.Write:
@@ -55,8 +50,6 @@ func (d *app) act(a keys.Action) bool {
 		d.prompt.read()
 	case keys.Editor:
 		d.prompt.edit()
-	case keys.Documents:
-		d.commands.documents()
 	case keys.Withdraw:
 		d.queuedEdits.withdraw()
 	case keys.Judge:
@@ -67,8 +60,6 @@ func (d *app) act(a keys.Action) bool {
 		d.inbox.open()
 	case keys.Stop:
 		d.session.interrupt("")
-	case keys.Halt:
-		d.session.halt()
 	case keys.PauseRun:
 		d.session.pause()
 	case keys.CycleGrants:
@@ -81,18 +72,8 @@ func (d *app) act(a keys.Action) bool {
 		} else {
 			d.recovery.askWay()
 		}
-	case keys.Modes:
-		d.commands.answer(view.SlashAnswers["agents"], "")
 	case keys.Summon:
 		d.commands.chooseSummon()
-	case keys.SkipStep:
-		d.session.send(contract.SkipStep{})
-	case keys.Retry:
-		d.session.send(contract.RetryLast{})
-	case keys.Reset:
-		d.dialogs.askReset()
-	case keys.CancelRun:
-		d.dialogs.askEnd("End the run?", func() { d.session.send(contract.Cancel{}) })
 	case keys.PageUp, keys.PageDown, keys.Up, keys.Down: // while the person writes
 		return d.screen().act(a, "")
 	default:
@@ -126,9 +107,4 @@ func (d *app) outside(do func(Host) error) bool {
 		d.flash(err.Error())
 	}
 	return true
-}
-
-// openLogbook shows every event.
-func (d *app) openLogbook() {
-	d.open(newLogbook(d))
 }

@@ -314,12 +314,7 @@ func (d *app) sound(moment render.NotifyMoment) string {
 
 // setLook changes how everything is drawn.
 func (d *app) setLook(look *render.Look) {
-	d.look = look
-	d.line.SetLook(look)
-	d.prompt.input.SetLook(look)
-	if d.dialogs.open != nil {
-		d.dialogs.open.ask.SetLook(look)
-	}
+	*d.look = *look
 	d.runScreen.renew()
 	for _, s := range d.screens {
 		s.renew()

@@ -112,17 +112,12 @@ func (c changeActions) askLand(files []ChangedFile) {
 
 func (c changeActions) land(run string) {
 	c.d.flash("Landing …")
-	c.d.f.work(func(ctx context.Context) {
-		report, err := c.d.f.options.Host.Land(ctx, run)
-		c.d.f.post(func() {
-			c.d.word = flash{}
-			if err != nil {
-				c.d.dialogs.showText("Not landed", err.Error())
-				return
-			}
-			c.d.dialogs.showText("Landed", report)
+	land := func(ctx context.Context) (string, error) { return c.d.f.options.Host.Land(ctx, run) }
+	ask(c.d.f, land, func(report string, err error) {
+		c.d.dialogs.showReport("Landed", report, err)
+		if err == nil {
 			c.again()
-		})
+		}
 	})
 }
 

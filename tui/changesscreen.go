@@ -94,7 +94,6 @@ func version(s *supervisor.State) string {
 
 // renew implements screen: it lists the files again after each snapshot.
 func (c *changesScreen) renew() {
-	c.SetLook(c.d.look)
 	s := c.d.session.state
 	if s == nil {
 		c.Empty = "There is no run yet, and nothing has changed."
@@ -106,9 +105,8 @@ func (c *changesScreen) renew() {
 	}
 	c.busy = true
 	run, now := s.Options.Run, version(s)
-	c.d.f.work(func(ctx context.Context) {
-		list, err := c.d.f.options.Host.Changes(ctx, run)
-		c.d.f.post(func() {
+	ask(c.d.f, func(ctx context.Context) ([]ChangedFile, error) { return c.d.f.options.Host.Changes(ctx, run) },
+		func(list []ChangedFile, err error) {
 			c.busy, c.loaded, c.list, c.Empty = false, now, list, "No file has changed since the run began."
 			if err != nil {
 				c.Empty = sanitize.Line(err.Error(), 400)
@@ -116,7 +114,6 @@ func (c *changesScreen) renew() {
 			c.renew()
 			c.openWanted()
 		})
-	})
 }
 
 // show lists the files: Git's list, with the run's record of their authors.

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
@@ -77,14 +78,6 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 			g.typed = 0
 			g.answer(value)
 		}
-	case keys.Up:
-		g.ask.Up(1)
-	case keys.Down:
-		g.ask.Down(1)
-	case keys.PageUp:
-		g.ask.PageUp()
-	case keys.PageDown:
-		g.ask.PageDown()
 	case keys.Back:
 		g.dismiss()
 	case keys.Leave:
@@ -99,7 +92,7 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 		}
 		g.answer(detach)
 	default:
-		return false
+		return leaf(g.ask, a)
 	}
 	return true
 }
@@ -162,6 +155,15 @@ func (ds *dialogs) showText(title, text string) {
 		},
 		Choices: []view.PageChoice{{Value: yes, Key: 'y', Label: "So be it"}},
 	}, func(string) {})
+}
+
+// showReport shows what came of a long action: its report, or why it was not done.
+func (ds *dialogs) showReport(done, report string, err error) {
+	ds.d.word = flash{}
+	if err != nil {
+		done, report = "Not "+strings.ToLower(done), err.Error()
+	}
+	ds.showText(done, report)
 }
 
 // askResume says that the process of the run has gone, and offers to continue it.

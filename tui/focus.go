@@ -57,7 +57,6 @@ func (f *focus) agent() *supervisor.Agent {
 }
 
 func (f *focus) renew() {
-	f.line.SetLook(f.d.look)
 	f.blockScreen.renew()
 	if a := f.agent(); a != nil {
 		f.line.Set([]view.PageAgent{view.AgentRow(f.d.session.state, a, f.d.session.work(a.ID), f.d.now())})

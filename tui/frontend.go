@@ -365,6 +365,14 @@ func (f *Frontend) work(do func(ctx context.Context)) {
 	})
 }
 
+// ask makes a worker read something, and hands it to tview's loop.
+func ask[T any](f *Frontend, read func(context.Context) (T, error), then func(T, error)) {
+	f.work(func(ctx context.Context) {
+		found, err := read(ctx)
+		f.post(func() { then(found, err) })
+	})
+}
+
 // deliver sends commands to their runs, one after the other.
 func (f *Frontend) deliver(ctx context.Context) {
 	for {

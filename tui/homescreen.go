@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -27,25 +28,15 @@ func (o *homeScreen) act(keys.Action, string) bool        { return false }
 func (o *homeScreen) draw(s tcell.Screen, x, y, w, h int) { paint(o.page, s, x, y, w, h) }
 
 func (o *homeScreen) mouse() mouseHandler {
-	return wheel(still{}, func(x, y int) {
-		if o.page.ThreadsAt(x, y) {
+	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
+		if a == tview.MouseLeftClick && o.page.ThreadsAt(e.Position()) {
 			o.d.open(newRunsScreen(o.d))
 		}
-	})
+		return a == tview.MouseLeftClick, nil
+	}
 }
 
-// still is a page that does not scroll.
-type still struct{}
-
-func (still) Up(int)    {}
-func (still) Down(int)  {}
-func (still) PageUp()   {}
-func (still) PageDown() {}
-func (still) Top()      {}
-func (still) Bottom()   {}
-
 func (o *homeScreen) renew() {
-	o.page.SetLook(o.d.look)
 	f := o.d.session.found
 	data := view.HomeData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4",
 		Warnings: o.d.session.dangers()}

@@ -38,7 +38,7 @@ func (l *logbook) source() *source {
 	if l.filter.Agent != "" || len(l.filter.Kinds) > 0 || l.filter.Text != "" {
 		thread = l.d.f.history.Filter(l.filter)
 	}
-	return &source{thread: thread, render: func(e history.Entry, o view.EventOptions) view.EventView {
+	return &source{thread: thread, render: func(e history.Entry, o view.EventOptions) view.Block {
 		return view.EventLog(e, o, l.raw)
 	}}
 }

@@ -286,19 +286,6 @@ func (q *permissions) askAllowAll(c contract.Configure) bool {
 	})
 }
 
-// ruleCandidates complete /allow.
-func (q *permissions) ruleCandidates() []view.Candidate {
-	waiting := q.requests()
-	if len(waiting) == 0 {
-		return nil
-	}
-	var list []view.Candidate
-	for _, rule := range waiting[0].Suggestions {
-		list = append(list, view.Candidate{Text: sanitize.Line(rule, 300)})
-	}
-	return list
-}
-
 // judgeNext opens the waiting permission request, even if it was put aside: in its dialog, or in the panel
 // if several wait.
 func (q *permissions) judgeNext() {

@@ -47,10 +47,6 @@ func (p *planScreen) draw(s tcell.Screen, x, y, w, h int) {
 }
 
 func (p *planScreen) renew() {
-	p.SetLook(p.d.look)
-	if p.line != nil {
-		p.line.SetLook(p.d.look)
-	}
 	s := p.d.session.state
 	if s == nil {
 		return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -222,21 +223,31 @@ func (p *prompt) complete(c view.EditorContext) []view.Candidate {
 	case c.Want == view.WantAgent:
 		return p.agentCandidates()
 	case c.Want == view.WantRule:
-		return p.d.permissions.ruleCandidates()
-	case c.Want == view.WantMode:
-		return p.modeCandidates()
-	case c.Want == view.WantTheme:
-		return themeCandidates()
-	case c.Want == view.WantRun:
-		var list []view.Candidate
-		for _, r := range p.d.session.found.Runs {
-			list = append(list, view.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)})
+		if waiting := p.d.permissions.requests(); len(waiting) > 0 {
+			return candidatesOf(waiting[0].Suggestions, func(rule string) view.Candidate {
+				return view.Candidate{Text: sanitize.Line(rule, 300)}
+			})
 		}
-		return list
+	case c.Want == view.WantMode:
+		return candidatesOf(view.Modes(p.d.session.state), func(m agents.Agent) view.Candidate {
+			return view.Candidate{Text: m.Name, Note: view.SlashWord(m.Description)}
+		})
+	case c.Want == view.WantTheme:
+		return candidatesOf(render.ThemeNames(), func(name string) view.Candidate { return view.Candidate{Text: name} })
+	case c.Want == view.WantRun:
+		return candidatesOf(p.d.session.found.Runs, func(r RunInfo) view.Candidate {
+			return view.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)}
+		})
 	case c.Want == view.WantOption:
-		return p.d.recovery.wayCandidates()
+		if s := p.d.session.state; s != nil {
+			return candidatesOf(s.Question.Recovery.Options, func(o string) view.Candidate {
+				return view.Candidate{Text: view.SlashWord(o), Note: wayLabel(o)}
+			})
+		}
 	case c.Want == view.WantModel:
-		return p.d.commands.modelCandidates()
+		return candidatesOf(p.d.commands.models(), func(m view.ModelInfo) view.Candidate {
+			return view.Candidate{Text: m.Name, Note: m.About()}
+		})
 	}
 	return nil
 }
@@ -254,18 +265,9 @@ func (p *prompt) agentCandidates() []view.Candidate {
 	return list
 }
 
-func (p *prompt) modeCandidates() []view.Candidate {
-	var list []view.Candidate
-	for _, m := range view.Modes(p.d.session.state) {
-		list = append(list, view.Candidate{Text: m.Name, Note: view.SlashWord(m.Description)})
-	}
-	return list
-}
-
-func themeCandidates() []view.Candidate {
-	var list []view.Candidate
-	for _, name := range render.ThemeNames() {
-		list = append(list, view.Candidate{Text: name})
+func candidatesOf[T any](things []T, candidate func(T) view.Candidate) (list []view.Candidate) {
+	for _, t := range things {
+		list = append(list, candidate(t))
 	}
 	return list
 }
@@ -338,11 +340,6 @@ func (p *prompt) attach(path string, failed func(why string)) {
 			p.write()
 		})
 	})
-}
-
-func (cs *commands) imageCommand(c view.EditorCommand) bool {
-	cs.d.f.post(func() { cs.d.prompt.attach(c.Arg(0), cs.d.flash) }) // after the command is removed from the input
-	return true
 }
 
 // imagePath returns the path of an image file that a text consists of, without quotes, escapes and the

@@ -21,8 +21,7 @@ type reader struct {
 }
 
 func (d *app) reader(src *source) *reader {
-	src.look, src.name, src.parent = func() *render.Look { return d.look }, d.session.name, d.f.subagents.Parent
-	src.root, src.simulated = d.session.root, d.session.simulated
+	src.d = d
 	r := &reader{ListView: view.NewListView(d.look), src: src}
 	r.OnCopy(d.copy)
 	r.SetSource(src)
@@ -37,9 +36,7 @@ func (d *app) blocks(c keys.Context) blockScreen {
 }
 
 func (r *reader) show(src *source) {
-	src.look, src.name, src.parent, src.root = r.src.look, r.src.name, r.src.parent, r.src.root
-	src.simulated = r.src.simulated
-	r.src = src
+	src.d, r.src = r.src.d, src
 	r.SetSource(src)
 }
 
@@ -64,7 +61,7 @@ type blockScreen struct {
 func (b *blockScreen) context() keys.Context            { return b.keys }
 func (b *blockScreen) writes() bool                     { return false }
 func (b *blockScreen) mouse() mouseHandler              { return b.MouseHandler() }
-func (b *blockScreen) renew()                           { b.SetLook(b.d.look) }
+func (b *blockScreen) renew()                           { b.Refresh() }
 func (b *blockScreen) act(a keys.Action, _ string) bool { return b.d.scroll(b.reader, a) }
 
 func (b *blockScreen) drawBlocks(s tcell.Screen, c render.Canvas, row int) {
@@ -109,7 +106,7 @@ func (r *reader) words() string {
 			return result.Text
 		}
 	}
-	text, _ := eventtext.Text(e, r.src.name)
+	text, _ := eventtext.Text(e, r.src.d.session.name)
 	return text
 }
 
@@ -129,20 +126,10 @@ func now() time.Time { return time.Now() }
 // scroll performs an action in a scrollable text.
 func (d *app) scroll(v *reader, a keys.Action) bool {
 	switch a {
-	case keys.Up:
-		v.line(-1)
-	case keys.Down:
-		v.line(1)
 	case keys.HalfUp:
 		v.HalfUp()
 	case keys.HalfDown:
 		v.HalfDown()
-	case keys.PageUp:
-		v.PageUp()
-	case keys.PageDown:
-		v.PageDown()
-	case keys.Top:
-		v.Top()
 	case keys.Bottom:
 		v.SelectClear()
 		v.Bottom()
@@ -173,20 +160,21 @@ func (d *app) scroll(v *reader, a keys.Action) bool {
 	case keys.SearchPrev:
 		d.search.next(d, v, true)
 	default:
-		return false
+		return leaf(v, a)
 	}
 	return true
 }
 
-// line moves by a line: the selection's end while lines are being selected.
-func (r *reader) line(by int) {
+// Up and Down move by lines: the selection's end while lines are being selected.
+func (r *reader) Up(n int) { r.Down(-n) }
+func (r *reader) Down(n int) {
 	switch {
 	case r.Selecting():
-		r.Extend(by)
-	case by < 0:
-		r.Up(1)
+		r.Extend(n)
+	case n < 0:
+		r.ListView.Up(-n)
 	default:
-		r.Down(1)
+		r.ListView.Down(n)
 	}
 }
 
@@ -195,7 +183,7 @@ func (r *reader) below() string {
 	if r.src == nil {
 		return "" // a text that is not a thread of the history, and is read from its beginning
 	}
-	separator := r.src.look().Glyphs.Separator
+	separator := r.src.d.look.Glyphs.Separator
 	switch n := r.Behind(); {
 	case r.Following():
 		return ""
@@ -207,21 +195,15 @@ func (r *reader) below() string {
 
 // source shows a thread of the history as blocks. It belongs to tview's loop.
 type source struct {
+	d      *app
 	thread *history.Thread
-	look   func() *render.Look
-	name   func(id string) string
-	parent func(subagent string) string
-	root   func(agent string) string
-	// simulated reports whether a rehearsal is shown.
-	simulated func() bool
-	render    func(history.Entry, view.EventOptions) view.EventView
-	live      func() []history.Live             // what is arriving
-	grows     map[string]*render.MarkdownStream // layout of the arriving text, by agent
+	render func(history.Entry, view.EventOptions) view.Block
+	live   func() []history.Live             // what is arriving
+	grows  map[string]*render.MarkdownStream // layout of the arriving text, by agent
 }
 
-// Len and Stamp implement view.BlockSource.
-func (s *source) Len() int { return s.thread.Len() }
-
+// Len, Stamp, Block and Tail implement view.BlockSource.
+func (s *source) Len() int           { return s.thread.Len() }
 func (s *source) Stamp(i int) uint64 { return s.thread.Stamp(i) }
 
 func (s *source) Block(i, width int, open bool) view.Block {
@@ -231,46 +213,33 @@ func (s *source) Block(i, width int, open bool) view.Block {
 	}
 	o := s.options(width)
 	o.Open = open
-	return block(s.render(e, o), open)
+	return s.render(e, o)
 }
 
-func (s *source) Tail(width int) []view.Block {
+func (s *source) Tail(width int) (list []view.Block) {
 	if s.live == nil {
 		return nil
 	}
-	var list []view.Block
 	arriving := s.live()
+	if len(arriving) == 0 || s.grows == nil {
+		s.grows = map[string]*render.MarkdownStream{}
+	}
 	for _, l := range arriving {
-		if s.grows == nil {
-			s.grows = map[string]*render.MarkdownStream{}
-		}
 		if s.grows[l.Agent] == nil {
 			s.grows[l.Agent] = &render.MarkdownStream{}
 		}
 		o := s.options(width)
-		o.Stream = s.grows[l.Agent]
-		b := block(view.EventLive(l, o), true)
-		b.Foldable, b.Key = false, liveKey(l.Agent, l.Began)
+		o.Open, o.Stream = true, s.grows[l.Agent]
+		b := view.EventLive(l, o)
+		b.Key = l.Agent + "/" + l.Began.String()
 		list = append(list, b)
-	}
-	if len(arriving) == 0 {
-		s.grows = nil
 	}
 	return list
 }
 
 func (s *source) options(width int) view.EventOptions {
-	return view.EventOptions{Width: width, Look: s.look(), Now: time.Now(), Name: s.name, Time: true, Parent: s.parent,
-		Root: s.root, Simulated: s.simulated()}
+	session := &s.d.session
+	return view.EventOptions{Width: width, Look: s.d.look, Now: now(), Name: session.name, Time: true,
+		Parent: s.d.f.subagents.Parent, Root: session.root,
+		Simulated: session.state != nil && session.state.Options.Rehearsal}
 }
-
-// block converts a card for the list view.
-func block(c view.EventView, open bool) view.Block {
-	return view.Block{
-		Gutter: c.Gutter, Mark: c.Mark, Head: c.Head, Lines: c.Lines, Indent: c.Indent, Foldable: c.Foldable,
-		Open: open,
-	}
-}
-
-// liveKey identifies a text that is arriving, so that the view stays with it.
-func liveKey(agent string, began time.Time) string { return agent + "/" + began.String() }

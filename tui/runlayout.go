@@ -172,8 +172,6 @@ func (s *session) root(id string) string {
 	return ""
 }
 
-func (s *session) simulated() bool { return s.state != nil && s.state.Options.Rehearsal }
-
 // work returns details about an agent that are not in the state.
 func (s *session) work(id string) view.Work {
 	w := view.Work{AgentActivity: s.d.f.activity.Agent(id)}

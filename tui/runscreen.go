@@ -59,9 +59,7 @@ func (w *runScreen) context() keys.Context {
 func (w *runScreen) writes() bool { return w.d.playback() == nil }
 
 func (w *runScreen) renew() {
-	for _, p := range []interface{ SetLook(*render.Look) }{w.roster, w.strip, w.talk} {
-		p.SetLook(w.d.look)
-	}
+	w.talk.Refresh()
 	s := w.d.session.state
 	w.rows = nil
 	if s == nil {

@@ -30,7 +30,6 @@ func newSettingsScreen(d *app) *settingsScreen {
 
 // renew implements screen: the settings are read once, and after each change.
 func (s *settingsScreen) renew() {
-	s.SetLook(s.d.look)
 	if s.read {
 		return
 	}
@@ -161,23 +160,21 @@ func (a settingActions) change(name, value string) {
 		return
 	}
 	d.flash("Writing …")
-	d.f.work(func(ctx context.Context) {
-		report, err := d.f.options.Host.ChangeSetting(ctx, name, value)
-		d.f.post(func() {
-			if err != nil {
-				d.flash("Nothing was written: " + err.Error())
-				return
+	change := func(ctx context.Context) (string, error) { return d.f.options.Host.ChangeSetting(ctx, name, value) }
+	ask(d.f, change, func(report string, err error) {
+		if err != nil {
+			d.flash("Nothing was written: " + err.Error())
+			return
+		}
+		d.flash(report)
+		for _, s := range d.screens {
+			if s, ok := s.(*settingsScreen); ok {
+				s.again()
 			}
-			d.flash(report)
-			for _, s := range d.screens {
-				if s, ok := s.(*settingsScreen); ok {
-					s.again()
-				}
-			}
-			if name == "theme" && value != "" {
-				d.commands.themeCommand(view.EditorCommand{Args: []string{value}})
-			}
-		})
+		}
+		if name == "theme" && value != "" {
+			d.commands.themeCommand(view.EditorCommand{Args: []string{value}})
+		}
 	})
 }
 

@@ -18,14 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
-// painted is the common part of pages.
-type painted interface {
-	tview.Primitive
-	SetLook(*render.Look)
-}
-
 // paint draws a page into a rectangle.
-func paint(p painted, s tcell.Screen, x, y, w, h int) {
+func paint(p tview.Primitive, s tcell.Screen, x, y, w, h int) {
 	p.SetRect(x, y, w, h)
 	p.Draw(s)
 }
@@ -70,9 +64,6 @@ func wheel(p scrolls, click func(x, y int)) mouseHandler {
 		case tview.MouseScrollDown:
 			p.Down(3)
 		case tview.MouseLeftClick:
-			if click == nil {
-				return false, nil
-			}
 			click(e.Position())
 		default:
 			return false, nil
@@ -96,7 +87,7 @@ func newHelpScreen(d *app) *helpScreen {
 	return h
 }
 
-func (h *helpScreen) renew() { h.SetLook(h.d.look) }
+func (h *helpScreen) renew() {}
 
 func (h *helpScreen) act(a keys.Action, key string) bool { return h.listScreen.act(a, key) }
 
@@ -192,18 +183,15 @@ func (cs *commands) explainCommand(c view.EditorCommand) bool {
 func (d *app) readText(title string, read func(context.Context) (string, error)) {
 	shown := d.screen()
 	d.flash("Reading …")
-	d.f.work(func(ctx context.Context) {
-		text, err := read(ctx)
-		d.f.post(func() {
-			if d.screen() != shown {
-				return
-			}
-			d.word = flash{}
-			if err != nil {
-				d.flash(err.Error())
-				return
-			}
-			d.open(newTextScreen(d, title, func(*supervisor.State) string { return text }))
-		})
+	ask(d.f, read, func(text string, err error) {
+		if d.screen() != shown {
+			return
+		}
+		d.word = flash{}
+		if err != nil {
+			d.flash(err.Error())
+			return
+		}
+		d.open(newTextScreen(d, title, func(*supervisor.State) string { return text }))
 	})
 }

@@ -157,17 +157,8 @@ func (t *timelineScreen) askFork() {
 
 func (t *timelineScreen) fork(run string, at int) {
 	t.d.flash("Forking …")
-	t.d.f.work(func(ctx context.Context) {
-		report, err := t.d.f.options.Host.Fork(ctx, run, at)
-		t.d.f.post(func() {
-			t.d.word = flash{}
-			if err != nil {
-				t.d.dialogs.showText("Not forked", err.Error())
-				return
-			}
-			t.d.dialogs.showText("Forked", report)
-		})
-	})
+	ask(t.d.f, func(ctx context.Context) (string, error) { return t.d.f.options.Host.Fork(ctx, run, at) },
+		func(report string, err error) { t.d.dialogs.showReport("Forked", report, err) })
 }
 
 // readAt shows the entry at a time, or the next one after it.

@@ -164,15 +164,3 @@ func (rec *recovery) take(option string) bool {
 	}
 	return rec.d.session.send(contract.Choose{Option: option})
 }
-
-// wayCandidates complete /choose.
-func (rec *recovery) wayCandidates() []view.Candidate {
-	if rec.d.session.state == nil {
-		return nil
-	}
-	var list []view.Candidate
-	for _, o := range rec.d.session.state.Question.Recovery.Options {
-		list = append(list, view.Candidate{Text: view.SlashWord(o), Note: wayLabel(o)})
-	}
-	return list
-}

@@ -7,7 +7,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// Look is how everything is drawn: one for a whole screen, replaced as a whole.
+// Look is how everything is drawn: one for a whole screen, whose content changes with the theme.
 type Look struct {
 	Theme  *Theme
 	Glyphs *Glyphs

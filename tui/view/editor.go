@@ -40,7 +40,6 @@ type Editor struct {
 	OnCommand func(cmd EditorCommand) (done bool)
 	OnCopy    func(text string)
 	OnNotice  func(text string)    // a refusal, to be shown to the person
-	OnChange  func()               // the text has changed, and perhaps the rows that it needs
 	OnRecall  func(texts []string) // the person looks for one of the texts that were sent before, the oldest first
 	// Completer returns candidates at once, later through SetCandidates, or both.
 	Completer func(EditorContext) []Candidate
@@ -74,9 +73,6 @@ func NewEditor(look *render.Look) *Editor {
 	return c
 }
 
-// SetLook changes how it is drawn.
-func (c *Editor) SetLook(look *render.Look) { c.look = look }
-
 // SetPlaceholder sets the text that is shown while the input is empty.
 func (c *Editor) SetPlaceholder(text string) { c.placeholder = sanitize.Line(text, 400) }
 
@@ -103,7 +99,6 @@ func (c *Editor) SetText(text string) {
 		text = c.chips.newChip(text)
 	}
 	c.ed.replace(0, len(c.ed.text), text, false)
-	c.changed()
 }
 
 // Insert writes at the cursor as a short paste does, such as a path that was picked.
@@ -111,7 +106,6 @@ func (c *Editor) Insert(text string) {
 	c.closePopup()
 	c.insert(sanitize.Text(text), false)
 	c.complete(false)
-	c.changed()
 }
 
 // Clear empties the input; it can be undone, and Up shows what was sent before.
@@ -135,12 +129,6 @@ func (c *Editor) insert(s string, typed bool) {
 	}
 	from, to := c.ed.selected()
 	c.ed.replace(from, to, s, typed)
-}
-
-func (c *Editor) changed() {
-	if c.OnChange != nil {
-		c.OnChange()
-	}
 }
 
 func (c *Editor) notice(text string) {
@@ -202,7 +190,6 @@ func (c *Editor) Send() bool {
 	}
 	c.hist.add(submitted)
 	c.prune()
-	c.changed()
 	return true
 }
 
@@ -234,12 +221,6 @@ func (c *Editor) Cut() string {
 	return text
 }
 
-// Selection returns the selected text.
-func (c *Editor) Selection() string {
-	from, to := c.ed.selected()
-	return c.chips.expand(c.ed.text[from:to])
-}
-
 // kill deletes and remembers it for Ctrl+Y.
 func (c *Editor) kill(from, to int) {
 	if from == to {
@@ -252,7 +233,6 @@ func (c *Editor) kill(from, to int) {
 func (c *Editor) delete(from, to int) {
 	c.ed.replace(from, to, "", false)
 	c.complete(true)
-	c.changed()
 }
 
 // Bounds of what is remembered.
@@ -329,7 +309,6 @@ func (c *Editor) turn(to int) bool {
 	text, ok := c.hist.turn(to, c.ed.text)
 	if ok {
 		c.replaceAll(text)
-		c.changed()
 	}
 	return ok
 }
@@ -372,7 +351,6 @@ func (c *Editor) Paste(text string) {
 		c.insert(text, false)
 	}
 	c.complete(false)
-	c.changed()
 }
 
 func long(text string) bool {
@@ -395,7 +373,6 @@ func InsertMark(c *Editor, text string) {
 	c.chips.byID[c.chips.last] = chip{text: text, label: text}
 	c.chips.bytes += len(text)
 	c.insert(chipText(c.chips.last)+" ", false)
-	c.changed()
 }
 
 // canKeepPaste reports whether a text can be kept as a chip, and shows a notice if not.

@@ -221,7 +221,6 @@ func (c *Editor) accept() {
 	}
 	c.closePopup()
 	c.complete(one.Open || p.ctx.Kind == EditorName)
-	c.changed()
 }
 
 // exact reports whether the text is already a candidate.

@@ -128,13 +128,11 @@ func (c *Editor) typed(r rune) {
 	}
 	c.insert(clean, true)
 	c.complete(true)
-	c.changed()
 }
 
 func (c *Editor) newline() bool {
 	c.insert("\n", true)
 	c.closePopup()
-	c.changed()
 	return true
 }
 
@@ -191,7 +189,6 @@ func (c *Editor) altKey(r rune) bool {
 // turned updates the editor after an undo or a redo.
 func (c *Editor) turned() bool {
 	c.closePopup()
-	c.changed()
 	return true
 }
 
@@ -306,7 +303,6 @@ func (c *Editor) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
 	case tcell.KeyCtrlY:
 		c.insert(c.killed, false)
 		c.complete(false)
-		c.changed()
 	default:
 		return false
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // EventTalk lays out an entry of the conversation.
-func EventTalk(e history.Entry, o EventOptions) EventView {
+func EventTalk(e history.Entry, o EventOptions) Block {
 	if _, ok := e.Event.Body.(contract.SubagentStop); ok { // one line: in the conversation it is below no card
 		return o.quiet(e.Event, render.Dim, "", eventtext.Line(e.Event, o.Name)).finish(o)
 	}
@@ -21,9 +21,9 @@ func EventTalk(e history.Entry, o EventOptions) EventView {
 }
 
 // EventStream lays out an entry of what one agent does.
-func EventStream(e history.Entry, o EventOptions) EventView { return o.card(e).finish(o) }
+func EventStream(e history.Entry, o EventOptions) Block { return o.card(e).finish(o) }
 
-func (o EventOptions) card(e history.Entry) EventView {
+func (o EventOptions) card(e history.Entry) Block {
 	g := o.Look.Glyphs
 	switch b := e.Event.Body.(type) {
 	case contract.Message:
@@ -148,7 +148,7 @@ func (o EventOptions) card(e history.Entry) EventView {
 }
 
 // message is the card of a message from one party to another.
-func (o EventOptions) message(e history.Entry, m contract.Message) EventView {
+func (o EventOptions) message(e history.Entry, m contract.Message) Block {
 	c := begin(m.From)
 	if e.Edited != nil {
 		m = *e.Edited
@@ -211,7 +211,7 @@ func (o EventOptions) taken(e history.Entry) render.Span {
 }
 
 // decision is the card of a decision, of one line or two.
-func (o EventOptions) decision(e contract.Event, d contract.Decision) EventView {
+func (o EventOptions) decision(e contract.Event, d contract.Decision) Block {
 	c := begin(e.ID)
 	r := render.SpeakerArbiter
 	if e.ID != contract.Arbiter {
@@ -247,7 +247,7 @@ func (o EventOptions) plainly(text string) string {
 	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)
 }
 
-func (o EventOptions) spawn(e contract.Event, s contract.Spawn) EventView {
+func (o EventOptions) spawn(e contract.Event, s contract.Spawn) Block {
 	c := begin(e.ID)
 	r := render.Speaker(e.ID)
 	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(eventtext.AgentSpawned(e, s, o.Name)))
@@ -262,7 +262,7 @@ func (o EventOptions) spawn(e contract.Event, s contract.Spawn) EventView {
 }
 
 // permission is the card of a permission request and its result.
-func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) EventView {
+func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) Block {
 	c := begin(e.Event.ID)
 	decided, open := contract.Permission{}, true
 	if e.Outcome != nil {
@@ -314,7 +314,7 @@ func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) 
 }
 
 // taking is the card of a takeover: what was done in it is folded.
-func (o EventOptions) taking(e contract.Event, t contract.Takeover, r render.Role) EventView {
+func (o EventOptions) taking(e contract.Event, t contract.Takeover, r render.Role) Block {
 	c := o.quiet(e, r, o.Look.Glyphs.Current, eventtext.Line(e, o.Name))
 	digest := strings.Trim(t.Digest, "\n")
 	if strings.TrimSpace(digest) == "" {
@@ -327,7 +327,7 @@ func (o EventOptions) taking(e contract.Event, t contract.Takeover, r render.Rol
 }
 
 // errorView is the card of an error, with what can be done.
-func (o EventOptions) errorView(e history.Entry, b contract.Error) EventView {
+func (o EventOptions) errorView(e history.Entry, b contract.Error) Block {
 	c := begin(e.Event.ID)
 	c.Gutter = render.Bad
 	tail := render.Of(render.Dim, eventtext.Category(string(b.Category)))
@@ -356,7 +356,7 @@ func (o EventOptions) fit(lines []render.Line) []render.Line {
 }
 
 // result is the card of the end of a run.
-func (o EventOptions) result(e history.Entry, b contract.Result) EventView {
+func (o EventOptions) result(e history.Entry, b contract.Result) Block {
 	c := begin(e.Event.ID)
 	g := o.Look.Glyphs
 	role, mark := render.Warn, g.Skipped
@@ -433,7 +433,7 @@ func (o EventOptions) account(b contract.Result) []render.Line {
 }
 
 // session is the card of the start of a process of the run.
-func (o EventOptions) session(e contract.Event, s contract.Session) EventView {
+func (o EventOptions) session(e contract.Event, s contract.Session) Block {
 	c := begin(e.ID)
 	c.Lines = render.Wrap(render.Of(render.Motto, eventtext.Opening(s)), o.width())
 	var parts []render.Line
@@ -454,7 +454,7 @@ func (o EventOptions) session(e contract.Event, s contract.Session) EventView {
 }
 
 // plan is the card of the whole plan, folded to the finished steps and the current ones.
-func (o EventOptions) plan(e contract.Event, p contract.Plan) EventView {
+func (o EventOptions) plan(e contract.Event, p contract.Plan) Block {
 	c := begin(e.ID)
 	if len(p.Steps) == 0 && (len(p.Tasks) == 0 || !o.Open) {
 		c.Lines = o.sentence(render.Dim, "", "The plan is empty.")

@@ -12,7 +12,7 @@ import (
 )
 
 // EventLog lays out an entry of the logbook: one line, or with raw the event's JSON.
-func EventLog(e history.Entry, o EventOptions, raw bool) EventView {
+func EventLog(e history.Entry, o EventOptions, raw bool) Block {
 	c := begin(e.Event.ID)
 	if raw {
 		c.Lines, c.Foldable = o.raw(e)

@@ -175,14 +175,14 @@ func EventLanguage(file string) string {
 func (o EventOptions) value(raw []byte) string { return eventtext.Value(raw, o.most) }
 
 // under begins a card that is indented like its subagent.
-func (o EventOptions) under(e contract.Event, subagent string) EventView {
+func (o EventOptions) under(e contract.Event, subagent string) Block {
 	c := begin(e.ID)
 	c.Indent = o.depth(subagent)
 	return c
 }
 
 // toolUse is the card of a tool's call on one line, and the result.
-func (o EventOptions) toolUse(e history.Entry, b contract.ToolUse) EventView {
+func (o EventOptions) toolUse(e history.Entry, b contract.ToolUse) Block {
 	c := o.under(e.Event, b.Subagent)
 	o = o.inside(c.Indent)
 	g := o.Look.Glyphs
@@ -250,7 +250,7 @@ func (o EventOptions) toolResult(b contract.ToolResult) (lines []render.Line, fo
 }
 
 // subagent is the card of a subagent on one line, from its start to its end.
-func (o EventOptions) subagent(e history.Entry, b contract.SubagentStart) EventView {
+func (o EventOptions) subagent(e history.Entry, b contract.SubagentStart) Block {
 	c := o.under(e.Event, b.ToolUse)
 	o = o.inside(c.Indent)
 	g := o.Look.Glyphs

@@ -36,16 +36,6 @@ type EventOptions struct {
 	root string // of the current agent
 }
 
-// EventView is one event as it is shown.
-type EventView struct {
-	Gutter   render.Role // the speaker's, or Alert where a human is needed
-	Mark     string      // glyph at the head; empty: none
-	Head     render.Line // who speaks to whom, and when; empty for quiet events
-	Lines    []render.Line
-	Foldable bool
-	Indent   int // depth in the tree of subagents, each level IndentColumns wide
-}
-
 // IndentColumns is the indentation of one level of the tree of subagents, until the levels take a third of
 // the width. Lines leave room for it.
 const IndentColumns = 2
@@ -55,10 +45,10 @@ const (
 )
 
 // begin returns a card of an event with that speaker.
-func begin(speaker string) EventView { return EventView{Gutter: render.Speaker(speaker)} }
+func begin(speaker string) Block { return Block{Gutter: render.Speaker(speaker)} }
 
 // finish limits the card to its width, whatever its content.
-func (c EventView) finish(o EventOptions) EventView {
+func (c Block) finish(o EventOptions) Block {
 	width := o.inside(c.Indent).width()
 	if len(c.Head) > 0 {
 		c.Head = c.Head.Shorten(width, "")
@@ -66,6 +56,7 @@ func (c EventView) finish(o EventOptions) EventView {
 	for i, l := range c.Lines {
 		c.Lines[i] = l.Shorten(width, "")
 	}
+	c.Open = o.Open
 	return c
 }
 
@@ -144,7 +135,7 @@ func (o EventOptions) markdown(r render.Role, text string) []render.Line {
 }
 
 // quiet returns a card of one sentence.
-func (o EventOptions) quiet(e contract.Event, r render.Role, mark, text string) EventView {
+func (o EventOptions) quiet(e contract.Event, r render.Role, mark, text string) Block {
 	c := begin(e.ID)
 	c.Lines = o.sentence(r, mark, text)
 	return c
@@ -349,7 +340,7 @@ const beat = 160 * time.Millisecond
 
 // EventLive lays out text that is still arriving: prose, or the part of a verdict's message that has arrived.
 // Its last line shows that it is not finished.
-func EventLive(l history.Live, o EventOptions) EventView {
+func EventLive(l history.Live, o EventOptions) Block {
 	c := begin(l.Agent)
 	c.Head = o.head(l.Agent, "", nil, l.Began)
 	text := l.Text

@@ -282,9 +282,6 @@ func (p *InboxPanel) has(id string) bool {
 	return slices.ContainsFunc(p.items, func(i InboxItem) bool { return i.ID == id })
 }
 
-// Len returns how many items there are.
-func (p *InboxPanel) Len() int { return len(p.items) }
-
 // Current returns the selected item.
 func (p *InboxPanel) Current() (InboxItem, bool) {
 	if p.at >= len(p.items) {

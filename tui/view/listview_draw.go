@@ -96,17 +96,12 @@ func (v *ListView) drawGutter(c render.Canvas, p pos, b *Block) {
 	if p.block == v.Marked() {
 		glyph = g.GutterMarked
 	}
-	if p.row == 0 {
-		mark := b.Mark
-		if mark == "" && b.Foldable {
-			if mark = g.Folded; b.Open {
-				mark = g.Unfolded
-			}
+	if p.row == 0 && b.Foldable {
+		if glyph = g.Folded; b.Open {
+			glyph = g.Unfolded
 		}
-		if mark != "" {
-			if glyph = mark; p.block == v.Marked() {
-				role = render.Selection
-			}
+		if p.block == v.Marked() {
+			role = render.Selection
 		}
 	}
 	c.Text(0, 0, " ", render.Base)

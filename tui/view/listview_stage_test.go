@@ -21,7 +21,6 @@ type fakeBlock struct {
 	head   render.Line
 	indent int
 	gutter render.Role
-	mark   string
 	key    string
 	stamp  uint64
 }
@@ -50,7 +49,7 @@ func (l *fakeSource) Tail(width int) []Block {
 }
 
 func (s fakeBlock) block(width int, open bool) Block {
-	b := Block{Gutter: s.gutter, Mark: s.mark, Head: s.head, Indent: s.indent, Key: s.key, Foldable: s.folded != ""}
+	b := Block{Gutter: s.gutter, Head: s.head, Indent: s.indent, Key: s.key, Foldable: s.folded != ""}
 	text := s.text
 	if b.Foldable {
 		if b.Open = open; !open {
@@ -215,7 +214,7 @@ func conversation() *fakeSource {
 		{gutter: render.SpeakerHuman, head: speaker("Human", "12:01"), text: "Weave me a parser, and let it be small."},
 		{gutter: render.SpeakerArbiter, head: speaker("Arbiter", "12:02"), text: "So it shall be."},
 		{gutter: render.SpeakerOrch1, text: "Read parser.go", folded: "Read parser.go"},
-		{gutter: render.SpeakerOrch1, text: "Agent: verify", mark: "◆"},
+		{gutter: render.SpeakerOrch1, text: "Agent: verify"},
 		{gutter: render.SpeakerOrch1, text: "Bash go test", indent: 1},
 		{gutter: render.SpeakerOrch1, text: "Bash go vet ./... and then much more of it than fits", indent: 1},
 		{gutter: render.SpeakerOrch1, text: "done"},
@@ -233,7 +232,7 @@ func TestGolden(t *testing.T) {
 ▌ So it shall be.
 
 ▸ Read parser.go
-◆ Agent: verify
+▌ Agent: verify
 ▌ ├ Bash go test
 ▌ └ Bash go vet ./... and then
 ▌   much more of it than fits
@@ -248,7 +247,7 @@ func TestGolden(t *testing.T) {
 	st.resize(35, 6)
 	want(t, st, `
 ▸ Read parser.go
-◆ Agent: verify
+▌ Agent: verify
 ▌ ├ Bash go test                  │
 ▌ └ Bash go vet ./... and then    │
 ▌   much more of it than fits     │
@@ -260,7 +259,7 @@ func TestGolden(t *testing.T) {
 ▌ So it shall be.                 │
                                   │
 ▸ Read parser.go
-◆ Agent: verify`)
+▌ Agent: verify`)
 }
 
 func TestHeadIsShortenedFairly(t *testing.T) {
@@ -309,7 +308,7 @@ func TestNothingOutside(t *testing.T) {
 	} {
 		// Lines arrive unwrapped: a source may be wrong about widths.
 		raw := raws{{Lines: []render.Line{render.Of(render.Bad, hostile)},
-			Head: render.Line{{Text: hostile}, {Text: hostile}}, Gutter: render.SpeakerHuman, Mark: hostile},
+			Head: render.Line{{Text: hostile}, {Text: hostile}}, Gutter: render.SpeakerHuman},
 			{Lines: []render.Line{render.Of(render.Bad, hostile)}, Gutter: render.SpeakerHuman}}
 		for _, w := range []int{1, 2, 3, 10, 41} {
 			st := newStage(t, w, 5, raw)
@@ -337,7 +336,7 @@ func (r raws) Tail(int) []Block             { return nil }
 func TestFollowing(t *testing.T) {
 	l := many(20)
 	st := newStage(t, 20, 3, l)
-	st.view.SetBar(false)
+	st.view.bar = false
 	want(t, st, "▌ line 17\n▌ line 18\n▌ line 19")
 	l.blocks = append(l.blocks, many(2).blocks...)
 	want(t, st, "▌ line 19\n▌ line 0\n▌ line 1")
@@ -493,7 +492,7 @@ func TestListCursor(t *testing.T) {
 		rows := st.draw()
 		if !strings.Contains(strings.Join(rows, ""), "█") {
 			// A mark keeps its shape, and is drawn as selected.
-			if m := l.blocks[st.view.Marked()]; m.folded == "" && m.mark == "" {
+			if m := l.blocks[st.view.Marked()]; m.folded == "" {
 				t.Errorf("block %d is not marked in %q", st.view.Marked(), rows)
 			}
 		}

@@ -42,27 +42,12 @@ func (v *ListView) SetSource(s BlockSource) {
 	v.width = 0
 }
 
-// SetLook changes how everything is drawn.
-func (v *ListView) SetLook(look *render.Look) {
-	v.look = look
-	v.Refresh()
-}
-
 // Refresh discards the layout: it is needed if something changed without a change of a stamp, such as a
 // name.
 func (v *ListView) Refresh() { v.cache.reset() }
 
-// SetBar sets whether a bar at the right edge shows the position. By default it does.
-func (v *ListView) SetBar(on bool) { v.bar = on }
-
 // OnCopy sets the function that gets the text selected with the mouse when the button is released.
 func (v *ListView) OnCopy(f func(text string)) { v.onCopy = f }
-
-// Width returns the width for which blocks are laid out at the view's current size.
-func (v *ListView) Width() int {
-	_, _, w, _ := v.GetInnerRect()
-	return v.blockWidth(w)
-}
 
 func (l *layout) blockWidth(w int) int { return max(w-gutterWidth-l.barWidth(w), 1) }
 
@@ -422,10 +407,7 @@ func (l *layout) clamp(p pos) pos {
 
 // Block is one statement or action, laid out for a width.
 type Block struct {
-	Gutter render.Role // the role of its speaker
-	// Mark is a glyph of one column in the first row of the gutter. If it is empty, a foldable block has
-	// the mark of its folding there, any other the gutter itself.
-	Mark string
+	Gutter render.Role // the role of its speaker, or Alert where a human is needed
 	// Head is a row of its own above the lines. If it has several spans, the last one is at the right edge
 	// (a time). A blank row precedes blocks with a head; blocks without follow one another directly.
 	Head  render.Line

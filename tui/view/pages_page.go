@@ -15,9 +15,6 @@ type page struct {
 
 func newPage(look *render.Look) page { return page{tview.NewBox(), look} }
 
-// SetLook replaces the look.
-func (p *page) SetLook(look *render.Look) { p.look = look }
-
 // canvas returns the page's rectangle, cleared.
 func (p *page) canvas(screen tcell.Screen) render.Canvas {
 	c := p.over(screen)

@@ -41,9 +41,6 @@ func (r *PageRoster) FoldPast() {
 // Folded returns how many agents are omitted.
 func (r *PageRoster) Folded() int { return len(r.folded) }
 
-// Select selects an agent; an empty id removes the selection.
-func (r *PageRoster) Select(id string) { r.selected = id }
-
 // Selected returns the selected agent, if it is still in the roster.
 func (r *PageRoster) Selected() (string, bool) {
 	return r.selected, r.selected != "" && r.index(r.selected) >= 0

@@ -112,7 +112,7 @@ func (p *runStrips) Draw(s tcell.Screen) {
 func newRunStrips(l *render.Look) *runStrips {
 	p := &runStrips{tview.NewBox(), NewRoster(l), NewPlanStrip(l), NewStatus(l)}
 	p.roster.Set(pageAgents)
-	p.roster.Select("orch-3")
+	p.roster.selected = "orch-3"
 	p.strip.Set(steps, tasks)
 	p.status.Set(StatusData{Word: "Working", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,
 		Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second, Restarts: 1, Mode: "NORMAL", Hint: "? help",
@@ -378,7 +378,7 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 		Body: func(w int) []render.Line { return render.WrapText(render.Code, text, w) }})
 	r := NewRoster(l)
 	r.Set(agents)
-	r.Select(fmt.Sprint(random.IntN(40)))
+	r.selected = fmt.Sprint(random.IntN(40))
 	strip := NewPlanStrip(l)
 	strip.Set(steps, []Tasks{{text, render.Dim, steps}})
 	st := NewStatus(l)
@@ -547,7 +547,7 @@ func rosterRows(t *testing.T, list []PageAgent, selected string, w, h int) ([]st
 	r := NewRoster(l)
 	r.SetRect(0, 0, w, h)
 	r.Set(list)
-	r.Select(selected)
+	r.selected = selected
 	r.Draw(s)
 	return strings.Split(strings.TrimSuffix(textPage(s), "\n"), "\n"), r
 }
@@ -650,7 +650,7 @@ func TestRosterMoves(t *testing.T) {
 			t.Errorf("step %d: %q, want %q", i, got, step.want)
 		}
 	}
-	r.Select("nobody")
+	r.selected = "nobody"
 	if _, ok := r.Selected(); ok {
 		t.Error("somebody who is not there is marked")
 	}

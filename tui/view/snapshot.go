@@ -248,13 +248,12 @@ const ModelTitle = "Model: $/M tokens, prices of " + PricesOf
 
 // ModelInfo is a model that can be chosen. Unknown values are zero, and shown as unknown.
 type ModelInfo struct {
-	Name     string
-	In, Out  float64 // list price in US dollars of a million tokens, as of PricesOf
-	From     bool    // In and Out are those of short prompts; long ones cost more
-	Window   int     // tokens
-	Reported bool    // by Claude Code in this run: window and cost
-	CostUSD  float64 // in this run
-	Chosen   bool    // an agent of the run has it
+	Name    string
+	In, Out float64 // list price in US dollars of a million tokens, as of PricesOf
+	From    bool    // In and Out are those of short prompts; long ones cost more
+	Window  int     // tokens
+	CostUSD float64 // in this run
+	Chosen  bool    // an agent of the run has it
 }
 
 // listed are models with public list prices, and the names that Claude Code resolves itself. Other names
@@ -290,7 +289,7 @@ func SnapshotModels(s *supervisor.State, used []contract.ModelCost) []ModelInfo 
 	}
 	for _, u := range used {
 		m := at(SlashWord(u.Model))
-		m.Reported, m.Window, m.CostUSD = true, max(m.Window, u.Window), m.CostUSD+u.CostUSD
+		m.Window, m.CostUSD = max(m.Window, u.Window), m.CostUSD+u.CostUSD
 	}
 	if s != nil {
 		for _, a := range s.Agents {
