@@ -160,7 +160,6 @@ func (p *planScreen) act(a keys.Action, key string) bool {
 	return p.listScreen.act(a, key)
 }
 
-// edit changes the draft.
 func (p *planScreen) edit(a keys.Action) {
 	draft := p.d.plan.follow()
 	row, ok := p.Chosen()
@@ -254,7 +253,6 @@ func (p *planScreen) place(was *view.Draft, at int, add bool) int {
 	return len(now)
 }
 
-// key handles the keys of a text that is being written.
 func (p *planScreen) key(e *tcell.EventKey, key string) bool {
 	if p.line == nil {
 		return false
@@ -271,7 +269,6 @@ func (p *planScreen) paste(text string) {
 	}
 }
 
-// chooseMode opens the list of modes for a step.
 func (p *planScreen) chooseMode(at int) {
 	was := view.NewDraft(p.d.plan.draft.Steps())
 	items := append([]choice{{text: "(any)", note: "the decider chooses", value: ""}},
@@ -324,7 +321,6 @@ func clashLines(draft *view.Draft) func(int) []render.Line {
 	}
 }
 
-// send makes the draft the run's plan.
 func (p *planScreen) send(then func()) {
 	if !p.d.session.send(contract.SetPlan{Steps: p.d.plan.follow().Steps()}) {
 		return
@@ -334,7 +330,6 @@ func (p *planScreen) send(then func()) {
 	p.d.screen().renew()
 }
 
-// drop discards the changes.
 func (p *planScreen) drop(then func()) {
 	p.d.plan.draft = nil
 	p.d.flash("Your changes to the plan are dropped.")

@@ -1,12 +1,17 @@
 package tui
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -120,10 +125,8 @@ func outcome[B contract.Body](e history.Entry) (B, bool) {
 	return b, ok
 }
 
-// now returns the time that the screen uses.
 func now() time.Time { return time.Now() }
 
-// scroll performs an action in a scrollable text.
 func (d *app) scroll(v *reader, a keys.Action) bool {
 	switch a {
 	case keys.HalfUp:
@@ -242,4 +245,248 @@ func (s *source) options(width int) view.EventOptions {
 	return view.EventOptions{Width: width, Look: s.d.look, Now: now(), Name: session.name, Time: true,
 		Parent: s.d.f.subagents.Parent, Root: session.root,
 		Simulated: session.state != nil && session.state.Options.Rehearsal}
+}
+
+// focus shows one agent: all that it says and does, its subagents as a tree.
+type focus struct {
+	blockScreen
+	id   string
+	line *view.PageRoster
+	was  bool // the screen had the keyboard, before
+}
+
+func (d *app) focusOn(id string) {
+	if view.AgentOf(d.session.state, id) == nil {
+		d.flash("There is no " + d.session.name(id) + " here.")
+		return
+	}
+	f := &focus{blockScreen: blockScreen{d: d, keys: keys.Focus}, id: id, line: view.NewRoster(d.look)}
+	f.reader = d.reader(&source{thread: d.f.history.Agent(id), render: view.EventStream, live: func() []history.Live {
+		if l, ok := d.f.history.Live(id); ok {
+			return []history.Live{l}
+		}
+		return nil
+	}})
+	if f.was = d.prompt.reading; d.screen().context() == keys.Focus {
+		f.was = d.screen().(*focus).was
+	}
+	d.open(f)
+	d.prompt.to = ""
+	d.prompt.read()
+}
+
+func (f *focus) writes() bool { return f.d.playback() == nil }
+
+func (f *focus) agent() *supervisor.Agent { return view.AgentOf(f.d.session.state, f.id) }
+
+func (f *focus) renew() {
+	f.blockScreen.renew()
+	if a := f.agent(); a != nil {
+		f.line.Set([]view.PageAgent{view.AgentRow(f.d.session.state, a, f.d.session.work(a.ID), f.d.now())})
+	}
+}
+
+func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
+	c := render.On(s, x, y, w, h, f.d.look)
+	row := f.line.Rows(h)
+	f.line.SetRect(x, y, w, row)
+	f.line.Draw(s)
+	if details := f.details(); details != "" && h-row > 6 {
+		c.Text(0, row, render.Shorten(details, w, f.d.look.Glyphs.Ellipsis), render.Dim)
+		row++
+	}
+	f.drawBlocks(s, c, row)
+}
+
+func (f *focus) details() string {
+	a := f.agent()
+	if a == nil {
+		return ""
+	}
+	g := f.d.look.Glyphs
+	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", view.SlashWord(a.SessionID), g.Separator, a.Generation,
+		g.Separator, a.Spent())
+	text += eventtext.Simulated(f.d.session.state.Options.Rehearsal)
+	if a.Context.TurnsLeft > 0 {
+		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator,
+			words.Count(a.Context.TurnsLeft, "turn"))
+	}
+	if a.Predecessor != "" {
+		text += " " + g.Separator + " successor of " + f.d.session.name(a.Predecessor)
+	}
+	if a.Compactions > 0 {
+		text += fmt.Sprintf(" %s compacted %s", g.Separator, words.Count(a.Compactions, "time"))
+	}
+	return text
+}
+
+func (f *focus) act(a keys.Action, key string) bool {
+	switch a {
+	case keys.Back:
+		if f.Selecting() {
+			f.SelectClear()
+			return true
+		}
+		f.d.prompt.reading, f.d.prompt.to = f.was, ""
+		f.d.back()
+	case keys.NextAgent, keys.PrevAgent:
+		f.turn(a == keys.NextAgent)
+	case keys.Write:
+		f.d.prompt.to = f.id
+		f.d.prompt.write()
+	case keys.Read:
+		f.d.prompt.read()
+	case keys.Stop:
+		f.d.session.interrupt(f.id)
+	case keys.Kill:
+		f.d.dialogs.askKill(f.id)
+	case keys.Attach:
+		f.d.session.attach(f.id)
+	default:
+		return f.blockScreen.act(a, key)
+	}
+	return true
+}
+
+// turn shows the next agent, or the previous one.
+func (f *focus) turn(next bool) {
+	if f.d.session.state == nil {
+		return
+	}
+	list := f.d.session.state.Agents
+	i := slices.IndexFunc(list, func(a *supervisor.Agent) bool { return a.ID == f.id })
+	by := 1
+	if !next {
+		by = len(list) - 1
+	}
+	if len(list) > 0 {
+		f.d.focusOn(list[(i+by)%len(list)].ID)
+	}
+}
+
+// searchBar is a search in a text.
+type searchBar struct {
+	typing bool
+	text   string
+	view   *reader
+	at     int                // the last entry found, -1: none
+	cancel context.CancelFunc // cancels the current search
+	number int                // number of the last search: a late answer is dropped
+}
+
+func (h *searchBar) begin(v *reader) { h.typing, h.text, h.view, h.at = true, "", v, -1 }
+
+func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
+	if s, ok := d.screen().(writer); ok && s.key(e, key) {
+		return true
+	}
+	if !h.typing {
+		return false
+	}
+	switch {
+	case key == "Esc" || key == "Ctrl+C":
+		h.typing = false
+		h.view.Match("")
+	case key == "Enter":
+		h.typing = false
+		h.view.Match(h.text)
+		h.first(d, h.view)
+	default:
+		h.text = lineAfter(h.text, e, key)
+	}
+	return true
+}
+
+// lineAfter returns a line after a key was pressed while it is written.
+func lineAfter(line string, e *tcell.EventKey, key string) string {
+	switch {
+	case key == "Backspace" && line != "":
+		r := []rune(line)
+		return string(r[:len(r)-1])
+	case key == "Ctrl+U":
+		return ""
+	case e.Key() == tcell.KeyRune:
+		return sanitize.Line(line+string(e.Rune()), 200)
+	}
+	return line
+}
+
+// first goes to the nearest match above, or otherwise below.
+func (h *searchBar) first(d *app, v *reader) { h.look(d, v, true, true) }
+
+// next goes to the next match, further up or further down.
+func (h *searchBar) next(d *app, v *reader, back bool) { h.look(d, v, back, false) }
+
+// look goes to the next match: at once if it is near, otherwise after a worker has searched the history.
+// either allows a match in the other direction.
+func (h *searchBar) look(d *app, v *reader, back, either bool) {
+	if h.text == "" {
+		d.flash("There is nothing to search for: /")
+		return
+	}
+	v.Match(h.text)
+	if v.MatchNext(back) {
+		return
+	}
+	if v.src == nil { // the text is not a thread of the history
+		if !either {
+			d.flash(h.over(back))
+		} else if !v.MatchNext(!back) {
+			d.flash("There is no “" + h.text + "” here.")
+		}
+		return
+	}
+	from := h.at - 1
+	if !back {
+		from = h.at + 1
+	} else if h.at < 0 {
+		from = v.src.thread.Len() - 1
+	}
+	if h.cancel != nil {
+		h.cancel()
+	}
+	h.number++
+	number, needle, thread, store := h.number, h.text, v.src.thread, d.f.history
+	ctx, cancel := context.WithCancel(d.f.ctx)
+	h.cancel = cancel
+	d.flash("Searching …")
+	d.f.work(func(context.Context) {
+		defer cancel()
+		i, found := store.Find(ctx, thread, needle, from, back)
+		d.f.post(func() {
+			if number == h.number && !found && either && v.MatchNext(!back) {
+				d.word = flash{}
+				return
+			}
+			h.found(d, v, number, i, found, back)
+		})
+	})
+}
+
+// moved drops the current search: its result would be in another store.
+func (h *searchBar) moved() {
+	h.number++
+	h.at = -1
+}
+
+func (h *searchBar) over(back bool) string {
+	return "No more of “" + h.text + "” " + map[bool]string{true: "above.", false: "below."}[back]
+}
+
+func (h *searchBar) found(d *app, v *reader, number, i int, found, back bool) {
+	if number != h.number {
+		return
+	}
+	if !found && d.f.partial && back {
+		d.flash("No “" + h.text + "” in what was read so far: the rest is still being read.")
+		return
+	}
+	if !found {
+		d.flash(h.over(back))
+		return
+	}
+	d.word = flash{}
+	h.at = i
+	v.GoTo(i) // and to the match in it
+	v.Mark(i)
 }

@@ -198,7 +198,6 @@ func (f *Frontend) lastWords(ctx context.Context, run string) ([]history.Entry, 
 	return list, err
 }
 
-// chosen returns the current run.
 func (r *runsScreen) chosen() (run RunInfo, ok bool) {
 	row, ok := r.Chosen()
 	if ok {

@@ -60,13 +60,16 @@ func (sh *shell) run(line string) bool {
 		how, err := sh.d.f.options.Host.Shell(ctx, dir, line, out)
 		good := err == nil && how == 0
 		card.End(sh.end(ctx, how, err), good, now())
-		sh.d.f.post(func() { sh.ended(card) })
+		sh.d.f.post(func() {
+			if !sh.inSight() {
+				sh.d.flash("Your command has ended. ! shows it: " + card.Line())
+			}
+		})
 	})
 	sh.show()
 	return true
 }
 
-// end describes how a command ended.
 func (sh *shell) end(ctx context.Context, code int, err error) string {
 	switch {
 	case context.Cause(ctx) == context.DeadlineExceeded:
@@ -91,13 +94,6 @@ func (w hintingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ended is called when a command has ended.
-func (sh *shell) ended(card *view.ShellCard) {
-	if !sh.inSight() {
-		sh.d.flash("Your command has ended. ! shows it: " + card.Line())
-	}
-}
-
 func (sh *shell) show() {
 	g := sh.d.dialogs.show(sh.data(), nil)
 	sh.shown = g
@@ -117,10 +113,6 @@ func (sh *shell) show() {
 // inSight reports whether the card is open, even behind a page.
 func (sh *shell) inSight() bool { return sh.shown != nil && sh.d.dialogs.open == sh.shown }
 
-// running reports whether a command runs.
-func (sh *shell) running() bool { return sh.card != nil && !sh.card.Over() }
-
-// renew shows new output.
 func (sh *shell) renew() {
 	if !sh.inSight() {
 		return
@@ -164,7 +156,6 @@ func (sh *shell) add() {
 	sh.d.prompt.input.Paste(sh.card.Text())
 }
 
-// data returns the card as a dialog.
 func (sh *shell) data() view.AskData {
 	data := view.AskData{
 		Title: "Your command", Tone: render.FrameFocus, Head: sh.card.Head(now()), Body: sh.card.Body,

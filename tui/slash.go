@@ -40,9 +40,14 @@ func init() { // in init, because they refer to the app
 			d.f.post(func() { d.session.attach(c.Arg(0)) }) // after the command is removed from the input
 			return true
 		},
-		"inbox":    always(func(d *app) { d.f.post(d.inbox.open) }), // after the command is removed from the input
-		"answer":   always(func(d *app) { d.f.post(d.inbox.open) }),
-		"changes":  func(d *app, c view.EditorCommand) bool { return d.changes.command(c) },
+		"inbox":  always(func(d *app) { d.f.post(d.inbox.open) }), // after the command is removed from the input
+		"answer": always(func(d *app) { d.f.post(d.inbox.open) }),
+		"changes": func(d *app, c view.EditorCommand) bool {
+			list := newChangesScreen(d)
+			list.wanted = strings.TrimSpace(c.Arg(0))
+			d.open(list)
+			return true
+		},
 		"model":    always(func(d *app) { d.commands.chooseModel("") }),
 		"settings": func(d *app, c view.EditorCommand) bool { return settingActions{d}.command(c) },
 		"revert":   func(d *app, c view.EditorCommand) bool { return d.changes.revertCommand(c) },
@@ -63,16 +68,22 @@ func init() { // in init, because they refer to the app
 			d.f.post(func() { d.prompt.attach(c.Arg(0), d.flash) }) // after the command is removed from the input
 			return true
 		},
-		"save":   func(d *app, c view.EditorCommand) bool { return d.commands.saveCommand(c) },
-		"theme":  func(d *app, c view.EditorCommand) bool { return d.commands.themeCommand(c) },
-		"trust":  always(func(d *app) { d.f.post(d.dialogs.trustCommand) }), // after its removal from the input
-		"mouse":  always((*app).toggleMouse),
-		"search": func(d *app, c view.EditorCommand) bool { return d.commands.searchCommand(c) },
-		"copy":   always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
-		"edit":   always(func(d *app) { d.f.post(d.prompt.edit) }), // after the command is removed from the input
-		"help":   always(func(d *app) { d.open(newHelpScreen(d)) }),
-		"tour":   always(func(d *app) { d.f.post(func() { d.dialogs.showTour(0) }) }), // after its removal from the input
-		"quit":   always(func(d *app) { d.dialogs.askLeave() }),
+		"save":  func(d *app, c view.EditorCommand) bool { return d.commands.saveCommand(c) },
+		"theme": func(d *app, c view.EditorCommand) bool { return d.commands.themeCommand(c) },
+		"trust": always(func(d *app) { d.f.post(d.dialogs.trustCommand) }), // after its removal from the input
+		"mouse": always((*app).toggleMouse),
+		"search": func(d *app, c view.EditorCommand) bool {
+			d.search.begin(d.runScreen.talk)
+			d.search.typing, d.search.text = false, c.Rest
+			d.prompt.read()
+			d.search.first(d, d.runScreen.talk)
+			return true
+		},
+		"copy": always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
+		"edit": always(func(d *app) { d.f.post(d.prompt.edit) }), // after the command is removed from the input
+		"help": always(func(d *app) { d.open(newHelpScreen(d)) }),
+		"tour": always(func(d *app) { d.f.post(func() { d.dialogs.showTour(0) }) }), // after its removal from the input
+		"quit": always(func(d *app) { d.dialogs.askLeave() }),
 	}
 }
 
@@ -103,7 +114,6 @@ func (cs *commands) slash(c view.EditorCommand) bool {
 	return true
 }
 
-// answer shows the text that answers a command.
 func (cs *commands) answer(t view.SlashAnswer, arg string) {
 	cs.d.open(newTextScreen(cs.d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
@@ -129,7 +139,11 @@ func (cs *commands) order(body contract.CommandBody) bool {
 	case contract.Reset:
 		return cs.d.dialogs.askReset()
 	case contract.ForceAgent:
-		return cs.modeCommand(b.Mode)
+		if !view.HasMode(cs.d.session.state, b.Mode) {
+			cs.d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", view.SlashWord(b.Mode)))
+			return false
+		}
+		return cs.d.session.send(contract.ForceAgent{Mode: b.Mode})
 	case contract.Choose:
 		return cs.d.recovery.take(b.Option)
 	case contract.Configure:
@@ -140,7 +154,6 @@ func (cs *commands) order(body contract.CommandBody) bool {
 	return cs.d.session.send(body)
 }
 
-// resumeCommand resumes a run.
 func (cs *commands) resumeCommand(c view.EditorCommand) bool {
 	if cs.d.session.run != nil && !cs.d.session.over() {
 		cs.d.flash("A run is being played. Leave it first: /quit.")
@@ -165,7 +178,6 @@ func (cs *commands) resumeCommand(c view.EditorCommand) bool {
 	return false
 }
 
-// saveCommand writes the conversation into a file.
 func (cs *commands) saveCommand(c view.EditorCommand) bool {
 	name := c.Arg(0)
 	if name == "" {
@@ -186,7 +198,6 @@ func (cs *commands) saveCommand(c view.EditorCommand) bool {
 	return true
 }
 
-// themeCommand changes the colours.
 func (cs *commands) themeCommand(c view.EditorCommand) bool {
 	o := cs.d.f.options
 	o.Theme = c.Arg(0)
@@ -211,15 +222,6 @@ func (d *app) toggleMouse() {
 	d.flash("The terminal has the mouse. /mouse takes it back.")
 }
 
-func (cs *commands) searchCommand(c view.EditorCommand) bool {
-	cs.d.search.begin(cs.d.runScreen.talk)
-	cs.d.search.typing, cs.d.search.text = false, c.Rest
-	cs.d.prompt.read()
-	cs.d.search.first(cs.d, cs.d.runScreen.talk)
-	return true
-}
-
-// give sends a file of requirements.
 func (cs *commands) give(path string) {
 	ask(cs.d.f, func(context.Context) (string, error) { return cs.d.f.options.Host.ReadDocument(path) },
 		func(text string, err error) {
@@ -231,7 +233,6 @@ func (cs *commands) give(path string) {
 		})
 }
 
-// documents offers the files that may hold requirements.
 func (cs *commands) documents() {
 	cs.d.flash("Looking for files …")
 	ask(cs.d.f, func(ctx context.Context) ([]Document, error) { return cs.d.f.options.Host.Documents(ctx), nil },
@@ -258,15 +259,6 @@ func (cs *commands) chooseSummon() {
 	}
 	cs.d.choose("Summon", "This run has no modes.", modeItems(cs.d.session.state),
 		func(v any) { cs.d.session.send(contract.ForceAgent{Mode: v.(string)}) })
-}
-
-// modeCommand spawns an Orchestrator, if the run has the mode.
-func (cs *commands) modeCommand(mode string) bool {
-	if !view.HasMode(cs.d.session.state, mode) {
-		cs.d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", view.SlashWord(mode)))
-		return false
-	}
-	return cs.d.session.send(contract.ForceAgent{Mode: mode})
 }
 
 // models returns the models that can be chosen, with what is known about them.

@@ -81,7 +81,7 @@ func (t NotifyTerminal) Sequence(title, body string) string {
 		return ""
 	}
 	if t.Tmux {
-		s = passthrough(s)
+		s = esc + "Ptmux;" + strings.ReplaceAll(s, esc, esc+esc) + finish
 	}
 	return s
 }
@@ -90,12 +90,6 @@ func (t NotifyTerminal) Sequence(title, body string) string {
 func field(s string) string { return strings.ReplaceAll(s, ";", ",") }
 
 func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-
-// passthrough wraps a sequence so that tmux passes it on (its allow-passthrough must be on; otherwise tmux
-// drops the whole sequence).
-func passthrough(s string) string {
-	return esc + "Ptmux;" + strings.ReplaceAll(s, esc, esc+esc) + finish
-}
 
 // NotifyOptions set for what a person wants to be alerted, and how.
 type NotifyOptions struct {
@@ -167,7 +161,6 @@ func (s *NotifyState) began(list []NotifyWait) []NotifyWait {
 	return fresh
 }
 
-// bytes returns what to write to the terminal for an alert.
 func (c NotifyCall) bytes(o NotifyOptions) string {
 	out := ""
 	if o.Desktop {

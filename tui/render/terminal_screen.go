@@ -62,7 +62,8 @@ func OpenTerminal() (*Screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := keep(tty)
+	line := func() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
+	kept := &noFlush{Tty: tty, line: line}
 	t, err := OnTerminal(kept, &own)
 	if err != nil {
 		_ = tty.Close()
@@ -299,22 +300,18 @@ func newChangesScreen(below tcell.Screen) *changesScreen {
 	return s
 }
 
-// fit gives the buffer the size of the screen. The first frame uses no buffer, because it differs
-// everywhere from what was on the terminal: it appears sooner that way.
-func (s *changesScreen) fit() {
+// Clear implements tcell.Screen.
+func (s *changesScreen) Clear() { s.Fill(' ', s.style) }
+
+// Fill implements tcell.Screen. The first frame uses no buffer, because it differs everywhere from what was on the
+// terminal: it appears sooner that way.
+func (s *changesScreen) Fill(r rune, style tcell.Style) {
 	w, h := s.Size()
 	s.drawn = &s.next
 	if !s.shown || w*h > mostKept {
 		w, h, s.drawn = 0, 0, s.Screen
 	}
 	s.next.Resize(w, h)
-}
-
-// Clear implements tcell.Screen.
-func (s *changesScreen) Clear() { s.Fill(' ', s.style) }
-
-func (s *changesScreen) Fill(r rune, style tcell.Style) {
-	s.fit()
 	s.drawn.Fill(r, style)
 }
 

@@ -70,7 +70,7 @@ func (e *buffer) breaks(starts []int, base int, s string) []int {
 			continue
 		}
 		n := min(p.columns(column), e.columns)
-		for column > 0 && column+n > e.columns && !p.blank() {
+		for column > 0 && column+n > e.columns && p.text != " " && p.text != "\t" {
 			if edge > begin {
 				begin, column = edge, column-edgeColumn
 			} else {
@@ -130,7 +130,10 @@ func (e *buffer) replace(from, to int, s string, typed bool) {
 		e.undone = append(e.undone, version{e.text, e.at})
 		e.held += len(e.text)
 	}
-	e.forget(&e.redone)
+	for _, v := range e.redone {
+		e.held -= len(v.text)
+	}
+	e.redone = nil
 	for len(e.undone) > undoSteps || e.held > undoBytes && len(e.undone) > 1 {
 		e.held -= len(e.undone[0].text)
 		e.undone = slices.Delete(e.undone, 0, 1)
@@ -139,17 +142,6 @@ func (e *buffer) replace(from, to int, s string, typed bool) {
 	e.at, e.anchor, e.want = e.edge(from+len(s)), -1, -1
 	e.typing = typed && s != " " && s != "\n"
 }
-
-func (e *buffer) forget(list *[]version) {
-	for _, v := range *list {
-		e.held -= len(v.text)
-	}
-	*list = nil
-}
-
-// undo reverts the last edit, and redo applies it again.
-func (e *buffer) undo() bool { return e.step(&e.undone, &e.redone) }
-func (e *buffer) redo() bool { return e.step(&e.redone, &e.undone) }
 
 func (e *buffer) step(from, to *[]version) bool {
 	n := len(*from)
@@ -162,15 +154,6 @@ func (e *buffer) step(from, to *[]version) bool {
 	e.splice(0, len(e.text), v.text)
 	e.at, e.anchor, e.want, e.typing = e.edge(v.at), -1, -1, false
 	return true
-}
-
-// reset sets a new text without any undo history.
-func (e *buffer) reset(text string) {
-	e.text, e.at, e.anchor, e.want = text, len(text), -1, -1
-	e.undone, e.redone, e.held, e.typing = nil, nil, 0, false
-	if e.columns > 0 {
-		e.starts = e.breaks(append(e.starts[:0], 0), 0, text)
-	}
 }
 
 // selected returns the selection, in bytes; if there is none, both are the cursor.
@@ -433,6 +416,3 @@ func (p editorPiece) columns(at int) int {
 	}
 	return p.width
 }
-
-// blank reports whether a cluster may extend over the right edge unseen.
-func (p editorPiece) blank() bool { return p.text == " " || p.text == "\t" }

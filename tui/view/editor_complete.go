@@ -53,7 +53,6 @@ type popup struct {
 	moved      bool // the person moved the selection
 }
 
-// context determines what is before the cursor.
 func (c *Editor) context() EditorContext {
 	raw, at := c.ed.text, c.ed.at
 	if c.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
@@ -190,14 +189,12 @@ func (c *Editor) PopupOpen() bool { return len(c.popup.list) > 0 }
 
 func (c *Editor) closePopup() { c.popup = popup{generation: c.popup.generation + 1} }
 
-// choose moves the selection of the popup.
 func (c *Editor) choose(by int) {
 	p := &c.popup
 	p.moved = true
 	p.selected = (p.selected + by + len(p.list)) % len(p.list)
 }
 
-// accept writes the selected candidate.
 func (c *Editor) accept() {
 	p := c.popup
 	one := p.list[p.selected]
@@ -223,7 +220,6 @@ func (c *Editor) accept() {
 	c.complete(one.Open || p.ctx.Kind == EditorName)
 }
 
-// exact reports whether the text is already a candidate.
 func (p *popup) exact() bool {
 	if p.ctx.Kind == EditorName {
 		_, ok := Lookup(p.ctx.Prefix)
@@ -331,7 +327,6 @@ func match(query, text string) (score int, at []int, ok bool) {
 	return score, at, ok || len(q) == 0
 }
 
-// worth is the value of a letter of the query at a place.
 func worth(q rune, t []rune, j int) int {
 	n := 1
 	switch {

@@ -342,7 +342,7 @@ func (r *rig) check() {
 		w, x := ed.walk(ed.text[from:to]), 0
 		for w.rest != "" {
 			p := w.next()
-			if x += min(p.columns(x), ed.columns); x > ed.columns && !p.blank() && p.width > 0 {
+			if x += min(p.columns(x), ed.columns); x > ed.columns && p.text != " " && p.text != "\t" && p.width > 0 {
 				r.t.Fatalf("row %d of %q is wider than %d", row, ed.text, ed.columns)
 			}
 		}

@@ -44,7 +44,6 @@ const (
 	maxDepth = 16 // of the tree
 )
 
-// begin returns a card of an event with that speaker.
 func begin(speaker string) Block { return Block{Gutter: render.Speaker(speaker)} }
 
 // finish limits the card to its width, whatever its content.
@@ -74,7 +73,6 @@ func (o EventOptions) within(columns int) EventOptions {
 
 func (o EventOptions) width() int { return max(o.Width, 1) }
 
-// prose returns how many columns prose may use.
 func (o EventOptions) prose() int { return min(o.width(), render.Prose) }
 
 // head shows who speaks to whom. tail is further information, and is omitted first if there is too little
@@ -129,19 +127,16 @@ func (o EventOptions) depth(subagent string) int {
 	return n
 }
 
-// markdown lays out prose.
 func (o EventOptions) markdown(r render.Role, text string) []render.Line {
 	return render.Markdown(text, render.MarkdownOptions{Width: o.prose(), Look: o.Look, Role: r})
 }
 
-// quiet returns a card of one sentence.
 func (o EventOptions) quiet(e contract.Event, r render.Role, mark, text string) Block {
 	c := begin(e.ID)
 	c.Lines = o.sentence(r, mark, text)
 	return c
 }
 
-// sentence wraps a text behind a mark.
 func (o EventOptions) sentence(r render.Role, mark, text string) []render.Line {
 	return o.behind(render.Span{Text: mark, Role: r}, render.WrapText(r, text, o.within(markWidth(mark)).prose()))
 }
@@ -231,7 +226,6 @@ func (o EventOptions) joined(parts []render.Line) []render.Line {
 	return out
 }
 
-// inset moves lines to the right.
 func inset(lines []render.Line, columns int) []render.Line {
 	if columns <= 0 {
 		return lines
@@ -316,7 +310,6 @@ func (o EventOptions) output(r render.Role, text string, keep int) (lines []rend
 	return lines, len(lines) > most
 }
 
-// more returns the line that replaces the folded lines.
 func (o EventOptions) more(lines, bytes int) render.Line {
 	text := words.Count(lines, "more line")
 	if lines < 1 {
@@ -361,7 +354,6 @@ func EventLive(l history.Live, o EventOptions) Block {
 	return c.finish(o)
 }
 
-// pulse returns the mark of an activity.
 func (o EventOptions) pulse(since time.Time) string {
 	frames := o.Look.Glyphs.Spinner
 	if o.Look.Still || len(frames) == 0 || o.Now.Before(since) {

@@ -59,7 +59,6 @@ func (p *InboxPanel) rows() *AskList {
 	return l
 }
 
-// hints returns the keys that work besides the digits.
 func (p *InboxPanel) hints(at InboxItem) []string {
 	var list []string
 	if at.Note != "" {
@@ -74,7 +73,6 @@ func (p *InboxPanel) hints(at InboxItem) []string {
 	return append(list, "Esc: later")
 }
 
-// choices returns the possible answers to an item.
 func (i InboxItem) choices() []PageChoice {
 	switch {
 	case i.Kind == supervisor.InboxPermission:
@@ -175,7 +173,6 @@ func (p *InboxPanel) allOf(d *AskData) {
 	d.Unread = "There is more of it: Space reads on. All of them are allowed only when they were read to the end."
 }
 
-// brief lays out an item below a rule that settles it.
 func (i InboxItem) brief(width int) []render.Line {
 	var lines []render.Line
 	for n, l := range render.WrapText(render.Base, i.Asks+": "+i.Text, max(width-2, 1)) {
@@ -331,7 +328,6 @@ func (p *InboxPanel) All() (why string) {
 	return ""
 }
 
-// written reports whether a message answers it.
 func (i InboxItem) written() bool {
 	return i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
 }
@@ -397,7 +393,6 @@ const (
 	back = "back"
 )
 
-// several returns a number of items of a kind in words.
 func several(n int, at InboxItem) string {
 	if at.written() {
 		return words.Count(n, "question")

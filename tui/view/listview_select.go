@@ -322,7 +322,11 @@ func (v *ListView) MouseHandler() func(action tview.MouseAction, event *tcell.Ev
 			v.drag(x, y)
 			return true, v
 		case tview.MouseLeftUp:
-			v.release()
+			dragged := v.mouse.drag
+			v.mouse.down, v.mouse.bar, v.mouse.drag = false, false, false
+			if dragged {
+				v.copySelection()
+			}
 			return true, nil
 		case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
 			v.click(x, y)
@@ -427,14 +431,6 @@ func (v *ListView) scroll(n int) {
 	for p, missing := v.top, 0; missing == 0 && len(v.shown) < v.high && v.total() > 0; {
 		v.shown = append(v.shown, p)
 		p, missing = v.down(p, 1)
-	}
-}
-
-func (v *ListView) release() {
-	dragged := v.mouse.drag
-	v.mouse.down, v.mouse.bar, v.mouse.drag = false, false, false
-	if dragged {
-		v.copySelection()
 	}
 }
 

@@ -263,7 +263,6 @@ func (a *Ask) rows(inner, h int) (rows [][]int) {
 	return rows
 }
 
-// label returns a choice as drawn.
 func (a *Ask) label(i int) render.Line {
 	ch := a.data.Choices[i]
 	role, keyRole, mark := render.Choice, render.ChoiceKey, " "

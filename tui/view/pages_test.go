@@ -796,7 +796,6 @@ func TestPageWords(t *testing.T) {
 		{PageClock(42 * time.Second), "0:42"}, {PageClock(3723 * time.Second), "1:02:03"},
 		{Age(pageBegan, pageBegan.Add(26*time.Hour)), "1d 2h"}, {Age(pageBegan, pageBegan.AddDate(0, 2, 0)), "1 Jan 2000"},
 		{Age(time.Time{}, pageBegan), ""},
-		{percent(71.6), "72%"}, {percent(-4), "0%"}, {percent(1e9), "999%"},
 		{spaced("THE ARBITER"), "T H E   A R B I T E R"}, {shortPage("Orchestrator IV"), "Orch. IV"},
 		{shortPage("Arbiter"), "Arbiter"},
 	} {

@@ -91,7 +91,12 @@ type SlashAnswer struct {
 
 // SlashAnswers are those commands, by name. They work before the first run, too.
 var SlashAnswers = map[string]SlashAnswer{
-	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return taskText(s) }},
+	"task": {"THE TASK", func(s *supervisor.State, _ string) string {
+		if s == nil || s.Task.Text == "" {
+			return "There is no task yet."
+		}
+		return sanitize.Text(s.Task.Text)
+	}},
 	"agents":      {"THE MODES", func(s *supervisor.State, _ string) string { return SlashAgents(s) }},
 	"context":     {"HOW FULL", contextSlash},
 	"accept":      {"WHAT MUST HOLD", func(s *supervisor.State, _ string) string { return criteria(s) }},
@@ -105,12 +110,8 @@ func SlashWord(s string) string { return sanitize.Line(s, 200) }
 
 // SlashName returns the name of a party, with its host unless that is the host of arbiter.
 func SlashName(s *supervisor.State, id string) string {
-	if s != nil && id != contract.Arbiter {
-		for i := range s.Agents {
-			if s.Agents[i].ID == id {
-				return eventtext.OnHost(SlashWord(s.Agents[i].Name), s.Agents[i].Host)
-			}
-		}
+	if a := AgentOf(s, id); a != nil && id != contract.Arbiter {
+		return eventtext.OnHost(SlashWord(a.Name), a.Host)
 	}
 	return eventtext.Name(id) // an agent that was forgotten
 }
@@ -149,6 +150,16 @@ func contextSlash(s *supervisor.State, id string) string {
 	fmt.Fprintf(&b, "\nAn agent is warned at %g %% and told to hand off at %g %%.", s.Options.ContextWarn,
 		s.Options.ContextCritical)
 	return b.String()
+}
+
+// AgentOf returns an agent of a run; nil: there is none.
+func AgentOf(s *supervisor.State, id string) *supervisor.Agent {
+	for _, a := range members(s) {
+		if a.ID == id {
+			return a
+		}
+	}
+	return nil
 }
 
 func members(s *supervisor.State) []*supervisor.Agent {
@@ -206,13 +217,6 @@ func permissions(s *supervisor.State) string {
 		"/allow RULE, /ask RULE, /deny RULE. The Arbiter reads and rules; it changes nothing, whatever the rules say.",
 		words.Count(len(s.Permission.Actions), "action"), len(s.Permission.Open))
 	return b.String()
-}
-
-func taskText(s *supervisor.State) string {
-	if s == nil || s.Task.Text == "" {
-		return "There is no task yet."
-	}
-	return sanitize.Text(s.Task.Text)
 }
 
 // CommandsFor returns the run's command for a slash command in the current state, if there is one; an error says
@@ -367,10 +371,8 @@ func Mentioned(s *supervisor.State, text string) (to, rest string) {
 		return "", text
 	}
 	to, rest = addressed(mention)
-	for _, a := range members(s) {
-		if a.ID == to && a.Alive() && rest != "" {
-			return to, rest
-		}
+	if a := AgentOf(s, to); a != nil && a.Alive() && rest != "" {
+		return to, rest
 	}
 	return "", text
 }
@@ -575,7 +577,6 @@ func (d *Draft) clash(format string, args ...any) {
 	}
 }
 
-// state returns a value in words.
 func state(s string) string {
 	if s == "" {
 		return "none"
@@ -592,7 +593,7 @@ func hosts(s *supervisor.State) string {
 	b.WriteString("| host | | Orchestrators | slots |\n|---|---|---|--:|\n")
 	again := ""
 	for _, h := range s.Options.Hosts {
-		known := bridgeOf(s, h.Name)
+		known := s.Lifecycle.Bridge(h.Name)
 		var agents []string
 		for _, a := range members(s) {
 			if a.Host == h.Name && !SlashOver(a) {
@@ -611,16 +612,6 @@ func hosts(s *supervisor.State) string {
 		b.WriteString(again + "\n")
 	}
 	return b.String()
-}
-
-// bridgeOf returns what the run knows of a host; the zero value if no agent was placed there yet.
-func bridgeOf(s *supervisor.State, host string) supervisor.Bridge {
-	for _, b := range s.Lifecycle.Bridges {
-		if b.Host == host {
-			return b
-		}
-	}
-	return supervisor.Bridge{}
 }
 
 // hostStatus describes the state of a host, and its reason.
@@ -750,7 +741,6 @@ func performance(s *supervisor.State, mode string) string {
 	return text
 }
 
-// whenText formats a time for a person.
 func whenText(stamp string) string {
 	at, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {

@@ -136,7 +136,8 @@ func (t *Timeline) add(at time.Time, e contract.Event) {
 	case contract.Handoff:
 		t.moment(at, author(b.From), HandedOff, textTimeline(e))
 	case contract.Retry:
-		t.keep(t.lane(e.ID), Span{Kind: APIWait, From: at, Until: at.Add(wait(b.DelayMS)), N: 1, Text: textTimeline(e)})
+		wait := time.Duration(min(max(b.DelayMS, 0), time.Hour.Milliseconds())) * time.Millisecond
+		t.keep(t.lane(e.ID), Span{Kind: APIWait, From: at, Until: at.Add(wait), N: 1, Text: textTimeline(e)})
 	case contract.Restart:
 		t.moment(at, author(e.ID), TimelineRestarted, textTimeline(e))
 	case contract.Error:
@@ -158,12 +159,6 @@ func author(id string) string {
 	return id
 }
 
-// wait limits a delay.
-func wait(ms int64) time.Duration {
-	return time.Duration(min(max(ms, 0), time.Hour.Milliseconds())) * time.Millisecond
-}
-
-// textTimeline describes an event on one line.
 func textTimeline(e contract.Event) string {
 	return strings.Clone(eventtext.One(eventtext.Line(e, nil), maxText))
 }
@@ -287,7 +282,6 @@ func (t *Timeline) end(at time.Time, k timelineKey) {
 	t.keep(t.byID[k.lane], s)
 }
 
-// closeLane ends all activities of a lane.
 func (t *Timeline) closeLane(at time.Time, id string) {
 	for k := range t.open {
 		if k.lane == id {
@@ -299,7 +293,6 @@ func (t *Timeline) closeLane(at time.Time, id string) {
 	}
 }
 
-// closeAll ends all activities.
 func (t *Timeline) closeAll(at time.Time) {
 	for k := range t.open {
 		t.end(at, k)
@@ -388,7 +381,6 @@ type lane struct {
 	turnUSD float64 // of the running turn
 }
 
-// cost returns what the agent has cost so far.
 func (l *lane) cost() float64 { return l.doneUSD + l.turnUSD }
 
 // mergeClose joins spans of the same kind with less than a gap between them.
