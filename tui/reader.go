@@ -127,26 +127,27 @@ func outcome[B contract.Body](e history.Entry) (B, bool) {
 
 func now() time.Time { return time.Now() }
 
+// readerMoves are the actions in a text that concern nothing else.
+var readerMoves = map[keys.Action]func(*reader){
+	keys.HalfUp:    func(r *reader) { r.HalfUp() },
+	keys.HalfDown:  func(r *reader) { r.HalfDown() },
+	keys.NextBlock: func(r *reader) { r.NextBlock() },
+	keys.PrevBlock: func(r *reader) { r.PrevBlock() },
+	keys.FoldAll:   func(r *reader) { r.ToggleAll() },
+	keys.Bottom:    func(r *reader) { r.SelectClear(); r.Bottom() },
+}
+
 func (d *app) scroll(v *reader, a keys.Action) bool {
+	if move := readerMoves[a]; move != nil {
+		move(v)
+		return true
+	}
 	switch a {
-	case keys.HalfUp:
-		v.HalfUp()
-	case keys.HalfDown:
-		v.HalfDown()
-	case keys.Bottom:
-		v.SelectClear()
-		v.Bottom()
-	case keys.NextBlock:
-		v.NextBlock()
-	case keys.PrevBlock:
-		v.PrevBlock()
 	case keys.Fold:
 		if v.Marked() < 0 {
 			v.PrevBlock()
 		}
 		v.Toggle()
-	case keys.FoldAll:
-		v.ToggleAll()
 	case keys.Select:
 		if v.Selecting() {
 			v.SelectClear()
@@ -158,10 +159,8 @@ func (d *app) scroll(v *reader, a keys.Action) bool {
 		v.SelectClear()
 	case keys.Search:
 		d.search.begin(v)
-	case keys.SearchNext:
-		d.search.next(d, v, false)
-	case keys.SearchPrev:
-		d.search.next(d, v, true)
+	case keys.SearchNext, keys.SearchPrev:
+		d.search.next(d, v, a == keys.SearchPrev)
 	default:
 		return leaf(v, a)
 	}

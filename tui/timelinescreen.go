@@ -50,38 +50,34 @@ func (t *timelineScreen) names() map[string]string {
 	return names
 }
 
+// timelineMoves are the actions that move the cursor or change the scale.
+var timelineMoves = map[keys.Action]func(*view.TimelineView){
+	keys.Earlier:     func(v *view.TimelineView) { v.Move(-1) },
+	keys.Later:       func(v *view.TimelineView) { v.Move(1) },
+	keys.MuchEarlier: func(v *view.TimelineView) { v.Move(-v.Page()) },
+	keys.MuchLater:   func(v *view.TimelineView) { v.Move(v.Page()) },
+	keys.Top:         (*view.TimelineView).Home,
+	keys.Bottom:      (*view.TimelineView).End,
+	keys.PrevChoice:  func(v *view.TimelineView) { v.Lane(-1) },
+	keys.NextChoice:  func(v *view.TimelineView) { v.Lane(1) },
+	keys.ZoomIn:      func(v *view.TimelineView) { v.Zoom(1) },
+	keys.ZoomOut:     func(v *view.TimelineView) { v.Zoom(-1) },
+}
+
 func (t *timelineScreen) act(a keys.Action, _ string) bool {
 	v := &t.view
-	switch a {
-	case keys.Earlier:
-		v.Move(-1)
-	case keys.Later:
-		v.Move(1)
-	case keys.MuchEarlier:
-		v.Move(-v.Page())
-	case keys.MuchLater:
-		v.Move(v.Page())
-	case keys.Top:
-		v.Home()
-	case keys.Bottom:
-		v.End()
-	case keys.PrevChoice:
-		v.Lane(-1)
-	case keys.NextChoice:
-		v.Lane(1)
-	case keys.ZoomIn:
-		v.Zoom(1)
-	case keys.ZoomOut:
-		v.Zoom(-1)
-	case keys.NextMoment, keys.PrevMoment:
+	switch move := timelineMoves[a]; {
+	case move != nil:
+		move(v)
+	case a == keys.NextMoment, a == keys.PrevMoment:
 		if !t.d.f.timeline.Step(v, t.d.now(), a == keys.PrevMoment) {
 			t.d.flash("There is no notable event there.")
 		}
-	case keys.Choose:
+	case a == keys.Choose:
 		t.read()
-	case keys.OpenFocus:
+	case a == keys.OpenFocus:
 		t.look()
-	case keys.Fork:
+	case a == keys.Fork:
 		t.askFork()
 	default:
 		return false
@@ -208,26 +204,15 @@ func (s *session) replayed() bool {
 	return true
 }
 
-func control(p *view.Player, a keys.Action) bool {
-	switch a {
-	case keys.Hold:
-		p.Pause()
-	case keys.Faster:
-		p.Faster(1)
-	case keys.Slower:
-		p.Faster(-1)
-	case keys.JumpBack:
-		p.Jump(-1)
-	case keys.JumpOn:
-		p.Jump(1)
-	case keys.PlayAnew:
-		p.Begin()
-	case keys.PlayOut:
-		p.End()
-	default:
-		return false
-	}
-	return true
+// controls are the actions of a playback.
+var controls = map[keys.Action]func(*view.Player){
+	keys.Hold:     (*view.Player).Pause,
+	keys.Faster:   func(p *view.Player) { p.Faster(1) },
+	keys.Slower:   func(p *view.Player) { p.Faster(-1) },
+	keys.JumpBack: func(p *view.Player) { p.Jump(-1) },
+	keys.JumpOn:   func(p *view.Player) { p.Jump(1) },
+	keys.PlayAnew: (*view.Player).Begin,
+	keys.PlayOut:  (*view.Player).End,
 }
 
 // controlled handles the mouse on the status line of a playback: a click pauses it, the wheel jumps.

@@ -1,6 +1,7 @@
 package eventtext
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -81,43 +82,25 @@ func Decision(name func(string) string, d contract.Decision) string {
 
 // Authority names who decided, if it was not the Arbiter's own session.
 func Authority(source string) string {
-	switch source {
-	case "", "session":
-		return ""
-	case "rules":
-		return "by the rules"
-	case "fallback":
-		return "by the rules, for want of a valid verdict"
-	case "human":
-		return "by the human"
-	case "model":
-		return "by a model asked once"
-	case "cache":
-		return "as it was ruled before"
+	if text, ok := authorities[source]; ok {
+		return text
 	}
 	return "by " + One(source, MaxName)
 }
 
+var authorities = map[string]string{"": "", "session": "", "rules": "by the rules", "human": "by the human",
+	"fallback": "by the rules, for want of a valid verdict", "model": "by a model asked once",
+	"cache": "as it was ruled before"}
+
 // Ending phrases a result's status in the oracle's voice, and plainly.
 func Ending(status string) string {
-	switch status {
-	case contract.StatusComplete:
-		return "It is done."
-	case contract.StatusIncomplete:
-		return "It is done, but a check fails."
-	case contract.StatusFailed:
-		return "It has failed."
-	case contract.StatusCancelled:
-		return "It is ended before its time."
-	case contract.StatusNeedsInput:
-		return "It waits for a human's word."
-	case contract.StatusLimit:
-		return "The limit is reached."
-	case contract.StatusInterrupted:
-		return "The run was interrupted."
-	}
-	return "It has ended: " + One(status, MaxName) + "."
+	return cmp.Or(endings[status], "It has ended: "+One(status, MaxName)+".")
 }
+
+var endings = map[string]string{contract.StatusComplete: "It is done.", contract.StatusFailed: "It has failed.",
+	contract.StatusIncomplete: "It is done, but a check fails.", contract.StatusLimit: "The limit is reached.",
+	contract.StatusCancelled:  "It is ended before its time.",
+	contract.StatusNeedsInput: "It waits for a human's word.", contract.StatusInterrupted: "The run was interrupted."}
 
 // Answered describes how a permission was decided.
 func Answered(p contract.Permission) string { return One(p.Answered(), MaxSummary) }
@@ -228,18 +211,9 @@ func OfMake(name, make string) string {
 }
 
 func hostText(h contract.Host) string {
-	text := "Host " + One(h.Name, MaxName)
-	switch h.Status {
-	case contract.HostUp:
-		text += " is up"
-	case contract.HostLost:
-		text += " is lost; its agents wait"
-	case contract.HostWaiting:
-		text += " is waited for"
-	default:
-		text += " is " + One(h.Status, MaxName)
-	}
-	return text + After(": ", One(h.Reason, MaxSummary))
+	is := cmp.Or(map[string]string{contract.HostLost: "lost; its agents wait", contract.HostWaiting: "waited for"}[h.Status],
+		One(h.Status, MaxName))
+	return "Host " + One(h.Name, MaxName) + " is " + is + After(": ", One(h.Reason, MaxSummary))
 }
 
 const (

@@ -8,6 +8,7 @@ package render
 // before.
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -202,20 +203,9 @@ func TitleSequence(m NotifyMoment) string {
 		mark, words = "? ", fmt.Sprintf("%d things wait for you", len(m.Awaited))
 	case len(m.Awaited) == 1:
 		mark, words = "? ", "something waits for you"
-	case m.Ended == "complete":
-		mark, words = "✓ ", "it is done"
-	case m.Ended == "incomplete":
-		mark, words = "✗ ", "a check fails"
-	case m.Ended == "cancelled":
-		mark, words = "– ", "it was ended"
-	case m.Ended == "interrupted":
-		mark, words = "– ", "it was interrupted"
-	case m.Ended == "limit":
-		mark, words = "✗ ", "a limit is reached"
-	case m.Ended == "needs_input":
-		mark, words = "? ", "something waits for you"
 	case m.Ended != "":
-		mark, words = "✗ ", "it has failed"
+		mark, words, _ = strings.Cut(cmp.Or(endTitles[m.Ended], "✗ it has failed"), " ")
+		mark += " "
 	case m.Word != "":
 		mark, words = "◆ ", m.Word
 		switch {
@@ -240,5 +230,10 @@ func TitleSequence(m NotifyMoment) string {
 	}
 	return title
 }
+
+// endTitles are the titles for the ends of a run.
+var endTitles = map[string]string{"complete": "✓ it is done", "incomplete": "✗ a check fails",
+	"cancelled": "– it was ended", "interrupted": "– it was interrupted", "limit": "✗ a limit is reached",
+	"needs_input": "? something waits for you"}
 
 var ascii = strings.NewReplacer("✓", "+", "✗", "!", "◆", ">", "–", "-", "·", "-", "…", "~")

@@ -46,12 +46,12 @@ func (e *buffer) lay(width int) {
 		return
 	}
 	e.columns = columns
-	e.starts = e.breaks(append(e.starts[:0], 0), 0, e.text)
+	e.starts = e.breaks(e.text)
 }
 
-// breaks appends the starts of the rows of s, which begins a row itself and is at offset base of the text.
-func (e *buffer) breaks(starts []int, base int, s string) []int {
-	w := e.walk(s)
+// breaks returns the starts of the rows of a text.
+func (e *buffer) breaks(s string) []int {
+	starts, w := append(e.starts[:0], 0), e.walk(s)
 	column, offset := 0, 0
 	edge, edgeColumn := -1, 0 // the last possible break
 	begin := 0                // of this row
@@ -65,7 +65,7 @@ func (e *buffer) breaks(starts []int, base int, s string) []int {
 		p := w.next()
 		if p.text == "\n" {
 			offset++
-			starts = append(starts, base+offset)
+			starts = append(starts, offset)
 			column, edge, begin = 0, -1, offset
 			continue
 		}
@@ -76,7 +76,7 @@ func (e *buffer) breaks(starts []int, base int, s string) []int {
 			} else {
 				begin, column = offset, 0
 			}
-			starts = append(starts, base+begin)
+			starts = append(starts, begin)
 			edge = -1
 		}
 		column += n
@@ -99,25 +99,12 @@ func letterRun(s string, most int) int {
 	return max(min(len(s)-1, most), 0)
 }
 
-// splice replaces text[from:to] and updates the rows: it breaks only the affected lines again.
+// splice replaces text[from:to], and lays the rows out again. A long paste is a chip, so the text is short.
 func (e *buffer) splice(from, to int, s string) {
-	delta := len(s) - (to - from)
 	e.text = e.text[:from] + s + e.text[to:]
-	if e.columns == 0 {
-		return
+	if e.columns > 0 {
+		e.starts = e.breaks(e.text)
 	}
-	begin := strings.LastIndexByte(e.text[:from], '\n') + 1
-	end := len(e.text)
-	if n := strings.IndexByte(e.text[from+len(s):], '\n'); n >= 0 {
-		end = from + len(s) + n
-	}
-	first := sort.SearchInts(e.starts, begin)
-	last := sort.SearchInts(e.starts, end-delta+1)
-	fresh := e.breaks([]int{begin}, begin, e.text[begin:end])
-	for i := last; i < len(e.starts); i++ {
-		e.starts[i] += delta
-	}
-	e.starts = slices.Replace(e.starts, first, last, fresh...)
 }
 
 // replace is an edit by the person at the keyboard: it can be undone, typed letters as whole words. The cursor goes

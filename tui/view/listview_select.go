@@ -75,7 +75,7 @@ func (v *ListView) SelectStart() {
 	last, _ := v.down(v.top, v.high-1)
 	at := last
 	if i := v.cursor; i >= v.top.block && i <= last.block && i < v.n {
-		at = pos{i, min(v.block(i).head(), max(v.rows(i)-1, 0))}
+		at = pos{i, min(v.block(i).head(), v.rows(i)-1)}
 		if at.before(v.top) {
 			at = v.top
 		}

@@ -419,16 +419,7 @@ func (m *model) rows() (rows []modelRow) {
 	width := max(m.w-2, 1)
 	above := -1
 	for i, b := range blocks {
-		if len(b.Head)+len(b.Lines) == 0 {
-			continue
-		}
-		last := true
-		for _, next := range blocks[i+1:] {
-			if len(next.Head)+len(next.Lines) > 0 {
-				last = next.Indent < b.Indent
-				break
-			}
-		}
+		last := i+1 == len(blocks) || blocks[i+1].Indent < b.Indent
 		deep := min(b.Indent, width/6)
 		if above >= 0 && len(b.Head)+len(blocks[above].Head) > 0 {
 			rows = append(rows,

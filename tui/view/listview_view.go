@@ -88,6 +88,9 @@ func (v *ListView) update() {
 	}
 	v.cache.next()
 	n, tail := v.source.Len(), v.source.Tail(width)
+	for i := range tail {
+		tail[i].fill()
+	}
 	old, oldTail := v.n, v.tail
 	v.n, v.tail, v.width, v.wide, v.high = n, tail, width, w, h
 	if !first && len(oldTail) > 0 {
@@ -132,10 +135,6 @@ const (
 	maxKept  = 1024
 	maxBytes = 8 << 20
 )
-
-// maxEmpty is how many blocks without rows are skipped at once. A longer run of them stops a movement, so
-// that one key press never walks through the whole source.
-const maxEmpty = 2048
 
 // listLaid is a block that was laid out.
 type listLaid struct {
@@ -221,6 +220,7 @@ func (l *layout) block(i int) *Block {
 	// Read the stamp first: a change in between is then noticed the next time.
 	b = &listLaid{i: i, stamp: l.source.Stamp(i), width: l.width, open: open, round: l.cache.round}
 	b.block = l.source.Block(i, l.width, open)
+	b.block.fill()
 	b.bytes = costList(&b.block)
 	if old := l.cache.blocks[b.i]; old != nil {
 		l.cache.bytes -= old.bytes
@@ -240,51 +240,12 @@ func (l *layout) open(i int) bool {
 
 func (l *layout) rows(i int) int { return l.block(i).rows() }
 
-// above returns the nearest block before i that has rows. If there is none, it returns where the search
-// ended: -1, or an empty block.
-func (l *layout) above(i int) (int, bool) {
-	j := i - 1
-	for ; j >= 0 && l.rows(j) == 0; j-- {
-		if i-j > maxEmpty {
-			return j, false
-		}
-	}
-	return j, j >= 0
-}
-
-// below returns the nearest block after i that has rows. If there is none, it returns where the search
-// ended: the total, or an empty block.
-func (l *layout) below(i int) (int, bool) { return l.within(i, maxEmpty) }
-
-// within is below with another bound.
-func (l *layout) within(i, limit int) (int, bool) {
-	j := i + 1
-	for ; j < l.total() && l.rows(j) == 0; j++ {
-		if j-i > limit {
-			return j, false
-		}
-	}
-	return j, j < l.total()
-}
-
-// neighbours bounds the search for the block above or below if only its look matters: whether it has a
-// head, and its depth.
-const neighbours = 8
-
 // gap returns how many blank rows are above a block.
 func (l *layout) gap(i int) int {
-	b := l.block(i)
-	if b.rows() == 0 {
+	if i == 0 {
 		return 0
 	}
-	for j := i - 1; j >= 0; j-- {
-		a := l.block(j)
-		if a.rows() == 0 && i-j < neighbours {
-			continue
-		}
-		return max(a.head(), b.head())
-	}
-	return 0
+	return max(l.block(i-1).head(), l.block(i).head())
 }
 
 // pos is a row of a block. Row 0 is its first; the blank row above, if there is one, is row -1, so that the
@@ -303,29 +264,10 @@ func (l *layout) fit(p pos) pos {
 	if p.block >= l.total() {
 		return l.last()
 	}
-	rows := l.rows(p.block)
-	if rows > 0 {
-		return pos{p.block, max(min(p.row, rows-1), -l.gap(p.block))}
-	}
-	// Half of what a movement skips, so that this does not revert a movement.
-	if i, ok := l.within(p.block, maxEmpty/2); ok {
-		return pos{i, 0}
-	} else if i < l.total() {
-		return pos{p.block, 0}
-	}
-	if i, ok := l.above(p.block); ok {
-		return pos{i, l.rows(i) - 1}
-	}
-	return pos{p.block, 0}
+	return pos{p.block, max(min(p.row, l.rows(p.block)-1), -l.gap(p.block))}
 }
 
-func (l *layout) last() pos {
-	i, ok := l.above(l.total())
-	if !ok {
-		return pos{max(i, 0), 0}
-	}
-	return pos{i, l.rows(i) - 1}
-}
+func (l *layout) last() pos { return pos{l.total() - 1, l.rows(l.total()-1) - 1} }
 
 // down returns the place n rows below p, or the last one, and how many rows were missing.
 func (l *layout) down(p pos, n int) (pos, int) {
@@ -337,14 +279,10 @@ func (l *layout) down(p pos, n int) (pos, int) {
 			p.row, n = p.row+step, n-step
 			continue
 		}
-		i, ok := l.below(p.block)
-		if !ok {
-			if i < l.total() {
-				return pos{i, 0}, 0
-			}
+		if p.block+1 == l.total() {
 			return p, n
 		}
-		p, n = pos{i, -l.gap(i)}, n-1
+		p, n = pos{p.block + 1, -l.gap(p.block + 1)}, n-1
 	}
 	return p, 0
 }
@@ -359,20 +297,19 @@ func (l *layout) up(p pos, n int) (pos, int) {
 			p.row, n = p.row-step, n-step
 			continue
 		}
-		i, ok := l.above(p.block)
-		if !ok {
-			if i >= 0 {
-				return pos{i, 0}, 0
-			}
+		if p.block == 0 {
 			return p, n
 		}
-		p, n = pos{i, l.rows(i) - 1}, n-1
+		p, n = pos{p.block - 1, l.rows(p.block-1) - 1}, n-1
 	}
 	return p, 0
 }
 
 // end returns the top of the window that shows the end.
 func (l *layout) end() pos {
+	if l.total() == 0 {
+		return pos{}
+	}
 	p, _ := l.up(l.last(), l.high-1)
 	return p
 }
@@ -384,14 +321,7 @@ func (l *layout) ends(p pos) bool {
 }
 
 func (l *layout) isLast(p pos) bool {
-	if l.total() == 0 {
-		return true
-	}
-	if p.row < l.rows(p.block)-1 {
-		return false
-	}
-	i, ok := l.below(p.block)
-	return !ok && i >= l.total()
+	return l.total() == 0 || !p.before(l.last())
 }
 
 // clamp returns p, or a place above it from which the window is full.
@@ -461,6 +391,13 @@ func (b *Block) head() int {
 // rows returns the block's height, without the blank row above.
 func (b *Block) rows() int { return b.head() + len(b.Lines) }
 
+// fill gives a block without rows one: so each block has a place.
+func (b *Block) fill() {
+	if b.rows() == 0 {
+		b.Lines = []render.Line{nil}
+	}
+}
+
 // line returns the text of a row below the head.
 func (b *Block) line(row int) render.Line { return b.Lines[row-b.head()] }
 
@@ -483,13 +420,7 @@ func (b *Block) line(row int) render.Line { return b.Lines[row-b.head()] }
 // draw fills the canvas. Each cell is written once, except those that are highlighted.
 func (v *ListView) draw(c render.Canvas) {
 	v.shown = v.shown[:0]
-	p, ok := v.top, v.total() > 0 && v.rows(v.top.block) > 0
-	if !ok && v.total() > 0 {
-		// The top is in a run of blocks without rows.
-		if i, found := v.below(p.block); found {
-			p, ok = pos{i, 0}, true
-		}
-	}
+	p, ok := v.top, v.total() > 0
 	_, h := c.Size()
 	for y := range min(v.high, h) {
 		if !ok {
@@ -500,7 +431,7 @@ func (v *ListView) draw(c render.Canvas) {
 		v.drawRow(c, y, p)
 		var missing int
 		p, missing = v.down(p, 1)
-		ok = missing == 0 && v.rows(p.block) > 0
+		ok = missing == 0
 	}
 	v.note()
 	v.drawBar(c)
@@ -526,11 +457,8 @@ func (v *ListView) drawRow(c render.Canvas, y int, p pos) {
 	b := v.block(p.block)
 	if p.row < 0 {
 		x := c.Text(0, y, strings.Repeat(" ", gutterWidth), render.Base)
-		if i, ok := v.above(p.block); ok {
-			deep := min(levels(v.width, v.block(i).Indent), levels(v.width, b.Indent))
-			for range deep {
-				x = c.Text(x, y, c.Look.Glyphs.Vertical+" ", render.Dim)
-			}
+		for range levels(v.width, min(v.block(p.block-1).Indent, b.Indent)) {
+			x = c.Text(x, y, c.Look.Glyphs.Vertical+" ", render.Dim)
 		}
 		blank(c, x, y)
 		return
@@ -590,12 +518,7 @@ func (v *ListView) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 
 // lastLeaf reports whether no block of the same level follows directly.
 func (l *layout) lastLeaf(i, indent int) bool {
-	for j := i + 1; j < min(l.total(), i+neighbours); j++ {
-		if b := l.block(j); b.rows() > 0 {
-			return b.Indent < indent
-		}
-	}
-	return true
+	return i+1 == l.total() || l.block(i+1).Indent < indent
 }
 
 // textWidth returns how many columns the text of a block has.
@@ -680,7 +603,7 @@ func (v *ListView) drawBar(c render.Canvas) {
 
 // share returns a place as a position in the whole, in blocks.
 func (l *layout) share(p pos, extra int) float64 {
-	return float64(p.block) + float64(max(p.row, 0)+extra)/float64(max(l.rows(p.block), 1))
+	return float64(p.block) + float64(max(p.row, 0)+extra)/float64(l.rows(p.block))
 }
 
 // blank fills a row from a column on.

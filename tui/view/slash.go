@@ -242,56 +242,41 @@ func CommandsFor(s *supervisor.State, c EditorCommand) (body contract.CommandBod
 		}
 		body, err = accept(s, c)
 		return body, true, err
+	case "model":
+		if c.Arg(0) == "" {
+			return nil, false, nil
+		}
+		return contract.Configure{Model: c.Arg(0), ID: c.Arg(1)}, true, nil
 	case "plan":
 		if verb := c.Arg(0); verb != "" && verb != "set" && verb != "show" {
 			body, err = amended(s, c)
 			return body, true, err
 		}
+		body, is = plan(c)
+		return body, is, nil
 	}
-	body, is = of(c)
-	return body, is, nil
+	if of := bodies[c.Name]; of != nil {
+		return of(c), true, nil
+	}
+	return nil, false, nil
 }
 
-// of returns the run's command for a slash command that does not depend on the state.
-func of(c EditorCommand) (contract.CommandBody, bool) {
-	switch c.Name {
-	case "note":
-		return say(c, contract.Note), true
-	case "steer":
-		return say(c, contract.Steer), true
-	case "stop":
-		return say(c, contract.Stop), true
-	case "to":
-		return contract.Say{To: c.Arg(0), Text: c.Arg(1)}, true
-	case "summon":
-		return contract.ForceAgent{Mode: c.Arg(0)}, true
-	case "interrupt":
-		return contract.Interrupt{ID: c.Arg(0)}, true
-	case "kill":
-		return contract.Kill{ID: c.Arg(0)}, true
-	case "pause":
-		return contract.Pause{}, true
-	case "continue":
-		return contract.Continue{}, true
-	case "skip":
-		return contract.SkipStep{}, true
-	case "retry":
-		return contract.RetryLast{}, true
-	case "reset":
-		return contract.Reset{}, true
-	case "choose":
-		return contract.Choose{Option: c.Rest}, true
-	case "model":
-		if c.Arg(0) == "" {
-			return nil, false
-		}
-		return contract.Configure{Model: c.Arg(0), ID: c.Arg(1)}, true
-	case "cancel":
-		return contract.Cancel{}, true
-	case "plan":
-		return plan(c)
-	}
-	return nil, false
+// bodies are the run's commands for slash commands that do not depend on the state.
+var bodies = map[string]func(c EditorCommand) contract.CommandBody{
+	"note":      func(c EditorCommand) contract.CommandBody { return say(c, contract.Note) },
+	"steer":     func(c EditorCommand) contract.CommandBody { return say(c, contract.Steer) },
+	"stop":      func(c EditorCommand) contract.CommandBody { return say(c, contract.Stop) },
+	"to":        func(c EditorCommand) contract.CommandBody { return contract.Say{To: c.Arg(0), Text: c.Arg(1)} },
+	"summon":    func(c EditorCommand) contract.CommandBody { return contract.ForceAgent{Mode: c.Arg(0)} },
+	"interrupt": func(c EditorCommand) contract.CommandBody { return contract.Interrupt{ID: c.Arg(0)} },
+	"kill":      func(c EditorCommand) contract.CommandBody { return contract.Kill{ID: c.Arg(0)} },
+	"choose":    func(c EditorCommand) contract.CommandBody { return contract.Choose{Option: c.Rest} },
+	"pause":     func(EditorCommand) contract.CommandBody { return contract.Pause{} },
+	"continue":  func(EditorCommand) contract.CommandBody { return contract.Continue{} },
+	"skip":      func(EditorCommand) contract.CommandBody { return contract.SkipStep{} },
+	"retry":     func(EditorCommand) contract.CommandBody { return contract.RetryLast{} },
+	"reset":     func(EditorCommand) contract.CommandBody { return contract.Reset{} },
+	"cancel":    func(EditorCommand) contract.CommandBody { return contract.Cancel{} },
 }
 
 // plan returns a new plan, one step per line.

@@ -85,7 +85,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%q: %v", typed, err)
 			continue
 		}
-		got, ok := of(c)
+		got, ok, _ := CommandsFor(nil, c)
 		if diff := cmp.Diff(want, got); diff != "" || ok != (want != nil) {
 			t.Errorf("%q (-want +got):\n%s", typed, diff)
 		}

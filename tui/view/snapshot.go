@@ -570,18 +570,14 @@ func quotaWord(s *supervisor.State, now time.Time) (word string, scarce bool) {
 
 // deciderWord names who decides, if not the Arbiter.
 func deciderWord(decider string) string {
-	switch decider {
-	case "", runconfig.DeciderSession:
-		return ""
-	case runconfig.DeciderStateless:
-		return "a model decides"
-	case runconfig.DeciderHybrid:
-		return "rules, else a model decide"
-	case runconfig.DeciderRules:
-		return "the rules decide"
+	if word, ok := deciderWords[decider]; ok {
+		return word
 	}
 	return "decides: " + SlashWord(decider)
 }
+
+var deciderWords = map[string]string{"": "", runconfig.DeciderSession: "", runconfig.DeciderStateless: "a model decides",
+	runconfig.DeciderHybrid: "rules, else a model decide", runconfig.DeciderRules: "the rules decide"}
 
 // elapsedSnapshot returns how long the run has been active, in all its processes.
 func elapsedSnapshot(s *supervisor.State, now time.Time) time.Duration {
