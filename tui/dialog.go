@@ -142,13 +142,14 @@ func (ds *dialogs) show(data view.AskData, answer func(string)) *dialog {
 	return g
 }
 
+func wrapped(text string) func(width int) []render.Line {
+	return func(width int) []render.Line { return render.WrapText(render.Base, text, width) }
+}
+
 // showText shows a text that has to be read; it stays until the person closes it.
 func (ds *dialogs) showText(title, text string) {
-	text = sanitize.Text(text)
 	ds.show(view.AskData{
-		Title: title, Tone: render.Alert, Body: func(width int) []render.Line {
-			return render.WrapText(render.Base, text, width)
-		},
+		Title: title, Tone: render.Alert, Body: wrapped(sanitize.Text(text)),
 		Choices: []view.PageChoice{{Value: yes, Key: 'y', Label: "So be it"}},
 	}, func(string) {})
 }
@@ -165,10 +166,9 @@ func (ds *dialogs) showReport(done, report string, err error) {
 // askResume says that the process of the run has gone, and offers to continue it.
 func (ds *dialogs) askResume() {
 	ds.show(view.AskData{
-		Title: "The run was interrupted", Tone: render.Alert, Body: func(width int) []render.Line {
-			return render.WrapText(render.Base, "The process that played it was killed or crashed. Its agents have ended "+
-				"with it; nothing that was recorded is lost. Later: /resume, or arbiter --resume.", width)
-		},
+		Title: "The run was interrupted", Tone: render.Alert,
+		Body: wrapped("The process that played it was killed or crashed. Its agents have ended with it; nothing that was " +
+			"recorded is lost. Later: /resume, or arbiter --resume."),
 		Choices: []view.PageChoice{
 			{Value: yes, Key: 'r', Label: "Resume it"},
 			{Value: no, Key: 'n', Label: "Not now"},
@@ -275,7 +275,7 @@ func (ds *dialogs) showTour(at int) {
 	data := view.AskData{
 		Title: fmt.Sprintf("A tour %s %d of %d: %s", ds.d.look.Glyphs.Separator, at+1, len(steps), step.Title),
 		Tone:  render.FrameFocus,
-		Body:  func(width int) []render.Line { return render.WrapText(render.Base, step.Text, width) },
+		Body:  wrapped(step.Text),
 		Note:  "Esc ends the tour.",
 	}
 	if at+1 < len(steps) {

@@ -180,16 +180,7 @@ func (b *inboxPanel) again() {
 }
 
 func permit(r *input.PermissionRequest, a view.InboxAnswer) contract.Permit {
-	c := contract.Permit{Request: r.ID, Behavior: "allow", Action: r.Key(), Rule: a.Rule}
-	switch {
-	case a.Act == view.InboxDeny:
-		c.Behavior = "deny"
-	case a.Run:
-		c.Scope = contract.ScopeRun
-	case a.Always:
-		c.Scope = contract.ScopeAlways
-	}
-	return c
+	return contract.Permit{Request: r.ID, Behavior: string(a.Act), Action: r.Key(), Rule: a.Rule, Scope: a.Scope}
 }
 
 // waiting returns the items that wait and were not answered here, the oldest first.
@@ -245,10 +236,10 @@ func (b *inboxPanel) prose(text string) func(width int) []render.Line {
 }
 
 // splitWays separates the options that the run accepts from what a person can do outside of it.
-func splitWays(options []string) (ways []view.InboxWay, outside []string) {
+func splitWays(options []string) (ways []view.PageChoice, outside []string) {
 	for _, o := range options {
 		if label := wayLabel(o); label != "" {
-			ways = append(ways, view.InboxWay{Option: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
+			ways = append(ways, view.PageChoice{Value: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
 		} else {
 			outside = append(outside, o)
 		}

@@ -221,30 +221,28 @@ func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 func (d *app) MouseHandler() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
 		x, y := e.Position()
+		click := a == tview.MouseLeftClick
 		switch {
-		case d.dialogs.asking() == nil && !d.picker.open() && d.line.InRect(x, y) && d.controlled(a):
-			return true, nil
-		case d.dialogs.asking() == nil && !d.picker.open() && d.line.OnGrants(x, y) && a == tview.MouseLeftClick:
-			d.permissions.nextMode()
-			return true, nil
-		case d.dialogs.asking() == nil && !d.picker.open() && d.line.OnHuman(x, y) && a == tview.MouseLeftClick:
-			d.inbox.open()
-			return true, nil
-		case d.dialogs.asking() == nil && !d.picker.open() && y == d.way && a == tview.MouseLeftClick:
-			d.recovery.askWay()
-			return true, nil
 		case d.picker.open():
 			return clicks(d.picker.list, d.picker.take)(a, e, nil)
 		case d.dialogs.asking() != nil:
 			return d.dialogs.asking().mouse(a, e), nil
+		case d.line.InRect(x, y) && d.controlled(a):
+			return true, nil
+		case click && d.line.OnGrants(x, y):
+			d.permissions.nextMode()
+			return true, nil
+		case click && d.line.OnHuman(x, y):
+			d.inbox.open()
+			return true, nil
+		case click && y == d.way:
+			d.recovery.askWay()
+			return true, nil
 		case y >= d.top && d.screen().writes():
 			if a == tview.MouseLeftDown {
 				d.prompt.write()
 			}
-			if handler := d.prompt.input.MouseHandler(); handler != nil {
-				return handler(a, e, focus)
-			}
-			return false, nil
+			return d.prompt.input.MouseHandler()(a, e, focus)
 		}
 		if handler := d.screen().mouse(); handler != nil {
 			consumed, capture := handler(a, e, focus)

@@ -20,8 +20,8 @@ import (
 
 // Values of answers to a permission request, besides yes and no.
 const (
-	forRun = "run"
-	always = "always"
+	forRun = contract.ScopeRun
+	always = contract.ScopeAlways
 	why    = "why"
 )
 
@@ -93,12 +93,8 @@ func (q *permissions) judge(p *input.PermissionRequest, own bool) {
 		case why:
 			q.refuse(asked.ID)
 			return
-		case forRun:
-			c.Scope = contract.ScopeRun
-			q.widen(g, asked, c)
-			return
-		case always:
-			c.Scope = contract.ScopeAlways
+		case forRun, always:
+			c.Scope = value
 			q.widen(g, asked, c)
 			return
 		}
@@ -375,19 +371,12 @@ func (rec *recovery) showProblem(id string, e contract.Error) {
 func (rec *recovery) clear() { rec.problem = problem{} }
 
 // ways returns the current choices, and the actions outside of the run.
-func (rec *recovery) ways() (choices, outside []string) {
+func (rec *recovery) ways() (choices []view.PageChoice, outside []string) {
 	if rec.d.session.state == nil || rec.d.session.state.Ending != nil || len(rec.problem.from) == 0 ||
 		!slices.Equal(rec.problem.from, rec.d.session.state.Question.Recovery.Options) {
 		return nil, nil
 	}
-	for _, o := range rec.d.session.state.Question.Recovery.Options {
-		if wayLabel(o) != "" {
-			choices = append(choices, o)
-		} else {
-			outside = append(outside, o)
-		}
-	}
-	return choices, outside
+	return splitWays(rec.problem.from)
 }
 
 // wayHint returns the hint above the input that there are recovery options; empty: there are none.
@@ -396,11 +385,14 @@ func (rec *recovery) wayHint() string {
 	if rec.problem.seen || len(choices)+len(outside) == 0 {
 		return ""
 	}
-	sep := " " + rec.d.look.Glyphs.Separator + " "
 	if len(choices) == 0 {
 		return "Something is for you to do: Alt+c"
 	}
-	return "Alt+c: " + strings.Join(choices, sep)
+	options := make([]string, len(choices))
+	for i, c := range choices {
+		options[i] = c.Value
+	}
+	return "Alt+c: " + strings.Join(options, " "+rec.d.look.Glyphs.Separator+" ")
 }
 
 // drawWays draws the problem, and how to recover from it.
@@ -432,20 +424,16 @@ func (rec *recovery) askWay() {
 		Note: "Esc: not now. /choose takes one later.",
 	}
 	var used []rune
-	for _, o := range choices {
-		key := rune(0)
-		for _, r := range wayLabel(o) + o {
-			if r = unicode.ToLower(r); unicode.IsLetter(r) && r != 'j' && r != 'k' && r != 'h' && r != 'l' &&
-				!slices.Contains(used, r) {
-				key = r
+	for i, c := range choices {
+		for _, r := range c.Label + c.Value {
+			if r = unicode.ToLower(r); unicode.IsLetter(r) && !strings.ContainsRune("hjkl", r) && !slices.Contains(used, r) {
+				choices[i].Key = r
 				break
 			}
 		}
-		used = append(used, key)
-		data.Choices = append(data.Choices, view.PageChoice{Value: o, Key: key, Label: wayLabel(o),
-			Irreversible: o == "cancel" || o == "abort"})
+		used = append(used, choices[i].Key)
 	}
-	if len(choices) == 0 {
+	if data.Choices = choices; len(choices) == 0 {
 		data.Choices = []view.PageChoice{{Value: "", Key: 'y', Label: "So be it"}}
 	}
 	g := rec.d.dialogs.show(data, func(option string) {

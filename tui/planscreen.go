@@ -292,7 +292,8 @@ func (p *planScreen) save(then func()) {
 		then()
 	case len(draft.Clashes()) > 0:
 		d.dialogs.show(view.AskData{
-			Title: "Others changed it, too", Tone: render.Danger, Body: clashLines(draft),
+			Title: "Others changed it, too", Tone: render.Danger,
+			Body: wrapped(sanitize.Text(strings.Join(draft.Clashes(), ".\n") + ".")),
 			Choices: []view.PageChoice{
 				{Value: no, Key: 'n', Label: "Go on changing it"},
 				{Value: yes, Key: 's', Label: "Save mine", Irreversible: true},
@@ -308,16 +309,6 @@ func (p *planScreen) save(then func()) {
 		})
 	default:
 		p.send(then)
-	}
-}
-
-func clashLines(draft *view.Draft) func(int) []render.Line {
-	clashes := draft.Clashes()
-	return func(width int) (lines []render.Line) {
-		for _, c := range clashes {
-			lines = append(lines, render.WrapText(render.Base, sanitize.Line(c, 400)+".", width)...)
-		}
-		return lines
 	}
 }
 

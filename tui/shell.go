@@ -51,13 +51,12 @@ func (sh *shell) run(line string) bool {
 	if s := sh.d.session.state; s != nil {
 		dir = s.Options.CWD
 	}
-	card := view.NewCard(line, now())
+	card := view.NewCard(line, now(), func() { backlog.Hint(sh.d.f.pump.again) })
 	ctx, cancel := context.WithTimeout(sh.d.f.ctx, sh.limit)
 	sh.card, sh.cancel, sh.follow = card, cancel, true
-	out := hintingWriter{card, func() { backlog.Hint(sh.d.f.pump.again) }}
 	sh.d.f.work(func(context.Context) {
 		defer cancel()
-		how, err := sh.d.f.options.Host.Shell(ctx, dir, line, out)
+		how, err := sh.d.f.options.Host.Shell(ctx, dir, line, card)
 		good := err == nil && how == 0
 		card.End(sh.end(ctx, how, err), good, now())
 		sh.d.f.post(func() {
@@ -80,18 +79,6 @@ func (sh *shell) end(ctx context.Context, code int, err error) string {
 		return sanitize.Line(err.Error(), 300)
 	}
 	return fmt.Sprintf("exit code %d", code)
-}
-
-// hintingWriter triggers a repaint when there is output.
-type hintingWriter struct {
-	card    *view.ShellCard
-	repaint func()
-}
-
-func (w hintingWriter) Write(p []byte) (int, error) {
-	n, err := w.card.Write(p)
-	w.repaint()
-	return n, err
 }
 
 func (sh *shell) show() {

@@ -211,7 +211,8 @@ func OfMake(name, make string) string {
 }
 
 func hostText(h contract.Host) string {
-	is := cmp.Or(map[string]string{contract.HostLost: "lost; its agents wait", contract.HostWaiting: "waited for"}[h.Status],
+	is := cmp.Or(map[string]string{contract.HostLost: "lost; its agents wait",
+		contract.HostWaiting: "waited for"}[h.Status],
 		One(h.Status, MaxName))
 	return "Host " + One(h.Name, MaxName) + " is " + is + After(": ", One(h.Reason, MaxSummary))
 }

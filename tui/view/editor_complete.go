@@ -2,7 +2,6 @@ package view
 
 import (
 	"slices"
-	"sort"
 	"strings"
 	"unicode"
 
@@ -376,34 +375,26 @@ func suggest(word string) []string {
 	if word == "" || len(word) > 20 || strings.ContainsAny(word, "/\\.:") {
 		return nil
 	}
-	allowed := 1
+	least := 1 // different letters
 	if len(word) > 3 {
-		allowed = 2
+		least = 2
 	}
-	type near struct {
-		name string
-		far  int
-	}
-	var list []near
+	var list []string
 	for _, s := range EditorCommands {
-		best := allowed + 1
+		far := least + 1
 		for _, name := range append([]string{s.Name}, s.Aliases...) {
 			if strings.HasPrefix(name, word) {
-				best = 0
+				far = 0
 			} else if len(word) > 1 {
-				best = min(best, words.Slips(word, name))
+				far = min(far, words.Slips(word, name))
 			}
 		}
-		if best <= allowed {
-			list = append(list, near{"/" + s.Name, best})
+		if far < least {
+			least, list = far, nil
+		}
+		if far == least && len(list) < 3 {
+			list = append(list, "/"+s.Name)
 		}
 	}
-	sort.SliceStable(list, func(i, j int) bool { return list[i].far < list[j].far })
-	var names []string
-	for _, n := range list[:min(len(list), 3)] {
-		if n.far <= list[0].far {
-			names = append(names, n.name)
-		}
-	}
-	return names
+	return list
 }

@@ -739,7 +739,7 @@ func lettersEvent(c Block) string {
 // between bars.
 func dump(c Block) string {
 	var b strings.Builder
-	indent := strings.Repeat(" ", c.Indent*IndentColumns)
+	indent := strings.Repeat(" ", c.Indent*insetWidth)
 	if n := len(c.Head); n > 0 {
 		fmt.Fprintf(&b, "%s== %s | %s\n", indent, c.Head[:n-1].Text(), c.Head[n-1].Text)
 	}

@@ -36,10 +36,6 @@ type EventOptions struct {
 	root string // of the current agent
 }
 
-// IndentColumns is the indentation of one level of the tree of subagents, until the levels take a third of
-// the width. Lines leave room for it.
-const IndentColumns = 2
-
 const (
 	maxDepth = 16 // of the tree
 )
@@ -62,7 +58,7 @@ func (c Block) finish(o EventOptions) Block {
 // inside returns the options for a depth in the tree. Deep trees stop growing to the right before they
 // leave no room for the text.
 func (o EventOptions) inside(depth int) EventOptions {
-	return o.within(IndentColumns * max(min(depth, o.Width/6), 0))
+	return o.within(Inset(o.Width, depth))
 }
 
 // within returns the options for lines that are indented by so many columns.
@@ -167,14 +163,7 @@ func markWidth(mark string) int {
 
 func (o EventOptions) name(id string) string { return eventtext.Called(o.Name, id) }
 
-const eventBlanks = "                                                                "
-
-func spaces(n int) string {
-	if n <= len(eventBlanks) {
-		return eventBlanks[:max(n, 0)]
-	}
-	return strings.Repeat(" ", n)
-}
+func spaces(n int) string { return strings.Repeat(" ", max(n, 0)) }
 
 // shorten returns a line, or its beginning and an ellipsis.
 func (o EventOptions) shorten(l render.Line, columns int) render.Line {

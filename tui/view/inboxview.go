@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -86,11 +87,7 @@ func (i InboxItem) choices() []PageChoice {
 	case i.written():
 		return []PageChoice{{Value: string(InboxWrite), Label: "Write the answer"}}
 	}
-	var list []PageChoice
-	for _, w := range i.Ways {
-		list = append(list, PageChoice{Value: w.Option, Label: w.Label, Irreversible: w.Irreversible})
-	}
-	return list
+	return slices.Clone(i.Ways)
 }
 
 // scopes asks what exactly is allowed from now on, and reports what else each rule settles.
@@ -196,14 +193,8 @@ type InboxItem struct {
 	Head  []render.Line                 // who asks for what exactly, and why
 	Body  func(width int) []render.Line // all of it
 	Note  string                        // what happens without an answer
-	Ways  []InboxWay                    // of trust and recovery: the options
+	Ways  []PageChoice                  // of trust and recovery: the options
 	Rules []InboxRule                   // of a permission request: those that cover it, narrow ones first
-}
-
-// InboxWay is an option of a choose command.
-type InboxWay struct {
-	Option, Label string
-	Irreversible  bool // it cannot be undone
 }
 
 // InboxRule is a permission rule. Settles are the ids of the open requests that it covers, its own among them.
@@ -228,9 +219,8 @@ const (
 type InboxAnswer struct {
 	IDs    []string // of the items that are answered
 	Act    InboxAct
-	Always bool   // of Allow: also in later runs
-	Run    bool   // of Allow: for the whole run
-	Rule   string // with Always or Run: the rule that is allowed; empty: only this action
+	Scope  string // of Allow: of the contract; empty: once
+	Rule   string // with a scope: the rule that is allowed; empty: only this action
 	Option string // of Choose
 }
 
@@ -363,7 +353,10 @@ func (p *InboxPanel) Answer(value string) (a InboxAnswer, given bool) {
 		p.step = inboxFirst
 		return a, true
 	case p.step == forRun, p.step == always:
-		a.Act, a.Run, a.Always, a.Rule = InboxAllow, p.step == forRun, p.step == always, value
+		a.Act, a.Scope, a.Rule = InboxAllow, run, value
+		if p.step == always {
+			a.Scope = ever
+		}
 		p.step = inboxFirst
 		return a, true
 	case at.Kind != supervisor.InboxPermission && !at.written():
@@ -376,7 +369,7 @@ func (p *InboxPanel) Answer(value string) (a InboxAnswer, given bool) {
 			p.step = forRun
 			return InboxAnswer{}, false
 		}
-		a.Act, a.Run = InboxAllow, true
+		a.Act, a.Scope = InboxAllow, run
 	case ever:
 		p.step = always
 		return InboxAnswer{}, false
@@ -388,8 +381,8 @@ func (p *InboxPanel) Answer(value string) (a InboxAnswer, given bool) {
 
 // Values of choices that are not acts.
 const (
-	run  = "run"
-	ever = "always"
+	run  = contract.ScopeRun
+	ever = contract.ScopeAlways
 	back = "back"
 )
 

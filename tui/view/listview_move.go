@@ -368,7 +368,7 @@ func (v *ListView) Replace(s BlockSource, to func(block int) int) {
 		folds[move(i)] = open
 	}
 	v.folds = folds
-	v.cache.reset()
+	v.laid = map[int]*listLaid{}
 }
 
 // successor finds the new place of the live block i: the same block further down, or the settled block with

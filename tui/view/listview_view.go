@@ -1,6 +1,8 @@
 package view
 
 import (
+	"maps"
+
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
@@ -35,7 +37,7 @@ func (v *ListView) SetSource(s BlockSource) {
 		s = none{}
 	}
 	v.source, v.n, v.tail = s, 0, nil
-	v.cache.reset()
+	v.laid = map[int]*listLaid{}
 	v.top, v.follow, v.home, v.seen = pos{}, true, nil, 0
 	v.all, v.folds = false, map[int]bool{}
 	v.cursor, v.sel, v.shown = -1, selection{}, nil
@@ -46,7 +48,7 @@ func (v *ListView) SetSource(s BlockSource) {
 
 // Refresh discards the layout: it is needed if something changed without a change of a stamp, such as a
 // name.
-func (v *ListView) Refresh() { v.cache.reset() }
+func (v *ListView) Refresh() { v.laid = map[int]*listLaid{} }
 
 // OnCopy sets the function that gets the text selected with the mouse when the button is released.
 func (v *ListView) OnCopy(f func(text string)) { v.onCopy = f }
@@ -86,7 +88,10 @@ func (v *ListView) update() {
 		v.SelectClear()
 		v.mouse.drag = false
 	}
-	v.cache.next()
+	if len(v.laid) > maxKept { // but the blocks in the window are used in each round
+		maps.DeleteFunc(v.laid, func(_ int, l *listLaid) bool { return l.round+1 < v.round })
+	}
+	v.round++ // stamps are checked again
 	n, tail := v.source.Len(), v.source.Tail(width)
 	for i := range tail {
 		tail[i].fill()
@@ -130,56 +135,16 @@ func (v *ListView) Draw(screen tcell.Screen) {
 	v.draw(render.On(screen, x, y, w, h, v.look))
 }
 
-// Laid out blocks are kept up to these bounds, and beyond them only those that the current call needs.
-const (
-	maxKept  = 1024
-	maxBytes = 8 << 20
-)
+// maxKept is how many laid out blocks are kept, besides those that the current call needs.
+const maxKept = 256
 
 // listLaid is a block that was laid out.
 type listLaid struct {
-	i     int
 	stamp uint64
 	width int
 	open  bool
 	block Block
-	bytes int
 	round uint64 // when it was last used
-}
-
-// cache holds the blocks that were used last.
-type cache struct {
-	blocks map[int]*listLaid
-	bytes  int
-	round  uint64 // incremented by each call that sees a new state of the source
-}
-
-func (c *cache) reset() { c.blocks, c.bytes = map[int]*listLaid{}, 0 }
-
-// next begins a new round: stamps are checked again. If there are too many blocks, those that were used neither in
-// the last round nor in the one before are evicted: the blocks in the window are used in each round.
-func (c *cache) next() {
-	if len(c.blocks) > maxKept || c.bytes > maxBytes {
-		for i, l := range c.blocks {
-			if l.round+1 < c.round {
-				c.bytes -= l.bytes
-				delete(c.blocks, i)
-			}
-		}
-	}
-	c.round++
-}
-
-// costList estimates the memory of a block.
-func costList(b *Block) int {
-	n := 256
-	for _, l := range b.Lines {
-		n += 25
-		for _, s := range l {
-			n += 24 + len(s.Text)
-		}
-	}
-	return n
 }
 
 // layout is the source, laid out for a width: blocks, their rows, and ways from one row to another. Its
@@ -187,12 +152,13 @@ func costList(b *Block) int {
 type layout struct {
 	look   *render.Look
 	source BlockSource
-	bar    bool // a bar at the right edge shows the position
-	cache  cache
-	n      int     // blocks of the source
-	tail   []Block // live blocks
-	width  int     // of a block
-	high   int     // of the window
+	bar    bool              // a bar at the right edge shows the position
+	laid   map[int]*listLaid // the blocks that were used last
+	round  uint64            // incremented by each call that sees a new state of the source
+	n      int               // blocks of the source
+	tail   []Block           // live blocks
+	width  int               // of a block
+	high   int               // of the window
 
 	all   bool         // all foldable blocks are open, except those in folds
 	folds map[int]bool // blocks that were folded or unfolded individually
@@ -206,27 +172,22 @@ func (l *layout) block(i int) *Block {
 	if i >= l.n {
 		return &l.tail[i-l.n]
 	}
-	b := l.cache.blocks[i]
+	b := l.laid[i]
 	open := l.open(i)
 	if b != nil && b.width == l.width && b.open == open {
-		if b.round == l.cache.round {
+		if b.round == l.round {
 			return &b.block
 		}
 		if l.source.Stamp(i) == b.stamp {
-			b.round = l.cache.round
+			b.round = l.round
 			return &b.block
 		}
 	}
 	// Read the stamp first: a change in between is then noticed the next time.
-	b = &listLaid{i: i, stamp: l.source.Stamp(i), width: l.width, open: open, round: l.cache.round}
+	b = &listLaid{stamp: l.source.Stamp(i), width: l.width, open: open, round: l.round}
 	b.block = l.source.Block(i, l.width, open)
 	b.block.fill()
-	b.bytes = costList(&b.block)
-	if old := l.cache.blocks[b.i]; old != nil {
-		l.cache.bytes -= old.bytes
-	}
-	l.cache.blocks[b.i] = b
-	l.cache.bytes += b.bytes
+	l.laid[i] = b
 	return &b.block
 }
 

@@ -138,14 +138,17 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 
 // OnGrants reports whether the permission mode was drawn at a place of the screen.
 func (s *PageStatus) OnGrants(x, y int) bool {
-	at, _ := s.local(x, y)
-	return s.InRect(x, y) && at >= s.grants[0] && at < s.grants[1]
+	return s.on(x, y, s.grants)
 }
 
 // OnHuman reports whether the text that a human is awaited was drawn at a place of the screen.
 func (s *PageStatus) OnHuman(x, y int) bool {
+	return s.on(x, y, s.human)
+}
+
+func (s *PageStatus) on(x, y int, part [2]int) bool {
 	at, _ := s.local(x, y)
-	return s.InRect(x, y) && at >= s.human[0] && at < s.human[1]
+	return s.InRect(x, y) && at >= part[0] && at < part[1]
 }
 
 func (s *PageStatus) figures(text func(rank int, right bool, r render.Role, format string, args ...any)) {

@@ -628,10 +628,10 @@ func SlashAgents(s *supervisor.State) string {
 			}
 		}
 		field("tools", tools(m))
-		field("model", code(orElse(m.Model, "the run's")))
+		field("model", code(eventtext.FirstOf(m.Model, "the run's")))
 		field("effort", code(m.Effort))
 		field("limits", limits(m.Limits))
-		field("from", code(orElse(m.Source, "built-in")))
+		field("from", code(eventtext.FirstOf(m.Source, "built-in")))
 		field("of late", performance(s, m.Name))
 		b.WriteString("\n")
 	}
@@ -650,13 +650,6 @@ func plainText(s string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-func orElse(text, other string) string {
-	if strings.TrimSpace(text) == "" {
-		return other
-	}
-	return text
 }
 
 // code returns a word in the form that is shown unchanged.

@@ -576,8 +576,9 @@ func deciderWord(decider string) string {
 	return "decides: " + SlashWord(decider)
 }
 
-var deciderWords = map[string]string{"": "", runconfig.DeciderSession: "", runconfig.DeciderStateless: "a model decides",
-	runconfig.DeciderHybrid: "rules, else a model decide", runconfig.DeciderRules: "the rules decide"}
+var deciderWords = map[string]string{"": "", runconfig.DeciderSession: "",
+	runconfig.DeciderStateless: "a model decides",
+	runconfig.DeciderHybrid:    "rules, else a model decide", runconfig.DeciderRules: "the rules decide"}
 
 // elapsedSnapshot returns how long the run has been active, in all its processes.
 func elapsedSnapshot(s *supervisor.State, now time.Time) time.Duration {

@@ -14,11 +14,8 @@ import (
 // Bounds of what is kept.
 const (
 	maxSpans = 24_000 // of a run
-	maxOpen  = 4096   // in progress at a time
 	maxLanes = 1000   // with a span of each kind they are half of maxSpans
 	maxText  = 120    // of a span, in characters
-	maxID    = 256    // bytes of the id of a call
-	maxRuled = 10_000 // decisions
 )
 
 // Timeline records what the agents of a run did at which time. One goroutine adds, any may read. The zero
@@ -92,7 +89,7 @@ func (t *Timeline) session(at time.Time, s contract.Session) {
 	}
 	t.run, t.live, t.simulated = s.Session, true, s.Rehearsal
 	t.closeAll(t.last)
-	if !t.last.IsZero() && at.Sub(t.last) >= shortestCut && len(t.cuts) < maxCuts {
+	if !t.last.IsZero() && at.Sub(t.last) >= shortestCut {
 		sum := at.Sub(t.last)
 		if n := len(t.cuts); n > 0 {
 			sum += t.cuts[n-1].sum
@@ -130,7 +127,7 @@ func (t *Timeline) add(at time.Time, e contract.Event) {
 			t.end(at, timelineKey{e.ID, TimelineWait, "takeover"})
 		}
 	case contract.Decision:
-		if b.Number > 0 && len(t.decisions) < maxRuled {
+		if b.Number > 0 {
 			t.decisions = append(t.decisions, TimelineDecision{at, b.Number, textTimeline(e)})
 		}
 	case contract.Handoff:
@@ -168,7 +165,7 @@ func (t *Timeline) lane(id string) *lane {
 	if l := t.byID[id]; l != nil {
 		return l
 	}
-	if id == "" || id == contract.Supervisor || len(id) > maxID || len(t.lanes) >= maxLanes {
+	if id == "" || id == contract.Supervisor || len(t.lanes) >= maxLanes {
 		return nil
 	}
 	if t.byID == nil {
@@ -251,7 +248,7 @@ func (t *Timeline) turned(at time.Time, e contract.Event, b contract.Turn) {
 // begin records the start of an activity. One that is in progress already is not changed.
 func (t *Timeline) begin(at time.Time, k timelineKey, e contract.Event) {
 	l := t.lane(k.lane)
-	if l == nil || len(k.id) > maxID {
+	if l == nil {
 		return
 	}
 	if _, ok := t.open[k]; ok {
@@ -261,7 +258,7 @@ func (t *Timeline) begin(at time.Time, k timelineKey, e contract.Event) {
 	if k.kind != TimelineAlive && e.Body != nil {
 		s.Text = textTimeline(e)
 	}
-	if len(t.open) >= maxOpen || k.kind == TimelineTool && k.id == "" { // its end will not be reported
+	if k.kind == TimelineTool && k.id == "" { // its end will not be reported
 		t.keep(l, s)
 		return
 	}
@@ -410,9 +407,6 @@ func (l *lane) mergeClose(gap time.Duration) {
 
 // shortestCut is the minimum time without a process after which that time is omitted.
 const shortestCut = time.Minute
-
-// maxCuts bounds how many such times are omitted; later ones are drawn.
-const maxCuts = 4096
 
 // Axis maps the time of a run to places on a line that omits the time in which no process played the run.
 type Axis struct {
