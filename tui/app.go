@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -130,7 +131,6 @@ func (d *app) open(s screen) {
 	d.prompt.relabel()
 }
 
-// back returns to the screen below.
 func (d *app) back() {
 	if len(d.screens) > 1 {
 		d.screens = d.screens[:len(d.screens)-1]
@@ -150,7 +150,6 @@ func (d *app) base(s screen) {
 	d.prompt.relabel()
 }
 
-// context names the keys that work at the moment.
 func (d *app) context() keys.Context {
 	switch {
 	case d.dialogs.asking() != nil:
@@ -161,12 +160,10 @@ func (d *app) context() keys.Context {
 	return d.screen().context()
 }
 
-// flash shows an answer for a moment.
 func (d *app) flash(text string) {
 	d.word = flash{text: sanitize.Line(text, 400), until: time.Now().Add(flashFor)}
 }
 
-// refresh updates the screen after events of the run.
 func (d *app) refresh(events []contract.Event) {
 	if d.session.run != nil {
 		d.session.state = d.session.snapshot()
@@ -236,7 +233,18 @@ func (d *app) onEvent(e contract.Event) {
 		}
 	case contract.Result:
 		d.recovery.clear()
-		d.session.ended(b)
+		switch b.Status {
+		case contract.StatusComplete, contract.StatusIncomplete:
+			d.flash(eventtext.Ending(b.Status))
+		case contract.StatusFailed:
+			d.flash("It failed: " + b.Summary)
+		case contract.StatusCancelled, contract.StatusInterrupted:
+			if len(b.InterruptedWork) > 0 {
+				d.flash("Stopped. The lines above name what was left half-done.")
+			}
+		case contract.StatusLimit:
+			d.flash("A limit was reached: " + b.Summary)
+		}
 	case contract.Session:
 		if !b.Resumed { // another run has another plan
 			d.plan.draft = nil
@@ -253,7 +261,6 @@ func (d *app) onEvent(e contract.Event) {
 	}
 }
 
-// pace returns how soon the next frame is due.
 func (d *app) pace() time.Duration {
 	next := view.NextFrame(d.session.state, d.look.Still)
 	if d.session.begun.starting {
@@ -273,7 +280,7 @@ func (d *app) pace() time.Duration {
 			next = left
 		}
 	}
-	if d.shell.running() && (next == 0 || next > time.Second) {
+	if d.shell.card != nil && !d.shell.card.Over() && (next == 0 || next > time.Second) {
 		next = time.Second // its time continues
 	}
 	if g := d.dialogs.asking(); g != nil {
@@ -312,14 +319,8 @@ func (d *app) sound(moment render.NotifyMoment) string {
 	return strings.Repeat("\a", play(cue))
 }
 
-// setLook changes how everything is drawn.
 func (d *app) setLook(look *render.Look) {
-	d.look = look
-	d.line.SetLook(look)
-	d.prompt.input.SetLook(look)
-	if d.dialogs.open != nil {
-		d.dialogs.open.ask.SetLook(look)
-	}
+	*d.look = *look
 	d.runScreen.renew()
 	for _, s := range d.screens {
 		s.renew()

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gdamore/tcell/v2"
+
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -71,7 +73,6 @@ func (c *changesScreen) act(a keys.Action, key string) bool {
 	return true
 }
 
-// chosen returns the current file.
 func (c *changesScreen) chosen() (f ChangedFile, ok bool) {
 	row, ok := c.Chosen()
 	if ok {
@@ -80,7 +81,6 @@ func (c *changesScreen) chosen() (f ChangedFile, ok bool) {
 	return f, ok
 }
 
-// open shows the current file.
 func (c *changesScreen) open() {
 	if f, ok := c.chosen(); ok {
 		c.d.open(newDiffScreen(c, f))
@@ -94,7 +94,6 @@ func version(s *supervisor.State) string {
 
 // renew implements screen: it lists the files again after each snapshot.
 func (c *changesScreen) renew() {
-	c.SetLook(c.d.look)
 	s := c.d.session.state
 	if s == nil {
 		c.Empty = "There is no run yet, and nothing has changed."
@@ -106,9 +105,8 @@ func (c *changesScreen) renew() {
 	}
 	c.busy = true
 	run, now := s.Options.Run, version(s)
-	c.d.f.work(func(ctx context.Context) {
-		list, err := c.d.f.options.Host.Changes(ctx, run)
-		c.d.f.post(func() {
+	ask(c.d.f, func(ctx context.Context) ([]ChangedFile, error) { return c.d.f.options.Host.Changes(ctx, run) },
+		func(list []ChangedFile, err error) {
 			c.busy, c.loaded, c.list, c.Empty = false, now, list, "No file has changed since the run began."
 			if err != nil {
 				c.Empty = sanitize.Line(err.Error(), 400)
@@ -116,7 +114,6 @@ func (c *changesScreen) renew() {
 			c.renew()
 			c.openWanted()
 		})
-	})
 }
 
 // show lists the files: Git's list, with the run's record of their authors.
@@ -189,7 +186,6 @@ func (c *changesScreen) openWanted() {
 	c.open()
 }
 
-// look makes the preview show the current file as it is now.
 func (c *changesScreen) look() {
 	f, ok := c.chosen()
 	if !ok || c.shown.file == f && c.d.session.state != nil && c.shown.version == version(c.d.session.state) {
@@ -208,7 +204,6 @@ func (c *changesScreen) look() {
 	}
 }
 
-// preview shows the difference of a file.
 func (c *changesScreen) preview(_ view.ListRow, width int) []render.Line {
 	if text := c.shown.instead(); text != "" {
 		return render.WrapText(render.Dim, text, width)
@@ -302,4 +297,294 @@ type Versions struct {
 	Before, After string
 	Cut           bool   // they are longer
 	Object        string // of the contents now, as Git names it; empty: the file was deleted
+}
+
+// diffScreen shows what has changed in one file: a block for each place that differs.
+type diffScreen struct {
+	blockScreen
+	comparison
+	list  *changesScreen
+	name  string // of the file, as shown
+	stamp uint64 // of what is shown
+	shown string // version of the run that is shown
+	side  bool   // show the versions beside each other, if there is room
+	width int
+}
+
+func newDiffScreen(list *changesScreen, f ChangedFile) *diffScreen {
+	s := &diffScreen{blockScreen: list.d.blocks(keys.Diff), list: list}
+	s.SetSource(s)
+	s.show(f)
+	return s
+}
+
+func (s *diffScreen) show(f ChangedFile) {
+	s.comparison = comparison{file: f, differs: render.Compare("", "", "", 0)}
+	s.name = sanitize.Line(f.Path, 0)
+	s.restart()
+	s.read()
+}
+
+// read makes a worker read the file, and shows it if it has changed.
+func (s *diffScreen) read() {
+	if s.d.session.state == nil {
+		return
+	}
+	s.shown = version(s.d.session.state)
+	file := s.file
+	s.d.compare(file, func(c comparison) {
+		if s.file.Path != file.Path || s.loaded && c.problem == "" && c.found == s.found {
+			return // another file is shown meanwhile, or nothing has changed
+		}
+		s.comparison = c
+		s.restart()
+	})
+}
+
+func (s *diffScreen) restart() {
+	s.stamp++
+	s.SetSource(s)
+	s.Top()
+}
+
+// renew implements screen: it reads the file again after each snapshot.
+func (s *diffScreen) renew() {
+	s.blockScreen.renew()
+	if state := s.d.session.state; state != nil && s.loaded && s.shown != version(state) {
+		s.list.renew()
+		s.read()
+	}
+}
+
+func (s *diffScreen) draw(screen tcell.Screen, x, y, w, h int) {
+	c := render.On(screen, x, y, w, h, s.d.look)
+	s.width = w
+	var right render.Line
+	if n := len(s.differs.Hunks); n > 0 {
+		right = render.Of(render.Dim, fmt.Sprintf("%d of %d  ", max(s.at(), 0)+1, n))
+	}
+	right = right.Append(render.DiffAdd, fmt.Sprintf("+%d", s.file.Added)).
+		Append(render.DiffRemove, fmt.Sprintf(" -%d", s.file.Deleted))
+	c.Line(0, 0, render.Of(render.Title, s.name).Shorten(max(w-right.Width()-2, 1), s.d.look.Glyphs.Ellipsis))
+	c.Right(0, right)
+	s.drawBlocks(screen, c, 1)
+}
+
+// at returns the current place: the marked one, or the first; -1: there is none.
+func (s *diffScreen) at() int {
+	n := len(s.differs.Hunks)
+	if n == 0 {
+		return -1
+	}
+	return min(max(s.Marked(), 0), n-1)
+}
+
+func (s *diffScreen) act(a keys.Action, key string) bool {
+	switch a {
+	case keys.SideBySide:
+		if s.width < render.MinSideBySide {
+			s.d.flash(fmt.Sprintf("Side by side needs %d columns.", render.MinSideBySide))
+			return true
+		}
+		s.side = !s.side
+		s.stamp++
+	case keys.NextChoice, keys.PrevChoice:
+		by := 1
+		if a == keys.PrevChoice {
+			by = -1
+		}
+		s.list.Step(by)
+		if f, ok := s.list.chosen(); ok && f != s.file {
+			s.show(f)
+		}
+	case keys.Comment:
+		s.list.about(s.file, s.firstLine(), s.Copy())
+	case keys.OpenFile:
+		s.d.changes.edit(s.file, s.firstLine())
+	case keys.RevertFile:
+		s.d.changes.askRevert(s.file, contract.Revert{Path: s.file.Path, Seen: s.found.Object})
+	case keys.RevertHunk:
+		i := s.at()
+		switch {
+		case i < 0:
+			s.d.flash("There is no single place to revert here: X reverts the file.")
+		case s.found.Cut:
+			s.d.flash("The file is long, and only its beginning is compared: X reverts the whole file.")
+		default:
+			s.d.changes.askRevert(s.file,
+				contract.Revert{Path: s.file.Path, Seen: s.found.Object, Hunk: s.differs.Hunks[i].String()})
+		}
+	default:
+		return s.blockScreen.act(a, key)
+	}
+	return true
+}
+
+// firstLine returns the first line of the current place, from 1.
+func (s *diffScreen) firstLine() int {
+	if i := s.at(); i >= 0 {
+		return s.differs.Hunks[i].First + 1
+	}
+	return 1
+}
+
+// Len, Stamp, Block and Tail implement view.BlockSource: one block for each place, or one for a text
+// instead.
+func (s *diffScreen) Len() int                { return max(len(s.differs.Hunks), 1) }
+func (s *diffScreen) Stamp(int) uint64        { return s.stamp }
+func (s *diffScreen) Tail(_ int) []view.Block { return nil }
+
+func (s *diffScreen) Block(i, width int, _ bool) view.Block {
+	if text := s.instead(); text != "" {
+		return view.Block{Gutter: render.Frame, Lines: render.WrapText(render.Dim, text, width)}
+	}
+	if i >= len(s.differs.Hunks) {
+		return view.Block{Gutter: render.Frame}
+	}
+	h := s.differs.Hunks[i]
+	o := render.MarkdownOptions{Width: width, Look: s.d.look, Role: render.Base}
+	show := s.differs.Unified
+	if s.side && s.width >= render.MinSideBySide {
+		show = s.differs.SideBySide
+	}
+	b := view.Block{Gutter: render.Frame, Head: render.Of(render.DiffHunk, "@@ "+h.String()+" @@"), Lines: show(h, o)}
+	if s.found.Cut && i == len(s.differs.Hunks)-1 {
+		b.Lines = append(b.Lines, render.Of(render.Warn, "The file is long: only its beginning is compared."))
+	}
+	return b
+}
+
+// changeActions performs a person's actions on the files that a run has changed.
+type changeActions struct{ d *app }
+
+// runID returns the run that is shown; empty: there is none.
+func (c changeActions) runID() string {
+	if s := c.d.session.state; s != nil && !c.d.session.replayed() {
+		return s.Options.Run
+	}
+	return ""
+}
+
+// edit opens a file in the person's editor, at a line that is counted from 1.
+func (c changeActions) edit(f ChangedFile, line int) {
+	run := c.runID()
+	if run == "" {
+		return
+	}
+	if f.Status == "deleted" {
+		c.d.flash("The run has deleted this file: there is nothing to open.")
+		return
+	}
+	c.d.outside(func(h Host) error { return h.Open(run, f.Path, line) })
+}
+
+func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
+	run := c.runID()
+	if run == "" {
+		return
+	}
+	name := sanitize.Line(f.Path, 0)
+	becomes := name + " becomes what it was when the run began."
+	switch {
+	case r.Hunk != "":
+		becomes = "The lines " + r.Hunk + " of " + name + " become what they were when the run began."
+	case f.Status == "added":
+		becomes = name + " is removed: the run has added it."
+	case f.Old != "":
+		becomes = name + " is removed, and " + sanitize.Line(f.Old, 0) + " is there again as it was when the run began."
+	}
+	c.d.dialogs.sure("Revert?", "Keep it", "Revert", func() { c.revert(run, r) }, render.Of(render.Base, becomes),
+		render.Of(render.Dim, "It stays as it is if somebody has modified it since. The agents are notified."))
+}
+
+// revert makes the run revert a change, or the host if the run is not active.
+func (c changeActions) revert(run string, r contract.Revert) {
+	if c.d.session.run != nil && !c.d.session.over() {
+		c.d.session.send(r)
+		return
+	}
+	c.d.f.work(func(ctx context.Context) {
+		err := c.d.f.options.Host.Revert(ctx, run, r)
+		c.d.f.post(func() {
+			if err != nil {
+				c.d.flash("Refused: " + err.Error())
+				return
+			}
+			c.d.flash("reverted " + r.Path)
+			c.again()
+		})
+	})
+}
+
+// again makes the screens read the list of files again.
+func (c changeActions) again() {
+	for _, s := range c.d.screens {
+		switch s := s.(type) {
+		case *changesScreen:
+			s.loaded = ""
+			s.renew()
+		case *diffScreen:
+			s.list.loaded, s.shown = "", ""
+			s.renew()
+		}
+	}
+}
+
+// askLand asks whether to commit the work of the run on the branch that is checked out. files are the
+// known changes; nil: unknown.
+func (c changeActions) askLand(files []ChangedFile) {
+	run := c.runID()
+	if run == "" {
+		c.d.flash("There is no run, and nothing to land.")
+		return
+	}
+	head := []render.Line{render.Of(render.Base,
+		"The work of the run becomes one commit on your branch. Uncommitted changes are never overwritten.")}
+	if len(files) > 0 {
+		added, deleted := 0, 0
+		for _, f := range files {
+			added, deleted = added+f.Added, deleted+f.Deleted
+		}
+		head = append(head, render.Of(render.Dim,
+			fmt.Sprintf("%s, +%d -%d", words.Count(len(files), "file"), added, deleted)))
+	}
+	c.d.dialogs.sure("Land the work?", "Not now", "Land it", func() {
+		c.d.flash("Landing …")
+		land := func(ctx context.Context) (string, error) { return c.d.f.options.Host.Land(ctx, run) }
+		ask(c.d.f, land, func(report string, err error) {
+			c.d.dialogs.showReport("Landed", report, err)
+			if err == nil {
+				c.again()
+			}
+		})
+	}, head...)
+}
+
+// revertCommand is /revert with a path, and optionally a place in the file.
+func (c changeActions) revertCommand(o view.EditorCommand) bool {
+	run, path := c.runID(), o.Arg(0)
+	if run == "" {
+		c.d.flash("There is no run, and nothing to revert.")
+		return false
+	}
+	c.d.f.work(func(ctx context.Context) {
+		h := c.d.f.options.Host
+		list, err := h.Changes(ctx, run)
+		i := slices.IndexFunc(list, func(f ChangedFile) bool { return f.Path == path })
+		var found Versions
+		if err == nil && i >= 0 {
+			found, err = h.Versions(ctx, run, path, list[i].Old)
+		}
+		c.d.f.post(func() {
+			switch {
+			case err != nil:
+				c.d.flash(err.Error())
+			case i < 0:
+				c.d.flash("The run has not changed " + path + ".")
+			default:
+				c.askRevert(list[i], contract.Revert{Path: path, Seen: found.Object, Hunk: o.Arg(1)})
+			}
+		})
+	})
+	return true
 }

@@ -3,8 +3,10 @@ package tui
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -27,25 +29,15 @@ func (o *homeScreen) act(keys.Action, string) bool        { return false }
 func (o *homeScreen) draw(s tcell.Screen, x, y, w, h int) { paint(o.page, s, x, y, w, h) }
 
 func (o *homeScreen) mouse() mouseHandler {
-	return wheel(still{}, func(x, y int) {
-		if o.page.ThreadsAt(x, y) {
+	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
+		if a == tview.MouseLeftClick && o.page.ThreadsAt(e.Position()) {
 			o.d.open(newRunsScreen(o.d))
 		}
-	})
+		return a == tview.MouseLeftClick, nil
+	}
 }
 
-// still is a page that does not scroll.
-type still struct{}
-
-func (still) Up(int)    {}
-func (still) Down(int)  {}
-func (still) PageUp()   {}
-func (still) PageDown() {}
-func (still) Top()      {}
-func (still) Bottom()   {}
-
 func (o *homeScreen) renew() {
-	o.page.SetLook(o.d.look)
 	f := o.d.session.found
 	data := view.HomeData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4",
 		Warnings: o.d.session.dangers()}
@@ -124,4 +116,148 @@ func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
 	default:
 		add("sandbox", "bubblewrap, or no agent starts", render.Base)
 	}
+}
+
+// Ritual holds the decorative elements of the screen.
+type Ritual struct {
+	Title bool            // a title before the first input
+	Scene bool            // the agents as figures, if there is room
+	Human view.RitualKind // the figure of the person
+	// Remember stores the name that the user chose; nil: it is not stored.
+	Remember func(view.RitualKind)
+	// Sound plays a sound without waiting for it, and returns how often the terminal's bell should ring
+	// instead; nil: no sounds.
+	Sound func(Sound) (bells int)
+}
+
+// Sound is the meaning of a sound.
+type Sound int
+
+// The sounds.
+const (
+	SoundAsked  Sound = iota // input of the person is awaited
+	SoundDone                // the run is complete
+	SoundFailed              // it has ended in another way
+)
+
+// walkFrame is the time between two frames of a walk.
+const walkFrame = 100 * time.Millisecond
+
+// titleScreen is shown over the home screen until a key is pressed. All keys except those that choose keep
+// their effect.
+type titleScreen struct {
+	d      *app
+	chosen view.RitualKind
+	since  time.Time // when it was chosen
+}
+
+func (t *titleScreen) context() keys.Context        { return keys.Everywhere }
+func (t *titleScreen) writes() bool                 { return false }
+func (t *titleScreen) act(keys.Action, string) bool { return false }
+func (t *titleScreen) walks() bool                  { return t.chosen != view.RitualNobody }
+
+func (t *titleScreen) draw(s tcell.Screen, x, y, w, h int) {
+	view.RitualTitle{Chosen: t.chosen, Walked: now().Sub(t.since)}.Draw(render.On(s, x, y, w, h, t.d.look), t.d.frame())
+}
+
+// renew implements screen: it closes the title when a walk has ended.
+func (t *titleScreen) renew() {
+	if t.walks() && now().Sub(t.since) >= view.RitualWalk {
+		t.d.leaveTitle()
+	}
+}
+
+func (t *titleScreen) mouse() mouseHandler {
+	return func(a tview.MouseAction, _ *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
+		if a == tview.MouseLeftClick {
+			t.d.leaveTitle()
+		}
+		return true, nil
+	}
+}
+
+// key handles the keys that choose, and those that only continue; all others have the same effect as
+// without a title.
+func (t *titleScreen) key(e *tcell.EventKey) (taken bool) {
+	if kinds := view.RitualKinds(); e.Key() == tcell.KeyRune && !t.walks() {
+		if i := int(e.Rune() - '1'); i >= 0 && i < len(kinds) {
+			t.chosen, t.since = kinds[i], now()
+			t.d.f.options.Ritual.Human = t.chosen
+			if keep := t.d.f.options.Ritual.Remember; keep != nil {
+				keep(t.chosen)
+			}
+			if t.d.look.Still {
+				t.d.leaveTitle()
+			}
+			t.d.f.post(t.renew) // from now on there is an animation
+			return true
+		}
+	}
+	t.d.leaveTitle()
+	return e.Key() == tcell.KeyEnter || e.Key() == tcell.KeyEscape || e.Key() == tcell.KeyRune && e.Rune() == ' '
+}
+
+// newTitle returns the title, and records that it was shown today.
+func newTitle(d *app) *titleScreen {
+	shows := d.f.options.Ritual
+	if shows.Remember != nil {
+		shows.Remember(shows.Human)
+	}
+	return &titleScreen{d: d}
+}
+
+// title returns the title if it is visible; otherwise nil.
+func (d *app) title() *titleScreen {
+	t, _ := d.screen().(*titleScreen)
+	return t
+}
+
+func (d *app) leaveTitle() {
+	if d.title() != nil {
+		d.back()
+	}
+}
+
+// frame returns the number of the current frame of animations.
+func (d *app) frame() int {
+	if d.look.Still {
+		return 0
+	}
+	every := view.MotionFrame
+	if t := d.title(); t != nil && t.walks() {
+		every = walkFrame
+	}
+	return int(now().UnixMilli() / every.Milliseconds())
+}
+
+// The room that the run screen must have for the scene.
+const (
+	sceneTileRows = 7   // for each tile, beside the scene
+	sceneTalkRows = 20  // for the conversation, if there are no tiles
+	sceneBeside   = 142 // columns for the scene beside the conversation
+)
+
+func (w *runScreen) drawScene(c render.Canvas) {
+	human := w.d.f.options.Ritual.Human
+	if !human.Known() {
+		human = view.RitualSeeker
+	}
+	view.SnapshotScene(w.d.session.state, w.rows, human, w.d.now()).Draw(c, w.d.frame())
+}
+
+// sceneBelow returns how many rows the scene takes below the tiles; 0: there is no room.
+func (w *runScreen) sceneBelow(rows int) int {
+	took := view.RitualRows + 1
+	if !w.d.f.options.Ritual.Scene || rows-took < sceneTileRows*max(len(w.rows), 2) {
+		return 0
+	}
+	return took
+}
+
+// sceneBesides returns how many columns the scene takes beside the conversation; 0: there is no room.
+func (w *runScreen) sceneBesides(columns, rows int) int {
+	if !w.d.f.options.Ritual.Scene || columns < sceneBeside || rows < sceneTalkRows || len(w.rows) == 0 {
+		return 0
+	}
+	return columns - (render.Prose + 6)
 }

@@ -91,7 +91,6 @@ func (b *inboxPanel) act(a keys.Action) bool {
 	return true
 }
 
-// anew shows the current item and step.
 func (b *inboxPanel) anew() { b.shown.ask.Set(b.panel.Data(b.d.look)) }
 
 // renew updates the panel. If the selected item is gone, keys are ignored for a moment: they were meant for
@@ -165,7 +164,6 @@ func (b *inboxPanel) isAnswered(id string, since time.Time) bool {
 	return ok && at.Equal(since)
 }
 
-// again continues with what still waits.
 func (b *inboxPanel) again() {
 	if len(b.waiting()) == 0 {
 		if b.isOpen() {
@@ -182,16 +180,7 @@ func (b *inboxPanel) again() {
 }
 
 func permit(r *input.PermissionRequest, a view.InboxAnswer) contract.Permit {
-	c := contract.Permit{Request: r.ID, Behavior: "allow", Action: r.Key(), Rule: a.Rule}
-	switch {
-	case a.Act == view.InboxDeny:
-		c.Behavior = "deny"
-	case a.Run:
-		c.Scope = contract.ScopeRun
-	case a.Always:
-		c.Scope = contract.ScopeAlways
-	}
-	return c
+	return contract.Permit{Request: r.ID, Behavior: string(a.Act), Action: r.Key(), Rule: a.Rule, Scope: a.Scope}
 }
 
 // waiting returns the items that wait and were not answered here, the oldest first.
@@ -218,7 +207,13 @@ func (b *inboxPanel) items() []view.InboxItem {
 		item.Head = []render.Line{{{Text: item.Asks, Role: item.Role}, {Text: ", " + item.Age, Role: render.Dim}}}
 		switch i.Kind {
 		case supervisor.InboxPermission:
-			b.permission(&item)
+			r, _ := b.d.session.state.Permission.Find(item.ID)
+			data := b.d.permissions.permitData(&r)
+			item.Head, item.Body = data.Head, data.Body
+			item.Note = eventtext.DeniedAt(r.Deadline)
+			for _, rule := range r.Suggestions {
+				item.Rules = append(item.Rules, view.InboxRule{Text: rule, Covers: supervisor.Covered(b.d.session.state, rule)})
+			}
 		case supervisor.InboxRecovery:
 			ways, outside := splitWays(i.Choices)
 			item.Ways = ways
@@ -234,29 +229,17 @@ func (b *inboxPanel) items() []view.InboxItem {
 	return list
 }
 
-// prose lays out a text as Markdown.
 func (b *inboxPanel) prose(text string) func(width int) []render.Line {
 	return func(width int) []render.Line {
 		return render.Markdown(sanitize.Text(text), render.MarkdownOptions{Width: width, Look: b.d.look})
 	}
 }
 
-// permission adds the description of a permission request.
-func (b *inboxPanel) permission(item *view.InboxItem) {
-	r, _ := b.d.session.state.Permission.Find(item.ID)
-	data := b.d.permissions.permitData(&r)
-	item.Head, item.Body = data.Head, data.Body
-	item.Note = eventtext.DeniedAt(r.Deadline)
-	for _, rule := range r.Suggestions {
-		item.Rules = append(item.Rules, view.InboxRule{Text: rule, Covers: supervisor.Covered(b.d.session.state, rule)})
-	}
-}
-
 // splitWays separates the options that the run accepts from what a person can do outside of it.
-func splitWays(options []string) (ways []view.InboxWay, outside []string) {
+func splitWays(options []string) (ways []view.PageChoice, outside []string) {
 	for _, o := range options {
 		if label := wayLabel(o); label != "" {
-			ways = append(ways, view.InboxWay{Option: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
+			ways = append(ways, view.PageChoice{Value: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
 		} else {
 			outside = append(outside, o)
 		}

@@ -2,15 +2,22 @@ package tui
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // maxInput is the divisor that gives the largest share of the window for the input.
@@ -70,11 +77,11 @@ func (d *app) Draw(s tcell.Screen) {
 		if d.screen() == screen(d.runScreen) && d.runScreen.tiled {
 			w, h = d.runScreen.left(w), bottom // the agents stay visible, and the status line below them
 		}
-		g.draw(s, x, y, w, h)
+		g.ask.SetRect(x, y, w, h)
+		g.ask.Draw(s)
 	}
 }
 
-// drawPopup draws the list of completions above the input.
 func (d *app) drawPopup(s tcell.Screen, x, y, w, bottom int) {
 	lines, at := d.prompt.input.Popup(w, min(bottom, 8))
 	if len(lines) == 0 {
@@ -214,30 +221,28 @@ func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 func (d *app) MouseHandler() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
 		x, y := e.Position()
+		click := a == tview.MouseLeftClick
 		switch {
-		case d.dialogs.asking() == nil && !d.picker.open() && d.line.InRect(x, y) && d.controlled(a):
-			return true, nil
-		case d.dialogs.asking() == nil && !d.picker.open() && d.line.OnGrants(x, y) && a == tview.MouseLeftClick:
-			d.permissions.nextMode()
-			return true, nil
-		case d.dialogs.asking() == nil && !d.picker.open() && d.line.OnHuman(x, y) && a == tview.MouseLeftClick:
-			d.inbox.open()
-			return true, nil
-		case d.dialogs.asking() == nil && !d.picker.open() && y == d.way && a == tview.MouseLeftClick:
-			d.recovery.askWay()
-			return true, nil
 		case d.picker.open():
-			return d.picker.mouse(a, e)
+			return clicks(d.picker.list, d.picker.take)(a, e, nil)
 		case d.dialogs.asking() != nil:
 			return d.dialogs.asking().mouse(a, e), nil
+		case d.line.InRect(x, y) && d.controlled(a):
+			return true, nil
+		case click && d.line.OnGrants(x, y):
+			d.permissions.nextMode()
+			return true, nil
+		case click && d.line.OnHuman(x, y):
+			d.inbox.open()
+			return true, nil
+		case click && y == d.way:
+			d.recovery.askWay()
+			return true, nil
 		case y >= d.top && d.screen().writes():
 			if a == tview.MouseLeftDown {
 				d.prompt.write()
 			}
-			if handler := d.prompt.input.MouseHandler(); handler != nil {
-				return handler(a, e, focus)
-			}
-			return false, nil
+			return d.prompt.input.MouseHandler()(a, e, focus)
 		}
 		if handler := d.screen().mouse(); handler != nil {
 			consumed, capture := handler(a, e, focus)
@@ -298,4 +303,206 @@ func footer(c keys.Context, look *render.Look, width int) render.Line {
 		l = append(l, item...)
 	}
 	return l
+}
+
+// commandOf are the slash commands that keys run, too.
+var commandOf = map[keys.Action]string{keys.OpenHelp: "help", keys.OpenLogbook: "logbook", keys.OpenPlan: "plan",
+	keys.OpenChanges: "changes", keys.OpenTimes: "timeline", keys.OpenConfig: "settings", keys.OpenRuns: "runs",
+	keys.Documents: "file", keys.Modes: "agents", keys.SkipStep: "skip", keys.Retry: "retry", keys.Reset: "reset",
+	keys.CancelRun: "cancel", keys.Halt: "halt"}
+
+func (d *app) act(a keys.Action) bool {
+	if (a == keys.Write || a == keys.WriteSlash) && d.session.replayed() {
+		return true
+	}
+	if name := commandOf[a]; name != "" {
+		d.commands.slash(view.EditorCommand{Name: name})
+		return true
+	}
+	switch a {
+	case keys.Leave:
+		if d.prompt.writing() && !d.prompt.input.Empty() {
+			d.prompt.input.Clear()
+			return true
+		}
+		d.dialogs.askLeave()
+	case keys.Detach:
+		d.session.detach()
+	case keys.Suspend:
+		d.outside(func(h Host) error { return h.Suspend() })
+	case keys.Redraw:
+		d.f.screen.Sync()
+	case keys.OpenFocus:
+		d.focusOn(d.session.liveliest())
+	case keys.Back:
+		d.back()
+	case keys.Write:
+		d.prompt.to = ""
+		d.prompt.write()
+	case keys.WriteSlash:
+		d.toInput()
+		d.prompt.write()
+		if d.prompt.input.Empty() {
+			d.prompt.input.Insert("/")
+		}
+	case keys.Read:
+		d.prompt.read()
+	case keys.Editor:
+		d.prompt.edit()
+	case keys.Withdraw:
+		d.queuedEdits.withdraw()
+	case keys.Judge:
+		d.permissions.judgeNext()
+	case keys.OpenPalette:
+		palette{d}.open()
+	case keys.OpenInbox:
+		d.inbox.open()
+	case keys.Stop:
+		d.session.interrupt("")
+	case keys.PauseRun:
+		if d.session.state != nil && d.session.state.Paused {
+			d.session.send(contract.Continue{})
+		} else {
+			d.session.send(contract.Pause{})
+		}
+	case keys.CycleGrants:
+		d.permissions.nextMode()
+	case keys.Strength:
+		switch d.prompt.force {
+		case contract.Note:
+			d.prompt.force = contract.Steer
+		case contract.Steer:
+			d.prompt.force = contract.Stop
+		default:
+			d.prompt.force = contract.Note
+		}
+		d.prompt.relabel()
+	case keys.WayOut:
+		if d.session.interrupted() {
+			d.dialogs.askResume()
+		} else {
+			d.recovery.askWay()
+		}
+	case keys.Summon:
+		d.commands.chooseSummon()
+	case keys.PageUp, keys.PageDown, keys.Up, keys.Down: // while the person writes
+		return d.screen().act(a, "")
+	default:
+		return false
+	}
+	return true
+}
+
+func (d *app) toInput() {
+	for !d.screen().writes() && len(d.screens) > 1 {
+		d.back()
+	}
+}
+
+// outside lends the terminal to the host, and reports whether it is ours again. If the terminal is gone,
+// the frontend ends.
+func (d *app) outside(do func(Host) error) bool {
+	var err error
+	d.f.app.Suspend(func() {
+		d.f.lent.Store(true)
+		err = do(d.f.options.Host)
+		d.f.lent.Store(false)
+	})
+	if d.f.screen.Gone() != nil {
+		return false
+	}
+	d.f.screen.ForgetTitle()
+	d.f.screen.Sync()
+	if err != nil {
+		d.flash(err.Error())
+	}
+	return true
+}
+
+func (d *app) statusData() view.StatusData {
+	data := view.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Hint: "F1 help"}
+	if d.session.state != nil {
+		data = view.SnapshotStatus(d.session.state, d.now())
+		data.Hint = "F1 help"
+	}
+	if d.session.state == nil {
+		data.Warnings = d.session.dangers()
+	}
+	switch since := d.session.silent(); {
+	case !since.IsZero():
+		data.Word, data.Tone = "Does not answer, "+eventtext.Span(now().Sub(since).Truncate(time.Second)), render.Bad
+		data.Awaited, data.Human = "", false
+	case d.session.begun.starting:
+		data.Word, data.Awaited = "Beginning", "the threads"
+	case d.session.leaving:
+		data.Word = "Ending"
+	}
+	if p := d.playback(); p != nil {
+		data.Warnings = append([]string{playbackWord(p.Status(), d.look)}, data.Warnings...)
+		data.Awaited, data.Hint = "", "F1 help"
+	} else if mode := d.permissions.mode(); mode != runconfig.ModeAllowAll { // allow-all is shown as a warning
+		data.Grants = string(mode)
+	}
+	if d.screen().writes() && d.prompt.reading {
+		data.Mode = "NORMAL"
+	}
+	if l, ok := d.screen().(*logbook); ok && l.typing {
+		data.Mode = "FILTER"
+	}
+	data.Flash = d.word.text
+	if s, ok := d.screen().(filtered); ok {
+		l := s.filter()
+		if l.Typing {
+			data.Mode = "FILTER"
+		}
+		if l.Typing || l.Filter() != "" && data.Flash == "" {
+			data.Flash = "/" + l.Filter()
+		}
+	}
+	if d.search.typing {
+		data.Flash = "/" + d.search.text
+	}
+	if text := d.f.unsent(); text != "" {
+		data.Flash = "Not taken yet: " + sanitize.Line(text, 200)
+	}
+	if n := len(d.permissions.requests()); n > 0 && d.dialogs.asking() == nil && data.Flash == "" {
+		data.Flash = fmt.Sprintf("Alt+p: %d permission requests wait", n)
+		if n == 1 {
+			data.Flash = "Alt+p: a permission request waits"
+		}
+		data.FlashShort = "Alt+p"
+	}
+	return data
+}
+
+// moment returns the state that the title and notifications show.
+func (d *app) moment() render.NotifyMoment {
+	m := render.NotifyMoment{Where: filepath.Base(d.session.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
+	s := d.session.state
+	if d.session.found.CWD == "" || s == nil {
+		m.Where = ""
+	}
+	if s == nil {
+		return m
+	}
+	for _, i := range view.Inbox(s) {
+		w := render.NotifyWait{Call: i.ID, For: eventtext.Asks(i, view.SlashName(s, i.Agent))}
+		if i.Kind == supervisor.InboxPermission {
+			w.Call = "permission " + i.Agent
+		}
+		m.Awaited = append(m.Awaited, w)
+	}
+	m.Word = strings.ToLower(eventtext.Phase(s.Task.Phase))
+	if b := view.Stalled(s); b != nil {
+		m.Word = b.Trouble()
+	}
+	for i := range s.Agents {
+		if s.Agents[i].Works() {
+			m.Threads++
+		}
+	}
+	if s.Ending != nil && s.Ending.Said {
+		m.Ended = s.Ending.Status
+	}
+	return m
 }

@@ -1,11 +1,15 @@
 package tui
 
 import (
+	"cmp"
+	"context"
+	"slices"
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -43,7 +47,6 @@ func clicks(l *view.List, open func()) mouseHandler {
 	})
 }
 
-// act performs the actions that all lists have.
 func (l *listScreen) act(a keys.Action, _ string) bool {
 	switch a {
 	case keys.Filter:
@@ -132,7 +135,6 @@ func (o *picker) key(e *tcell.EventKey, key string) {
 	}
 }
 
-// take chooses the current row.
 func (o *picker) take() {
 	row, ok := o.list.Chosen()
 	if chosen := o.chosen; ok {
@@ -141,11 +143,6 @@ func (o *picker) take() {
 	}
 }
 
-func (o *picker) mouse(a tview.MouseAction, e *tcell.EventMouse) (bool, tview.Primitive) {
-	return clicks(o.list, o.take)(a, e, nil)
-}
-
-// draw draws the list in the middle of the given area.
 func (o *picker) draw(d *app, s tcell.Screen, x, y, w, h int) {
 	if !o.open() {
 		return
@@ -166,7 +163,6 @@ type palette struct{ d *app }
 // pageKeys are the actions that open pages for which there is no command.
 var pageKeys = []keys.Action{keys.WayOut, keys.Judge, keys.CycleGrants, keys.Strength}
 
-// open shows the list.
 func (p palette) open() {
 	p.d.choose("What shall be done?", "", p.items(), func(v any) { v.(func())() })
 }
@@ -211,4 +207,198 @@ func (p palette) command(s view.EditorSpec) {
 	p.d.toInput()
 	p.d.prompt.input.SetText("/" + s.Name + " ")
 	p.d.prompt.write()
+}
+
+// settingsScreen lists the settings of the program, and changes them in the person's configuration file.
+type settingsScreen struct {
+	listScreen
+	read   bool   // a worker is reading, or has read
+	wanted string // name of a setting to choose once there is a list
+}
+
+func newSettingsScreen(d *app) *settingsScreen {
+	s := &settingsScreen{listScreen: newListScreen(d, keys.Settings, "SETTINGS",
+		view.ListColumn{Head: "SETTING", Most: 26}, view.ListColumn{Head: "IN EFFECT", Wide: true},
+		view.ListColumn{Head: "FROM", Tail: true, Most: 36})}
+	s.Empty, s.Preview = "Reading …", s.preview
+	return s
+}
+
+// renew implements screen: the settings are read once, and after each change.
+func (s *settingsScreen) renew() {
+	if s.read {
+		return
+	}
+	s.read = true
+	s.d.f.work(func(ctx context.Context) {
+		list, file, err := s.d.f.options.Host.Settings(ctx)
+		s.d.f.post(func() {
+			s.Empty, s.Note = "There are no settings.", render.Of(render.Dim, sanitize.Line(file, 0))
+			if err != nil {
+				s.Empty = sanitize.Line(err.Error(), 400)
+			}
+			var groups []string
+			var rows []view.ListRow
+			for _, one := range list {
+				groups = append(groups, one.Group)
+				rows = append(rows, settingRow(one))
+			}
+			slices.SortStableFunc(rows, func(a, b view.ListRow) int {
+				return slices.Index(groups, a.Group) - slices.Index(groups, b.Group)
+			})
+			s.Set(rows)
+			if s.wanted != "" && err == nil && !s.Choose(s.wanted) {
+				s.d.flash("There is no setting " + s.wanted + ".")
+			}
+			s.wanted = ""
+		})
+	})
+}
+
+func settingRow(s Setting) view.ListRow {
+	role := render.Strong
+	if s.Source == "" {
+		role = render.Dim
+	}
+	value, source := words.FirstLine(settingWords(s, s.Value)), cmp.Or(s.Source, "default")
+	return view.ListRow{
+		Key: s.Name, Group: s.Group, Value: s, Find: strings.Join([]string{s.Name, value, source, s.About}, "\n"),
+		Cells: []render.Line{render.Of(render.Base, s.Name), render.Of(role, sanitize.Line(value, 200)),
+			render.Of(render.Dim, sanitize.Line(source, 0))},
+	}
+}
+
+// settingWords returns a value in words: the number that stands for no limit is shown as that.
+func settingWords(s Setting, value string) string {
+	_, meaning, ok := strings.Cut(s.About, "(0: ")
+	if ok && (value == "0" || value == "0s") {
+		return meaning[:strings.IndexAny(meaning+")", ",)")]
+	}
+	return value
+}
+
+// preview describes a setting: its value, where that is set, and when a change takes effect.
+func (s *settingsScreen) preview(row view.ListRow, width int) []render.Line {
+	at := row.Value.(Setting)
+	source := "It is the default."
+	if at.Source != "" {
+		source = "Set by " + at.Source + "."
+		if at.Default != "" {
+			source += " The default is " + settingWords(at, at.Default) + "."
+		}
+	}
+	lines := render.WrapText(render.Base, at.About, width)
+	if len(at.Choices) > 0 {
+		lines = append(lines, render.WrapText(render.Dim, "One of "+strings.Join(at.Choices, ", ")+".", width)...)
+	}
+	lines = append(lines, render.WrapText(render.Dim, sanitize.Line(source, 0)+" A change takes effect "+at.When+".",
+		width)...)
+	if value := sanitize.Line(at.Value, 0); value != "" {
+		lines = append(append(lines, nil), render.WrapText(render.Strong, at.Name+": "+value, width)...)
+	}
+	return lines
+}
+
+func (s *settingsScreen) act(a keys.Action, key string) bool {
+	row, ok := s.Chosen()
+	switch a {
+	case keys.Choose:
+		if ok {
+			s.change(row.Value.(Setting))
+		}
+	case keys.ToDefault:
+		if ok {
+			settingActions{s.d}.change(row.Key, "")
+		}
+	case keys.OpenFile:
+		if s.d.outside(func(h Host) error { return h.OpenSettings() }) {
+			s.again()
+		}
+	default:
+		return s.listScreen.act(a, key)
+	}
+	return true
+}
+
+func (s *settingsScreen) again() {
+	s.read = false
+	s.renew()
+}
+
+// change offers the allowed values of a setting, or lets a person write one.
+func (s *settingsScreen) change(at Setting) {
+	if len(at.Choices) == 0 {
+		s.d.toInput()
+		s.d.prompt.input.SetText("/settings " + at.Name + " " + at.Value)
+		s.d.prompt.write()
+		return
+	}
+	items := []choice{}
+	for _, c := range at.Choices {
+		note := ""
+		if c == at.Value {
+			note = "now"
+		}
+		items = append(items, choice{text: c, note: note, value: c})
+	}
+	s.d.choose(at.Name, "", items, func(v any) { settingActions{s.d}.change(at.Name, v.(string)) })
+}
+
+// settingActions changes settings.
+type settingActions struct{ d *app }
+
+// change writes a setting into the person's configuration file; an empty value removes it there.
+func (a settingActions) change(name, value string) {
+	d := a.d
+	if d.playback() != nil {
+		d.session.replayed()
+		return
+	}
+	d.flash("Writing …")
+	change := func(ctx context.Context) (string, error) { return d.f.options.Host.ChangeSetting(ctx, name, value) }
+	ask(d.f, change, func(report string, err error) {
+		if err != nil {
+			d.flash("Nothing was written: " + err.Error())
+			return
+		}
+		d.flash(report)
+		for _, s := range d.screens {
+			if s, ok := s.(*settingsScreen); ok {
+				s.again()
+			}
+		}
+		if name == "theme" && value != "" {
+			d.commands.themeCommand(view.EditorCommand{Args: []string{value}})
+		}
+	})
+}
+
+// command is /settings: it shows the page; with a name, that setting; with a value, it changes the setting.
+// The value "default" removes it from the file.
+func (a settingActions) command(c view.EditorCommand) bool {
+	d := a.d
+	name, value, given := strings.Cut(strings.TrimSpace(c.Arg(0)), " ")
+	if given {
+		if value = strings.TrimSpace(value); value == "default" {
+			value = ""
+		}
+		a.change(name, value)
+		return true
+	}
+	s := newSettingsScreen(d)
+	s.wanted = name
+	d.open(s)
+	return true
+}
+
+// Setting is one setting of the program.
+type Setting struct {
+	Name    string
+	Group   string   // of settings that belong together
+	About   string   // what it means
+	Choices []string // allowed values; none: any value is allowed
+	Value   string   // with which the next run starts
+	Default string   // empty: there is none
+	Source  string   // where the value is set: --NAME, $VARIABLE or FILE:LINE; empty: it is the default
+	When    string   // when a change of the file takes effect: "with the next run"
 }

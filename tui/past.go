@@ -150,7 +150,11 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 	})
 	if err != nil {
 		f.post(func() { f.partial = false })
-		f.unread(err)
+		if f.ctx.Err() == nil {
+			f.post(func() {
+				f.root.dialogs.showText("Earlier events cannot be read", err.Error())
+			})
+		}
 		return
 	}
 	at := len(end.Events)
@@ -176,15 +180,6 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 	f.sumUp(ctx, &since)
 }
 
-// unread reports that the earliest events cannot be shown.
-func (f *Frontend) unread(err error) {
-	if f.ctx.Err() == nil {
-		f.post(func() {
-			f.root.dialogs.showText("Earlier events cannot be read", err.Error())
-		})
-	}
-}
-
 // move makes all readers switch to the current store, in which the numbers of events are larger by so much.
 func (d *app) move(by int) {
 	store := d.f.history
@@ -200,7 +195,6 @@ func (d *app) move(by int) {
 	d.search.moved()
 }
 
-// conversation returns the whole conversation as Markdown.
 func (f *Frontend) conversation(ctx context.Context, name func(string) string) string {
 	f.indexing.Wait()
 	var b strings.Builder

@@ -47,10 +47,6 @@ func (p *planScreen) draw(s tcell.Screen, x, y, w, h int) {
 }
 
 func (p *planScreen) renew() {
-	p.SetLook(p.d.look)
-	if p.line != nil {
-		p.line.SetLook(p.d.look)
-	}
 	s := p.d.session.state
 	if s == nil {
 		return
@@ -164,7 +160,6 @@ func (p *planScreen) act(a keys.Action, key string) bool {
 	return p.listScreen.act(a, key)
 }
 
-// edit changes the draft.
 func (p *planScreen) edit(a keys.Action) {
 	draft := p.d.plan.follow()
 	row, ok := p.Chosen()
@@ -258,7 +253,6 @@ func (p *planScreen) place(was *view.Draft, at int, add bool) int {
 	return len(now)
 }
 
-// key handles the keys of a text that is being written.
 func (p *planScreen) key(e *tcell.EventKey, key string) bool {
 	if p.line == nil {
 		return false
@@ -275,7 +269,6 @@ func (p *planScreen) paste(text string) {
 	}
 }
 
-// chooseMode opens the list of modes for a step.
 func (p *planScreen) chooseMode(at int) {
 	was := view.NewDraft(p.d.plan.draft.Steps())
 	items := append([]choice{{text: "(any)", note: "the decider chooses", value: ""}},
@@ -299,7 +292,8 @@ func (p *planScreen) save(then func()) {
 		then()
 	case len(draft.Clashes()) > 0:
 		d.dialogs.show(view.AskData{
-			Title: "Others changed it, too", Tone: render.Danger, Body: clashLines(draft),
+			Title: "Others changed it, too", Tone: render.Danger,
+			Body: wrapped(sanitize.Text(strings.Join(draft.Clashes(), ".\n") + ".")),
 			Choices: []view.PageChoice{
 				{Value: no, Key: 'n', Label: "Go on changing it"},
 				{Value: yes, Key: 's', Label: "Save mine", Irreversible: true},
@@ -318,17 +312,6 @@ func (p *planScreen) save(then func()) {
 	}
 }
 
-func clashLines(draft *view.Draft) func(int) []render.Line {
-	clashes := draft.Clashes()
-	return func(width int) (lines []render.Line) {
-		for _, c := range clashes {
-			lines = append(lines, render.WrapText(render.Base, sanitize.Line(c, 400)+".", width)...)
-		}
-		return lines
-	}
-}
-
-// send makes the draft the run's plan.
 func (p *planScreen) send(then func()) {
 	if !p.d.session.send(contract.SetPlan{Steps: p.d.plan.follow().Steps()}) {
 		return
@@ -338,7 +321,6 @@ func (p *planScreen) send(then func()) {
 	p.d.screen().renew()
 }
 
-// drop discards the changes.
 func (p *planScreen) drop(then func()) {
 	p.d.plan.draft = nil
 	p.d.flash("Your changes to the plan are dropped.")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -30,7 +31,14 @@ func newPrompt(d *app) prompt {
 	p := prompt{d: d, input: view.NewEditor(d.look), force: contract.Note}
 	p.input.OnSend = func(text string) bool { return d.prompt.submit(text) }
 	p.input.OnCommand = func(c view.EditorCommand) bool { return d.commands.slash(c) }
-	p.input.OnPaste = func(text string) bool { return d.prompt.pasted(text) }
+	p.input.OnPaste = func(text string) bool {
+		path := imagePath(text)
+		if path == "" || strings.HasPrefix(d.prompt.input.Text(), "/") || strings.HasPrefix(d.prompt.input.Text(), "!") {
+			return false
+		}
+		d.prompt.attach(path, func(string) { d.prompt.input.Insert(text) })
+		return true
+	}
 	p.input.OnCopy, p.input.OnNotice = d.copy, d.flash
 	p.input.OnRecall = func(texts []string) {
 		var items []choice
@@ -88,7 +96,14 @@ func (p *prompt) placeholder() string {
 	case s.Halted && len(view.SlashWaiting(s)) == 0:
 		return "Everything is halted. /continue"
 	case len(view.SlashWaiting(s)) > 0:
-		return waitingHint(s)
+		text := "A message of yours waits"
+		if n := len(view.SlashWaiting(s)); n > 1 {
+			text = fmt.Sprintf("%d messages of yours wait", n)
+		}
+		if s.Halted {
+			text = "Halted (/continue). " + text
+		}
+		return text + ". Up: change it, or take it back."
 	case s.Question.Open != nil:
 		return "The Arbiter awaits your answer."
 	case s.Lifecycle.TrustQuestion != nil && s.Lifecycle.TrustQuestion.Host != supervisor.LifecycleHere:
@@ -99,18 +114,6 @@ func (p *prompt) placeholder() string {
 		return "Speak; the weaving goes on."
 	}
 	return "Speak."
-}
-
-// waitingHint reports that messages of the person can still be changed.
-func waitingHint(s *supervisor.State) string {
-	text := "A message of yours waits"
-	if n := len(view.SlashWaiting(s)); n > 1 {
-		text = fmt.Sprintf("%d messages of yours wait", n)
-	}
-	if s.Halted {
-		text = "Halted (/continue). " + text
-	}
-	return text + ". Up: change it, or take it back."
 }
 
 func (p *prompt) submit(text string) bool {
@@ -159,16 +162,6 @@ func (p *prompt) submit(text string) bool {
 	return true
 }
 
-// restoreUnsent puts a message that the run could no longer take back into the input.
-func (s *session) restoreUnsent(c contract.CommandBody) {
-	s.d.flash("The run is over.")
-	if say, ok := c.(contract.Say); ok && s.d.prompt.input.Empty() {
-		s.d.prompt.input.SetText(say.Text)
-		s.d.prompt.write()
-	}
-}
-
-// edit opens the text in the user's editor.
 func (p *prompt) edit() {
 	text := p.input.Text()
 	p.d.outside(func(h Host) error {
@@ -182,19 +175,6 @@ func (p *prompt) edit() {
 	p.write()
 }
 
-// stronger selects the next strength of the next message.
-func (p *prompt) stronger() {
-	switch p.force {
-	case contract.Note:
-		p.force = contract.Steer
-	case contract.Steer:
-		p.force = contract.Stop
-	default:
-		p.force = contract.Note
-	}
-	p.relabel()
-}
-
 // strength is the strength of the next message; empty if it makes no difference.
 func (p *prompt) strength() string {
 	if p.force == contract.Note {
@@ -203,7 +183,6 @@ func (p *prompt) strength() string {
 	return p.force
 }
 
-// complete returns the candidates for a completion.
 func (p *prompt) complete(c view.EditorContext) []view.Candidate {
 	switch {
 	case c.Kind == view.EditorFile, c.Want == view.WantPath, c.Want == view.WantFile:
@@ -222,26 +201,35 @@ func (p *prompt) complete(c view.EditorContext) []view.Candidate {
 	case c.Want == view.WantAgent:
 		return p.agentCandidates()
 	case c.Want == view.WantRule:
-		return p.d.permissions.ruleCandidates()
-	case c.Want == view.WantMode:
-		return p.modeCandidates()
-	case c.Want == view.WantTheme:
-		return themeCandidates()
-	case c.Want == view.WantRun:
-		var list []view.Candidate
-		for _, r := range p.d.session.found.Runs {
-			list = append(list, view.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)})
+		if waiting := p.d.permissions.requests(); len(waiting) > 0 {
+			return candidatesOf(waiting[0].Suggestions, func(rule string) view.Candidate {
+				return view.Candidate{Text: sanitize.Line(rule, 300)}
+			})
 		}
-		return list
+	case c.Want == view.WantMode:
+		return candidatesOf(view.Modes(p.d.session.state), func(m agents.Agent) view.Candidate {
+			return view.Candidate{Text: m.Name, Note: view.SlashWord(m.Description)}
+		})
+	case c.Want == view.WantTheme:
+		return candidatesOf(render.ThemeNames(), func(name string) view.Candidate { return view.Candidate{Text: name} })
+	case c.Want == view.WantRun:
+		return candidatesOf(p.d.session.found.Runs, func(r RunInfo) view.Candidate {
+			return view.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)}
+		})
 	case c.Want == view.WantOption:
-		return p.d.recovery.wayCandidates()
+		if s := p.d.session.state; s != nil {
+			return candidatesOf(s.Question.Recovery.Options, func(o string) view.Candidate {
+				return view.Candidate{Text: view.SlashWord(o), Note: wayLabel(o)}
+			})
+		}
 	case c.Want == view.WantModel:
-		return p.d.commands.modelCandidates()
+		return candidatesOf(p.d.commands.models(), func(m view.ModelInfo) view.Candidate {
+			return view.Candidate{Text: m.Name, Note: m.About()}
+		})
 	}
 	return nil
 }
 
-// short returns enough of a run's id to identify it.
 func short(id string) string { return id[:min(len(id), 8)] }
 
 func (p *prompt) agentCandidates() []view.Candidate {
@@ -254,18 +242,9 @@ func (p *prompt) agentCandidates() []view.Candidate {
 	return list
 }
 
-func (p *prompt) modeCandidates() []view.Candidate {
-	var list []view.Candidate
-	for _, m := range view.Modes(p.d.session.state) {
-		list = append(list, view.Candidate{Text: m.Name, Note: view.SlashWord(m.Description)})
-	}
-	return list
-}
-
-func themeCandidates() []view.Candidate {
-	var list []view.Candidate
-	for _, name := range render.ThemeNames() {
-		list = append(list, view.Candidate{Text: name})
+func candidatesOf[T any](things []T, candidate func(T) view.Candidate) (list []view.Candidate) {
+	for _, t := range things {
+		list = append(list, candidate(t))
 	}
 	return list
 }
@@ -281,7 +260,6 @@ func (p *prompt) read() {
 	p.relabel()
 }
 
-// writing reports whether the input has the keyboard.
 func (p *prompt) writing() bool {
 	return !p.reading && p.d.screen().writes() && p.d.dialogs.asking() == nil
 }
@@ -311,17 +289,6 @@ func (a attachments) of(text string) []string {
 	return paths
 }
 
-// pasted handles a paste that is the path of an image file, as terminals paste a file that is dropped on
-// them. If it cannot be sent as an image, it stays text.
-func (p *prompt) pasted(text string) bool {
-	path := imagePath(text)
-	if path == "" || strings.HasPrefix(p.input.Text(), "/") || strings.HasPrefix(p.input.Text(), "!") {
-		return false
-	}
-	p.attach(path, func(string) { p.input.Insert(text) })
-	return true
-}
-
 // attach writes the mark of an image into the input. It calls failed with the reason if the image cannot be
 // sent.
 func (p *prompt) attach(path string, failed func(why string)) {
@@ -338,11 +305,6 @@ func (p *prompt) attach(path string, failed func(why string)) {
 			p.write()
 		})
 	})
-}
-
-func (cs *commands) imageCommand(c view.EditorCommand) bool {
-	cs.d.f.post(func() { cs.d.prompt.attach(c.Arg(0), cs.d.flash) }) // after the command is removed from the input
-	return true
 }
 
 // imagePath returns the path of an image file that a text consists of, without quotes, escapes and the
@@ -369,4 +331,110 @@ func imagePath(text string) string {
 		return ""
 	}
 	return path
+}
+
+// queuedEdit is a waiting message of the person that is being changed.
+type queuedEdit struct {
+	id   string // of the message; empty: the user edits none
+	was  string // its original text
+	put  string // as it was put into the input
+	sent string // its new text, until the run has accepted it
+}
+
+// queuedEdits changes waiting messages of the person.
+type queuedEdits struct {
+	d      *app
+	queued queuedEdit
+}
+
+// recall puts a waiting message into the input: the last one, or the one before the one being edited. It
+// returns false if there is none.
+func (q *queuedEdits) recall() bool {
+	if q.d.session.state == nil || q.d.session.run == nil || q.d.session.over() {
+		return false
+	}
+	list := view.SlashWaiting(q.d.session.state)
+	at := len(list) - 1
+	if q.queued.id != "" {
+		at = slices.IndexFunc(list, func(m supervisor.Mail) bool { return m.ID == q.queued.id }) - 1
+	}
+	if at < 0 {
+		return false
+	}
+	q.queued = queuedEdit{id: list[at].ID, was: list[at].Text, put: list[at].Text}
+	if strings.HasPrefix(q.queued.was, "/") {
+		q.queued.put = "/" + q.queued.was // not a command
+	}
+	q.d.prompt.input.SetText(q.queued.put)
+	q.queued.put = q.d.prompt.input.Text()
+	q.d.prompt.relabel()
+	return true
+}
+
+// key passes a key to the change of a message, and reports whether the key has a meaning.
+func (q *queuedEdits) key(key string) bool {
+	switch {
+	case key == "Up" && (q.queued.id == "" && q.d.prompt.input.Empty() || q.queued.id != "" &&
+		q.d.prompt.input.Text() == q.queued.put) && !q.d.prompt.input.PopupOpen() && !q.d.prompt.input.Browsing():
+		return q.recall()
+	case q.queued.id == "":
+		return false
+	case key == "Esc" && !q.d.prompt.input.PopupOpen():
+		q.exitWord()
+		q.d.flash("It stays as it was.")
+	default:
+		return false
+	}
+	return true
+}
+
+// exitWord ends the change of a message and leaves it unchanged.
+func (q *queuedEdits) exitWord() {
+	q.queued.id, q.queued.was = "", ""
+	q.d.prompt.input.Clear()
+	q.d.prompt.relabel()
+}
+
+func (q *queuedEdits) reword(text string) bool {
+	id := q.queued.id
+	if text == q.queued.was {
+		q.exitWord()
+		return true
+	}
+	if !q.d.session.send(contract.EditMessage{MessageID: id, Text: text}) {
+		return false
+	}
+	q.queued = queuedEdit{sent: text}
+	q.d.session.remember(text)
+	return true
+}
+
+func (q *queuedEdits) withdraw() {
+	if q.queued.id == "" {
+		q.d.flash("No word is being changed: Up takes one that waits.")
+	} else if q.d.session.send(contract.WithdrawMessage{MessageID: q.queued.id}) {
+		q.exitWord()
+	}
+}
+
+// unedited restores a new text that came too late.
+func (q *queuedEdits) unedited() {
+	if q.queued.sent != "" && q.d.prompt.input.Empty() {
+		q.d.prompt.input.SetText(q.queued.sent)
+		q.d.prompt.write()
+	}
+	q.queued.sent = ""
+}
+
+// noticeSent detects that the message being changed was sent meanwhile. The text in the input is kept; it
+// would be another message.
+func (q *queuedEdits) noticeSent() {
+	if q.queued.id == "" || q.d.session.state == nil {
+		return
+	}
+	if !slices.ContainsFunc(view.SlashWaiting(q.d.session.state),
+		func(m supervisor.Mail) bool { return m.ID == q.queued.id }) {
+		q.queued.id, q.queued.was = "", ""
+		q.d.flash("That word is on its way already. What stands here would be another one.")
+	}
 }

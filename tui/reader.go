@@ -1,12 +1,17 @@
 package tui
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -21,8 +26,7 @@ type reader struct {
 }
 
 func (d *app) reader(src *source) *reader {
-	src.look, src.name, src.parent = func() *render.Look { return d.look }, d.session.name, d.f.subagents.Parent
-	src.root, src.simulated = d.session.root, d.session.simulated
+	src.d = d
 	r := &reader{ListView: view.NewListView(d.look), src: src}
 	r.OnCopy(d.copy)
 	r.SetSource(src)
@@ -37,9 +41,7 @@ func (d *app) blocks(c keys.Context) blockScreen {
 }
 
 func (r *reader) show(src *source) {
-	src.look, src.name, src.parent, src.root = r.src.look, r.src.name, r.src.parent, r.src.root
-	src.simulated = r.src.simulated
-	r.src = src
+	src.d, r.src = r.src.d, src
 	r.SetSource(src)
 }
 
@@ -64,7 +66,7 @@ type blockScreen struct {
 func (b *blockScreen) context() keys.Context            { return b.keys }
 func (b *blockScreen) writes() bool                     { return false }
 func (b *blockScreen) mouse() mouseHandler              { return b.MouseHandler() }
-func (b *blockScreen) renew()                           { b.SetLook(b.d.look) }
+func (b *blockScreen) renew()                           { b.Refresh() }
 func (b *blockScreen) act(a keys.Action, _ string) bool { return b.d.scroll(b.reader, a) }
 
 func (b *blockScreen) drawBlocks(s tcell.Screen, c render.Canvas, row int) {
@@ -109,7 +111,7 @@ func (r *reader) words() string {
 			return result.Text
 		}
 	}
-	text, _ := eventtext.Text(e, r.src.name)
+	text, _ := eventtext.Text(e, r.src.d.session.name)
 	return text
 }
 
@@ -123,40 +125,29 @@ func outcome[B contract.Body](e history.Entry) (B, bool) {
 	return b, ok
 }
 
-// now returns the time that the screen uses.
 func now() time.Time { return time.Now() }
 
-// scroll performs an action in a scrollable text.
+// readerMoves are the actions in a text that concern nothing else.
+var readerMoves = map[keys.Action]func(*reader){
+	keys.HalfUp:    func(r *reader) { r.HalfUp() },
+	keys.HalfDown:  func(r *reader) { r.HalfDown() },
+	keys.NextBlock: func(r *reader) { r.NextBlock() },
+	keys.PrevBlock: func(r *reader) { r.PrevBlock() },
+	keys.FoldAll:   func(r *reader) { r.ToggleAll() },
+	keys.Bottom:    func(r *reader) { r.SelectClear(); r.Bottom() },
+}
+
 func (d *app) scroll(v *reader, a keys.Action) bool {
+	if move := readerMoves[a]; move != nil {
+		move(v)
+		return true
+	}
 	switch a {
-	case keys.Up:
-		v.line(-1)
-	case keys.Down:
-		v.line(1)
-	case keys.HalfUp:
-		v.HalfUp()
-	case keys.HalfDown:
-		v.HalfDown()
-	case keys.PageUp:
-		v.PageUp()
-	case keys.PageDown:
-		v.PageDown()
-	case keys.Top:
-		v.Top()
-	case keys.Bottom:
-		v.SelectClear()
-		v.Bottom()
-	case keys.NextBlock:
-		v.NextBlock()
-	case keys.PrevBlock:
-		v.PrevBlock()
 	case keys.Fold:
 		if v.Marked() < 0 {
 			v.PrevBlock()
 		}
 		v.Toggle()
-	case keys.FoldAll:
-		v.ToggleAll()
 	case keys.Select:
 		if v.Selecting() {
 			v.SelectClear()
@@ -168,25 +159,24 @@ func (d *app) scroll(v *reader, a keys.Action) bool {
 		v.SelectClear()
 	case keys.Search:
 		d.search.begin(v)
-	case keys.SearchNext:
-		d.search.next(d, v, false)
-	case keys.SearchPrev:
-		d.search.next(d, v, true)
+	case keys.SearchNext, keys.SearchPrev:
+		d.search.next(d, v, a == keys.SearchPrev)
 	default:
-		return false
+		return leaf(v, a)
 	}
 	return true
 }
 
-// line moves by a line: the selection's end while lines are being selected.
-func (r *reader) line(by int) {
+// Up and Down move by lines: the selection's end while lines are being selected.
+func (r *reader) Up(n int) { r.Down(-n) }
+func (r *reader) Down(n int) {
 	switch {
 	case r.Selecting():
-		r.Extend(by)
-	case by < 0:
-		r.Up(1)
+		r.Extend(n)
+	case n < 0:
+		r.ListView.Up(-n)
 	default:
-		r.Down(1)
+		r.ListView.Down(n)
 	}
 }
 
@@ -195,7 +185,7 @@ func (r *reader) below() string {
 	if r.src == nil {
 		return "" // a text that is not a thread of the history, and is read from its beginning
 	}
-	separator := r.src.look().Glyphs.Separator
+	separator := r.src.d.look.Glyphs.Separator
 	switch n := r.Behind(); {
 	case r.Following():
 		return ""
@@ -207,21 +197,15 @@ func (r *reader) below() string {
 
 // source shows a thread of the history as blocks. It belongs to tview's loop.
 type source struct {
+	d      *app
 	thread *history.Thread
-	look   func() *render.Look
-	name   func(id string) string
-	parent func(subagent string) string
-	root   func(agent string) string
-	// simulated reports whether a rehearsal is shown.
-	simulated func() bool
-	render    func(history.Entry, view.EventOptions) view.EventView
-	live      func() []history.Live             // what is arriving
-	grows     map[string]*render.MarkdownStream // layout of the arriving text, by agent
+	render func(history.Entry, view.EventOptions) view.Block
+	live   func() []history.Live             // what is arriving
+	grows  map[string]*render.MarkdownStream // layout of the arriving text, by agent
 }
 
-// Len and Stamp implement view.BlockSource.
-func (s *source) Len() int { return s.thread.Len() }
-
+// Len, Stamp, Block and Tail implement view.BlockSource.
+func (s *source) Len() int           { return s.thread.Len() }
 func (s *source) Stamp(i int) uint64 { return s.thread.Stamp(i) }
 
 func (s *source) Block(i, width int, open bool) view.Block {
@@ -231,46 +215,277 @@ func (s *source) Block(i, width int, open bool) view.Block {
 	}
 	o := s.options(width)
 	o.Open = open
-	return block(s.render(e, o), open)
+	return s.render(e, o)
 }
 
-func (s *source) Tail(width int) []view.Block {
+func (s *source) Tail(width int) (list []view.Block) {
 	if s.live == nil {
 		return nil
 	}
-	var list []view.Block
 	arriving := s.live()
+	if len(arriving) == 0 || s.grows == nil {
+		s.grows = map[string]*render.MarkdownStream{}
+	}
 	for _, l := range arriving {
-		if s.grows == nil {
-			s.grows = map[string]*render.MarkdownStream{}
-		}
 		if s.grows[l.Agent] == nil {
 			s.grows[l.Agent] = &render.MarkdownStream{}
 		}
 		o := s.options(width)
-		o.Stream = s.grows[l.Agent]
-		b := block(view.EventLive(l, o), true)
-		b.Foldable, b.Key = false, liveKey(l.Agent, l.Began)
+		o.Open, o.Stream = true, s.grows[l.Agent]
+		b := view.EventLive(l, o)
+		b.Key = l.Agent + "/" + l.Began.String()
 		list = append(list, b)
-	}
-	if len(arriving) == 0 {
-		s.grows = nil
 	}
 	return list
 }
 
 func (s *source) options(width int) view.EventOptions {
-	return view.EventOptions{Width: width, Look: s.look(), Now: time.Now(), Name: s.name, Time: true, Parent: s.parent,
-		Root: s.root, Simulated: s.simulated()}
+	session := &s.d.session
+	return view.EventOptions{Width: width, Look: s.d.look, Now: now(), Name: session.name, Time: true,
+		Parent: s.d.f.subagents.Parent, Root: session.root,
+		Simulated: session.state != nil && session.state.Options.Rehearsal}
 }
 
-// block converts a card for the list view.
-func block(c view.EventView, open bool) view.Block {
-	return view.Block{
-		Gutter: c.Gutter, Mark: c.Mark, Head: c.Head, Lines: c.Lines, Indent: c.Indent, Foldable: c.Foldable,
-		Open: open,
+// focus shows one agent: all that it says and does, its subagents as a tree.
+type focus struct {
+	blockScreen
+	id   string
+	line *view.PageRoster
+	was  bool // the screen had the keyboard, before
+}
+
+func (d *app) focusOn(id string) {
+	if view.AgentOf(d.session.state, id) == nil {
+		d.flash("There is no " + d.session.name(id) + " here.")
+		return
+	}
+	f := &focus{blockScreen: blockScreen{d: d, keys: keys.Focus}, id: id, line: view.NewRoster(d.look)}
+	f.reader = d.reader(&source{thread: d.f.history.Agent(id), render: view.EventStream, live: func() []history.Live {
+		if l, ok := d.f.history.Live(id); ok {
+			return []history.Live{l}
+		}
+		return nil
+	}})
+	if f.was = d.prompt.reading; d.screen().context() == keys.Focus {
+		f.was = d.screen().(*focus).was
+	}
+	d.open(f)
+	d.prompt.to = ""
+	d.prompt.read()
+}
+
+func (f *focus) writes() bool { return f.d.playback() == nil }
+
+func (f *focus) agent() *supervisor.Agent { return view.AgentOf(f.d.session.state, f.id) }
+
+func (f *focus) renew() {
+	f.blockScreen.renew()
+	if a := f.agent(); a != nil {
+		f.line.Set([]view.PageAgent{view.AgentRow(f.d.session.state, a, f.d.session.work(a.ID), f.d.now())})
 	}
 }
 
-// liveKey identifies a text that is arriving, so that the view stays with it.
-func liveKey(agent string, began time.Time) string { return agent + "/" + began.String() }
+func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
+	c := render.On(s, x, y, w, h, f.d.look)
+	row := f.line.Rows(h)
+	f.line.SetRect(x, y, w, row)
+	f.line.Draw(s)
+	if details := f.details(); details != "" && h-row > 6 {
+		c.Text(0, row, render.Shorten(details, w, f.d.look.Glyphs.Ellipsis), render.Dim)
+		row++
+	}
+	f.drawBlocks(s, c, row)
+}
+
+func (f *focus) details() string {
+	a := f.agent()
+	if a == nil {
+		return ""
+	}
+	g := f.d.look.Glyphs
+	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", view.SlashWord(a.SessionID), g.Separator, a.Generation,
+		g.Separator, a.Spent())
+	text += eventtext.Simulated(f.d.session.state.Options.Rehearsal)
+	if a.Context.TurnsLeft > 0 {
+		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator,
+			words.Count(a.Context.TurnsLeft, "turn"))
+	}
+	if a.Predecessor != "" {
+		text += " " + g.Separator + " successor of " + f.d.session.name(a.Predecessor)
+	}
+	if a.Compactions > 0 {
+		text += fmt.Sprintf(" %s compacted %s", g.Separator, words.Count(a.Compactions, "time"))
+	}
+	return text
+}
+
+func (f *focus) act(a keys.Action, key string) bool {
+	switch a {
+	case keys.Back:
+		if f.Selecting() {
+			f.SelectClear()
+			return true
+		}
+		f.d.prompt.reading, f.d.prompt.to = f.was, ""
+		f.d.back()
+	case keys.NextAgent, keys.PrevAgent:
+		f.turn(a == keys.NextAgent)
+	case keys.Write:
+		f.d.prompt.to = f.id
+		f.d.prompt.write()
+	case keys.Read:
+		f.d.prompt.read()
+	case keys.Stop:
+		f.d.session.interrupt(f.id)
+	case keys.Kill:
+		f.d.dialogs.askKill(f.id)
+	case keys.Attach:
+		f.d.session.attach(f.id)
+	default:
+		return f.blockScreen.act(a, key)
+	}
+	return true
+}
+
+// turn shows the next agent, or the previous one.
+func (f *focus) turn(next bool) {
+	if f.d.session.state == nil {
+		return
+	}
+	list := f.d.session.state.Agents
+	i := slices.IndexFunc(list, func(a *supervisor.Agent) bool { return a.ID == f.id })
+	by := 1
+	if !next {
+		by = len(list) - 1
+	}
+	if len(list) > 0 {
+		f.d.focusOn(list[(i+by)%len(list)].ID)
+	}
+}
+
+// searchBar is a search in a text.
+type searchBar struct {
+	typing bool
+	text   string
+	view   *reader
+	at     int                // the last entry found, -1: none
+	cancel context.CancelFunc // cancels the current search
+	number int                // number of the last search: a late answer is dropped
+}
+
+func (h *searchBar) begin(v *reader) { h.typing, h.text, h.view, h.at = true, "", v, -1 }
+
+func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
+	if s, ok := d.screen().(writer); ok && s.key(e, key) {
+		return true
+	}
+	if !h.typing {
+		return false
+	}
+	switch {
+	case key == "Esc" || key == "Ctrl+C":
+		h.typing = false
+		h.view.Match("")
+	case key == "Enter":
+		h.typing = false
+		h.view.Match(h.text)
+		h.first(d, h.view)
+	default:
+		h.text = lineAfter(h.text, e, key)
+	}
+	return true
+}
+
+// lineAfter returns a line after a key was pressed while it is written.
+func lineAfter(line string, e *tcell.EventKey, key string) string {
+	switch {
+	case key == "Backspace" && line != "":
+		r := []rune(line)
+		return string(r[:len(r)-1])
+	case key == "Ctrl+U":
+		return ""
+	case e.Key() == tcell.KeyRune:
+		return sanitize.Line(line+string(e.Rune()), 200)
+	}
+	return line
+}
+
+// first goes to the nearest match above, or otherwise below.
+func (h *searchBar) first(d *app, v *reader) { h.look(d, v, true, true) }
+
+// next goes to the next match, further up or further down.
+func (h *searchBar) next(d *app, v *reader, back bool) { h.look(d, v, back, false) }
+
+// look goes to the next match: at once if it is near, otherwise after a worker has searched the history.
+// either allows a match in the other direction.
+func (h *searchBar) look(d *app, v *reader, back, either bool) {
+	if h.text == "" {
+		d.flash("There is nothing to search for: /")
+		return
+	}
+	v.Match(h.text)
+	if v.MatchNext(back) {
+		return
+	}
+	if v.src == nil { // the text is not a thread of the history
+		if !either {
+			d.flash(h.over(back))
+		} else if !v.MatchNext(!back) {
+			d.flash("There is no “" + h.text + "” here.")
+		}
+		return
+	}
+	from := h.at - 1
+	if !back {
+		from = h.at + 1
+	} else if h.at < 0 {
+		from = v.src.thread.Len() - 1
+	}
+	if h.cancel != nil {
+		h.cancel()
+	}
+	h.number++
+	number, needle, thread, store := h.number, h.text, v.src.thread, d.f.history
+	ctx, cancel := context.WithCancel(d.f.ctx)
+	h.cancel = cancel
+	d.flash("Searching …")
+	d.f.work(func(context.Context) {
+		defer cancel()
+		i, found := store.Find(ctx, thread, needle, from, back)
+		d.f.post(func() {
+			if number == h.number && !found && either && v.MatchNext(!back) {
+				d.word = flash{}
+				return
+			}
+			h.found(d, v, number, i, found, back)
+		})
+	})
+}
+
+// moved drops the current search: its result would be in another store.
+func (h *searchBar) moved() {
+	h.number++
+	h.at = -1
+}
+
+func (h *searchBar) over(back bool) string {
+	return "No more of “" + h.text + "” " + map[bool]string{true: "above.", false: "below."}[back]
+}
+
+func (h *searchBar) found(d *app, v *reader, number, i int, found, back bool) {
+	if number != h.number {
+		return
+	}
+	if !found && d.f.partial && back {
+		d.flash("No “" + h.text + "” in what was read so far: the rest is still being read.")
+		return
+	}
+	if !found {
+		d.flash(h.over(back))
+		return
+	}
+	d.word = flash{}
+	h.at = i
+	v.GoTo(i) // and to the match in it
+	v.Mark(i)
+}

@@ -55,7 +55,6 @@ func newRunsScreen(d *app) *runsScreen {
 
 // renew implements screen: it makes the runs be listed, and again from time to time.
 func (r *runsScreen) renew() {
-	r.SetLook(r.d.look)
 	if !r.known {
 		r.list = r.d.session.found.Runs
 	}
@@ -64,17 +63,14 @@ func (r *runsScreen) renew() {
 		return
 	}
 	r.busy = true
-	r.d.f.work(func(ctx context.Context) {
-		list, err := r.d.f.options.Host.Runs(ctx)
-		r.d.f.post(func() {
-			r.busy, r.read, r.problem = false, now(), ""
-			if err != nil {
-				r.problem = sanitize.Line(err.Error(), 300)
-			} else {
-				r.list, r.known = list, true
-			}
-			r.show()
-		})
+	ask(r.d.f, r.d.f.options.Host.Runs, func(list []RunInfo, err error) {
+		r.busy, r.read, r.problem = false, now(), ""
+		if err != nil {
+			r.problem = sanitize.Line(err.Error(), 300)
+		} else {
+			r.list, r.known = list, true
+		}
+		r.show()
 	})
 }
 
@@ -168,16 +164,14 @@ func (r *runsScreen) readPast() {
 		return
 	}
 	r.past[run.ID] = pastWords{run, r.past[run.ID].entries, ""}
-	r.d.f.work(func(ctx context.Context) {
-		entries, err := r.d.f.lastWords(ctx, run.ID)
-		r.d.f.post(func() {
+	ask(r.d.f, func(ctx context.Context) ([]history.Entry, error) { return r.d.f.lastWords(ctx, run.ID) },
+		func(entries []history.Entry, err error) {
 			note := "No event was recorded."
 			if err != nil {
 				note = sanitize.Line(err.Error(), 300)
 			}
 			r.past[run.ID] = pastWords{run, entries, note}
 		})
-	})
 }
 
 // lastWords reads the last events of the conversation of a run, the last one first.
@@ -204,7 +198,6 @@ func (f *Frontend) lastWords(ctx context.Context, run string) ([]history.Entry, 
 	return list, err
 }
 
-// chosen returns the current run.
 func (r *runsScreen) chosen() (run RunInfo, ok bool) {
 	row, ok := r.Chosen()
 	if ok {

@@ -2,6 +2,8 @@ package tui
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -25,7 +27,6 @@ type session struct {
 	leaving  bool // the run is being stopped, and the frontend ends afterwards
 }
 
-// inspect determines what is available.
 func (s *session) inspect(ctx context.Context) {
 	found := s.d.f.options.Host.Inspect(ctx)
 	s.d.f.post(func() {
@@ -62,10 +63,8 @@ func (s *session) silent() (since time.Time) {
 	return since
 }
 
-// resume continues an interrupted run.
 func (s *session) resume() { s.begin(Begin{Resume: s.run.ID(), Rehearse: s.begun.what.Rehearse}) }
 
-// noRun says why a command has no run.
 func (s *session) noRun() {
 	if s.interrupted() {
 		s.d.flash("The run was interrupted. /resume continues it.")
@@ -137,15 +136,6 @@ func (s *session) interrupt(id string) {
 	}
 }
 
-// pause pauses the run, or lets it continue.
-func (s *session) pause() {
-	if s.state != nil && s.state.Paused {
-		s.send(contract.Continue{})
-	} else {
-		s.send(contract.Pause{})
-	}
-}
-
 // dangers returns the warnings that must be visible before a run begins.
 func (s *session) dangers() []string {
 	if s.rehearse {
@@ -173,7 +163,6 @@ func (s *session) leave() {
 	s.d.f.await(run, s.d.f.Leave)
 }
 
-// detach leaves the frontend and lets the run continue.
 func (s *session) detach() {
 	if s.run != nil && !s.over() {
 		s.run.Leave()
@@ -218,3 +207,138 @@ func (s *session) names() func(string) string {
 }
 
 func (s *session) name(id string) string { return view.SlashName(s.state, id) }
+
+// begun is the start of a run in progress, and the outcome of the last one.
+type begun struct {
+	starting bool
+	what     Begin
+	failure  contract.Error // why the last process of the run has no agent
+	gone     bool           // it has ended, which was not handled yet
+}
+
+// begin starts a run, or resumes one: a worker calls the host, after the events of earlier processes are
+// shown.
+func (s *session) begin(b Begin) {
+	if s.begun.starting {
+		s.d.flash("Patience. The thread is being laid.")
+		return
+	}
+	b.Images = s.d.prompt.images.of(b.Task)
+	s.begun = begun{starting: true, what: b}
+	s.d.base(s.d.runScreen)
+	f := s.d.f
+	f.work(func(ctx context.Context) {
+		run, err := f.beginRun(ctx, b)
+		f.post(func() { s.began(run, err) })
+	})
+}
+
+// beginRun shows the past and begins the run. It runs on a worker.
+func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
+	if b.Resume != "" && !slices.ContainsFunc(f.recalled, func(id string) bool {
+		return strings.HasPrefix(id, b.Resume) || strings.HasPrefix(b.Resume, id)
+	}) {
+		if err := f.recall(ctx, b.Resume); err != nil {
+			return nil, err
+		}
+		f.recalled = append(f.recalled, b.Resume) // even if it is refused below
+	}
+	if b.Resume != "" && f.resumed.run == b.Resume {
+		b.After = f.resumed.next
+	}
+	run, err := f.options.Host.Begin(ctx, b, f.box.put)
+	if err == nil {
+		f.resumed = resumed{} // from now on the run sends all its events
+		f.recalled = append(f.recalled, run.ID())
+		if b.Resume == "" {
+			f.work(func(ctx context.Context) { f.keptBy(ctx, run.ID()) })
+		}
+	}
+	return run, err
+}
+
+func (s *session) began(run Run, err error) {
+	what := s.begun.what
+	s.begun.starting = false
+	if err != nil {
+		if s.run == nil {
+			s.d.base(newHomeScreen(s.d))
+		}
+		s.d.dialogs.showText("It cannot begin", err.Error())
+		if s.d.prompt.input.Empty() && what.Task != "" {
+			s.d.prompt.input.SetText(what.Task) // so that it is not lost
+		}
+		s.d.prompt.write()
+		return
+	}
+	s.run, s.state = run, run.Snapshot()
+	s.d.f.follow(run)
+	s.d.f.await(run, func() { s.d.f.post(s.gone) })
+	if p := s.d.playback(); p != nil {
+		s.d.prompt.read()
+		s.d.f.work(func(ctx context.Context) { p.Play(ctx, stage{s.d.f}) })
+	}
+}
+
+// await calls then when a run and everything that belongs to it has ended.
+func (f *Frontend) await(run Run, then func()) {
+	f.work(func(ctx context.Context) {
+		select {
+		case <-run.Done():
+			then()
+		case <-ctx.Done():
+		}
+	})
+}
+
+// gone is called when a run and everything that belongs to it has ended. Its last events may not have
+// arrived yet, and are handled first.
+func (s *session) gone() { s.begun.gone = true }
+
+// parted handles the end of the current run, after all its events.
+func (s *session) parted() {
+	if !s.begun.gone || !s.d.f.box.empty() {
+		return
+	}
+	s.begun.gone = false
+	if s.run == nil || !s.over() {
+		return
+	}
+	requests := s.run.Snapshot().Permission.Open
+	s.state = s.snapshot()
+	switch o := s.run.Outcome(); {
+	case o.Lost && !s.leaving:
+		for _, r := range requests { // the process that waited for them has gone
+			s.d.f.box.put(now(), contract.Event{ID: r.Params.ID, Body: r.Withdrawal()})
+		}
+		s.d.dialogs.askResume()
+	case o.Exit == contract.ExitBug || o.Lost:
+		s.d.dialogs.showText("It has come to harm", o.Text)
+	}
+	for _, what := range s.run.Outcome().Unfinished {
+		s.d.flash("Did not end in time: " + what)
+	}
+	if s.first(s.begun.failure) {
+		s.d.f.work(s.inspect)
+		s.d.beginning()
+	}
+}
+
+// first records an error of a run that has no agent yet, and reports whether the first screen handles it.
+func (s *session) first(e contract.Error) bool {
+	switch e.Category {
+	case "claude_missing", "unsupported", "auth":
+		s.begun.failure = e
+		return len(s.agents()) <= 1
+	}
+	return false
+}
+
+// again returns the Begin for a message after the run's end: it continues the run, unless that never had an
+// agent.
+func (s *session) again(text string) Begin {
+	if !s.state.Reached() {
+		return Begin{Task: text, Rehearse: s.begun.what.Rehearse}
+	}
+	return Begin{Task: text, Resume: s.run.ID()}
+}

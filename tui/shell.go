@@ -51,22 +51,24 @@ func (sh *shell) run(line string) bool {
 	if s := sh.d.session.state; s != nil {
 		dir = s.Options.CWD
 	}
-	card := view.NewCard(line, now())
+	card := view.NewCard(line, now(), func() { backlog.Hint(sh.d.f.pump.again) })
 	ctx, cancel := context.WithTimeout(sh.d.f.ctx, sh.limit)
 	sh.card, sh.cancel, sh.follow = card, cancel, true
-	out := hintingWriter{card, func() { backlog.Hint(sh.d.f.pump.again) }}
 	sh.d.f.work(func(context.Context) {
 		defer cancel()
-		how, err := sh.d.f.options.Host.Shell(ctx, dir, line, out)
+		how, err := sh.d.f.options.Host.Shell(ctx, dir, line, card)
 		good := err == nil && how == 0
 		card.End(sh.end(ctx, how, err), good, now())
-		sh.d.f.post(func() { sh.ended(card) })
+		sh.d.f.post(func() {
+			if !sh.inSight() {
+				sh.d.flash("Your command has ended. ! shows it: " + card.Line())
+			}
+		})
 	})
 	sh.show()
 	return true
 }
 
-// end describes how a command ended.
 func (sh *shell) end(ctx context.Context, code int, err error) string {
 	switch {
 	case context.Cause(ctx) == context.DeadlineExceeded:
@@ -77,25 +79,6 @@ func (sh *shell) end(ctx context.Context, code int, err error) string {
 		return sanitize.Line(err.Error(), 300)
 	}
 	return fmt.Sprintf("exit code %d", code)
-}
-
-// hintingWriter triggers a repaint when there is output.
-type hintingWriter struct {
-	card    *view.ShellCard
-	repaint func()
-}
-
-func (w hintingWriter) Write(p []byte) (int, error) {
-	n, err := w.card.Write(p)
-	w.repaint()
-	return n, err
-}
-
-// ended is called when a command has ended.
-func (sh *shell) ended(card *view.ShellCard) {
-	if !sh.inSight() {
-		sh.d.flash("Your command has ended. ! shows it: " + card.Line())
-	}
 }
 
 func (sh *shell) show() {
@@ -117,10 +100,6 @@ func (sh *shell) show() {
 // inSight reports whether the card is open, even behind a page.
 func (sh *shell) inSight() bool { return sh.shown != nil && sh.d.dialogs.open == sh.shown }
 
-// running reports whether a command runs.
-func (sh *shell) running() bool { return sh.card != nil && !sh.card.Over() }
-
-// renew shows new output.
 func (sh *shell) renew() {
 	if !sh.inSight() {
 		return
@@ -164,7 +143,6 @@ func (sh *shell) add() {
 	sh.d.prompt.input.Paste(sh.card.Text())
 }
 
-// data returns the card as a dialog.
 func (sh *shell) data() view.AskData {
 	data := view.AskData{
 		Title: "Your command", Tone: render.FrameFocus, Head: sh.card.Head(now()), Body: sh.card.Body,

@@ -34,15 +34,20 @@ func init() { // in init, because they refer to the app
 		"allow":   func(d *app, c view.EditorCommand) bool { return d.permissions.permitCommand(c) },
 		"deny":    func(d *app, c view.EditorCommand) bool { return d.permissions.permitCommand(c) },
 		"focus":   func(d *app, c view.EditorCommand) bool { d.focusOn(c.Arg(0)); return true },
-		"logbook": always((*app).openLogbook),
+		"logbook": always(func(d *app) { d.open(newLogbook(d)) }),
 		"halt":    always(func(d *app) { d.session.halt() }),
 		"attach": func(d *app, c view.EditorCommand) bool {
 			d.f.post(func() { d.session.attach(c.Arg(0)) }) // after the command is removed from the input
 			return true
 		},
-		"inbox":    always(func(d *app) { d.f.post(d.inbox.open) }), // after the command is removed from the input
-		"answer":   always(func(d *app) { d.f.post(d.inbox.open) }),
-		"changes":  func(d *app, c view.EditorCommand) bool { return d.changes.command(c) },
+		"inbox":  always(func(d *app) { d.f.post(d.inbox.open) }), // after the command is removed from the input
+		"answer": always(func(d *app) { d.f.post(d.inbox.open) }),
+		"changes": func(d *app, c view.EditorCommand) bool {
+			list := newChangesScreen(d)
+			list.wanted = strings.TrimSpace(c.Arg(0))
+			d.open(list)
+			return true
+		},
 		"model":    always(func(d *app) { d.commands.chooseModel("") }),
 		"settings": func(d *app, c view.EditorCommand) bool { return settingActions{d}.command(c) },
 		"revert":   func(d *app, c view.EditorCommand) bool { return d.changes.revertCommand(c) },
@@ -51,18 +56,34 @@ func init() { // in init, because they refer to the app
 		"timeline": always(func(d *app) { d.open(newTimelineScreen(d)) }),
 		"runs":     always(func(d *app) { d.open(newRunsScreen(d)) }),
 		"resume":   func(d *app, c view.EditorCommand) bool { return d.commands.resumeCommand(c) },
-		"file":     func(d *app, c view.EditorCommand) bool { return d.commands.fileCommand(c) },
-		"image":    func(d *app, c view.EditorCommand) bool { return d.commands.imageCommand(c) },
-		"save":     func(d *app, c view.EditorCommand) bool { return d.commands.saveCommand(c) },
-		"theme":    func(d *app, c view.EditorCommand) bool { return d.commands.themeCommand(c) },
-		"trust":    always(func(d *app) { d.f.post(d.dialogs.trustCommand) }), // after its removal from the input
-		"mouse":    always((*app).toggleMouse),
-		"search":   func(d *app, c view.EditorCommand) bool { return d.commands.searchCommand(c) },
-		"copy":     always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
-		"edit":     always(func(d *app) { d.f.post(d.prompt.edit) }), // after the command is removed from the input
-		"help":     always(func(d *app) { d.open(newHelpScreen(d)) }),
-		"tour":     always(func(d *app) { d.f.post(func() { d.dialogs.showTour(0) }) }), // after its removal from the input
-		"quit":     always(func(d *app) { d.dialogs.askLeave() }),
+		"file": func(d *app, c view.EditorCommand) bool {
+			if c.Arg(0) == "" {
+				d.commands.documents()
+			} else {
+				d.commands.give(c.Arg(0))
+			}
+			return true
+		},
+		"image": func(d *app, c view.EditorCommand) bool {
+			d.f.post(func() { d.prompt.attach(c.Arg(0), d.flash) }) // after the command is removed from the input
+			return true
+		},
+		"save":  func(d *app, c view.EditorCommand) bool { return d.commands.saveCommand(c) },
+		"theme": func(d *app, c view.EditorCommand) bool { return d.commands.themeCommand(c) },
+		"trust": always(func(d *app) { d.f.post(d.dialogs.trustCommand) }), // after its removal from the input
+		"mouse": always((*app).toggleMouse),
+		"search": func(d *app, c view.EditorCommand) bool {
+			d.search.begin(d.runScreen.talk)
+			d.search.typing, d.search.text = false, c.Rest
+			d.prompt.read()
+			d.search.first(d, d.runScreen.talk)
+			return true
+		},
+		"copy": always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
+		"edit": always(func(d *app) { d.f.post(d.prompt.edit) }), // after the command is removed from the input
+		"help": always(func(d *app) { d.open(newHelpScreen(d)) }),
+		"tour": always(func(d *app) { d.f.post(func() { d.dialogs.showTour(0) }) }), // after its removal from the input
+		"quit": always(func(d *app) { d.dialogs.askLeave() }),
 	}
 }
 
@@ -93,7 +114,6 @@ func (cs *commands) slash(c view.EditorCommand) bool {
 	return true
 }
 
-// answer shows the text that answers a command.
 func (cs *commands) answer(t view.SlashAnswer, arg string) {
 	cs.d.open(newTextScreen(cs.d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
@@ -119,7 +139,11 @@ func (cs *commands) order(body contract.CommandBody) bool {
 	case contract.Reset:
 		return cs.d.dialogs.askReset()
 	case contract.ForceAgent:
-		return cs.modeCommand(b.Mode)
+		if !view.HasMode(cs.d.session.state, b.Mode) {
+			cs.d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", view.SlashWord(b.Mode)))
+			return false
+		}
+		return cs.d.session.send(contract.ForceAgent{Mode: b.Mode})
 	case contract.Choose:
 		return cs.d.recovery.take(b.Option)
 	case contract.Configure:
@@ -130,7 +154,6 @@ func (cs *commands) order(body contract.CommandBody) bool {
 	return cs.d.session.send(body)
 }
 
-// resumeCommand resumes a run.
 func (cs *commands) resumeCommand(c view.EditorCommand) bool {
 	if cs.d.session.run != nil && !cs.d.session.over() {
 		cs.d.flash("A run is being played. Leave it first: /quit.")
@@ -155,16 +178,6 @@ func (cs *commands) resumeCommand(c view.EditorCommand) bool {
 	return false
 }
 
-func (cs *commands) fileCommand(c view.EditorCommand) bool {
-	if c.Arg(0) == "" {
-		cs.documents()
-	} else {
-		cs.give(c.Arg(0))
-	}
-	return true
-}
-
-// saveCommand writes the conversation into a file.
 func (cs *commands) saveCommand(c view.EditorCommand) bool {
 	name := c.Arg(0)
 	if name == "" {
@@ -172,20 +185,19 @@ func (cs *commands) saveCommand(c view.EditorCommand) bool {
 	}
 	cs.d.flash("Saving …")
 	names := cs.d.session.names()
-	cs.d.f.work(func(ctx context.Context) {
-		path, err := cs.d.f.options.Host.Save(name, cs.d.f.conversation(ctx, names))
-		cs.d.f.post(func() {
-			if err != nil {
-				cs.d.flash("Not saved: " + err.Error())
-			} else {
-				cs.d.flash("Saved: " + path)
-			}
-		})
+	save := func(ctx context.Context) (string, error) {
+		return cs.d.f.options.Host.Save(name, cs.d.f.conversation(ctx, names))
+	}
+	ask(cs.d.f, save, func(path string, err error) {
+		if err != nil {
+			cs.d.flash("Not saved: " + err.Error())
+		} else {
+			cs.d.flash("Saved: " + path)
+		}
 	})
 	return true
 }
 
-// themeCommand changes the colours.
 func (cs *commands) themeCommand(c view.EditorCommand) bool {
 	o := cs.d.f.options
 	o.Theme = c.Arg(0)
@@ -210,52 +222,33 @@ func (d *app) toggleMouse() {
 	d.flash("The terminal has the mouse. /mouse takes it back.")
 }
 
-func (cs *commands) searchCommand(c view.EditorCommand) bool {
-	cs.d.search.begin(cs.d.runScreen.talk)
-	cs.d.search.typing, cs.d.search.text = false, c.Rest
-	cs.d.prompt.read()
-	cs.d.search.first(cs.d, cs.d.runScreen.talk)
-	return true
-}
-
-// pickDocument lets the person choose a file of requirements.
-func (cs *commands) pickDocument(list []Document) {
-	cs.d.word = flash{}
-	items := make([]choice, 0, len(list))
-	for _, f := range list {
-		note := words.Bytes(f.Bytes)
-		if f.Title != "" {
-			note = sanitize.Line(f.Title, 60) + "  " + note
-		}
-		items = append(items, choice{text: f.Path, note: note, value: f.Path})
-	}
-	cs.d.choose("Requirements", "There is no Markdown file in this workspace.", items,
-		func(v any) { cs.give(v.(string)) })
-}
-
-// give sends a file of requirements.
 func (cs *commands) give(path string) {
-	cs.d.f.work(func(context.Context) {
-		text, err := cs.d.f.options.Host.ReadDocument(path)
-		cs.d.f.post(func() {
+	ask(cs.d.f, func(context.Context) (string, error) { return cs.d.f.options.Host.ReadDocument(path) },
+		func(text string, err error) {
 			if err != nil {
 				cs.d.flash(err.Error())
-				return
-			}
-			if !cs.d.prompt.submit(words.Requirements(view.SlashWord(path), text)) {
+			} else if !cs.d.prompt.submit(words.Requirements(view.SlashWord(path), text)) {
 				cs.d.flash("Not sent: " + cs.d.word.text)
 			}
 		})
-	})
 }
 
-// documents offers the files that may hold requirements.
 func (cs *commands) documents() {
 	cs.d.flash("Looking for files …")
-	cs.d.f.work(func(ctx context.Context) {
-		list := cs.d.f.options.Host.Documents(ctx)
-		cs.d.f.post(func() { cs.pickDocument(list) })
-	})
+	ask(cs.d.f, func(ctx context.Context) ([]Document, error) { return cs.d.f.options.Host.Documents(ctx), nil },
+		func(list []Document, _ error) {
+			cs.d.word = flash{}
+			items := make([]choice, 0, len(list))
+			for _, f := range list {
+				note := words.Bytes(f.Bytes)
+				if f.Title != "" {
+					note = sanitize.Line(f.Title, 60) + "  " + note
+				}
+				items = append(items, choice{text: f.Path, note: note, value: f.Path})
+			}
+			cs.d.choose("Requirements", "There is no Markdown file in this workspace.", items,
+				func(v any) { cs.give(v.(string)) })
+		})
 }
 
 // chooseSummon lets the person choose the mode of a new Orchestrator.
@@ -268,26 +261,9 @@ func (cs *commands) chooseSummon() {
 		func(v any) { cs.d.session.send(contract.ForceAgent{Mode: v.(string)}) })
 }
 
-// modeCommand spawns an Orchestrator, if the run has the mode.
-func (cs *commands) modeCommand(mode string) bool {
-	if !view.HasMode(cs.d.session.state, mode) {
-		cs.d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", view.SlashWord(mode)))
-		return false
-	}
-	return cs.d.session.send(contract.ForceAgent{Mode: mode})
-}
-
 // models returns the models that can be chosen, with what is known about them.
 func (cs *commands) models() []view.ModelInfo {
 	return view.SnapshotModels(cs.d.session.state, cs.d.f.activity.Models())
-}
-
-func (cs *commands) modelCandidates() []view.Candidate {
-	var list []view.Candidate
-	for _, m := range cs.models() {
-		list = append(list, view.Candidate{Text: m.Name, Note: m.About()})
-	}
-	return list
 }
 
 // chooseModel opens the list of models for an agent; an empty id stands for all.

@@ -10,6 +10,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -49,38 +50,34 @@ func (t *timelineScreen) names() map[string]string {
 	return names
 }
 
+// timelineMoves are the actions that move the cursor or change the scale.
+var timelineMoves = map[keys.Action]func(*view.TimelineView){
+	keys.Earlier:     func(v *view.TimelineView) { v.Move(-1) },
+	keys.Later:       func(v *view.TimelineView) { v.Move(1) },
+	keys.MuchEarlier: func(v *view.TimelineView) { v.Move(-v.Page()) },
+	keys.MuchLater:   func(v *view.TimelineView) { v.Move(v.Page()) },
+	keys.Top:         (*view.TimelineView).Home,
+	keys.Bottom:      (*view.TimelineView).End,
+	keys.PrevChoice:  func(v *view.TimelineView) { v.Lane(-1) },
+	keys.NextChoice:  func(v *view.TimelineView) { v.Lane(1) },
+	keys.ZoomIn:      func(v *view.TimelineView) { v.Zoom(1) },
+	keys.ZoomOut:     func(v *view.TimelineView) { v.Zoom(-1) },
+}
+
 func (t *timelineScreen) act(a keys.Action, _ string) bool {
 	v := &t.view
-	switch a {
-	case keys.Earlier:
-		v.Move(-1)
-	case keys.Later:
-		v.Move(1)
-	case keys.MuchEarlier:
-		v.Move(-v.Page())
-	case keys.MuchLater:
-		v.Move(v.Page())
-	case keys.Top:
-		v.Home()
-	case keys.Bottom:
-		v.End()
-	case keys.PrevChoice:
-		v.Lane(-1)
-	case keys.NextChoice:
-		v.Lane(1)
-	case keys.ZoomIn:
-		v.Zoom(1)
-	case keys.ZoomOut:
-		v.Zoom(-1)
-	case keys.NextMoment, keys.PrevMoment:
+	switch move := timelineMoves[a]; {
+	case move != nil:
+		move(v)
+	case a == keys.NextMoment, a == keys.PrevMoment:
 		if !t.d.f.timeline.Step(v, t.d.now(), a == keys.PrevMoment) {
 			t.d.flash("There is no notable event there.")
 		}
-	case keys.Choose:
+	case a == keys.Choose:
 		t.read()
-	case keys.OpenFocus:
+	case a == keys.OpenFocus:
 		t.look()
-	case keys.Fork:
+	case a == keys.Fork:
 		t.askFork()
 	default:
 		return false
@@ -112,7 +109,6 @@ func (t *timelineScreen) mouse() mouseHandler {
 	}
 }
 
-// read shows the conversation at the cursor's time.
 func (t *timelineScreen) read() {
 	p, ok := t.d.f.timeline.Point(&t.view, t.d.now())
 	if !ok {
@@ -124,7 +120,6 @@ func (t *timelineScreen) read() {
 	t.readAt(t.d.runScreen.talk, p.At)
 }
 
-// look shows the current agent at that time.
 func (t *timelineScreen) look() {
 	p, ok := t.d.f.timeline.Point(&t.view, t.d.now())
 	if !ok || p.Lane == contract.Human {
@@ -150,30 +145,20 @@ func (t *timelineScreen) askFork() {
 		return
 	}
 	t.d.dialogs.sure(fmt.Sprintf("Fork before decision %d?", decision.Number), "Not now", "Fork", func() {
-		t.fork(run, decision.Number)
+		t.d.flash("Forking …")
+		ask(t.d.f, func(ctx context.Context) (string, error) { return t.d.f.options.Host.Fork(ctx, run, decision.Number) },
+			func(report string, err error) { t.d.dialogs.showReport("Forked", report, err) })
 	}, render.Of(render.Base, decision.Text), render.Of(render.Dim,
 		"A new run makes this decision again, with files of its own, in the background. This run stays as it is."))
-}
-
-func (t *timelineScreen) fork(run string, at int) {
-	t.d.flash("Forking …")
-	t.d.f.work(func(ctx context.Context) {
-		report, err := t.d.f.options.Host.Fork(ctx, run, at)
-		t.d.f.post(func() {
-			t.d.word = flash{}
-			if err != nil {
-				t.d.dialogs.showText("Not forked", err.Error())
-				return
-			}
-			t.d.dialogs.showText("Forked", report)
-		})
-	})
 }
 
 // readAt shows the entry at a time, or the next one after it.
 func (t *timelineScreen) readAt(r *reader, at time.Time) {
 	thread := r.src.thread
-	i := entryAt(thread, at)
+	i := sort.Search(thread.Len(), func(i int) bool {
+		e, ok := thread.Entry(i)
+		return ok && !e.At.Before(at)
+	})
 	if i == 0 && t.d.f.partial {
 		t.d.flash("What came before is still being read.")
 	}
@@ -182,10 +167,119 @@ func (t *timelineScreen) readAt(r *reader, at time.Time) {
 	r.Mark(i)
 }
 
-// entryAt returns the first entry of a thread at a time or after it; Len if there is none.
-func entryAt(thread *history.Thread, at time.Time) int {
-	return sort.Search(thread.Len(), func(i int) bool {
-		e, ok := thread.Entry(i)
-		return ok && !e.At.Before(at)
+// Playback is a run that is replayed from its event log: it takes no commands.
+type Playback interface {
+	Run
+	Player() *view.Player
+}
+
+// playback returns the player of the current run; nil if the run is not a playback.
+func (d *app) playback() *view.Player {
+	if p, ok := d.session.run.(Playback); ok {
+		return p.Player()
+	}
+	return nil
+}
+
+// now returns the time of what is shown: for a playback, the time in the run; for a run that does not answer, when it
+// last did.
+func (d *app) now() time.Time {
+	if since := d.session.silent(); !since.IsZero() {
+		return since
+	}
+	if p := d.playback(); p != nil {
+		if at := p.Now(); !at.IsZero() {
+			return at.In(time.Local)
+		}
+	}
+	return now()
+}
+
+// replayed reports whether the run is a playback, and then shows that it takes no commands.
+func (s *session) replayed() bool {
+	if s.d.playback() == nil {
+		return false
+	}
+	s.d.flash("This is a playback: it takes no commands.")
+	return true
+}
+
+// controls are the actions of a playback.
+var controls = map[keys.Action]func(*view.Player){
+	keys.Hold:     (*view.Player).Pause,
+	keys.Faster:   func(p *view.Player) { p.Faster(1) },
+	keys.Slower:   func(p *view.Player) { p.Faster(-1) },
+	keys.JumpBack: func(p *view.Player) { p.Jump(-1) },
+	keys.JumpOn:   func(p *view.Player) { p.Jump(1) },
+	keys.PlayAnew: (*view.Player).Begin,
+	keys.PlayOut:  (*view.Player).End,
+}
+
+// controlled handles the mouse on the status line of a playback: a click pauses it, the wheel jumps.
+func (d *app) controlled(a tview.MouseAction) bool {
+	p := d.playback()
+	if p == nil {
+		return false
+	}
+	switch a {
+	case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
+		p.Pause()
+	case tview.MouseScrollUp:
+		p.Jump(-1)
+	case tview.MouseScrollDown:
+		p.Jump(1)
+	default:
+		return false
+	}
+	return true
+}
+
+// playbackWord describes that this is a playback, and its position.
+func playbackWord(s view.PlaybackStatus, look *render.Look) string {
+	times, sep := "×", " "+look.Glyphs.Separator+" "
+	if look.Glyphs == render.ASCII {
+		times = "x"
+	}
+	text := fmt.Sprintf("PLAYBACK %d%s", s.Speed, times)
+	switch {
+	case s.Err != nil:
+		text += sep + "the rest cannot be read"
+	case s.Ended:
+		text += sep + "the end"
+	case s.Paused:
+		text += sep + "paused"
+	}
+	if !s.At.IsZero() {
+		text += sep + s.At.Local().Format("15:04:05")
+	}
+	return text
+}
+
+// stage passes the events of a playback to the frontend.
+type stage struct{ f *Frontend }
+
+// Add implements view.PlaybackStage.
+func (s stage) Add(ctx context.Context, at time.Time, e contract.Event) bool {
+	return s.f.box.recall(ctx.Done(), at, e)
+}
+
+// Forget implements view.PlaybackStage: it replaces the store by an empty one.
+func (s stage) Forget(ctx context.Context) bool {
+	f := s.f
+	store := history.New(history.Memory)
+	return f.now(ctx, func() {
+		for more := true; more; {
+			_, more = f.box.take(batchSize)
+		}
+		for _, log := range f.logs {
+			store.Past(log, journal.LogPosition{})
+		}
+		f.history = store
+		f.subagents.Become(&view.Subagents{})
+		f.timeline.Become(&view.Timeline{})
+		f.activity.Forget()
+		f.root.search.moved()
+		f.root.base(f.root.runScreen)
+		f.root.runScreen.talk.show(&source{thread: store.Talk(), render: view.EventTalk, live: f.root.runScreen.speaking})
 	})
 }

@@ -160,15 +160,6 @@ func (a *AgentActivity) started(at time.Time, b contract.SubagentStart) {
 	})
 }
 
-// stopped records its end.
-func (s *SubagentActivity) stopped(at time.Time, b contract.SubagentStop) {
-	_, s.Failed = SubagentEnd(b)
-	s.Ended, s.Doing = at, ActivityItem{}
-	if b.Tokens > 0 {
-		s.Tokens = b.Tokens
-	}
-}
-
 // Working counts the subagents that have not ended.
 func (a AgentActivity) Working() int {
 	n := 0
@@ -222,7 +213,6 @@ func (t *Tracker) Models() []contract.ModelCost {
 	return slices.Clone(t.models)
 }
 
-// spent adds up what models have cost.
 func (t *Tracker) spent(list []contract.ModelCost) {
 	for _, m := range list {
 		i := slices.IndexFunc(t.models, func(x contract.ModelCost) bool { return x.Model == m.Model })
@@ -284,7 +274,6 @@ func (t *Tracker) Add(at time.Time, e contract.Event) {
 	a.add(at, e.Body)
 }
 
-// add records an event of the agent.
 func (a *AgentActivity) add(at time.Time, body contract.Body) {
 	switch b := body.(type) {
 	case contract.Assistant:
@@ -315,7 +304,11 @@ func (a *AgentActivity) add(at time.Time, body contract.Body) {
 		}
 	case contract.SubagentStop:
 		if s := a.subagent(b.ToolUse); s != nil {
-			s.stopped(at, b)
+			_, s.Failed = SubagentEnd(b)
+			s.Ended, s.Doing = at, ActivityItem{}
+			if b.Tokens > 0 {
+				s.Tokens = b.Tokens
+			}
 		}
 	case contract.Turn:
 		a.cut(at)
@@ -335,7 +328,6 @@ func (a *AgentActivity) keep(i ActivityItem) {
 	a.Items = append(a.Items, i)
 }
 
-// answered records the end of a call.
 func (a *AgentActivity) answered(at time.Time, b contract.ToolResult) {
 	if s := a.subagent(b.Subagent); s != nil {
 		s.Doing = ActivityItem{}
@@ -352,7 +344,6 @@ func (a *AgentActivity) answered(at time.Time, b contract.ToolResult) {
 	}
 }
 
-// cut ends the calls that a turn leaves without a result.
 func (a *AgentActivity) cut(at time.Time) {
 	for i := range a.Items {
 		if item := &a.Items[i]; item.Runs() {

@@ -1,8 +1,10 @@
 package eventtext
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -79,43 +82,25 @@ func Decision(name func(string) string, d contract.Decision) string {
 
 // Authority names who decided, if it was not the Arbiter's own session.
 func Authority(source string) string {
-	switch source {
-	case "", "session":
-		return ""
-	case "rules":
-		return "by the rules"
-	case "fallback":
-		return "by the rules, for want of a valid verdict"
-	case "human":
-		return "by the human"
-	case "model":
-		return "by a model asked once"
-	case "cache":
-		return "as it was ruled before"
+	if text, ok := authorities[source]; ok {
+		return text
 	}
 	return "by " + One(source, MaxName)
 }
 
+var authorities = map[string]string{"": "", "session": "", "rules": "by the rules", "human": "by the human",
+	"fallback": "by the rules, for want of a valid verdict", "model": "by a model asked once",
+	"cache": "as it was ruled before"}
+
 // Ending phrases a result's status in the oracle's voice, and plainly.
 func Ending(status string) string {
-	switch status {
-	case contract.StatusComplete:
-		return "It is done."
-	case contract.StatusIncomplete:
-		return "It is done, but a check fails."
-	case contract.StatusFailed:
-		return "It has failed."
-	case contract.StatusCancelled:
-		return "It is ended before its time."
-	case contract.StatusNeedsInput:
-		return "It waits for a human's word."
-	case contract.StatusLimit:
-		return "The limit is reached."
-	case contract.StatusInterrupted:
-		return "The run was interrupted."
-	}
-	return "It has ended: " + One(status, MaxName) + "."
+	return cmp.Or(endings[status], "It has ended: "+One(status, MaxName)+".")
 }
+
+var endings = map[string]string{contract.StatusComplete: "It is done.", contract.StatusFailed: "It has failed.",
+	contract.StatusIncomplete: "It is done, but a check fails.", contract.StatusLimit: "The limit is reached.",
+	contract.StatusCancelled:  "It is ended before its time.",
+	contract.StatusNeedsInput: "It waits for a human's word.", contract.StatusInterrupted: "The run was interrupted."}
 
 // Answered describes how a permission was decided.
 func Answered(p contract.Permission) string { return One(p.Answered(), MaxSummary) }
@@ -225,25 +210,11 @@ func OfMake(name, make string) string {
 	return name + mark
 }
 
-// hostText describes the state of a host.
 func hostText(h contract.Host) string {
-	text := "Host " + One(h.Name, MaxName)
-	switch h.Status {
-	case contract.HostUp:
-		text += " is up"
-	case contract.HostLost:
-		text += " is lost; its agents wait"
-	case contract.HostWaiting:
-		text += " is waited for"
-	default:
-		text += " is " + One(h.Status, MaxName)
-	}
-	return text + After(": ", One(h.Reason, MaxSummary))
-}
-
-// contextLow says that the context of an agent is nearly full.
-func contextLow(who string, b contract.ContextWarning) string {
-	return "Context thins. " + who + ": " + Percent(b.Pct)
+	is := cmp.Or(map[string]string{contract.HostLost: "lost; its agents wait",
+		contract.HostWaiting: "waited for"}[h.Status],
+		One(h.Status, MaxName))
+	return "Host " + One(h.Name, MaxName) + " is " + is + After(": ", One(h.Reason, MaxSummary))
 }
 
 const (
@@ -458,7 +429,6 @@ func LastChange(b contract.Check, name func(string) string) string {
 	return "Last to change its files: " + strings.Join(names, ", ")
 }
 
-// capital begins a sentence with a capital.
 func capital(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(r)) + s[n:]
@@ -466,3 +436,122 @@ func capital(s string) string {
 
 // Lower begins one of this package's sentences with a small letter.
 func Lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+
+// phases are the words for the states of the task machine.
+var phases = map[machine.State]string{
+	"": "Starting", machine.Idle: "Idle", machine.Selecting: "Choosing", machine.Executing: "Working",
+	machine.Evaluating: "Evaluating", machine.Error: "In trouble",
+	machine.Complete: "Complete", machine.Failed: "Failed", machine.Cancelled: "Cancelled",
+}
+
+// Phase is the word for a state of the task machine.
+func Phase(p machine.State) string { return FirstOf(phases[p], One(string(p), MaxName)) }
+
+// phase is the same within a sentence.
+func phase(p string) string { return strings.ToLower(Phase(machine.State(p))) }
+
+// RunState says on every face what a run does.
+func RunState(s *supervisor.State, now time.Time) string {
+	switch {
+	case s.WasInterrupted():
+		return "Interrupted"
+	case s.Ending != nil && !s.Ending.Said:
+		return "Ending"
+	case s.Halted:
+		return "Halted"
+	case s.Lifecycle.AwaitsTrust(supervisor.LifecycleHere):
+		return "Blocked: the workspace has changed"
+	case s.Paused:
+		return "Paused"
+	case s.Budget.Holds():
+		return "Held for the plan's reserve, until " + s.Budget.HeldUntil.In(now.Location()).Format("Mon 15:04")
+	case s.LimitOptions() != nil:
+		return "Held: the limit of costs is spent"
+	case s.Conversation.Held:
+		return "Held"
+	}
+	return Phase(s.Task.Phase)
+}
+
+// AgentState says on every face what an agent does, in a word or two. waits is what waits for the human.
+func AgentState(s *supervisor.State, a *supervisor.Agent, waits []supervisor.InboxItem) string {
+	if s.Ending != nil {
+		waits = nil
+	}
+	if slices.ContainsFunc(waits, func(i supervisor.InboxItem) bool { return i.Agent == a.ID && i.Request != nil }) {
+		return "permission?"
+	}
+	if a.Role == supervisor.RoleArbiter && slices.ContainsFunc(waits, func(i supervisor.InboxItem) bool {
+		return i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
+	}) {
+		return "asks you"
+	}
+	down := a.Status == supervisor.AgentDown
+	switch {
+	case s.WasInterrupted() && a.Alive():
+		return "interrupted"
+	case a.Takeover != nil:
+		switch a.Takeover.Stage {
+		case supervisor.TakeoverOpen:
+			return "in your hands"
+		case supervisor.TakeoverClosing, supervisor.TakeoverReading:
+			return "is given back"
+		}
+		return "is being handed over"
+	case s.Halted && (down || a.Status == supervisor.AgentRestarting):
+		return "halted"
+	case s.Lifecycle.AwaitsTrust(a.Host) && down:
+		return "needs your trust"
+	case down && !s.Lifecycle.IsUp(a.Host) && a.Host != supervisor.LifecycleHere:
+		return hostWaits(s.Lifecycle.Bridge(a.Host))
+	case a.Waits():
+		return "waits for other starts"
+	}
+	return statusWord(a)
+}
+
+func hostWaits(b supervisor.Bridge) string {
+	switch {
+	case b.Parked:
+		return "its host is not usable"
+	case b.Status == supervisor.StatusLost:
+		return "its host is lost"
+	}
+	return "waits for its host"
+}
+
+// statusWord is the word for the status of an agent's process, and for where its work stands while it waits.
+func statusWord(a *supervisor.Agent) string {
+	switch a.Status {
+	case supervisor.AgentStarting:
+		return "starts"
+	case supervisor.AgentDown, supervisor.AgentRestarting:
+		return "starts again"
+	case supervisor.AgentParked:
+		return "parked"
+	case supervisor.AgentBusy:
+		return "works"
+	case supervisor.AgentStopping:
+		return "ends"
+	case supervisor.AgentEnded:
+		return strings.TrimPrefix(standing(a, "")+", ended", ", ")
+	}
+	return standing(a, "waits")
+}
+
+func standing(a *supervisor.Agent, other string) string {
+	if a.Role == supervisor.RoleArbiter {
+		return other
+	}
+	switch a.Standing {
+	case supervisor.AgentFinished:
+		return "done"
+	case supervisor.HandedOff:
+		return "handed on"
+	case supervisor.AgentWaiting:
+		if other != "" {
+			return "awaits a reply"
+		}
+	}
+	return other
+}

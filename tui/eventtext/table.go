@@ -79,7 +79,12 @@ func word(e history.Entry, name func(string) string) wording {
 		text := callText(b.Tool, b.Input)
 		return wording{text, func() string { return who + " calls " + text }}
 	case contract.ToolResult:
-		return resultOfTool(b)
+		if b.IsError {
+			return wording{Exit(b.Text) + After(": ", One(b.Text, MaxWords)),
+				func() string { return introduce("The tool failed", indented(b.Text)) }}
+		}
+		return wording{FirstOf(One(b.Text, MaxWords), "an empty result"),
+			func() string { return introduce("The tool answered", indented(b.Text)) }}
 	case contract.SubagentStart:
 		text := "subagent: " + One(b.Description, MaxSummary) + After(", as ", One(b.Type, MaxName))
 		return wording{text, func() string { return who + ", " + text + "." }}
@@ -96,7 +101,7 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Context:
 		return line("context: " + words.Tokens(b.Tokens) + " of " + words.Tokens(b.Window) + ", " + Percent(b.Pct))
 	case contract.ContextWarning:
-		return wording{contextLow(who, b) + After(", ", One(b.Level, MaxName)), func() string {
+		return wording{"Context thins. " + who + ": " + Percent(b.Pct) + After(", ", One(b.Level, MaxName)), func() string {
 			text := "Context of " + amid(who) + ": " + strings.Replace(Percent(b.Pct), " %", " percent", 1)
 			if b.Level == "critical" {
 				return text + ", critical."
@@ -254,7 +259,6 @@ func quotaText(b contract.Quota) string {
 	return text
 }
 
-// attempt describes when and why something is tried again.
 func attempt(delayMS int64, n int, reason string) string {
 	return After(" after ", millis(delayMS)) + ", attempt " + strconv.Itoa(n) + After(": ", One(reason, MaxWords))
 }
@@ -290,15 +294,6 @@ func messageWords(e history.Entry, b contract.Message, name func(string) string)
 		}
 		return introduce(address(name, b), b.Text)
 	}}
-}
-
-func resultOfTool(b contract.ToolResult) wording {
-	if b.IsError {
-		return wording{Exit(b.Text) + After(": ", One(b.Text, MaxWords)),
-			func() string { return introduce("The tool failed", indented(b.Text)) }}
-	}
-	return wording{FirstOf(One(b.Text, MaxWords), "an empty result"),
-		func() string { return introduce("The tool answered", indented(b.Text)) }}
 }
 
 func decisionWords(b contract.Decision, name func(string) string) wording {

@@ -387,7 +387,6 @@ const Unseen = "It contains characters that cannot be shown; they are left out h
 // maxNesting is how deep JSON is indented. Every level takes room in every line.
 const maxNesting = 32
 
-// nesting returns the depth of nested JSON values.
 func nesting(raw []byte) int {
 	depth, deepest, text := 0, 0, false
 	for i := 0; i < len(raw); i++ {

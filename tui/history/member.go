@@ -2,7 +2,6 @@ package history
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -64,9 +63,6 @@ func parties(e contract.Event) []string {
 	return all
 }
 
-// agentic reports whether an id may be an agent's.
-func agentic(id string) bool { return id != "" && id != contract.Human && id != contract.Supervisor }
-
 // class is a kind of activity that begins with one event and ends with another.
 type class uint8
 
@@ -76,7 +72,6 @@ const (
 	requests
 	messages
 	questions // of the Arbiter to the human: one at a time, and asked again by another process
-	classes
 )
 
 // key identifies something open.
@@ -88,9 +83,6 @@ type key struct {
 
 // maxID bounds the ids that are remembered.
 const maxID = 256
-
-// maxOpen bounds the open activities of each class. One that is dropped has no outcome.
-const maxOpen = 4096
 
 func (k key) known() bool { return k.id != "" && len(k.id) <= maxID && len(k.agent) <= maxID }
 
@@ -144,62 +136,3 @@ func subagentID(call, description string) string {
 	}
 	return call
 }
-
-// maxWaiting bounds the entries that wait for the same outcome. There are several if a question is asked again after
-// the run was resumed.
-const maxWaiting = 8
-
-// openSet holds the open activities: the entries that wait for each outcome, the oldest first. It belongs to the
-// writer.
-type openSet struct {
-	byKey map[key][]int
-	n     [classes]int
-}
-
-// add opens an activity for an entry and returns the entries that were dropped to make room.
-func (o *openSet) add(k key, n int) (dropped []int) {
-	if o.byKey == nil {
-		o.byKey = make(map[key][]int)
-	}
-	entries, ok := o.byKey[k]
-	if !ok && o.n[k.class] >= maxOpen {
-		dropped = o.trim(k.class)
-	}
-	if !ok {
-		o.n[k.class]++
-		k.agent, k.id = strings.Clone(k.agent), strings.Clone(k.id) // copies, to free the event's text
-	}
-	if len(entries) == maxWaiting {
-		dropped, entries = entries[:1:1], entries[1:]
-	}
-	o.byKey[k] = append(entries, n)
-	return dropped
-}
-
-// trim drops the older half of the activities of a class.
-func (o *openSet) trim(c class) (dropped []int) {
-	var keys []key
-	for k := range o.byKey {
-		if k.class == c {
-			keys = append(keys, k)
-		}
-	}
-	last := func(k key) int { return o.byKey[k][len(o.byKey[k])-1] }
-	slices.SortFunc(keys, func(a, b key) int { return last(a) - last(b) })
-	for _, k := range keys[:len(keys)/2] {
-		dropped = append(dropped, o.end(k)...)
-	}
-	return dropped
-}
-
-// end closes an activity and returns the entries that waited for it.
-func (o *openSet) end(k key) []int {
-	entries, ok := o.byKey[k]
-	if ok {
-		delete(o.byKey, k)
-		o.n[k.class]--
-	}
-	return entries
-}
-
-func (o *openSet) waiting(k key) []int { return o.byKey[k] }

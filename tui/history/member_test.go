@@ -219,23 +219,9 @@ func TestStampsChange(t *testing.T) {
 	}
 }
 
-// TestOpenIsBounded opens more entries than are remembered.
-func TestOpenIsBounded(t *testing.T) {
+// TestAgentsAreBounded adds events of more agents than are remembered.
+func TestAgentsAreBounded(t *testing.T) {
 	c := New(Memory)
-	for i := range 2 * maxOpen {
-		id := strconv.Itoa(i)
-		addAll(c, "o", contract.ToolUse{ToolUse: id}, contract.SubagentStart{ToolUse: id},
-			contract.SubagentProgress{ToolUse: id},
-			contract.Message{MessageID: id, To: "o"}, contract.PermissionRequest{Request: id},
-			contract.PermissionRequest{Request: "same"})
-	}
-	if n := len(c.open.byKey); n > 4*maxOpen+1 {
-		t.Errorf("%d are open", n)
-	}
-	if n := len(c.progress); n > maxOpen {
-		t.Errorf("%d words of subagents", n)
-	}
-	testkit.Same(t, "wait for one answer", maxWaiting, len(c.open.waiting(key{class: requests, id: "same"})))
 	for i := range 2 * maxAgents {
 		addAll(c, "agent-"+strconv.Itoa(i), contract.Notice{}, contract.Delta{Text: "x"})
 	}

@@ -1,3 +1,20 @@
+// Package history keeps all events that the frontends of a run received, in bounded memory, and lets a
+// screen read any part of them: every event in order, the conversation, the stream of one agent, what a
+// filter picks, and the text that is arriving at the moment.
+//
+// The events are in the run's event log: of each, only a small record with its position is kept here, and the
+// event is read when it is shown. Events of earlier processes are added from the log ([Store.Recall]). New
+// events stay in memory until they are found in the log ([Store.Past]); they are compared, so that no entry is
+// ever confused with another. Events that no log has stay in memory, up to a limit: then the oldest are lost,
+// and [Store.Lost] reports it.
+//
+// One goroutine, the writer, calls [Store.Add]. Any goroutine may read at the same time; readers see only
+// whole entries. No lock is held while a log is read.
+//
+// Events are sanitised here: every string of an event passes package sanitize on its way in, whatever the
+// event. Only json.RawMessage stays unchanged; code that decodes it sanitises the result.
+//
+// The package starts no goroutine.
 package history
 
 import (
@@ -30,9 +47,9 @@ type Store struct {
 	version atomic.Uint64
 
 	// Owned by the writer.
-	open  openSet
-	bytes int // of the events in held
-	fresh int // of those that were added since the logs were searched
+	open  map[key][]int // the entries that wait for an outcome, the oldest first
+	bytes int           // of the events in held
+	fresh int           // of those that were added since the logs were searched
 
 	mu       sync.RWMutex // the writer needs it only to change what follows
 	records  []record
@@ -84,8 +101,9 @@ type edit struct {
 // New returns an empty store. It keeps so many bytes of events that no log has.
 func New(memory int) *Store {
 	c := &Store{
-		memory: memory, live: &liveTexts{}, kinds: make(map[string]uint16), parties: make(map[string]uint16),
-		agents: make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
+		memory: memory, live: &liveTexts{}, open: make(map[key][]int), kinds: make(map[string]uint16),
+		parties: make(map[string]uint16),
+		agents:  make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
 	}
 	c.talk = c.newThread()
 	return c
@@ -155,13 +173,14 @@ func (c *Store) link(r record, at time.Time, e contract.Event, size int) {
 		r.peer = number(c.parties, all[1])
 	}
 	if k, ok := closes(e); ok {
-		for _, owner := range c.open.end(k) {
+		for _, owner := range c.open[k] {
 			c.records[owner].link = int32(n + 1)
 			delete(c.progress, owner)
 			if _, isMessage := e.Body.(contract.Message); !isMessage { // an answer is read for itself, too
 				r.link = isOutcome
 			}
 		}
+		delete(c.open, k)
 	}
 	c.records = append(c.records, r)
 	if r.log == 0 {
@@ -173,15 +192,14 @@ func (c *Store) link(r record, at time.Time, e contract.Event, size int) {
 		c.enter(e, all, n)
 	}
 	if p, ok := e.Body.(contract.SubagentProgress); ok {
-		if entries := c.open.waiting(key{subagents, e.ID, subagentID(p.ToolUse, p.Description)}); len(entries) > 0 {
+		if entries := c.open[key{subagents, e.ID, subagentID(p.ToolUse, p.Description)}]; len(entries) > 0 {
 			owner := entries[len(entries)-1]
 			c.progress[owner] = progress{c.progress[owner].serial + 1, p}
 		}
 	}
 	if k, ok := opens(e); ok && !reworded(e) {
-		for _, dropped := range c.open.add(k, n) {
-			delete(c.progress, dropped)
-		}
+		k.agent, k.id = strings.Clone(k.agent), strings.Clone(k.id) // copies, to free the event's text
+		c.open[k] = append(c.open[k], n)
 	}
 }
 
@@ -212,7 +230,7 @@ func (c *Store) enter(e contract.Event, all []string, n int) {
 		return
 	}
 	for _, id := range all {
-		if agentic(id) {
+		if id != "" && id != contract.Human && id != contract.Supervisor {
 			t := c.agent(id)
 			t.list = append(t.list, int32(n))
 		}
@@ -231,7 +249,7 @@ func (c *Store) edited(e contract.Event, n int) bool {
 	if !reworded(e) {
 		return false
 	}
-	first := c.open.waiting(key{class: messages, id: e.Body.(contract.Message).MessageID})
+	first := c.open[key{class: messages, id: e.Body.(contract.Message).MessageID}]
 	if len(first) == 0 || len(c.edits)+len(first) > maxEdits {
 		return false
 	}

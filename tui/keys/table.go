@@ -1,3 +1,6 @@
+// Package keys is the table of all key bindings: key, context, action, and the text of the
+// help. The app looks up actions here, the help screen prints the table, and docs/screen.md
+// names the most used keys. No key is bound elsewhere, except those of the editor ([Editing]).
 package keys
 
 // Context is where a key is pressed. A key that its context does not have is looked up in Everywhere.

@@ -1,3 +1,14 @@
+// Package render draws text into the cells of a screen. It uses roles, not colours: a [Theme] gives each
+// [Role] its style, [Glyphs] each mark its shape, and a [Canvas] is the only way to the screen – it draws
+// only whole grapheme clusters, inside its own rectangle.
+//
+// Text is cut, measured and wrapped here by the widths that tcell uses for drawing, so that measured and
+// drawn widths agree. Markup of the widget library has no meaning here, and control characters are never
+// drawn.
+//
+// What agents write, Markdown, code and differences, becomes lines of roles here: [Markdown], [Highlight], [Diff].
+//
+// Values are immutable after they are made; everything belongs to the goroutine that draws.
 package render
 
 import (
@@ -7,7 +18,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// Look is how everything is drawn: one for a whole screen, replaced as a whole.
+// Look is how everything is drawn: one for a whole screen, whose content changes with the theme.
 type Look struct {
 	Theme  *Theme
 	Glyphs *Glyphs

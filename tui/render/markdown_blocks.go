@@ -29,7 +29,6 @@ type blockLayout struct {
 // roomy is how many columns must be left to indent something.
 const roomy = 10
 
-// children lays out blocks one below the other.
 func (l blockLayout) children(n ast.Node) []Line {
 	var out []Line
 	for c := n.FirstChild(); c != nil; c, l.code = c.NextSibling(), nil {
@@ -50,7 +49,6 @@ func apart(n ast.Node) bool {
 	return n.HasBlankPreviousLines() || !tight && !list
 }
 
-// block lays out one block.
 func (l blockLayout) block(n ast.Node) []Line {
 	switch n := n.(type) {
 	case *ast.Heading:
@@ -105,7 +103,6 @@ func (l blockLayout) heading(n *ast.Heading) []Line {
 	return l.paragraph(n, role)
 }
 
-// paragraph lays out the text of a block.
 func (l blockLayout) paragraph(n ast.Node, role Role) []Line {
 	var out []Line
 	for _, line := range l.inline(n, role) {
@@ -114,7 +111,6 @@ func (l blockLayout) paragraph(n ast.Node, role Role) []Line {
 	return l.fit(out)
 }
 
-// quote puts a bar before a quotation.
 func (l blockLayout) quote(n ast.Node) []Line {
 	inner := l
 	inner.role = Quote
@@ -161,7 +157,6 @@ func (l blockLayout) list(n *ast.List) []Line {
 	return out
 }
 
-// item lays out an item behind its marker.
 func (l blockLayout) item(n ast.Node, bullet string) []Line {
 	mark := Of(Dim, bullet+" ")
 	if first := n.FirstChild(); first != nil {
@@ -312,7 +307,6 @@ func (w *inliner) link(n ast.Node, destination []byte) {
 	}
 }
 
-// style returns the role of text at this place.
 func (w *inliner) style() Role {
 	switch {
 	case w.base == Link:
@@ -331,7 +325,6 @@ func (w *inliner) style() Role {
 	return w.base
 }
 
-// add appends text in a role.
 func (w *inliner) add(s string, role Role) {
 	if s == "" {
 		return
@@ -356,7 +349,6 @@ func wide(r rune) bool {
 	return r >= 0x2e80 && r < 0xac00 || r >= 0xf900 && r < 0xfb00 || r >= 0xff00 && r < 0xfff0
 }
 
-// flush ends the span.
 func (w *inliner) flush() {
 	if w.run.Len() > 0 {
 		w.line = append(w.line, Span{Text: w.run.String(), Role: w.role})
@@ -475,7 +467,6 @@ func shrink(natural, words []int, space int) ([]int, bool) {
 	return widths, true
 }
 
-// longest returns how many columns the longest word takes.
 func longest(line Line) int {
 	n := 0
 	for word := range strings.FieldsSeq(line.Text()) {

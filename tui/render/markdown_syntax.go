@@ -49,7 +49,6 @@ func find(name string) *language {
 	return nil
 }
 
-// line gives the text of a line its roles.
 func (l *language) line(text string, s state) (Line, state) {
 	switch {
 	case text == "":
@@ -199,7 +198,6 @@ func (t *tokens) string(from, to int) {
 	t.take(from, to, role)
 }
 
-// number reads digits and the characters that belong to them.
 func (t *tokens) number() {
 	i := t.at
 	for i < len(t.text) &&
@@ -209,7 +207,6 @@ func (t *tokens) number() {
 	t.take(t.at, i, CodeNumber)
 }
 
-// word reads a name or a keyword.
 func (t *tokens) word() {
 	const longest = 24
 	l, i := t.lang, t.at
@@ -239,7 +236,6 @@ func (t *tokens) word() {
 	t.take(t.at, i, role)
 }
 
-// variable reads a shell's $name or ${name}.
 func (t *tokens) variable() {
 	i := t.at + 1
 	if i < len(t.text) && t.text[i] == '{' {
@@ -283,7 +279,6 @@ func isChar(s string) bool {
 	return i > 0 && i <= 4
 }
 
-// difference is the tokenizer of patches.
 func difference(text string, s state) (Line, state) {
 	role := Code
 	switch text[0] {

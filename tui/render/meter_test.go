@@ -128,7 +128,7 @@ func TestSigilFits(t *testing.T) {
 func TestSigilIsEven(t *testing.T) {
 	l := &Look{Glyphs: Unicode}
 	for h := sigilMinRows; h < 30; h++ {
-		p := newPlate(h*7/2&^1, h)
+		p := &plate{NewDots(h*7/2&^1, h), float64(h * 7 / 2 &^ 1 * 2), float64(h * 4)}
 		p.sigil()
 		for y := range p.rows * 4 {
 			for x := range p.columns {

@@ -8,6 +8,7 @@ package render
 // before.
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -81,7 +82,7 @@ func (t NotifyTerminal) Sequence(title, body string) string {
 		return ""
 	}
 	if t.Tmux {
-		s = passthrough(s)
+		s = esc + "Ptmux;" + strings.ReplaceAll(s, esc, esc+esc) + finish
 	}
 	return s
 }
@@ -90,12 +91,6 @@ func (t NotifyTerminal) Sequence(title, body string) string {
 func field(s string) string { return strings.ReplaceAll(s, ";", ",") }
 
 func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-
-// passthrough wraps a sequence so that tmux passes it on (its allow-passthrough must be on; otherwise tmux
-// drops the whole sequence).
-func passthrough(s string) string {
-	return esc + "Ptmux;" + strings.ReplaceAll(s, esc, esc+esc) + finish
-}
 
 // NotifyOptions set for what a person wants to be alerted, and how.
 type NotifyOptions struct {
@@ -167,7 +162,6 @@ func (s *NotifyState) began(list []NotifyWait) []NotifyWait {
 	return fresh
 }
 
-// bytes returns what to write to the terminal for an alert.
 func (c NotifyCall) bytes(o NotifyOptions) string {
 	out := ""
 	if o.Desktop {
@@ -209,20 +203,9 @@ func TitleSequence(m NotifyMoment) string {
 		mark, words = "? ", fmt.Sprintf("%d things wait for you", len(m.Awaited))
 	case len(m.Awaited) == 1:
 		mark, words = "? ", "something waits for you"
-	case m.Ended == "complete":
-		mark, words = "✓ ", "it is done"
-	case m.Ended == "incomplete":
-		mark, words = "✗ ", "a check fails"
-	case m.Ended == "cancelled":
-		mark, words = "– ", "it was ended"
-	case m.Ended == "interrupted":
-		mark, words = "– ", "it was interrupted"
-	case m.Ended == "limit":
-		mark, words = "✗ ", "a limit is reached"
-	case m.Ended == "needs_input":
-		mark, words = "? ", "something waits for you"
 	case m.Ended != "":
-		mark, words = "✗ ", "it has failed"
+		mark, words, _ = strings.Cut(cmp.Or(endTitles[m.Ended], "✗ it has failed"), " ")
+		mark += " "
 	case m.Word != "":
 		mark, words = "◆ ", m.Word
 		switch {
@@ -247,5 +230,10 @@ func TitleSequence(m NotifyMoment) string {
 	}
 	return title
 }
+
+// endTitles are the titles for the ends of a run.
+var endTitles = map[string]string{"complete": "✓ it is done", "incomplete": "✗ a check fails",
+	"cancelled": "– it was ended", "interrupted": "– it was interrupted", "limit": "✗ a limit is reached",
+	"needs_input": "? something waits for you"}
 
 var ascii = strings.NewReplacer("✓", "+", "✗", "!", "◆", ">", "–", "-", "·", "-", "…", "~")

@@ -90,11 +90,6 @@ const (
 	inBurst // several lines at once, from a terminal without bracketed paste
 )
 
-func (d *decoder) reset() {
-	d.state, d.seq, d.out = atKey, nil, nil
-	d.text, d.seen, d.lost = strings.Builder{}, 0, 0
-}
-
 // deadline returns when [decoder.expire] is due; zero: never.
 func (d *decoder) deadline() time.Time {
 	switch d.state {

@@ -25,10 +25,6 @@ type noFlush struct {
 	answers func() bool
 }
 
-func keep(tty tcell.Tty) *noFlush {
-	return &noFlush{Tty: tty, line: func() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }}
-}
-
 // Start implements tcell.Tty. The library restores the settings that it finds now.
 func (k *noFlush) Start() error {
 	k.set(func(now *unix.Termios) {

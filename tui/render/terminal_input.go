@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -44,7 +45,8 @@ func (t *inputTTY) Start() error {
 		return err
 	}
 	t.rest = nil
-	t.keys.reset()
+	t.keys.state, t.keys.seq, t.keys.out = atKey, nil, nil
+	t.keys.text, t.keys.seen, t.keys.lost = strings.Builder{}, 0, 0
 	t.keys.bytes = t.charset != nil && t.charset() != "UTF-8"
 	t.mu.Lock()
 	defer t.mu.Unlock()

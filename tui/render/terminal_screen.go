@@ -62,7 +62,8 @@ func OpenTerminal() (*Screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := keep(tty)
+	line := func() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
+	kept := &noFlush{Tty: tty, line: line}
 	t, err := OnTerminal(kept, &own)
 	if err != nil {
 		_ = tty.Close()
@@ -270,13 +271,12 @@ func (t *Screen) drawable() bool {
 
 // changesScreen passes on only the cells that changed since the last Show. The widget library clears the
 // screen before it draws, and tcell sends a cell again if it was cleared and drawn as before: without this,
-// every frame would send all cells that are not blank.
+// every frame would send all cells that are not blank. All drawing is that of a [Canvas]: by Fill, Put and Get.
 type changesScreen struct {
 	tcell.Screen
 	drawn cells // what is drawn on: next, or the screen below for the first frame and if it is very large
 	next  tcell.CellBuffer
-	style tcell.Style // the style of Clear
-	shown bool        // there was a frame
+	shown bool // there was a frame
 	// resized is set after a change of the size: the new part of a terminal may contain anything, and tcell
 	// sends no blank there that it was not given.
 	resized atomic.Bool
@@ -299,22 +299,18 @@ func newChangesScreen(below tcell.Screen) *changesScreen {
 	return s
 }
 
-// fit gives the buffer the size of the screen. The first frame uses no buffer, because it differs
-// everywhere from what was on the terminal: it appears sooner that way.
-func (s *changesScreen) fit() {
+// Clear implements tcell.Screen.
+func (s *changesScreen) Clear() { s.Fill(' ', tcell.StyleDefault) }
+
+// Fill implements tcell.Screen. The first frame uses no buffer, because it differs everywhere from what was on the
+// terminal: it appears sooner that way.
+func (s *changesScreen) Fill(r rune, style tcell.Style) {
 	w, h := s.Size()
 	s.drawn = &s.next
 	if !s.shown || w*h > mostKept {
 		w, h, s.drawn = 0, 0, s.Screen
 	}
 	s.next.Resize(w, h)
-}
-
-// Clear implements tcell.Screen.
-func (s *changesScreen) Clear() { s.Fill(' ', s.style) }
-
-func (s *changesScreen) Fill(r rune, style tcell.Style) {
-	s.fit()
 	s.drawn.Fill(r, style)
 }
 
@@ -322,41 +318,7 @@ func (s *changesScreen) Put(x, y int, text string, style tcell.Style) (string, i
 	return s.drawn.Put(x, y, text, style)
 }
 
-// PutStr implements tcell.Screen.
-func (s *changesScreen) PutStr(x, y int, text string) { s.PutStrStyled(x, y, text, s.style) }
-
-func (s *changesScreen) PutStrStyled(x, y int, text string, style tcell.Style) {
-	for width := 0; text != ""; x += width {
-		text, width = s.drawn.Put(x, y, text, style)
-		if width == 0 {
-			return // beyond the screen
-		}
-	}
-}
-
-func (s *changesScreen) SetCell(x, y int, style tcell.Style, runes ...rune) {
-	if len(runes) == 0 {
-		runes = []rune{' '}
-	}
-	s.drawn.Put(x, y, string(runes), style)
-}
-
-func (s *changesScreen) SetContent(x, y int, primary rune, combining []rune, style tcell.Style) {
-	s.SetCell(x, y, style, append([]rune{primary}, combining...)...)
-}
-
 func (s *changesScreen) Get(x, y int) (string, tcell.Style, int) { return s.drawn.Get(x, y) }
-
-func (s *changesScreen) GetContent(x, y int) (rune, []rune, tcell.Style, int) {
-	text, style, width := s.drawn.Get(x, y)
-	runes := []rune(text)
-	return runes[0], runes[1:], style, width
-}
-
-func (s *changesScreen) SetStyle(style tcell.Style) {
-	s.style = style
-	s.Screen.SetStyle(style)
-}
 
 func (s *changesScreen) PollEvent() tcell.Event {
 	e := s.Screen.PollEvent()

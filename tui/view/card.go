@@ -24,6 +24,7 @@ const (
 type ShellCard struct {
 	line  string
 	began time.Time
+	wrote func() // called after each output
 
 	mu    sync.Mutex // guards the following fields
 	text  []byte     // the end of the output
@@ -35,10 +36,13 @@ type ShellCard struct {
 }
 
 // NewCard returns the card of a command that begins.
-func NewCard(line string, at time.Time) *ShellCard { return &ShellCard{line: line, began: at} }
+func NewCard(line string, at time.Time, wrote func()) *ShellCard {
+	return &ShellCard{line: line, began: at, wrote: wrote}
+}
 
 // Write implements io.Writer: it adds output.
 func (c *ShellCard) Write(p []byte) (int, error) {
+	defer c.wrote()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.text = append(c.text, p...)

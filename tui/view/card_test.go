@@ -21,7 +21,7 @@ func textShellOf(lines []render.Line) string {
 // TestCard: it shows what runs, then how it ended; its output is only text.
 func TestCard(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
-	c := NewCard("make \x1b[31mall", began)
+	c := NewCard("make \x1b[31mall", began, func() {})
 	if got := textShellOf(c.Head(began.Add(12 * time.Second))); got != "make all\nrunning for 12 s\n" || c.Over() {
 		t.Errorf("running: %q", got)
 	}
@@ -39,7 +39,7 @@ func TestCard(t *testing.T) {
 
 // TestLongOutput: its end is kept, starting at a line, and the card shows how much was dropped.
 func TestLongOutput(t *testing.T) {
-	c := NewCard("yes", time.Time{})
+	c := NewCard("yes", time.Time{}, func() {})
 	written := 0
 	for i := range 100_000 {
 		n, _ := fmt.Fprintf(c, "line %06d\n", i)

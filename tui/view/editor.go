@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -40,7 +41,6 @@ type Editor struct {
 	OnCommand func(cmd EditorCommand) (done bool)
 	OnCopy    func(text string)
 	OnNotice  func(text string)    // a refusal, to be shown to the person
-	OnChange  func()               // the text has changed, and perhaps the rows that it needs
 	OnRecall  func(texts []string) // the person looks for one of the texts that were sent before, the oldest first
 	// Completer returns candidates at once, later through SetCandidates, or both.
 	Completer func(EditorContext) []Candidate
@@ -74,9 +74,6 @@ func NewEditor(look *render.Look) *Editor {
 	return c
 }
 
-// SetLook changes how it is drawn.
-func (c *Editor) SetLook(look *render.Look) { c.look = look }
-
 // SetPlaceholder sets the text that is shown while the input is empty.
 func (c *Editor) SetPlaceholder(text string) { c.placeholder = sanitize.Line(text, 400) }
 
@@ -103,7 +100,6 @@ func (c *Editor) SetText(text string) {
 		text = c.chips.newChip(text)
 	}
 	c.ed.replace(0, len(c.ed.text), text, false)
-	c.changed()
 }
 
 // Insert writes at the cursor as a short paste does, such as a path that was picked.
@@ -111,7 +107,6 @@ func (c *Editor) Insert(text string) {
 	c.closePopup()
 	c.insert(sanitize.Text(text), false)
 	c.complete(false)
-	c.changed()
 }
 
 // Clear empties the input; it can be undone, and Up shows what was sent before.
@@ -135,12 +130,6 @@ func (c *Editor) insert(s string, typed bool) {
 	}
 	from, to := c.ed.selected()
 	c.ed.replace(from, to, s, typed)
-}
-
-func (c *Editor) changed() {
-	if c.OnChange != nil {
-		c.OnChange()
-	}
 }
 
 func (c *Editor) notice(text string) {
@@ -198,11 +187,12 @@ func (c *Editor) Send() bool {
 	}
 	// A callback may have set the next text already.
 	if c.ed.text == raw {
-		c.ed.reset("")
+		c.ed.text, c.ed.at, c.ed.anchor, c.ed.want = "", 0, -1, -1
+		c.ed.undone, c.ed.redone, c.ed.held, c.ed.typing = nil, nil, 0, false
+		c.ed.starts = []int{0}
 	}
 	c.hist.add(submitted)
 	c.prune()
-	c.changed()
 	return true
 }
 
@@ -234,13 +224,6 @@ func (c *Editor) Cut() string {
 	return text
 }
 
-// Selection returns the selected text.
-func (c *Editor) Selection() string {
-	from, to := c.ed.selected()
-	return c.chips.expand(c.ed.text[from:to])
-}
-
-// kill deletes and remembers it for Ctrl+Y.
 func (c *Editor) kill(from, to int) {
 	if from == to {
 		return
@@ -252,7 +235,6 @@ func (c *Editor) kill(from, to int) {
 func (c *Editor) delete(from, to int) {
 	c.ed.replace(from, to, "", false)
 	c.complete(true)
-	c.changed()
 }
 
 // Bounds of what is remembered.
@@ -270,7 +252,6 @@ type editorHistory struct {
 	drafts  map[int]string // changed texts, raw, by entry
 }
 
-// add appends a text and drops the drafts.
 func (h *editorHistory) add(text string) {
 	if text = sanitize.Text(text); strings.TrimSpace(text) != "" &&
 		(len(h.entries) == 0 || h.entries[len(h.entries)-1] != text) {
@@ -315,21 +296,11 @@ func (h *editorHistory) turn(to int, raw string) (string, bool) {
 	return h.show(to), true
 }
 
-// replaceAll makes an entry of the history the text.
-func (c *Editor) replaceAll(text string) {
-	c.ed.replace(0, len(c.ed.text), text, false)
-	c.closePopup()
-}
-
-// older and newer move through the history; they report whether there was such an entry.
-func (c *Editor) older() bool { return c.turn(c.hist.at - 1) }
-func (c *Editor) newer() bool { return c.turn(c.hist.at + 1) }
-
 func (c *Editor) turn(to int) bool {
 	text, ok := c.hist.turn(to, c.ed.text)
 	if ok {
-		c.replaceAll(text)
-		c.changed()
+		c.ed.replace(0, len(c.ed.text), text, false)
+		c.closePopup()
 	}
 	return ok
 }
@@ -366,24 +337,15 @@ func (c *Editor) Paste(text string) {
 		return
 	case c.OnPaste != nil && c.OnPaste(text):
 		return
-	case long(text):
-		c.pasteChip(text)
+	case strings.Count(strings.TrimSuffix(text, "\n"), "\n") >= pasteLines ||
+		len(text) > pasteRunes && utf8.RuneCountInString(text) > pasteRunes:
+		if c.canKeepPaste(len(text)) {
+			c.insert(c.chips.newChip(text), false)
+		}
 	default:
 		c.insert(text, false)
 	}
 	c.complete(false)
-	c.changed()
-}
-
-func long(text string) bool {
-	return strings.Count(strings.TrimSuffix(text, "\n"), "\n") >= pasteLines ||
-		len(text) > pasteRunes && utf8.RuneCountInString(text) > pasteRunes
-}
-
-func (c *Editor) pasteChip(text string) {
-	if c.canKeepPaste(len(text)) {
-		c.insert(c.chips.newChip(text), false)
-	}
 }
 
 // InsertMark inserts a text at the cursor of an editor that behaves as one character: it is removed only as
@@ -395,7 +357,6 @@ func InsertMark(c *Editor, text string) {
 	c.chips.byID[c.chips.last] = chip{text: text, label: text}
 	c.chips.bytes += len(text)
 	c.insert(chipText(c.chips.last)+" ", false)
-	c.changed()
 }
 
 // canKeepPaste reports whether a text can be kept as a chip, and shows a notice if not.
@@ -473,7 +434,6 @@ func parts(raw string) iter.Seq2[string, int] {
 	}
 }
 
-// expand replaces the chips by their pastes.
 func (s *chips) expand(raw string) string {
 	if !strings.Contains(raw, chipOpen) {
 		return raw
@@ -498,4 +458,153 @@ func (s *chips) expandedSize(raw string) (n int) {
 		n += len(text)
 	}
 	return n
+}
+
+// gutter is the width of the prompt and a space, left of the text.
+const gutter = 2
+
+// view is where the text was last drawn, for the mouse.
+type view struct{ x, y, w, h int }
+
+// Rows returns how many rows the editor needs at a width, at most max.
+func (c *Editor) Rows(width, max int) int {
+	c.ed.lay(textWidth(width))
+	rows := len(c.ed.starts)
+	if c.headed() {
+		rows++
+	}
+	return min(rows, max)
+}
+
+func textWidth(width int) int {
+	if width > 2*gutter {
+		return width - gutter
+	}
+	return max(width, 1)
+}
+
+func (c *Editor) headed() bool { return c.to != "" || c.strength != "" }
+
+// header returns the row above the text: the recipient and the strength of the message. If there is too little room,
+// the name is shortened, never the strength.
+func (c *Editor) header(width int) render.Line {
+	if c.strength == "" {
+		return render.Of(c.toRole, render.Shorten(c.to, width, c.look.Glyphs.Ellipsis))
+	}
+	end := render.Of(strengthRole(c.strength), c.strength)
+	if c.to == "" {
+		return end
+	}
+	end = append(render.Of(render.Dim, " "+c.look.Glyphs.Separator+" "), end...)
+	return append(render.Of(c.toRole, render.Shorten(c.to, width-end.Width(), c.look.Glyphs.Ellipsis)), end...)
+}
+
+func strengthRole(s string) render.Role {
+	switch s {
+	case "stop":
+		return render.Bad
+	case "steer":
+		return render.Warn
+	}
+	return render.Dim
+}
+
+// Draw draws the editor into its rectangle.
+func (c *Editor) Draw(screen tcell.Screen) {
+	x, y, w, h := c.GetRect()
+	canvas := render.On(screen, x, y, w, h, c.look)
+	if w, h = canvas.Size(); w == 0 || h == 0 {
+		c.shown = view{}
+		return
+	}
+	canvas.Clear(render.Input)
+	switch {
+	case c.headed() && h > 1:
+		canvas.Sub(0, 0, w, 1).Line(0, 0, c.header(w))
+		canvas = canvas.Sub(0, 1, w, h-1)
+		h--
+	case c.headed(): // one row for both: the header has the left half at most
+		header := c.header(max(w/2-1, 0))
+		left := min(header.Width()+1, w/2)
+		canvas.Sub(0, 0, left, 1).Line(0, 0, header)
+		canvas = canvas.Sub(left, 0, w-left, 1)
+		w -= left
+	}
+	if w > 2*gutter {
+		canvas.Text(0, 0, c.look.Glyphs.Prompt, c.toRole)
+		canvas = canvas.Sub(gutter, 0, w-gutter, h)
+	}
+	c.drawText(canvas)
+}
+
+func (c *Editor) drawText(canvas render.Canvas) {
+	w, h := canvas.Size()
+	x, y := canvas.Origin()
+	c.shown = view{x, y, w, h}
+	if w == 0 || h == 0 {
+		return
+	}
+	ed := &c.ed
+	ed.lay(w)
+	if ed.text == "" && c.placeholder != "" {
+		canvas.Text(0, 0, render.Shorten(c.placeholder, w, c.look.Glyphs.Ellipsis), render.Placeholder)
+	}
+	row := ed.row(ed.at)
+	c.top = max(min(c.top, row, len(ed.starts)-h), 0)
+	c.top = max(c.top, row-h+1)
+	marks := c.marks()
+	for i := range h {
+		if c.top+i < len(ed.starts) {
+			c.drawRow(canvas.Sub(0, i, w, 1), c.top+i, marks)
+		}
+	}
+	if c.HasFocus() {
+		canvas.Cursor(min(ed.column(ed.at), w-1), row-c.top)
+	}
+}
+
+// editorMarks are the parts of the text that are drawn in another role.
+type editorMarks struct{ from, until, name int }
+
+func (c *Editor) marks() (m editorMarks) {
+	text := c.ed.text
+	m.from, m.until = c.ed.selected()
+	if word := firstWord(text[:min(len(text), 64)]); slash(text) && !c.Plain {
+		if _, ok := Lookup(word[1:]); ok {
+			m.name = len(word)
+		}
+	}
+	return m
+}
+
+func (m editorMarks) role(at int, p editorPiece) render.Role {
+	switch {
+	case at >= m.from && at < m.until:
+		return render.Selection
+	case p.id > 0:
+		return render.Code
+	case at < m.name:
+		return render.Key
+	}
+	return render.Input
+}
+
+func (c *Editor) drawRow(canvas render.Canvas, row int, m editorMarks) {
+	ed := &c.ed
+	at, to, _ := ed.bounds(row)
+	w, x := ed.walk(ed.text[at:to]), 0
+	for w.rest != "" {
+		p := w.next()
+		n := min(p.columns(x), ed.columns)
+		switch role := m.role(at, p); {
+		case p.id > 0:
+			canvas.Text(x, 0, render.Shorten(c.chips.byID[p.id].label, n, c.look.Glyphs.Ellipsis), role)
+		case p.text == "\t":
+			canvas.Text(x, 0, strings.Repeat(" ", n), role)
+		case n > 0:
+			canvas.Text(x, 0, p.text, role)
+		}
+		x += n
+		at += len(p.text)
+	}
 }

@@ -46,12 +46,12 @@ func (e *buffer) lay(width int) {
 		return
 	}
 	e.columns = columns
-	e.starts = e.breaks(append(e.starts[:0], 0), 0, e.text)
+	e.starts = e.breaks(e.text)
 }
 
-// breaks appends the starts of the rows of s, which begins a row itself and is at offset base of the text.
-func (e *buffer) breaks(starts []int, base int, s string) []int {
-	w := e.walk(s)
+// breaks returns the starts of the rows of a text.
+func (e *buffer) breaks(s string) []int {
+	starts, w := append(e.starts[:0], 0), e.walk(s)
 	column, offset := 0, 0
 	edge, edgeColumn := -1, 0 // the last possible break
 	begin := 0                // of this row
@@ -65,18 +65,18 @@ func (e *buffer) breaks(starts []int, base int, s string) []int {
 		p := w.next()
 		if p.text == "\n" {
 			offset++
-			starts = append(starts, base+offset)
+			starts = append(starts, offset)
 			column, edge, begin = 0, -1, offset
 			continue
 		}
 		n := min(p.columns(column), e.columns)
-		for column > 0 && column+n > e.columns && !p.blank() {
+		for column > 0 && column+n > e.columns && p.text != " " && p.text != "\t" {
 			if edge > begin {
 				begin, column = edge, column-edgeColumn
 			} else {
 				begin, column = offset, 0
 			}
-			starts = append(starts, base+begin)
+			starts = append(starts, begin)
 			edge = -1
 		}
 		column += n
@@ -99,25 +99,12 @@ func letterRun(s string, most int) int {
 	return max(min(len(s)-1, most), 0)
 }
 
-// splice replaces text[from:to] and updates the rows: it breaks only the affected lines again.
+// splice replaces text[from:to], and lays the rows out again. A long paste is a chip, so the text is short.
 func (e *buffer) splice(from, to int, s string) {
-	delta := len(s) - (to - from)
 	e.text = e.text[:from] + s + e.text[to:]
-	if e.columns == 0 {
-		return
+	if e.columns > 0 {
+		e.starts = e.breaks(e.text)
 	}
-	begin := strings.LastIndexByte(e.text[:from], '\n') + 1
-	end := len(e.text)
-	if n := strings.IndexByte(e.text[from+len(s):], '\n'); n >= 0 {
-		end = from + len(s) + n
-	}
-	first := sort.SearchInts(e.starts, begin)
-	last := sort.SearchInts(e.starts, end-delta+1)
-	fresh := e.breaks([]int{begin}, begin, e.text[begin:end])
-	for i := last; i < len(e.starts); i++ {
-		e.starts[i] += delta
-	}
-	e.starts = slices.Replace(e.starts, first, last, fresh...)
 }
 
 // replace is an edit by the person at the keyboard: it can be undone, typed letters as whole words. The cursor goes
@@ -130,7 +117,10 @@ func (e *buffer) replace(from, to int, s string, typed bool) {
 		e.undone = append(e.undone, version{e.text, e.at})
 		e.held += len(e.text)
 	}
-	e.forget(&e.redone)
+	for _, v := range e.redone {
+		e.held -= len(v.text)
+	}
+	e.redone = nil
 	for len(e.undone) > undoSteps || e.held > undoBytes && len(e.undone) > 1 {
 		e.held -= len(e.undone[0].text)
 		e.undone = slices.Delete(e.undone, 0, 1)
@@ -139,17 +129,6 @@ func (e *buffer) replace(from, to int, s string, typed bool) {
 	e.at, e.anchor, e.want = e.edge(from+len(s)), -1, -1
 	e.typing = typed && s != " " && s != "\n"
 }
-
-func (e *buffer) forget(list *[]version) {
-	for _, v := range *list {
-		e.held -= len(v.text)
-	}
-	*list = nil
-}
-
-// undo reverts the last edit, and redo applies it again.
-func (e *buffer) undo() bool { return e.step(&e.undone, &e.redone) }
-func (e *buffer) redo() bool { return e.step(&e.redone, &e.undone) }
 
 func (e *buffer) step(from, to *[]version) bool {
 	n := len(*from)
@@ -162,15 +141,6 @@ func (e *buffer) step(from, to *[]version) bool {
 	e.splice(0, len(e.text), v.text)
 	e.at, e.anchor, e.want, e.typing = e.edge(v.at), -1, -1, false
 	return true
-}
-
-// reset sets a new text without any undo history.
-func (e *buffer) reset(text string) {
-	e.text, e.at, e.anchor, e.want = text, len(text), -1, -1
-	e.undone, e.redone, e.held, e.typing = nil, nil, 0, false
-	if e.columns > 0 {
-		e.starts = e.breaks(append(e.starts[:0], 0), 0, text)
-	}
 }
 
 // selected returns the selection, in bytes; if there is none, both are the cursor.
@@ -433,6 +403,3 @@ func (p editorPiece) columns(at int) int {
 	}
 	return p.width
 }
-
-// blank reports whether a cluster may extend over the right edge unseen.
-func (p editorPiece) blank() bool { return p.text == " " || p.text == "\t" }

@@ -103,7 +103,7 @@ func TestCopyAndCut(t *testing.T) {
 		t.Errorf("copied %q", r.copied)
 	}
 	r.press("Shift+Left").text("abc")
-	if !r.c.Escape() || r.c.Selection() != "" || r.c.Escape() {
+	if !r.c.Escape() || r.c.Copy() != "" || r.c.Escape() {
 		t.Error("Esc ends the selection, once")
 	}
 }
@@ -195,7 +195,7 @@ func TestMouse(t *testing.T) {
 	if taken, capture := at(tview.MouseMove, 2+12, 1); !taken || capture != tview.Primitive(r.c) {
 		t.Error("dragging is not held")
 	}
-	if got := r.c.Selection(); got != "漢字 wor" {
+	if got := r.c.Copy(); got != "漢字 wor" {
 		t.Errorf("marked %q", got)
 	}
 	at(tview.MouseMove, 200, 200) // outside: the end

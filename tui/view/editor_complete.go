@@ -2,7 +2,6 @@ package view
 
 import (
 	"slices"
-	"sort"
 	"strings"
 	"unicode"
 
@@ -53,7 +52,6 @@ type popup struct {
 	moved      bool // the person moved the selection
 }
 
-// context determines what is before the cursor.
 func (c *Editor) context() EditorContext {
 	raw, at := c.ed.text, c.ed.at
 	if c.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
@@ -190,14 +188,12 @@ func (c *Editor) PopupOpen() bool { return len(c.popup.list) > 0 }
 
 func (c *Editor) closePopup() { c.popup = popup{generation: c.popup.generation + 1} }
 
-// choose moves the selection of the popup.
 func (c *Editor) choose(by int) {
 	p := &c.popup
 	p.moved = true
 	p.selected = (p.selected + by + len(p.list)) % len(p.list)
 }
 
-// accept writes the selected candidate.
 func (c *Editor) accept() {
 	p := c.popup
 	one := p.list[p.selected]
@@ -221,10 +217,8 @@ func (c *Editor) accept() {
 	}
 	c.closePopup()
 	c.complete(one.Open || p.ctx.Kind == EditorName)
-	c.changed()
 }
 
-// exact reports whether the text is already a candidate.
 func (p *popup) exact() bool {
 	if p.ctx.Kind == EditorName {
 		_, ok := Lookup(p.ctx.Prefix)
@@ -332,7 +326,6 @@ func match(query, text string) (score int, at []int, ok bool) {
 	return score, at, ok || len(q) == 0
 }
 
-// worth is the value of a letter of the query at a place.
 func worth(q rune, t []rune, j int) int {
 	n := 1
 	switch {
@@ -382,34 +375,26 @@ func suggest(word string) []string {
 	if word == "" || len(word) > 20 || strings.ContainsAny(word, "/\\.:") {
 		return nil
 	}
-	allowed := 1
+	least := 1 // different letters
 	if len(word) > 3 {
-		allowed = 2
+		least = 2
 	}
-	type near struct {
-		name string
-		far  int
-	}
-	var list []near
+	var list []string
 	for _, s := range EditorCommands {
-		best := allowed + 1
+		far := least + 1
 		for _, name := range append([]string{s.Name}, s.Aliases...) {
 			if strings.HasPrefix(name, word) {
-				best = 0
+				far = 0
 			} else if len(word) > 1 {
-				best = min(best, words.Slips(word, name))
+				far = min(far, words.Slips(word, name))
 			}
 		}
-		if best <= allowed {
-			list = append(list, near{"/" + s.Name, best})
+		if far < least {
+			least, list = far, nil
+		}
+		if far == least && len(list) < 3 {
+			list = append(list, "/"+s.Name)
 		}
 	}
-	sort.SliceStable(list, func(i, j int) bool { return list[i].far < list[j].far })
-	var names []string
-	for _, n := range list[:min(len(list), 3)] {
-		if n.far <= list[0].far {
-			names = append(names, n.name)
-		}
-	}
-	return names
+	return list
 }

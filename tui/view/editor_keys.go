@@ -65,7 +65,11 @@ func (c *Editor) Key(e *tcell.EventKey) bool {
 	case tcell.KeyCtrlJ:
 		return c.newline()
 	case tcell.KeyTab:
-		return c.tab()
+		c.complete(true)
+		if len(c.popup.list) == 1 {
+			c.accept()
+		}
+		return c.popup.ctx.Kind != EditorNothing || !c.Empty()
 	case tcell.KeyEscape:
 		return c.Escape()
 	case tcell.KeyCtrlR:
@@ -74,7 +78,7 @@ func (c *Editor) Key(e *tcell.EventKey) bool {
 		}
 		return true
 	case tcell.KeyCtrlUnderscore:
-		c.ed.undo()
+		c.ed.step(&c.ed.undone, &c.ed.redone)
 		return c.turned()
 	}
 	return c.moveKey(key, mod) || c.deleteKey(key, mod)
@@ -128,23 +132,12 @@ func (c *Editor) typed(r rune) {
 	}
 	c.insert(clean, true)
 	c.complete(true)
-	c.changed()
 }
 
 func (c *Editor) newline() bool {
 	c.insert("\n", true)
 	c.closePopup()
-	c.changed()
 	return true
-}
-
-// tab completes; with nothing to complete the owner handles it.
-func (c *Editor) tab() bool {
-	c.complete(true)
-	if len(c.popup.list) == 1 {
-		c.accept()
-	}
-	return c.popup.ctx.Kind != EditorNothing || !c.Empty()
 }
 
 // popupKey handles a key while candidates are shown. Enter inserts a candidate only if that cannot
@@ -175,7 +168,7 @@ func (c *Editor) altKey(r rune) bool {
 	case 'd', 'D':
 		c.kill(ed.at, ed.wordRight(ed.at, lettersEditor))
 	case '_', '/':
-		ed.redo()
+		ed.step(&ed.redone, &ed.undone)
 		return c.turned()
 	case 'w', 'W':
 		c.Copy()
@@ -188,10 +181,8 @@ func (c *Editor) altKey(r rune) bool {
 	return true
 }
 
-// turned updates the editor after an undo or a redo.
 func (c *Editor) turned() bool {
 	c.closePopup()
-	c.changed()
 	return true
 }
 
@@ -255,9 +246,9 @@ func (c *Editor) vertical(by int, extend bool) bool {
 		switch {
 		case extend:
 		case by < 0:
-			return c.older()
+			return c.turn(c.hist.at - 1)
 		default:
-			return c.newer()
+			return c.turn(c.hist.at + 1)
 		}
 	}
 	if ed.anchor == ed.at {
@@ -306,7 +297,6 @@ func (c *Editor) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
 	case tcell.KeyCtrlY:
 		c.insert(c.killed, false)
 		c.complete(false)
-		c.changed()
 	default:
 		return false
 	}

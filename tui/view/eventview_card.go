@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -13,7 +14,7 @@ import (
 )
 
 // EventTalk lays out an entry of the conversation.
-func EventTalk(e history.Entry, o EventOptions) EventView {
+func EventTalk(e history.Entry, o EventOptions) Block {
 	if _, ok := e.Event.Body.(contract.SubagentStop); ok { // one line: in the conversation it is below no card
 		return o.quiet(e.Event, render.Dim, "", eventtext.Line(e.Event, o.Name)).finish(o)
 	}
@@ -21,9 +22,9 @@ func EventTalk(e history.Entry, o EventOptions) EventView {
 }
 
 // EventStream lays out an entry of what one agent does.
-func EventStream(e history.Entry, o EventOptions) EventView { return o.card(e).finish(o) }
+func EventStream(e history.Entry, o EventOptions) Block { return o.card(e).finish(o) }
 
-func (o EventOptions) card(e history.Entry) EventView {
+func (o EventOptions) card(e history.Entry) Block {
 	g := o.Look.Glyphs
 	switch b := e.Event.Body.(type) {
 	case contract.Message:
@@ -51,7 +52,16 @@ func (o EventOptions) card(e history.Entry) EventView {
 		c.Lines, c.Foldable = o.handoff(b)
 		return c
 	case contract.Spawn:
-		return o.spawn(e.Event, b)
+		c := begin(e.Event.ID)
+		r := render.Speaker(e.Event.ID)
+		c.Lines = o.sentence(r, o.Look.Glyphs.Current, o.plainly(eventtext.AgentSpawned(e.Event, b, o.Name)))
+		if strings.TrimSpace(b.Prompt) != "" && !b.Resumed {
+			c.Foldable = true // its brief comes as a message, too
+			if o.Open {
+				c.Lines = append(c.Lines, o.markdown(render.Dim, strings.Trim(b.Prompt, "\n"))...)
+			}
+		}
+		return c
 	case contract.PermissionRequest:
 		return o.permission(e, b)
 	case contract.Permission:
@@ -136,7 +146,15 @@ func (o EventOptions) card(e history.Entry) EventView {
 		if b.State == "failed" {
 			r = render.Bad
 		}
-		return o.taking(e.Event, b, r)
+		c := o.quiet(e.Event, r, o.Look.Glyphs.Current, eventtext.Line(e.Event, o.Name))
+		digest := strings.Trim(b.Digest, "\n")
+		if strings.TrimSpace(digest) == "" {
+			return c
+		}
+		if c.Foldable = true; o.Open {
+			c.Lines = append(c.Lines, o.markdown(render.Dim, digest)...)
+		}
+		return c
 	case contract.Halted:
 		c := o.quiet(e.Event, render.Danger, g.Failed, eventtext.Line(e.Event, o.Name))
 		c.Gutter = render.Bad
@@ -147,8 +165,7 @@ func (o EventOptions) card(e history.Entry) EventView {
 	return o.quiet(e.Event, render.Dim, "", eventtext.Line(e.Event, o.Name))
 }
 
-// message is the card of a message from one party to another.
-func (o EventOptions) message(e history.Entry, m contract.Message) EventView {
+func (o EventOptions) message(e history.Entry, m contract.Message) Block {
 	c := begin(m.From)
 	if e.Edited != nil {
 		m = *e.Edited
@@ -211,7 +228,7 @@ func (o EventOptions) taken(e history.Entry) render.Span {
 }
 
 // decision is the card of a decision, of one line or two.
-func (o EventOptions) decision(e contract.Event, d contract.Decision) EventView {
+func (o EventOptions) decision(e contract.Event, d contract.Decision) Block {
 	c := begin(e.ID)
 	r := render.SpeakerArbiter
 	if e.ID != contract.Arbiter {
@@ -247,22 +264,8 @@ func (o EventOptions) plainly(text string) string {
 	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)
 }
 
-func (o EventOptions) spawn(e contract.Event, s contract.Spawn) EventView {
-	c := begin(e.ID)
-	r := render.Speaker(e.ID)
-	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(eventtext.AgentSpawned(e, s, o.Name)))
-	c.Lines = lines
-	if strings.TrimSpace(s.Prompt) != "" && !s.Resumed {
-		c.Foldable = true // its brief comes as a message, too
-		if o.Open {
-			c.Lines = append(c.Lines, o.markdown(render.Dim, strings.Trim(s.Prompt, "\n"))...)
-		}
-	}
-	return c
-}
-
 // permission is the card of a permission request and its result.
-func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) EventView {
+func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) Block {
 	c := begin(e.Event.ID)
 	decided, open := contract.Permission{}, true
 	if e.Outcome != nil {
@@ -313,21 +316,8 @@ func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) 
 	return c
 }
 
-// taking is the card of a takeover: what was done in it is folded.
-func (o EventOptions) taking(e contract.Event, t contract.Takeover, r render.Role) EventView {
-	c := o.quiet(e, r, o.Look.Glyphs.Current, eventtext.Line(e, o.Name))
-	digest := strings.Trim(t.Digest, "\n")
-	if strings.TrimSpace(digest) == "" {
-		return c
-	}
-	if c.Foldable = true; o.Open {
-		c.Lines = append(c.Lines, o.markdown(render.Dim, digest)...)
-	}
-	return c
-}
-
 // errorView is the card of an error, with what can be done.
-func (o EventOptions) errorView(e history.Entry, b contract.Error) EventView {
+func (o EventOptions) errorView(e history.Entry, b contract.Error) Block {
 	c := begin(e.Event.ID)
 	c.Gutter = render.Bad
 	tail := render.Of(render.Dim, eventtext.Category(string(b.Category)))
@@ -355,8 +345,7 @@ func (o EventOptions) fit(lines []render.Line) []render.Line {
 	return out
 }
 
-// result is the card of the end of a run.
-func (o EventOptions) result(e history.Entry, b contract.Result) EventView {
+func (o EventOptions) result(e history.Entry, b contract.Result) Block {
 	c := begin(e.Event.ID)
 	g := o.Look.Glyphs
 	role, mark := render.Warn, g.Skipped
@@ -420,7 +409,6 @@ func (o EventOptions) interrupted(b contract.Result) (lines []render.Line) {
 	return lines
 }
 
-// account lays out what a run has cost.
 func (o EventOptions) account(b contract.Result) []render.Line {
 	var parts []render.Line
 	for _, text := range eventtext.Spent(b) {
@@ -432,8 +420,7 @@ func (o EventOptions) account(b contract.Result) []render.Line {
 	return parts
 }
 
-// session is the card of the start of a process of the run.
-func (o EventOptions) session(e contract.Event, s contract.Session) EventView {
+func (o EventOptions) session(e contract.Event, s contract.Session) Block {
 	c := begin(e.ID)
 	c.Lines = render.Wrap(render.Of(render.Motto, eventtext.Opening(s)), o.width())
 	var parts []render.Line
@@ -454,7 +441,7 @@ func (o EventOptions) session(e contract.Event, s contract.Session) EventView {
 }
 
 // plan is the card of the whole plan, folded to the finished steps and the current ones.
-func (o EventOptions) plan(e contract.Event, p contract.Plan) EventView {
+func (o EventOptions) plan(e contract.Event, p contract.Plan) Block {
 	c := begin(e.ID)
 	if len(p.Steps) == 0 && (len(p.Tasks) == 0 || !o.Open) {
 		c.Lines = o.sentence(render.Dim, "", "The plan is empty.")
@@ -493,4 +480,234 @@ func (o EventOptions) plan(e contract.Event, p contract.Plan) EventView {
 		}
 	}
 	return c
+}
+
+// This part of the package turns the events of a run into lines to draw: the conversation ([EventTalk]), what
+// one agent does ([EventStream]), the logbook ([EventLog]), text that is still arriving ([EventLive]). Its
+// texts are those of package eventtext.
+//
+// All of them are pure functions of an entry and its [EventOptions]; the package has no state and no goroutines,
+// except for [Subagents], which records which subagent started which.
+//
+// Callers pass sanitised events. The input of a tool is JSON and not sanitised: what this package decodes
+// or shows of it, it sanitises. No line is wider than requested. Folded text is not laid out: the cost of a
+// folded card depends on what it shows, that of an unfolded one is linear in its text.
+
+// handoff is the card of a document that one agent passes to another.
+func (o EventOptions) handoff(h contract.Handoff) (lines []render.Line, foldable bool) {
+	d := h.Document
+	if d == nil {
+		return o.sentence(render.Dim, "", "There is no document."), false
+	}
+	lines = o.tally(h)
+	if h.GeneratedBecause != "" {
+		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed,
+			"Drawn up by the supervisor in its author's place: "+
+				eventtext.One(h.GeneratedBecause, eventtext.MaxWords))...)
+	}
+	if d.Empty() {
+		return lines, false
+	}
+	if o.Open {
+		return append(lines, o.document(h)...), true
+	}
+	shown, _ := o.body(render.Base, eventtext.FirstOf(d.KeyContext, strings.Join(d.Accomplished, "\n")), foldBrief)
+	return append(lines, shown...), true
+}
+
+// tallied is a number of things of a kind.
+type tallied struct {
+	n          int
+	role       render.Role
+	mark, text string
+}
+
+// counts shows the numbers that are not 0.
+func counts(list ...tallied) (parts []render.Line) {
+	for _, c := range list {
+		if c.n > 0 {
+			parts = append(parts, render.Of(c.role, strings.TrimLeft(c.mark+" "+words.Number(c.n)+" "+c.text, " ")))
+		}
+	}
+	return parts
+}
+
+// results counts what was tried, in the words for that.
+func (o EventOptions) results(good, bad, open int, goodWord, badWord string) []render.Line {
+	g := o.Look.Glyphs
+	return counts(tallied{good, render.Good, g.Done, goodWord}, tallied{bad, render.Bad, g.Failed, badWord},
+		tallied{open, render.Pending, g.Pending, "unproven"})
+}
+
+// tally counts the parts of the document and the results of its checks and claims.
+func (o EventOptions) tally(h contract.Handoff) []render.Line {
+	d, questions := h.Document, "open questions"
+	if len(d.OpenQuestions) == 1 {
+		questions = "open question"
+	}
+	lines := o.joined(counts(tallied{len(d.Accomplished), render.Base, "", "accomplished"},
+		tallied{len(d.Remaining), render.Base, "", "remaining"}, tallied{len(d.Decisions), render.Base, "", "decided"},
+		tallied{len(d.OpenQuestions), render.Warn, "", questions}))
+	passed, failed, open := d.Tally(h.Receipts)
+	lines = append(lines, o.labelled("checks", o.results(passed, failed, open, "passed", "failed"))...)
+	return append(lines, o.labelled("claims", o.claims(h))...)
+}
+
+func (o EventOptions) claims(h contract.Handoff) []render.Line {
+	n := map[string]int{}
+	for i := range h.Document.Claims {
+		n[proofOf(h, i)]++
+	}
+	return o.results(n[verdict.Verified], n[verdict.Refuted], n[verdict.Unverified], "proved", "refuted")
+}
+
+// proven counts in the head of the card what was proved: claims, or checks if the document has no claims.
+func (o EventOptions) proven(h contract.Handoff) (l render.Line) {
+	if h.Document == nil {
+		return nil
+	}
+	parts := o.claims(h)
+	if len(h.Document.Claims) == 0 {
+		proved, refuted, open := h.Document.Tally(h.Receipts)
+		parts = o.results(proved, refuted, open, "proved", "refuted")
+	}
+	separator := "  "
+	for _, p := range parts {
+		l = append(append(l, render.Span{Text: separator, Role: render.Dim}), p...)
+		separator = " " + o.Look.Glyphs.Separator + " "
+	}
+	return l
+}
+
+func (o EventOptions) labelled(label string, parts []render.Line) []render.Line {
+	if len(parts) == 0 {
+		return nil
+	}
+	parts[0] = append(render.Line{{Text: label + "  ", Role: render.Dim}}, parts[0]...)
+	return o.joined(parts)
+}
+
+// proofOf returns what is proven of a claim; without a proof it counts as unproven.
+func proofOf(h contract.Handoff, i int) string {
+	if i < len(h.Proofs) {
+		switch p := h.Proofs[i]; p {
+		case verdict.Verified, verdict.Refuted:
+			return p
+		}
+	}
+	return verdict.Unverified
+}
+
+func (o EventOptions) document(h contract.Handoff) []render.Line {
+	d := h.Document
+	var lines []render.Line
+	title := func(text string) {
+		lines = append(lines, render.Line{})
+		lines = append(lines, render.Wrap(render.Of(render.Heading, text), o.width())...)
+	}
+	items := func(name string, list []string) {
+		if len(list) == 0 {
+			return
+		}
+		title(name)
+		for _, item := range list {
+			lines = append(lines, o.item(render.Span{Text: o.Look.Glyphs.Bullet, Role: render.Dim}, item)...)
+		}
+	}
+	items("Accomplished", d.Accomplished)
+	items("Remaining", d.Remaining)
+	steps := make([]string, len(d.Steps))
+	for i, s := range d.Steps {
+		steps[i] = s.String()
+	}
+	items("Steps", steps)
+	if strings.TrimSpace(d.KeyContext) != "" {
+		title("Key context")
+		lines = append(lines, o.markdown(render.Base, strings.Trim(d.KeyContext, "\n"))...)
+	}
+	if len(d.Decisions) > 0 {
+		title("Decisions")
+	}
+	for _, x := range d.Decisions {
+		lines = append(lines, o.item(render.Span{Text: o.Look.Glyphs.Bullet, Role: render.Dim}, x.Choice)...)
+		lines = append(lines, o.aside("rejected: ", x.Rejected)...)
+		lines = append(lines, o.aside("why: ", x.Why)...)
+	}
+	items("Constraints", d.Constraints)
+	items("Files", d.Files)
+	if n := max(len(d.Checks), len(h.Receipts)); n > 0 {
+		title("Checks")
+		for i := range n {
+			lines = append(lines, o.checked(d, h.Receipts, i)...)
+		}
+	}
+	items("Open questions", d.OpenQuestions)
+	if len(d.Claims) > 0 {
+		title("Claims")
+	}
+	for i, c := range d.Claims {
+		proof := proofOf(h, i)
+		lines = append(lines, o.item(o.mark(proof), c.Claim)...)
+		claimed := "not said to be verified"
+		if c.Verified {
+			claimed = "said to be verified"
+		}
+		lines = append(lines, o.aside(proof+"; ", claimed)...)
+	}
+	return lines
+}
+
+// mark returns the mark of a result of a check, or of a claim.
+func (o EventOptions) mark(result string) render.Span {
+	switch result {
+	case verdict.Verified, verdict.CheckPassed:
+		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}
+	case verdict.Refuted, verdict.CheckFailed:
+		return render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}
+	}
+	return render.Span{Text: o.Look.Glyphs.Pending, Role: render.Pending}
+}
+
+func (o EventOptions) item(mark render.Span, text string) []render.Line {
+	return o.behind(mark, o.within(markWidth(mark.Text)).markdown(render.Base, strings.Trim(text, "\n")))
+}
+
+// aside lays out a remark on an item, below it.
+func (o EventOptions) aside(label, text string) []render.Line {
+	if text = strings.TrimSpace(text); text == "" {
+		return nil
+	}
+	return inset(render.WrapText(render.Dim, label+text, o.within(o.step()).width()), o.step())
+}
+
+func (o EventOptions) checked(d *verdict.Document, receipts []verdict.Receipt, i int) []render.Line {
+	var r verdict.Receipt
+	ran := i < len(receipts)
+	if ran {
+		r = receipts[i]
+	}
+	if i < len(d.Checks) {
+		r.Command, r.Expect = eventtext.FirstOf(d.Checks[i].Command, r.Command),
+			eventtext.FirstOf(d.Checks[i].Expect, r.Expect)
+	}
+	if !ran {
+		r.Result, r.Exit = verdict.CheckUnrun, -1
+	}
+	return o.receipt(r)
+}
+
+func (o EventOptions) receipt(r verdict.Receipt) []render.Line {
+	mark := o.mark(r.Result)
+	code := o.within(markWidth(mark.Text)).highlight("sh", r.Command)
+	lines := o.behind(mark, code)
+	lines = append(lines, o.aside("expected: ", r.Expect)...)
+	lines = append(lines, o.aside("", eventtext.Outcome(r))...)
+	lines = append(lines, o.aside("", r.Why)...)
+	if r.Result != verdict.CheckPassed && r.Output != "" {
+		inner := o.within(o.step())
+		inner.Open = true // stored outputs are bounded already
+		rows, _ := inner.output(render.Dim, r.Output, 0)
+		lines = append(lines, inset(rows, o.step())...)
+	}
+	return lines
 }

@@ -330,17 +330,17 @@ func samples() map[string][]history.Entry {
 // renderers are all ways to make a card.
 var renderers = []struct {
 	name string
-	make func(history.Entry, EventOptions) EventView
+	make func(history.Entry, EventOptions) Block
 }{
 	{"talk", EventTalk},
 	{"stream", EventStream},
-	{"log", func(e history.Entry, o EventOptions) EventView { return EventLog(e, o, false) }},
-	{"raw", func(e history.Entry, o EventOptions) EventView { return EventLog(e, o, true) }},
+	{"log", func(e history.Entry, o EventOptions) Block { return EventLog(e, o, false) }},
+	{"raw", func(e history.Entry, o EventOptions) Block { return EventLog(e, o, true) }},
 }
 
 // sound reports violations of what must hold for every card: its width, and no characters that a terminal
 // acts on.
-func sound(c EventView, o EventOptions) error {
+func sound(c Block, o EventOptions) error {
 	width := o.inside(c.Indent).width()
 	for i, l := range append([]render.Line{c.Head}, c.Lines...) {
 		if n := l.Width(); n > width {
@@ -399,12 +399,12 @@ func TestSingularAndPlural(t *testing.T) {
 	}
 }
 
-func last(c EventView) string { return c.Lines[len(c.Lines)-1].Text() }
+func last(c Block) string { return c.Lines[len(c.Lines)-1].Text() }
 
 // TestFoldCountsWhatItHides: the number of lines is right, and a single line is never replaced by a line
 // that says so.
 func TestFoldCountsWhatItHides(t *testing.T) {
-	result := func(text string) EventView {
+	result := func(text string) Block {
 		return EventStream(entry("orch-1", contract.ToolResult{Text: text}), options(40))
 	}
 	for n := range 60 {
@@ -431,7 +431,7 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 			t.Errorf("%.20q…: %q, want %q", text, last(c), want)
 		}
 	}
-	prose := func(text string) EventView {
+	prose := func(text string) Block {
 		return EventTalk(entry("arbiter", contract.Message{From: "orch-1", To: "arbiter", Text: text}), options(40))
 	}
 	if c := prose(strings.Repeat("word\n\n", 23)); last(c) != "▸ 33 more lines" { // 45 rows
@@ -475,7 +475,7 @@ func TestOpenRequestsAreNotFolded(t *testing.T) {
 	}
 }
 
-func textEventOf(c EventView) string {
+func textEventOf(c Block) string {
 	var b strings.Builder
 	for _, l := range c.Lines {
 		b.WriteString(l.Text() + "\n")
@@ -731,15 +731,15 @@ var blankLines = regexp.MustCompile(`\n *\|?\n`)
 
 // lettersEvent returns the text of a card without blanks and separators, which is the same however its lines are
 // wrapped.
-func lettersEvent(c EventView) string {
+func lettersEvent(c Block) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("·", "", "─", "").Replace(textEventOf(c))), "")
 }
 
 // dump renders a card as text: its gutter's indent, its head with the time after a bar, and its lines
 // between bars.
-func dump(c EventView) string {
+func dump(c Block) string {
 	var b strings.Builder
-	indent := strings.Repeat(" ", c.Indent*IndentColumns)
+	indent := strings.Repeat(" ", c.Indent*insetWidth)
 	if n := len(c.Head); n > 0 {
 		fmt.Fprintf(&b, "%s== %s | %s\n", indent, c.Head[:n-1].Text(), c.Head[n-1].Text)
 	}

@@ -36,29 +36,14 @@ type EventOptions struct {
 	root string // of the current agent
 }
 
-// EventView is one event as it is shown.
-type EventView struct {
-	Gutter   render.Role // the speaker's, or Alert where a human is needed
-	Mark     string      // glyph at the head; empty: none
-	Head     render.Line // who speaks to whom, and when; empty for quiet events
-	Lines    []render.Line
-	Foldable bool
-	Indent   int // depth in the tree of subagents, each level IndentColumns wide
-}
-
-// IndentColumns is the indentation of one level of the tree of subagents, until the levels take a third of
-// the width. Lines leave room for it.
-const IndentColumns = 2
-
 const (
 	maxDepth = 16 // of the tree
 )
 
-// begin returns a card of an event with that speaker.
-func begin(speaker string) EventView { return EventView{Gutter: render.Speaker(speaker)} }
+func begin(speaker string) Block { return Block{Gutter: render.Speaker(speaker)} }
 
 // finish limits the card to its width, whatever its content.
-func (c EventView) finish(o EventOptions) EventView {
+func (c Block) finish(o EventOptions) Block {
 	width := o.inside(c.Indent).width()
 	if len(c.Head) > 0 {
 		c.Head = c.Head.Shorten(width, "")
@@ -66,13 +51,14 @@ func (c EventView) finish(o EventOptions) EventView {
 	for i, l := range c.Lines {
 		c.Lines[i] = l.Shorten(width, "")
 	}
+	c.Open = o.Open
 	return c
 }
 
 // inside returns the options for a depth in the tree. Deep trees stop growing to the right before they
 // leave no room for the text.
 func (o EventOptions) inside(depth int) EventOptions {
-	return o.within(IndentColumns * max(min(depth, o.Width/6), 0))
+	return o.within(Inset(o.Width, depth))
 }
 
 // within returns the options for lines that are indented by so many columns.
@@ -83,7 +69,6 @@ func (o EventOptions) within(columns int) EventOptions {
 
 func (o EventOptions) width() int { return max(o.Width, 1) }
 
-// prose returns how many columns prose may use.
 func (o EventOptions) prose() int { return min(o.width(), render.Prose) }
 
 // head shows who speaks to whom. tail is further information, and is omitted first if there is too little
@@ -138,19 +123,16 @@ func (o EventOptions) depth(subagent string) int {
 	return n
 }
 
-// markdown lays out prose.
 func (o EventOptions) markdown(r render.Role, text string) []render.Line {
 	return render.Markdown(text, render.MarkdownOptions{Width: o.prose(), Look: o.Look, Role: r})
 }
 
-// quiet returns a card of one sentence.
-func (o EventOptions) quiet(e contract.Event, r render.Role, mark, text string) EventView {
+func (o EventOptions) quiet(e contract.Event, r render.Role, mark, text string) Block {
 	c := begin(e.ID)
 	c.Lines = o.sentence(r, mark, text)
 	return c
 }
 
-// sentence wraps a text behind a mark.
 func (o EventOptions) sentence(r render.Role, mark, text string) []render.Line {
 	return o.behind(render.Span{Text: mark, Role: r}, render.WrapText(r, text, o.within(markWidth(mark)).prose()))
 }
@@ -181,14 +163,7 @@ func markWidth(mark string) int {
 
 func (o EventOptions) name(id string) string { return eventtext.Called(o.Name, id) }
 
-const eventBlanks = "                                                                "
-
-func spaces(n int) string {
-	if n <= len(eventBlanks) {
-		return eventBlanks[:max(n, 0)]
-	}
-	return strings.Repeat(" ", n)
-}
+func spaces(n int) string { return strings.Repeat(" ", max(n, 0)) }
 
 // shorten returns a line, or its beginning and an ellipsis.
 func (o EventOptions) shorten(l render.Line, columns int) render.Line {
@@ -240,7 +215,6 @@ func (o EventOptions) joined(parts []render.Line) []render.Line {
 	return out
 }
 
-// inset moves lines to the right.
 func inset(lines []render.Line, columns int) []render.Line {
 	if columns <= 0 {
 		return lines
@@ -325,7 +299,6 @@ func (o EventOptions) output(r render.Role, text string, keep int) (lines []rend
 	return lines, len(lines) > most
 }
 
-// more returns the line that replaces the folded lines.
 func (o EventOptions) more(lines, bytes int) render.Line {
 	text := words.Count(lines, "more line")
 	if lines < 1 {
@@ -349,7 +322,7 @@ const beat = 160 * time.Millisecond
 
 // EventLive lays out text that is still arriving: prose, or the part of a verdict's message that has arrived.
 // Its last line shows that it is not finished.
-func EventLive(l history.Live, o EventOptions) EventView {
+func EventLive(l history.Live, o EventOptions) Block {
 	c := begin(l.Agent)
 	c.Head = o.head(l.Agent, "", nil, l.Began)
 	text := l.Text
@@ -370,7 +343,6 @@ func EventLive(l history.Live, o EventOptions) EventView {
 	return c.finish(o)
 }
 
-// pulse returns the mark of an activity.
 func (o EventOptions) pulse(since time.Time) string {
 	frames := o.Look.Glyphs.Spinner
 	if o.Look.Still || len(frames) == 0 || o.Now.Before(since) {

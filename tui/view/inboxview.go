@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -59,7 +60,6 @@ func (p *InboxPanel) rows() *AskList {
 	return l
 }
 
-// hints returns the keys that work besides the digits.
 func (p *InboxPanel) hints(at InboxItem) []string {
 	var list []string
 	if at.Note != "" {
@@ -74,7 +74,6 @@ func (p *InboxPanel) hints(at InboxItem) []string {
 	return append(list, "Esc: later")
 }
 
-// choices returns the possible answers to an item.
 func (i InboxItem) choices() []PageChoice {
 	switch {
 	case i.Kind == supervisor.InboxPermission:
@@ -88,11 +87,7 @@ func (i InboxItem) choices() []PageChoice {
 	case i.written():
 		return []PageChoice{{Value: string(InboxWrite), Label: "Write the answer"}}
 	}
-	var list []PageChoice
-	for _, w := range i.Ways {
-		list = append(list, PageChoice{Value: w.Option, Label: w.Label, Irreversible: w.Irreversible})
-	}
-	return list
+	return slices.Clone(i.Ways)
 }
 
 // scopes asks what exactly is allowed from now on, and reports what else each rule settles.
@@ -175,7 +170,6 @@ func (p *InboxPanel) allOf(d *AskData) {
 	d.Unread = "There is more of it: Space reads on. All of them are allowed only when they were read to the end."
 }
 
-// brief lays out an item below a rule that settles it.
 func (i InboxItem) brief(width int) []render.Line {
 	var lines []render.Line
 	for n, l := range render.WrapText(render.Base, i.Asks+": "+i.Text, max(width-2, 1)) {
@@ -199,14 +193,8 @@ type InboxItem struct {
 	Head  []render.Line                 // who asks for what exactly, and why
 	Body  func(width int) []render.Line // all of it
 	Note  string                        // what happens without an answer
-	Ways  []InboxWay                    // of trust and recovery: the options
+	Ways  []PageChoice                  // of trust and recovery: the options
 	Rules []InboxRule                   // of a permission request: those that cover it, narrow ones first
-}
-
-// InboxWay is an option of a choose command.
-type InboxWay struct {
-	Option, Label string
-	Irreversible  bool // it cannot be undone
 }
 
 // InboxRule is a permission rule. Settles are the ids of the open requests that it covers, its own among them.
@@ -231,9 +219,8 @@ const (
 type InboxAnswer struct {
 	IDs    []string // of the items that are answered
 	Act    InboxAct
-	Always bool   // of Allow: also in later runs
-	Run    bool   // of Allow: for the whole run
-	Rule   string // with Always or Run: the rule that is allowed; empty: only this action
+	Scope  string // of Allow: of the contract; empty: once
+	Rule   string // with a scope: the rule that is allowed; empty: only this action
 	Option string // of Choose
 }
 
@@ -281,9 +268,6 @@ func (p *InboxPanel) Set(items []InboxItem) (gone bool) {
 func (p *InboxPanel) has(id string) bool {
 	return slices.ContainsFunc(p.items, func(i InboxItem) bool { return i.ID == id })
 }
-
-// Len returns how many items there are.
-func (p *InboxPanel) Len() int { return len(p.items) }
 
 // Current returns the selected item.
 func (p *InboxPanel) Current() (InboxItem, bool) {
@@ -334,7 +318,6 @@ func (p *InboxPanel) All() (why string) {
 	return ""
 }
 
-// written reports whether a message answers it.
 func (i InboxItem) written() bool {
 	return i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
 }
@@ -370,7 +353,10 @@ func (p *InboxPanel) Answer(value string) (a InboxAnswer, given bool) {
 		p.step = inboxFirst
 		return a, true
 	case p.step == forRun, p.step == always:
-		a.Act, a.Run, a.Always, a.Rule = InboxAllow, p.step == forRun, p.step == always, value
+		a.Act, a.Scope, a.Rule = InboxAllow, run, value
+		if p.step == always {
+			a.Scope = ever
+		}
 		p.step = inboxFirst
 		return a, true
 	case at.Kind != supervisor.InboxPermission && !at.written():
@@ -383,7 +369,7 @@ func (p *InboxPanel) Answer(value string) (a InboxAnswer, given bool) {
 			p.step = forRun
 			return InboxAnswer{}, false
 		}
-		a.Act, a.Run = InboxAllow, true
+		a.Act, a.Scope = InboxAllow, run
 	case ever:
 		p.step = always
 		return InboxAnswer{}, false
@@ -395,12 +381,11 @@ func (p *InboxPanel) Answer(value string) (a InboxAnswer, given bool) {
 
 // Values of choices that are not acts.
 const (
-	run  = "run"
-	ever = "always"
+	run  = contract.ScopeRun
+	ever = contract.ScopeAlways
 	back = "back"
 )
 
-// several returns a number of items of a kind in words.
 func several(n int, at InboxItem) string {
 	if at.written() {
 		return words.Count(n, "question")

@@ -64,7 +64,8 @@ func TestInboxAnswers(t *testing.T) {
 	leave := item("one", supervisor.InboxPermission)
 	leave.Rules = []InboxRule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two"}}}
 	failed := item("recovery-orch-1", supervisor.InboxRecovery)
-	failed.Ways = []InboxWay{{"retry", "Try again", false}, {"cancel", "End the run", true}}
+	failed.Ways = []PageChoice{{Value: "retry", Label: "Try again"},
+		{Value: "cancel", Label: "End the run", Irreversible: true}}
 	for _, tt := range []struct {
 		item   InboxItem
 		digits []int
@@ -73,11 +74,11 @@ func TestInboxAnswers(t *testing.T) {
 		{leave, []int{1}, InboxAnswer{Act: InboxAllow}},
 		{leave, []int{2}, InboxAnswer{Act: InboxDeny}},
 		{leave, []int{3}, InboxAnswer{Act: InboxRefuse}},
-		{leave, []int{4, 1}, InboxAnswer{Act: InboxAllow, Run: true}},
-		{leave, []int{4, 3}, InboxAnswer{Act: InboxAllow, Run: true, Rule: "Bash(make *)"}},
-		{leave, []int{5, 1}, InboxAnswer{Act: InboxAllow, Always: true}},
-		{leave, []int{5, 2}, InboxAnswer{Act: InboxAllow, Always: true, Rule: "Bash(make one)"}},
-		{item("one", supervisor.InboxPermission), []int{4}, InboxAnswer{Act: InboxAllow, Run: true}},
+		{leave, []int{4, 1}, InboxAnswer{Act: InboxAllow, Scope: "run"}},
+		{leave, []int{4, 3}, InboxAnswer{Act: InboxAllow, Scope: "run", Rule: "Bash(make *)"}},
+		{leave, []int{5, 1}, InboxAnswer{Act: InboxAllow, Scope: "always"}},
+		{leave, []int{5, 2}, InboxAnswer{Act: InboxAllow, Scope: "always", Rule: "Bash(make one)"}},
+		{item("one", supervisor.InboxPermission), []int{4}, InboxAnswer{Act: InboxAllow, Scope: "run"}},
 		{item("q", supervisor.InboxQuestion), []int{1}, InboxAnswer{Act: InboxWrite}},
 		{item("a", supervisor.InboxAcceptance), []int{1}, InboxAnswer{Act: InboxWrite}},
 		{failed, []int{2}, InboxAnswer{Act: InboxChoose, Option: "cancel"}},

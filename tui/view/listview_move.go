@@ -133,11 +133,11 @@ func (v *ListView) Mark(i int) {
 func (v *ListView) NextBlock() {
 	v.update()
 	first, last := v.sight()
-	i, ok := v.cursor, true
-	if i < first || i > last {
-		i = first - 1
+	i := v.cursor + 1
+	if i <= first || i > last+1 {
+		i = first
 	}
-	if i, ok = v.below(i); !ok || i >= v.n {
+	if i >= v.n {
 		v.Bottom()
 		return
 	}
@@ -156,14 +156,13 @@ func (v *ListView) PrevBlock() {
 	if i < first || i > last {
 		i = min(last+1, v.n)
 	}
-	i, ok := v.above(i)
-	if !ok {
-		v.leave(v.fit(pos{max(i, 0), 0}))
+	if i == 0 {
+		v.leave(v.fit(pos{}))
 		return
 	}
 	v.stay()
-	v.cursor = i
-	v.reveal(i)
+	v.cursor = i - 1
+	v.reveal(i - 1)
 }
 
 func (w *listWindow) sight() (first, last int) {
@@ -173,7 +172,7 @@ func (w *listWindow) sight() (first, last int) {
 
 // reveal makes a block visible, moving as little as possible.
 func (w *listWindow) reveal(i int) {
-	first, last := pos{i, 0}, pos{i, max(w.rows(i)-1, 0)}
+	first, last := pos{i, 0}, pos{i, w.rows(i) - 1}
 	if first.before(w.top) {
 		w.leave(first)
 		return
@@ -369,7 +368,7 @@ func (v *ListView) Replace(s BlockSource, to func(block int) int) {
 		folds[move(i)] = open
 	}
 	v.folds = folds
-	v.cache.reset()
+	v.laid = map[int]*listLaid{}
 }
 
 // successor finds the new place of the live block i: the same block further down, or the settled block with

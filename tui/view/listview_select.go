@@ -75,7 +75,7 @@ func (v *ListView) SelectStart() {
 	last, _ := v.down(v.top, v.high-1)
 	at := last
 	if i := v.cursor; i >= v.top.block && i <= last.block && i < v.n {
-		at = pos{i, min(v.block(i).head(), max(v.rows(i)-1, 0))}
+		at = pos{i, min(v.block(i).head(), v.rows(i)-1)}
 		if at.before(v.top) {
 			at = v.top
 		}
@@ -119,50 +119,33 @@ func (v *ListView) SelectClear() {
 	}
 }
 
-// Copy returns the selected text, without gutters and heads.
+// Copy returns the selected text, up to a bound, without gutters and heads.
 func (v *ListView) Copy() string {
-	text, _ := v.Selected()
-	return text
-}
-
-// Selected returns the text for Copy, and whether it is the whole selection: its size is bounded.
-func (v *ListView) Selected() (text string, whole bool) {
-	if !v.sel.on {
-		return "", true
-	}
 	v.update()
-	return v.copied(v.sel)
-}
-
-// copied returns the text of a selection up to the bound, and whether that is all.
-func (l *layout) copied(sel selection) (text string, whole bool) {
-	if l.total() == 0 {
-		return "", true
+	if !v.sel.on || v.total() == 0 {
+		return ""
 	}
-	a, b := sel.ordered()
-	a.pos, b.pos = l.fit(a.pos), l.fit(b.pos)
+	a, b := v.sel.ordered()
+	a.pos, b.pos = v.fit(a.pos), v.fit(b.pos)
 	if a.pos == b.pos {
 		// A single row may be a head: the user wants a name.
-		from, to := sel.columns(a.pos)
-		return strings.TrimRight(slice(l.text(a.pos), from, to), " "), true
+		from, to := v.sel.columns(a.pos)
+		return strings.TrimRight(slice(v.text(a.pos), from, to), " ")
 	}
 	var c strings.Builder
 	separator := ""
-	for p, missing, n := a.pos, 0, 0; missing == 0 && !b.pos.before(p); n++ {
-		if n >= maxCopyRows || c.Len() > maxCopyBytes {
-			return c.String(), false
-		}
-		switch block := l.block(p.block); {
+	for p, missing, n := a.pos, 0, 0; missing == 0 && !b.pos.before(p) && n < maxCopyRows && c.Len() <= maxCopyBytes; n++ {
+		switch block := v.block(p.block); {
 		case p.row < 0 && separator != "":
 			separator = "\n\n"
 		case p.row >= block.head():
-			from, to := sel.columns(p)
+			from, to := v.sel.columns(p)
 			c.WriteString(separator + strings.TrimRight(slice(block.line(p.row), from, to), " "))
 			separator = "\n"
 		}
-		p, missing = l.down(p, 1)
+		p, missing = v.down(p, 1)
 	}
-	return c.String(), true
+	return c.String()
 }
 
 // listSearch is the highlighted text.
@@ -322,7 +305,11 @@ func (v *ListView) MouseHandler() func(action tview.MouseAction, event *tcell.Ev
 			v.drag(x, y)
 			return true, v
 		case tview.MouseLeftUp:
-			v.release()
+			dragged := v.mouse.drag
+			v.mouse.down, v.mouse.bar, v.mouse.drag = false, false, false
+			if dragged {
+				v.copySelection()
+			}
 			return true, nil
 		case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
 			v.click(x, y)
@@ -427,14 +414,6 @@ func (v *ListView) scroll(n int) {
 	for p, missing := v.top, 0; missing == 0 && len(v.shown) < v.high && v.total() > 0; {
 		v.shown = append(v.shown, p)
 		p, missing = v.down(p, 1)
-	}
-}
-
-func (v *ListView) release() {
-	dragged := v.mouse.drag
-	v.mouse.down, v.mouse.bar, v.mouse.drag = false, false, false
-	if dragged {
-		v.copySelection()
 	}
 }
 

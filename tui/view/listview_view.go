@@ -1,8 +1,12 @@
 package view
 
 import (
+	"maps"
+
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
+
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -33,7 +37,7 @@ func (v *ListView) SetSource(s BlockSource) {
 		s = none{}
 	}
 	v.source, v.n, v.tail = s, 0, nil
-	v.cache.reset()
+	v.laid = map[int]*listLaid{}
 	v.top, v.follow, v.home, v.seen = pos{}, true, nil, 0
 	v.all, v.folds = false, map[int]bool{}
 	v.cursor, v.sel, v.shown = -1, selection{}, nil
@@ -42,27 +46,12 @@ func (v *ListView) SetSource(s BlockSource) {
 	v.width = 0
 }
 
-// SetLook changes how everything is drawn.
-func (v *ListView) SetLook(look *render.Look) {
-	v.look = look
-	v.Refresh()
-}
-
 // Refresh discards the layout: it is needed if something changed without a change of a stamp, such as a
 // name.
-func (v *ListView) Refresh() { v.cache.reset() }
-
-// SetBar sets whether a bar at the right edge shows the position. By default it does.
-func (v *ListView) SetBar(on bool) { v.bar = on }
+func (v *ListView) Refresh() { v.laid = map[int]*listLaid{} }
 
 // OnCopy sets the function that gets the text selected with the mouse when the button is released.
 func (v *ListView) OnCopy(f func(text string)) { v.onCopy = f }
-
-// Width returns the width for which blocks are laid out at the view's current size.
-func (v *ListView) Width() int {
-	_, _, w, _ := v.GetInnerRect()
-	return v.blockWidth(w)
-}
 
 func (l *layout) blockWidth(w int) int { return max(w-gutterWidth-l.barWidth(w), 1) }
 
@@ -99,8 +88,14 @@ func (v *ListView) update() {
 		v.SelectClear()
 		v.mouse.drag = false
 	}
-	v.cache.next()
+	if len(v.laid) > maxKept { // but the blocks in the window are used in each round
+		maps.DeleteFunc(v.laid, func(_ int, l *listLaid) bool { return l.round+1 < v.round })
+	}
+	v.round++ // stamps are checked again
 	n, tail := v.source.Len(), v.source.Tail(width)
+	for i := range tail {
+		tail[i].fill()
+	}
 	old, oldTail := v.n, v.tail
 	v.n, v.tail, v.width, v.wide, v.high = n, tail, width, w, h
 	if !first && len(oldTail) > 0 {
@@ -140,68 +135,16 @@ func (v *ListView) Draw(screen tcell.Screen) {
 	v.draw(render.On(screen, x, y, w, h, v.look))
 }
 
-// Laid out blocks are kept up to these bounds, and beyond them only those that the current call needs.
-const (
-	maxKept  = 1024
-	maxBytes = 8 << 20
-)
-
-// maxEmpty is how many blocks without rows are skipped at once. A longer run of them stops a movement, so
-// that one key press never walks through the whole source.
-const maxEmpty = 2048
+// maxKept is how many laid out blocks are kept, besides those that the current call needs.
+const maxKept = 256
 
 // listLaid is a block that was laid out.
 type listLaid struct {
-	i     int
 	stamp uint64
 	width int
 	open  bool
 	block Block
-	bytes int
 	round uint64 // when it was last used
-}
-
-// cache holds the blocks that were used last.
-type cache struct {
-	blocks map[int]*listLaid
-	bytes  int
-	round  uint64 // incremented by each call that sees a new state of the source
-}
-
-func (c *cache) reset() { c.blocks, c.bytes = map[int]*listLaid{}, 0 }
-
-func (c *cache) put(l *listLaid) {
-	if old := c.blocks[l.i]; old != nil {
-		c.bytes -= old.bytes
-	}
-	c.blocks[l.i] = l
-	c.bytes += l.bytes
-}
-
-// next begins a new round: stamps are checked again. If there are too many blocks, those that were used neither in
-// the last round nor in the one before are evicted: the blocks in the window are used in each round.
-func (c *cache) next() {
-	if len(c.blocks) > maxKept || c.bytes > maxBytes {
-		for i, l := range c.blocks {
-			if l.round+1 < c.round {
-				c.bytes -= l.bytes
-				delete(c.blocks, i)
-			}
-		}
-	}
-	c.round++
-}
-
-// costList estimates the memory of a block.
-func costList(b *Block) int {
-	n := 256
-	for _, l := range b.Lines {
-		n += 25
-		for _, s := range l {
-			n += 24 + len(s.Text)
-		}
-	}
-	return n
 }
 
 // layout is the source, laid out for a width: blocks, their rows, and ways from one row to another. Its
@@ -209,12 +152,13 @@ func costList(b *Block) int {
 type layout struct {
 	look   *render.Look
 	source BlockSource
-	bar    bool // a bar at the right edge shows the position
-	cache  cache
-	n      int     // blocks of the source
-	tail   []Block // live blocks
-	width  int     // of a block
-	high   int     // of the window
+	bar    bool              // a bar at the right edge shows the position
+	laid   map[int]*listLaid // the blocks that were used last
+	round  uint64            // incremented by each call that sees a new state of the source
+	n      int               // blocks of the source
+	tail   []Block           // live blocks
+	width  int               // of a block
+	high   int               // of the window
 
 	all   bool         // all foldable blocks are open, except those in folds
 	folds map[int]bool // blocks that were folded or unfolded individually
@@ -228,22 +172,22 @@ func (l *layout) block(i int) *Block {
 	if i >= l.n {
 		return &l.tail[i-l.n]
 	}
-	b := l.cache.blocks[i]
+	b := l.laid[i]
 	open := l.open(i)
 	if b != nil && b.width == l.width && b.open == open {
-		if b.round == l.cache.round {
+		if b.round == l.round {
 			return &b.block
 		}
 		if l.source.Stamp(i) == b.stamp {
-			b.round = l.cache.round
+			b.round = l.round
 			return &b.block
 		}
 	}
 	// Read the stamp first: a change in between is then noticed the next time.
-	b = &listLaid{i: i, stamp: l.source.Stamp(i), width: l.width, open: open, round: l.cache.round}
+	b = &listLaid{stamp: l.source.Stamp(i), width: l.width, open: open, round: l.round}
 	b.block = l.source.Block(i, l.width, open)
-	b.bytes = costList(&b.block)
-	l.cache.put(b)
+	b.block.fill()
+	l.laid[i] = b
 	return &b.block
 }
 
@@ -257,51 +201,12 @@ func (l *layout) open(i int) bool {
 
 func (l *layout) rows(i int) int { return l.block(i).rows() }
 
-// above returns the nearest block before i that has rows. If there is none, it returns where the search
-// ended: -1, or an empty block.
-func (l *layout) above(i int) (int, bool) {
-	j := i - 1
-	for ; j >= 0 && l.rows(j) == 0; j-- {
-		if i-j > maxEmpty {
-			return j, false
-		}
-	}
-	return j, j >= 0
-}
-
-// below returns the nearest block after i that has rows. If there is none, it returns where the search
-// ended: the total, or an empty block.
-func (l *layout) below(i int) (int, bool) { return l.within(i, maxEmpty) }
-
-// within is below with another bound.
-func (l *layout) within(i, limit int) (int, bool) {
-	j := i + 1
-	for ; j < l.total() && l.rows(j) == 0; j++ {
-		if j-i > limit {
-			return j, false
-		}
-	}
-	return j, j < l.total()
-}
-
-// neighbours bounds the search for the block above or below if only its look matters: whether it has a
-// head, and its depth.
-const neighbours = 8
-
 // gap returns how many blank rows are above a block.
 func (l *layout) gap(i int) int {
-	b := l.block(i)
-	if b.rows() == 0 {
+	if i == 0 {
 		return 0
 	}
-	for j := i - 1; j >= 0; j-- {
-		a := l.block(j)
-		if a.rows() == 0 && i-j < neighbours {
-			continue
-		}
-		return max(a.head(), b.head())
-	}
-	return 0
+	return max(l.block(i-1).head(), l.block(i).head())
 }
 
 // pos is a row of a block. Row 0 is its first; the blank row above, if there is one, is row -1, so that the
@@ -320,29 +225,10 @@ func (l *layout) fit(p pos) pos {
 	if p.block >= l.total() {
 		return l.last()
 	}
-	rows := l.rows(p.block)
-	if rows > 0 {
-		return pos{p.block, max(min(p.row, rows-1), -l.gap(p.block))}
-	}
-	// Half of what a movement skips, so that this does not revert a movement.
-	if i, ok := l.within(p.block, maxEmpty/2); ok {
-		return pos{i, 0}
-	} else if i < l.total() {
-		return pos{p.block, 0}
-	}
-	if i, ok := l.above(p.block); ok {
-		return pos{i, l.rows(i) - 1}
-	}
-	return pos{p.block, 0}
+	return pos{p.block, max(min(p.row, l.rows(p.block)-1), -l.gap(p.block))}
 }
 
-func (l *layout) last() pos {
-	i, ok := l.above(l.total())
-	if !ok {
-		return pos{max(i, 0), 0}
-	}
-	return pos{i, l.rows(i) - 1}
-}
+func (l *layout) last() pos { return pos{l.total() - 1, l.rows(l.total()-1) - 1} }
 
 // down returns the place n rows below p, or the last one, and how many rows were missing.
 func (l *layout) down(p pos, n int) (pos, int) {
@@ -354,14 +240,10 @@ func (l *layout) down(p pos, n int) (pos, int) {
 			p.row, n = p.row+step, n-step
 			continue
 		}
-		i, ok := l.below(p.block)
-		if !ok {
-			if i < l.total() {
-				return pos{i, 0}, 0
-			}
+		if p.block+1 == l.total() {
 			return p, n
 		}
-		p, n = pos{i, -l.gap(i)}, n-1
+		p, n = pos{p.block + 1, -l.gap(p.block + 1)}, n-1
 	}
 	return p, 0
 }
@@ -376,20 +258,19 @@ func (l *layout) up(p pos, n int) (pos, int) {
 			p.row, n = p.row-step, n-step
 			continue
 		}
-		i, ok := l.above(p.block)
-		if !ok {
-			if i >= 0 {
-				return pos{i, 0}, 0
-			}
+		if p.block == 0 {
 			return p, n
 		}
-		p, n = pos{i, l.rows(i) - 1}, n-1
+		p, n = pos{p.block - 1, l.rows(p.block-1) - 1}, n-1
 	}
 	return p, 0
 }
 
 // end returns the top of the window that shows the end.
 func (l *layout) end() pos {
+	if l.total() == 0 {
+		return pos{}
+	}
 	p, _ := l.up(l.last(), l.high-1)
 	return p
 }
@@ -401,14 +282,7 @@ func (l *layout) ends(p pos) bool {
 }
 
 func (l *layout) isLast(p pos) bool {
-	if l.total() == 0 {
-		return true
-	}
-	if p.row < l.rows(p.block)-1 {
-		return false
-	}
-	i, ok := l.below(p.block)
-	return !ok && i >= l.total()
+	return l.total() == 0 || !p.before(l.last())
 }
 
 // clamp returns p, or a place above it from which the window is full.
@@ -422,10 +296,7 @@ func (l *layout) clamp(p pos) pos {
 
 // Block is one statement or action, laid out for a width.
 type Block struct {
-	Gutter render.Role // the role of its speaker
-	// Mark is a glyph of one column in the first row of the gutter. If it is empty, a foldable block has
-	// the mark of its folding there, any other the gutter itself.
-	Mark string
+	Gutter render.Role // the role of its speaker, or Alert where a human is needed
 	// Head is a row of its own above the lines. If it has several spans, the last one is at the right edge
 	// (a time). A blank row precedes blocks with a head; blocks without follow one another directly.
 	Head  render.Line
@@ -481,5 +352,223 @@ func (b *Block) head() int {
 // rows returns the block's height, without the blank row above.
 func (b *Block) rows() int { return b.head() + len(b.Lines) }
 
+// fill gives a block without rows one: so each block has a place.
+func (b *Block) fill() {
+	if b.rows() == 0 {
+		b.Lines = []render.Line{nil}
+	}
+}
+
 // line returns the text of a row below the head.
 func (b *Block) line(row int) render.Line { return b.Lines[row-b.head()] }
+
+// This part of the package shows a long list of blocks in a window: a conversation, what an agent does, the
+// logbook. The blocks come from a [BlockSource] and are laid out only when they come near the window, so that
+// a million of them cost as much as a screenful.
+//
+// A place is a block and a row of it, never a row of the whole: the height of the whole is unknown and not
+// needed. The [ListView] follows the end until the reader moves elsewhere. From then on nothing that is added,
+// and no change of height, moves the row at the top; after a change of width the view shows the text that
+// was there, and after a change back the very same row.
+//
+// Columns from the left: the gutter, in the speaker's role; a blank; tree marks, two columns a level; the
+// text; at the right edge the bar. The text is drawn on a canvas of its own, so that none of it reaches the
+// gutter.
+//
+// Everything belongs to the goroutine that draws. Nothing here blocks, waits or starts a goroutine; the
+// methods of a Source are called only on that goroutine.
+
+// draw fills the canvas. Each cell is written once, except those that are highlighted.
+func (v *ListView) draw(c render.Canvas) {
+	v.shown = v.shown[:0]
+	p, ok := v.top, v.total() > 0
+	_, h := c.Size()
+	for y := range min(v.high, h) {
+		if !ok {
+			blank(c, 0, y)
+			continue
+		}
+		v.shown = append(v.shown, p)
+		v.drawRow(c, y, p)
+		var missing int
+		p, missing = v.down(p, 1)
+		ok = missing == 0
+	}
+	v.note()
+	v.drawBar(c)
+}
+
+// note records which blocks the reader has seen.
+func (w *listWindow) note() {
+	if w.follow {
+		w.seen = w.n
+		return
+	}
+	if len(w.shown) == 0 {
+		return
+	}
+	last := w.shown[len(w.shown)-1]
+	if last.row == w.rows(last.block)-1 {
+		last.block++
+	}
+	w.seen = max(w.seen, min(last.block, w.n))
+}
+
+func (v *ListView) drawRow(c render.Canvas, y int, p pos) {
+	b := v.block(p.block)
+	if p.row < 0 {
+		x := c.Text(0, y, strings.Repeat(" ", gutterWidth), render.Base)
+		for range levels(v.width, min(v.block(p.block-1).Indent, b.Indent)) {
+			x = c.Text(x, y, c.Look.Glyphs.Vertical+" ", render.Dim)
+		}
+		blank(c, x, y)
+		return
+	}
+	v.drawGutter(c.Sub(0, y, 1, 1), p, b)
+	c.Text(1, y, " ", render.Base)
+	x := v.drawTree(c, gutterWidth, y, p, b)
+	textWidth := v.textWidth(b)
+	line := v.text(p)
+	text := c.Sub(x, y, textWidth, 1)
+	end := text.Line(0, 0, line)
+	w, _ := text.Size()
+	blank(c, x+min(end, w), y)
+	v.highlight(text, p, line)
+}
+
+// drawGutter draws the mark at the left: the role of the block, its folding, and the cursor.
+func (v *ListView) drawGutter(c render.Canvas, p pos, b *Block) {
+	g, role := c.Look.Glyphs, b.Gutter
+	glyph := g.Gutter
+	if p.block == v.Marked() {
+		glyph = g.GutterMarked
+	}
+	if p.row == 0 && b.Foldable {
+		if glyph = g.Folded; b.Open {
+			glyph = g.Unfolded
+		}
+		if p.block == v.Marked() {
+			role = render.Selection
+		}
+	}
+	c.Text(0, 0, " ", render.Base)
+	c.Text(0, 0, glyph, role)
+}
+
+// drawTree draws the marks of the levels above a block, and returns the column where its text begins.
+func (v *ListView) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
+	g := c.Look.Glyphs
+	deep := levels(v.width, b.Indent)
+	for level := 1; level <= deep; level++ {
+		mark := g.Vertical
+		if level == deep {
+			last := v.lastLeaf(p.block, b.Indent)
+			switch {
+			case p.row == 0 && last:
+				mark = g.LastLeaf
+			case p.row == 0:
+				mark = g.Branch
+			case last:
+				mark = " "
+			}
+		}
+		x = c.Text(x, y, mark+" ", render.Dim)
+	}
+	return x
+}
+
+// lastLeaf reports whether no block of the same level follows directly.
+func (l *layout) lastLeaf(i, indent int) bool {
+	return i+1 == l.total() || l.block(i+1).Indent < indent
+}
+
+// textWidth returns how many columns the text of a block has.
+func (l *layout) textWidth(b *Block) int { return max(l.width-Inset(l.width, b.Indent), 1) }
+
+// text returns the text of a row, as drawn.
+func (l *layout) text(p pos) render.Line {
+	b := l.block(p.block)
+	switch {
+	case p.row < 0 || p.row >= b.rows():
+		return nil
+	case p.row < b.head():
+		return headLine(b.Head, l.textWidth(b), l.look.Glyphs.Ellipsis)
+	}
+	return b.line(p.row)
+}
+
+// headLine fits a head into so many columns, with its last span at the right edge. If both do not fit, the
+// right one is omitted rather than half of the left one.
+func headLine(head render.Line, columns int, ellipsis string) render.Line {
+	if len(head) < 2 {
+		return head.Shorten(columns, ellipsis)
+	}
+	left, right := head[:len(head)-1], head[len(head)-1]
+	right.Text = strings.TrimSpace(right.Text)
+	have, need := left.Width(), render.Width(right.Text)
+	if free := columns - need - 1; need > 0 && free >= (have+1)/2 && free > 0 {
+		line := append(render.Line(nil), left.Shorten(free, ellipsis)...)
+		gap := max(columns-need-line.Width(), 1)
+		return append(line, render.Span{Text: strings.Repeat(" ", gap), Role: render.Base}, right)
+	}
+	return left.Shorten(columns, ellipsis)
+}
+
+// highlight gives matches and the selection their roles.
+func (v *ListView) highlight(text render.Canvas, p pos, line render.Line) {
+	for _, m := range v.search.matches(line) {
+		role := render.Match
+		if v.search.at == (listSpot{p, m.from}) {
+			role = render.MatchAt
+		}
+		text.Restyle(m.from, 0, m.to-m.from, role)
+	}
+	if from, to := v.selected(p, line); from < to {
+		text.Restyle(from, 0, to-from, render.Selection)
+	}
+}
+
+// selected returns the highlighted part of a row: the part that Copy returns.
+func (v *ListView) selected(p pos, line render.Line) (from, to int) {
+	from, to = v.sel.columns(p)
+	if from >= to || p.row < v.block(p.block).head() && v.sel.from.pos != v.sel.to.pos {
+		return 0, 0
+	}
+	return snap(line, from, to)
+}
+
+// drawBar draws the position of the window in the whole, in blocks: the number of rows is unknown.
+func (v *ListView) drawBar(c render.Canvas) {
+	w, h := c.Size()
+	if v.barWidth(w) == 0 || len(v.shown) == 0 {
+		return
+	}
+	first, last := v.shown[0], v.shown[len(v.shown)-1]
+	if at, _ := v.up(first, 1); at == first && v.isLast(last) {
+		return
+	}
+	total := float64(v.total())
+	from, to := v.share(first, 0)/total, v.share(last, 1)/total
+	size := max(min(int(float64(h)*(to-from)+0.5), h-1), 1)
+	y := 0
+	switch {
+	case v.isLast(last):
+		y = h - size
+	case from > 0:
+		y = min(max(int(float64(h-size)*from/max(1-(to-from), 1e-9)+0.5), min(1, h-size-1)), h-size-1)
+	}
+	for i := range size {
+		c.Text(w-1, max(y, 0)+i, c.Look.Glyphs.Vertical, render.Frame)
+	}
+}
+
+// share returns a place as a position in the whole, in blocks.
+func (l *layout) share(p pos, extra int) float64 {
+	return float64(p.block) + float64(max(p.row, 0)+extra)/float64(l.rows(p.block))
+}
+
+// blank fills a row from a column on.
+func blank(c render.Canvas, x, y int) {
+	w, _ := c.Size()
+	c.Text(x, y, spaces(w-x), render.Base)
+}

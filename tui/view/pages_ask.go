@@ -59,9 +59,6 @@ func (a *Ask) Set(d AskData) {
 // Annotate replaces the notes below the body, and leaves everything else unchanged.
 func (a *Ask) Annotate(note, unread string) { a.data.Note, a.data.Unread = note, unread }
 
-// SetLook replaces the look.
-func (a *Ask) SetLook(look *render.Look) { a.look, a.width = look, -1 }
-
 // Arm records that an event opened the dialog at a time: decisions are refused until the keyboard was quiet
 // for a moment. A person in the middle of a word continues typing, so each refused key restarts the moment.
 func (a *Ask) Arm(at time.Time) { a.armed = at.Add(openDelay) }
@@ -266,7 +263,6 @@ func (a *Ask) rows(inner, h int) (rows [][]int) {
 	return rows
 }
 
-// label returns a choice as drawn.
 func (a *Ask) label(i int) render.Line {
 	ch := a.data.Choices[i]
 	role, keyRole, mark := render.Choice, render.ChoiceKey, " "

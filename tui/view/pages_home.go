@@ -76,7 +76,7 @@ func (o *PageHome) Draw(screen tcell.Screen) {
 				c.Center(y+i, l.Shorten(w, c.Look.Glyphs.Ellipsis))
 			}
 		}
-		if len(s.lines) > 0 && o.isThreads(s) {
+		if len(s.lines) > 0 && o.data.Threads > 0 && len(s.lines[0]) > 1 && s.lines[0][0].Role == render.Active {
 			o.threads = y
 		}
 		y += len(s.lines) + 1
@@ -135,7 +135,6 @@ func (o *PageHome) choose(w, h int) (chosen []section, rows int) {
 	return chosen, max(rows-1, 0)
 }
 
-// margin returns how many rows are left free above and below.
 func margin(h int) int {
 	switch {
 	case h >= 30:
@@ -244,9 +243,4 @@ func (o *PageHome) threadLines(w int) []render.Line {
 		return []render.Line{first}
 	}
 	return []render.Line{first, render.Of(render.Dim, title+when)}
-}
-
-// isThreads reports whether a section is the one about runs to resume.
-func (o *PageHome) isThreads(s section) bool {
-	return o.data.Threads > 0 && len(s.lines[0]) > 1 && s.lines[0][0].Role == render.Active
 }

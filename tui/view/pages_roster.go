@@ -7,6 +7,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -40,9 +41,6 @@ func (r *PageRoster) FoldPast() {
 
 // Folded returns how many agents are omitted.
 func (r *PageRoster) Folded() int { return len(r.folded) }
-
-// Select selects an agent; an empty id removes the selection.
-func (r *PageRoster) Select(id string) { r.selected = id }
 
 // Selected returns the selected agent, if it is still in the roster.
 func (r *PageRoster) Selected() (string, bool) {
@@ -88,7 +86,6 @@ func (r *PageRoster) At(x, y int) (string, bool) {
 // Rows returns how many rows the roster needs, at most most.
 func (r *PageRoster) Rows(most int) int { return max(min(len(r.agents)+r.below(), most), 0) }
 
-// below returns how many rows the subagents need.
 func (r *PageRoster) below() int {
 	n := 0
 	for _, a := range r.agents {
@@ -218,4 +215,249 @@ func PageMark(look *render.Look, a PageAgent) render.Span {
 		return render.Span{Text: g.Failed, Role: a.Tone}
 	}
 	return render.Span{Text: g.Pending, Role: render.Pending}
+}
+
+// table holds the widths of the columns; 0: there is no room for one.
+type table struct{ name, mode, state, doing, age, meter, pct, fuse, tokens int }
+
+// Widths from which on a line has more columns.
+const (
+	metered = 72  // a meter
+	steady  = 100 // the state in a column of its own, at a fixed position
+	counted = 140 // the tokens
+)
+
+// indent returns where the lines of subagents begin: below their agent's activity.
+func (t table) indent() int {
+	n := 2 + t.name + 2
+	if t.mode > 0 {
+		n += t.mode + 2
+	}
+	return n
+}
+
+// measure sets the widths of the columns. An agent's activity gets the remaining room.
+func (r *PageRoster) measure(agents []PageAgent, w int) (t table) {
+	for _, a := range agents {
+		t.name = max(t.name, render.Width(a.Name))
+		t.mode = max(t.mode, render.Width(a.Mode))
+		t.state = max(t.state, render.Width(a.State))
+		t.age = max(t.age, len(age(a)))
+		t.tokens = max(t.tokens, len(tokens(a)))
+		t.fuse = max(t.fuse, len(a.Fuse))
+	}
+	t.name, t.mode, t.state = min(t.name, 24), min(t.mode, 12), min(max(t.state, 10), 18)
+	t.pct, t.meter, t.age = 4, 10, max(t.age, 3)
+	switch {
+	case w >= steady:
+		t.age = max(t.age, len("12m 34s"))
+	case w >= metered:
+		t.mode, t.state, t.meter, t.age = 0, 0, 5, max(t.age, len("2m 05s"))
+	default:
+		t.mode, t.state, t.meter = 0, 0, 0
+	}
+	if w < counted {
+		t.tokens = 0
+	}
+	left := func() int {
+		n := w - 2
+		for _, column := range []int{t.name, t.mode, t.state, t.age, t.pct, t.fuse, t.tokens} {
+			if column > 0 {
+				n -= column + 2
+			}
+		}
+		if t.meter > 0 {
+			n -= t.meter + 1
+		}
+		return n + 2 // no gap after the last column
+	}
+	const least = 12 // of its activity
+	for _, column := range []*int{&t.tokens, &t.age, &t.mode, &t.fuse, &t.pct} {
+		if left() < least+2 {
+			*column = 0
+		}
+	}
+	if left() < 0 {
+		t.name = max(t.name+left(), min(t.name, 4))
+	}
+	t.doing = max(left()-2, 0)
+	return t
+}
+
+func (r *PageRoster) line(a PageAgent, t table) render.Line {
+	e := r.look.Glyphs.Ellipsis
+	var l render.Line
+	put := func(columns int, text string, role render.Role) {
+		if columns > 0 {
+			l = append(l, render.Span{Text: text, Role: role}, render.Span{Text: "  ", Role: render.Base})
+		}
+	}
+	soft := func(role render.Role) render.Role {
+		if a.Past {
+			return render.Dim
+		}
+		return role
+	}
+	mark := PageMark(r.look, a)
+	l = append(l, render.Span{Text: mark.Text + " ", Role: mark.Role})
+	put(t.name, padPage(a.Name, t.name, e), soft(render.Speaker(a.ID)))
+	put(t.mode, padPage(a.Mode, t.mode, e), render.Dim)
+	put(t.state, padPage(a.State, t.state, e), soft(a.Tone))
+	text, role, tail := a.Doing, render.Base, a.Tail
+	if t.state == 0 {
+		text, role, tail = together(a)
+		if a.Stuck() && render.Width(text) > t.doing && t.doing < render.Width(text)/2+8 {
+			text = a.Doing // how long it waits matters more than why: its color shows that it is stuck
+		}
+	}
+	if tail {
+		text = shortenLeft(text, t.doing, e)
+	}
+	put(t.doing, padPage(text, t.doing, e), soft(role))
+	put(t.age, padLeft(age(a), t.age, e), render.Dim)
+	if t.meter > 0 {
+		l = append(l, contextMeter(r.look, a, t.meter)...)
+		l = append(l, render.Span{Text: " ", Role: render.Base})
+	}
+	if t.pct > 0 {
+		put(t.pct, contextPct(r.look, a), soft(levelRole(a.Level)))
+	}
+	fuse := render.Dim
+	if a.Hot {
+		fuse = render.Warn
+	}
+	put(t.fuse, padLeft(a.Fuse, t.fuse, e), soft(fuse))
+	put(t.tokens, padLeft(tokens(a), t.tokens, e), render.Dim)
+	return l
+}
+
+// together returns the state and the activity in one column, if there is no room for two: an activity
+// implies that the agent works.
+func together(a PageAgent) (text string, role render.Role, tail bool) {
+	switch {
+	case a.Busy && a.Doing != "" && !a.Bell:
+		return a.Doing, render.Base, a.Tail
+	case a.Doing == "":
+		return a.State, a.Tone, false
+	case a.Bell:
+		return a.State + ": " + a.Doing, a.Tone, false
+	}
+	return a.State + ", " + a.Doing, a.Tone, false
+}
+
+// shortenLeft returns s, or an ellipsis and the end of s if it does not fit.
+func shortenLeft(s string, columns int, ellipsis string) string {
+	if render.Width(s) <= columns {
+		return s
+	}
+	runes := []rune(s)
+	for n := len(runes) - min(len(runes), columns); n < len(runes); n++ {
+		if text := ellipsis + string(runes[n:]); render.Width(text) <= columns {
+			return text
+		}
+	}
+	return ""
+}
+
+// ContextFigures returns the bar of an agent's context, its percentage and its tokens.
+func ContextFigures(look *render.Look, a PageAgent) render.Line {
+	if !a.Known {
+		return nil
+	}
+	role := levelRole(a.Level)
+	if a.Past {
+		role = render.Dim
+	}
+	return append(contextMeter(look, a, 10), render.Span{Text: " " + contextPct(look, a), Role: role},
+		render.Span{Text: padLeft(tokens(a), 11, ""), Role: render.Dim})
+}
+
+func contextMeter(look *render.Look, a PageAgent, columns int) render.Line {
+	if !a.Known {
+		return look.Meter(columns, 0, "")
+	}
+	l := look.Meter(columns, a.Pct, a.Level)
+	if a.Past {
+		l = slices.Clone(l)
+		for i := range l {
+			l[i].Role = render.MeterEmpty
+		}
+	}
+	return l
+}
+
+func contextPct(look *render.Look, a PageAgent) string {
+	if !a.Known {
+		return padLeft(look.Glyphs.Skipped, 4, "")
+	}
+	return padLeft(fmt.Sprintf("%d%%", int(max(min(a.Pct, 999), 0)+0.5)), 4, "")
+}
+
+func tokens(a PageAgent) string {
+	if !a.Known {
+		return ""
+	}
+	if a.Window <= 0 {
+		return words.Tokens(a.Tokens)
+	}
+	return words.Tokens(a.Tokens) + "/" + words.Tokens(a.Window)
+}
+
+func age(a PageAgent) string {
+	if a.Age < time.Second {
+		return ""
+	}
+	return PageRunning(a.Age)
+}
+
+func levelRole(level string) render.Role {
+	switch level {
+	case "":
+		return render.Base
+	case "warn", "warning":
+		return render.Warn
+	}
+	return render.Bad
+}
+
+// SubagentLines returns the lines of subagents, each with its meter.
+func SubagentLines(look *render.Look, list []Subagent, width int) []render.Line {
+	g := look.Glyphs
+	name := 0
+	for _, s := range list {
+		name = max(name, render.Width(s.Name))
+	}
+	name = min(name, max(width*2/5, 8))
+	var lines []render.Line
+	for i, s := range list {
+		branch := g.Branch
+		if i == len(list)-1 {
+			branch = g.LastLeaf
+		}
+		mark := render.Span{Text: g.Current, Role: render.Active}
+		role := render.Base
+		switch {
+		case s.Failed:
+			mark = render.Span{Text: g.Failed, Role: render.Bad}
+		case !s.Works:
+			mark, role = render.Span{Text: g.Done, Role: render.Dim}, render.Dim
+		}
+		l := render.Line{
+			{Text: branch + " ", Role: render.Frame}, mark,
+			{Text: " " + padPage(s.Name, name, g.Ellipsis) + "  ", Role: role},
+		}
+		right := render.Line{{Text: padLeft(PageRunning(s.Age), 7, ""), Role: render.Dim}}
+		if width >= 60 {
+			right = append(right, render.Span{Text: "  ", Role: render.Base})
+			right = append(right, look.Meter(5, s.Pct, "")...)
+		}
+		right = append(right, render.Span{Text: padLeft(words.Tokens(s.Tokens), 6, ""), Role: render.Dim})
+		space := width - l.Width() - right.Width()
+		if space >= 0 {
+			l = append(l, render.Span{Text: padPage(s.Doing, space, g.Ellipsis), Role: render.Dim})
+			l = append(l, right...)
+		}
+		lines = append(lines, l.Shorten(width, g.Ellipsis))
+	}
+	return lines
 }

@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -121,15 +120,8 @@ func (f *playbackFold) session(at time.Time, b contract.Session) {
 // present sets a value that only shows that something exists.
 func present[T any](p **T) { *p = new(T) }
 
-func (f *playbackFold) agent(id string) *supervisor.Agent {
-	i := slices.IndexFunc(f.state.Agents, func(a *supervisor.Agent) bool { return a.ID == id })
-	if i < 0 {
-		return nil
-	}
-	return f.state.Agents[i]
-}
+func (f *playbackFold) agent(id string) *supervisor.Agent { return AgentOf(&f.state, id) }
 
-// status sets the state of an agent's process.
 func (f *playbackFold) status(at time.Time, id string, status supervisor.AgentStatus) {
 	if a := f.agent(id); a != nil && a.Status != status {
 		a.Status, a.Since = status, at
@@ -155,7 +147,6 @@ func (f *playbackFold) spawned(at time.Time, id string, b contract.Spawn) {
 	a.Status, a.Since, a.Dismissed = supervisor.AgentReady, at, false
 }
 
-// message updates the states of a message's parties.
 func (f *playbackFold) message(b contract.Message) {
 	if t := &f.state.Task; b.From == contract.Human && b.Kind == "task" && t.Text == "" {
 		t.Text = b.Text
@@ -173,7 +164,6 @@ func (f *playbackFold) message(b contract.Message) {
 	}
 }
 
-// turned adds what a turn has cost.
 func (f *playbackFold) turned(at time.Time, id string, b contract.Turn) {
 	s := &f.state
 	s.Budget.Charge(b.Usage, b.CostUSD)
@@ -370,7 +360,6 @@ func (p *Player) rest(ctx context.Context, failed error) error {
 	}
 }
 
-// play reports an event when its time has come.
 func (p *Player) play(ctx context.Context, stage PlaybackStage, e journal.LogEntry) error {
 	if e.Line == nil {
 		return nil
@@ -393,7 +382,6 @@ func (p *Player) play(ctx context.Context, stage PlaybackStage, e journal.LogEnt
 	return nil
 }
 
-// await waits for the time of the next event.
 func (p *Player) await(ctx context.Context, at time.Time) error {
 	for {
 		left, held, err := p.due(at)

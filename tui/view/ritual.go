@@ -48,7 +48,9 @@ func (s Scene) dots(c render.Canvas, list []ritualPlaced, frame int) {
 	}
 	person, light := uint8(len(roles)), uint8(len(roles)+1)
 	roles = append(roles, render.SpeakerHuman, render.SigilBright)
-	d.floor()
+	for x := 0; x < d.w; x += 2 {
+		d.Set(x, d.ground+x/2%2, faint)
+	}
 	if s.Night() {
 		d.sky()
 	}
@@ -88,17 +90,9 @@ func (d canvas) sprite(art []string, x int, value uint8) {
 	}
 }
 
-// floor draws the dotted ground.
-func (d canvas) floor() {
-	for x := 0; x < d.w; x += 2 {
-		d.Set(x, d.ground+x/2%2, faint)
-	}
-}
-
 // The loom, in dots from the left.
 const loomLeft, loomRight, loomHeight = 2, 20, 21
 
-// loom draws the loom and the finished part of the cloth.
 func (d canvas) loom(done float64) {
 	top := d.ground - loomHeight
 	for x := loomLeft; x <= loomRight; x++ {
@@ -142,7 +136,6 @@ func (d canvas) thread(worker, place, step int) {
 	}
 }
 
-// pulse draws the light that runs along a thread to the loom.
 func (d canvas) pulse(worker, place, frame int, value uint8) {
 	if way := worker - 6 - loomRight; way > 0 {
 		x := worker - 6 - frame*4%way
@@ -223,7 +216,6 @@ var (
 	strides = arms(stands, map[int]string{13: "..###.##..", 14: ".##....##.", 15: "###.....##"})
 )
 
-// arms returns a figure with some of its rows replaced.
 func arms(of []string, rows map[int]string) []string {
 	list := append([]string(nil), of...)
 	for i, row := range rows {
@@ -278,7 +270,6 @@ func (f Figure) pose(frame int) (dots, letters []string) {
 	return stands, lettersStand
 }
 
-// oracle returns the drawing of the Arbiter in a frame.
 func (s Scene) oracle(frame int) []string {
 	switch {
 	case s.Arbiter.Pose == RitualWorks && frame%6 < 3:
@@ -317,12 +308,10 @@ type RitualHuman struct {
 	Walks bool
 }
 
-// column returns the column of the middle of the figure.
 func (h RitualHuman) column(columns int) int {
 	return loomColumns + 3 + int(h.At*float64(columns-loomColumns-7))
 }
 
-// people returns the persons that have a figure.
 func (s Scene) people() (list []RitualHuman) {
 	for _, h := range s.Humans {
 		if h.Kind.Known() {
@@ -356,7 +345,6 @@ var kindLetters = [ritualKinds][]string{
 	RitualSmith: {"T o  ", " \\|\\ ", "  |  ", " / \\ "},
 }
 
-// art returns the drawing of a person in a frame.
 func (h RitualHuman) art(frame int) []string {
 	art := kindArt[h.Kind]
 	if h.Walks && frame%2 == 1 {
@@ -610,7 +598,6 @@ func (t RitualTitle) Draw(c render.Canvas, frame int) {
 	above.Center(y+3, t.words(columns))
 }
 
-// words describes what the user can do.
 func (t RitualTitle) words(columns int) render.Line {
 	if t.Chosen != RitualNobody {
 		return render.Of(render.Motto, "The "+t.Chosen.String()+" comes before the loom.")

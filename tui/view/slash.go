@@ -91,7 +91,12 @@ type SlashAnswer struct {
 
 // SlashAnswers are those commands, by name. They work before the first run, too.
 var SlashAnswers = map[string]SlashAnswer{
-	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return taskText(s) }},
+	"task": {"THE TASK", func(s *supervisor.State, _ string) string {
+		if s == nil || s.Task.Text == "" {
+			return "There is no task yet."
+		}
+		return sanitize.Text(s.Task.Text)
+	}},
 	"agents":      {"THE MODES", func(s *supervisor.State, _ string) string { return SlashAgents(s) }},
 	"context":     {"HOW FULL", contextSlash},
 	"accept":      {"WHAT MUST HOLD", func(s *supervisor.State, _ string) string { return criteria(s) }},
@@ -105,12 +110,8 @@ func SlashWord(s string) string { return sanitize.Line(s, 200) }
 
 // SlashName returns the name of a party, with its host unless that is the host of arbiter.
 func SlashName(s *supervisor.State, id string) string {
-	if s != nil && id != contract.Arbiter {
-		for i := range s.Agents {
-			if s.Agents[i].ID == id {
-				return eventtext.OnHost(SlashWord(s.Agents[i].Name), s.Agents[i].Host)
-			}
-		}
+	if a := AgentOf(s, id); a != nil && id != contract.Arbiter {
+		return eventtext.OnHost(SlashWord(a.Name), a.Host)
 	}
 	return eventtext.Name(id) // an agent that was forgotten
 }
@@ -149,6 +150,16 @@ func contextSlash(s *supervisor.State, id string) string {
 	fmt.Fprintf(&b, "\nAn agent is warned at %g %% and told to hand off at %g %%.", s.Options.ContextWarn,
 		s.Options.ContextCritical)
 	return b.String()
+}
+
+// AgentOf returns an agent of a run; nil: there is none.
+func AgentOf(s *supervisor.State, id string) *supervisor.Agent {
+	for _, a := range members(s) {
+		if a.ID == id {
+			return a
+		}
+	}
+	return nil
 }
 
 func members(s *supervisor.State) []*supervisor.Agent {
@@ -208,13 +219,6 @@ func permissions(s *supervisor.State) string {
 	return b.String()
 }
 
-func taskText(s *supervisor.State) string {
-	if s == nil || s.Task.Text == "" {
-		return "There is no task yet."
-	}
-	return sanitize.Text(s.Task.Text)
-}
-
 // CommandsFor returns the run's command for a slash command in the current state, if there is one; an error says
 // why it is not possible.
 func CommandsFor(s *supervisor.State, c EditorCommand) (body contract.CommandBody, is bool, err error) {
@@ -238,56 +242,41 @@ func CommandsFor(s *supervisor.State, c EditorCommand) (body contract.CommandBod
 		}
 		body, err = accept(s, c)
 		return body, true, err
+	case "model":
+		if c.Arg(0) == "" {
+			return nil, false, nil
+		}
+		return contract.Configure{Model: c.Arg(0), ID: c.Arg(1)}, true, nil
 	case "plan":
 		if verb := c.Arg(0); verb != "" && verb != "set" && verb != "show" {
 			body, err = amended(s, c)
 			return body, true, err
 		}
+		body, is = plan(c)
+		return body, is, nil
 	}
-	body, is = of(c)
-	return body, is, nil
+	if of := bodies[c.Name]; of != nil {
+		return of(c), true, nil
+	}
+	return nil, false, nil
 }
 
-// of returns the run's command for a slash command that does not depend on the state.
-func of(c EditorCommand) (contract.CommandBody, bool) {
-	switch c.Name {
-	case "note":
-		return say(c, contract.Note), true
-	case "steer":
-		return say(c, contract.Steer), true
-	case "stop":
-		return say(c, contract.Stop), true
-	case "to":
-		return contract.Say{To: c.Arg(0), Text: c.Arg(1)}, true
-	case "summon":
-		return contract.ForceAgent{Mode: c.Arg(0)}, true
-	case "interrupt":
-		return contract.Interrupt{ID: c.Arg(0)}, true
-	case "kill":
-		return contract.Kill{ID: c.Arg(0)}, true
-	case "pause":
-		return contract.Pause{}, true
-	case "continue":
-		return contract.Continue{}, true
-	case "skip":
-		return contract.SkipStep{}, true
-	case "retry":
-		return contract.RetryLast{}, true
-	case "reset":
-		return contract.Reset{}, true
-	case "choose":
-		return contract.Choose{Option: c.Rest}, true
-	case "model":
-		if c.Arg(0) == "" {
-			return nil, false
-		}
-		return contract.Configure{Model: c.Arg(0), ID: c.Arg(1)}, true
-	case "cancel":
-		return contract.Cancel{}, true
-	case "plan":
-		return plan(c)
-	}
-	return nil, false
+// bodies are the run's commands for slash commands that do not depend on the state.
+var bodies = map[string]func(c EditorCommand) contract.CommandBody{
+	"note":      func(c EditorCommand) contract.CommandBody { return say(c, contract.Note) },
+	"steer":     func(c EditorCommand) contract.CommandBody { return say(c, contract.Steer) },
+	"stop":      func(c EditorCommand) contract.CommandBody { return say(c, contract.Stop) },
+	"to":        func(c EditorCommand) contract.CommandBody { return contract.Say{To: c.Arg(0), Text: c.Arg(1)} },
+	"summon":    func(c EditorCommand) contract.CommandBody { return contract.ForceAgent{Mode: c.Arg(0)} },
+	"interrupt": func(c EditorCommand) contract.CommandBody { return contract.Interrupt{ID: c.Arg(0)} },
+	"kill":      func(c EditorCommand) contract.CommandBody { return contract.Kill{ID: c.Arg(0)} },
+	"choose":    func(c EditorCommand) contract.CommandBody { return contract.Choose{Option: c.Rest} },
+	"pause":     func(EditorCommand) contract.CommandBody { return contract.Pause{} },
+	"continue":  func(EditorCommand) contract.CommandBody { return contract.Continue{} },
+	"skip":      func(EditorCommand) contract.CommandBody { return contract.SkipStep{} },
+	"retry":     func(EditorCommand) contract.CommandBody { return contract.RetryLast{} },
+	"reset":     func(EditorCommand) contract.CommandBody { return contract.Reset{} },
+	"cancel":    func(EditorCommand) contract.CommandBody { return contract.Cancel{} },
 }
 
 // plan returns a new plan, one step per line.
@@ -367,10 +356,8 @@ func Mentioned(s *supervisor.State, text string) (to, rest string) {
 		return "", text
 	}
 	to, rest = addressed(mention)
-	for _, a := range members(s) {
-		if a.ID == to && a.Alive() && rest != "" {
-			return to, rest
-		}
+	if a := AgentOf(s, to); a != nil && a.Alive() && rest != "" {
+		return to, rest
 	}
 	return "", text
 }
@@ -575,7 +562,6 @@ func (d *Draft) clash(format string, args ...any) {
 	}
 }
 
-// state returns a value in words.
 func state(s string) string {
 	if s == "" {
 		return "none"
@@ -592,7 +578,7 @@ func hosts(s *supervisor.State) string {
 	b.WriteString("| host | | Orchestrators | slots |\n|---|---|---|--:|\n")
 	again := ""
 	for _, h := range s.Options.Hosts {
-		known := bridgeOf(s, h.Name)
+		known := s.Lifecycle.Bridge(h.Name)
 		var agents []string
 		for _, a := range members(s) {
 			if a.Host == h.Name && !SlashOver(a) {
@@ -611,16 +597,6 @@ func hosts(s *supervisor.State) string {
 		b.WriteString(again + "\n")
 	}
 	return b.String()
-}
-
-// bridgeOf returns what the run knows of a host; the zero value if no agent was placed there yet.
-func bridgeOf(s *supervisor.State, host string) supervisor.Bridge {
-	for _, b := range s.Lifecycle.Bridges {
-		if b.Host == host {
-			return b
-		}
-	}
-	return supervisor.Bridge{}
 }
 
 // hostStatus describes the state of a host, and its reason.
@@ -652,10 +628,10 @@ func SlashAgents(s *supervisor.State) string {
 			}
 		}
 		field("tools", tools(m))
-		field("model", code(orElse(m.Model, "the run's")))
+		field("model", code(eventtext.FirstOf(m.Model, "the run's")))
 		field("effort", code(m.Effort))
 		field("limits", limits(m.Limits))
-		field("from", code(orElse(m.Source, "built-in")))
+		field("from", code(eventtext.FirstOf(m.Source, "built-in")))
 		field("of late", performance(s, m.Name))
 		b.WriteString("\n")
 	}
@@ -674,13 +650,6 @@ func plainText(s string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-func orElse(text, other string) string {
-	if strings.TrimSpace(text) == "" {
-		return other
-	}
-	return text
 }
 
 // code returns a word in the form that is shown unchanged.
@@ -750,7 +719,6 @@ func performance(s *supervisor.State, mode string) string {
 	return text
 }
 
-// whenText formats a time for a person.
 func whenText(stamp string) string {
 	at, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {

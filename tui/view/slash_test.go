@@ -85,7 +85,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%q: %v", typed, err)
 			continue
 		}
-		got, ok := of(c)
+		got, ok, _ := CommandsFor(nil, c)
 		if diff := cmp.Diff(want, got); diff != "" || ok != (want != nil) {
 			t.Errorf("%q (-want +got):\n%s", typed, diff)
 		}
@@ -130,16 +130,16 @@ func TestSlashAnswers(t *testing.T) {
 	for text, want := range map[string][]string{
 		contextSlash(s, ""): {"The Arbiter** nothing is known yet", "50000 of 200000 tokens, 25.0 %, about 9 turns",
 			"70 %", "85 %"},
-		contextSlash(s, "orch-1"): {"Orchestrator I"},
-		contextSlash(nil, ""):     {"no such agent"},
-		costSlash(s):              {"$1.2500", "$2.00 at most", "| Orchestrator I | $1.0000 |"},
-		costSlash(nil):            {"Nothing yet"},
-		permissions(s):            {"**ask**", "`Bash(git *)`", "1 action."},
-		permissions(nil):          {"no run"},
-		taskText(s):               {"weave"},
-		taskText(nil):             {"no task"},
-		SlashName(nil, "orch-7"):  {"Orchestrator VII"},
-		SlashName(s, "human"):     {"You"},
+		contextSlash(s, "orch-1"):          {"Orchestrator I"},
+		contextSlash(nil, ""):              {"no such agent"},
+		costSlash(s):                       {"$1.2500", "$2.00 at most", "| Orchestrator I | $1.0000 |"},
+		costSlash(nil):                     {"Nothing yet"},
+		permissions(s):                     {"**ask**", "`Bash(git *)`", "1 action."},
+		permissions(nil):                   {"no run"},
+		SlashAnswers["task"].Text(s, ""):   {"weave"},
+		SlashAnswers["task"].Text(nil, ""): {"no task"},
+		SlashName(nil, "orch-7"):           {"Orchestrator VII"},
+		SlashName(s, "human"):              {"You"},
 	} {
 		for _, w := range want {
 			if !strings.Contains(text, w) {

@@ -57,7 +57,7 @@ func agentRow(
 	now time.Time,
 ) PageAgent {
 	text := eventtext.AgentState(s, a, waits)
-	tone, since := stateTone(text), a.Since
+	tone, since, done := stateTone(text), a.Since, w
 	switch {
 	case s.WasInterrupted() && a.Alive():
 		since, w = now, Work{}
@@ -78,6 +78,8 @@ func agentRow(
 		Pct: a.Context.Pct, Level: a.WarnedLevel,
 		Age: max(now.Sub(since), 0), Past: SlashOver(a) || a.Status == supervisor.AgentEnded,
 		Subagents: subagents(a, w, now),
+		Work:      done, Root: SnapshotRoot(s, a), Model: SnapshotModel(s, a), CostUSD: a.Spent(),
+		Simulated: s.Options.Rehearsal,
 	}
 	if a.Fuse.USD > 0 {
 		line.Fuse = eventtext.Dollars(a.FuseSpent()) + " of " + eventtext.Dollars(a.Fuse.USD) +
@@ -98,7 +100,7 @@ func agentRow(
 		switch {
 		case a.Watch.Hung:
 			line.Tone = render.Bad
-		case quiet(s, a, w, now):
+		case a.Watch.Silent && now.Sub(w.Seen) >= s.Options.QuietAfter:
 			line.State, line.Tone = "quiet", render.Warn
 		}
 	}
@@ -208,7 +210,6 @@ func NextFrame(s *supervisor.State, still bool) time.Duration {
 // 4 ms of CPU time: with two per second, figures included, a waiting screen stays below 1 % of a processor.
 const MotionFrame = 500 * time.Millisecond
 
-// countdown describes how soon the next attempt is.
 func countdown(b *supervisor.AgentBackoff, now time.Time) string {
 	left := b.Until.Sub(now)
 	if left <= 0 {
@@ -248,13 +249,12 @@ const ModelTitle = "Model: $/M tokens, prices of " + PricesOf
 
 // ModelInfo is a model that can be chosen. Unknown values are zero, and shown as unknown.
 type ModelInfo struct {
-	Name     string
-	In, Out  float64 // list price in US dollars of a million tokens, as of PricesOf
-	From     bool    // In and Out are those of short prompts; long ones cost more
-	Window   int     // tokens
-	Reported bool    // by Claude Code in this run: window and cost
-	CostUSD  float64 // in this run
-	Chosen   bool    // an agent of the run has it
+	Name    string
+	In, Out float64 // list price in US dollars of a million tokens, as of PricesOf
+	From    bool    // In and Out are those of short prompts; long ones cost more
+	Window  int     // tokens
+	CostUSD float64 // in this run
+	Chosen  bool    // an agent of the run has it
 }
 
 // listed are models with public list prices, and the names that Claude Code resolves itself. Other names
@@ -290,7 +290,7 @@ func SnapshotModels(s *supervisor.State, used []contract.ModelCost) []ModelInfo 
 	}
 	for _, u := range used {
 		m := at(SlashWord(u.Model))
-		m.Reported, m.Window, m.CostUSD = true, max(m.Window, u.Window), m.CostUSD+u.CostUSD
+		m.Window, m.CostUSD = max(m.Window, u.Window), m.CostUSD+u.CostUSD
 	}
 	if s != nil {
 		for _, a := range s.Agents {
@@ -361,7 +361,7 @@ func Now(s *supervisor.State, work func(id string) Work, now time.Time) string {
 		if row.Mode != "" {
 			b.WriteString(" (" + row.Mode + ")")
 		}
-		b.WriteString(": " + sentence(row) + figures(s, row) + ".\n")
+		b.WriteString(": " + sentence(row) + figures(row) + ".\n")
 		for _, sub := range row.Subagents {
 			b.WriteString("  - " + subagentWords(sub) + "\n")
 		}
@@ -389,16 +389,13 @@ func sentence(row PageAgent) string {
 	return text
 }
 
-// figures returns an agent's context and cost.
-func figures(s *supervisor.State, row PageAgent) string {
+func figures(row PageAgent) string {
 	text := ""
 	if row.Known {
 		text += "; context " + eventtext.Percent(row.Pct)
 	}
-	for _, a := range s.Agents {
-		if a.ID == row.ID && a.Spent() > 0 {
-			text += ", " + eventtext.Dollars(a.Spent()) + eventtext.Simulated(s.Options.Rehearsal)
-		}
+	if row.CostUSD > 0 {
+		text += ", " + eventtext.Dollars(row.CostUSD) + eventtext.Simulated(row.Simulated)
 	}
 	if row.Fuse != "" {
 		text += ", fuse " + row.Fuse
@@ -406,7 +403,6 @@ func figures(s *supervisor.State, row PageAgent) string {
 	return text
 }
 
-// subagentWords describes a subagent on one line.
 func subagentWords(sub Subagent) string {
 	text := sub.Name + ": "
 	switch {
@@ -476,11 +472,10 @@ func SnapshotScene(s *supervisor.State, rows []PageAgent, human RitualKind, now 
 	picture := Scene{Cloth: planProgress(s.Task.Plan)}
 	asks := false
 	for _, row := range rows {
-		i := slices.IndexFunc(s.Agents, func(a *supervisor.Agent) bool { return a.ID == row.ID })
-		if i < 0 {
+		a := AgentOf(s, row.ID)
+		if a == nil {
 			continue
 		}
-		a := s.Agents[i]
 		f := Figure{ID: row.ID, Label: row.Name, Pose: pose(a, row), Age: max(now.Sub(a.Since), 0)}
 		asks = asks || f.Pose == RitualAsks
 		if a.Role == supervisor.RoleArbiter {
@@ -498,7 +493,6 @@ func SnapshotScene(s *supervisor.State, rows []PageAgent, human RitualKind, now 
 	return picture
 }
 
-// pose returns the pose of an agent's figure.
 func pose(a *supervisor.Agent, row PageAgent) Pose {
 	switch {
 	case row.Bell:
@@ -517,7 +511,6 @@ func pose(a *supervisor.Agent, row PageAgent) Pose {
 	return RitualWaits
 }
 
-// planProgress returns how much of a plan is done.
 func planProgress(plan []contract.Step) float64 {
 	done := 0
 	for _, step := range plan {
@@ -577,18 +570,15 @@ func quotaWord(s *supervisor.State, now time.Time) (word string, scarce bool) {
 
 // deciderWord names who decides, if not the Arbiter.
 func deciderWord(decider string) string {
-	switch decider {
-	case "", runconfig.DeciderSession:
-		return ""
-	case runconfig.DeciderStateless:
-		return "a model decides"
-	case runconfig.DeciderHybrid:
-		return "rules, else a model decide"
-	case runconfig.DeciderRules:
-		return "the rules decide"
+	if word, ok := deciderWords[decider]; ok {
+		return word
 	}
 	return "decides: " + SlashWord(decider)
 }
+
+var deciderWords = map[string]string{"": "", runconfig.DeciderSession: "",
+	runconfig.DeciderStateless: "a model decides",
+	runconfig.DeciderHybrid:    "rules, else a model decide", runconfig.DeciderRules: "the rules decide"}
 
 // elapsedSnapshot returns how long the run has been active, in all its processes.
 func elapsedSnapshot(s *supervisor.State, now time.Time) time.Duration {
@@ -685,11 +675,6 @@ func doing(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) (tex
 	return supervisor.LifecycleThinking, since, false
 }
 
-// quiet reports whether an agent was reported as silent and has shown no work since.
-func quiet(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) bool {
-	return a.Watch.Silent && now.Sub(w.Seen) >= s.Options.QuietAfter
-}
-
 // delegated describes what an agent does while its subagents work.
 func delegated(w Work, n, most int) (text string, since time.Time, tail bool) {
 	for _, sub := range w.Subagents {
@@ -746,7 +731,6 @@ func SnapshotModel(s *supervisor.State, a *supervisor.Agent) string {
 	return sanitize.Line(model, 40)
 }
 
-// subagents returns the lines below an agent's.
 func subagents(a *supervisor.Agent, w Work, now time.Time) []Subagent {
 	var list []Subagent
 	for _, sub := range w.Subagents {

@@ -3,7 +3,7 @@ package view
 // This part of the package draws what agents do while they do it: one tile for each, with its last lines, the
 // calls that run, its subagents and its figures; and the board that contains the tiles.
 //
-// A tile is a pure function from a [Tile] to lines. The texts of a Tile are fit for a screen; no line is
+// A tile is a pure function from a [PageAgent] to lines. Its texts are fit for a screen; no line is
 // wider than requested, and there are no more lines than requested.
 
 import (
@@ -17,18 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Tile is the content shown for one agent.
-type Tile struct {
-	Row     PageAgent // its name and state
-	Work    eventtext.AgentActivity
-	Writing string // the end of the arriving text
-	Root    string // the directory in which it works; paths are relative to it
-	Model   string // empty: unknown
-	CostUSD float64
-	// Simulated reports that a scripted model plays; costs are not real.
-	Simulated bool
-}
-
 // lines are the lines of a tile, and the index of the head of its subagents.
 type lines struct {
 	list  []render.Line
@@ -37,13 +25,13 @@ type lines struct {
 
 // drawTile draws a tile of at most so many columns and rows. The first line is its head. group is the line that
 // folds and unfolds its subagents; -1: there is none.
-func drawTile(t Tile, width, height int, look *render.Look, now time.Time) (list []render.Line, group int) {
+func drawTile(t PageAgent, width, height int, look *render.Look, now time.Time) (list []render.Line, group int) {
 	if width <= 0 || height <= 0 {
 		return nil, -1
 	}
 	head := t.head(look, width)
-	gutter := render.Span{Text: look.Glyphs.Gutter + " ", Role: render.Speaker(t.Row.ID)}
-	if t.Row.Past {
+	gutter := render.Span{Text: look.Glyphs.Gutter + " ", Role: render.Speaker(t.ID)}
+	if t.Past {
 		gutter.Role = render.Frame
 	}
 	space := width - 2
@@ -63,8 +51,7 @@ func drawTile(t Tile, width, height int, look *render.Look, now time.Time) (list
 
 // head lays out the name, the state, and the figures at the right. If there is too little room, the least
 // important parts are omitted first.
-func (t Tile) head(look *render.Look, width int) render.Line {
-	a := t.Row
+func (a PageAgent) head(look *render.Look, width int) render.Line {
 	role := render.Speaker(a.ID)
 	if a.Past {
 		role = render.Dim
@@ -77,11 +64,11 @@ func (t Tile) head(look *render.Look, width int) render.Line {
 	}
 	figures := ContextFigures(look, a)
 	var cost, model, mode render.Line
-	if t.CostUSD > 0 {
-		cost = render.Of(render.Dim, eventtext.Dollars(t.CostUSD)+eventtext.Simulated(t.Simulated)+"  ")
+	if a.CostUSD > 0 {
+		cost = render.Of(render.Dim, eventtext.Dollars(a.CostUSD)+eventtext.Simulated(a.Simulated)+"  ")
 	}
-	if t.Model != "" {
-		model = render.Of(render.Dim, t.Model+"  ")
+	if a.Model != "" {
+		model = render.Of(render.Dim, a.Model+"  ")
 	}
 	if a.Mode != "" {
 		mode = render.Of(render.Dim, "  "+a.Mode)
@@ -126,7 +113,7 @@ const (
 )
 
 // Draw draws the tiles. selected is the selected agent; empty: none.
-func (b *TileBoard) Draw(c render.Canvas, tiles []Tile, selected string, now time.Time) {
+func (b *TileBoard) Draw(c render.Canvas, tiles []PageAgent, selected string, now time.Time) {
 	c.Clear(render.Base)
 	b.placed = b.placed[:0]
 	w, h := c.Size()
@@ -142,8 +129,7 @@ func (b *TileBoard) Draw(c render.Canvas, tiles []Tile, selected string, now tim
 	}
 }
 
-// column draws tiles below one another.
-func (b *TileBoard) column(c render.Canvas, tiles []Tile, selected string, now time.Time) {
+func (b *TileBoard) column(c render.Canvas, tiles []PageAgent, selected string, now time.Time) {
 	w, h := c.Size()
 	shown, hidden := matter(tiles, h, selected)
 	x, y := c.Origin()
@@ -154,10 +140,10 @@ func (b *TileBoard) column(c render.Canvas, tiles []Tile, selected string, now t
 		for j, l := range list {
 			c.Line(0, row+j, l)
 		}
-		if t.Row.ID == selected {
+		if t.ID == selected {
 			c.Restyle(0, row, w, render.Selection)
 		}
-		p := tilePlaced{id: t.Row.ID, x: x, y: y + row, w: w, h: heights[i], group: -1}
+		p := tilePlaced{id: t.ID, x: x, y: y + row, w: w, h: heights[i], group: -1}
 		if group >= 0 {
 			p.group = y + row + group
 		}
@@ -180,8 +166,8 @@ func (b *TileBoard) At(x, y int) (id string, folds, ok bool) {
 }
 
 // matter omits the least important tiles if there is not a row for each.
-func matter(tiles []Tile, h int, selected string) (shown []Tile, hidden int) {
-	keep := important(len(tiles), h, func(i int) int { return rank(i, tiles[i].Row, selected, h) })
+func matter(tiles []PageAgent, h int, selected string) (shown []PageAgent, hidden int) {
+	keep := important(len(tiles), h, func(i int) int { return rank(i, tiles[i], selected, h) })
 	for i, t := range tiles {
 		if keep[i] {
 			shown = append(shown, t)
@@ -191,9 +177,9 @@ func matter(tiles []Tile, h int, selected string) (shown []Tile, hidden int) {
 }
 
 // weights returns how many rows tiles need; 0: as many as there are.
-func weights(tiles []Tile) (list []int) {
+func weights(tiles []PageAgent) (list []int) {
 	for _, t := range tiles {
-		switch a := t.Row; {
+		switch a := t; {
 		case a.Past:
 			list = append(list, 1)
 		case a.Busy || a.Bell || a.Doing != "":
@@ -238,7 +224,7 @@ func heights(wants []int, rows int) (heights []int, space int) {
 
 // tilePainter lays out the body of one tile.
 type tilePainter struct {
-	tile  Tile
+	tile  PageAgent
 	look  *render.Look
 	now   time.Time
 	width int
@@ -246,7 +232,7 @@ type tilePainter struct {
 
 // body lays out the last lines of what an agent did, and below them its current activity.
 func (p tilePainter) body(height int) lines {
-	if p.tile.Row.Past {
+	if p.tile.Past {
 		return lines{group: -1}
 	}
 	present := p.present(height)
@@ -340,7 +326,7 @@ func (p tilePainter) call(mark render.Span, role render.Role, i eventtext.Activi
 // waits for.
 func (p tilePainter) present(height int) lines {
 	now := lines{group: -1}
-	a := p.tile.Row
+	a := p.tile
 	for _, i := range p.tile.Work.Items {
 		if i.Runs() && !p.starts(i) && !p.asksFor(i) {
 			mark := render.Span{Text: p.look.Glyphs.Current, Role: render.Active}
@@ -356,7 +342,7 @@ func (p tilePainter) present(height int) lines {
 		now.group = len(now.list)
 		now.list = append(now.list, p.group(height-len(now.list))...)
 	}
-	switch writing := strings.TrimSpace(p.tile.Writing); {
+	switch writing := strings.TrimSpace(p.tile.Work.Writing); {
 	case a.Bell || !a.Busy:
 	case writing != "":
 		text := render.WrapText(render.Base, writing, min(p.width, render.Prose))
@@ -378,15 +364,13 @@ func (p tilePainter) present(height int) lines {
 	return now
 }
 
-// asksFor reports whether a call waits for the human.
 func (p tilePainter) asksFor(i eventtext.ActivityItem) bool {
-	a := p.tile.Row
+	a := p.tile
 	return a.Bell && a.Doing == strings.TrimSpace(i.Tool+" "+eventtext.Relative(p.tile.Root, i.Summary))
 }
 
-// waiting describes what keeps the agent from working.
 func (p tilePainter) waiting() []render.Line {
-	a := p.tile.Row
+	a := p.tile
 	mark := render.Span{Text: p.look.Glyphs.Failed + " ", Role: a.Tone}
 	text := a.State + ", " + a.Doing
 	if a.Bell {
@@ -410,7 +394,7 @@ func (p tilePainter) waiting() []render.Line {
 
 // group lays out the subagents: individually, or in one line if they are folded or there is no room.
 func (p tilePainter) group(height int) []render.Line {
-	a, g := p.tile.Row, p.look.Glyphs
+	a, g := p.tile, p.look.Glyphs
 	tokens, works := 0, 0
 	for _, s := range a.Subagents {
 		tokens += s.Tokens

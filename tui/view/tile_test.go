@@ -26,22 +26,22 @@ func lookTile(t *testing.T, g *render.Glyphs) *render.Look {
 func atTile(seconds int) time.Time { return now.Add(time.Duration(seconds-60) * time.Second) }
 
 // busy is an agent that is working.
-func busy() Tile {
-	return Tile{
-		Row: PageAgent{ID: "orch-1", Name: "Orchestrator I", Mode: "developer", State: "works", Tone: render.Active,
-			Busy: true, Known: true, Tokens: 68_000, Window: 200_000, Pct: 34, Doing: "thinking",
-			Age: 8 * time.Second, Open: true},
-		Work: eventtext.AgentActivity{Items: []eventtext.ActivityItem{
+func busy() PageAgent {
+	return PageAgent{
+		ID: "orch-1", Name: "Orchestrator I", Mode: "developer", State: "works", Tone: render.Active,
+		Busy: true, Known: true, Tokens: 68_000, Window: 200_000, Pct: 34, Doing: "thinking",
+		Age: 8 * time.Second, Open: true,
+		Work: Work{AgentActivity: eventtext.AgentActivity{Items: []eventtext.ActivityItem{
 			{At: atTile(1), Text: "First the tests."},
 			{At: atTile(2), Until: atTile(3), Tool: "Edit", Summary: "/loom/header.go", Added: 2, Removed: 1},
 			{At: atTile(4), Until: atTile(28), Tool: "Bash", Summary: "go test ./...", Result: "one\nok loom\nok writer"},
 			{At: atTile(30), Until: atTile(31), Tool: "Bash", Summary: "false", Result: "Exit code 1\nno", Failed: true},
-		}},
+		}}},
 		Root: "/loom", Model: "sonnet", CostUSD: 0.41,
 	}
 }
 
-func textsTile(t Tile, w, h int, l *render.Look) (rows []string, group int) {
+func textsTile(t PageAgent, w, h int, l *render.Look) (rows []string, group int) {
 	list, group := drawTile(t, w, h, l, now)
 	for _, line := range list {
 		rows = append(rows, strings.TrimRight(line.Text(), " "))
@@ -80,18 +80,18 @@ func TestTileContents(t *testing.T) {
 // TestSmallTileShowsCurrentWork: with few rows a tile shows the current work and drops the earlier work.
 func TestSmallTileShowsCurrentWork(t *testing.T) {
 	wait := busy()
-	wait.Row.Busy, wait.Row.Bell, wait.Row.State, wait.Row.Doing = false, true, "permission?", "Bash rm -rf build"
+	wait.Busy, wait.Bell, wait.State, wait.Doing = false, true, "permission?", "Bash rm -rf build"
 	wait.Work.Items = append(
 		wait.Work.Items,
 		eventtext.ActivityItem{At: atTile(50), Tool: "Bash", Summary: "rm -rf build"},
 	)
 	stall := busy()
-	stall.Row.Busy, stall.Row.State, stall.Row.Doing = false, "API overloaded", "again in 0:21, attempt 2"
+	stall.Busy, stall.State, stall.Doing = false, "API overloaded", "again in 0:21, attempt 2"
 	writes := busy()
-	writes.Writing = strings.Repeat("Many words come before. ", 40) + "These are the last words."
+	writes.Work.Writing = strings.Repeat("Many words come before. ", 40) + "These are the last words."
 	thinks := busy()
 	for name, tt := range map[string]struct {
-		tile     Tile
+		tile     PageAgent
 		want, no string
 	}{
 		"waits for the human": {wait, "? permission?: Bash rm -rf build  8s", "◆ Bash"},
@@ -120,7 +120,7 @@ func TestSubagentsAreGrouped(t *testing.T) {
 		if i == 0 {
 			sub.Ended = atTile(50)
 		}
-		one.Work.Subagents, one.Row.Subagents = append(one.Work.Subagents, sub), append(one.Row.Subagents, row)
+		one.Work.Subagents, one.Subagents = append(one.Work.Subagents, sub), append(one.Subagents, row)
 	}
 	one.Work.Items = append(
 		one.Work.Items,
@@ -132,13 +132,13 @@ func TestSubagentsAreGrouped(t *testing.T) {
 		strings.Contains(text, "◆ Agent") {
 		t.Errorf("line %d of:\n%s", group, text)
 	}
-	one.Row.Open = false
+	one.Open = false
 	got, group = textsTile(one, 90, 20, lookTile(t, render.Unicode))
 	if text := strings.Join(got, "\n"); group < 0 || !strings.Contains(got[group], "▸ 3 subagents") ||
 		strings.Contains(text, "parser") {
 		t.Errorf("folded:\n%s", text)
 	}
-	one.Row.Open = true
+	one.Open = true
 	if got, _ = textsTile(one, 90, 4, lookTile(t, render.ASCII)); !strings.Contains(
 		strings.Join(got, "\n"),
 		"+ 3 subagents",
@@ -155,14 +155,14 @@ func TestTileKeepsToItsSize(t *testing.T) {
 	word := func() string { return words[r.IntN(len(words))] }
 	for range 2000 {
 		one := busy()
-		one.Row.Name, one.Row.State, one.Row.Doing, one.Writing = strings.ReplaceAll(word(), "\n", ""), "works",
+		one.Name, one.State, one.Doing, one.Work.Writing = strings.ReplaceAll(word(), "\n", ""), "works",
 			strings.ReplaceAll(word(), "\n", " "), word()
-		one.Row.Busy, one.Row.Bell, one.Row.Past = r.IntN(2) == 0, r.IntN(3) == 0, r.IntN(5) == 0
+		one.Busy, one.Bell, one.Past = r.IntN(2) == 0, r.IntN(3) == 0, r.IntN(5) == 0
 		for range r.IntN(9) {
 			one.Work.Items = append(one.Work.Items, eventtext.ActivityItem{At: atTile(1), Text: word()},
 				eventtext.ActivityItem{At: atTile(1), Tool: "Bash", Summary: strings.ReplaceAll(word(), "\n", " ")})
 			one.Work.Subagents = append(one.Work.Subagents, eventtext.SubagentActivity{ID: "x", Name: "x"})
-			one.Row.Subagents = append(one.Row.Subagents, Subagent{Name: strings.ReplaceAll(word(), "\n", "")})
+			one.Subagents = append(one.Subagents, Subagent{Name: strings.ReplaceAll(word(), "\n", "")})
 		}
 		w, h := r.IntN(130), r.IntN(30)
 		list, group := drawTile(one, w, h, lookTile(t, render.Unicode), now)
@@ -197,14 +197,14 @@ func TestHeights(t *testing.T) {
 // TestImportantAgentsAreShown: of more agents than rows, those that wait for the human and those that work are
 // shown.
 func TestImportantAgentsAreShown(t *testing.T) {
-	var many []Tile
+	var many []PageAgent
 	for i := range 20 {
-		many = append(many, Tile{Row: PageAgent{ID: fmt.Sprint(i), Past: i%4 == 1, Busy: i%4 == 2, Bell: i == 13}})
+		many = append(many, PageAgent{ID: fmt.Sprint(i), Past: i%4 == 1, Busy: i%4 == 2, Bell: i == 13})
 	}
 	shown, hidden := matter(many, 8, "3")
 	var ids []string
 	for _, s := range shown {
-		ids = append(ids, s.Row.ID)
+		ids = append(ids, s.ID)
 	}
 	if want := []string{"0", "3", "6", "10", "13", "14", "18"}; !slices.Equal(ids, want) || hidden != 13 {
 		t.Errorf("%v and %d more, want %v", ids, hidden, want)

@@ -14,11 +14,8 @@ import (
 // Bounds of what is kept.
 const (
 	maxSpans = 24_000 // of a run
-	maxOpen  = 4096   // in progress at a time
 	maxLanes = 1000   // with a span of each kind they are half of maxSpans
 	maxText  = 120    // of a span, in characters
-	maxID    = 256    // bytes of the id of a call
-	maxRuled = 10_000 // decisions
 )
 
 // Timeline records what the agents of a run did at which time. One goroutine adds, any may read. The zero
@@ -92,7 +89,7 @@ func (t *Timeline) session(at time.Time, s contract.Session) {
 	}
 	t.run, t.live, t.simulated = s.Session, true, s.Rehearsal
 	t.closeAll(t.last)
-	if !t.last.IsZero() && at.Sub(t.last) >= shortestCut && len(t.cuts) < maxCuts {
+	if !t.last.IsZero() && at.Sub(t.last) >= shortestCut {
 		sum := at.Sub(t.last)
 		if n := len(t.cuts); n > 0 {
 			sum += t.cuts[n-1].sum
@@ -130,13 +127,14 @@ func (t *Timeline) add(at time.Time, e contract.Event) {
 			t.end(at, timelineKey{e.ID, TimelineWait, "takeover"})
 		}
 	case contract.Decision:
-		if b.Number > 0 && len(t.decisions) < maxRuled {
+		if b.Number > 0 {
 			t.decisions = append(t.decisions, TimelineDecision{at, b.Number, textTimeline(e)})
 		}
 	case contract.Handoff:
 		t.moment(at, author(b.From), HandedOff, textTimeline(e))
 	case contract.Retry:
-		t.keep(t.lane(e.ID), Span{Kind: APIWait, From: at, Until: at.Add(wait(b.DelayMS)), N: 1, Text: textTimeline(e)})
+		wait := time.Duration(min(max(b.DelayMS, 0), time.Hour.Milliseconds())) * time.Millisecond
+		t.keep(t.lane(e.ID), Span{Kind: APIWait, From: at, Until: at.Add(wait), N: 1, Text: textTimeline(e)})
 	case contract.Restart:
 		t.moment(at, author(e.ID), TimelineRestarted, textTimeline(e))
 	case contract.Error:
@@ -158,12 +156,6 @@ func author(id string) string {
 	return id
 }
 
-// wait limits a delay.
-func wait(ms int64) time.Duration {
-	return time.Duration(min(max(ms, 0), time.Hour.Milliseconds())) * time.Millisecond
-}
-
-// textTimeline describes an event on one line.
 func textTimeline(e contract.Event) string {
 	return strings.Clone(eventtext.One(eventtext.Line(e, nil), maxText))
 }
@@ -173,7 +165,7 @@ func (t *Timeline) lane(id string) *lane {
 	if l := t.byID[id]; l != nil {
 		return l
 	}
-	if id == "" || id == contract.Supervisor || len(id) > maxID || len(t.lanes) >= maxLanes {
+	if id == "" || id == contract.Supervisor || len(t.lanes) >= maxLanes {
 		return nil
 	}
 	if t.byID == nil {
@@ -256,7 +248,7 @@ func (t *Timeline) turned(at time.Time, e contract.Event, b contract.Turn) {
 // begin records the start of an activity. One that is in progress already is not changed.
 func (t *Timeline) begin(at time.Time, k timelineKey, e contract.Event) {
 	l := t.lane(k.lane)
-	if l == nil || len(k.id) > maxID {
+	if l == nil {
 		return
 	}
 	if _, ok := t.open[k]; ok {
@@ -266,7 +258,7 @@ func (t *Timeline) begin(at time.Time, k timelineKey, e contract.Event) {
 	if k.kind != TimelineAlive && e.Body != nil {
 		s.Text = textTimeline(e)
 	}
-	if len(t.open) >= maxOpen || k.kind == TimelineTool && k.id == "" { // its end will not be reported
+	if k.kind == TimelineTool && k.id == "" { // its end will not be reported
 		t.keep(l, s)
 		return
 	}
@@ -287,7 +279,6 @@ func (t *Timeline) end(at time.Time, k timelineKey) {
 	t.keep(t.byID[k.lane], s)
 }
 
-// closeLane ends all activities of a lane.
 func (t *Timeline) closeLane(at time.Time, id string) {
 	for k := range t.open {
 		if k.lane == id {
@@ -299,7 +290,6 @@ func (t *Timeline) closeLane(at time.Time, id string) {
 	}
 }
 
-// closeAll ends all activities.
 func (t *Timeline) closeAll(at time.Time) {
 	for k := range t.open {
 		t.end(at, k)
@@ -388,7 +378,6 @@ type lane struct {
 	turnUSD float64 // of the running turn
 }
 
-// cost returns what the agent has cost so far.
 func (l *lane) cost() float64 { return l.doneUSD + l.turnUSD }
 
 // mergeClose joins spans of the same kind with less than a gap between them.
@@ -418,9 +407,6 @@ func (l *lane) mergeClose(gap time.Duration) {
 
 // shortestCut is the minimum time without a process after which that time is omitted.
 const shortestCut = time.Minute
-
-// maxCuts bounds how many such times are omitted; later ones are drawn.
-const maxCuts = 4096
 
 // Axis maps the time of a run to places on a line that omits the time in which no process played the run.
 type Axis struct {
