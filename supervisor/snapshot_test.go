@@ -108,7 +108,7 @@ func TestFullStateRoundTrips(t *testing.T) {
 	}
 	back := restored(t, &s)
 	testkit.Same(t, "", s, back, cmp.Exporter(func(reflect.Type) bool { return true }))
-	if next, same := s.Task.History.Add(decider.DecisionExecution{}), back.Task.History.Add(decider.DecisionExecution{}); !next.Equal(same) {
+	if next, same := s.Task.History.Add(decider.DecisionExecution{}), back.Task.History.Add(decider.DecisionExecution{}); !cmp.Equal(next, same) {
 		t.Error("the history goes on otherwise")
 	}
 }
