@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -109,7 +111,7 @@ func BenchmarkResumeMillion(b *testing.B) {
 				return fold.Take(r)
 			})
 		})
-		if err != nil || fold.State.Task.History.Len() == 0 || !fold.State.Task.History.Equal(got.Task.History) {
+		if err != nil || fold.State.Task.History.Len() == 0 || !cmp.Equal(fold.State.Task.History, got.Task.History) {
 			b.Fatalf("the states differ: %v", err)
 		}
 	}

@@ -50,28 +50,21 @@ var diffFlags = []string{
 
 // Changes lists what differs between two trees or commits, with renames and line counts, in the order of paths.
 func (r *Repo) Changes(ctx context.Context, from, to string) ([]Change, error) {
-	args := append([]string{"diff-tree", "-r", "-z", "-M", "--raw", "--numstat"}, diffFlags...)
-	out, err := r.Git.Do(ctx, git.Call{Args: append(args, from, to, "--")})
-	if err != nil {
-		return nil, err
-	}
-	return parseChanges(string(out))
+	return r.changes(ctx, []string{"diff-tree", "-r", "-z", "-M", "--raw", "--numstat"}, from, to)
 }
 
 // Delta lists the paths that differ between two trees or commits: without renames and line counts, which costs less.
 func (r *Repo) Delta(ctx context.Context, from, to string) ([]Change, error) {
-	args := append([]string{"diff-tree", "-r", "-z", "--no-renames", "--raw"}, diffFlags...)
-	out, err := r.Git.Do(ctx, git.Call{Args: append(args, from, to, "--")})
-	if err != nil {
-		return nil, err
-	}
-	return parseChanges(string(out))
+	return r.changes(ctx, []string{"diff-tree", "-r", "-z", "--no-renames", "--raw"}, from, to)
 }
 
 // Staged lists the paths in which the index differs from a tree or commit. An index with conflicts is an error.
 func (r *Repo) Staged(ctx context.Context, tree string) ([]Change, error) {
-	args := append([]string{"diff-index", "--cached", "-z", "--no-renames", "--raw"}, diffFlags...)
-	out, err := r.Git.Do(ctx, git.Call{Args: append(args, tree, "--")})
+	return r.changes(ctx, []string{"diff-index", "--cached", "-z", "--no-renames", "--raw"}, tree)
+}
+
+func (r *Repo) changes(ctx context.Context, command []string, trees ...string) ([]Change, error) {
+	out, err := r.Git.Do(ctx, git.Call{Args: slices.Concat(command, diffFlags, trees, []string{"--"})})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := tryLock(dir); err != nil && !held(err) { // NFS
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil && !held(err) { // NFS
 		dir.Close()
 		dir, err = os.OpenFile(filepath.Join(r.CommonDir, "arbiter.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
@@ -34,7 +34,7 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 		}
 	}
 	for {
-		err := tryLock(dir)
+		err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			locked := *r
 			locked.Git.Hold = dir
@@ -52,8 +52,6 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 		}
 	}
 }
-
-func tryLock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
 // held reports whether the lock may become free later.
 func held(err error) bool {

@@ -43,7 +43,7 @@ func (s *Stage) fill(ctx context.Context, r *Repo, tree string, paths []string) 
 	}
 	_, err := there.Do(ctx, git.Call{
 		Args: []string{"checkout-index", "--quiet", "-z", "--stdin"}, Env: s.env, Writes: true,
-		Stdin: []byte(strings.Join(paths, "\x00") + "\x00"),
+		Stdin: list(paths),
 	})
 	return err
 }
@@ -54,7 +54,7 @@ func (s *Stage) Ignored(ctx context.Context, r *Repo, paths []string) ([]string,
 	there.Dir = s.Dir
 	out, err := there.Do(ctx, git.Call{
 		Args: []string{"check-ignore", "-z", "--stdin", "--no-index"}, Env: s.env,
-		Stdin: []byte(strings.Join(paths, "\x00") + "\x00"),
+		Stdin: list(paths),
 	})
 	if git.Exit(err) == 1 { // none
 		return nil, nil

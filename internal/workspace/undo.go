@@ -282,7 +282,8 @@ func spliced(ctx context.Context, r *Repo, c Change, h UndoHunk) (Entry, error) 
 	refused := func(reason string) (Entry, error) {
 		return Entry{}, &RefusedError{c.Path, reason}
 	}
-	if c.Binary || !regular(c.From) || !regular(c.To) {
+	if c.Binary || c.From.ID != "" && !strings.HasPrefix(c.From.Mode, "100") ||
+		c.To.ID != "" && !strings.HasPrefix(c.To.Mode, "100") {
 		return refused(NotText)
 	}
 	var texts [2][]byte
@@ -310,8 +311,6 @@ func spliced(ctx context.Context, r *Repo, c Change, h UndoHunk) (Entry, error) 
 	}
 	return Entry{Mode: cmp.Or(c.To.Mode, c.From.Mode), ID: strings.TrimSpace(string(out))}, nil
 }
-
-func regular(e Entry) bool { return e.ID == "" || strings.HasPrefix(e.Mode, "100") }
 
 // Splice returns after with the lines that the hunk has in before; false: the texts have no such lines.
 func (h UndoHunk) Splice(before, after string) (string, bool) {

@@ -170,14 +170,11 @@ func (e *UnfinishedError) Error() string { return "a " + e.Operation + " is unde
 
 // Work records the files of a directory as a tree that no reference names. The commits of a clone are fetched first.
 func (m *Worktrees) Work(ctx context.Context, w Worktree) (found WorktreeWork, err error) {
-	err = m.locked(ctx, name(w.Orchestrator), func(m *Worktrees) (err error) {
-		found, err = m.holds(ctx, w)
-		return err
-	})
-	return found, err
-}
-
-func (m *Worktrees) holds(ctx context.Context, w Worktree) (found WorktreeWork, err error) {
+	m, unlock, err := m.lock(ctx, name(w.Orchestrator))
+	if err != nil {
+		return found, err
+	}
+	defer unlock()
 	if found.Head, err = m.Head(ctx, w); err != nil {
 		return WorktreeWork{}, err
 	}
@@ -196,14 +193,11 @@ func (m *Worktrees) holds(ctx context.Context, w Worktree) (found WorktreeWork, 
 // the content of the directory after that. No hook runs. The caller ensures that no agent works there.
 // Error: [*UnfinishedError].
 func (m *Worktrees) Commit(ctx context.Context, w Worktree, message string) (found WorktreeWork, err error) {
-	err = m.locked(ctx, name(w.Orchestrator), func(m *Worktrees) (err error) {
-		found, err = m.commit(ctx, w, message)
-		return err
-	})
-	return found, err
-}
-
-func (m *Worktrees) commit(ctx context.Context, w Worktree, message string) (WorktreeWork, error) {
+	m, unlock, err := m.lock(ctx, name(w.Orchestrator))
+	if err != nil {
+		return found, err
+	}
+	defer unlock()
 	open := m.linked
 	if w.Kind == WorktreeClone {
 		open = m.openClone
@@ -215,8 +209,7 @@ func (m *Worktrees) commit(ctx context.Context, w Worktree, message string) (Wor
 	if operation := there.Operation(); operation != "" {
 		return WorktreeWork{}, &UnfinishedError{operation}
 	}
-	found, err := m.holds(ctx, w)
-	if err != nil {
+	if found, err = m.Work(ctx, w); err != nil {
 		return WorktreeWork{}, err
 	}
 	head, err := m.repo.Commit(ctx, found.Head)
@@ -261,15 +254,12 @@ func (m *Worktrees) Create(ctx context.Context, s WorktreeSpec) (w Worktree, err
 	if s.Kind != WorktreeLinked && s.Kind != WorktreeClone {
 		return w, fmt.Errorf("isolation %q: want %s or %s", s.Kind, WorktreeLinked, WorktreeClone)
 	}
-	err = m.locked(ctx, name(s.Orchestrator), func(m *Worktrees) (err error) {
-		w, err = m.create(ctx, s)
-		return err
-	})
-	return w, err
-}
-
-func (m *Worktrees) create(ctx context.Context, s WorktreeSpec) (Worktree, error) {
 	name := name(s.Orchestrator)
+	m, unlock, err := m.lock(ctx, name)
+	if err != nil {
+		return w, err
+	}
+	defer unlock()
 	w, ok, err := m.Find(s.Orchestrator)
 	if err != nil {
 		return Worktree{}, err
@@ -284,7 +274,7 @@ func (m *Worktrees) create(ctx context.Context, s WorktreeSpec) (Worktree, error
 			return Worktree{}, err
 		}
 	}
-	if err := m.discard(ctx, name); err != nil {
+	if err := m.discard(name); err != nil {
 		return Worktree{}, err
 	}
 	branch := m.repo.Branch(fmt.Sprintf("%s.%d", name, s.Generation))
@@ -328,7 +318,7 @@ func (m *Worktrees) create(ctx context.Context, s WorktreeSpec) (Worktree, error
 }
 
 // discard removes what an unfinished Create, or an unfinished removal, has left.
-func (m *Worktrees) discard(ctx context.Context, name string) error {
+func (m *Worktrees) discard(name string) error {
 	if err := m.removeAll(removedName(name)); err != nil {
 		return err
 	}
@@ -649,17 +639,15 @@ func (m *Worktrees) work(dir string) (string, error) {
 	return work, os.MkdirAll(work, 0o777)
 }
 
-// locked calls f with the lock held, for the directory of that name.
-func (m *Worktrees) locked(ctx context.Context, name string, f func(*Worktrees) error) error {
+// lock returns the manager with the lock held, for the directory of that name.
+func (m *Worktrees) lock(ctx context.Context, name string) (locked *Worktrees, unlock func(), err error) {
 	r, unlock, err := m.repo.Lock(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		if err = r.ClearLocks(name); err != nil {
+			unlock()
+		}
 	}
-	defer unlock()
-	if err := r.ClearLocks(name); err != nil {
-		return err
-	}
-	return f(&Worktrees{repo: r, root: m.root})
+	return &Worktrees{repo: r, root: m.root}, unlock, err
 }
 
 // removeAll removes a directory of the manager, whatever its permissions are (module caches are read-only).
@@ -703,11 +691,12 @@ func (e *UnsavedError) Error() string {
 // Head returns the commit that a directory has checked out. The work of a clone is fetched first.
 func (m *Worktrees) Head(ctx context.Context, w Worktree) (head string, err error) {
 	if w.Kind == WorktreeClone {
-		err = m.locked(ctx, name(w.Orchestrator), func(m *Worktrees) (err error) {
-			head, err = m.fetch(ctx, w)
-			return err
-		})
-		return head, err
+		m, unlock, err := m.lock(ctx, name(w.Orchestrator))
+		if err != nil {
+			return "", err
+		}
+		defer unlock()
+		return m.fetch(ctx, w)
 	}
 	there, err := m.linked(ctx, w)
 	if err != nil {
@@ -732,19 +721,17 @@ func (m *Worktrees) linked(ctx context.Context, w Worktree) (*Repo, error) {
 // Save records the files of a directory in refs/arbiter/RUN8/orch-N/wip, unless they equal those of its
 // commit and a branch of the run has that commit. Earlier saved work stays in its history.
 func (m *Worktrees) Save(ctx context.Context, w Worktree) (s WorktreeSaved, err error) {
-	err = m.locked(ctx, name(w.Orchestrator), func(m *Worktrees) (err error) {
-		s, err = m.save(ctx, w)
-		return err
-	})
-	return s, err
-}
-
-func (m *Worktrees) save(ctx context.Context, w Worktree) (WorktreeSaved, error) {
-	found, err := m.holds(ctx, w)
+	m, unlock, err := m.lock(ctx, name(w.Orchestrator))
+	if err != nil {
+		return s, err
+	}
+	defer unlock()
+	found, err := m.Work(ctx, w)
 	if err != nil {
 		return WorktreeSaved{}, err
 	}
-	head, tree, s := found.Head, found.Tree, WorktreeSaved{Problems: found.Problems}
+	head, tree := found.Head, found.Tree
+	s.Problems = found.Problems
 	delta, err := m.repo.Delta(ctx, head, tree)
 	if err != nil {
 		return WorktreeSaved{}, err
@@ -782,40 +769,36 @@ func (m *Worktrees) save(ctx context.Context, w Worktree) (WorktreeSaved, error)
 // Remove saves the work of a directory and removes it; its branch stays. The caller has ended the processes that work
 // in it. Without force it fails with [*UnsavedError] if not all can be saved. A call after a crash finishes the work.
 func (m *Worktrees) Remove(ctx context.Context, w Worktree, force bool) (s WorktreeSaved, err error) {
-	err = m.locked(ctx, name(w.Orchestrator), func(m *Worktrees) (err error) {
-		s, err = m.remove(ctx, w, force)
-		return err
-	})
-	return s, err
-}
-
-func (m *Worktrees) remove(ctx context.Context, w Worktree, force bool) (WorktreeSaved, error) {
 	name := name(w.Orchestrator)
+	m, unlock, err := m.lock(ctx, name)
+	if err != nil {
+		return s, err
+	}
+	defer unlock()
 	if w.Dir != m.dir(name) {
 		return WorktreeSaved{}, fmt.Errorf("%s is not below %s", w.Dir, m.root)
 	}
-	saved := WorktreeSaved{}
 	if _, err := os.Lstat(w.Dir); err == nil {
-		saved, err = m.save(ctx, w)
-		switch unsaved := append(saved.Problems, saved.Nested...); {
+		s, err = m.Save(ctx, w)
+		switch unsaved := append(s.Problems, s.Nested...); {
 		case force:
 		case err != nil:
 			return WorktreeSaved{}, err
 		case len(unsaved) > 0:
-			return saved, &UnsavedError{w.Dir, unsaved}
+			return s, &UnsavedError{w.Dir, unsaved}
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return WorktreeSaved{}, err
 	}
 	// Under its new name it counts as removed: its remains cannot replace the saved whole.
-	if err := m.discard(ctx, name); err != nil {
+	if err := m.discard(name); err != nil {
 		return WorktreeSaved{}, err
 	}
 	if err := os.Remove(m.record(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return WorktreeSaved{}, err
 	}
 	m.repo.Step("record")
-	return saved, nil
+	return s, nil
 }
 
 // reader is the name of the directory that Reader keeps.
@@ -825,41 +808,52 @@ const reader = "arbiter"
 // It creates the directory, or brings it to the commit; changes that were made there are lost, other files
 // stay.
 func (m *Worktrees) Reader(ctx context.Context, commit string) (dir string, err error) {
-	err = m.locked(ctx, reader, func(m *Worktrees) error {
-		if _, err := os.Lstat(filepath.Join(m.dir(reader), ".git")); err == nil {
-			there, err := m.linked(ctx, Worktree{Dir: m.dir(reader)})
-			if err == nil {
-				_, err = there.Git.Write(ctx, "checkout", "--quiet", "--force", "--detach", commit)
-			}
-			if err == nil {
-				return nil
-			}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("worktree of the Arbiter: %w", err)
 		}
-		if err := m.discard(ctx, reader); err != nil {
-			return err
-		}
-		tip, err := m.repo.Commit(ctx, commit)
-		if err == nil && tip.ID == "" {
-			err = fmt.Errorf("there is no commit %s", commit)
+	}()
+	m, unlock, err := m.lock(ctx, reader)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Lstat(filepath.Join(m.dir(reader), ".git")); err == nil {
+		there, err := m.linked(ctx, Worktree{Dir: m.dir(reader)})
+		if err == nil {
+			_, err = there.Git.Write(ctx, "checkout", "--quiet", "--force", "--detach", commit)
 		}
 		if err == nil {
-			err = m.link(ctx, reader, tip.ID)
+			return m.work(m.dir(reader))
 		}
-		if err != nil {
-			return err
-		}
+	}
+	if err := m.discard(reader); err != nil {
+		return "", err
+	}
+	tip, err := m.repo.Commit(ctx, commit)
+	if err == nil && tip.ID == "" {
+		err = fmt.Errorf("there is no commit %s", commit)
+	}
+	if err == nil {
+		err = m.link(ctx, reader, tip.ID)
+	}
+	if err == nil {
 		_, err = include(ctx, m.repo, m.dir(reader))
-		return err
-	})
+	}
 	if err != nil {
-		return "", fmt.Errorf("worktree of the Arbiter: %w", err)
+		return "", err
 	}
 	return m.work(m.dir(reader))
 }
 
 // RemoveReader removes the directory that Reader keeps, if there is one.
 func (m *Worktrees) RemoveReader(ctx context.Context) error {
-	return m.locked(ctx, reader, func(m *Worktrees) error { return m.discard(ctx, reader) })
+	m, unlock, err := m.lock(ctx, reader)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return m.discard(reader)
 }
 
 // RemoveUnfinished removes what killed calls have left: directories without a record, in which no agent has
@@ -871,16 +865,17 @@ func (m *Worktrees) RemoveUnfinished(ctx context.Context) error {
 	}
 	for _, e := range entries {
 		name, _, _ := strings.Cut(e.Name(), ".")
-		err = errors.Join(err, m.locked(ctx, name, func(m *Worktrees) error {
-			if _, err := os.Lstat(m.record(name)); err == nil || name == reader {
-				return nil
-			}
-			err := m.discard(ctx, name)
+		m, unlock, lockErr := m.lock(ctx, name)
+		if lockErr != nil {
+			return errors.Join(err, lockErr)
+		}
+		if _, found := os.Lstat(m.record(name)); found != nil && name != reader {
+			err = errors.Join(err, m.discard(name))
 			if tempErr := os.Remove(m.record(name) + ".tmp"); !errors.Is(tempErr, fs.ErrNotExist) {
 				err = errors.Join(err, tempErr)
 			}
-			return err
-		}))
+		}
+		unlock()
 	}
 	return err
 }

@@ -42,6 +42,7 @@ func (u Unknown) EventName() string { return u.Name }
 type eventShape struct {
 	typ    reflect.Type
 	fields map[string]bool
+	amend  []int // fields that body may have to change
 }
 
 var eventShapes = sync.OnceValue(func() map[string]eventShape {
@@ -52,7 +53,15 @@ var eventShapes = sync.OnceValue(func() map[string]eventShape {
 		for _, name := range jsonFields(typ) {
 			fields[name] = true
 		}
-		shapes[e.body.EventName()] = eventShape{typ, fields}
+		shape := eventShape{typ: typ, fields: fields}
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			kind, omitted := f.Type.Kind(), strings.Contains(f.Tag.Get("json"), ",omit")
+			if kind == reflect.Float64 || kind == reflect.Slice && !omitted {
+				shape.amend = append(shape.amend, i)
+			}
+		}
+		shapes[e.body.EventName()] = shape
 	}
 	return shapes
 })
@@ -125,43 +134,8 @@ func EventNameOf(line []byte) string {
 // that would be null, and rounds money and percentages. It works on copies.
 func body(b Body) any {
 	switch b := b.(type) {
-	case Plan:
-		if b.Steps == nil {
-			b.Steps = []Step{}
-		}
-		return b
-	case Turn:
-		if b.MessageIDs == nil {
-			b.MessageIDs = []string{}
-		}
-		b.CostUSD = RoundUSD(b.CostUSD)
-		return b
-	case Cost:
-		b.CostUSD, b.RunCostUSD = RoundUSD(b.CostUSD), RoundUSD(b.RunCostUSD)
-		return b
-	case SubagentProgress:
-		b.CostUSD = RoundUSD(b.CostUSD)
-		return b
-	case Decision:
-		b.CostUSD = RoundUSD(b.CostUSD)
-		return b
-	case Result:
-		b.CostUSD = RoundUSD(b.CostUSD)
-		return b
-	case Assistant:
-		b.ContextPct = roundPct(b.ContextPct)
-		return b
-	case Context:
-		b.Pct = roundPct(b.Pct)
-		return b
-	case ContextWarning:
-		b.Pct = roundPct(b.Pct)
-		return b
-	case Error:
-		if b.RecoveryOptions == nil {
-			b.RecoveryOptions = []string{}
-		}
-		return b
+	case Unknown:
+		return orEmpty(b.Raw)
 	case Changes:
 		files := make([]FileChange, len(b.Files))
 		for i, f := range b.Files {
@@ -172,16 +146,6 @@ func body(b Body) any {
 		}
 		b.Files = files
 		return b
-	case Overlap:
-		if b.Agents == nil {
-			b.Agents = []string{}
-		}
-		return b
-	case Merge:
-		if b.Files == nil {
-			b.Files = []string{}
-		}
-		return b
 	case Handoff:
 		var d verdict.Document
 		if b.Document != nil {
@@ -190,26 +154,34 @@ func body(b Body) any {
 		d.Normalize()
 		b.Document = &d
 		return b
-	case ToolUse:
-		b.Input = orEmpty(b.Input)
-		return b
-	case ToolCall:
-		b.Input = orEmpty(b.Input)
-		return b
-	case PermissionRequest:
-		b.Input = orEmpty(b.Input)
-		return b
-	case Unknown:
-		return orEmpty(b.Raw)
 	}
-	return b
+	shape, known := eventShapes()[b.EventName()]
+	if !known || shape.amend == nil {
+		return b
+	}
+	v := reflect.New(shape.typ).Elem()
+	v.Set(reflect.ValueOf(b))
+	for _, i := range shape.amend {
+		switch f := v.Field(i); x := f.Addr().Interface().(type) {
+		case *json.RawMessage:
+			*x = orEmpty(*x)
+		case *float64: // dollars are rounded to a millionth, percentages to a hundredth
+			if strings.HasSuffix(shape.typ.Field(i).Name, "Pct") {
+				*x = math.Round(*x*100) / 100
+			} else {
+				*x = RoundUSD(*x)
+			}
+		default:
+			if f.IsNil() {
+				f.Set(reflect.MakeSlice(f.Type(), 0, 0))
+			}
+		}
+	}
+	return v.Interface()
 }
 
 // RoundUSD rounds to a millionth of a dollar, which removes the rounding errors of additions.
 func RoundUSD(usd float64) float64 { return math.Round(usd*1e6) / 1e6 }
-
-// roundPct rounds to a hundredth of a percent.
-func roundPct(pct float64) float64 { return math.Round(pct*100) / 100 }
 
 func orEmpty(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {

@@ -3,10 +3,7 @@ package decider
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"strconv"
 )
 
 // Store keeps decisions by key, and may drop them at any time. It is safe for concurrent use.
@@ -37,18 +34,6 @@ func (c Cached) Decide(ctx context.Context, in Input) (Decision, error) {
 	return d, err
 }
 
-// key is the hash of its parts, each with its length, so that two different lists of parts never have the same
-// key.
-func (c Cached) key(in Input) string {
-	h := sha256.New()
-	for _, part := range []string{string(in.Point()), c.Salt, Key(in)} {
-		h.Write(strconv.AppendInt(nil, int64(len(part)), 10))
-		h.Write([]byte{':'})
-		h.Write([]byte(part))
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // hit validates what the store returns: a store may be shared, and older than this program.
 func (c Cached) hit(ctx context.Context, key string, in Input) (Decision, bool) {
 	if ctx.Err() != nil {
@@ -76,9 +61,9 @@ var measured = map[string]bool{
 	"tokens": true, "lastSuccess": true, "lastFailure": true,
 }
 
-// Key identifies the situation: the SHA-256, in hex, of the input as canonical JSON without what only measures
-// time or money. Inputs of two points never have the same key.
-func Key(in Input) string {
+// key identifies the situation, and who is asked: the SHA-256, in hex, of the input as canonical JSON without what only
+// measures time or money.
+func (c Cached) key(in Input) string {
 	text, err := json.Marshal(in)
 	if err != nil {
 		panic("decision: an input that is not JSON: " + err.Error()) // NaN in a number: a bug
@@ -89,14 +74,10 @@ func Key(in Input) string {
 	if err := d.Decode(&tree); err != nil {
 		panic("decision: JSON that cannot be read back: " + err.Error())
 	}
-	if text, err = json.Marshal(bare(tree)); err != nil {
+	if text, err = json.Marshal([]any{in.Point(), c.Salt, bare(tree)}); err != nil {
 		panic("decision: JSON that cannot be written again: " + err.Error())
 	}
-	h := sha256.New()
-	h.Write([]byte(in.Point()))
-	h.Write([]byte{'\n'})
-	h.Write(text)
-	return hex.EncodeToString(h.Sum(nil))
+	return sum(text)
 }
 
 // bare removes measurements and empty members: an absent list and one without elements are the same. Maps are

@@ -168,23 +168,11 @@ func (d *DecisionDocument) brief() *DecisionDocument {
 	return b
 }
 
-// equal reports whether both have the same content.
-func (d *DecisionDocument) equal(o *DecisionDocument) bool {
-	if d == nil || o == nil {
-		return d == o
-	}
-	return d == o || d.KeyContext == o.KeyContext && slices.Equal(d.Accomplished, o.Accomplished) &&
-		slices.Equal(d.Remaining, o.Remaining) &&
-		slices.Equal(d.OpenQuestions, o.OpenQuestions) && slices.Equal(d.Choices, o.Choices) &&
-		slices.Equal(d.Constraints, o.Constraints) &&
-		slices.Equal(d.Files, o.Files) && slices.Equal(d.Claims, o.Claims) && slices.Equal(d.Checks, o.Checks)
-}
-
 // openDecisionPoints lists what the last document of each mode leaves open, in the order in which the documents were
 // handed over. Remaining work that is a step of the plan is left out: the plan contains it.
 func openDecisionPoints(r DecisionRecord) []OpenPoint {
 	var left []tally
-	for _, t := range r.History.agents {
+	for _, t := range r.History.Agents {
 		if t.Left != nil {
 			left = append(left, t)
 		}
@@ -201,7 +189,7 @@ func openDecisionPoints(r DecisionRecord) []OpenPoint {
 		if len(p.Remaining)+len(p.OpenQuestions) == 0 {
 			continue
 		}
-		for _, o := range r.History.agents {
+		for _, o := range r.History.Agents {
 			if o.Agent != t.Agent && o.Succeeded > 0 && o.SucceededAt > t.LeftAt {
 				p.Since = append(p.Since, o.Agent)
 			}

@@ -1,7 +1,6 @@
 package decider
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -20,18 +19,18 @@ const (
 // failures and the statistics of all; older executions are only counted. What is added must not be changed
 // afterwards.
 type DecisionHistory struct {
-	count    int
-	recent   []*kept    // the last ones, at most keptExecutions
-	failures []numbered // the last ones, at most keptFailures, in full
-	agents   []tally    // by name
-	tokens   Tokens
-	worked   time.Duration // of those that have a duration
-	timed    int           // how many these are
+	Count    int
+	Recent   []*KeptExecution `json:",omitempty"` // the last ones, at most keptExecutions
+	Failures []numbered       `json:",omitempty"` // the last ones, at most keptFailures, in full
+	Agents   []tally          `json:",omitempty"` // by name
+	Tokens   Tokens
+	Worked   time.Duration // of those that have a duration
+	Timed    int           // how many these are
 }
 
-// kept is an execution, and its output as summaries contain it: shortened once, when it is added, and not for
+// KeptExecution is an execution, and its output as summaries contain it: shortened once, when it is added, and not for
 // each input.
-type kept struct {
+type KeptExecution struct {
 	DecisionExecution
 	Summary string
 	Brief   *DecisionDocument `json:",omitempty"`
@@ -40,7 +39,7 @@ type kept struct {
 // numbered is an execution with its place in the whole history, counted from 0.
 type numbered struct {
 	At int
-	kept
+	KeptExecution
 }
 
 // tally counts what one agent has done.
@@ -70,24 +69,25 @@ func (e *DecisionExecution) Duration() time.Duration {
 // history.
 func (h DecisionHistory) Add(e DecisionExecution) DecisionHistory {
 	// a substring would keep the whole text in memory
-	k := &kept{DecisionExecution: e, Summary: strings.Clone(Cut(e.Output, SummaryRunes)), Brief: e.Document.brief()}
+	k := &KeptExecution{
+		DecisionExecution: e, Summary: strings.Clone(Cut(e.Output, SummaryRunes)), Brief: e.Document.brief()}
 	next := h
-	next.count++
-	next.recent = push(h.recent, k, keptExecutions)
-	if i := len(next.recent) - keptOutputs - 1; i >= 0 {
-		old := *next.recent[i]
+	next.Count++
+	next.Recent = push(h.Recent, k, keptExecutions)
+	if i := len(next.Recent) - keptOutputs - 1; i >= 0 {
+		old := *next.Recent[i]
 		old.Output, old.Document = old.Summary, old.Brief
-		next.recent[i] = &old
+		next.Recent[i] = &old
 	}
 	if e.Failed() {
-		next.failures = push(h.failures, numbered{h.count, *k}, keptFailures)
+		next.Failures = push(h.Failures, numbered{h.Count, *k}, keptFailures)
 	}
-	next.agents = count(h.agents, &e, h.count)
-	next.tokens = Tokens{h.tokens.Input + e.Tokens.Input, h.tokens.Output + e.Tokens.Output,
-		h.tokens.Total + e.Tokens.Total}
+	next.Agents = count(h.Agents, &e, h.Count)
+	next.Tokens = Tokens{h.Tokens.Input + e.Tokens.Input, h.Tokens.Output + e.Tokens.Output,
+		h.Tokens.Total + e.Tokens.Total}
 	if d := e.Duration(); d > 0 {
-		next.worked += d
-		next.timed++
+		next.Worked += d
+		next.Timed++
 	}
 	return next
 }
@@ -139,11 +139,11 @@ func (e *DecisionExecution) ended() time.Time {
 }
 
 // Len is how many executions there were, kept or not.
-func (h DecisionHistory) Len() int { return h.count }
+func (h DecisionHistory) Len() int { return h.Count }
 
 // Last returns the last n, oldest first; fewer if there were fewer or n is above 64.
 func (h DecisionHistory) Last(n int) []DecisionExecution {
-	last := h.recent[max(len(h.recent)-max(n, 0), 0):]
+	last := h.Recent[max(len(h.Recent)-max(n, 0), 0):]
 	list := make([]DecisionExecution, len(last))
 	for i, e := range last {
 		list[i] = e.DecisionExecution
@@ -151,36 +151,23 @@ func (h DecisionHistory) Last(n int) []DecisionExecution {
 	return list
 }
 
-// Failures returns the last n failures of the whole history, oldest first; at most 5.
-func (h DecisionHistory) Failures(n int) []DecisionExecution {
-	last := h.failures[max(len(h.failures)-max(n, 0), 0):]
-	list := make([]DecisionExecution, len(last))
-	for i, f := range last {
-		list[i] = f.DecisionExecution
-	}
-	return list
-}
-
-// Tokens is what all executions used.
-func (h DecisionHistory) Tokens() Tokens { return h.tokens }
-
 // Mean is the mean duration of an execution; 0: not known.
 func (h DecisionHistory) Mean() time.Duration {
-	if h.timed == 0 {
+	if h.Timed == 0 {
 		return 0
 	}
-	return h.worked / time.Duration(h.timed)
+	return h.Worked / time.Duration(h.Timed)
 }
 
 // Performance is how well an agent has done; nil if it has not worked yet. Cancelled executions do not count.
 func (h DecisionHistory) Performance(agent string) *DecisionPerformance {
-	i, known := slices.BinarySearchFunc(h.agents, agent, func(t tally, name string) int {
+	i, known := slices.BinarySearchFunc(h.Agents, agent, func(t tally, name string) int {
 		return strings.Compare(t.Agent, name)
 	})
 	if !known {
 		return nil
 	}
-	t := h.agents[i]
+	t := h.Agents[i]
 	p := &DecisionPerformance{
 		LastSuccess: stamp(t.LastSuccess),
 		LastFailure: stamp(t.LastFailure),
@@ -204,8 +191,8 @@ type DecisionCount struct {
 
 // Counts returns a Count for each agent that has worked, by name.
 func (h DecisionHistory) Counts() []DecisionCount {
-	list := make([]DecisionCount, len(h.agents))
-	for i, t := range h.agents {
+	list := make([]DecisionCount, len(h.Agents))
+	for i, t := range h.Agents {
 		list[i] = t.DecisionCount
 	}
 	return list
@@ -213,83 +200,23 @@ func (h DecisionHistory) Counts() []DecisionCount {
 
 // window returns the last n with their places.
 func (h DecisionHistory) window(n int) []numbered {
-	last := h.recent[max(len(h.recent)-n, 0):]
+	last := h.Recent[max(len(h.Recent)-n, 0):]
 	list := make([]numbered, len(last), len(last)+keptFailures)
 	for i, e := range last {
-		list[i] = numbered{h.count - len(last) + i, *e}
+		list[i] = numbered{h.Count - len(last) + i, *e}
 	}
 	return list
 }
 
 // lastOf is the last execution of one agent, by its ID; if it has none, the last of all.
 func (h DecisionHistory) lastOf(id string) (numbered, bool) {
-	for i := len(h.recent) - 1; i >= 0 && id != ""; i-- {
-		if h.recent[i].ID == id {
-			return numbered{h.count - len(h.recent) + i, *h.recent[i]}, true
+	for i := len(h.Recent) - 1; i >= 0 && id != ""; i-- {
+		if h.Recent[i].ID == id {
+			return numbered{h.Count - len(h.Recent) + i, *h.Recent[i]}, true
 		}
 	}
-	if i := len(h.recent) - 1; i >= 0 {
-		return numbered{h.count - 1, *h.recent[i]}, true
+	if i := len(h.Recent) - 1; i >= 0 {
+		return numbered{h.Count - 1, *h.Recent[i]}, true
 	}
 	return numbered{}, false
-}
-
-// Equal reports whether both have the same content; go-cmp uses it, too.
-func (h DecisionHistory) Equal(o DecisionHistory) bool {
-	return h.count == o.count && h.tokens == o.tokens && h.worked == o.worked && h.timed == o.timed &&
-		slices.EqualFunc(h.recent, o.recent, (*kept).equal) &&
-		slices.EqualFunc(h.failures, o.failures, func(a, b numbered) bool {
-			return a.At == b.At && a.equal(&b.kept)
-		}) &&
-		slices.EqualFunc(h.agents, o.agents, tally.equal)
-}
-
-func (t tally) equal(o tally) bool {
-	same := t.LastSuccess.Equal(o.LastSuccess) && t.LastFailure.Equal(o.LastFailure) && t.Left.equal(o.Left)
-	o.LastSuccess, o.LastFailure, o.Left = t.LastSuccess, t.LastFailure, t.Left
-	return same && t == o
-}
-
-func (e *kept) equal(o *kept) bool {
-	return e == o || e.Agent == o.Agent && e.ID == o.ID && e.Iteration == o.Iteration && e.Status == o.Status &&
-		e.Output == o.Output &&
-		e.Tokens == o.Tokens && e.StartedAt.Equal(o.StartedAt) && e.CompletedAt.Equal(o.CompletedAt) &&
-		slices.Equal(e.Files, o.Files) && e.Error.equal(o.Error) && e.Document.equal(o.Document)
-}
-
-func (f *DecisionFailure) equal(o *DecisionFailure) bool {
-	if f == nil || o == nil {
-		return f == o
-	}
-	return f.Agent == o.Agent && f.Tool == o.Tool && f.Step == o.Step && f.Attempted == o.Attempted &&
-		f.Command == o.Command &&
-		f.Message == o.Message && f.Category == o.Category && f.Transient == o.Transient && f.At.Equal(o.At) &&
-		slices.Equal(f.Files, o.Files) && f.InputSize == o.InputSize && f.OutputSize == o.OutputSize
-}
-
-// The JSON of a history is for a snapshot of a run's state: it contains everything needed to continue. Its
-// names are not part of a contract.
-type historyJSON struct {
-	Count    int
-	Recent   []*kept    `json:",omitempty"`
-	Failures []numbered `json:",omitempty"`
-	Agents   []tally    `json:",omitempty"`
-	Tokens   Tokens
-	Worked   time.Duration
-	Timed    int
-}
-
-// MarshalJSON encodes the whole history.
-func (h DecisionHistory) MarshalJSON() ([]byte, error) {
-	return json.Marshal(historyJSON{h.count, h.recent, h.failures, h.agents, h.tokens, h.worked, h.timed})
-}
-
-// UnmarshalJSON decodes what MarshalJSON encoded.
-func (h *DecisionHistory) UnmarshalJSON(b []byte) error {
-	var j historyJSON
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	*h = DecisionHistory{j.Count, j.Recent, j.Failures, j.Agents, j.Tokens, j.Worked, j.Timed}
-	return nil
 }

@@ -66,12 +66,12 @@ func history(h DecisionHistory, window int) []ExecutionSummary {
 		}
 	}
 	if failed > manyFailures {
-		first := h.count - len(list)
-		older := slices.IndexFunc(h.failures, func(f numbered) bool { return f.At >= first })
+		first := h.Count - len(list)
+		older := slices.IndexFunc(h.Failures, func(f numbered) bool { return f.At >= first })
 		if older < 0 {
-			older = len(h.failures)
+			older = len(h.Failures)
 		}
-		list = slices.Insert(list, 0, h.failures[:older]...)
+		list = slices.Insert(list, 0, h.Failures[:older]...)
 	}
 	out := make([]ExecutionSummary, len(list))
 	for i, e := range list {

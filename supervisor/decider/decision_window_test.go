@@ -31,14 +31,14 @@ func TestInputsCostTheWindow(t *testing.T) {
 	if many > few*1.1 {
 		t.Errorf("inputs over 10,000 executions make %v allocations, over 20 %v", many, few)
 	}
-	if n := len(long.History.recent); n > keptExecutions {
+	if n := len(long.History.Recent); n > keptExecutions {
 		t.Errorf("%d executions are kept", n)
 	}
-	if n := len(long.History.failures); n > keptFailures {
+	if n := len(long.History.Failures); n > keptFailures {
 		t.Errorf("%d failures are kept", n)
 	}
 	said := 0
-	for _, e := range long.History.recent {
+	for _, e := range long.History.Recent {
 		said += len(e.Output)
 	}
 	if most := keptOutputs*1200 + keptExecutions*SummaryRunes*4; said > most {

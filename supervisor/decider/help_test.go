@@ -3,6 +3,7 @@ package decider
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"time"
 )
@@ -121,3 +122,28 @@ func (p passing) Error() string   { return "the service is overloaded" }
 func (p passing) Transient() bool { return bool(p) }
 
 var errBroken = errors.New("the thread is cut")
+
+// Key is the key of an input.
+func Key(in Input) string { return Cached{}.key(in) }
+
+// begins is the input of a task of which nothing exists yet.
+func begins() SelectAgentInput {
+	return SelectAgentInput{Task: "A task.", History: []ExecutionSummary{}, AvailableAgents: []AgentDescription{{
+		Name: "developer", DisplayName: "developer", WhenToUse: "For changes."}}}
+}
+
+// sampleInput is the input of a task in progress.
+func sampleInput() (in SelectAgentInput) {
+	fill(reflect.ValueOf(&in).Elem())
+	in.Task = "A task."
+	in.AvailableAgents[0].Name, in.History[0].Agent, in.History[0].Status = "developer", "developer",
+		StatusFailure
+	in.LastError.Agent, in.LastError.Category, in.LastError.Message = "developer", ToolFailure, "exit status 1"
+	in.Plan = &DecisionPlan{CurrentStepIndex: 1, Steps: []DecisionStep{
+		{Index: 1, Description: "One.", Status: "complete", Mode: "developer", AgentUsed: "orch-1"},
+		{Index: 2, Description: "Two.", Status: "failed"},
+	}}
+	return in
+}
+
+func executed() ExecutionSummary { return sampleInput().History[0] }

@@ -173,8 +173,8 @@ func TestOverrides(t *testing.T) {
 	})
 	testkit.OK(t, err)
 	texts := rendered(t, s, sampleInput())
-	for name, want := range map[string]string{"system of select.md": "Be short.\n", "select.md": "1 agents, 0.00\n",
-		"brief.md": "tester: A task. 1 2 50\n"} {
+	for name, want := range map[string]string{"system of select.md": "Be short.\n", "select.md": "1 agents, 1.00\n",
+		"brief.md": "tester: A task. 1 2 1\n"} {
 		testkit.Same(t, name, want, texts[name])
 	}
 	builtin := rendered(t, promptBuiltIn(), sampleInput())

@@ -67,7 +67,7 @@ func TestOneMergeAtATime(t *testing.T) {
 		t.Error("a result that nobody waits for was taken")
 	}
 	// Another process repeats the request.
-	got = act(func(out *Collector) { s.Again(out) })
+	got = act(func(out *Collector) { s.ask(out) })
 	testkit.Same(t, "", []IsolationMerge{{Serial: 4, Agent: "orch-3"}}, got.Asked)
 	if o, _ := s.take(t, IsolationMerged{Serial: 4, Failed: "the disk is full"}); o.Merged ||
 		!strings.Contains(o.Why, "the disk is full") {

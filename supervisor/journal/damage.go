@@ -153,7 +153,7 @@ func (s *scanner) resync(w *window, off int64) (readable int, proof bool) {
 			continue
 		}
 		readable++
-		proof = proof || f.durableBefore() > seq
+		proof = proof || f.Seq-min(f.Seq, uint64(f.nth)+1) > seq
 		off += f.size
 	}
 	return readable, proof

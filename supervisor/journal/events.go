@@ -35,11 +35,6 @@ type eventFile struct {
 	unpacked bool        // packing failed: see pack
 }
 
-// add adds lines that again will write.
-func (e *eventFile) add(lines []byte, chain LogChain) {
-	e.lines, e.chain = append(e.lines, lines...), chain
-}
-
 func (e *eventFile) end() int64 { return e.durable.Offset + int64(e.written) }
 
 // write appends lines to the file; without any, it writes those that an earlier call could not write.

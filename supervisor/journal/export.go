@@ -45,13 +45,10 @@ func (k *Kept) Files() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !partOfRun(name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return name != LogName && !ownName(name) })
 	slices.Sort(names)
 	return names, nil
 }
-
-// partOfRun reports whether a file of that name in a run's directory is needed to resume the run.
-func partOfRun(name string) bool { return name == LogName || ownName(name) }
 
 // Open opens one of Files. The caller closes it.
 func (k *Kept) Open(name string) (content io.ReadCloser, size int64, err error) {

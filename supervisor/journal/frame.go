@@ -47,10 +47,7 @@ const (
 // read without it. nth says what was durable when the frame was written: a batch is written when the one before
 // it has been synced, so everything up to seq-nth-1 was durable. That distinguishes what a power cut may leave
 // from what it cannot.
-const (
-	frameHead = 25
-	maxFrame  = frameHead + MaxPayload
-)
+const frameHead = 25
 
 // castagnoli is not a variable, so that a process that needs no checksum computes no table.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
@@ -100,10 +97,6 @@ type frame struct {
 	crc, prev, nth uint32
 	size           int64
 }
-
-// durableBefore is the last input known to have been durable when this one was
-// written.
-func (f *frame) durableBefore() uint64 { return f.Seq - min(f.Seq, uint64(f.nth)+1) }
 
 var (
 	errCutOff   = errors.New("the record is cut off")

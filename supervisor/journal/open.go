@@ -121,7 +121,7 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 	}
 	setAside(h.dir, sc.rec.Damage)
 	rec = sc.rec
-	events.add(recovered.missed, recovered.chain)
+	events.lines, events.chain = append(events.lines, recovered.missed...), recovered.chain
 	damage, err = events.again()
 	rec.Damage = append(rec.Damage, damage...)
 	if err != nil {

@@ -24,7 +24,10 @@ func (p Policy) OnlyReads(r Request, commits bool) bool {
 		return !bridge.MayWrite(r.Tool)
 	}
 	line := p.newQuery(r).line()
-	return line.clear() && len(line.units) > 0 && !slices.ContainsFunc(line.units, func(u unit) bool {
+	if line.hidden != "" || line.tricky || len(line.units) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(line.units, func(u unit) bool {
 		words := u.read[:min(2, len(u.read))]
 		git := len(words) == 2 && words[0].text == "git" &&
 			(readingGit.has(words[1].text) || commits && (words[1].text == "add" || words[1].text == "commit"))

@@ -3,7 +3,6 @@ package runconfig
 // Mode says what happens to a request that no rule matches.
 type Mode string
 
-// The modes.
 const (
 	ModeAsk         Mode = "ask"
 	ModeRules       Mode = "rules"

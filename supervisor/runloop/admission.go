@@ -60,26 +60,20 @@ func (s *Subagents) Admit(agent bridge.AgentRef, toolUse string, living []bridge
 	case l.Total > 0 && s.total >= l.Total:
 		return fmt.Sprintf("this run has started %s, all that it may (--max-subagents-total). No other starts, so do not "+
 			"ask again: do the work yourself, one part after the other, or end your turn and say what is left",
-			subagents(s.total))
+			words.Count(s.total, "subagent"))
 	case l.AtOnce > 0 && own >= l.AtOnce:
 		return fmt.Sprintf("%s of this session already at work, all that it may have at once (--max-subagents). Asking "+
 			"again before one has ended changes nothing: wait for their results, or do this part yourself. If you are a "+
-			"subagent, do your work without others", subagents(own))
+			"subagent, do your work without others", words.Count(own, "subagent"))
 	case l.PerHour > 0 && len(s.started) >= l.PerHour:
 		return fmt.Sprintf("%s started within an hour, all that may (--max-subagents-per-hour). The next may start in %s: "+
-			"do the work yourself until then", subagents(len(s.started)), s.wait(at))
+			"do the work yourself until then", words.Count(len(s.started), "subagent"),
+			max(s.started[0].Add(time.Hour).Sub(at).Round(time.Second), time.Second))
 	}
 	s.working, s.started = append(s.working, c), append(s.started, at)
 	s.total++
 	return ""
 }
-
-// wait is the time until another subagent may start.
-func (s *Subagents) wait(at time.Time) time.Duration {
-	return max(s.started[0].Add(time.Hour).Sub(at).Round(time.Second), time.Second)
-}
-
-func subagents(n int) string { return words.Count(n, "subagent") }
 
 // Take handles a bridge's event about an agent: the end of a subagent, the result of the call that started it,
 // or the end of the turn, which also ends its subagents.

@@ -22,9 +22,6 @@ type Clock struct {
 	latest time.Time
 }
 
-// NewClock starts a clock.
-func NewClock() *Clock { return StartClock(newNap()) }
-
 // StartClock starts a clock; nap returns how long the machine has slept since it was started.
 func StartClock(nap func() time.Duration) *Clock {
 	c, now := &Clock{nap: nap, napped: nap()}, time.Now()

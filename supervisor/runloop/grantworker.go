@@ -113,7 +113,8 @@ func (l *Loop) vet(f input.Body) input.Body {
 	if !known {
 		return f // the loop refuses it
 	}
-	call := askedCall(asked.Params, l.exact(asked.Params))
+	q := asked.Params
+	call := toolCall{agent: q.ID, tool: q.Tool, input: l.exact(q), cwd: q.CWD}
 	if d := l.taken(call); permit.Behavior == bridge.Allow &&
 		(d.By == policy.ByRule || asked.Params.ReasonType == "rule") {
 		c.Command.Body = contract.Malformed{Problem: strings.TrimSpace("an ask rule "+d.Rule) + " is about request " +
@@ -142,10 +143,8 @@ func (l *Loop) reconsider() {
 	s := l.Snapshot()
 	f := input.Reconsidered{Changes: s.Permission.Changes}
 	for _, p := range s.Permission.All() {
-		call := askedCall(p.Params, l.exact(p.Params))
-		if p.Check {
-			call = checkCall(p.Params, l.exact(p.Params))
-		}
+		q := p.Params
+		call := toolCall{agent: q.ID, tool: q.Tool, input: l.exact(q), cwd: q.CWD, check: p.Check}
 		d := l.answer(call)
 		if d.Behavior == policy.Ask {
 			continue

@@ -162,7 +162,7 @@ func (h hostHandler) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bri
 // Permission implements bridge.Handler: the rules are evaluated here, because they read the file system, and
 // the loop decides by their result.
 func (h hostHandler) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
-	return h.l.permission(ctx, h.host, p, askedCall(p, p.Input))
+	return h.l.permission(ctx, h.host, p, toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD})
 }
 
 // Judge implements bridge.Handler: every tool call is checked against the run's state, the role, the mode and

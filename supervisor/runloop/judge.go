@@ -133,16 +133,6 @@ type toolCall struct {
 	check       bool   // it is a check of a hand-off document, which the supervisor runs
 }
 
-// checkCall is the call as which a check is judged.
-func checkCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
-	return toolCall{agent: p.ID, tool: p.Tool, input: input, cwd: p.CWD, check: true}
-}
-
-// askedCall is a call that the CLI asks about.
-func askedCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
-	return toolCall{agent: p.ID, tool: p.Tool, input: input, cwd: p.CWD}
-}
-
 // key names the exact action. A command that an agent runs as a tool, and the same command as a check, are two
 // actions: an answer about the one does not count for the other.
 func (c toolCall) key() string {

@@ -135,7 +135,7 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 		inbox: make(chan input.Input, inboxSize), urgent: make(chan input.Input, 1),
 		done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{},
-		cancellables: map[string]cancellable{}, clock: NewClock(),
+		cancellables: map[string]cancellable{}, clock: StartClock(newNap()),
 	}
 	l.broken = make(chan *Fault, 1)
 	l.outbox.init()

@@ -38,7 +38,11 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e input.E
 		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.send(ctx, to, e) }))
 	case input.Interrupt:
 		to := port(e.Agent.ID)
-		l.lane(e.Agent.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.interrupt(ctx, to, e.Agent) }))
+		l.lane(e.Agent.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) {
+			if _, err := to.Interrupt(ctx, e.Agent); err != nil {
+				l.log.Warn("interrupt", "agent", e.Agent.ID, "error", err)
+			}
+		}))
 	case input.Kill:
 		l.end(ctx, e.Agent, func(ctx context.Context) error {
 			crashpoint.Here("loop.kill")

@@ -75,12 +75,6 @@ func (l *Loop) send(ctx context.Context, port Port, e input.Send) {
 	}
 }
 
-func (l *Loop) interrupt(ctx context.Context, port Port, a bridge.AgentRef) {
-	if _, err := port.Interrupt(ctx, a); err != nil {
-		l.log.Warn("interrupt", "agent", a.ID, "error", err)
-	}
-}
-
 // start lets a worker start a process of an agent, and forgets the starts that were answered.
 func (l *Loop) start(ctx context.Context, id string, deadline time.Duration, f func(context.Context)) {
 	for id, answered := range l.starts {
@@ -186,7 +180,7 @@ func (l *Loop) check(ctx context.Context, port Port, e input.RunCheck) {
 			AgentRef: e.Agent, Request: e.Request, Tool: "Bash", Input: input, CWD: e.Params.CWD,
 			Reason: checkReason(e),
 		}
-		call := checkCall(asked, input)
+		call := toolCall{agent: asked.ID, tool: asked.Tool, input: input, cwd: asked.CWD, check: true}
 		if !e.Params.Scratch || l.taken(call).Behavior != "" { // nothing that it does leaves a scratch copy
 			switch answer, err := l.permission(ctx, supervisor.LifecycleHere, asked, call); {
 			case err != nil:

@@ -25,11 +25,11 @@ import (
 
 // Grant is something that a human allowed: either Rule, or the exact action of a tool.
 type Grant struct {
-	Rule   string    // in the syntax of policy.ParseRule
-	Action string    // sha256 of an action, in hex
-	Tool   string    // the tool of Action
-	Run    string    // the run it was allowed in
-	At     time.Time // when
+	Rule   string    `json:"rule,omitempty"`   // in the syntax of policy.ParseRule
+	Action string    `json:"action,omitempty"` // sha256 of an action, in hex
+	Tool   string    `json:"tool,omitempty"`   // the tool of Action
+	Run    string    `json:"run,omitempty"`    // the run it was allowed in
+	At     time.Time `json:"at"`               // when
 }
 
 // same reports whether two grants allow the same.
@@ -88,16 +88,8 @@ type document struct {
 }
 
 type entry struct {
-	Rule   string    `json:"rule,omitempty"`
-	Action string    `json:"action,omitempty"`
-	Tool   string    `json:"tool,omitempty"`
-	By     string    `json:"by"`
-	Run    string    `json:"run,omitempty"`
-	At     time.Time `json:"at"`
-}
-
-func encodeGrant(g Grant) (json.RawMessage, error) {
-	return json.Marshal(entry{g.Rule, g.Action, g.Tool, byHuman, g.Run, g.At.UTC()})
+	Grant
+	By string `json:"by"`
 }
 
 func decodeGrant(raw json.RawMessage) (Grant, error) {
@@ -105,11 +97,10 @@ func decodeGrant(raw json.RawMessage) (Grant, error) {
 	if err := statedir.DecodeStrict(raw, &e); err != nil {
 		return Grant{}, err
 	}
-	g := Grant{e.Rule, e.Action, e.Tool, e.Run, e.At}
 	if e.By != byHuman {
 		return Grant{}, fmt.Errorf("it was given by %q, and only a human gives any", e.By)
 	}
-	return g, g.check()
+	return e.Grant, e.check()
 }
 
 const (
@@ -174,7 +165,8 @@ func (s *GrantStore) Add(g Grant) error {
 					return false, nil
 				}
 			}
-			raw, err := encodeGrant(g)
+			g.At = g.At.UTC()
+			raw, err := json.Marshal(entry{g, byHuman})
 			d.Grants = append(d.Grants, raw)
 			return true, err
 		})

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// Kinds of items.
 const (
 	KindSettings    = "settings"     // a whole settings file
 	KindHook        = "hook"         // a command that runs without asking

@@ -288,8 +288,8 @@ func checkKeys(raw []byte) *Problem {
 		top := len(stack) - 1
 		if top >= 0 && stack[top].keys != nil && !stack[top].value && tok != json.Delim('}') {
 			key := tok.(string)
-			if p := checkKey(key, stack[top].keys); p != nil {
-				return p
+			if stack[top].keys[key] {
+				return &Problem{Field: key, Text: "`" + key + "` is given twice: give it once."}
 			}
 			stack[top].keys[key] = true
 			stack[top].value = true
@@ -310,13 +310,6 @@ func checkKeys(raw []byte) *Problem {
 			return &Problem{Text: "the verdict must be one JSON object and nothing after it."}
 		}
 	}
-}
-
-func checkKey(key string, seen map[string]bool) *Problem {
-	if seen[key] {
-		return &Problem{Field: key, Text: "`" + key + "` is given twice: give it once."}
-	}
-	return nil
 }
 
 // quote shows a value to the model that wrote it, shortened.
