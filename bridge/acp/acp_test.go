@@ -152,6 +152,7 @@ func anyRig(t *testing.T, name string, traps ...string) *rig {
 		r.make.AcceptUnasked = !traitsOf(&r.make).asks
 	}
 	r.cfg = bridge.AgentConfig{Make: &r.make, SessionID: uuid.NewString(), CWD: r.dir,
+		StartTimeoutMS:     90_000, // how long a real one takes on a busy machine is no matter of these tests
 		AppendSystemPrompt: "You are a test.",
 		JSONSchema:         json.RawMessage(`{"type":"object","properties":{"kind":{"type":"string"}},"required":["kind"]}`),
 		MCPTools: []bridge.ToolSpec{{Name: "report_progress", Description: "Reports.",

@@ -19,8 +19,8 @@ import (
 var update = flag.Bool("update", false, "record what is found about the makes that are installed")
 
 // TestFindings tries with each make what docs/makes.md says of it in a table, and compares what it finds with what was
-// recorded. `scripts/test --long --only -count=1 ./bridge/acp -run TestFindings -update` records it and writes the table.
-// Makes that start quickly are also tried by day, where they are installed.
+// recorded. `scripts/test --long --only ./bridge/acp -run TestFindings -update` records it and writes the table. Two of
+// the makes are also tried by day, where they are installed.
 func TestFindings(t *testing.T) {
 	recorded := acptest.Found()
 	for _, name := range acptest.Makes {

@@ -205,9 +205,9 @@ func TestAnArbiterOfAnotherMakeIsRenewed(t *testing.T) {
 	}
 }
 
-// TestAnArbiterOfAnotherMakeMerges: it leads two Orchestrators in directories of their own, who change the same line: the
-// conflict goes back to its author. The run forks before its first decision and its last one: the Arbiter begins another
-// session of that make, and comes to the same end.
+// TestAnArbiterOfAnotherMakeMerges: it leads two Orchestrators in directories of their own, who change the same line:
+// the conflict goes back to its author. The run forks before its first decision and its last one: the Arbiter begins
+// another session of that make, and comes to the same end.
 func TestAnArbiterOfAnotherMakeMerges(t *testing.T) {
 	_, hands, _ := strings.Cut(fourHands, "  - name: one\n")
 	hands, _, _ = strings.Cut(hands, "  - name: three\n")
@@ -240,10 +240,11 @@ func TestAnArbiterOfAnotherMakeMerges(t *testing.T) {
 	}
 }
 
-// woven: both have worked, and what the second wrote was merged by hand, in this run or in the one that it is a fork of.
+// woven: both have worked, and what the second wrote was merged by hand, if there was a conflict in this run.
 func (f forks) woven(conflict bool) {
 	f.t.Helper()
-	testkit.Same(f.t, "shared.txt", "first\none\ntwo\nlast", f.repo.Git("show", "arbiter/"+f.run[:8]+"/main:shared.txt"))
+	testkit.Same(f.t, "shared.txt", "first\none\ntwo\nlast",
+		f.repo.Git("show", "arbiter/"+f.run[:8]+"/main:shared.txt"))
 	if slices.ContainsFunc(collect[contract.Merge](f.script), func(m contract.Merge) bool {
 		return m.Status != "merged"
 	}) != conflict {

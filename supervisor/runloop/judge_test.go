@@ -241,7 +241,7 @@ func TestAFreshReadingCounts(t *testing.T) {
 		{worker, bridge.Context{Window: 100, Pct: 94}, bridge.Pass},
 		{worker, bridge.Context{Window: 100, Pct: 96}, bridge.Deny},
 		{worker, bridge.Compact{Blocked: true}, bridge.Deny},
-		{bridge.AgentRef{ID: "orch-1", Generation: 1}, bridge.Context{Window: 100, Pct: 10}, bridge.Deny}, // of an earlier process
+		{bridge.AgentRef{ID: "orch-1", Generation: 1}, bridge.Context{Window: 100, Pct: 10}, bridge.Deny}, // an earlier one
 		{worker, bridge.Compact{}, bridge.Pass},
 	} {
 		l.Event(bridge.Event{AgentRef: c.ref, Body: c.body})
