@@ -101,11 +101,15 @@ func (r *rig) findings() map[string]string {
 		return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, text) })
 	}
 	const verdict = ` [[verdict {"kind":"done"}]]`
+	for range 4 {
+		r.answers <- bridge.Allow
+	}
 	found[acptest.Resume] = "no"
-	if r.resumes(verdict) {
+	if r.resumes("[[shell true]] [[shell true]]" + verdict) {
 		found[acptest.Resume] = acptest.Yes
 	}
 	found[acptest.Version] = r.agent.Info().MakeVersion
+	found[acptest.Context] = r.measures()
 	found[acptest.Reason] = "no"
 	// holds reports whether a call was kept from running.
 	holds := func(script string, ran func() bool) bool {
@@ -127,11 +131,8 @@ func (r *rig) findings() map[string]string {
 	rules = holds("[[shell cat secret-command]]", says("command")) && rules
 	reading := holds("[[read "+path("secret-reading")+"]]", says("reading"))
 	found[acptest.Failures] = r.failures()
-	found[acptest.Context], found[acptest.Cost] = "unknown", "unknown"
+	found[acptest.Cost] = acptest.Unknown
 	r.mu.Lock()
-	if len(of[bridge.Context](r)) > 0 {
-		found[acptest.Context] = acptest.Known
-	}
 	turns := of[bridge.Turn](r)
 	r.mu.Unlock()
 	switch last := turns[len(turns)-1]; {
@@ -165,6 +166,22 @@ func (r *rig) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.judged)
+}
+
+// measures says when the context was first known in a turn with two calls.
+func (r *rig) measures() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	calls := 0
+	for _, e := range r.events {
+		switch e.(type) {
+		case bridge.Context:
+			return []string{acptest.Known, "known after the first call", "known when a turn ends"}[calls]
+		case bridge.ToolUse:
+			calls++
+		}
+	}
+	return acptest.Unknown
 }
 
 // resumes reports whether a session goes on after its process was killed. One make loses a session that is loaded in

@@ -197,7 +197,7 @@ func TestAnArbiterOfAnotherMakeIsRenewed(t *testing.T) {
 					sessions[b.SessionID] = true
 				}
 			}
-			says := m.model != nil && slices.Contains(acptest.With(acptest.Context, acptest.Known), name)
+			says := m.model != nil && !slices.Contains(acptest.With(acptest.Context, acptest.Unknown), name)
 			if (len(sessions) < 2) != says {
 				t.Errorf("it had %d sessions", len(sessions))
 			}
@@ -217,11 +217,13 @@ func TestAnArbiterOfAnotherMakeMerges(t *testing.T) {
 			m := newMade(t, name)
 			m.leads(`Weave. [[tool spawn_orchestrator|{"prompt":"Weave part one"}]]
 				[[tool spawn_orchestrator|{"prompt":"Weave part two"}]]`)
-			play := "name: hands\ntitle: Hands\nactors:\n  - name: one\n" + strings.NewReplacer("MEET", t.TempDir(),
+			meet := filepath.Join(t.TempDir(), "meet") // where the two wait for each other
+			play := "name: hands\ntitle: Hands\nactors:\n  - name: one\n" + strings.NewReplacer("MEET", meet,
 				"      - verdict: *woven\n  - name: two", "      - verdict: {expects_response: true, kind: done, message: "+
 					acptest.Proven+"., handoff: {accomplished: [a], remaining: [], key_context: k}}\n  - name: two").
 				Replace(hands)
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
+			testkit.OK(t, os.Mkdir(meet, 0o700))
 			s, model := hiredIn(t, players(t)[0], play, repo.Path, "--config", m.config, "--isolation", "worktree",
 				"--start-timeout", "90s", "--allow", "Bash", "--allow", "Edit", "--no-input", "--task", m.task)
 			f := forks{s, repo, model, s.run0()}
@@ -229,6 +231,7 @@ func TestAnArbiterOfAnotherMakeMerges(t *testing.T) {
 			f.woven(true)
 			before, last := f.bytes(), f.last()
 			for _, at := range []int{1, last} {
+				testkit.OK(t, os.RemoveAll(meet), os.Mkdir(meet, 0o700))
 				n := s.again("fork", f.run, "--at", fmt.Sprint(at), "--json", "--no-input", "--", "--config", m.config)
 				fork := forks{n, repo, model, n.run0()}
 				n.finish(contract.ExitComplete)

@@ -30,6 +30,7 @@ const (
 	EndsTurn = "a denial ends the turn"
 	Yes      = "yes"
 	Known    = "known"
+	Unknown  = "unknown"
 )
 
 //go:embed found.json
