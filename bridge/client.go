@@ -76,8 +76,11 @@ func newClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
 			}
 			return r, nil
 		}),
-		MethodJudge: placedAgent(c, func(ctx context.Context, p JudgeParams) (JudgeResult, error) {
-			r, err := h.Judge(ctx, p)
+		MethodJudge: placedAgent(c, func(ctx context.Context, p JudgeParams) (r JudgeResult, err error) {
+			// The call may come in an answer that has filled the context.
+			if err = c.q.wait(ctx); err == nil {
+				r, err = h.Judge(ctx, p)
+			}
 			if err != nil {
 				return JudgeResult{Behavior: Deny, Message: err.Error()}, nil
 			}

@@ -33,6 +33,15 @@ func TestAnswersDoNotOvertakeEvents(t *testing.T) {
 		if n := len(h.all()); n != 10 {
 			t.Errorf("the answer is there after %d of 10 events", n)
 		}
+		seen := 0
+		h.judge = func(context.Context, JudgeParams) (JudgeResult, error) {
+			seen = len(h.all())
+			return JudgeResult{Behavior: Pass}, nil
+		}
+		a.host.Emit(Event{Body: Context{Pct: 99}})
+		if _, err := a.host.Judge(r.ctx, JudgeParams{Tool: "Bash"}); err != nil || seen != 11 {
+			t.Errorf("a call is judged after %d of 11 events: %v", seen, err)
+		}
 		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
 			t.Errorf("kill: %v", err)
 		}

@@ -316,10 +316,17 @@ func (a *agent) meta() map[string]any {
 		meta["systemPrompt"] = map[string]any{"append": a.system()}
 	}
 	if a.traits.metaRules {
+		// Asking takes precedence over what the user's own settings allow.
+		ask := slices.Clone(a.cfg.Rules.Ask)
+		for _, tool := range bridge.KnownTools() {
+			if bridge.IsEditor(tool) || bridge.RunsLines(tool) {
+				ask = append(ask, tool)
+			}
+		}
 		options := map[string]any{
 			"disallowedTools": slices.Concat(a.cfg.Rules.Deny, a.cfg.DisallowedTools),
 			"settingSources":  append([]string{}, a.cfg.SettingSources...),
-			"settings":        map[string]any{"permissions": map[string]any{"ask": append([]string{}, a.cfg.Rules.Ask...)}},
+			"settings":        map[string]any{"permissions": map[string]any{"ask": ask}},
 			"strictMcpConfig": a.cfg.StrictMCP,
 		}
 		if a.cfg.Tools != nil {

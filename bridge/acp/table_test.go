@@ -1,7 +1,10 @@
 package acp
 
 import (
+	"encoding/json"
+	"flag"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,44 +12,264 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
-// TestDocumentedTable: docs/makes.md says of each make in the table what the table says, and lists no other.
-func TestDocumentedTable(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/makes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cells := map[string][]string{}
-	for line := range strings.Lines(string(raw)) {
-		if row := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|"); len(row) > 1 {
-			for i := range row {
-				row[i] = strings.TrimSpace(row[i])
+var update = flag.Bool("update", false, "record what is found about the makes that are installed")
+
+// TestFindings tries with each make what docs/makes.md says of it in a table, and compares what it finds with what was
+// recorded. `scripts/test --long --only ./bridge/acp -run TestFindings -update` records it and writes the table. Two of
+// the makes are also tried by day, where they are installed.
+func TestFindings(t *testing.T) {
+	recorded := acptest.Found()
+	for _, name := range acptest.Makes {
+		t.Run(name, func(t *testing.T) {
+			if !slices.Contains([]string{"fake", "opencode", "claude-acp"}, name) {
+				testkit.Long(t)
 			}
-			cells[row[0]] = row[1:]
-		}
-	}
-	heads := cells[""]
-	if len(heads) != len(table)+2 || heads[0] != "claude" || heads[len(heads)-1] != "another" {
-		t.Fatalf("columns: %q", heads)
-	}
-	reading := map[bool]map[bool]string{true: {true: "hold", false: "hold"}, false: {true: "held by the make",
-		false: "only the sandbox"}}
-	for i, name := range heads[1:] {
-		traits, known := table[name]
-		if !known && name != "another" {
-			t.Errorf("column %s: no such make", name)
-		}
-		for row, want := range map[string]string{
-			"asks about each command and edit": map[bool]string{true: "yes", false: "no"}[traits.asks],
-			"deny rules about reading":         reading[traits.reads][traits.metaRules],
-		} {
-			if got := cells[row]; len(got) != len(heads) || got[i+1] != want {
-				t.Errorf("%s: %s: %q, want %q", name, row, got, want)
+			if r := anyRig(t, name); *update {
+				recorded[name] = r.findings()
+			} else {
+				testkit.Same(t, "found", recorded[name], r.findings())
 			}
+			holds := func(row string) bool { return recorded[name][row] == acptest.Hold }
+			if x, known := table[name]; known && (x.asks != holds(acptest.Rules) ||
+				(x.reads || x.metaRules) != holds(acptest.Reading)) {
+				t.Errorf("the table of traits says otherwise: %+v", x)
+			}
+		})
+	}
+	const file, page = "acptest/found.json", "../../docs/makes.md"
+	raw, err := os.ReadFile(page)
+	testkit.OK(t, err)
+	before, rest, ok := strings.Cut(string(raw), "| |")
+	_, after, more := strings.Cut(rest, "|\n\n")
+	if !ok || !more {
+		t.Fatalf("%s has no table that begins with an empty cell", page)
+	}
+	text := before + documented(recorded) + "\n" + after
+	if *update {
+		raw, err := json.MarshalIndent(recorded, "", "  ")
+		testkit.OK(t, err, os.WriteFile(file, append(raw, '\n'), 0o600), os.WriteFile(page, []byte(text), 0o600))
+	} else if text != string(raw) {
+		t.Errorf("the table of %s is not what was found: write it with -update", page)
+	}
+}
+
+// documented is the table of findings.
+func documented(all map[string]map[string]string) string {
+	real := acptest.Makes[1:]
+	lines := []string{"| | " + strings.Join(real, " | ") + " |", "|" + strings.Repeat("---|", len(real)+1)}
+	for _, row := range acptest.Rows {
+		line := "| " + row + " |"
+		for _, name := range real {
+			line += " " + all[name][row] + " |"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// permissive are the user's own settings, or a variable, with which a make would allow everything.
+var permissive = map[string][2]string{
+	"opencode":   {".config/opencode/config.json", `{"permission": "allow"}`},
+	"claude-acp": {".claude/settings.json", `{"permissions": {"allow": ["Bash", "Edit", "Write"]}}`},
+	"copilot":    {"", "COPILOT_ALLOW_ALL=1"},
+}
+
+// findings tries a make: in a session, and in the same one after its process was killed.
+func (r *rig) findings() map[string]string {
+	t, found := r.t, map[string]string{}
+	path := func(name string) string { return filepath.Join(r.dir, name) }
+	for _, by := range []string{"command", "reading"} {
+		testkit.OK(t, os.WriteFile(path("secret-"+by), []byte("words for "+by), 0o600))
+	}
+	const why = "nothing of that on a Tuesday"
+	r.deny, r.why = "secret", why
+	r.cfg.SettingSources = []string{"user"}
+	r.cfg.Rules.Deny = []string{"Bash(cat *)", "Read(//" + path("secret-*")[1:] + ")"}
+	r.make.InputUSD, r.make.OutputUSD = 1, 1
+	// heard reports whether a text has come back from a tool, to the model if it is a scripted one.
+	heard := func(text string) bool {
+		if r.model == nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return strings.Contains(eventsText(r.events), text)
+		}
+		texts := r.model.Requests()
+		return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, text) })
+	}
+	const verdict = ` [[verdict {"kind":"done"}]]`
+	for range 4 {
+		r.answers <- bridge.Allow
+	}
+	found[acptest.Resume] = "no"
+	if r.resumes("[[shell true]] [[shell true]]" + verdict) {
+		found[acptest.Resume] = acptest.Yes
+	}
+	found[acptest.Version] = r.agent.Info().MakeVersion
+	found[acptest.Context] = r.measures()
+	found[acptest.Reason] = "no"
+	// holds reports whether a call was kept from running.
+	holds := func(script string, ran func() bool) bool {
+		judged := r.count()
+		turn := r.turn(script + verdict)
+		switch {
+		case r.count() == judged:
+		case turn.Verdict == nil:
+			found[acptest.Reason] = acptest.EndsTurn
+		case heard(why):
+			found[acptest.Reason] = acptest.Yes
+		}
+		return !ran()
+	}
+	there := func(name string) func() bool { return func() bool { return r.file(name) != "" } }
+	says := func(by string) func() bool { return func() bool { return heard("words for " + by) } }
+	rules := holds("[[write "+path("secret-new")+"|x]]", there("secret-new"))
+	rules = holds("[[shell echo x >secret-by-shell]]", there("secret-by-shell")) && rules
+	rules = holds("[[shell cat secret-command]]", says("command")) && rules
+	reading := holds("[[read "+path("secret-reading")+"]]", says("reading"))
+	found[acptest.Failures] = r.failures()
+	found[acptest.Cost] = acptest.Unknown
+	r.mu.Lock()
+	turns := of[bridge.Turn](r)
+	r.mu.Unlock()
+	switch last := turns[len(turns)-1]; {
+	case r.agent.(*agent).costs.begun:
+		found[acptest.Cost] = acptest.Known
+	case !last.CostUnknown:
+		found[acptest.Cost] = "by price"
+	}
+	if p, ok := permissive[r.make.Name]; ok && r.model != nil && rules {
+		r.stop(false)
+		if p[0] == "" {
+			r.make.Env = append(r.make.Env, p[1])
+		} else {
+			testkit.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(r.home, p[0])), 0o700),
+				os.WriteFile(filepath.Join(r.home, p[0]), []byte(p[1]), 0o600))
+		}
+		r.launch()
+		rules = holds("[[shell echo x >secret-allowed]]", there("secret-allowed"))
+	}
+	found[acptest.Rules], found[acptest.Reading] = acptest.Pass, "do not hold"
+	if rules {
+		found[acptest.Rules] = acptest.Hold
+	}
+	if reading {
+		found[acptest.Reading] = acptest.Hold
+	}
+	return found
+}
+
+func (r *rig) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.judged)
+}
+
+// measures says when the context was first known in a turn with two calls.
+func (r *rig) measures() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	calls := 0
+	for _, e := range r.events {
+		switch e.(type) {
+		case bridge.Context:
+			return []string{acptest.Known, "known after the first call", "known when a turn ends"}[calls]
+		case bridge.ToolUse:
+			calls++
 		}
 	}
+	return acptest.Unknown
+}
+
+// resumes reports whether a session goes on after its process was killed. One make loses a session that is loaded in
+// the minute in which it began: then it is tried once more, in case that minute was just over.
+func (r *rig) resumes(script string) bool {
+	known := table[r.make.Name]
+	defer func() { table[r.make.Name] = known }()
+	tried := known
+	tried.forgets = false
+	table[r.make.Name] = tried
+	for range 2 {
+		r.cfg.Resume, r.cfg.MakeSession = false, ""
+		r.launch()
+		first := r.send(script)
+		r.ended(first)
+		r.stop(true)
+		r.cfg.Resume, r.cfg.MakeSession = true, r.agent.Info().MakeSession
+		if err := r.tryLaunch(first); err != nil {
+			r.cfg.Resume, r.cfg.MakeSession = false, ""
+			r.launch()
+			return false
+		}
+		if d := r.agent.Info().Deliveries; len(d) != 1 || d[0].Status != bridge.DeliveryRuled {
+			r.t.Errorf("deliveries %+v", d)
+		}
+		if !known.forgets {
+			break
+		}
+		r.stop(true)
+	}
+	return true
+}
+
+// repeats reports whether a request with a text was made three times.
+func repeats(requests []string, text string) bool {
+	times := map[string]int{}
+	for _, request := range requests {
+		if strings.Contains(request, text) {
+			times[request]++
+		}
+	}
+	return slices.Max(append(slices.Collect(maps.Values(times)), 0)) >= 3
+}
+
+// failures is what becomes of a turn whose model answers with an error, by its status.
+func (r *rig) failures() string {
+	var list []string
+	by := map[string][]string{}
+	for _, status := range []string{"400", "401", "500"} {
+		script := "[[fail " + status + "]]"
+		id, what, again := r.send(script), "reported", false
+		r.poll("the end of "+script, func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			again = r.model != nil && repeats(r.model.Requests(), script)
+			return again || slices.ContainsFunc(of[bridge.Turn](r), func(x bridge.Turn) bool {
+				return slices.Contains(x.MessageIDs, id)
+			})
+		})
+		if again {
+			_, err := r.agent.Interrupt(r.t.Context())
+			testkit.OK(r.t, err)
+		}
+		switch turn := r.ended(id); {
+		case turn.Verdict != nil:
+			r.t.Errorf("%s: %+v", script, turn)
+		case again:
+			what = "repeated"
+		case turn.Outcome == bridge.TurnDone:
+			what = "looks like a turn's end"
+		case turn.Outcome == bridge.TurnFailed && (turn.Category == "" || turn.Error == ""):
+			r.t.Errorf("%s: it is not said why: %+v", script, turn)
+		}
+		if !slices.Contains(list, what) {
+			list = append(list, what)
+		}
+		by[what] = append(by[what], status)
+		if turn := r.turn("And now?"); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
+			r.t.Errorf("after %s: %+v", script, turn)
+		}
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	for i, what := range list {
+		list[i] += " (" + strings.Join(by[what], ", ") + ")"
+	}
+	return strings.Join(list, ", ")
 }
 
 // TestOnlyTheTableNamesMakes: the supervisor has no word about one make, so that what it promises holds for each.

@@ -31,13 +31,16 @@ type made struct {
 	task   string
 }
 
-var madeOf = []string{"fake", "opencode", "claude-acp", "codex", "gemini", "copilot"}
+var madeOf = acptest.Makes
 
 // unasked are the makes that may run some calls without a question: they have to be accepted, or confined.
-var unasked = []string{"codex", "gemini", "copilot"}
+var unasked = acptest.With(acptest.Rules, acptest.Pass)
 
-// endTurns are the makes whose turn a denial ends, as TestDenied of their driver has it.
-var endTurns = []string{"codex", "copilot"}
+// endTurns are the makes whose turn a denial ends.
+var endTurns = acptest.With(acptest.Reason, acptest.EndsTurn)
+
+// resumes are the makes whose sessions go on in another process.
+var resumes = acptest.With(acptest.Resume, acptest.Yes)
 
 // withEach runs a test for each make with each player of Claude, those with the real CLI in long tests.
 func withEach(t *testing.T, test func(t *testing.T, m *made)) {
@@ -267,7 +270,7 @@ func TestAnotherMakeResumes(t *testing.T) {
 			awaitFile(t, filepath.Join(m.work, "begun"))
 			n := m.killed(s)
 			await[contract.Spawn](n, "its next process", func(id string, b contract.Spawn) bool {
-				return id == "orch-1" && b.Resumed == (trap == "" && name != "gemini") && b.Make == "other"
+				return id == "orch-1" && b.Resumed == (trap == "" && slices.Contains(resumes, name)) && b.Make == "other"
 			})
 			if r := n.finish(contract.ExitComplete); !sums(r, "all of it") {
 				t.Errorf("result %+v\n%s", r, n.dump())

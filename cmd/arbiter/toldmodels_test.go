@@ -44,7 +44,8 @@ actors:
 	}
 }
 
-// TestAFullContextOnlyReads: above --context-stop an Orchestrator may read and hand off. It reads why it may not write.
+// TestAFullContextOnlyReads: above --context-stop an Orchestrator may read and hand off, from the answer on that has
+// filled its context. It reads why it may not write.
 func TestAFullContextOnlyReads(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -56,8 +57,7 @@ actors:
     match: {role: orchestrator, contains: Do it}
     steps:
       - {use: [{tool: Bash, input: {command: "printf x > early.txt", description: Write}}], usage: {context: 20000}}
-      - {use: [{tool: Bash, input: {command: "cat early.txt", description: Read}}], usage: {context: 150000}}
-      - {use: [{tool: Bash, input: {command: "printf x > late.txt", description: Write}}]}
+      - {use: [{tool: Bash, input: {command: "printf x > late.txt", description: Write}}], usage: {context: 150000}}
       - {expect: you can only read and commit, use: [{tool: Bash, input: {command: "cat early.txt", description: Read}}]}
     otherwise: {verdict: {kind: handoff, message: Half of it., handoff: {accomplished: [a], remaining: [b], key_context: k}}}
   - name: arbiter

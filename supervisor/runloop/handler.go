@@ -138,6 +138,16 @@ func (h hostHandler) Event(e bridge.Event) {
 		return
 	}
 	h.l.subagents.Take(e)
+	switch b := e.Body.(type) {
+	case bridge.Context:
+		h.l.readings.Store(e.AgentRef, b)
+	case bridge.Compact:
+		if !b.Blocked {
+			h.l.readings.Delete(e.AgentRef)
+		}
+	case bridge.Done:
+		h.l.readings.Delete(e.AgentRef)
+	}
 	if h.l.redact != nil && h.l.onAnotherHost(e.ID, h.host) == "" {
 		var pass bool
 		if e, pass = h.l.pieces.Event(e, h.l.redact); !pass {

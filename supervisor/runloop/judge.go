@@ -69,6 +69,10 @@ func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 func (l *Loop) held(c toolCall, d policy.Decision) policy.Decision {
 	s := l.Snapshot()
 	a, _ := s.Agent(c.agent)
+	if r, ok := l.readings.Load(a.AgentRef); ok {
+		a.Context = r.(bridge.Context)
+		a.WarnedLevel = supervisor.ContextLevel(a.Context, s.Options.ContextWarn, s.Options.ContextCritical)
+	}
 	why, commits := a.ReadsOnly(s.Options.ContextStop)
 	if why == "" {
 		return d

@@ -227,6 +227,31 @@ func TestWhoMayOnlyRead(t *testing.T) {
 	}
 }
 
+// TestAFreshReadingCounts: the answer of a model that fills its context may have the next call in it, so what that
+// answer has reported counts before the loop has taken it.
+func TestAFreshReadingCounts(t *testing.T) {
+	edit := bridge.JudgeParams{Tool: "Edit", Input: json.RawMessage(`{}`)}
+	l := court(t, runconfig.Options{Permissions: "allow-all", ContextCritical: 85, ContextStop: 95}, nil)
+	worker := bridge.AgentRef{ID: "orch-1", Generation: 2}
+	for _, c := range []struct {
+		ref  bridge.AgentRef
+		body bridge.EventBody
+		want string
+	}{
+		{worker, bridge.Context{Window: 100, Pct: 94}, bridge.Pass},
+		{worker, bridge.Context{Window: 100, Pct: 96}, bridge.Deny},
+		{worker, bridge.Compact{Blocked: true}, bridge.Deny},
+		{bridge.AgentRef{ID: "orch-1", Generation: 1}, bridge.Context{Window: 100, Pct: 10}, bridge.Deny}, // an earlier one
+		{worker, bridge.Compact{}, bridge.Pass},
+	} {
+		l.Event(bridge.Event{AgentRef: c.ref, Body: c.body})
+		<-l.inbox
+		if r, f := judgement(t, l, worker.ID, edit); r.Behavior != c.want {
+			t.Errorf("%T %+v: %+v", c.body, c.body, f)
+		}
+	}
+}
+
 // TestDoubtIsADenial: every cause of doubt on this side of the bridge denies a call of every class.
 func TestDoubtIsADenial(t *testing.T) {
 	everything := runconfig.Options{Permissions: "allow-all",

@@ -98,6 +98,7 @@ type Loop struct {
 	inputs      sync.Map      // of permissions, by the request: json.RawMessage, as the tool would get it
 
 	subagents Subagents
+	readings  sync.Map // of contexts, by bridge.AgentRef: the last bridge.Context, which the loop may not have taken yet
 
 	grants Grants // nil: nothing is kept for later runs
 	// windows keeps how many tokens a model takes; nil: nothing is kept.

@@ -103,7 +103,8 @@ func (m *Model) Real(t testing.TB, name, home string) bridge.MakeSpec {
 		configure(".config/opencode", "opencode.json", `{"provider": {"local": {
 			"npm": "@ai-sdk/openai-compatible", "name": "local",
 			"options": {"baseURL": "`+m.Base+`/v1", "apiKey": "dummy"},
-			"models": {"scripted": {"name": "scripted", "limit": {"context": 100000, "output": 4000}}}}},
+			"models": {"scripted": {"name": "scripted", "limit": {"context": 100000, "output": 4000},
+				"cost": {"input": 1, "output": 1}}}}},
 			"model": "local/scripted", "small_model": "local/scripted", "enabled_providers": ["local"],
 			"share": "disabled"}`)
 		spec.Command = []string{bin(name, "opencode"), "acp"}
