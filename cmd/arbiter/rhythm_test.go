@@ -45,6 +45,7 @@ func TestTheSameCallFails(t *testing.T) {
 `
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
 			t.Parallel()
 			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, looks(failing)),
 				"--task", "Look")...)

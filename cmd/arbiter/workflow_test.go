@@ -94,6 +94,7 @@ func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task",
 				"Weave")...)
