@@ -29,7 +29,7 @@ func (s *script) hears(event string) {
 
 // TestMistakesCost: a mistake that a model repeats costs three requests, or four where the CLI itself asks again, or is
 // none. The model, or the Arbiter in its place, reads what is wrong, and an event tells the human. TestMistakes in
-// package supervisor has the same list. O7, reports for ever, is in TestReportsPause.
+// package supervisor has the same list. O7, reports for ever, is in its TestReportsWithoutAChangePause.
 func TestMistakesCost(t *testing.T) {
 	t.Parallel()
 	const (
