@@ -128,7 +128,7 @@ func TestSomeAttacksCoverEachWay(t *testing.T) {
 			ways["directory"], ways["denied"] = ways["directory"] || a.CWD != "", ways["denied"] || len(g.Deny) > 0
 		}
 	}
-	for _, way := range []string{"ask", "accept-edits", "rules", "allow-all", "subagent", "check", "tool", "directory", "denied"} {
+	for _, way := range strings.Fields("ask accept-edits rules allow-all subagent check tool directory denied") {
 		if !ways[way] {
 			t.Errorf("no group is one of: %s", way)
 		}
