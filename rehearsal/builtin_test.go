@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -39,7 +40,7 @@ func TestBuiltin(t *testing.T) {
 // TestBuiltinAssignsActorsByBrief: the first message of a new session contains its brief with the plan, and the
 // brief selects its part.
 func TestBuiltinAssignsActorsByBrief(t *testing.T) {
-	srv := serve(t, builtin(t, "parallel"), rehearsal.Options{})
+	srv := serve(t, testkit.Must(rehearsal.Builtin("parallel"))(t), rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash", "mcp__arbiter__report_progress", "StructuredOutput")
 	c.ask("Your session's history is lost.\n\n## Your brief\n\nSpin the western thread: write west.txt.\n\n## The " +
 		"plan\n\n1. [done] The eastern thread")
@@ -59,7 +60,7 @@ func TestBuiltinWithTwoTasks(t *testing.T) {
 		return "", ""
 	}
 	const question = "⟦k7f2 | from: %s (Orchestrator) | kind: question | id: 1⟧\nIn which tongue?\n⟦k7f2 | end⟧"
-	srv := serve(t, builtin(t, "small-job"), rehearsal.Options{})
+	srv := serve(t, testkit.Must(rehearsal.Builtin("small-job"))(t), rehearsal.Options{})
 	c := converse(t, srv, "s", "Read", "mcp__arbiter__spawn_orchestrator", "mcp__arbiter__release_orchestrator",
 		"mcp__arbiter__set_plan", "StructuredOutput")
 	c.ask("the task")

@@ -32,9 +32,9 @@ func TestLiveFaults(t *testing.T) {
 		{long: true, fault: "status: 400", retries: "0", result: "recovered", reason: "completed", streams: "ss"},
 		{fault: "status: 400", retries: "0", forever: true, result: "Rehearsed failure", reason: "api_error",
 			streams: "ssssss"},
-		{fault: "status: 400, message: 'prompt is too long: 210000 tokens > 200000 maximum'", retries: "1",
+		{long: true, fault: "status: 400, message: 'prompt is too long: 210000 tokens > 200000 maximum'", retries: "1",
 			result: "Prompt is too long", reason: "prompt_too_long", streams: "s"},
-		{fault: "status: 429, headers: {retry-after: '1'}, message: Patience.", retries: "0", result: "Patience.",
+		{long: true, fault: "status: 429, headers: {retry-after: '1'}, message: Patience.", retries: "0", result: "Patience.",
 			reason: "api_error", streams: "s"},
 		{long: true, fault: "status: 500", retries: "1", forever: true, result: "500", reason: "api_error",
 			streams: "ss"},
@@ -44,7 +44,8 @@ func TestLiveFaults(t *testing.T) {
 			reason: "api_error", streams: "sw"},
 		{long: true, fault: "error_event: overloaded_error", retries: "0", result: "recovered", reason: "completed",
 			streams: "sw"},
-		{fault: "error_event: overloaded_error", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
+		{long: true, fault: "error_event: overloaded_error", retries: "1", result: "recovered", reason: "completed",
+			streams: "ss"},
 		{long: true, fault: "error_event: overloaded_error", retries: "1", forever: true, result: "529",
 			reason: "api_error", streams: "ssw"},
 		{long: true, fault: "error_event: api_error", retries: "0", forever: true, result: "500", reason: "api_error",
@@ -115,6 +116,7 @@ func awaitRequests(t *testing.T, srv *rehearsal.Server, n int) {
 
 // An answer that a killed CLI did not save is given again after the resume.
 func TestLiveKilledWhileAnswered(t *testing.T) {
+	testkit.Long(t) // TestTakenUp has what the CLI sends then
 	t.Parallel()
 	srv := play(t, threeWords, rehearsal.Options{})
 	home, cwd, id := t.TempDir(), t.TempDir(), "5b0c7b0e-6a51-4a8e-9d3a-0f5f6f2d9c11"
@@ -132,6 +134,7 @@ func TestLiveKilledWhileAnswered(t *testing.T) {
 // A session that is resumed with another server continues where its history ends, with the values that its
 // expectations had captured.
 func TestLiveResumedElsewhere(t *testing.T) {
+	testkit.Long(t) // TestTakenUp has what the CLI sends then
 	t.Parallel()
 	srv := play(t, threeWords, rehearsal.Options{})
 	home, cwd, id := t.TempDir(), t.TempDir(), "5b0c7b0e-6a51-4a8e-9d3a-0f5f6f2d9c12"

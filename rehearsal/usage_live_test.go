@@ -1,7 +1,6 @@
 package rehearsal_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -71,25 +70,6 @@ actors:
 		t.Errorf("%d compactions, %d tokens afterwards", n, c.usage())
 	}
 	testkit.Same(t, "result", "later", c.sendAndWait("three").str("result"))
-	noProblems(t, srv)
-}
-
-// A context that is full again at once, three times in a row.
-func TestLiveCompactionLoop(t *testing.T) {
-	testkit.Long(t) // arbiter's TestCompactionLoop plays it, too
-	t.Parallel()
-	srv := play(t, `
-actors:
-  - name: worker
-    match: {role: main}
-    steps:
-      - {use: [{tool: Bash, input: {command: echo more, description: d}}], usage: {context: 172000}, repeat: forever}
-`, rehearsal.Options{})
-	c := startClaude(t, srv, claudeOptions{args: []string{"--autocompact", "200000"}})
-	end := c.sendAndWait("go")
-	if end.str("terminal_reason") != "rapid_refill_breaker" || !end.yes("is_error") || c.compactions() != 3 {
-		t.Errorf("%d compactions, and then %v", c.compactions(), fmt.Sprint(end["terminal_reason"], end["result"]))
-	}
 	noProblems(t, srv)
 }
 

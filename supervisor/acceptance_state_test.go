@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,24 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
-
-// judged sets commands as the human's criteria, and runs a round in which those in failing fail.
-func judged(t *testing.T, s *AcceptanceState, tree string, failing ...string) AcceptanceOutcome {
-	t.Helper()
-	s.Begin(tree)
-	for _, c := range s.Pending() {
-		exit := 0
-		if slices.Contains(failing, c.Command) {
-			exit = 2
-		}
-		s.Finish(bridge.CheckResult{Exit: exit, SHA256: "ab12", Output: "output of " + c.Command}, "")
-	}
-	o, ok := s.Judge()
-	if !ok {
-		t.Fatalf("still pending: %+v", s.Pending())
-	}
-	return o
-}
 
 func set(t *testing.T, list ...AcceptanceGiven) AcceptanceState {
 	t.Helper()
@@ -42,28 +23,6 @@ var (
 	lint  = AcceptanceGiven{Command: "make lint"}
 	reads = AcceptanceGiven{Text: "the README is easy to read"}
 )
-
-// TestAcceptanceArbiterCannotWeaken: whatever list the Arbiter sets, the human's criteria stay as they are.
-func TestAcceptanceArbiterCannotWeaken(t *testing.T) {
-	s := set(t, tests, reads)
-	if err := s.ArbiterSets([]AcceptanceGiven{tests, reads, lint}); err != nil || len(s.Criteria) != 3 {
-		t.Fatalf("adding: %v, %+v", err, s.Criteria)
-	}
-	for own, list := range map[int][]AcceptanceGiven{ // how many more there are then
-		1: {lint},
-		2: {lint, {Text: "some tests pass", Command: tests.Command}},
-		0: {{Text: tests.Text, Command: "true"}, {Text: reads.Text, Command: "true"}},
-	} {
-		err := s.ArbiterSets(list)
-		if want := set(t, tests, reads); err != nil || len(s.Criteria) != 2+own ||
-			!reflect.DeepEqual(s.Criteria[:2], want.Criteria) {
-			t.Errorf("%+v: %v, criteria %+v", list, err, s.Criteria)
-		}
-	}
-	if err := s.ArbiterSets([]AcceptanceGiven{reads, tests}); err != nil || len(s.Criteria) != 2 {
-		t.Errorf("the Arbiter may drop its own: %v, %+v", err, s.Criteria)
-	}
-}
 
 // TestHumanMayDoAnything: set and add criteria, take them over from the Arbiter, and drop them.
 func TestHumanMayDoAnything(t *testing.T) {
@@ -106,28 +65,6 @@ func TestBounds(t *testing.T) {
 	s := set(t, lint, lint)
 	if len(s.Criteria) != 1 || s.Criteria[0].Text != lint.Command {
 		t.Errorf("%+v", s.Criteria)
-	}
-}
-
-// TestThreeRejections: the third rejection goes to the human, and an answer allows three more.
-func TestThreeRejections(t *testing.T) {
-	s := set(t, tests, reads)
-	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, reads, lint}))
-	for n, want := range []Verdict{AcceptanceRejected, AcceptanceRejected, AcceptanceExhausted} {
-		o := judged(t, &s, "tree", "make test")
-		if o.Verdict != want || s.Rejections != n+1 {
-			t.Fatalf("rejection %d: %+v", n+1, o)
-		}
-		if !strings.Contains(o.Evidence, "output of make test") || strings.Contains(o.Evidence, "output of make lint") {
-			t.Errorf("the evidence is %q", o.Evidence)
-		}
-	}
-	s.Rejections = 0
-	if o := judged(t, &s, "tree", "make lint"); o.Verdict != AcceptanceRejected {
-		t.Errorf("a criterion of the Arbiter rejects, too: %+v", o)
-	}
-	if o := judged(t, &s, "tree"); o != (AcceptanceOutcome{Verdict: AcceptanceAccepted}) {
-		t.Errorf("%+v", o)
 	}
 }
 

@@ -23,21 +23,6 @@ func askedPermission(change func(*step)) *step {
 	return st
 }
 
-// TestAsked: the human is asked, unless everything is halted or the agent is ending.
-func TestAsked(t *testing.T) {
-	if st := askedPermission(nil); len(st.Permission.Open) != 1 {
-		t.Errorf("nobody is asked: %+v", st.Permission)
-	}
-	for name, change := range map[string]func(*step){
-		"halted": func(st *step) { st.Halted = true },
-		"ending": func(st *step) { st.release("orch-1", "enough", false) },
-	} {
-		if st := askedPermission(change); len(st.Permission.Open) != 0 {
-			t.Errorf("%s: the human is asked %+v", name, st.Permission.Open)
-		}
-	}
-}
-
 // TestAnswer: a denial with a rule applies from then on, and only the human's own channels can answer.
 func TestAnswer(t *testing.T) {
 	st := askedPermission(nil)

@@ -60,34 +60,6 @@ func TestDeliverAndRequeue(t *testing.T) {
 	}
 }
 
-// TestReleaseReturnsEverything: mail that an agent did not get is returned, and so is what no model has answered.
-func TestReleaseReturnsEverything(t *testing.T) {
-	s := sent(Mail{ID: "m1", To: "orch-1"})
-	m1, _ := s.Deliver("m1", true)
-	s.Accept(m1)
-	for i := range 10 {
-		s.Post(Mail{ID: fmt.Sprint("h", i), From: contract.Human, To: "orch-1", Kind: KindMessage})
-	}
-	s.Post(Mail{ID: "x", To: "orch-2"})
-	lost, unread := s.Release("orch-1")
-	if len(lost) != 10 || len(unread) != 1 || unread[0].ID != "m1" || len(s.Mail) != 1 || len(s.InTurn) != 0 {
-		t.Errorf("%d lost, unread %v, left %+v", len(lost), unread, s)
-	}
-	if l := s.Ledger; l.Returned != 11 || l.Seen != 0 || len(s.Accepted) != 0 {
-		t.Errorf("the ledger: %+v, accepted %v", l, s.Accepted)
-	}
-}
-
-// TestResendOnce: a message without proof is written twice, and then counts as swallowed.
-func TestResendOnce(t *testing.T) {
-	s := sent(Mail{ID: "m1", To: "orch-1"})
-	_, first := s.Resend("m1")
-	_, second := s.Resend("m1")
-	if !first || second || s.Ledger.Resent != 1 || s.Ledger.Swallowed != 1 {
-		t.Errorf("%v, %v, %+v", first, second, s.Ledger)
-	}
-}
-
 // TestRecentMessagesAreBounded: the conversation keeps the last messages, and corrects them only in its own
 // copy.
 func TestRecentMessagesAreBounded(t *testing.T) {

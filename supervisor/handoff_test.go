@@ -1,10 +1,8 @@
 package supervisor
 
 import (
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -37,50 +35,6 @@ func documentHandoff(checks ...string) *verdict.Document {
 		d.Checks = append(d.Checks, verdict.Check{Command: c})
 	}
 	return d
-}
-
-// TestDocumentsOfAnAuthorKeepTheirOrder: a later document waits for an earlier one, but not for those of other
-// authors.
-func TestDocumentsOfAnAuthorKeepTheirOrder(t *testing.T) {
-	var s HandoffState
-	first := s.Add(Handover{Agent: by("orch-1"), Kind: KindDone, Document: documentHandoff("make")})
-	second := s.Add(Handover{Agent: by("orch-1"), Kind: KindHandoff, Document: documentHandoff()})
-	other := s.Add(Handover{Agent: by("orch-2"), Kind: KindReleased, Document: documentHandoff()})
-	if !s.Overtakes(s.Edit(second)) || s.Overtakes(s.Edit(first)) || s.Overtakes(s.Edit(other)) {
-		t.Error("only the second document of the author comes too early")
-	}
-	if !s.IsDue() || !s.ReportIsDue() || !s.IsHandingOver("orch-2") {
-		t.Errorf("%+v", s)
-	}
-	s.Remove(func(h *Handover) bool { return h.Serial == first })
-	if next := s.Ready("orch-1", time.Minute); next != second {
-		t.Errorf("document %d is ready, not %d", next, second)
-	}
-	s.Remove(func(h *Handover) bool { return h.Serial == second })
-	if s.IsDue() { // what was released goes into the work log, and nothing waits for it
-		t.Errorf("%+v is due", s.Documents)
-	}
-}
-
-// TestSuccessorQueue: a document is queued once, in order, and leaves the queue when its author has a successor.
-func TestSuccessorQueue(t *testing.T) {
-	var s HandoffState
-	for _, id := range []string{"orch-1", "orch-2", "orch-1"} {
-		s.QueueForSuccessor(Handover{Agent: by(id)})
-	}
-	s.QueueForSuccessor(Handover{Agent: by("orch-3"), Taken: true})
-	if !slices.Equal(s.SuccessorQueue, []string{"orch-1", "orch-2"}) || s.NextPredecessor() != "orch-1" {
-		t.Fatalf("the queue is %v", s.SuccessorQueue)
-	}
-	s.Add(Handover{Agent: by("orch-1"), Kind: KindGone})
-	before := s
-	s.LeaveSuccessorQueue("orch-1")
-	if s.NextPredecessor() != "orch-2" || !s.Documents[0].Taken {
-		t.Errorf("left %v, %+v", s.SuccessorQueue, s.Documents)
-	}
-	if before.NextPredecessor() != "orch-1" || before.Documents[0].Taken {
-		t.Error("the copy before was written to")
-	}
 }
 
 // TestProofsThatBreak: a check that held and fails when it is repeated is reported as new once.
@@ -117,18 +71,5 @@ func TestProofsThatBreak(t *testing.T) {
 	s.ForgetProofs()
 	if s.ChecksRun() != nil {
 		t.Error("another task begins with nothing proved")
-	}
-}
-
-// TestHandoffProofsAreBounded: the oldest proofs are only counted.
-func TestHandoffProofsAreBounded(t *testing.T) {
-	var s HandoffState
-	for i := range MaxProofs + 10 {
-		d := documentHandoff(string(rune('A' + i)))
-		s.Prove(Handover{Agent: by("orch-1"), Document: d, Receipts: []verdict.Receipt{{Result: verdict.CheckPassed}}},
-			"", nil)
-	}
-	if len(s.Proofs) != MaxProofs || s.ChecksRun().Passed != MaxProofs+10 {
-		t.Errorf("%d kept, %+v", len(s.Proofs), s.ChecksRun())
 	}
 }

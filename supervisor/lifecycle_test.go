@@ -72,38 +72,6 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-func TestReconcile(t *testing.T) {
-	status := func(id, s string) bridge.DeliveryStatus { return bridge.DeliveryStatus{MessageID: id, Status: s} }
-	for _, c := range []struct {
-		name       string
-		history    []bridge.DeliveryStatus
-		end        TurnEnd
-		over, open []string
-		ruled      string
-	}{
-		{name: "no history", open: []string{"a", "b"}},
-		{"seen", []bridge.DeliveryStatus{status("a", bridge.DeliverySeen)}, TurnUnanswered, []string{"a"},
-			[]string{"b"}, ""},
-		{"begun, then seen",
-			[]bridge.DeliveryStatus{status("a", bridge.DeliveryBegun), status("b", bridge.DeliverySeen)}, LifecycleTurnCutOff,
-			[]string{"a", "b"}, nil, ""},
-		{"ruled", []bridge.DeliveryStatus{status("a", bridge.DeliverySeen), status("b", bridge.DeliveryRuled)},
-			TurnFinished, []string{"a", "b"}, nil, "b"},
-		{"ruled, then begun",
-			[]bridge.DeliveryStatus{status("a", bridge.DeliveryRuled), status("b", bridge.DeliveryEnded)}, LifecycleTurnCutOff,
-			[]string{"a", "b"}, nil, "a"},
-	} {
-		l := Reconcile([]string{"a", "b"}, c.history)
-		ruled := ""
-		if l.Ruled != nil {
-			ruled = l.Ruled.MessageID
-		}
-		if l.End != c.end || !slices.Equal(l.Over, c.over) || !slices.Equal(l.Open, c.open) || ruled != c.ruled {
-			t.Errorf("%s: %+v, ruled %q", c.name, l, ruled)
-		}
-	}
-}
-
 func TestInterruptedTurns(t *testing.T) {
 	a := Agent{}
 	for status, want := range map[AgentStatus]bool{AgentBusy: true, AgentRestarting: true, AgentDown: false,
@@ -197,32 +165,6 @@ func (s *LifecycleState) back(host string, claude bridge.ClaudeInfo) (is bool) {
 	return is
 }
 
-// TestABridgeFollowsALostOne: on the host where it was lost; nothing changes elsewhere or in earlier states.
-func TestABridgeFollowsALostOne(t *testing.T) {
-	var s LifecycleState
-	s.Start(bridge.ClaudeInfo{Version: "2"})
-	before := s
-	if !s.lost(LifecycleHere) || s.IsUp(LifecycleHere) || !before.IsUp(LifecycleHere) {
-		t.Errorf("lost: %+v, before: %+v", s.Bridges, before.Bridges)
-	}
-	got := collect(0, func(c *input.Collector) {
-		if d := s.Retry(c, LifecycleHere, runconfig.DefaultRestarts(), "seed", "it ended"); !d.Starts() {
-			t.Errorf("after one loss: %+v", d)
-		}
-	})
-	if set, ok := got[0].(input.SetTimer); len(got) != 1 || !ok || set.Key != "restart/bridge" || set.After <= 0 {
-		t.Errorf("after the loss: %+v", got)
-	}
-	got = collect(time.Second, func(c *input.Collector) { s.Due(c, LifecycleHere) })
-	testkit.Same(t, "", []input.Effect{input.OpenBridge{}}, got)
-	if !s.back(LifecycleHere, bridge.ClaudeInfo{Version: "3"}) || !s.IsUp(LifecycleHere) || s.Claude().Version != "3" {
-		t.Errorf("back: %+v", s.Bridges)
-	}
-	if got = collect(time.Second, func(c *input.Collector) { s.Due(c, LifecycleHere) }); len(got) != 0 {
-		t.Errorf("a second bridge is opened: %v", got)
-	}
-}
-
 // TestABridgeThatIsLostBeforeItsStartWasTold: it does not count as up.
 func TestABridgeThatIsLostBeforeItsStartWasTold(t *testing.T) {
 	var s LifecycleState
@@ -260,40 +202,6 @@ func TestRetriesEnd(t *testing.T) {
 	})
 }
 
-// TestAMuteBridgeIsDropped: after three unanswered rounds of probes in a row; agents that are probed together
-// are one round.
-func TestAMuteBridgeIsDropped(t *testing.T) {
-	var s LifecycleState
-	s.Start(bridge.ClaudeInfo{})
-	const every = 30 * time.Second
-	probe := func(n int, together time.Duration) []input.Effect {
-		return collect(time.Duration(n)*every+together, func(c *input.Collector) { s.Unanswered(c, LifecycleHere, every) })
-	}
-	for n := range 2 {
-		if got := append(probe(n, 0), probe(n, time.Second)...); len(got) != 0 {
-			t.Errorf("round %d: %v", n, got)
-		}
-	}
-	s.Answered(LifecycleHere)
-	for n := 2; n < 4; n++ {
-		if got := probe(n, 0); len(got) != 0 {
-			t.Errorf("round %d, after an answer: %v", n, got)
-		}
-	}
-	testkit.Same(t, "", []input.Effect{input.DropBridge{}}, probe(4, 0))
-}
-
-func TestTimersNameTheirHost(t *testing.T) {
-	for _, host := range []string{LifecycleHere, "box", "gpu-1"} {
-		if got, ok := TimerHost(LifecycleTimerKey(host)[len(LifecycleTimerPrefix):]); !ok || got != host {
-			t.Errorf("%q: %q, %v", host, got, ok)
-		}
-	}
-	if host, ok := TimerHost("orch-1/2"); ok {
-		t.Errorf("an agent's timer is for the bridge of %q", host)
-	}
-}
-
 // statusesLifecycle are the statuses in `host` events.
 func statusesLifecycle(f func(*input.Collector)) (list []string) {
 	c := input.Collector{Now: start}
@@ -306,29 +214,6 @@ func statusesLifecycle(f func(*input.Collector)) (list []string) {
 		}
 	}
 	return list
-}
-
-// TestAHostIsOpenedForItsFirstAgent: once, however many follow; each change is reported.
-func TestAHostIsOpenedForItsFirstAgent(t *testing.T) {
-	var s LifecycleState
-	s.Start(bridge.ClaudeInfo{})
-	want := func(c *input.Collector) { s.Want(c, "box") }
-	testkit.Same(t, "", []input.Effect{input.OpenBridge{Host: "box"}}, collect(0, want))
-	if got := collect(0, want); len(got) != 0 {
-		t.Errorf("for the second agent: %v", got)
-	}
-	got := statusesLifecycle(func(c *input.Collector) {
-		s.Back(c, "box", bridge.ClaudeInfo{}, "/d", 0)
-		s.Want(c, "box")
-		s.Lost(c, "box", "reset", time.Time{})
-		s.Retry(c, "box", runconfig.DefaultRestarts(), "seed", "reset")
-		s.Due(c, "box")
-		s.Back(c, "box", bridge.ClaudeInfo{}, "/d", 0)
-	})
-	testkit.Same(t, "", []string{"box up", "box lost", "box up"}, got)
-	if !s.IsUp(LifecycleHere) {
-		t.Error("this host is lost with another")
-	}
 }
 
 // TestNothingStartsBeforeTheLeaseIsOver: neither after a loss, nor in another process of Arbiter.

@@ -111,23 +111,6 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 	}
 }
 
-// TestResetForgetsWhatWaits: a document of the dropped task is not judged as one of the next task.
-func TestResetForgetsWhatWaits(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderHybrid })
-	p.decides(decider.Rules{})
-	p.verdict(p.working(), report("done", "all of it", true))
-	p.mustCommand(contract.Reset{})
-	if p.s.Rulings.DeciderRequest != nil || p.s.Task.Phase != machine.Idle || len(p.s.Task.Plan) != 0 {
-		t.Errorf("after the reset: %s, %+v", p.s.Task.Phase, p.s.Rulings.DeciderRequest)
-	}
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
-	p.say("Build another")
-	if d := p.s.Rulings.DeciderRequest; d == nil || d.Point != "select" {
-		t.Errorf("of the next task is asked: %+v", d)
-	}
-	p.folds()
-}
-
 // TestKillReportsInterruptedWork: the Arbiter learns which work the kill interrupted.
 func TestKillReportsInterruptedWork(t *testing.T) {
 	p := begin(t, nil)

@@ -6,9 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -57,38 +55,5 @@ func TestQuestionsJoin(t *testing.T) {
 	}
 	if s.Drop(func(QuestionPart) bool { return true }); s.Open != nil || s.Text() != "" {
 		t.Errorf("nothing is left: %+v", s.Open)
-	}
-}
-
-// TestRecallLasts: the reminder about a question counts until the Arbiter asks another one.
-func TestRecallLasts(t *testing.T) {
-	var s QuestionState
-	s.Put(collector(), QuestionPart{Text: "Which port?", Arbiter: true})
-	s.Recall()
-	if s.Put(collector(), QuestionPart{Text: "Speak."}); !s.Open.Recalled {
-		t.Error("the supervisor's question is another matter")
-	}
-	if s.Put(collector(), QuestionPart{Text: "Which host?", Arbiter: true}); s.Open.Recalled {
-		t.Error("it was not reminded of that one")
-	}
-}
-
-// TestRecovery: the choices are those of the last error, until it is solved.
-func TestRecovery(t *testing.T) {
-	var r QuestionRecovery
-	c := collector()
-	options := QuestionChoices(&decider.DecisionFailure{Category: decider.ToolFailure})
-	r.Fail(c, "orch-1", bridge.CatTool, " no space \n", options)
-	if r.Agent != "orch-1" || r.Text != "no space" || len(r.Options) == 0 || len(c.Effects()) != 1 {
-		t.Errorf("%+v", r)
-	}
-	agents := &Roster{Agents: []*Agent{
-		{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: RoleOrchestrator}},
-	}}
-	if r.Overcome(agents, "orch-2"); r.Agent == "" {
-		t.Error("it was another's")
-	}
-	if r.Overcome(agents, "orch-1"); r.Agent != "" || r.Options != nil {
-		t.Errorf("%+v", r)
 	}
 }

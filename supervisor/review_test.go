@@ -768,19 +768,6 @@ func TestStatusTellsHowTheTaskStands(t *testing.T) {
 	p.contains("status", p.call("arbiter", "status", `{}`).Text, "failures in a row: 1 of 3", "in all: 1 of 9", "executions: 1", "decider: hybrid", "last error", "exit code 1")
 }
 
-// TestTheAnswerAfterAResetIsTheTask: the answer is the task, also if the Arbiter decides.
-func TestTheAnswerAfterAResetIsTheTask(t *testing.T) {
-	p := begin(t, nil)
-	p.command(contract.Reset{})
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
-	p.say("Build another")
-	testkit.Same(t, "the task is", "Build another", p.s.Task.Text)
-	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
-		t.Error(why)
-	}
-}
-
 // TestOneThatAsksInVainIsReplaced: it does not fail again while another agent does its work.
 func TestOneThatAsksInVainIsReplaced(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 6 })

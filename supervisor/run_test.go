@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -209,19 +207,6 @@ func TestPlaceOfARequest(t *testing.T) {
 	}
 }
 
-func TestTheArbiterLearnsOfACrash(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.crash(id, 5)
-	p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "parked", "killed", "Not delivered to it: the brief")
-	if p.s.Task.Phase != machine.Error || p.s.Lifecycle.Crashes != 5 {
-		t.Errorf("%s, %d crashes", p.s.Task.Phase, p.s.Lifecycle.Crashes)
-	}
-	p.spawn("again")
-	testkit.Same(t, "after another was summoned", machine.Executing, p.s.Task.Phase)
-}
-
 // TestAnOrchestratorThatDoesNotStart: the Arbiter decides about it, because the Arbiter's own process shows
 // that the environment works. Only a lost login, or a missing claude, affects all agents.
 func TestAnOrchestratorThatDoesNotStart(t *testing.T) {
@@ -382,32 +367,4 @@ func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 	if ok, why := p.command(contract.Choose{Option: "abort"}); !ok || p.s.Ending == nil || p.s.Ending.Status != contract.StatusCancelled {
 		t.Errorf("accepted %v (%s), ending %v", ok, why, p.s.Ending)
 	}
-}
-
-func TestPauseHoldsEverythingBack(t *testing.T) {
-	p := begin(t, nil)
-	p.command(contract.Pause{})
-	n := len(effects[input.Send](p))
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
-	p.say("yes")
-	if len(effects[input.Send](p)) != n {
-		t.Error("something was sent during a pause")
-	}
-	p.command(contract.Continue{})
-	p.contains("afterwards", p.lastSent("arbiter"), "yes")
-}
-
-func TestReset(t *testing.T) {
-	p := begin(t, nil)
-	p.spawn("work")
-	p.command(contract.Reset{})
-	if p.s.Task.Phase != machine.Idle || len(effects[input.Kill](p)) != 1 || p.s.Task.Text != "" {
-		t.Errorf("%s, kills %v", p.s.Task.Phase, effects[input.Kill](p))
-	}
-	p.happen("orch-1", bridge.Done{})
-	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Speak."))
-	p.say("build another")
-	p.spawn("another")
-	testkit.Same(t, "after the new task", machine.Executing, p.s.Task.Phase)
 }

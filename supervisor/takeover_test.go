@@ -647,30 +647,6 @@ func atTakeover(s TakeoverStage) Takeover {
 	return Takeover{Since: began, Channel: "stdin", Stage: s, Mark: takeoverMark}
 }
 
-// TestDigest: a human who only looked is idle; whatever was done or could not be seen is reported.
-func TestDigest(t *testing.T) {
-	x := atTakeover(TakeoverReading)
-	d := x.Digest("Orchestrator I", "orch-1", began.Add(90*time.Second), bridge.InspectResult{}, "")
-	if !d.Idle || d.Quotes != "" || !strings.Contains(d.Finding, "Orchestrator I (orch-1) over for 2 minutes") ||
-		!strings.Contains(d.Finding, "No file was seen to change") {
-		t.Errorf("%+v", d)
-	}
-	for want, c := range map[string]struct {
-		found  bridge.InspectResult
-		failed string
-	}{
-		"1 message typed":                 {found: bridge.InspectResult{Changes: &bridge.Changes{Words: 1}}},
-		"by the human or by others: a.go": {found: bridge.InspectResult{Changes: &bridge.Changes{Files: []string{"a.go"}}}},
-		"Not seen: no transcript":         {failed: "no transcript"},
-		"Not seen: a repository lost":     {found: bridge.InspectResult{Problems: []string{"a repository lost"}}},
-	} {
-		if d := x.Digest("Orchestrator I", "orch-1", began, c.found, c.failed); d.Idle ||
-			!strings.Contains(d.Finding, want) {
-			t.Errorf("%s: idle %v: %s", want, d.Idle, d.Finding)
-		}
-	}
-}
-
 // TestDigestBounds: long texts and lists are cut to what a message may contain.
 func TestDigestBounds(t *testing.T) {
 	c := &bridge.Changes{

@@ -22,27 +22,6 @@ func worker(id, mode string) *Agent {
 
 func plan(steps ...contract.Step) TaskState { return TaskState{Plan: steps} }
 
-// TestStepOf: a step is an agent's by name, by choice, or because no other agent is possible.
-func TestStepOf(t *testing.T) {
-	s := plan(contract.Step{Text: "one", Status: contract.StepDone},
-		contract.Step{Text: "two", Status: contract.StepPending, Mode: "tester"},
-		contract.Step{Text: "three", Status: contract.StepPending, Mode: "reviewer"})
-	alone := &Roster{Agents: []*Agent{worker("orch-1", "")}}
-	if n := s.StepOf(alone, "orch-1"); n != 2 {
-		t.Errorf("the only one at work is at step %d", n)
-	}
-	both := &Roster{Agents: []*Agent{worker("orch-1", "tester"), worker("orch-2", "reviewer"),
-		worker("orch-3", "")}}
-	for id, want := range map[string]int{"orch-1": 2, "orch-2": 3, "orch-3": 0} {
-		if n := s.StepOf(both, id); n != want {
-			t.Errorf("%s is at step %d, not %d", id, n, want)
-		}
-	}
-	if !s.Start(2, "orch-3") || s.Start(2, "orch-3") || s.StepOf(both, "orch-3") != 3 {
-		t.Errorf("the plan is %+v", s.Plan)
-	}
-}
-
 // TestPlanIsCopied: a change of the plan is not visible in the earlier copy.
 func TestPlanIsCopied(t *testing.T) {
 	before := plan(contract.Step{Text: "one", Status: contract.StepPending})

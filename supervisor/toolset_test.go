@@ -32,17 +32,3 @@ func TestPlan(t *testing.T) {
 		t.Error("there is no step 3")
 	}
 }
-
-// TestRun: the model has to correct invalid input; missing input means defaults.
-func TestRun(t *testing.T) {
-	echo := func(in ProgressInput) (string, error) { return "got " + in.Message, nil }
-	if text, err := ToolRun([]byte(`{"message":"m"}`), echo); text != "got m" || err != nil {
-		t.Errorf("%q, %v", text, err)
-	}
-	if text, err := ToolRun(nil, echo); text != "got " || err != nil {
-		t.Errorf("%q, %v", text, err)
-	}
-	if _, err := ToolRun([]byte(`[]`), echo); err == nil || !strings.HasPrefix(err.Error(), "input does not fit the schema") {
-		t.Errorf("%v", err)
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestHookRefusesTheMessage: a message that a hook of the user keeps from the model has failed, and it is unread unless
@@ -24,6 +25,9 @@ func TestHookRefusesTheMessage(t *testing.T) {
 		"stop":   {command: `test -e $HOME/open || echo '{"continue":false,"stopReason":"no such words here"}'`, kept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "exit 2" {
+				testkit.Long(t) // the CLI reads it as "block"
+			}
 			t.Parallel()
 			s, model := stageFor(t, realSpec(t), verdictReply)
 			settings, err := json.Marshal(map[string]any{"hooks": map[string]any{"UserPromptSubmit": []any{

@@ -52,6 +52,9 @@ func TestLiveAPIErrors(t *testing.T) {
 		{reply{status: 529, kind: "overloaded_error", message: "Overloaded"}, bridge.CatOverloaded},
 	} {
 		t.Run(test.reply.kind+" "+test.reply.message, func(t *testing.T) {
+			if k := test.want; k != bridge.CatPromptTooLong && k != bridge.CatAuth || test.reply.status == 403 {
+				realAtNight(t)
+			}
 			s, _ := live(t, test.reply)
 			s.launch()
 			turn := s.turn("go")
@@ -133,6 +136,9 @@ func TestLiveStop(t *testing.T) {
 			}
 			// A running tool, a daemon in a session of its own, and one that hides its mark. The last one
 			// is ready once its parent has ended: until then it is found as a child.
+			if now {
+				realAtNight(t)
+			}
 			s, _ := liveAlone(t,
 				reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
 					"(p=$BASHPID; setsid env -i P=$p sh -c 'while kill -0 $P; do :; done; : > hidden; exec sleep 1001' >/dev/null " +
@@ -161,6 +167,7 @@ func TestLiveStop(t *testing.T) {
 }
 
 func TestLiveCrash(t *testing.T) {
+	realAtNight(t)
 	s, _ := live(t, reply{tools: []call{bash("touch ready; python3 -c 'import time; time.sleep(100)'")}})
 	s.launch()
 	id := s.send("go")

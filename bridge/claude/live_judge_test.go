@@ -142,19 +142,9 @@ func TestLiveDoubt(t *testing.T) {
 		},
 	}
 	for cause, judge := range causes {
-		for _, player := range []string{"stand-in", "claude"} {
-			if player == "claude" && cause != "error" && cause != "a late answer" {
-				continue // the driver writes the same for all of them
-			}
-			t.Run(cause+"/"+player, func(t *testing.T) {
-				t.Parallel()
-				spec := standInSpec
-				if player == "claude" {
-					spec = realSpec
-				}
-				doubt(t, spec(t), judge)
-			})
-		}
+		t.Run(cause, func(t *testing.T) {
+			players(t, func(t *testing.T, spec bridge.ClaudeSpec) { doubt(t, spec, judge) })
+		})
 	}
 }
 

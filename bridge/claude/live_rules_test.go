@@ -136,9 +136,6 @@ func TestLiveBypass(t *testing.T) {
 // reported, and the rules hold for it.
 func TestLiveChangedInput(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		if len(spec.Args) > 0 && spec.Args[0] == standInArg {
-			t.Skip("the stand-in reads no settings of the user")
-		}
 		s := prepare(t, spec, startAPI(t, reply{tools: []call{bash("printf 1")}}, reply{tools: []call{bash("printf 2")}},
 			reply{tools: []call{bash("printf 3; exit 1")}}, reply{tools: []call{bash("echo 4")}}, reply{text: "done"}).env())
 		s.cfg.Judged, s.cfg.SettingSources, s.cfg.Env["HOME"] = true, []string{"user"}, t.TempDir()
@@ -179,9 +176,6 @@ esac
 func TestLiveSkillLines(t *testing.T) {
 	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		if len(spec.Args) > 0 && spec.Args[0] == standInArg {
-			t.Skip("the stand-in has no skills")
-		}
 		model := startAPI(t, reply{tools: []call{{"Skill", map[string]any{"skill": "probe"}}}}, reply{text: "done"})
 		s := prepare(t, spec, model.env())
 		s.cfg.Judged, s.cfg.SettingSources, s.cfg.NoSkillCommands = true, []string{"user", "project"}, true

@@ -14,9 +14,7 @@ import (
 // not run in that session.
 func TestLiveSettingsHold(t *testing.T) {
 	realAtNight(t)
-	if len(realSpec(t).Args) > 0 {
-		t.Skip("the stand-in reads no settings")
-	}
+	onlyTheCLI(t, "reads no settings")
 	s, _ := live(t,
 		reply{tools: []call{bash("touch one")}}, reply{text: "first"},
 		reply{tools: []call{bash("touch two")}}, reply{text: "second"})
@@ -45,9 +43,7 @@ func TestLiveSettingsHold(t *testing.T) {
 // TestLiveForeignWorkspace: of a workspace whose settings are not loaded nothing runs and nothing is read, while the
 // user's own deny rules hold. The mode is the one that was asked for, whatever the settings say.
 func TestLiveForeignWorkspace(t *testing.T) {
-	if len(realSpec(t).Args) > 0 {
-		t.Skip("the stand-in reads no settings")
-	}
+	onlyTheCLI(t, "reads no settings")
 	s, model := live(t)
 	home, outside := t.TempDir(), t.TempDir()
 	mark := filepath.Join(outside, "mark")

@@ -148,6 +148,7 @@ func TestLiveLongPromptAndSchema(t *testing.T) {
 }
 
 func TestLivePermission(t *testing.T) {
+	realAtNight(t)
 	s, model := live(t,
 		reply{tools: []call{bash("touch allowed")}}, reply{text: "first"},
 		reply{tools: []call{bash("touch denied")}}, reply{text: "second"})

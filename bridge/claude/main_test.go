@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -97,7 +97,9 @@ func standInSpec(t *testing.T) bridge.ClaudeSpec {
 // checks.
 func players(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 	t.Parallel()
-	t.Run("claude", func(t *testing.T) { t.Parallel(); test(t, realSpec(t)) })
+	if !standInByDay(t) {
+		t.Run("claude", func(t *testing.T) { t.Parallel(); test(t, realSpec(t)) })
+	}
 	if len(realArgs) == 0 { // else it was the stand-in
 		t.Run("stand-in", func(t *testing.T) { t.Parallel(); test(t, standInSpec(t)) })
 	}
@@ -114,22 +116,33 @@ func inside(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 	})
 }
 
-// realAtNight leaves a test to the night if it plays the real CLI: for each change the stand-in shows the same.
-func realAtNight(t *testing.T) {
-	t.Helper()
-	if len(realArgs) == 0 {
-		testkit.Long(t)
-	}
-}
+// byDay are the tests and cases that the stand-in alone plays by day: others with the real CLI resemble them, and the
+// night plays them with both.
+var byDay sync.Map
 
-// long matches the cases that are covered by other cases with the real CLI.
-var long = regexp.MustCompile("^TestLiveAPIErrors/((permission|not_found|api|overloaded|rate_limit)_error|.*bad_thing)")
+// realAtNight leaves the real CLI in this test to the night: for each change the stand-in takes its place.
+func realAtNight(t *testing.T) { byDay.Store(t.Name(), true) }
+
+// standInByDay reports whether the stand-in takes the real CLI's place in this test.
+func standInByDay(t *testing.T) bool {
+	if len(realArgs) > 0 || testkit.AtNight() {
+		return false
+	}
+	for name, found := t.Name(), true; found; {
+		if _, ok := byDay.Load(name); ok {
+			return true
+		}
+		end := max(strings.LastIndex(name, "/"), 0)
+		name, found = name[:end], end > 0
+	}
+	return false
+}
 
 // realSpec returns the CLI that the live tests run.
 func realSpec(t *testing.T) bridge.ClaudeSpec {
 	t.Helper()
-	if long.MatchString(t.Name()) {
-		realAtNight(t)
+	if standInByDay(t) {
+		return standInSpec(t)
 	}
 	return bridge.ClaudeSpec{Path: corpus.Required(t, realCLI), Args: realArgs}
 }

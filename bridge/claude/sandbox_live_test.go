@@ -147,6 +147,7 @@ func TestLiveSandboxNetwork(t *testing.T) {
 
 // TestLiveSandboxStop: the ladder reaches confined processes, and what they left behind.
 func TestLiveSandboxStop(t *testing.T) {
+	realAtNight(t)
 	// Both are ready once each is in a session of its own: until then they end with the shell's group.
 	s, _, _, _ := liveConfined(t,
 		reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
@@ -196,9 +197,7 @@ func TestLiveSandboxCrash(t *testing.T) {
 // and the shell's directory are preserved.
 func TestLiveKeys(t *testing.T) {
 	realAtNight(t)
-	if len(realSpec(t).Args) > 0 {
-		t.Skip("the stand-in reads no settings, and its shell forgets its directory")
-	}
+	onlyTheCLI(t, "reads no settings, and its shell forgets its directory")
 	s, model := live(t,
 		reply{tools: []call{
 			bash(`env | grep -c -e API_KEY -e SHELL_PREFIX; echo "it's $ANTHROPIC_BASE_URL"; mkdir sub; cd sub`)}},

@@ -26,8 +26,8 @@ import (
 // TestAttacks plays the attacks on the permission rules with the real CLI: alone, where nobody answers its questions,
 // and under Arbiter, where a human denies every request, each with the same rules. What is done under Arbiter the CLI
 // alone does, too; where a deny or ask rule is about an attack, it is not done at all, and it is denied or asked about.
-// By default it plays a few attacks of one group of each row of someRows in one mode, every third group by a subagent.
-// With ARBITER_LONG=1 it plays each group of each row in all its modes.
+// By default it plays a few attacks of each of someGroups in one mode, every third group by a subagent. With
+// ARBITER_LONG=1 it plays all groups in all their modes.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	claude := realClaude(t)
@@ -39,8 +39,7 @@ func TestAttacks(t *testing.T) {
 	for i, g := range groups {
 		modes := g.Modes
 		if !all {
-			lastOfRow := i == len(groups)-1 || groups[i+1].Row != g.Row
-			if !slices.Contains(someRows, g.Row) || !lastOfRow && g.Attacks[0].Check == "" {
+			if !slices.Contains(someGroups, i) {
 				continue
 			}
 			modes = modes[i%len(modes) : i%len(modes)+1]
@@ -79,7 +78,7 @@ func TestGeneratedAttacks(t *testing.T) {
 	if claude == "" {
 		t.Skip("no claude: run scripts/setup")
 	}
-	groups, size, seed := 2, 8, uint64(7)
+	groups, size, seed := 1, 8, uint64(7)
 	if testkit.AtNight() {
 		groups, size, seed = 200, 100, rand.Uint64()
 	}
@@ -113,10 +112,28 @@ func TestGeneratedAttacks(t *testing.T) {
 	}
 }
 
-// someRows cover each way by which attacks reach arbiter: a command line in each of the modes, a check, another
-// directory, tools other than Bash, and a subagent. The attacks of the other rows differ only in the input of
-// the policy.
-var someRows = []int{1, 3, 5, 7, 8, 10, 11, 12, 13}
+// someGroups cover each way by which attacks reach arbiter: a check, another directory, a command line that a rule
+// denies, tools other than Bash, a subagent, and each mode. The attacks of the others differ only in the input of the
+// policy.
+var someGroups = []int{4, 8, 12, 13, 19}
+
+// TestSomeAttacksCoverEachWay holds someGroups to what they are for.
+func TestSomeAttacksCoverEachWay(t *testing.T) {
+	groups, ways := corpus.Attacks(t, "../.."), map[string]bool{}
+	for _, i := range someGroups {
+		g := groups[i]
+		ways[g.Modes[i%len(g.Modes)]], ways["subagent"] = true, ways["subagent"] || i%3 == 1 && staysPut(g)
+		for _, a := range g.Attacks {
+			ways["check"], ways["tool"] = ways["check"] || a.Check != "", ways["tool"] || a.Tool != ""
+			ways["directory"], ways["denied"] = ways["directory"] || a.CWD != "", ways["denied"] || len(g.Deny) > 0
+		}
+	}
+	for _, way := range strings.Fields("ask accept-edits rules allow-all subagent check tool directory denied") {
+		if !ways[way] {
+			t.Errorf("no group is one of: %s", way)
+		}
+	}
+}
 
 // fewAttacks is how many of a group are played for each change, spread over the group.
 const fewAttacks = 6

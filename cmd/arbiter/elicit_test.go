@@ -62,14 +62,21 @@ func TestAnMCPServerAsks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ version, behavior, message, want string }{
-		{"2025-06-18", bridge.Allow, "eu-west", "accept eu-west"},
-		{"2026-07-28", bridge.Allow, "eu-west", "accept eu-west"},
-		{"2026-07-28", bridge.Deny, "", "decline <nil>"},
+	for _, c := range []struct {
+		version, behavior, message, want string
+		long                             bool
+	}{
+		{version: "2025-06-18", behavior: bridge.Deny, want: "decline <nil>", long: true},
+		{version: "2025-06-18", behavior: bridge.Allow, message: "eu-west", want: "accept eu-west"},
+		{version: "2026-07-28", behavior: bridge.Allow, message: "eu-west", want: "accept eu-west", long: true},
+		{version: "2026-07-28", behavior: bridge.Deny, want: "decline <nil>"},
 	} {
 		for _, p := range players(t) {
 			t.Run(c.behavior+" "+c.version+"/"+p.name, func(t *testing.T) {
 				p.inside(t) // the stand-in has no MCP servers of the user
+				if c.long {
+					p.long(t)
+				}
 				t.Parallel()
 				s, _ := hired(t, p, deploying, map[string]string{
 					".mcp.json":             `{"mcpServers":{"curious":{"command":"` + server + `","args":["` + c.version + `"]}}}`,

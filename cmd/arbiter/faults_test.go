@@ -343,6 +343,7 @@ func TestKilledArbiterLeavesNothing(t *testing.T) {
 func TestKilledBridge(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
 			await[contract.Question](s, "a question", nil)

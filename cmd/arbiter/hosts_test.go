@@ -713,7 +713,7 @@ func TestOrchestratorsOnHosts(t *testing.T) {
 			}
 			for _, p := range players(t) {
 				t.Run(p.name, func(t *testing.T) {
-					p.long(t) // TestScenariosOnAHost covers the real CLI on a host
+					p.long(t)
 					playOnHosts(t, k, p)
 				})
 			}
@@ -772,6 +772,7 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 // another account. They end as they do without hosts, and the run branch has the files that the Orchestrators
 // wrote there.
 func TestScenariosOnAHost(t *testing.T) {
+	testkit.Long(t) // TestOrchestratorsOnHosts covers more with the stand-in, and TestSmallJob the CLI in a run
 	ssh := hostKinds()[1]
 	for _, play := range []struct {
 		scenario string
@@ -783,9 +784,6 @@ func TestScenariosOnAHost(t *testing.T) {
 	} {
 		for _, p := range players(t) {
 			t.Run(play.scenario+"/"+p.name, func(t *testing.T) {
-				if !p.real || play.scenario != "parallel" {
-					testkit.Long(t) // TestOrchestratorsOnHosts covers more with the stand-in
-				}
 				source := testkit.Must(rehearsal.BuiltinSource(play.scenario))(t)
 				claude := ""
 				if p.real {

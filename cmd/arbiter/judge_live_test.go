@@ -119,10 +119,8 @@ func TestAnAnswerWithARule(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
-			if !p.real {
-				testkit.Long(t)
-			}
 			s, _ := hired(t, p, touching, nil, "--task", "Touch")
 			one := await[contract.PermissionRequest](s, "a request", nil)
 			s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Action: strings.Repeat("0", 64)})
@@ -166,10 +164,8 @@ func TestAskRulesHoldOverTheUsersSettings(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
-			if !p.real {
-				testkit.Long(t)
-			}
 			s, _ := hired(t, p, touching, nil, "--env", lenient(t), "--ask", "Bash(touch *)", "--task", "Touch")
 			for _, name := range []string{"one", "two", "three", "four"} {
 				r := await(s, name, func(_ string, r contract.PermissionRequest) bool {

@@ -94,6 +94,9 @@ func TestAnotherMakeOfALostHost(t *testing.T) {
 	onlyLinux(t)
 	for _, name := range madeThere {
 		t.Run(name, func(t *testing.T) {
+			if name != "fake" {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			s, _ := startThere(t, name, resumePlay, "--lease", "5s")
 			there := await[contract.Workspace](s, "its directory", nil).Dir

@@ -29,7 +29,8 @@ func (s *script) hears(event string) {
 
 // TestMistakesCost: a mistake that a model repeats costs three requests, or four where the CLI itself asks again, or is
 // none. The model, or the Arbiter in its place, reads what is wrong, and an event tells the human. TestMistakes in
-// package supervisor has the same list. O7, reports for ever, is in TestReportsPause.
+// package supervisor has the same list, so that every third is played by day. O7, reports for ever, is in its
+// TestReportsWithoutAChangePause.
 func TestMistakesCost(t *testing.T) {
 	t.Parallel()
 	const (
@@ -42,7 +43,7 @@ func TestMistakesCost(t *testing.T) {
 		unproven  = "no check and no acceptance criterion with a command proves the work"
 		notWorked = "no Orchestrator has worked on the task"
 	)
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name, role    string
 		first, answer string // the step before, and the mistake
 		requests      int    // of the mistaken, that step included
@@ -136,7 +137,9 @@ func TestMistakesCost(t *testing.T) {
 				if c.real {
 					p.inside(t)
 				}
-				p.long(t)
+				if p.long(t); i%3 != 0 {
+					testkit.Long(t)
+				}
 				t.Parallel()
 				args, last := []string{"--allow", "Bash(sleep *)", "--task", "Do it"}, "ADDRESS_HUMAN, message: What now?"
 				if c.exit != goesOn {
@@ -191,6 +194,7 @@ func TestASuccessorIsHeld(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s, model := hired(t, p, `name: held
 actors:
@@ -268,20 +272,20 @@ func TestPersonas(t *testing.T) {
 		requests     int    // of the Arbiter
 		story        string // in the log
 		exit         contract.Exit
-		long         bool // others take their part in CI
+		long         bool // others resemble it: here, in TestMistakesCost, or in the supervisor's TestMistakes
 	}{
 		{name: "a liar", worker: writes(hello) + "," + done("hello.txt", "true"),
 			tells: "already true before the work", events: []string{"result already true before the work"}, files: 1,
 			requests: 4, story: "passed, " + verdict.AlreadyTrue + ": true"},
 		{name: "a liar whose check fails", worker: writes(hello) + "," + done("hello.txt", "false"),
 			tells: "REFUTED", events: []string{`result "failing":["`, "result checks fail: "}, files: 1, requests: 4,
-			exit: contract.ExitFailed},
+			exit: contract.ExitFailed, long: true},
 		{name: "an honest one", worker: writes(hello) + "," + done("hello.txt", second),
 			tells: verdict.FailedAtFirst, events: []string{"check " + verdict.FailedAtFirst, "changes hello.txt"}, files: 1,
 			requests: 3, story: "passed, " + verdict.FailedAtFirst + ": " + second},
 		{name: "one of three files", worker: writes(hello) + "," + done("hello.txt, b.txt, c.txt", second),
 			tells:  "no snapshot shows as changed (unchanged, ignored by Git, or missing): b.txt; c.txt",
-			events: []string{"result b.txt; c.txt"}, files: 1, requests: 4, story: "b.txt; c.txt"},
+			events: []string{"result b.txt; c.txt"}, files: 1, requests: 4, story: "b.txt; c.txt", long: true},
 		{name: "more files than asked for", worker: writes(hello+"; touch more1 more2 more3 more4") + "," +
 			done("hello.txt", second), tells: "files have changed that no document lists: more1",
 			events: []string{"result more1"}, files: 5, requests: 4, story: "more1"},
@@ -292,19 +296,20 @@ func TestPersonas(t *testing.T) {
 		{name: "asks the human again and again", begins: " ", until: "5 times in a row", says: 5,
 			answers: `{verdict: {decision: ADDRESS_HUMAN, message: Which colour?}}`,
 			tells:   "You have asked the human 5 times in a row", events: []string{"question Which colour?", "result " + alone},
-			requests: 7},
+			requests: 7, long: true},
 		{name: "asks the Arbiter again and again", worker: asks, answers: permits, until: "without a changed file",
 			tells: "This is message 6 in a row", events: []string{"notice This is message 6 in a row",
-				"result no file has changed"}, requests: 9},
+				"result no file has changed"}, requests: 9, long: true},
 		{name: "permits each step", worker: asks, answers: permits, until: "message 12 in a row|Enough", says: 1,
-			tells: "This is message 12 in a row", events: []string{"question This is message 12 in a row"}, requests: 16},
+			tells: "This is message 12 in a row", events: []string{"question This is message 12 in a row"}, requests: 16,
+			long: true},
 		{name: "never hands off", worker: `{verdict: {kind: progress, message: Still at it.}, usage: {context: 150000}, ` +
 			`repeat: forever}`, args: []string{"--context-tokens", "160000", "--context-critical", "90"},
 			until: "is parked", tells: "did not hand off when it was told to",
 			events:   []string{`context_warning "level":"critical"`, "notice was told to hand off 3 times", "error is parked"},
 			requests: 4},
 		{name: "is silent", worker: `{say: Hm., repeat: forever}`, until: "no valid verdict",
-			tells: "It gave no valid verdict", events: []string{"error no valid verdict"}, requests: 4},
+			tells: "It gave no valid verdict", events: []string{"error no valid verdict"}, requests: 4, long: true},
 		{name: "leaves a conflict", begins: two + wait, args: []string{"--isolation", "worktree"}, until: "NOT merged",
 			worker: writes("pwd > hello.txt") + "," + `{verdict: {kind: done, message: All of it., handoff: {accomplished: ` +
 				`[all], remaining: [], key_context: k, files: [hello.txt]}}, repeat: forever}`,

@@ -63,6 +63,7 @@ func TestASessionThatTheAPIRefuses(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s, model := hired(t, p, `name: refused
 actors:

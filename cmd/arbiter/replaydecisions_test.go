@@ -250,6 +250,7 @@ var markInLog = regexp.MustCompile(`msg=bridge run=(\S+)`)
 func TestAskingIsCalledOff(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			r := newJournal(t, threeDecisions(t)...)
 			args := append(append([]string{"replay", r.id, "--decisions", "--debug"},
 				decidingBy(t, "      - {fault: {stall: 300s}}\n")...), p.args...)

@@ -113,9 +113,7 @@ func TestResume(t *testing.T) {
 	for _, p := range players(t) {
 		for _, way := range ways {
 			t.Run(p.name+"/"+way.name, func(t *testing.T) {
-				if way.name != "kill arbiter and bridge" {
-					p.long(t)
-				}
+				p.long(t)
 				t.Parallel()
 				s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
 				asked := await[contract.Question](s, "a question", nil)

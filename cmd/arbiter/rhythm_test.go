@@ -1,11 +1,8 @@
 package main
 
 import (
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -45,34 +42,12 @@ func TestTheSameCallFails(t *testing.T) {
 `
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
 			t.Parallel()
 			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, looks(failing)),
 				"--task", "Look")...)
 			if r := s.finish(contract.ExitComplete); !sums(r, "looked") {
 				t.Errorf("result %+v", r)
-			}
-		})
-	}
-}
-
-// TestReportsPause: the third report in a row without a changed file is answered after a pause.
-func TestReportsPause(t *testing.T) {
-	const reporting = `
-    steps:
-      - {verdict: {kind: progress, expects_response: false, message: It is not there.}, repeat: 3}
-      - verdict:` + neverCame
-	testkit.Long(t) // the supervisor's TestReportsWithoutAChangePause needs no pause
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, looks(reporting)),
-				"--task", "Look")...)
-			n := await[contract.Notice](s, "word of the pause", func(_ string, b contract.Notice) bool {
-				return strings.Contains(b.Text, "it continues in 5s")
-			})
-			at := time.Now()
-			if r := s.finish(contract.ExitComplete); !sums(r, "looked") || time.Since(at) < 4*time.Second {
-				t.Errorf("%v after %q: %+v", time.Since(at), n.Text, r)
 			}
 		})
 	}

@@ -74,7 +74,7 @@ func TestARunContinuesElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // rehearsal.TestLiveResumedElsewhere moves its sessions too
+			p.long(t)
 			t.Parallel()
 			s, model := hiredIn(t, p, carried, t.TempDir(), "--no-input", "--allow", "Bash(*)", "--task", "Keep names")
 			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {

@@ -50,6 +50,7 @@ func TestAFullContextOnlyReads(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s, model := hired(t, p, `name: full
 actors:
@@ -90,6 +91,7 @@ func TestAnAssumptionWaits(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s, _ := hired(t, p, `name: assumed
 actors:

@@ -94,6 +94,7 @@ func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task",
 				"Weave")...)
@@ -452,7 +453,7 @@ func TestAReviewersBlocker(t *testing.T) {
 	for _, by := range []string{"session", "stateless", "hybrid", "rules"} {
 		for _, p := range players(t) {
 			t.Run(by+"/"+p.name, func(t *testing.T) {
-				p.long(t) // TestWorkflow covers the real CLI
+				p.long(t) // TestSmallJob plays the real CLI
 				t.Parallel()
 				s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--max-orchestrators", "8",
 					"--scenario", workflow(t, blocker+arbiterMends[1:]), "--task", "Weave", "--decider", by)...)

@@ -46,9 +46,8 @@ func TestClaude(t *testing.T) {
 // shownByTheDriver are cases that run with the real CLI only if ARBITER_LONG=1, as in scripts/nightly and
 // before a new version is supported: the driver's tests, which run with both, cover the same.
 var shownByTheDriver = regexp.MustCompile(
-	"^(api|compaction|interrupt|mcp|resume|tasks|steer|subagent|blocking|verdict)($|-)|^(permission|tool-turn|usage" +
-		"|local-commands|permission-modes|command-line|tool-sets|hooks-inside|hooks-eof|tool-errors|merge|limits|" +
-		"eof-pending)$")
+	"^(api|compaction|interrupt|mcp|permission|resume|tasks|steer|subagent|blocking|verdict)($|-)|^(tool-turn|usage|" +
+		"local-commands|command-line|tool-sets|hooks-inside|hooks-eof|hooks-judge|tool-errors|merge|limits|eof-pending)$")
 
 func runCases(t *testing.T, p corpus.WireProgram, cases []*corpus.WireCase) {
 	t.Helper()

@@ -388,17 +388,6 @@ func cleaned(b contract.Body) contract.Body {
 	return v.Interface().(contract.Body)
 }
 
-// TestSingularAndPlural: a single thing is named in the singular.
-func TestSingularAndPlural(t *testing.T) {
-	handoff := contract.Handoff{From: "orch-1", To: "orch-2", Document: &verdict.Document{
-		Checks: []verdict.Check{{Command: "make", Expect: "ok"}, {Command: "make test", Expect: "ok"}},
-	}, Receipts: []verdict.Receipt{{Result: verdict.CheckPassed}, {Result: verdict.CheckFailed}}}
-	text := eventtext.Line(contract.Event{ID: "orch-1", Body: handoff}, nil)
-	if !strings.Contains(text, "1 check passed, 1 check failed") {
-		t.Errorf("%q", text)
-	}
-}
-
 func last(c Block) string { return c.Lines[len(c.Lines)-1].Text() }
 
 // TestFoldCountsWhatItHides: the number of lines is right, and a single line is never replaced by a line
