@@ -289,7 +289,7 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.CWD != "" && !info.Rehearsal && !samePath(p.CWD, info.CWD) {
+	if p.CWD != "" && !info.Rehearsal && !command.SameDir(p.CWD, info.CWD) {
 		return nil, invalid("run %s works in %s, not in %s", info.Run, info.CWD, p.CWD)
 	}
 	s.logIgnoredServers(p)
@@ -335,7 +335,7 @@ func (s *server) list(p sessionParams) (any, error) {
 	r := listResult{Sessions: []sessionInfo{}}
 	n := 0
 	for _, i := range all {
-		if i.Empty || i.Damaged || i.CWD == "" || p.CWD != "" && !samePath(p.CWD, i.CWD) {
+		if i.Empty || i.Damaged || i.CWD == "" || p.CWD != "" && !command.SameDir(p.CWD, i.CWD) {
 			continue
 		}
 		n++
@@ -413,17 +413,6 @@ func (s *server) setMode(id, to string, byMode bool) error {
 		s.send([]frame{{open.id, currentMode{modeChanged, to}}})
 	}
 	return nil
-}
-
-// samePath compares two directories after resolving symbolic links.
-func samePath(a, b string) bool {
-	resolve := func(p string) string {
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			return real
-		}
-		return filepath.Clean(p)
-	}
-	return a == b || resolve(a) == resolve(b)
 }
 
 const (

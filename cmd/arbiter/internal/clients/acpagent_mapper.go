@@ -757,7 +757,7 @@ func (m *mapper) permission(id string, b contract.Permission) []frame {
 // closeCalls ends the calls of an ended agent, or of all agents if agent is empty: they get no result any more.
 func (m *mapper) closeCalls(agent string) []frame {
 	var frames []frame
-	for _, id := range sortedKeys(m.calls) {
+	for _, id := range slices.Sorted(maps.Keys(m.calls)) {
 		c := m.calls[id]
 		if agent == "" || c.agent == agent {
 			delete(m.calls, id)
@@ -782,8 +782,6 @@ func sameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // The methods, with their names in the protocol.
 const (

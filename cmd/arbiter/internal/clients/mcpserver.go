@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -316,7 +317,7 @@ func (s *MCPServer) resumeRun(
 	info, err := s.find(in.Run)
 	if err == nil && !info.Live && !info.Unfinished {
 		err = fmt.Errorf("run %s has ended, and there is nothing to resume: report shows what it did",
-			shortID(info.Run))
+			command.ShortID(info.Run))
 	}
 	if err == nil {
 		err = s.o.Runs.Resume(context.WithoutCancel(ctx), info.Run, nil)
@@ -483,7 +484,7 @@ func (s *MCPServer) cancelLive(ctx context.Context, run string, within time.Dura
 	defer l.Close()
 	answer, taken, err := l.send(ctx, contract.Cancel{})
 	if err == nil && !taken {
-		err = fmt.Errorf("run %s refused to end: %s", shortID(run), answer)
+		err = fmt.Errorf("run %s refused to end: %s", command.ShortID(run), answer)
 	}
 	if err != nil {
 		return err
@@ -849,10 +850,10 @@ func (l *mcpLive) send(ctx context.Context, body contract.CommandBody) (answer s
 	var refused *control.Refusal
 	switch {
 	case errors.As(err, &refused):
-		return "", false, fmt.Errorf("run %s: %w", shortID(l.run), refused)
+		return "", false, fmt.Errorf("run %s: %w", command.ShortID(l.run), refused)
 	case err != nil:
-		return "", false, fmt.Errorf("run %s: %w: whether it accepted this is not known; status shows it", shortID(l.run),
-			err)
+		return "", false, fmt.Errorf("run %s: %w: whether it accepted this is not known; status shows it",
+			command.ShortID(l.run), err)
 	}
 	return sanitize.Line(r.Message, mcpMaxLine), r.Accepted, nil
 }
@@ -1153,7 +1154,7 @@ const (
 func resumeKey(cursor uint64) string { return "resume-" + strconv.FormatUint(cursor, 10) }
 
 func resumeForm(v MCPView) form {
-	return form{message: "Run " + shortID(v.Run) + ": " + v.Summary + " Resume it from where it stopped?",
+	return form{message: "Run " + command.ShortID(v.Run) + ": " + v.Summary + " Resume it from where it stopped?",
 		options: []option{{label: doResume}, {label: doLeave}}}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -379,7 +380,7 @@ func (s *MCPServer) forHuman(i control.InboxItem) bool {
 }
 
 func (s *MCPServer) formOf(run string, i control.InboxItem) (form, error) {
-	about := "Run " + shortID(run) + ": "
+	about := "Run " + command.ShortID(run) + ": "
 	switch supervisor.InboxKind(i.Kind) {
 	case supervisor.InboxPermission:
 		r, err := requestOf(i)
@@ -502,8 +503,6 @@ func showsForms(c *mcp.ClientCapabilities) bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
-func shortID(run string) string { return run[:min(len(run), 8)] }
-
 type answerIn struct {
 	Run      string `json:"run" jsonschema:"the run's id, or the beginning of it"`
 	Text     string `json:"text,omitempty" jsonschema:"answers open questions, or is a message; why, if you deny"`
@@ -543,7 +542,7 @@ func (s *MCPServer) answer(ctx context.Context, req *mcp.CallToolRequest, in ans
 	}
 	info, err := s.find(in.Run)
 	if err == nil && !info.Live {
-		err = fmt.Errorf("run %s is not live: resume_run continues it", shortID(info.Run))
+		err = fmt.Errorf("run %s is not live: resume_run continues it", command.ShortID(info.Run))
 	}
 	if err != nil {
 		return nil, out, err
@@ -600,10 +599,10 @@ func (s *MCPServer) meant(ctx context.Context, l *mcpLive, in answerIn) (control
 	}
 	if in.Request != "" {
 		return control.InboxItem{}, fmt.Errorf("no permission request %.60q is open in run %s: it was answered, "+
-			"perhaps; status shows what waits", in.Request, shortID(l.run))
+			"perhaps; status shows what waits", in.Request, command.ShortID(l.run))
 	}
 	return control.InboxItem{}, fmt.Errorf("nothing in run %s has the choice %.60q: status shows what waits",
-		shortID(l.run), in.Choice)
+		command.ShortID(l.run), in.Choice)
 }
 
 // leave lets the human answer an item that is not for the model: in a form, or with a command that they type.
