@@ -523,9 +523,8 @@ func trustLines(items []TrustItem, width int) []render.Line {
 		if i.How != "" {
 			role, text = render.Warn, fmt.Sprintf("%s: %s", view.SlashWord(i.How), text)
 		}
-		for _, l := range render.WrapText(role, text, max(width-2, 1)) {
-			lines = append(lines, append(render.Line{{Text: "  ", Role: render.Base}}, l...))
-		}
+		lines = append(lines, render.Behind(render.Of(render.Base, "  "),
+			render.WrapText(role, text, max(width-2, 1)))...)
 	}
 	return lines
 }

@@ -159,15 +159,8 @@ func (q *permissions) widen(from *dialog, p input.PermissionRequest, c contract.
 		Note:    "Esc: not now. A rule allows all that it covers. " + note,
 	}
 	for i, rule := range p.Suggestions {
-		data.Choices = append(
-			data.Choices,
-			view.PageChoice{
-				Value:        rule,
-				Key:          rune('2' + i),
-				Label:        sanitize.Line(rule+": "+words.Rules(rule), 300),
-				Irreversible: true,
-			},
-		)
+		data.Choices = append(data.Choices, view.PageChoice{Value: rule, Key: rune('2' + i),
+			Label: sanitize.Line(rule+": "+words.Rules(rule), 300), Irreversible: true})
 	}
 	g := q.d.dialogs.show(data, func(rule string) {
 		c.Rule = rule
@@ -455,13 +448,8 @@ func (rec *recovery) problemLines(width int, text string, outside []string) []re
 		if i == 0 {
 			lines = append(lines, nil)
 		}
-		for j, l := range render.WrapText(render.Strong, sanitize.Line(o, 400), max(width-2, 1)) {
-			head := render.Span{Text: "  ", Role: render.Base}
-			if j == 0 {
-				head = render.Span{Text: rec.d.look.Glyphs.Prompt + " ", Role: render.Dim}
-			}
-			lines = append(lines, append(render.Line{head}, l...))
-		}
+		lines = append(lines, render.Behind(render.Of(render.Dim, rec.d.look.Glyphs.Prompt+" "),
+			render.WrapText(render.Strong, sanitize.Line(o, 400), max(width-2, 1)))...)
 	}
 	return lines
 }

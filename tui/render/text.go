@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -73,6 +74,16 @@ func (l Line) Append(r Role, text string) Line {
 		return l
 	}
 	return append(l, Span{text, r})
+}
+
+// Behind puts a head before the first of some lines, and indents the others by its width.
+func Behind(head Line, lines []Line) []Line {
+	below := Of(Base, strings.Repeat(" ", head.Width()))
+	for i, l := range lines {
+		lines[i] = append(slices.Clip(head), l...)
+		head = below
+	}
+	return lines
 }
 
 // Clip returns the longest beginning of s that fits into so many columns, in whole clusters, and its width.

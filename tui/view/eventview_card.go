@@ -65,10 +65,7 @@ func (o EventOptions) card(e history.Entry) Block {
 	case contract.PermissionRequest:
 		return o.permission(e, b)
 	case contract.Permission:
-		r, mark := render.Bad, g.Failed
-		if b.Behavior == "allow" {
-			r, mark = render.Good, g.Done
-		}
+		r, mark := o.answer(b)
 		text := eventtext.Answered(b)
 		if tool := eventtext.ToolName(b.Tool); tool != "" {
 			text = tool + ": " + eventtext.Lower(text)
@@ -304,16 +301,20 @@ func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) 
 	if why := eventtext.One(p.Reason, eventtext.MaxWords); why != "" {
 		c.Lines = append(c.Lines, o.sentence(render.Dim, "", "Why it asks: "+why)...)
 	}
-	g := o.Look.Glyphs
-	switch {
-	case open:
-		c.Lines = append(c.Lines, o.sentence(render.Alert, g.Pending, "It waits for your answer.")...)
-	case decided.Behavior == "allow":
-		c.Lines = append(c.Lines, o.sentence(render.Good, g.Done, eventtext.Answered(decided))...)
-	default:
-		c.Lines = append(c.Lines, o.sentence(render.Bad, g.Failed, eventtext.Answered(decided))...)
+	if open {
+		c.Lines = append(c.Lines, o.sentence(render.Alert, o.Look.Glyphs.Pending, "It waits for your answer.")...)
+		return c
 	}
+	role, mark := o.answer(decided)
+	c.Lines = append(c.Lines, o.sentence(role, mark, eventtext.Answered(decided))...)
 	return c
+}
+
+func (o EventOptions) answer(p contract.Permission) (render.Role, string) {
+	if p.Behavior == "allow" {
+		return render.Good, o.Look.Glyphs.Done
+	}
+	return render.Bad, o.Look.Glyphs.Failed
 }
 
 // errorView is the card of an error, with what can be done.
@@ -424,14 +425,12 @@ func (o EventOptions) session(e contract.Event, s contract.Session) Block {
 	c := begin(e.ID)
 	c.Lines = render.Wrap(render.Of(render.Motto, eventtext.Opening(s)), o.width())
 	var parts []render.Line
-	for _, text := range []string{eventtext.After("Claude Code ", eventtext.One(s.ClaudeVersion, eventtext.MaxName)),
-		eventtext.One(s.CWD, 400), eventtext.After("run ", eventtext.One(s.Session, eventtext.MaxName))} {
+	for _, text := range append([]string{
+		eventtext.After("Claude Code ", eventtext.One(s.ClaudeVersion, eventtext.MaxName)), eventtext.One(s.CWD, 400),
+		eventtext.After("run ", eventtext.One(s.Session, eventtext.MaxName))}, eventtext.Safety(s)...) {
 		if text != "" {
 			parts = append(parts, render.Of(render.Dim, text))
 		}
-	}
-	for _, text := range eventtext.Safety(s) {
-		parts = append(parts, render.Of(render.Dim, text))
 	}
 	for _, text := range eventtext.RiskWarnings(s) {
 		parts = append(parts, render.Of(render.Danger, text))

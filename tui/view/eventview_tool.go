@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -369,6 +370,9 @@ func (o EventOptions) logged(e history.Entry) render.Line {
 	return o.shorten(l, width)
 }
 
+// proofRoles are the roles of results; others are not highlighted.
+var proofRoles = map[string]render.Role{verdict.CheckPassed: render.Good, verdict.CheckFailed: render.Bad}
+
 // logRole highlights the events that matter to a person who looks for problems.
 func logRole(b contract.Body) render.Role {
 	switch b := b.(type) {
@@ -384,19 +388,9 @@ func logRole(b contract.Body) render.Role {
 			return render.Bad
 		}
 	case contract.Acceptance:
-		switch b.Status {
-		case "passed":
-			return render.Good
-		case "failed":
-			return render.Bad
-		}
+		return proofRoles[b.Status]
 	case contract.Check:
-		switch b.Receipt.Result {
-		case "passed":
-			return render.Good
-		case "failed":
-			return render.Bad
-		}
+		return proofRoles[b.Receipt.Result]
 	case contract.Overlap, contract.Merge, contract.Takeover, contract.Withdrawn, contract.Rejected, contract.Retry,
 		contract.Restart, contract.ContextWarning, contract.Compact, contract.Notice, contract.Quiet,
 		contract.Budget:

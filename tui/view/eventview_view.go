@@ -140,18 +140,10 @@ func (o EventOptions) sentence(r render.Role, mark, text string) []render.Line {
 // behind puts a mark before the first of some lines, and indents the others. If there is no room for both,
 // the mark is omitted.
 func (o EventOptions) behind(mark render.Span, lines []render.Line) []render.Line {
-	w := markWidth(mark.Text)
-	if w == 0 || o.width() <= w+1 {
+	if w := markWidth(mark.Text); w == 0 || o.width() <= w+1 {
 		return lines
 	}
-	for i, l := range lines {
-		if i == 0 {
-			lines[i] = append(render.Line{mark, {Text: " ", Role: render.Base}}, l...)
-		} else {
-			lines[i] = append(render.Line{{Text: spaces(w), Role: render.Base}}, l...)
-		}
-	}
-	return lines
+	return render.Behind(render.Line{mark, {Text: " ", Role: render.Base}}, lines)
 }
 
 func markWidth(mark string) int {
@@ -219,10 +211,7 @@ func inset(lines []render.Line, columns int) []render.Line {
 	if columns <= 0 {
 		return lines
 	}
-	for i, l := range lines {
-		lines[i] = append(render.Line{{Text: spaces(columns), Role: render.Base}}, l...)
-	}
-	return lines
+	return render.Behind(render.Of(render.Base, spaces(columns)), lines)
 }
 
 // step returns how far subordinate lines are indented; 0 if there is hardly any room.

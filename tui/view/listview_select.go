@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -252,7 +253,7 @@ func (s listSearch) matches(l render.Line) []span {
 	})
 	var found []span
 	for i := 0; i+len(needle) <= len(runes); i++ {
-		if !begins(runes[i:], needle) {
+		if !slices.Equal(runes[i:i+len(needle)], needle) {
 			continue
 		}
 		last := i + len(needle) - 1
@@ -260,15 +261,6 @@ func (s listSearch) matches(l render.Line) []span {
 		i = last
 	}
 	return found
-}
-
-func begins(text, with []rune) bool {
-	for i, r := range with {
-		if text[i] != r {
-			return false
-		}
-	}
-	return true
 }
 
 const (

@@ -48,12 +48,7 @@ func (r *PageRoster) Selected() (string, bool) {
 }
 
 func (r *PageRoster) index(id string) int {
-	for i, a := range r.agents {
-		if a.ID == id {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(r.agents, func(a PageAgent) bool { return a.ID == id })
 }
 
 // Move selects the agent so many lines further down, and returns it.
@@ -104,7 +99,7 @@ func (r *PageRoster) Draw(screen tcell.Screen) {
 	if w == 0 || h == 0 {
 		return
 	}
-	shown, hidden := r.shown(h)
+	shown, hidden := important(r.agents, h, r.selected, max(h-1, 1))
 	if w < 60 {
 		shown = slices.Clone(shown)
 		for i := range shown {
@@ -138,34 +133,28 @@ func (r *PageRoster) Draw(screen tcell.Screen) {
 	}
 }
 
-// shown returns the agents for which there is room. Past agents are omitted first, then idle ones, then
-// working ones, the oldest first, then the first agent (if there is little room, it is kept only if it
+// important chooses which agents are shown in h rows: all, or those of the highest ranks, the last ones of each, in
+// all rows but one, which shows how many more there are. Past agents are omitted first, then idle ones, then
+// working ones, the oldest first, then the first agent (if there are few rows for agents, it is kept only if it
 // works); agents that are stuck, the selected one and those that wait for the human are omitted last.
-func (r *PageRoster) shown(h int) (shown []PageAgent, hidden int) {
-	keep := important(len(r.agents), h, func(i int) int { return rank(i, r.agents[i], r.selected, max(h-1, 1)) })
-	for i, a := range r.agents {
-		if keep[i] {
-			shown = append(shown, a)
-		}
+func important(agents []PageAgent, h int, selected string, rows int) (shown []PageAgent, hidden int) {
+	n := len(agents)
+	if n <= h {
+		return agents, 0
 	}
-	return shown, len(r.agents) - len(shown)
-}
-
-// important chooses which of n agents are shown in h rows: all, or those of the highest ranks, the last ones of each,
-// in all rows but one, which shows how many more there are.
-func important(n, h int, rank func(i int) int) []bool {
-	keep, order := make([]bool, n), make([]int, n)
+	order := make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
-	if n > h {
-		slices.SortStableFunc(order, func(a, b int) int { return rank(a) - rank(b) })
-		order = order[n-max(h-1, 1):]
-	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		return rank(i, agents[i], selected, rows) - rank(j, agents[j], selected, rows)
+	})
+	order = order[n-max(h-1, 1):]
+	slices.Sort(order)
 	for _, i := range order {
-		keep[i] = true
+		shown = append(shown, agents[i])
 	}
-	return keep
+	return shown, n - len(shown)
 }
 
 // How important it is to show an agent.

@@ -67,15 +67,12 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 		text(rankWarning, false, render.Danger, " %s ", w)
 	}
 	if d.Human {
-		who := "Waits for you"
-		if d.Words > 1 {
-			who = fmt.Sprintf("%d wait for you", d.Words)
-		}
+		who, several := "Waits for you", "%d wait for you"
 		if tight { // so that the permission mode fits beside it
-			who = "For you"
-			if d.Words > 1 {
-				who = fmt.Sprintf("%d for you", d.Words)
-			}
+			who, several = "For you", "%d for you"
+		}
+		if d.Words > 1 {
+			who = fmt.Sprintf(several, d.Words)
 		}
 		if d.Waiting >= time.Minute {
 			who += " " + sep + " " + elapsedPage(d.Waiting)
@@ -412,13 +409,8 @@ func TaskLines(look *render.Look, t Tasks, width int) []render.Line {
 		Append(render.Dim, fmt.Sprintf("  its own list, %d of %d", done, len(t.Items)))}
 	for _, s := range t.Items {
 		mark, role := stepMark(look.Glyphs, s.Status)
-		for j, l := range render.WrapText(render.Dim, s.Text, max(width-6, 1)) {
-			head := render.Of(render.Base, "      ")
-			if j == 0 {
-				head = render.Of(render.Base, "    ").Append(role, mark+" ")
-			}
-			lines = append(lines, append(head, l...))
-		}
+		lines = append(lines, render.Behind(render.Of(render.Base, "    ").Append(role, mark+" "),
+			render.WrapText(render.Dim, s.Text, max(width-6, 1)))...)
 	}
 	return lines
 }

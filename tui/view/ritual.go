@@ -40,11 +40,7 @@ func (s Scene) dots(c render.Canvas, list []ritualPlaced, frame int) {
 	d := canvas{render.NewDots(columns, rows-1), columns * 2, (rows-1)*4 - 2}
 	roles := []render.Role{render.Base, render.SigilDim, render.Sigil, render.SpeakerArbiter}
 	for _, p := range list {
-		role := render.Speaker(p.ID)
-		if p.Pose == RitualLeaves {
-			role = render.Dim
-		}
-		roles = append(roles, role)
+		roles = append(roles, p.role())
 	}
 	person, light := uint8(len(roles)), uint8(len(roles)+1)
 	roles = append(roles, render.SpeakerHuman, render.SigilBright)
@@ -386,12 +382,8 @@ func (s Scene) letters(c render.Canvas, list []ritualPlaced, frame int) {
 		}
 	}
 	for _, p := range list {
-		role := render.Speaker(p.ID)
-		if p.Pose == RitualLeaves {
-			role = render.Dim
-		}
 		_, art := p.pose(frame)
-		lettersAt(c, art, p.column, ground, role)
+		lettersAt(c, art, p.column, ground, p.role())
 	}
 	for _, h := range s.people() {
 		lettersAt(c, kindLetters[h.Kind], h.column(columns), ground, render.SpeakerHuman)
@@ -527,17 +519,13 @@ func (s Scene) Draw(c render.Canvas, frame int) {
 		s.dots(c, list, frame)
 	}
 	for _, p := range append(list, ritualPlaced{s.Arbiter, loomColumns - 5}) {
-		label := render.Of(render.Speaker(p.ID), p.Label)
-		if p.Pose == RitualLeaves {
-			label[0].Role = render.Dim
-		}
+		label := render.Of(p.role(), p.Label)
 		c.Line(max(min(p.column-label.Width()/2, columns-label.Width()), 0), rows-1, label)
-		if mark := p.mark(); mark != "" {
-			role := render.Dim
-			if p.Pose == RitualAsks {
-				role = render.Alert
-			}
-			c.Text(p.column, rows-figureRows-3, mark, role)
+		switch p.Pose {
+		case RitualAsks:
+			c.Text(p.column, rows-figureRows-3, "?", render.Alert)
+		case RitualWakes:
+			c.Text(p.column, rows-figureRows-3, "+", render.Dim)
 		}
 	}
 	for _, h := range s.people() {
@@ -548,14 +536,11 @@ func (s Scene) Draw(c render.Canvas, frame int) {
 	}
 }
 
-func (f Figure) mark() string {
-	switch f.Pose {
-	case RitualAsks:
-		return "?"
-	case RitualWakes:
-		return "+"
+func (f Figure) role() render.Role {
+	if f.Pose == RitualLeaves {
+		return render.Dim
 	}
-	return ""
+	return render.Speaker(f.ID)
 }
 
 // RitualTitle is the picture before the first input: the sigil, the Arbiter at its loom, and the figures that a

@@ -49,13 +49,7 @@ func AgentRow(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) P
 	return agentRow(s, a, w, Inbox(s), now)
 }
 
-func agentRow(
-	s *supervisor.State,
-	a *supervisor.Agent,
-	w Work,
-	waits []supervisor.InboxItem,
-	now time.Time,
-) PageAgent {
+func agentRow(s *supervisor.State, a *supervisor.Agent, w Work, waits []supervisor.InboxItem, now time.Time) PageAgent {
 	text := eventtext.AgentState(s, a, waits)
 	tone, since, done := stateTone(text), a.Since, w
 	switch {
@@ -151,14 +145,11 @@ func stateTone(word string) render.Role {
 
 // awaited returns for whom the run waits, and since when.
 func awaited(s *supervisor.State, now time.Time) (who string, human bool, since time.Duration) {
-	if over := s.Ending != nil; over {
+	if s.Ending != nil || s.Halted {
 		return "", false, 0
 	}
-	if list := Inbox(s); len(list) > 0 && !s.Halted {
+	if list := Inbox(s); len(list) > 0 {
 		return "you", true, list[0].Age(now)
-	}
-	if s.Halted {
-		return "", false, 0
 	}
 	var busy []string
 	var first time.Time
@@ -307,19 +298,15 @@ func SnapshotModels(s *supervisor.State, used []contract.ModelCost) []ModelInfo 
 
 // About describes a model in a line: price, window, and what it cost in this run.
 func (m ModelInfo) About() string {
-	var parts []string
-	price := "price unknown"
+	parts := []string{"price unknown", "window unknown"}
 	if m.In > 0 {
-		price = fmt.Sprintf("$%s in, $%s out", dollars(m.In), dollars(m.Out))
+		parts[0] = fmt.Sprintf("$%s in, $%s out", dollars(m.In), dollars(m.Out))
 		if m.From {
-			price = "from " + price
+			parts[0] = "from " + parts[0]
 		}
 	}
-	parts = append(parts, price)
 	if m.Window > 0 {
-		parts = append(parts, words.Tokens(m.Window)+" window")
-	} else {
-		parts = append(parts, "window unknown")
+		parts[1] = words.Tokens(m.Window) + " window"
 	}
 	if m.CostUSD > 0 {
 		parts = append(parts, fmt.Sprintf("$%.2f here", m.CostUSD))
@@ -613,26 +600,25 @@ const AllowAll = "allow-all"
 // Confinement summarizes the restrictions of a run's agents: what they may do, what confines them, and
 // whether files of the workspace are loaded.
 func Confinement(o *runconfig.Options, g *render.Glyphs) render.Line {
-	sep := render.Span{Text: " " + g.Separator + " ", Role: render.Dim}
-	mode := render.Span{Text: SlashWord(o.Permissions), Role: render.Dim}
-	if o.Permissions == AllowAll {
-		mode.Role = render.Danger
+	sep := " " + g.Separator + " "
+	var l render.Line
+	if mode := SlashWord(o.Permissions); mode == AllowAll {
+		l = render.Of(render.Danger, mode).Append(render.Dim, sep)
+	} else if mode != "" {
+		l = render.Of(render.Dim, mode+sep)
 	}
-	confined := render.Span{Text: "sandbox", Role: render.Dim}
-	if o.Sandbox == nil {
-		confined = render.Span{Text: "no sandbox", Role: render.Dim}
-		if o.Permissions == AllowAll || o.SandboxReason != "" {
-			confined.Role = render.Warn
-		}
+	switch {
+	case o.Sandbox != nil:
+		l = l.Append(render.Dim, "sandbox")
+	case o.Permissions == AllowAll || o.SandboxReason != "":
+		l = l.Append(render.Warn, "no sandbox")
+	default:
+		l = l.Append(render.Dim, "no sandbox")
 	}
-	trusted := render.Span{Text: "trusted", Role: render.Dim}
-	if !o.Trusted {
-		trusted.Text = "not trusted"
+	if o.Trusted {
+		return l.Append(render.Dim, sep+"trusted")
 	}
-	if mode.Text == "" {
-		return render.Line{confined, sep, trusted}
-	}
-	return render.Line{mode, sep, confined, sep, trusted}
+	return l.Append(render.Dim, sep+"not trusted")
 }
 
 // Work is what is known of an agent beyond the state: what it does, and the end of what it writes.

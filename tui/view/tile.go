@@ -131,7 +131,7 @@ func (b *TileBoard) Draw(c render.Canvas, tiles []PageAgent, selected string, no
 
 func (b *TileBoard) column(c render.Canvas, tiles []PageAgent, selected string, now time.Time) {
 	w, h := c.Size()
-	shown, hidden := matter(tiles, h, selected)
+	shown, hidden := important(tiles, h, selected, h)
 	x, y := c.Origin()
 	row := 0
 	heights, space := heights(weights(shown), h-min(hidden, 1))
@@ -163,17 +163,6 @@ func (b *TileBoard) At(x, y int) (id string, folds, ok bool) {
 		}
 	}
 	return "", false, false
-}
-
-// matter omits the least important tiles if there is not a row for each.
-func matter(tiles []PageAgent, h int, selected string) (shown []PageAgent, hidden int) {
-	keep := important(len(tiles), h, func(i int) int { return rank(i, tiles[i], selected, h) })
-	for i, t := range tiles {
-		if keep[i] {
-			shown = append(shown, t)
-		}
-	}
-	return shown, len(tiles) - len(shown)
 }
 
 // weights returns how many rows tiles need; 0: as many as there are.
@@ -287,10 +276,7 @@ func (p tilePainter) past(i eventtext.ActivityItem, last bool) []render.Line {
 	}
 	list := []render.Line{p.call(mark, role, i, tail)}
 	keep := 0
-	switch {
-	case i.Failed:
-		keep = 2
-	case last && resultTools[i.Tool]:
+	if i.Failed || last && resultTools[i.Tool] {
 		keep = 2
 	}
 	result := strings.Split(i.Result, "\n")
@@ -383,13 +369,7 @@ func (p tilePainter) waiting() []render.Line {
 	list := render.WrapText(a.Tone, text, max(min(p.width, render.Prose)-2-len(since), 1))
 	list = list[:min(len(list), 3)]
 	list[0] = append(list[0], render.Span{Text: since, Role: render.Dim})
-	for i, l := range list {
-		if i > 0 {
-			mark.Text = "  "
-		}
-		list[i] = append(render.Line{mark}, l...)
-	}
-	return list
+	return render.Behind(render.Line{mark}, list)
 }
 
 // group lays out the subagents: individually, or in one line if they are folded or there is no room.

@@ -201,7 +201,7 @@ func TestImportantAgentsAreShown(t *testing.T) {
 	for i := range 20 {
 		many = append(many, PageAgent{ID: fmt.Sprint(i), Past: i%4 == 1, Busy: i%4 == 2, Bell: i == 13})
 	}
-	shown, hidden := matter(many, 8, "3")
+	shown, hidden := important(many, 8, "3", 8)
 	var ids []string
 	for _, s := range shown {
 		ids = append(ids, s.ID)

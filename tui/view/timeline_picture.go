@@ -44,27 +44,15 @@ type glyph struct {
 var glyphs = [timelineKinds]glyph{
 	TimelineAlive: {"·", ".", render.Dim}, TimelineTurn: {"─", "-", render.Active},
 	TimelineTool: {"━", "=", render.Active}, TimelineQuiet: {"┄", ".", render.Dim},
-	TimelineStopped: {
-		"┤",
-		"]",
-		render.Dim,
-	}, TimelineBegan: {"├", "[", render.Dim}, HumanSpoke: {"•", "*", render.SpeakerHuman},
-	APIWait: {"~", "~", render.Warn}, TimelineWait: {"?", "?", render.Alert}, TimelineRestarted: {"○", "o", render.Warn},
+	TimelineStopped: {"┤", "]", render.Dim}, TimelineBegan: {"├", "[", render.Dim},
+	HumanSpoke: {"•", "*", render.SpeakerHuman}, APIWait: {"~", "~", render.Warn},
+	TimelineWait: {"?", "?", render.Alert}, TimelineRestarted: {"○", "o", render.Warn},
 	TimelineRenewed: {"◆", "R", render.Active}, HandedOff: {"→", ">", render.Good}, TimelineFailed: {"✗", "!", render.Bad},
 }
 
 // legend are the kinds that the legend explains.
-var legend = []TimelineKind{
-	TimelineTurn,
-	TimelineTool,
-	TimelineWait,
-	HandedOff,
-	TimelineRenewed,
-	TimelineRestarted,
-	APIWait,
-	TimelineFailed,
-	HumanSpoke,
-}
+var legend = []TimelineKind{TimelineTurn, TimelineTool, TimelineWait, HandedOff, TimelineRenewed, TimelineRestarted,
+	APIWait, TimelineFailed, HumanSpoke}
 
 func (g glyph) of(look *render.Look) string {
 	if look.Glyphs == render.ASCII {
@@ -89,7 +77,7 @@ func (t *Timeline) Lines(v *TimelineView, f TimelineFrame, width, height int) []
 	}
 	v.fit(axis.Len(), width-v.gutter-price)
 	detail, key := p.rowsBelow(height)
-	lines := []render.Line{p.title(), render.Of(render.Frame, p.rule())}
+	lines := []render.Line{p.title(), render.Of(render.Frame, strings.Repeat(f.Look.Glyphs.Horizontal, max(width, 0)))}
 	if len(t.lanes) == 0 {
 		v.rows, v.first = 0, len(lines)
 		return append(lines, render.Of(render.Dim, "Nothing has happened yet."))[:min(height, 3)]
@@ -136,14 +124,6 @@ func (p *picture) rowsBelow(height int) (detail, key int) {
 		key = 1
 	}
 	return max(min(height/3, 8), 3), key
-}
-
-func (p *picture) rule() string {
-	r := ""
-	for range p.width {
-		r += p.Look.Glyphs.Horizontal
-	}
-	return r
 }
 
 // title shows how long the run was, and what it has cost.
@@ -304,15 +284,10 @@ func (p *picture) span(s Span) render.Line {
 		what = fmt.Sprintf("%s, %s times", what, words.Number(s.N))
 	}
 	l = l.Append(render.Base, what)
-	took := ""
-	if d := s.Until.Sub(s.From); d > 0 {
-		took = eventtext.Span(d)
-		if s.Open {
-			took = "for " + took + " now"
-		}
-	}
-	if took != "" {
-		l = l.Append(render.Dim, "  "+took)
+	if d := s.Until.Sub(s.From); d > 0 && s.Open {
+		l = l.Append(render.Dim, "  for "+eventtext.Span(d)+" now")
+	} else if d > 0 {
+		l = l.Append(render.Dim, "  "+eventtext.Span(d))
 	}
 	if s.CostUSD > 0 {
 		l = l.Append(render.Dim, "  "+p.dollars(s.CostUSD))
@@ -346,12 +321,8 @@ func (t *Timeline) Words(names map[string]string, now time.Time) string {
 	if len(t.lanes) == 0 {
 		return "Nothing has happened yet."
 	}
-	p := picture{
-		Timeline:      t,
-		TimelineView:  &TimelineView{gutter: 24},
-		TimelineFrame: TimelineFrame{Names: names, Now: now},
-		axis:          t.axis(now),
-	}
+	p := picture{Timeline: t, TimelineView: &TimelineView{gutter: 24},
+		TimelineFrame: TimelineFrame{Names: names, Now: now}, axis: t.axis(now)}
 	var b strings.Builder
 	fmt.Fprintf(&b, "From %s to %s: %s", p.local(p.axis.Began).Format(time.DateTime),
 		p.local(p.axis.Ended).Format(time.DateTime), eventtext.Span(p.axis.Len()))
@@ -393,10 +364,7 @@ func (p *picture) summary(l *lane) string {
 	if l.cost() > 0 {
 		parts = append(parts, p.dollars(l.cost()))
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(parts, ", ")
+	return eventtext.After(": ", strings.Join(parts, ", "))
 }
 
 // latestMoments returns the latest moments of a lane, in order.
