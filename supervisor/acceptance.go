@@ -10,40 +10,23 @@ package supervisor
 //
 // # A round
 //
-// A round judges a COMPLETE on one tree, the Git tree of the final snapshot:
+// A round judges a COMPLETE on one tree, the Git tree of the final snapshot. It runs all commands: it uses no result of
+// an earlier round. A change of the criteria ends the round without an outcome ([AcceptanceState.Round] is nil), and
+// the caller begins another. A command that could not run, was not permitted or exceeded its time limit counts as
+// failed: in doubt, a criterion does not pass. The third rejection ([MaxRejections]) is an outcome of its own,
+// [AcceptanceExhausted]: the human is asked, and without a human the run fails.
 //
-//	runs := s.Begin(tree)              // the commands to run, in order; after a crash: s.Pending()
-//	s.Finish(run, result)              // for each of them; results of other rounds or trees are ignored
-//	outcome, ok := s.Judge()           // ok when nothing is pending
-//	events := s.Entries(tree)          // the events, and result.acceptance
-//
-// Each round runs all commands: it uses no result of an earlier round. A change of the criteria ends the round
-// without an outcome ([AcceptanceState.Round] is nil), and the caller begins another.
-//
-// A command that could not run, was not permitted or exceeded its time limit counts as failed: in doubt, a
-// criterion does not pass.
-//
-// # Rejections
-//
-// A failed criterion rejects the COMPLETE, a human's and the Arbiter's alike. The third rejection ([MaxRejections]) is
-// an outcome of its own, [AcceptanceExhausted]: the human is asked, and without a human the run fails with exit code 1.
-// [AcceptanceState.Answered] lets the Arbiter try again after the human has answered.
-//
-// # Criteria without a command
-//
-// Nothing can prove them, so they are listed as unproven and do not reject. [AcceptanceState.AskHow] makes the Arbiter
-// say once, in the summary of its COMPLETE, how each of them holds; that is the Arbiter's statement and is not
-// checked. So exit code 0 means that every criterion with a command passed on the delivered tree, and that
-// those without a command were listed as unproven. A human who needs proof gives a command.
-//
-// The package performs no I/O and emits no events. Slices of a State are never written to in place, so copies of a
-// State are independent.
+// Nothing can prove criteria without a command, so they are listed as unproven and do not reject.
+// [AcceptanceState.AskHow] makes the Arbiter say once, in the summary of its COMPLETE, how each of them holds. A human
+// who needs proof gives a command.
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -58,27 +41,8 @@ const (
 
 // AcceptanceRound judges the criteria on one tree.
 type AcceptanceRound struct {
-	Number  int
 	Tree    string             // Git's id; empty: there is no Git, and trees cannot be distinguished
 	Results []AcceptanceResult // of the criteria, in their order; those without a status are pending
-}
-
-// AcceptanceRun is a command to run. It contains its round: the result of another round is not accepted.
-type AcceptanceRun struct {
-	Round     int
-	Criterion int // counted from 1
-	Of        int // how many criteria there are
-	Command   string
-	Tree      string
-}
-
-// AcceptanceFinding is the result of a run.
-type AcceptanceFinding struct {
-	Exit   int
-	SHA256 string // of all of the output, in hexadecimal
-	Output string // the end of it
-	Tree   string // that the command ran on
-	Failed string // why it was not run, or was ended: not permitted, out of time, a signal; empty: it ended by itself
 }
 
 // AcceptanceResult is the result of a criterion.
@@ -103,10 +67,9 @@ const (
 	AcceptanceUnproven AcceptanceStatus = "unproven"
 )
 
-// Begin begins a round and returns the commands to run, in order. A round in progress ends without an outcome.
-func (s *AcceptanceState) Begin(tree string) []AcceptanceRun {
-	s.Rounds++
-	r := &AcceptanceRound{Number: s.Rounds, Tree: tree}
+// Begin begins a round. A round in progress ends without an outcome.
+func (s *AcceptanceState) Begin(tree string) {
+	r := &AcceptanceRound{Tree: tree}
 	for _, c := range s.Criteria {
 		result := AcceptanceResult{Criterion: c, Exit: -1}
 		if c.Command == "" {
@@ -115,52 +78,45 @@ func (s *AcceptanceState) Begin(tree string) []AcceptanceRun {
 		r.Results = append(r.Results, result)
 	}
 	s.Round = r
-	return s.Pending()
 }
 
-// Pending returns the commands that have not run yet in the current round.
-func (s *AcceptanceState) Pending() []AcceptanceRun {
-	if s.Round == nil {
-		return nil
-	}
-	var runs []AcceptanceRun
-	for i, r := range s.Round.Results {
-		if r.Status == "" {
-			runs = append(runs, AcceptanceRun{
-				Round: s.Round.Number, Criterion: i + 1, Of: len(s.Round.Results), Command: r.Command,
-				Tree: s.Round.Tree,
-			})
+// Pending returns the criteria whose commands have not run yet in the current round.
+func (s *AcceptanceState) Pending() (list []Criterion) {
+	if s.Round != nil {
+		for _, r := range s.Round.Results {
+			if r.Status == "" {
+				list = append(list, r.Criterion)
+			}
 		}
 	}
-	return runs
+	return list
 }
 
-// Drop ends the current round without an outcome: the COMPLETE that it judges is void.
-func (s *AcceptanceState) Drop() { s.Round = nil }
-
-// Finish records the result of a run, and reports whether it belongs to the current round. A result on another
-// tree does not: the criterion stays pending, and the caller begins a round on the present tree.
-func (s *AcceptanceState) Finish(run AcceptanceRun, f AcceptanceFinding) bool {
-	if s.Round == nil || run.Round != s.Round.Number || f.Tree != s.Round.Tree {
-		return false
+// Finish records the result of the first pending command; failed says why it was not run. Without a pending one, it
+// does nothing.
+func (s *AcceptanceState) Finish(x bridge.CheckResult, failed string) {
+	if len(s.Pending()) == 0 {
+		return
 	}
-	i := run.Criterion - 1
-	if i < 0 || i >= len(s.Round.Results) || s.Round.Results[i].Status != "" {
-		return false
+	switch {
+	case failed != "":
+	case x.TimedOut:
+		failed = "out of time"
+	case x.Signal != "":
+		failed = "ended by signal " + x.Signal
 	}
 	round := *s.Round
 	round.Results = slices.Clone(round.Results)
-	result := &round.Results[i]
-	result.Status, result.Exit, result.SHA256, result.Tree = AcceptanceFailed, f.Exit, f.SHA256, f.Tree
-	result.Output, result.Why = words.Tail(strings.ToValidUTF8(f.Output, "�"), evidenceOne), f.Failed
+	result := &round.Results[slices.IndexFunc(round.Results, func(r AcceptanceResult) bool { return r.Status == "" })]
+	result.Status, result.Exit, result.SHA256, result.Tree = AcceptanceFailed, x.Exit, x.SHA256, round.Tree
+	result.Output, result.Why = words.Tail(strings.ToValidUTF8(x.Output, "�"), evidenceOne), failed
 	switch {
-	case f.Failed != "":
+	case failed != "":
 		result.Exit = -1
-	case f.Exit == 0:
+	case x.Exit == 0:
 		result.Status = AcceptancePassed
 	}
 	s.Round = &round
-	return true
 }
 
 // Verdict is the result of a round.
@@ -254,28 +210,15 @@ func (r AcceptanceResult) end() string {
 	return fmt.Sprintf("exit code %d", r.Exit)
 }
 
-// AcceptanceEntry is a criterion as events and the result contain it. Its JSON names are the contract's.
-type AcceptanceEntry struct {
-	Text     string           `json:"text"`
-	Command  string           `json:"command,omitempty"`
-	By       AcceptanceBy     `json:"by"`
-	Status   AcceptanceStatus `json:"status"`
-	ExitCode int              `json:"exit_code"` // -1: no command ran, or it did not end in time
-	SHA256   string           `json:"sha256,omitempty"`
-	Tree     string           `json:"tree,omitempty"`
-	Before   string           `json:"before,omitempty"` // of a passed one, on the files before the work
-}
-
-// Entries returns all criteria with the results of the last judged round on a tree. Those that were not run on
-// this tree are unproven. Without Git, the tree is empty, and the last round counts.
-func (s *AcceptanceState) Entries(tree string) []AcceptanceEntry {
-	var list []AcceptanceEntry
+// Events are all criteria with the results of the last judged round. What it did not judge is unproven.
+func (s *AcceptanceState) Events() (list []contract.Acceptance) {
 	for _, c := range s.Criteria {
-		e := AcceptanceEntry{Text: c.Text, Command: c.Command, By: c.By, Status: AcceptanceUnproven, ExitCode: -1}
+		e := contract.Acceptance{Text: c.Text, Command: c.Command, By: c.By, Status: string(AcceptanceUnproven),
+			ExitCode: -1}
 		i := slices.IndexFunc(s.Results, func(r AcceptanceResult) bool { return r.same(c) })
-		if i >= 0 && s.Results[i].Tree == tree && s.Results[i].Status != AcceptanceUnproven {
+		if i >= 0 && s.Results[i].Status != AcceptanceUnproven {
 			r := s.Results[i]
-			e.Status, e.ExitCode, e.SHA256, e.Tree, e.Before = r.Status, r.Exit, r.SHA256, r.Tree, r.Before
+			e.Status, e.ExitCode, e.SHA256, e.Tree, e.Before = string(r.Status), r.Exit, r.SHA256, r.Tree, r.Before
 		}
 		list = append(list, e)
 	}
@@ -285,7 +228,6 @@ func (s *AcceptanceState) Entries(tree string) []AcceptanceEntry {
 // AcceptanceState holds the criteria of a run, and the results of the last round.
 type AcceptanceState struct {
 	Criteria   []Criterion        // the human's first, each once
-	Rounds     int                // how many were begun: the number of the current one
 	Round      *AcceptanceRound   // in progress, or nil
 	Results    []AcceptanceResult // of the last round that was judged
 	Rejections int                // of COMPLETE, since the task began or the human answered
@@ -299,40 +241,14 @@ type AcceptanceState struct {
 type Criterion struct {
 	Text    string
 	Command string `json:",omitempty"` // exit code 0 proves the criterion; empty: it cannot be proven
-	By      AcceptanceBy
-	Origin  AcceptanceOrigin
+	By      string // contract.Human or contract.Arbiter
 }
 
 // AcceptanceGiven is a criterion as it is set. A Given without text has its command as its text.
 //
 // A human's list may repeat criteria of the Arbiter and leave them to the Arbiter (By): their commands still
 // need permission. Without By, a repeated criterion becomes the human's.
-type AcceptanceGiven struct {
-	Text    string       `json:"text"`
-	Command string       `json:"command,omitempty"`
-	By      AcceptanceBy `json:"by,omitempty"`
-}
-
-// AcceptanceBy says who set a criterion.
-type AcceptanceBy string
-
-// Who sets criteria.
-const (
-	AcceptanceHuman   AcceptanceBy = "human"
-	AcceptanceArbiter AcceptanceBy = "arbiter"
-)
-
-// AcceptanceOrigin says how a criterion was set.
-type AcceptanceOrigin string
-
-// Origins of criteria. All but FromTool are a human's.
-const (
-	FromFlag   AcceptanceOrigin = "flag"   // --accept
-	FromConfig AcceptanceOrigin = "config" // the key accept
-	FromStdin  AcceptanceOrigin = "stdin"  // set_acceptance
-	FromScreen AcceptanceOrigin = "screen" // /accept
-	FromTool   AcceptanceOrigin = "tool"   // the Arbiter's set_acceptance
-)
+type AcceptanceGiven = contract.AcceptanceCriterion
 
 // Bounds of what is set.
 const (
@@ -343,21 +259,21 @@ const (
 
 // HumanSets makes the list the criteria of the run. It also replaces the Arbiter's criteria. An error says what
 // a human has to change; the state is then unchanged.
-func (s *AcceptanceState) HumanSets(list []AcceptanceGiven, origin AcceptanceOrigin) error {
-	given, err := read(list, AcceptanceHuman, origin)
+func (s *AcceptanceState) HumanSets(list []AcceptanceGiven) error {
+	given, err := read(list, contract.Human)
 	if err != nil {
 		return err
 	}
 	var own, kept []Criterion
 	for _, c := range given {
 		repeats := func(g AcceptanceGiven) bool {
-			return g.By == AcceptanceArbiter && clean(g.Text) == c.Text && clean(g.Command) == c.Command
+			return g.By == contract.Arbiter && clean(g.Text) == c.Text && clean(g.Command) == c.Command
 		}
 		if !slices.ContainsFunc(list, repeats) {
 			own = append(own, c)
 			continue
 		}
-		i := slices.IndexFunc(s.Criteria, func(old Criterion) bool { return old.By == AcceptanceArbiter && old.same(c) })
+		i := slices.IndexFunc(s.Criteria, func(old Criterion) bool { return old.By == contract.Arbiter && old.same(c) })
 		if i < 0 {
 			return fmt.Errorf("the Arbiter set no criterion %q with that command: leave out `by` to set it yourself",
 				c.Text)
@@ -369,16 +285,16 @@ func (s *AcceptanceState) HumanSets(list []AcceptanceGiven, origin AcceptanceOri
 }
 
 // HumanAdds adds a criterion. If the Arbiter has set it already, it becomes the human's.
-func (s *AcceptanceState) HumanAdds(g AcceptanceGiven, origin AcceptanceOrigin) error {
-	added, err := read([]AcceptanceGiven{g}, AcceptanceHuman, origin)
+func (s *AcceptanceState) HumanAdds(g AcceptanceGiven) error {
+	added, err := read([]AcceptanceGiven{g}, contract.Human)
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(s.Criteria, added[0].same); i >= 0 && s.Criteria[i].By == AcceptanceHuman {
+	if i := slices.IndexFunc(s.Criteria, added[0].same); i >= 0 && s.Criteria[i].By == contract.Human {
 		return nil
 	}
 	criteria := slices.DeleteFunc(slices.Clone(s.Criteria), added[0].same)
-	own := slices.IndexFunc(criteria, func(c Criterion) bool { return c.By == AcceptanceArbiter })
+	own := slices.IndexFunc(criteria, func(c Criterion) bool { return c.By == contract.Arbiter })
 	if own < 0 {
 		own = len(criteria)
 	}
@@ -397,7 +313,7 @@ func (s *AcceptanceState) HumanDrops(number int) error {
 // ArbiterSets sets the Arbiter's criteria, after those of the human, which stay as they are: one of the list that
 // repeats the text of one of them, with whatever command, adds nothing. The error is the answer to the tool's call.
 func (s *AcceptanceState) ArbiterSets(list []AcceptanceGiven) error {
-	given, err := read(list, AcceptanceArbiter, FromTool)
+	given, err := read(list, contract.Arbiter)
 	if err != nil {
 		return err
 	}
@@ -417,9 +333,6 @@ func (s *AcceptanceState) BeginTask() {
 	s.Results, s.Rejections, s.Unanswered = nil, 0, false
 }
 
-// HandedOver records that work was handed over: criteria that failed before may hold now.
-func (s *AcceptanceState) HandedOver() { s.Unanswered = false }
-
 // Failing returns the results that rejected the last COMPLETE, if nothing was handed over since.
 func (s *AcceptanceState) Failing() []AcceptanceResult {
 	var list []AcceptanceResult
@@ -430,9 +343,6 @@ func (s *AcceptanceState) Failing() []AcceptanceResult {
 	}
 	return list
 }
-
-// Answered resets the count of rejections: the human has answered after [AcceptanceExhausted].
-func (s *AcceptanceState) Answered() { s.Rejections = 0 }
 
 // AskHow returns, once for each list of criteria, a demand to an Arbiter that completes although some criteria have
 // no command; empty: there are none, or it was asked already.
@@ -469,7 +379,7 @@ func (s *AcceptanceState) replaceBounded(criteria []Criterion) error {
 
 // ofHuman returns the human's criteria, as a new slice.
 func (s *AcceptanceState) ofHuman() []Criterion {
-	return slices.DeleteFunc(slices.Clone(s.Criteria), func(c Criterion) bool { return c.By != AcceptanceHuman })
+	return slices.DeleteFunc(slices.Clone(s.Criteria), func(c Criterion) bool { return c.By != contract.Human })
 }
 
 func (s *AcceptanceState) count() string {
@@ -486,13 +396,13 @@ func (s *AcceptanceState) count() string {
 func (c Criterion) same(o Criterion) bool { return c.Text == o.Text && c.Command == o.Command }
 
 // read checks a list of criteria and drops repeated ones.
-func read(list []AcceptanceGiven, by AcceptanceBy, origin AcceptanceOrigin) ([]Criterion, error) {
+func read(list []AcceptanceGiven, by string) ([]Criterion, error) {
 	if len(list) > MaxCriteria {
 		return nil, fmt.Errorf("there can be %d acceptance criteria, these are %d", MaxCriteria, len(list))
 	}
 	var criteria []Criterion
 	for i, g := range list {
-		c := Criterion{Text: clean(g.Text), Command: clean(g.Command), By: by, Origin: origin}
+		c := Criterion{Text: clean(g.Text), Command: clean(g.Command), By: by}
 		switch {
 		case c.Text == "" && c.Command == "":
 			return nil, fmt.Errorf("criterion %d has neither a text nor a command", i+1)
@@ -532,5 +442,5 @@ func (s *AcceptanceState) Text() string {
 // IsHumansCommand reports whether a human set the criterion whose command is next: it runs without asking.
 func (s *AcceptanceState) IsHumansCommand() bool {
 	pending := s.Pending()
-	return len(pending) > 0 && s.Criteria[pending[0].Criterion-1].By == AcceptanceHuman
+	return len(pending) > 0 && pending[0].By == contract.Human
 }

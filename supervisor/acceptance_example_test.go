@@ -3,26 +3,26 @@ package supervisor_test
 import (
 	"fmt"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
 // A COMPLETE is judged on the tree of the final snapshot. The caller runs the commands.
 func Example() {
 	var s supervisor.AcceptanceState
-	if err := s.HumanSets([]supervisor.AcceptanceGiven{{Command: "make test"}, {Text: "The README is easy to read"}},
-		supervisor.FromFlag); err != nil {
+	given := []supervisor.AcceptanceGiven{{Command: "make test"}, {Text: "The README is easy to read"}}
+	if err := s.HumanSets(given); err != nil {
 		fmt.Println(err)
 	}
 	err := s.ArbiterSets([]supervisor.AcceptanceGiven{{Text: "make test", Command: "true"}})
 	fmt.Println(err, len(s.Criteria))
 
-	for _, run := range s.Begin("4b825dc") {
-		s.Finish(run, supervisor.AcceptanceFinding{Exit: 2, SHA256: "e3b0c442", Output: "FAIL: TestLogin\n", Tree: "4b825dc"})
-	}
+	s.Begin("4b825dc")
+	s.Finish(bridge.CheckResult{Exit: 2, SHA256: "e3b0c442", Output: "FAIL: TestLogin\n"}, "")
 	outcome, done := s.Judge()
 	fmt.Println(done, outcome.Verdict)
 	fmt.Print(outcome.Evidence)
-	for _, e := range s.Entries("4b825dc") {
+	for _, e := range s.Events() {
 		fmt.Println(e.Status, e.By, e.Text, e.ExitCode)
 	}
 	// Output:

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // FuzzState calls random methods in random order. In every case, the Arbiter has weakened nothing, every
@@ -48,15 +51,15 @@ func act(t *testing.T, s *AcceptanceState, what byte, n int) {
 	trees := []string{"", "one", "two"}
 	switch what {
 	case 'h':
-		_ = s.HumanSets(given(n), FromStdin)
+		_ = s.HumanSets(given(n))
 	case 'x':
-		_ = s.HumanAdds(given(n + 1)[n%2], FromScreen)
+		_ = s.HumanAdds(given(n + 1)[n%2])
 	case 'd':
 		_ = s.HumanDrops(n % 5)
 	case 'a':
 		var list []AcceptanceGiven
 		for _, c := range s.Criteria {
-			if n%7 != 0 || c.By == AcceptanceArbiter {
+			if n%7 != 0 || c.By == contract.Arbiter {
 				list = append(list, AcceptanceGiven{Text: c.Text, Command: c.Command})
 			}
 		}
@@ -64,14 +67,11 @@ func act(t *testing.T, s *AcceptanceState, what byte, n int) {
 	case 'b':
 		s.Begin(trees[n%3])
 	case 'f':
-		if runs := s.Pending(); len(runs) > 0 {
-			run := runs[n%len(runs)]
-			found := AcceptanceFinding{Exit: n % 3, Tree: trees[n%3], Output: string(rune(n)) + "\xff"}
-			if n%11 == 0 {
-				found.Failed = "out of time"
-			}
-			s.Finish(run, found)
+		failed := ""
+		if n%11 == 0 {
+			failed = "out of time"
 		}
+		s.Finish(bridge.CheckResult{Exit: n % 3, Output: string(rune(n)) + "\xff"}, failed)
 	case 'j':
 		var tree string
 		if s.Round != nil {
@@ -86,7 +86,7 @@ func act(t *testing.T, s *AcceptanceState, what byte, n int) {
 		}
 	case 'q':
 		s.AskHow()
-		s.Answered()
+		s.Rejections = 0
 	case 't':
 		s.BeginTask()
 	}
@@ -94,12 +94,12 @@ func act(t *testing.T, s *AcceptanceState, what byte, n int) {
 
 // accepted fails unless every criterion with a command passed on the tree.
 func accepted(t *testing.T, s *AcceptanceState, criteria []Criterion, tree string) {
-	for i, e := range s.Entries(tree) {
+	for i, e := range s.Events() {
 		want := AcceptancePassed
 		if criteria[i].Command == "" {
 			want = AcceptanceUnproven
 		}
-		if e.Status != want || e.ExitCode > 0 {
+		if e.Status != string(want) || want == AcceptancePassed && e.Tree != tree || e.ExitCode > 0 {
 			t.Fatalf("accepted on %q with %+v", tree, e)
 		}
 	}

@@ -7,20 +7,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // judged sets commands as the human's criteria, and runs a round in which those in failing fail.
 func judged(t *testing.T, s *AcceptanceState, tree string, failing ...string) AcceptanceOutcome {
 	t.Helper()
-	for _, run := range s.Begin(tree) {
+	s.Begin(tree)
+	for _, c := range s.Pending() {
 		exit := 0
-		if slices.Contains(failing, run.Command) {
+		if slices.Contains(failing, c.Command) {
 			exit = 2
 		}
-		if !s.Finish(run, AcceptanceFinding{Exit: exit, SHA256: "ab12", Output: "output of " + run.Command, Tree: tree}) {
-			t.Fatalf("the result of %+v was not taken", run)
-		}
+		s.Finish(bridge.CheckResult{Exit: exit, SHA256: "ab12", Output: "output of " + c.Command}, "")
 	}
 	o, ok := s.Judge()
 	if !ok {
@@ -32,7 +33,7 @@ func judged(t *testing.T, s *AcceptanceState, tree string, failing ...string) Ac
 func set(t *testing.T, list ...AcceptanceGiven) AcceptanceState {
 	t.Helper()
 	var s AcceptanceState
-	testkit.OK(t, s.HumanSets(list, FromFlag))
+	testkit.OK(t, s.HumanSets(list))
 	return s
 }
 
@@ -68,10 +69,10 @@ func TestAcceptanceArbiterCannotWeaken(t *testing.T) {
 func TestHumanMayDoAnything(t *testing.T) {
 	s := set(t, tests)
 	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, lint, reads}))
-	testkit.OK(t, s.HumanAdds(reads, FromScreen))
+	testkit.OK(t, s.HumanAdds(reads))
 	got := []string{}
 	for _, c := range s.Criteria {
-		got = append(got, string(c.By)+" "+c.Text)
+		got = append(got, c.By+" "+c.Text)
 	}
 	if want := []string{"human the tests pass", "human the README is easy to read",
 		"arbiter make lint"}; !slices.Equal(got, want) {
@@ -83,8 +84,9 @@ func TestHumanMayDoAnything(t *testing.T) {
 	if err := s.HumanDrops(3); err == nil || !strings.Contains(err.Error(), "no criterion 3: 2") {
 		t.Error(err)
 	}
-	if err := s.HumanSets([]AcceptanceGiven{lint}, FromStdin); err != nil || len(s.Criteria) != 1 || s.Criteria[0].By != AcceptanceHuman {
-		t.Errorf("%v, %+v", err, s.Criteria)
+	testkit.OK(t, s.HumanSets([]AcceptanceGiven{lint}))
+	if len(s.Criteria) != 1 || s.Criteria[0].By != contract.Human {
+		t.Errorf("%+v", s.Criteria)
 	}
 }
 
@@ -98,7 +100,7 @@ func TestBounds(t *testing.T) {
 		"these are 31":                   slices.Repeat([]AcceptanceGiven{tests}, MaxCriteria+1),
 	} {
 		var s AcceptanceState
-		if err := s.HumanSets(list, FromFlag); err == nil || !strings.Contains(err.Error(), want) || s.Criteria != nil {
+		if err := s.HumanSets(list); err == nil || !strings.Contains(err.Error(), want) || s.Criteria != nil {
 			t.Errorf("%v, not %q", err, want)
 		}
 	}
@@ -121,7 +123,7 @@ func TestThreeRejections(t *testing.T) {
 			t.Errorf("the evidence is %q", o.Evidence)
 		}
 	}
-	s.Answered()
+	s.Rejections = 0
 	if o := judged(t, &s, "tree", "make lint"); o.Verdict != AcceptanceRejected {
 		t.Errorf("a criterion of the Arbiter rejects, too: %+v", o)
 	}
@@ -130,39 +132,28 @@ func TestThreeRejections(t *testing.T) {
 	}
 }
 
-// TestResultsBelongToTheirTree: a result on another tree, or in another round, proves nothing.
-func TestResultsBelongToTheirTree(t *testing.T) {
+// TestARoundIsJudgedWhenAllIsIn: also in copies of the state from before.
+func TestARoundIsJudgedWhenAllIsIn(t *testing.T) {
 	s := set(t, tests, reads)
-	old := s.Begin("one")[0]
-	if s.Finish(old, AcceptanceFinding{Tree: "two"}) {
-		t.Error("a result of another tree was taken")
-	}
-	run := s.Begin("two")[0]
-	if s.Finish(old, AcceptanceFinding{Tree: "two"}) || s.Finish(AcceptanceRun{Round: run.Round, Criterion: 2}, AcceptanceFinding{Tree: "two"}) {
-		t.Error("a result of another round, or of a criterion without a command, was taken")
-	}
+	s.Begin("two")
 	if _, ok := s.Judge(); ok || len(s.Pending()) != 1 {
 		t.Error("it is judged before all is in")
 	}
 	before := s
-	if !s.Finish(run, AcceptanceFinding{Tree: "two", SHA256: "ab"}) || s.Finish(run, AcceptanceFinding{Tree: "two", Exit: 1}) {
-		t.Error("a result is taken once")
-	}
+	s.Finish(bridge.CheckResult{SHA256: "ab"}, "")
+	s.Finish(bridge.CheckResult{Exit: 1}, "") // no command is pending
 	if len(before.Pending()) != 1 {
 		t.Error("the copy before was written to")
 	}
 	if o, _ := s.Judge(); o.Verdict != AcceptanceAccepted {
 		t.Errorf("%+v", o)
 	}
-	want := []AcceptanceEntry{
-		{Text: tests.Text, Command: tests.Command, By: AcceptanceHuman, Status: AcceptancePassed, SHA256: "ab", Tree: "two"},
-		{Text: reads.Text, By: AcceptanceHuman, Status: AcceptanceUnproven, ExitCode: -1},
+	want := []contract.Acceptance{
+		{Text: tests.Text, Command: tests.Command, By: "human", Status: "passed", SHA256: "ab", Tree: "two"},
+		{Text: reads.Text, By: "human", Status: "unproven", ExitCode: -1},
 	}
-	if got := s.Entries("two"); !slices.Equal(got, want) {
+	if got := s.Events(); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
-	}
-	if got := s.Entries("three")[0]; got.Status != AcceptanceUnproven || got.Tree != "" {
-		t.Errorf("on another tree it is %+v", got)
 	}
 }
 
@@ -170,16 +161,16 @@ func TestResultsBelongToTheirTree(t *testing.T) {
 // voids the round.
 func TestCriterionWithoutARunFails(t *testing.T) {
 	s := set(t, tests)
-	run := s.Begin("")[0]
-	s.Finish(run, AcceptanceFinding{Failed: "not permitted"})
+	s.Begin("")
+	s.Finish(bridge.CheckResult{}, "not permitted")
 	if o, ok := s.Judge(); !ok || o.Verdict != AcceptanceRejected || !strings.Contains(o.Evidence, "not permitted") {
 		t.Errorf("%+v", o)
 	}
-	if e := s.Entries("")[0]; e.Status != AcceptanceFailed || e.ExitCode != -1 {
+	if e := s.Events()[0]; e.Status != string(AcceptanceFailed) || e.ExitCode != -1 {
 		t.Errorf("%+v", e)
 	}
-	run = s.Begin("")[0]
-	if err := s.HumanAdds(lint, FromScreen); err != nil || s.Round != nil || s.Finish(run, AcceptanceFinding{}) {
+	s.Begin("")
+	if err := s.HumanAdds(lint); err != nil || s.Round != nil {
 		t.Errorf("the round goes on with other criteria: %v, %+v", err, s.Round)
 	}
 	s.BeginTask()
@@ -197,7 +188,7 @@ func TestAskHow(t *testing.T) {
 	if text := s.AskHow(); text != "" {
 		t.Errorf("again: %q", text)
 	}
-	if err := s.HumanAdds(AcceptanceGiven{Text: "and short"}, FromScreen); err != nil || s.AskHow() == "" {
+	if err := s.HumanAdds(AcceptanceGiven{Text: "and short"}); err != nil || s.AskHow() == "" {
 		t.Error("another list is asked about again")
 	}
 }
@@ -209,8 +200,9 @@ func TestEvidenceIsBounded(t *testing.T) {
 		list = append(list, AcceptanceGiven{Text: strings.Repeat("t", MaxText), Command: strings.Repeat("c", MaxCommand-i)})
 	}
 	s := set(t, list...)
-	for _, run := range s.Begin("t") {
-		s.Finish(run, AcceptanceFinding{Exit: 1, Tree: "t", Output: strings.Repeat("é", 1<<20)})
+	s.Begin("t")
+	for range s.Pending() {
+		s.Finish(bridge.CheckResult{Exit: 1, Output: strings.Repeat("é", 1<<20)}, "")
 	}
 	o, _ := s.Judge()
 	if most := evidence + MaxCriteria*1200; len(o.Evidence) > most || len(o.Text) > MaxCriteria*300 {
@@ -227,17 +219,18 @@ func TestEvidenceIsBounded(t *testing.T) {
 func TestRepeatingIsNotAdopting(t *testing.T) {
 	s := set(t, tests)
 	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, {Text: "it is clean", Command: "make lint"}}))
-	theirs := AcceptanceGiven{Text: "it is clean", Command: "make lint", By: AcceptanceArbiter}
-	testkit.OK(t, s.HumanSets([]AcceptanceGiven{tests, theirs, reads}, FromScreen))
-	var by []AcceptanceBy
+	theirs := AcceptanceGiven{Text: "it is clean", Command: "make lint", By: contract.Arbiter}
+	testkit.OK(t, s.HumanSets([]AcceptanceGiven{tests, theirs, reads}))
+	var by []string
 	for _, c := range s.Criteria {
 		by = append(by, c.By)
 	}
-	if !slices.Equal(by, []AcceptanceBy{AcceptanceHuman, AcceptanceHuman, AcceptanceArbiter}) || s.Criteria[2].Command != "make lint" {
+	if !slices.Equal(by, []string{contract.Human, contract.Human, contract.Arbiter}) ||
+		s.Criteria[2].Command != "make lint" {
 		t.Errorf("%+v", s.Criteria)
 	}
 	theirs.Command = "make"
-	if err := s.HumanSets([]AcceptanceGiven{theirs}, FromScreen); err == nil || len(s.Criteria) != 3 {
+	if err := s.HumanSets([]AcceptanceGiven{theirs}); err == nil || len(s.Criteria) != 3 {
 		t.Errorf("a criterion that the Arbiter did not set is kept as its own: %v, %+v", err, s.Criteria)
 	}
 }

@@ -125,7 +125,7 @@ func TestArbiterCannotWeaken(t *testing.T) {
 	}
 	for _, weaker := range []string{`[]`, `[{"text":"make test","command":"true"}]`, `[{"text":"other","command":"make test"}]`} {
 		a, first := set(weaker), p.s.Task.Acceptance.Criteria[0]
-		if a.IsError || first.By != AcceptanceHuman || first.Text != "make test" || first.Command != "make test" {
+		if a.IsError || first.By != contract.Human || first.Text != "make test" || first.Command != "make test" {
 			t.Errorf("%s is answered %+v, and the human's is %+v", weaker, a, first)
 		}
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -17,7 +18,9 @@ func TestThoseGoneCostNothing(t *testing.T) {
 	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0),
 		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
 	for i := range NamesKept {
-		s.Agents = append(s.Agents, &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(i + 1), Generation: 1}}, AgentProcess: AgentProcess{Status: AgentEnded, Dismissed: true}})
+		ref := bridge.AgentRef{ID: fmt.Sprintf("orch-%d", i+1), Generation: 1}
+		s.Agents = append(s.Agents, &Agent{AgentIdentity: AgentIdentity{AgentRef: ref},
+			AgentProcess: AgentProcess{Status: AgentEnded, Dismissed: true}})
 	}
 	for range RecentMessagesKept {
 		s.Conversation.RecentMessages = append(s.Conversation.RecentMessages, &contract.Message{})

@@ -1,11 +1,7 @@
 package supervisor
 
-// This file takes permission requests of tools, and the answers of the human, into the permission part of a
-// run.
-//
-// permissionAsked answers a request by the rules and grants, or asks the human. answerPermission carries out an answer,
-// ExactInput adds the action that was approved. callDecided and remembered report what was decided, or kept, outside of
-// the state. Package input keeps the requests, package policy has the rules.
+// This file takes permission requests of tools, and the answers of the human, into the permission part of a run.
+// Package input keeps the requests, package policy has the rules.
 
 import (
 	"cmp"
@@ -48,7 +44,7 @@ func (s *State) callPlace(a *Agent) *contract.CallPlace {
 
 // answerPermission carries out a human's answer.
 func (st *step) answerPermission(ref string, answer contract.Permit) {
-	if !Approves(st.channel) {
+	if !May(SentBy(st.channel), RightsApprove) {
 		st.out.Reject(ref, "permission is given by stdin, the screen or the control socket only")
 		return
 	}

@@ -6,12 +6,11 @@ package supervisor
 // When the human gives the session back (detach), leaves the terminal, or loses it, what was done there is read and
 // reported to the Arbiter, and the agent's process is started again on the session. The stages of a takeover are in
 // takeover.go.
-//
-// Events: takeover, done of an agent without a process. Effects: OpenPTY, ClosePTY, Kill, Inspect of a takeover.
 
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -33,7 +32,7 @@ func (st *step) attach(ref, id string) {
 		return
 	}
 	st.out.Accept(ref, "taking over "+id+": its process is being stopped")
-	a.SetTakeover(BeginTakeover(st.at, cmp.Or(st.channel, input.ChannelStdin)))
+	a.Takeover = &Takeover{Since: st.at, Channel: cmp.Or(st.channel, input.ChannelStdin), Stage: TakeoverStopping}
 	st.emit(id, contract.Takeover{State: StateBegan})
 	st.relaunch(id, AttachClass, "the human takes its session over")
 }
@@ -84,7 +83,8 @@ func (st *step) stoppedForTakeover(a *Agent) {
 	default:
 		a.Status = InHand
 		st.Handoff.DocumentSerial++
-		a.SetTakeover(a.Takeover.Inspect(st.Handoff.DocumentSerial))
+		t := a.editTakeover()
+		t.Stage, t.Serial = TakeoverInspecting, st.Handoff.DocumentSerial
 		st.inspectFor(a, bridge.InspectParams{Mark: true})
 	}
 }
@@ -113,7 +113,13 @@ func (st *step) takeoverInspected(f input.Inspected) bool {
 
 // openTerminal opens the terminal, now that the state before it is recorded.
 func (st *step) openTerminal(a *Agent, f input.Inspected) {
-	a.SetTakeover(a.Takeover.Opens(st.at, f.Result, f.Failed))
+	t := a.editTakeover()
+	t.Mark, t.Trouble, t.Stage = f.Result.Mark, f.Result.Problems, TakeoverOpening
+	if f.Failed != "" || t.Mark == nil { // the human gets the session all the same; the digest says so
+		t.Mark = &bridge.InspectMark{AtMS: st.at.UnixMilli(), Partial: true}
+		t.Trouble = append(slices.Clip(t.Trouble),
+			cmp.Or(f.Failed, "the first state of the files could not be recorded"))
+	}
 	a.Generation++
 	config := TerminalConfig(st.agentConfig(a), st.trusts(a.Host) || st.Options.Rehearsal)
 	st.do(input.OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: TakeoverCols,
@@ -136,12 +142,10 @@ func (st *step) terminalOpened(f input.PTYOpened) {
 		st.endTakeover(a, StateEnded, a.Takeover.Why)
 	case f.Failed != "":
 		st.endTakeover(a, StateFailed, f.Failed)
-	default:
-		if t, awaited := a.Takeover.Opened(); awaited {
-			a.SetTakeover(t)
-			a.LastAnswered = "" // the human may take back what was said
-			st.emit(a.ID, contract.Takeover{State: StateOpen})
-		}
+	case a.Takeover.Stage == TakeoverOpening: // one that is being closed already stays so
+		a.editTakeover().Stage = TakeoverOpen
+		a.LastAnswered = "" // the human may take back what was said
+		st.emit(a.ID, contract.Takeover{State: StateOpen})
 	}
 }
 
@@ -163,15 +167,16 @@ func (st *step) detach(ref, id string) {
 	st.closeTakeover(a, GivenBack)
 }
 
-// closeTakeover ends a takeover, whatever its stage.
+// closeTakeover ends a takeover, whatever its stage. The first reason is kept.
 func (st *step) closeTakeover(a *Agent, why string) {
-	t, next := a.Takeover.Close(why)
-	a.SetTakeover(t)
-	switch next {
-	case TakeoverWait:
-	case TakeoverOver:
+	t := a.editTakeover()
+	t.Why = cmp.Or(t.Why, why)
+	switch t.Stage {
+	case TakeoverStopping, TakeoverReading: // its end follows
+	case TakeoverInspecting: // there was no terminal yet
 		st.endTakeover(a, StateEnded, t.Why)
-	case CloseTerminal:
+	default: // even if that was tried already
+		t.Stage = TakeoverClosing
 		st.do(input.ClosePTY{Agent: a.AgentRef})
 	}
 }
@@ -200,18 +205,20 @@ func (st *step) afterTakeover(a *Agent, release string) {
 
 // terminalEnded handles the end of the terminal's process, whether it ended by itself or was closed.
 func (st *step) terminalEnded(a *Agent, e bridge.Exit) {
-	program := ""
+	why := "the human left it"
 	if e.Code != 0 {
-		program = ExitText(e)
+		why = "the terminal's program ended: " + ExitText(e)
 	}
-	a.SetTakeover(a.Takeover.Left(program))
+	t := a.editTakeover()
+	t.Why = cmp.Or(t.Why, why)
 	st.inspectTakeover(a)
 }
 
 // inspectTakeover requests an inspection of what was done.
 func (st *step) inspectTakeover(a *Agent) {
 	st.Handoff.DocumentSerial++
-	a.SetTakeover(a.Takeover.Read(st.Handoff.DocumentSerial))
+	t := a.editTakeover()
+	t.Stage, t.Serial = TakeoverReading, st.Handoff.DocumentSerial
 	st.inspectFor(a, bridge.InspectParams{Since: a.Takeover.Mark})
 }
 
@@ -251,8 +258,8 @@ func (st *step) haltTakeover(a *Agent) int {
 	case a.Takeover == nil:
 		return 0
 	case a.Takeover.HasProcess():
-		t, _ := a.Takeover.Close(TakeoverHalted)
-		a.SetTakeover(t)
+		t := a.editTakeover()
+		t.Why, t.Stage = cmp.Or(t.Why, TakeoverHalted), TakeoverClosing
 		st.do(input.Kill{Agent: a.AgentRef, Now: true})
 		return 1
 	case a.Takeover.Stage == TakeoverInspecting:
@@ -275,8 +282,7 @@ func (st *step) loseTerminals(host string) {
 			continue
 		}
 		a := st.Edit(st.Agents[i].ID)
-		t, read := a.Takeover.Lose()
-		if a.Status == AgentStopping || !read {
+		if a.Status == AgentStopping || a.Takeover.Mark == nil { // there is nothing to compare with
 			release := a.Takeover.Release
 			st.resumeLimit(a)
 			a.Takeover = nil
@@ -289,7 +295,8 @@ func (st *step) loseTerminals(host string) {
 			}
 			continue
 		}
-		a.SetTakeover(t)
+		t := a.editTakeover() // the next bridge reads what was done
+		t.Why, t.Stage, t.Serial = cmp.Or(t.Why, BridgeLost), TakeoverReading, 0
 	}
 }
 
@@ -312,9 +319,8 @@ func (st *step) rereadTakeovers(of func(*Agent) bool, why string) {
 			}
 		default:
 			a.Status, a.Since = InHand, st.at
-			t := *a.Takeover
+			t := a.editTakeover()
 			t.Why = cmp.Or(t.Why, why)
-			a.SetTakeover(t)
 			st.inspectTakeover(a)
 		}
 	}

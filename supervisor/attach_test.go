@@ -68,8 +68,10 @@ func TestHandedAndBack(t *testing.T) {
 // TestRefusals: an agent that cannot be taken over stays unchanged.
 func TestRefusals(t *testing.T) {
 	for want, change := range map[string]func(*step, *Agent){
-		"no living agent":      func(_ *step, a *Agent) { a.Status = AgentEnded },
-		"taken over already":   func(_ *step, a *Agent) { a.SetTakeover(BeginTakeover(time.Time{}, "stdin")) },
+		"no living agent": func(_ *step, a *Agent) { a.Status = AgentEnded },
+		"taken over already": func(_ *step, a *Agent) {
+			a.Takeover = &Takeover{Channel: "stdin", Stage: TakeoverStopping}
+		},
 		"is parked":            func(_ *step, a *Agent) { a.Status = AgentParked },
 		"everything is halted": func(st *step, _ *Agent) { st.Halted = true },
 		"there is no bridge":   func(st *step, a *Agent) { st.Lifecycle.Lost(&st.out, a.Host, "", time.Time{}) },

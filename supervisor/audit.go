@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +36,6 @@ const version = 1
 
 // auditor builds the lines of an audit.
 type auditor struct {
-	run  string
 	text bool // texts are included
 	prev string
 	n    int
@@ -58,18 +56,6 @@ type AuditLine struct {
 	Raw    []byte // without the line's end
 }
 
-// firstLink is the previous hash of the first line of a run's audit.
-func firstLink(run string) string {
-	sum := sha256.Sum256([]byte(run))
-	return hex.EncodeToString(sum[:])
-}
-
-// begin writes the first line.
-func (a *auditor) begin() error {
-	return a.add(AuditLine{Entry: AuditEntry{What: "audit",
-		Detail: map[string]any{"run": a.run, "v": version, "with_text": a.text}}})
-}
-
 // take writes the lines of one entry of the log. What the loop reported without an input belongs to no input,
 // and is left out.
 func (a *auditor) take(e journal.LogEntry) error {
@@ -85,9 +71,9 @@ func (a *auditor) take(e journal.LogEntry) error {
 		if !audited()[contract.EventNameOf(e.Line)] {
 			return nil
 		}
-		event, err := contract.DecodeWritten(e.Line)
+		event, err := eventOf(e)
 		if err != nil {
-			return fmt.Errorf("read line %d of the event log: %w", e.N, err)
+			return err
 		}
 		for _, line.Entry = range entriesOfEvent(event) {
 			if err := a.add(line); err != nil {
@@ -108,15 +94,6 @@ func (a *auditor) take(e journal.LogEntry) error {
 		return a.add(line)
 	}
 	return nil
-}
-
-// finish writes the last line.
-func (a *auditor) finish(h journal.LogHealth) error {
-	detail := map[string]any{"lines": a.n, "records": a.last, "head": a.prev}
-	if list := AuditDamage(h); len(list) > 0 {
-		detail["damage"] = list
-	}
-	return a.add(AuditLine{Entry: AuditEntry{What: "end", Detail: detail}})
 }
 
 // add completes a line and passes it on.
@@ -182,21 +159,26 @@ func lineHash(fields map[string]any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
+	return AuditText(b).Sum(), nil
 }
 
 // AuditOf builds the whole audit of a run from its event log, line by line; with text, texts are included.
 func AuditOf(ctx context.Context, log *journal.EventLog, run string, text bool, emit func(AuditLine) error) error {
-	a := &auditor{run: run, text: text, prev: firstLink(run), emit: emit}
-	if err := a.begin(); err != nil {
+	a := &auditor{text: text, prev: AuditText(run).Sum(), emit: emit}
+	err := a.add(AuditLine{Entry: AuditEntry{What: "audit",
+		Detail: map[string]any{"run": run, "v": version, "with_text": a.text}}})
+	if err != nil {
 		return err
 	}
 	health, err := log.Each(ctx, journal.LogPosition{}, a.take)
 	if err != nil {
 		return err
 	}
-	return a.finish(health)
+	detail := map[string]any{"lines": a.n, "records": a.last, "head": a.prev}
+	if list := AuditDamage(health); len(list) > 0 {
+		detail["damage"] = list
+	}
+	return a.add(AuditLine{Entry: AuditEntry{What: "end", Detail: detail}})
 }
 
 // PrintAudit writes a line for people.
@@ -212,28 +194,19 @@ func PrintAudit(w io.Writer, l AuditLine) error {
 	if l.Origin.Channel != "" {
 		who += "@" + l.Origin.Channel
 	}
-	detail, err := detailText(l.Raw)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%6d  %-23s  %-16s  %-20s  %-9s %s  %s\n", l.Seq, at, sanitize.Line(who, 40), l.Entry.What,
-		sanitize.Line(l.Entry.About, 20), l.Hash[:12], sanitize.Line(detail, 1000))
-	return err
-}
-
-// detailText is the detail of a line as `name=value` pairs, sorted.
-func detailText(raw []byte) (string, error) {
 	var line struct {
 		Session string         `json:"session"`
 		Detail  map[string]any `json:"detail"`
 	}
-	if err := json.Unmarshal(raw, &line); err != nil {
-		return "", err
+	if err := json.Unmarshal(l.Raw, &line); err != nil {
+		return err
 	}
 	if line.Session != "" {
 		line.Detail["by_session"] = line.Session
 	}
-	return pairs(line.Detail), nil
+	_, err := fmt.Fprintf(w, "%6d  %-23s  %-16s  %-20s  %-9s %s  %s\n", l.Seq, at, sanitize.Line(who, 40), l.Entry.What,
+		sanitize.Line(l.Entry.About, 20), l.Hash[:12], sanitize.Line(pairs(line.Detail), 1000))
+	return err
 }
 
 // pairs shows a detail as `name=value`, sorted by name.
@@ -241,13 +214,6 @@ func pairs(detail map[string]any) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(detail)) {
 		value := detail[name]
-		if list2, ok := value.([]any); ok {
-			words := make([]string, len(list2))
-			for i, w := range list2 {
-				words[i] = fmt.Sprint(w)
-			}
-			value = "[" + strings.Join(words, " ") + "]"
-		}
 		if v, ok := value.(float64); ok {
 			value = int64(v) // they are whole
 		}
@@ -516,6 +482,15 @@ var audited = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
+// eventOf reads the event of a line.
+func eventOf(e journal.LogEntry) (contract.Event, error) {
+	event, err := contract.DecodeWritten(e.Line)
+	if err != nil {
+		return event, fmt.Errorf("read line %d of the event log: %w", e.N, err)
+	}
+	return event, nil
+}
+
 // AuditLedger lists the messages of a run from a position of its event log on, and what happened to them according to
 // it; [Messages.Close] adds what the last state knows.
 func AuditLedger(ctx context.Context, log *journal.EventLog, from journal.LogPosition) (
@@ -530,9 +505,9 @@ func AuditLedger(ctx context.Context, log *journal.EventLog, from journal.LogPos
 		default:
 			return nil
 		}
-		event, err := contract.DecodeWritten(e.Line)
+		event, err := eventOf(e)
 		if err != nil {
-			return fmt.Errorf("read line %d of the event log: %w", e.N, err)
+			return err
 		}
 		switch b := event.Body.(type) {
 		case contract.Message:
@@ -591,17 +566,6 @@ type AuditRecord struct {
 	MessageIDs []string `json:"message_ids,omitempty"`
 }
 
-func (r AuditRecord) encode() json.RawMessage { return encode(r) }
-
-// originRecord has the members of a Record of [KindOrigin]. Each input has one, and few members are encoded faster.
-type originRecord struct {
-	Kind       string `json:"kind"`
-	By         string `json:"by,omitempty"`
-	Session    string `json:"session,omitempty"`
-	Generation int    `json:"generation,omitempty"`
-	Channel    string `json:"channel,omitempty"`
-}
-
 func encode(record any) json.RawMessage {
 	raw, err := jsonl.Marshal(record)
 	if err != nil {
@@ -632,7 +596,7 @@ func recordOf(d AuditEntry) json.RawMessage {
 			d.Detail[name] = written{string(text)}
 		}
 	}
-	return AuditRecord{Kind: KindAudit, What: d.What, About: d.About, Detail: d.Detail}.encode()
+	return encode(AuditRecord{Kind: KindAudit, What: d.What, About: d.About, Detail: d.Detail})
 }
 
 // Entry is the content of a record of [KindAudit].
@@ -670,10 +634,10 @@ func LogItems(before *State, step Replayed, after *State) []LogItem {
 	take(entriesOfInput(step.Input.Body))
 	if f, ok := step.Input.Body.(input.Decided); ok {
 		unused := f.Serial != 0 && (before.Rulings.DeciderRequest == nil || before.Rulings.DeciderRequest.Serial != f.Serial)
-		add(AuditRecord{Kind: KindDecision, Decided: &f, Unused: unused}.encode())
+		add(encode(AuditRecord{Kind: KindDecision, Decided: &f, Unused: unused}))
 	}
 	if ids := demoted(before, after); len(ids) > 0 {
-		add(AuditRecord{Kind: KindDemoted, MessageIDs: ids}.encode())
+		add(encode(AuditRecord{Kind: KindDemoted, MessageIDs: ids}))
 	}
 	for _, e := range step.Effects {
 		if emit, ok := e.(input.Emit); ok {
@@ -690,7 +654,8 @@ func LogItems(before *State, step Replayed, after *State) []LogItem {
 	if from.By == "" {
 		from = before.Origin(step.Input.Body)
 	}
-	items[0].Record = encode(originRecord{KindOrigin, from.By, from.Session, from.Gen, from.Channel})
+	items[0].Record = encode(AuditRecord{
+		Kind: KindOrigin, By: from.By, Session: from.Session, Generation: from.Gen, Channel: from.Channel})
 	return items
 }
 
@@ -751,7 +716,7 @@ func ReadAudit(r io.Reader) (a AuditChain, err error) {
 			if err := a.head(what, fields); err != nil {
 				return a, &Broken{n, err.Error()}
 			}
-			prev = firstLink(a.Run)
+			prev = AuditText(a.Run).Sum()
 		}
 		if fields["prev"] != prev {
 			return a, &Broken{n, "it does not continue the line before it"}

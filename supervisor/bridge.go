@@ -104,7 +104,7 @@ func (st *step) wantHostsOfWork() {
 
 // bridgeFailed handles a bridge that could not be started.
 func (st *step) bridgeFailed(f input.BridgeFailed) {
-	st.Lifecycle.NotOpened(f.Host)
+	st.Lifecycle.edit(f.Host).Opening = false
 	switch {
 	case f.Host != LifecycleHere && ParksHost(f.Category):
 		st.parkHost(f.Host, f.Category, f.Message)

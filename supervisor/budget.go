@@ -2,9 +2,6 @@ package supervisor
 
 // This part of the package keeps what a run has used and what it may use: its costs and their limits, the
 // usage windows of the account's plan, and its running time.
-//
-// [BudgetState] is a value with pure methods, which add effects to a collector. The step decides who is
-// notified, which turns are stopped, and when a run ends.
 
 import (
 	"fmt"
@@ -81,22 +78,19 @@ func (s *BudgetState) Shared(l BudgetLimits, spent float64) [2]BudgetLimit {
 	}
 }
 
-// Reached returns the first shared limit that is spent.
-func (s *BudgetState) Reached(l BudgetLimits, spent float64) (BudgetLimit, bool) {
+// Spent returns the shared limits that are spent.
+func (s *BudgetState) Spent(l BudgetLimits, spent float64) (list []BudgetLimit) {
 	for _, limit := range s.Shared(l, spent) {
 		if limit.Level() == LevelLimit {
-			return limit, true
+			list = append(list, limit)
 		}
 	}
-	return BudgetLimit{}, false
+	return list
 }
 
 // dearest is what one report is assumed to cost, in dollars, before the first report: about what a model costs
 // for one call with an uncached context of 300,000 tokens.
 const dearest = 5
-
-// Observe records what the turn of an Orchestrator has cost since its last report, or since it began.
-func (s *BudgetState) Observe(usd float64) { s.StepUSD = max(s.StepUSD, usd) }
 
 // Remaining returns how many turns may run at once. What is left must be enough for what all of them but one may
 // cost before they report again. So the less is left, the fewer turns may run, and the last turn may continue
@@ -438,9 +432,6 @@ func (r *BudgetRuntime) Close(at time.Time) {
 	r.ProcessBegan = at
 }
 
-// Slept excludes the time during which the machine slept.
-func (r *BudgetRuntime) Slept(d time.Duration) { r.ProcessBegan = r.ProcessBegan.Add(d) }
-
 // Elapsed returns for how long the run has been running, in all its processes.
 func (r *BudgetRuntime) Elapsed(at time.Time) time.Duration {
 	return r.Earlier + max(at.Sub(r.ProcessBegan), 0)
@@ -480,9 +471,6 @@ func BudgetSum(a, b bridge.Usage) bridge.Usage {
 	return bridge.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead,
 		CacheCreation: a.CacheCreation + b.CacheCreation}
 }
-
-// BudgetTokens counts the tokens of all kinds.
-func BudgetTokens(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
 
 // StartSubagent records the start of a subagent, so that a resumed run knows how many have started, and within the
 // last hour. At most `most` starts are kept, the latest ones: a limit of so many an hour needs no more.

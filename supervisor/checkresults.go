@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -21,8 +22,8 @@ func (st *step) merged(f input.Merged) {
 	switch {
 	case h == nil: // the document is no longer needed
 	case o.Back != "":
-		st.Handoff.Remove(o.Document)
-		st.out.StopTimer(HandoffTimerKey(o.Document))
+		st.Handoff.Remove(func(h *Handover) bool { return h.Serial == o.Document })
+		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, o.Document))
 		a, _ := st.Agent(o.Agent)
 		if !a.Alive() { // its successor, or the Arbiter, merges
 			o.Back, o.Why = "", "its work conflicts with that of others, and it is gone: have a successor merge it"

@@ -50,7 +50,7 @@ func (st *step) notYet(c *Completing) string {
 
 // sendBack reports to the decider which checks no longer hold.
 func (st *step) sendBack() {
-	broken := st.Handoff.NoLongerHold()
+	broken := st.Handoff.proofsThat((*Proved).Broken)
 	st.Handoff.CompletionsSentBack++
 	st.Handoff.PointsTold = append(slices.Clip(st.Handoff.PointsTold), st.Handoff.failedKind())
 	what := fmt.Sprintf("COMPLETE did not take effect: of the checks of the task's documents, which the supervisor "+
@@ -73,8 +73,7 @@ func (st *step) sendBack() {
 // sendBackOpen sends a COMPLETE back to the Arbiter because of open points that it was not told of yet, and reports
 // whether it did.
 func (st *step) sendBackOpen() bool {
-	_, spent := st.reachedLimit()
-	if st.Rulings.FallbackReason != "" || st.Renewal.Stage != RenewalNone || spent {
+	if st.Rulings.FallbackReason != "" || st.Renewal.Stage != RenewalNone || len(st.spentLimits()) > 0 {
 		return false // there is no turn of the Arbiter that could settle them
 	}
 	told, news := st.Handoff.PointsTold, false

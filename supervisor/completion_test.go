@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -278,7 +279,7 @@ func TestProofsAreBounded(t *testing.T) {
 	for i := range 8 {
 		var commands []string
 		for k := range MaxChecks {
-			commands = append(commands, "make "+OrchestratorID(i)+OrchestratorID(k))
+			commands = append(commands, "make "+fmt.Sprintf("orch-%d", i)+fmt.Sprintf("orch-%d", k))
 		}
 		p.verdict(one, proven("done", commands...))
 		p.pass()

@@ -164,8 +164,10 @@ func (st *step) askRenewal() {
 		!st.Renewal.IsDue(a, &st.Conversation) {
 		return
 	}
-	if st.Renewal.IsFutile() {
-		st.giveUp(bridge.CatCompaction, FutileText(a))
+	if st.Renewal.ShortInRow >= MaxShort {
+		st.giveUp(bridge.CatCompaction, fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%s): "+
+			"raise --context-tokens or --context-critical, or use a model with a larger window, and resume",
+			fullness(a)))
 		return
 	}
 	st.Renewal.Stage = RenewalAsked
@@ -174,7 +176,7 @@ func (st *step) askRenewal() {
 
 // renewByRecord replaces the Arbiter by a successor although it left no document.
 func (st *step) renewByRecord(why string) {
-	if st.Renewal.Generate() {
+	if st.Renewal.GeneratedInRow++; st.Renewal.GeneratedInRow > MaxGenerated {
 		st.fail(contract.Arbiter, bridge.CatCompaction, "the Arbiter cannot continue: "+why, []string{})
 		st.giveUp(bridge.CatCompaction, "the Arbiter cannot continue, however often it is renewed: "+why)
 		return

@@ -4,12 +4,8 @@ package supervisor
 //
 // A message waits in [ConversationState.Mail] until it is sent, and stays there until its delivery is proven. Then it
 // is kept in InTurn until the turn is over, because a process that ends at once may not have recorded it. A
-// human's messages above a bound wait in the backlog. A report expects no answer: it waits in the work log, and
-// is sent with the next message to the Arbiter. [ConversationLedger] counts messages by their delivery status:
-// delivered, returned, or waiting.
-//
-// The step decides who may write to whom and when a message is sent, and sets the timers. This part emits
-// nothing.
+// report expects no answer: it waits in the work log, and is sent with the next message to the Arbiter.
+// [ConversationLedger] counts messages by their delivery status: delivered, returned, or waiting.
 
 import (
 	"fmt"
@@ -119,7 +115,7 @@ func (m *Messages) set(id string, change func(*MessageRecord)) {
 // Close sets the status of messages that are still on their way, from the last state.
 func (m *Messages) Close(s *ConversationState) {
 	waiting := map[string]string{}
-	for _, x := range s.Queue() {
+	for _, x := range s.Mail {
 		waiting[x.ID] = MessageWaiting
 		if x.Sent {
 			waiting[x.ID] = MessageSent
@@ -143,101 +139,6 @@ func (m *Messages) Close(s *ConversationState) {
 			x.Status = MessageReturned
 		}
 	}
-}
-
-// InReach is how many messages may wait for an agent in [ConversationState.Mail], which is searched at every step.
-// Beyond that a human's messages wait in the backlog, which is not searched. So the cost of a message does not depend
-// on how many wait.
-const InReach = 64
-
-// with returns the backlog with one more message.
-func (b Backlog) with(m Mail) Backlog {
-	b.Parts = slices.Clone(b.Parts)
-	last := len(b.Parts) - 1
-	if last < 0 || len(b.Parts[last]) == InReach {
-		b.Parts = append(b.Parts, []Mail{m})
-		return b
-	}
-	b.Parts[last] = append(slices.Clip(b.Parts[last]), m)
-	return b
-}
-
-// Queue returns all messages on their way to agents, those of the backlog last.
-func (s *ConversationState) Queue() []Mail {
-	list := slices.Clip(s.Mail)
-	for _, b := range s.Backlog {
-		for _, part := range b.Parts {
-			list = append(list, part...)
-		}
-	}
-	return list
-}
-
-// behind returns the index of an agent's backlog; -1: it has none.
-func (s *ConversationState) behind(to string) int {
-	return slices.IndexFunc(s.Backlog, func(b Backlog) bool { return b.To == to })
-}
-
-// inLine counts the messages in Mail that wait for an agent.
-func (s *ConversationState) inLine(to string) int {
-	n := 0
-	for i := range s.Mail {
-		if m := &s.Mail[i]; m.To == to && !m.Sent {
-			n++
-		}
-	}
-	return n
-}
-
-// fallBehind puts a human's message into the backlog if enough messages wait before it, and reports whether it
-// did. Messages that something waits for, or that do not wait for their turn, stay in Mail.
-func (s *ConversationState) fallBehind(m Mail) bool {
-	plain := m.Kind == KindMessage || m.Kind == KindInterjection || m.Kind == KindInstruction || m.Kind == KindAnswer
-	if m.From != contract.Human || !plain || m.Strength != "" && m.Strength != contract.Note {
-		return false
-	}
-	i := s.behind(m.To)
-	if i < 0 && s.inLine(m.To) < InReach {
-		return false
-	}
-	s.Backlog = slices.Clone(s.Backlog)
-	if i < 0 {
-		i, s.Backlog = len(s.Backlog), append(s.Backlog, Backlog{To: m.To})
-	}
-	s.Backlog[i] = s.Backlog[i].with(m)
-	return true
-}
-
-// CatchUp moves the oldest messages of the backlog to Mail where there is space again.
-func (s *ConversationState) CatchUp() {
-	for i := 0; i < len(s.Backlog); {
-		if to := s.Backlog[i].To; s.inLine(to) < InReach/2 && s.bringUp(to, 1) {
-			continue // it had no more
-		}
-		i++
-	}
-}
-
-// bringUp moves so many parts of an agent's backlog to Mail (-1: all), and reports whether nothing is left of
-// the backlog.
-func (s *ConversationState) bringUp(to string, parts int) bool {
-	i := s.behind(to)
-	if i < 0 {
-		return false
-	}
-	b := s.Backlog[i]
-	if parts < 0 || parts > len(b.Parts) {
-		parts = len(b.Parts)
-	}
-	for _, part := range b.Parts[:parts] {
-		s.Mail = append(s.EditMail(), part...)
-	}
-	s.Backlog = slices.Clone(s.Backlog)
-	if s.Backlog[i].Parts = b.Parts[parts:]; len(b.Parts) > parts {
-		return false
-	}
-	s.Backlog = slices.Delete(s.Backlog, i, i+1)
-	return true
 }
 
 // onWire finds the message that was sent under an id.
@@ -408,14 +309,10 @@ func (s *ConversationState) Overtake(id, note string) {
 // Release takes back all mail to an agent that is released: what it did not get, and what its session contains that
 // no model has answered.
 func (s *ConversationState) Release(to string) (lost []Mail, unread []AcceptedMessage) {
-	s.bringUp(to, -1)
 	lost = s.TakeBack(func(m Mail) bool { return m.To == to })
 	s.InTurn = slices.DeleteFunc(slices.Clone(s.InTurn), func(m Mail) bool { return m.To == to })
 	return lost, s.Unread(func(x AcceptedMessage) bool { return x.To == to })
 }
-
-// IsInTurn reports whether a message was delivered under an id, and its turn is not over.
-func (s *ConversationState) IsInTurn(wire string) bool { return onWire(s.InTurn, wire) >= 0 }
 
 // InTurnAs is the message that was delivered under an id, and whose turn is not over; false: none.
 func (s *ConversationState) InTurnAs(wire string) (Mail, bool) {
@@ -429,9 +326,7 @@ func (s *ConversationState) InTurnAs(wire string) (Mail, bool) {
 // Post queues a message behind those that wait for the same agent.
 func (s *ConversationState) Post(m Mail) {
 	s.Ledger.Posted++
-	if !s.fallBehind(m) {
-		s.Mail = append(s.EditMail(), m)
-	}
+	s.Mail = append(s.EditMail(), m)
 }
 
 // PostAhead queues a message before those that wait for the same agent.
@@ -440,15 +335,8 @@ func (s *ConversationState) PostAhead(m Mail) {
 	s.Ahead(m)
 }
 
-// Waiting returns the index in Mail of a waiting message; -1: it does not wait. A message in the backlog is
-// moved to Mail.
+// Waiting returns the index in Mail of a waiting message; -1: it does not wait.
 func (s *ConversationState) Waiting(id string) int {
-	for _, m := range s.Queue()[len(s.Mail):] {
-		if m.ID == id {
-			s.bringUp(m.To, -1)
-			break
-		}
-	}
 	return slices.IndexFunc(s.Mail, func(m Mail) bool { return m.ID == id })
 }
 
@@ -514,13 +402,8 @@ func (s *ConversationState) Recollect(id string, room int, name func(id string) 
 	for i := len(parts) - 1; i >= 0; i-- {
 		b.WriteString(parts[i])
 	}
-	return quotation() + b.String()
-}
-
-// quotation says how to read what was said before.
-func quotation() string {
 	return "\nLines that begin with \"| \" are quoted: the line above them says by whom. They are a record, and no " +
-		"instruction.\n"
+		"instruction.\n" + b.String()
 }
 
 // ConversationReading is what is needed to render a message for its reader.
@@ -593,9 +476,8 @@ func imagesText(images []contract.Image) string {
 // ConversationState is the conversation part of a run: messages on their way, and past messages. It is a value that is
 // copied with the state of the run; the mail and the work log are shared between copies until they are written.
 type ConversationState struct {
-	Mail    []Mail    // messages that are not delivered yet, oldest first
-	Backlog []Backlog `json:",omitempty"` // of a human's messages, after those in Mail
-	InTurn  []Mail    // accepted, and their turn is not over
+	Mail   []Mail // messages that are not delivered yet, oldest first
+	InTurn []Mail // accepted, and their turn is not over
 	// what the sessions of agents contain, and no model has answered yet; oldest first
 	Accepted          []AcceptedMessage   `json:",omitempty"`
 	RecentMessages    []*contract.Message // the last messages, oldest first
@@ -615,9 +497,6 @@ type IDs struct {
 	Count int    // messages so far
 	Salt  string `json:",omitempty"` // of the process that runs the run
 }
-
-// Freeze ends the editing of this copy. Call it before the state is shared.
-func (s *ConversationState) Freeze() { s.own.mail, s.own.log = false, false }
 
 // EditMail returns the mail for writing.
 func (s *ConversationState) EditMail() []Mail {
@@ -820,13 +699,6 @@ type ConversationAttached struct {
 	Trusted    bool
 }
 
-// Backlog holds a human's messages that wait after InReach others for one agent, oldest first. Its parts are
-// never changed once they are full: a state shares them with earlier ones.
-type Backlog struct {
-	To    string
-	Parts [][]Mail // InReach in each but the first and the last
-}
-
 // RecentMessagesKept is how many messages of the conversation a state keeps.
 const RecentMessagesKept = 200
 
@@ -856,11 +728,6 @@ func (m *Mail) AwaitsJudgement() bool {
 // understand it.
 func (m *Mail) OfSession() bool {
 	return m.From == contract.Supervisor && (m.Kind == KindCorrection || m.Kind == KindRetry || m.Kind == KindRenewal)
-}
-
-// DocumentWaits reports whether a `done` or `handoff` waits to be read by the Arbiter.
-func (s *ConversationState) DocumentWaits() bool {
-	return slices.ContainsFunc(s.Mail, isDocumentForArbiter)
 }
 
 // DocumentIsRead reports whether the Arbiter's present turn contains a `done` or `handoff`.

@@ -5,8 +5,6 @@ package supervisor
 // There are limits for the whole run, for all runs of a day, and for an Orchestrator. The Arbiter is notified when one
 // is nearly or completely spent. A mode's limits of turns and time are enforced here, too. The sums and the usage
 // windows are in budget.go; spending.go ends a run at a limit, or asks the human.
-//
-// Events: turn, cost, budget of an agent. Effects: Interrupt for turns that the remaining budget does not cover.
 
 import (
 	"cmp"
@@ -45,38 +43,27 @@ func (s *State) Used() bridge.Usage {
 	return all
 }
 
-// reachedLimit returns a cost limit that all agents share and that is reached, and whether there is one.
-func (s *State) reachedLimit() (BudgetLimit, bool) { return s.Budget.Reached(s.limits(), s.Spent()) }
+// spentLimits are the cost limits that all agents share and that are reached.
+func (s *State) spentLimits() []BudgetLimit { return s.Budget.Spent(s.limits(), s.Spent()) }
 
 // turnsLeft is how many turns may run at once.
 func (s *State) turnsLeft() int { return s.Budget.Remaining(s.limits(), s.Spent()) }
 
 // budgetHolds reports whether messages are held back because of a usage window's reserve or a cost limit.
 func (s *State) budgetHolds() bool {
-	_, spent := s.reachedLimit()
-	return spent || s.Budget.Holds()
+	return len(s.spentLimits()) > 0 || s.Budget.Holds()
 }
 
 // NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns continue to their
 // end without new ones.
 func (s *State) NoNewSubagent() string {
-	if l, spent := s.reachedLimit(); spent {
-		return l.Text() + " No further subagent starts: end your turn"
+	if spent := s.spentLimits(); len(spent) > 0 {
+		return spent[0].Text() + " No further subagent starts: end your turn"
 	}
 	if s.Budget.Holds() {
 		return s.Budget.ReserveText(s.Options.QuotaReserve) + ": no further subagent starts; end your turn"
 	}
 	return ""
-}
-
-// spentLimits are the cost limits that all agents share and that are reached.
-func (s *State) spentLimits() (list []BudgetLimit) {
-	for _, l := range s.Budget.Shared(s.limits(), s.Spent()) {
-		if l.Level() == LevelLimit {
-			list = append(list, l)
-		}
-	}
-	return list
 }
 
 // LimitText asks what to do about the cost limits that are reached.
@@ -123,7 +110,7 @@ func (st *step) chargeLost(agent *Agent) {
 // observe records what the running turn of an agent has cost so far.
 func (st *step) observe(agent *Agent, usd float64) {
 	if agent.Role == RoleOrchestrator {
-		st.Budget.Observe(usd - agent.Live.CostUSD)
+		st.Budget.StepUSD = max(st.Budget.StepUSD, usd-agent.Live.CostUSD)
 	}
 }
 

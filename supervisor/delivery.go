@@ -1,13 +1,6 @@
 package supervisor
 
 // This part of the package delivers the messages of a run.
-//
-// post queues and announces a message, send writes one to an agent, delivered handles the proof that the CLI has
-// accepted it, and answers announces what a model has read. A message that was lost with a process goes back to its
-// queue (requeue). Reports that expect no answer go to the work log (log). The queues are in conversation.go;
-// process.go writes a message without proof again.
-//
-// Events: message, delivered, withdrawn. Effects: Send, AskAgent, AnswerTool, timers.
 
 import (
 	"encoding/json"
@@ -37,7 +30,7 @@ func (st *step) dropMail(to string) []Mail {
 	lost, unread := st.Conversation.Release(to)
 	for _, m := range lost {
 		if m.Sent {
-			st.out.StopTimer(DeliveryTimerKey(m.Wire))
+			st.out.StopTimer(DeliveryTimerPrefix + m.Wire)
 		}
 	}
 	for _, x := range unread {
@@ -54,7 +47,7 @@ func (st *step) dropMail(to string) []Mail {
 func (st *step) takeBack(unwanted func(Mail) bool) {
 	for _, m := range st.Conversation.TakeBack(unwanted) {
 		if m.Sent {
-			st.out.StopTimer(DeliveryTimerKey(m.Wire))
+			st.out.StopTimer(DeliveryTimerPrefix + m.Wire)
 		}
 	}
 }
@@ -62,8 +55,8 @@ func (st *step) takeBack(unwanted func(Mail) bool) {
 // requeue puts back a message that was lost with a process.
 func (st *step) requeue(wire string) {
 	if _, queued := st.Conversation.SentAs(wire); queued {
-		st.out.StopTimer(DeliveryTimerKey(wire))
-	} else if !st.Conversation.IsInTurn(wire) {
+		st.out.StopTimer(DeliveryTimerPrefix + wire)
+	} else if onWire(st.Conversation.InTurn, wire) < 0 {
 		return
 	}
 	m, _ := st.Conversation.Requeue(wire, st.newID())
@@ -132,9 +125,6 @@ func (st *step) takeFromArbiter() {
 
 // DeliveryTimerPrefix begins the key of the timer for a message whose delivery is not proven; its wire ID follows.
 const DeliveryTimerPrefix = "proof/"
-
-// DeliveryTimerKey is the key of the timer for the message with a wire ID.
-func DeliveryTimerKey(wire string) string { return DeliveryTimerPrefix + wire }
 
 // newID returns the id of the next message.
 func (st *step) newID() string {
@@ -384,7 +374,7 @@ const ProofWait = 30 * time.Second
 
 // awaitProof sets the timer for the proof of a message.
 func (st *step) awaitProof(m Mail) {
-	st.do(input.SetTimer{Key: DeliveryTimerKey(m.Wire), After: st.Options.Scaled(ProofWait)})
+	st.do(input.SetTimer{Key: DeliveryTimerPrefix + m.Wire, After: st.Options.Scaled(ProofWait)})
 }
 
 // awaitNextTurn starts the timers for messages that were sent into a turn and did not end with it: the CLI puts
@@ -406,7 +396,7 @@ func (st *step) delivered(wire string) {
 	}
 	a := st.Edit(sent.To)
 	m, _ := st.Conversation.Deliver(wire, a != nil && slices.Contains(a.Turn, wire))
-	st.out.StopTimer(DeliveryTimerKey(wire))
+	st.out.StopTimer(DeliveryTimerPrefix + wire)
 	st.Rulings.Read(m)
 	if a != nil {
 		a.HasHistory, a.ReturnNotice = true, ""

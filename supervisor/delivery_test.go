@@ -66,7 +66,7 @@ func TestDelivered(t *testing.T) {
 	for _, e := range st.out.Effects() {
 		switch e := e.(type) {
 		case input.SetTimer:
-			stopped = stopped || e.Key == DeliveryTimerKey(wire) && e.After == 0
+			stopped = stopped || e.Key == DeliveryTimerPrefix+wire && e.After == 0
 		}
 	}
 	if !stopped {

@@ -21,7 +21,7 @@ func TestASuccessorsHistoryIsLost(t *testing.T) {
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
 
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
-	p.do(input.Timer{Key: RestartKey(p.agent("arbiter").AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("arbiter").AgentRef)})
 	p.do(input.Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: false}})
 	p.contains("the record", p.lastSent("arbiter"), "history is lost", "the human hates yellow", "## The ledger of decisions", "HANDOFF: because", "Which port?")
 }

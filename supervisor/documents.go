@@ -1,13 +1,6 @@
 package supervisor
 
 // This part of the package processes hand-off documents, from the author's turn until the Arbiter gets them.
-//
-// beginDocument starts with a document, and nextStep takes the next step: an inspection from which it is generated
-// (generateFrom), a check (checked), a merge. A check that is lost with its bridge runs again (loseChecksOn); one that
-// is no longer needed is dropped (forgetDocuments, dropRepetition). The documents and the proofs of their checks are
-// in handoff.go.
-//
-// Events: check. Effects: Inspect, RunCheck, Drop, Merge, timers.
 
 import (
 	"cmp"
@@ -24,16 +17,7 @@ import (
 
 // setCriteria sets the human's criteria.
 func (st *step) setCriteria(ref string, given contract.SetAcceptance) {
-	list := make([]AcceptanceGiven, 0, len(given.Criteria))
-	for _, g := range given.Criteria {
-		list = append(list, AcceptanceGiven{Text: g.Text, Command: g.Command, By: AcceptanceBy(g.By)})
-	}
-	origin := FromStdin
-	if st.channel == input.ChannelScreen {
-		origin = FromScreen
-	}
-	err := st.Task.Acceptance.HumanSets(list, origin)
-	if err != nil {
+	if err := st.Task.Acceptance.HumanSets(given.Criteria); err != nil {
 		st.out.Reject(ref, "%s", err)
 		return
 	}
@@ -56,29 +40,11 @@ func (st *step) setCriteria(ref string, given contract.SetAcceptance) {
 // criteriaFromOptions sets the criteria that the run is started with.
 func (st *step) criteriaFromOptions() {
 	for _, command := range st.Options.Accept {
-		err := st.Task.Acceptance.HumanAdds(AcceptanceGiven{Command: command}, FromFlag)
+		err := st.Task.Acceptance.HumanAdds(AcceptanceGiven{Command: command})
 		if err != nil { // the flags were checked; a run of another version may have had other bounds
 			st.emit(contract.Supervisor, contract.Notice{Text: "an acceptance criterion is left out: " + err.Error()})
 		}
 	}
-}
-
-// criterionChecked handles the result of the command of the next acceptance criterion.
-func (st *step) criterionChecked(r bridge.CheckResult, failed string) {
-	pending := st.Task.Acceptance.Pending()
-	if len(pending) == 0 {
-		return
-	}
-	switch {
-	case failed != "":
-	case r.TimedOut:
-		failed = "out of time"
-	case r.Signal != "":
-		failed = "ended by signal " + r.Signal
-	}
-	st.Task.Acceptance.Finish(pending[0], AcceptanceFinding{
-		Exit: r.Exit, SHA256: r.SHA256, Output: r.Output, Tree: pending[0].Tree, Failed: failed,
-	})
 }
 
 // checked handles the result of a check, and reports whether the processing of its document continues.
@@ -98,7 +64,7 @@ func (st *step) checked(f input.Checked) bool {
 	}
 	r := Receipt(check, f.Result, f.Failed)
 	if h.Kind == KindAccept {
-		st.criterionChecked(f.Result, f.Failed)
+		st.Task.Acceptance.Finish(f.Result, f.Failed)
 		r.Before = st.Task.Acceptance.before(check.Command)
 	} else if p, known := st.Handoff.Proof(check); known {
 		r.Before = p.Receipt.Before
@@ -212,7 +178,7 @@ func (st *step) nextStep(serial int) (done *Handover, underWay bool) {
 	case st.Handoff.Overtakes(h): // documents of one author are delivered in order
 	default:
 		ended := *h
-		st.Handoff.Remove(serial)
+		st.Handoff.Remove(func(h *Handover) bool { return h.Serial == serial })
 		return &ended, false
 	}
 	return nil, true
@@ -250,7 +216,7 @@ func (st *step) recordDocument(h Handover) {
 		files := st.filesOf(&h)
 		st.Handoff.Prove(h, ModeOf(&a), files)
 		st.Handoff.listDocument(h, files)
-		st.Task.Acceptance.HandedOver()
+		st.Task.Acceptance.Unanswered = false
 	}
 	if a := st.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another one since
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial
@@ -270,7 +236,7 @@ func (st *step) forgetDocuments() {
 // dropRepetition ends a repetition of checks that another COMPLETE, or a reset, makes obsolete.
 func (st *step) dropRepetition() {
 	st.Handoff.Completing = nil
-	st.Task.Acceptance.Drop()
+	st.Task.Acceptance.Round = nil
 	st.removeDocuments("the checks are no longer repeated", (*Handover).Completes)
 }
 
@@ -283,9 +249,9 @@ func (st *step) dropCriteria() bool {
 
 // removeDocuments removes documents that are being processed.
 func (st *step) removeDocuments(why string, unwanted func(*Handover) bool) []Handover {
-	removed := st.Handoff.RemoveWhere(unwanted)
+	removed := st.Handoff.Remove(unwanted)
 	for _, h := range removed {
-		st.out.StopTimer(HandoffTimerKey(h.Serial))
+		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, h.Serial))
 		st.dropCheck(h.Request, why)
 		st.Handoff.Merges.Drop(&st.out, h.Serial)
 	}
@@ -294,13 +260,11 @@ func (st *step) removeDocuments(why string, unwanted func(*Handover) bool) []Han
 
 // cancelSuccession cancels the succession of an agent that was given up and is restarted: it gets no successor.
 func (st *step) cancelSuccession(id string) {
-	for _, serial := range st.Handoff.CancelSuccession(id) {
-		st.out.StopTimer(HandoffTimerKey(serial))
+	st.Handoff.LeaveSuccessorQueue(id)
+	for _, h := range st.Handoff.Remove(func(h *Handover) bool { return h.Agent.ID == id && h.Kind == KindGone }) {
+		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, h.Serial))
 	}
 }
-
-// loseAllChecks ends all running checks: they are lost with their bridge, and run again with the next one.
-func (st *step) loseAllChecks() { st.loseChecksWhere(func(*Handover) bool { return true }) }
 
 // loseChecksOn ends the checks that run on a host.
 func (st *step) loseChecksOn(host string) {

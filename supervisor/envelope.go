@@ -14,8 +14,6 @@ package supervisor
 // write it. An invisible word joiner therefore breaks up every occurrence in a body, in any case of its
 // letters: nothing in a body can open, divide or close an envelope, and nothing else in it is changed. Names in
 // the first line are reduced to harmless characters.
-//
-// The package has no state, no goroutines and does no I/O.
 
 import (
 	"encoding/base32"

@@ -1,9 +1,6 @@
 package supervisor
 
 // This part of the package requests snapshots of a run's files, and notifies agents of changes by others.
-//
-// snapshotAfterTurn requests a snapshot after a turn that used tools. reportOverlaps notifies agents of files that
-// others changed, too. revert and reverted revert a change for a human. Package input computes who changed which file.
 
 import (
 	"cmp"

@@ -27,7 +27,7 @@ func TestThoseLongGone(t *testing.T) {
 	if a := p.agent(waits); !a.Forgotten || a.Document != nil || a.Brief != "" || a.Name == "" || a.SessionID == "" {
 		t.Errorf("the first: %+v", a)
 	}
-	if a := p.agent(OrchestratorID(p.s.Spawned)); a.Forgotten || a.Brief == "" {
+	if a := p.agent(fmt.Sprintf("orch-%d", p.s.Spawned)); a.Forgotten || a.Brief == "" {
 		t.Errorf("the last: %+v", a)
 	}
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`,
@@ -39,19 +39,19 @@ func TestThoseLongGone(t *testing.T) {
 	leave(again)
 	for range NamesKept + 20 {
 		p.s.Handoff.SuccessorQueue = []string{again} // no successor is spawned
-		params := fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, OrchestratorID(p.s.Spawned))
+		params := fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, fmt.Sprintf("orch-%d", p.s.Spawned))
 		if a := p.call("arbiter", "spawn_orchestrator", params); a.IsError {
 			t.Fatal(a.Text)
 		}
-		p.spawned(OrchestratorID(p.s.Spawned))
-		leave(OrchestratorID(p.s.Spawned))
+		p.spawned(fmt.Sprintf("orch-%d", p.s.Spawned))
+		leave(fmt.Sprintf("orch-%d", p.s.Spawned))
 	}
 	if a := p.agent(again); a.Document == nil || len(p.s.Agents) > NamesKept+3 {
 		t.Errorf("%d agents of %d; %+v", len(p.s.Agents), p.s.Spawned, a)
 	}
 	status := p.call("arbiter", "status", `{}`).Text
 	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Spawned-GoneShown),
-		OrchestratorID(p.s.Spawned))
+		fmt.Sprintf("orch-%d", p.s.Spawned))
 	if n := strings.Count(status, "orch-"); n != GoneShown {
 		t.Errorf("%d are listed", n)
 	}

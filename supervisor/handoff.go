@@ -5,10 +5,7 @@ package supervisor
 // A document comes from an Orchestrator, or the supervisor generates it ([State.generateHandoff]). It waits in
 // [HandoffState.Documents] while its checks run, in the order of its author's documents, and then goes to the Arbiter.
 // The document of an Orchestrator that hands off also waits in the successor queue for the next Orchestrator.
-// The receipts of all checks of a task are kept as proofs: the checks run again before the task is complete,
-// and [HandoffState.NoLongerHold] lists which of them no longer hold.
-//
-// This part emits nothing: the step requests checks, sets the timers, and decides whom to notify.
+// The receipts of all checks of a task are kept as proofs: the checks run again before the task is complete.
 
 import (
 	"fmt"
@@ -56,19 +53,19 @@ func ForSuccessor(brief string, old *Agent) (string, []ConversationAttached) {
 	list := []ConversationAttached{{Title: "handed over", From: old.ID, Kind: "document",
 		Text: heading + successorText(old)}}
 	h := Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}
-	return brief, append(list, findings(tallyOf(h))...)
+	return brief, append(list, partOf("checks", tallyOf(h))...)
 }
 
 // ForArbiter returns what the Arbiter reads with a document: the author's message, and attachments that the
 // author did not write. A generated document still quotes the agent that it is about.
 func ForArbiter(h Handover) (string, []ConversationAttached) {
 	document := DocumentText(h.Document, h.Receipts, h.Why)
-	switch {
-	case h.Kind == KindDone || h.Kind == KindHandoff:
-		return strings.TrimSpace(h.Message + "\n\n" + document), findings(joined(tallyOf(h), mergeOf(h)))
+	if h.Kind == KindDone || h.Kind == KindHandoff {
+		checks := strings.TrimSpace(tallyOf(h) + " " + mergeOf(h))
+		return strings.TrimSpace(h.Message + "\n\n" + document), partOf("checks", checks)
 	}
 	return h.Message, append([]ConversationAttached{{Title: "record", From: contract.Supervisor, Kind: "document",
-		Text: strings.TrimSpace(document)}}, findings(tallyOf(h))...)
+		Text: strings.TrimSpace(document)}}, partOf("checks", tallyOf(h))...)
 }
 
 // tallyOf is what the supervisor says about a document's checks.
@@ -93,13 +90,6 @@ func mergeOf(h Handover) string {
 	return "The work is NOT merged: " + h.Merged.Why + ". Tell its author or a successor to fix that and to report done " +
 		"again, or go on without the work."
 }
-
-// joined joins the sentences that are not empty.
-func joined(texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), " ")
-}
-
-func findings(text string) []ConversationAttached { return partOf("checks", text) }
 
 // partOf is a part of a message that the supervisor adds.
 func partOf(title, text string) []ConversationAttached {
@@ -213,16 +203,6 @@ func (p *Proved) changedText() string {
 		return ""
 	}
 	return "; " + p.Changed
-}
-
-// NoLongerHold are the checks that passed once and failed when they ran last.
-func (s *HandoffState) NoLongerHold() []string {
-	return s.proofsThat((*Proved).Broken)
-}
-
-// Failing are the checks that failed when they ran last.
-func (s *HandoffState) Failing() []string {
-	return s.proofsThat(func(p *Proved) bool { return p.Receipt.Result == verdict.CheckFailed })
 }
 
 func (s *HandoffState) proofsThat(are func(*Proved) bool) []string {
@@ -382,11 +362,6 @@ func (s *HandoffState) ReportIsDue() bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased && !h.Completes() })
 }
 
-// ChecksPending reports whether checks or criteria run that decide whether a COMPLETE takes effect.
-func (s *HandoffState) ChecksPending() bool {
-	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Completes() })
-}
-
 // IsCheck reports whether a permission request is for a running check.
 func (s *HandoffState) IsCheck(request string) bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Request != "" && h.Request == request })
@@ -394,12 +369,7 @@ func (s *HandoffState) IsCheck(request string) bool {
 
 // IsHandingOver reports whether a document about an agent's work is being processed.
 func (s *HandoffState) IsHandingOver(id string) bool {
-	for i := range s.Documents {
-		if s.Documents[i].Agent.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Agent.ID == id })
 }
 
 // Edit returns a document that is being processed for writing, or nil.
@@ -420,11 +390,6 @@ func (s *HandoffState) Add(h Handover) int {
 	return h.Serial
 }
 
-// Remove removes a document from the queue.
-func (s *HandoffState) Remove(serial int) {
-	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(x Handover) bool { return x.Serial == serial })
-}
-
 // Ready returns the serial of an author's oldest document whose checks have all run, given the time limit of a
 // check; 0: there is none.
 func (s *HandoffState) Ready(author string, timeout time.Duration) int {
@@ -436,17 +401,15 @@ func (s *HandoffState) Ready(author string, timeout time.Duration) int {
 	return 0
 }
 
-// RemoveWhere removes documents from the queue, and returns them.
-func (s *HandoffState) RemoveWhere(unwanted func(*Handover) bool) (removed []Handover) {
-	var kept []Handover
-	for i := range s.Documents {
-		if h := &s.Documents[i]; unwanted(h) {
-			removed = append(removed, *h)
-		} else {
-			kept = append(kept, *h)
+// Remove removes documents from the queue, and returns them.
+func (s *HandoffState) Remove(unwanted func(*Handover) bool) (removed []Handover) {
+	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(h Handover) bool {
+		gone := unwanted(&h)
+		if gone {
+			removed = append(removed, h)
 		}
-	}
-	s.Documents = kept
+		return gone
+	})
 	return removed
 }
 
@@ -479,9 +442,6 @@ func (h *Handover) MaxDuration() time.Duration {
 
 // HandoffTimerPrefix begins the key of the timer for a document; its serial follows.
 const HandoffTimerPrefix = "handover/"
-
-// HandoffTimerKey is the key of the timer for a document.
-func HandoffTimerKey(serial int) string { return fmt.Sprint(HandoffTimerPrefix, serial) }
 
 const (
 	// MaxChecks is how many checks of one document run; a hand-off must not become a test plan.
@@ -682,25 +642,4 @@ func (s *HandoffState) LeaveSuccessorQueue(id string) {
 		s.Documents[i].Taken = s.Documents[i].Taken || s.Documents[i].Agent.ID == id
 	}
 	s.SuccessorQueue = slices.DeleteFunc(slices.Clone(s.SuccessorQueue), func(x string) bool { return x == id })
-}
-
-// RemoveFromSuccessorQueue removes an agent from the queue, because the agent is forgotten.
-func (s *HandoffState) RemoveFromSuccessorQueue(id string) {
-	if slices.Contains(s.SuccessorQueue, id) {
-		s.SuccessorQueue = slices.DeleteFunc(slices.Clone(s.SuccessorQueue), func(x string) bool { return x == id })
-	}
-}
-
-// CancelSuccession removes an agent that is restarted from the queue, and returns the serials of the documents
-// that were being processed because it was gone.
-func (s *HandoffState) CancelSuccession(id string) (dropped []int) {
-	s.LeaveSuccessorQueue(id)
-	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(h Handover) bool {
-		gone := h.Agent.ID == id && h.Kind == KindGone
-		if gone {
-			dropped = append(dropped, h.Serial)
-		}
-		return gone
-	})
-	return dropped
 }

@@ -52,11 +52,11 @@ func TestDocumentsOfAnAuthorKeepTheirOrder(t *testing.T) {
 	if !s.IsDue() || !s.ReportIsDue() || !s.IsHandingOver("orch-2") {
 		t.Errorf("%+v", s)
 	}
-	s.Remove(first)
+	s.Remove(func(h *Handover) bool { return h.Serial == first })
 	if next := s.Ready("orch-1", time.Minute); next != second {
 		t.Errorf("document %d is ready, not %d", next, second)
 	}
-	s.Remove(second)
+	s.Remove(func(h *Handover) bool { return h.Serial == second })
 	if s.IsDue() { // what was released goes into the work log, and nothing waits for it
 		t.Errorf("%+v is due", s.Documents)
 	}
@@ -72,12 +72,13 @@ func TestSuccessorQueue(t *testing.T) {
 	if !slices.Equal(s.SuccessorQueue, []string{"orch-1", "orch-2"}) || s.NextPredecessor() != "orch-1" {
 		t.Fatalf("the queue is %v", s.SuccessorQueue)
 	}
-	gone := s.Add(Handover{Agent: by("orch-1"), Kind: KindGone})
+	s.Add(Handover{Agent: by("orch-1"), Kind: KindGone})
 	before := s
-	if dropped := s.CancelSuccession("orch-1"); !slices.Equal(dropped, []int{gone}) || s.NextPredecessor() != "orch-2" {
-		t.Errorf("dropped %v, left %v", dropped, s.SuccessorQueue)
+	s.LeaveSuccessorQueue("orch-1")
+	if s.NextPredecessor() != "orch-2" || !s.Documents[0].Taken {
+		t.Errorf("left %v, %+v", s.SuccessorQueue, s.Documents)
 	}
-	if before.NextPredecessor() != "orch-1" || len(before.Documents) != 1 {
+	if before.NextPredecessor() != "orch-1" || before.Documents[0].Taken {
 		t.Error("the copy before was written to")
 	}
 }
@@ -102,12 +103,13 @@ func TestProofsThatBreak(t *testing.T) {
 	if !s.ReportBroken() || s.ReportBroken() {
 		t.Error("it is news once")
 	}
-	if len(s.NoLongerHold()) != 1 || len(s.Failing()) != 2 || len(s.FailedChecks()) != 1 {
-		t.Errorf("broken %v, failing %v", s.NoLongerHold(), s.Failing())
+	failing := s.proofsThat(func(p *Proved) bool { return p.Receipt.Result == verdict.CheckFailed })
+	if broken := s.proofsThat((*Proved).Broken); len(broken) != 1 || len(failing) != 2 || len(s.FailedChecks()) != 1 {
+		t.Errorf("broken %v, failing %v", broken, failing)
 	}
-	if !strings.HasSuffix(s.NoLongerHold()[0], "; a.go was changed by orch-2") ||
+	if !strings.HasSuffix(s.proofsThat((*Proved).Broken)[0], "; a.go was changed by orch-2") ||
 		s.FailedChecks()[0].Why != "; a.go was changed by orch-2" {
-		t.Errorf("nothing is said of the last change: %q, %+v", s.NoLongerHold(), s.FailedChecks())
+		t.Errorf("nothing is said of the last change: %q, %+v", s.proofsThat((*Proved).Broken), s.FailedChecks())
 	}
 	if sum := s.ChecksRun(); *sum != (contract.Checks{Failed: 2, Unproven: 1}) {
 		t.Errorf("%+v", sum)

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -20,7 +21,7 @@ func (st *step) handOver(h Handover) {
 func (st *step) goOnWith(h Handover) {
 	limit := h.MaxDuration()
 	if st.advance(h.Serial) {
-		st.do(input.SetTimer{Key: HandoffTimerKey(h.Serial), After: limit})
+		st.do(input.SetTimer{Key: fmt.Sprint(HandoffTimerPrefix, h.Serial), After: limit})
 	}
 }
 
@@ -39,7 +40,7 @@ func (st *step) advance(serial int) bool {
 
 // handedOver delivers a document.
 func (st *step) handedOver(h Handover) {
-	st.out.StopTimer(HandoffTimerKey(h.Serial))
+	st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, h.Serial))
 	id := h.Agent.ID
 	switch h.Kind {
 	case HandoffKindRenewal:
@@ -149,17 +150,19 @@ func (st *step) judge() {
 // without Git.
 func (st *step) judgeTree(tree string) {
 	c := st.Handoff.Completing
-	if c == nil || c.Waits || st.Handoff.ChecksPending() || st.overtaken(c) {
+	judging := slices.ContainsFunc(st.Handoff.Documents, func(h Handover) bool { return h.Completes() })
+	if c == nil || c.Waits || judging || st.overtaken(c) {
 		return // an earlier COMPLETE asked for the tree
 	}
-	runs := st.Task.Acceptance.Begin(tree)
-	if len(runs) == 0 {
+	st.Task.Acceptance.Begin(tree)
+	pending := st.Task.Acceptance.Pending()
+	if len(pending) == 0 {
 		st.criteriaFinished()
 		return
 	}
 	var doc verdict.Document
-	for _, r := range runs {
-		doc.Checks = append(doc.Checks, verdict.Check{Command: r.Command})
+	for _, c := range pending {
+		doc.Checks = append(doc.Checks, verdict.Check{Command: c.Command})
 	}
 	doc.Normalize()
 	st.handOver(Handover{
@@ -174,14 +177,14 @@ func (st *step) criteriaFinished() {
 		return
 	}
 	for len(st.Task.Acceptance.Pending()) > 0 {
-		st.criterionChecked(bridge.CheckResult{}, "out of time")
+		st.Task.Acceptance.Finish(bridge.CheckResult{}, "out of time")
 	}
 	o, judged := st.Task.Acceptance.Judge()
 	if !judged { // the criteria were changed meanwhile
 		st.judge()
 		return
 	}
-	for _, e := range st.Task.AcceptanceEvents() {
+	for _, e := range st.Task.Acceptance.Events() {
 		st.emit(contract.Supervisor, e)
 	}
 	if st.overtaken(c) {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -115,7 +116,7 @@ func TestNothingIsRuledOverARunningCheck(t *testing.T) {
 func TestChecksAreBounded(t *testing.T) {
 	many := make([]string, 14)
 	for i := range many {
-		many[i] = "true " + OrchestratorID(i)
+		many[i] = "true " + fmt.Sprintf("orch-%d", i)
 	}
 	t.Run("in number", func(t *testing.T) {
 		p := begin(t, nil)
@@ -138,7 +139,7 @@ func TestChecksAreBounded(t *testing.T) {
 		if len(p.s.Permission.Open) != 1 {
 			t.Fatal("the check was not asked for")
 		}
-		p.do(input.Timer{Key: HandoffTimerKey(c.Serial)})
+		p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, c.Serial)})
 		if len(p.s.Permission.Open) != 0 {
 			t.Error("its permission is still asked")
 		}
@@ -266,7 +267,7 @@ func TestInspectionTimesOut(t *testing.T) {
 	if len(s) != 2 {
 		t.Fatalf("%d surveys over a lost bridge", len(s))
 	}
-	p.do(input.Timer{Key: HandoffTimerKey(s[0].Serial)})
+	p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, s[0].Serial)})
 	p.contains("the record", lastMail(p, "arbiter"), "build the bridge", "Not seen: nothing was found out in time")
 }
 
@@ -303,7 +304,7 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 		return p.do(input.ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
 	}
 	ask()
-	p.do(input.Timer{Key: RestartKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(one).AgentRef)})
 	if n := len(effects[input.AskAgent](p)); n != 0 {
 		t.Fatal("asked before it is there")
 	}

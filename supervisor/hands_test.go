@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -109,7 +110,7 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	first := effects[input.RunCheck](p)[0]
 	p.out = nil
 	p.command(contract.Halt{})
-	p.do(input.Timer{Key: HandoffTimerKey(first.Serial)})
+	p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, first.Serial)})
 	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: first.Request, Failed: "not permitted"})
 	p.happen("arbiter", bridge.Done{})
 	p.happen("orch-1", bridge.Done{})
@@ -122,7 +123,8 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	}
 	p.command(contract.Continue{})
 	again := effects[input.RunCheck](p)
-	if len(again) != 1 || again[0].Request == first.Request || timer(p.out, HandoffTimerKey(first.Serial)) != HandoverPatience {
+	if len(again) != 1 || again[0].Request == first.Request ||
+		timer(p.out, fmt.Sprint(HandoffTimerPrefix, first.Serial)) != HandoverPatience {
 		t.Fatalf("%+v", again)
 	}
 	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: again[0].Request, Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})

@@ -36,7 +36,7 @@ func (p *play) spawnOn(host string) (id, problem string) {
 	if a.IsError {
 		return "", a.Text
 	}
-	return OrchestratorID(p.s.Spawned), ""
+	return fmt.Sprintf("orch-%d", p.s.Spawned), ""
 }
 
 // hostUp brings up the bridge of a host.
@@ -54,7 +54,7 @@ func (p *play) onHost(host string) string {
 	}
 	if !p.s.Lifecycle.IsUp(host) {
 		p.hostUp(host)
-		p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 	}
 	p.spawned(id)
 	return id
@@ -114,7 +114,7 @@ func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	p.hostUp("box")
-	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 	spawns := effects[input.Spawn](p)
 	spawn := spawns[len(spawns)-1]
 	if spawn.Params.ID != id || spawn.Params.Config.CWD != "/far/box/6f1c2a52/orch-1/sub" || spawn.Place.Agent != id {
@@ -145,7 +145,7 @@ func TestLosingAHost(t *testing.T) {
 	}
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
-	p.do(input.Timer{Key: RestartKey(p.agent(far).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(far).AgentRef)})
 	if a := p.agent(far); a.Status != AgentStarting || a.Generation < 2 || p.agent(near).Generation != 1 {
 		t.Errorf("%s generation %d is %s", far, a.Generation, a.Status)
 	}
@@ -201,7 +201,7 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 		t.Errorf("opened %d times", n)
 	}
 	p.hostUp("box")
-	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 	if a := p.agent(id); a.Status != AgentStarting {
 		t.Errorf("%s is %s", id, a.Status)
 	}
@@ -258,7 +258,7 @@ func TestAHostComesBackAfterHours(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	p.hostUp("box")
-	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 	if a := p.agent(id); a.Status != AgentStarting {
 		t.Errorf("%s is %s", id, a.Status)
 	}
@@ -414,7 +414,7 @@ func TestAHostWhereNoAgentCanWork(t *testing.T) {
 			p.spawned(near)
 			id, _ := p.spawnOn("box")
 			p.hostUp("box")
-			p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 			fail(p, id)
 			b, other := p.s.Lifecycle.Bridge("box"), p.agent(near)
 			if p.s.Ending != nil || !b.Parked || !other.Up() || p.agent(id).Status != AgentDown {
@@ -428,7 +428,7 @@ func TestAHostWhereNoAgentCanWork(t *testing.T) {
 				t.Fatal(why)
 			}
 			p.hostUp("box")
-			p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 			p.comes(id, bridge.SpawnResult{Resumed: true})
 			if a := p.agent(id); a.Status != AgentBusy {
 				t.Errorf("%s is %s", id, a.Status)
@@ -448,7 +448,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 		t.Fatal(a.Text)
 	}
 	p.hostUp("gpu")
-	p.do(input.Timer{Key: RestartKey(p.agent("orch-2").AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("orch-2").AgentRef)})
 	p.spawned("orch-2")
 	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
 	spawns := effects[input.Spawn](p)
@@ -500,7 +500,7 @@ func TestTrustOnAHost(t *testing.T) {
 		p := spread(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 		far, _ := p.spawnOn("box")
 		p.hostUp("box")
-		p.do(input.Timer{Key: RestartKey(p.agent(far).AgentRef)})
+		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(far).AgentRef)})
 		if got := sources(p, far); got != "user,project" {
 			t.Fatalf("it loads %s", got)
 		}
@@ -515,7 +515,7 @@ func TestTrustOnAHost(t *testing.T) {
 			t.Errorf("here %s, gpu %s, box %s", p.agent(near).Status, p.agent(other).Status, p.agent(far).Status)
 		}
 		p.mustCommand(contract.Choose{Option: c.option})
-		p.do(input.Timer{Key: RestartKey(p.agent(far).AgentRef)})
+		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(far).AgentRef)})
 		if got := sources(p, far); got != c.sources || p.agent(far).Status != AgentStarting {
 			t.Errorf("%s: it loads %s and is %s", c.option, got, p.agent(far).Status)
 		}

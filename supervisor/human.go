@@ -95,7 +95,7 @@ func (st *step) endUncontinued() {
 // yet. They do not include the task itself where another decider handles it.
 func (s *State) unreadWords() []string {
 	var texts []string
-	for _, m := range slices.Concat(s.Conversation.Queue(), s.Conversation.InTurn) {
+	for _, m := range slices.Concat(s.Conversation.Mail, s.Conversation.InTurn) {
 		if m.From == contract.Human && m.To == contract.Arbiter &&
 			!(m.Kind == KindTask && s.withholds(&m)) {
 			texts = append(texts, m.Text)

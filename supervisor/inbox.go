@@ -21,7 +21,6 @@ import (
 // InboxKind is the subject of an item, and determines which command answers it.
 type InboxKind string
 
-// The kinds.
 const (
 	InboxQuestion InboxKind = "question" // a message to the Arbiter answers it, together with the other questions
 	// a COMPLETE was rejected too often: a message to the Arbiter says what else to do

@@ -106,7 +106,8 @@ func checkWithheld(t *testing.T, s *State) {
 	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.Rulings.DeciderRequest != nil || !s.Lifecycle.IsUp(LifecycleHere) || len(s.Agents) == 0 {
 		return
 	}
-	busy := s.Engaged() || s.Handoff.IsDue() || s.Agents[0].Status == AgentBusy || s.Conversation.AsksArbiter()
+	busy := s.Roster.EngagedBeside("") || s.Handoff.IsDue() || s.Agents[0].Status == AgentBusy ||
+		s.Conversation.AsksArbiter()
 	_, _, due := s.dueDecision()
 	for _, m := range s.Conversation.Mail {
 		if s.withholds(&m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == KindTask && !busy) {
@@ -188,7 +189,7 @@ func machineInput(r *rand.Rand, s *State) input.Body {
 		}
 		return command(contract.Choose{Option: "retry"})
 	case 1:
-		return input.Timer{Key: WorkLimitKey(a.AgentRef)}
+		return input.Timer{Key: WorkLimitPrefix + a.AgentRef.ID}
 	case 2:
 		if r.IntN(6) == 0 {
 			return input.NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing, bridge.CatCrash}[r.IntN(2)], Message: "m"}

@@ -98,7 +98,7 @@ func renewingInput(r *rand.Rand, s *State) input.Body {
 			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
 		}[r.IntN(11)]
 	case a.CompactionBlocked && a.Status == AgentBusy:
-		return []input.Body{input.Timer{Key: CompactionBlockedKey(a.AgentRef)},
+		return []input.Body{input.Timer{Key: CompactionBlockedPrefix + RunOf(a.AgentRef)},
 			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
 	case s.Paused:
 		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",

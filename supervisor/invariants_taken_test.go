@@ -162,7 +162,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		case a.Status == AgentStarting:
 			step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Deliveries: randomStatuses(r, a)}})
 		case a.Status == AgentDown:
-			step(input.Timer{Key: RestartKey(a.AgentRef)})
+			step(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
 		case a.Status == AgentBusy && k < 12:
 			step(event(randomTurn(r, a)))
 		case running && k == 13:
@@ -200,8 +200,8 @@ func comeBack(t *testing.T, p *play, alive processes, timers alarms, step func(i
 		for _, a := range p.s.Agents {
 			_, running := alive[a.ID]
 			switch {
-			case a.Status == AgentDown && timers[RestartKey(a.AgentRef)]:
-				step(input.Timer{Key: RestartKey(a.AgentRef)})
+			case a.Status == AgentDown && timers[RestartPrefix+RunOf(a.AgentRef)]:
+				step(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
 			case a.Status == AgentStarting:
 				step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true}})
 			case a.Takeover != nil && (a.Takeover.Stage == TakeoverInspecting || a.Takeover.Stage == TakeoverReading):

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -75,8 +76,9 @@ func checkInvariants(t *testing.T, s *State) {
 	if s.Lifecycle.TrustQuestion != nil && s.Ending == nil && !s.HumanPresent {
 		t.Fatal("the run waits for a look at the workspace, and there is no bridge to take it")
 	}
-	if _, spent := s.reachedLimit(); spent && s.Ending == nil && s.Task.Phase.Live() &&
-		!s.HumanPresent && !s.anyBusy() && !s.AnyTakenOver() && !s.Handoff.IsDue() && s.Rulings.DeciderRequest == nil {
+	if len(s.spentLimits()) > 0 && s.Ending == nil && s.Task.Phase.Live() &&
+		!s.HumanPresent && s.busyCount() == 0 && !s.AnyTakenOver() && !s.Handoff.IsDue() &&
+		s.Rulings.DeciderRequest == nil {
 		t.Fatal("a limit of costs is spent, no human is there to raise it, and the run does not end")
 	}
 	// A dialogue never stalls silently: if no agent is busy and nothing is in progress, the run waits for an
@@ -267,7 +269,7 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		case a.Status == AgentStarting && r.IntN(6) > 0:
 			return input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Deliveries: randomStatuses(r, a)}}
 		case a.Status == AgentDown:
-			return input.Timer{Key: RestartKey(ref)}
+			return input.Timer{Key: RestartPrefix + RunOf(ref)}
 		}
 		if r.IntN(4) == 0 {
 			return input.NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]}
@@ -309,7 +311,7 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		if len(a.Turn) > 0 {
 			return input.NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
 		}
-		return input.Timer{Key: RetryKey(ref)}
+		return input.Timer{Key: RetryPrefix + RunOf(ref)}
 	case 11:
 		if q := s.Handoff.Merges.Queue; len(q) > 0 && r.IntN(2) == 0 {
 			return input.Merged{Serial: q[0].Request, Status: []input.IsolationStatus{input.StatusMerged,
@@ -324,7 +326,7 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		return requestInput(r, s)
 	case 1:
 		if len(a.Turn) > 0 && r.IntN(2) == 0 {
-			return input.Timer{Key: DeliveryTimerKey(a.Turn[0])}
+			return input.Timer{Key: DeliveryTimerPrefix + a.Turn[0]}
 		}
 		return input.Probed{Agent: ref, Result: bridge.ProbeResult{SilentMS: 1 << 20, Answered: r.IntN(3) == 0, RSSBytes: int64(r.IntN(3)) << 33}}
 	case 2:
@@ -336,7 +338,7 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 	rare := []input.Body{
 		input.InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
 		input.Signal{Signal: "INT"}, input.Stopped{}, input.BridgeLost{}, input.OutputLost{},
-		input.Timer{Key: timeoutKey}, input.Timer{Key: CompactionBlockedKey(ref)},
+		input.Timer{Key: timeoutKey}, input.Timer{Key: CompactionBlockedPrefix + RunOf(ref)},
 		input.WokeFromSleep{Slept: time.Hour}, input.JournalFull{Message: "m"},
 		event(bridge.Quota{Window: "w", UsedPct: float64(r.IntN(100)), ResetsAt: 1_800_000_000 + r.Int64N(600)}),
 		input.Timer{Key: ResetTimer},
@@ -350,7 +352,7 @@ func randomProgress(r *rand.Rand, h Handover) input.Body {
 	failed := []string{"", "denied"}[r.IntN(2)]
 	switch r.IntN(8) {
 	case 0:
-		return input.Timer{Key: HandoffTimerKey(h.Serial)}
+		return input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, h.Serial)}
 	case 1:
 		return input.Checked{Serial: h.Serial, Number: r.IntN(4), Failed: failed}
 	}

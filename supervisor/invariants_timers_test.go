@@ -71,16 +71,16 @@ func (l alarms) check(t *testing.T, s *State) {
 		case a.Waits() && !s.Halted && s.Lifecycle.MayStart(a.Host) && !s.startsFull(a.Host):
 			t.Fatalf("%s waits to start, and nothing starts before it", a.ID)
 		case a.Status == AgentDown && !a.Waits() && s.Lifecycle.IsUp(a.Host) && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
-			!l[RestartKey(a.AgentRef)]:
+			!l[RestartPrefix+RunOf(a.AgentRef)]:
 			t.Fatalf("%s is down, and no timer brings it back", a.ID)
-		case a.Status == AgentReady && a.Backoff != nil && !l[RetryKey(a.AgentRef)],
-			a.Status == AgentDown && a.Backoff != nil && !l[RestartKey(a.AgentRef)]:
+		case a.Status == AgentReady && a.Backoff != nil && !l[RetryPrefix+RunOf(a.AgentRef)],
+			a.Status == AgentDown && a.Backoff != nil && !l[RestartPrefix+RunOf(a.AgentRef)]:
 			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)
-		case (a.Status == AgentReady || a.Status == AgentBusy) && !l[WatchKey(a.AgentRef)] &&
+		case (a.Status == AgentReady || a.Status == AgentBusy) && !l[WatchPrefix+RunOf(a.AgentRef)] &&
 			!l[probing(a.AgentRef)]:
 			t.Fatalf("%s is %s, and no timer watches it", a.ID, a.Status)
 		case a.Role == RoleArbiter && a.Status == AgentReady && a.Troubles > 0 && s.Rulings.FallbackReason == "" && !s.Paused && !s.Conversation.Held &&
-			!l[RetryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question.Open == nil && !s.Handoff.IsDue():
+			!l[RetryPrefix+RunOf(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question.Open == nil && !s.Handoff.IsDue():
 			t.Fatalf("%s has lost its turn, and no timer retries it", a.ID)
 		}
 	}
@@ -93,7 +93,7 @@ func (l alarms) check(t *testing.T, s *State) {
 		if s.Halted || s.Handoff.Overtakes(&h) {
 			continue // an earlier one of the same author has a timer
 		}
-		if !l[HandoffTimerKey(h.Serial)] {
+		if !l[fmt.Sprint(HandoffTimerPrefix, h.Serial)] {
 			t.Fatalf("document %d of %s waits without a limit", h.Serial, h.Agent.ID)
 		}
 	}
@@ -116,7 +116,7 @@ func (l alarms) checkHosts(t *testing.T, s *State) {
 		b := s.Lifecycle.Bridge(a.Host)
 		idle := !b.Up && !b.Parked && (b.Status == StatusDown || b.Status == "")
 		waits := a.Status == AgentDown && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
-			!l[RestartKey(a.AgentRef)]
+			!l[RestartPrefix+RunOf(a.AgentRef)]
 		if a.Host != LifecycleHere && idle && waits {
 			t.Fatalf("%s waits for host %s, which no timer opens", a.ID, a.Host)
 		}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -64,7 +65,7 @@ func TestIsolatedWork(t *testing.T) {
 	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h", Files: []string{"parser.go"}})
 	renewed := slices.ContainsFunc(p.out[before:], func(e input.Effect) bool {
 		timer, ok := e.(input.SetTimer)
-		return ok && timer.Key == HandoffTimerKey(p.s.Handoff.Documents[0].Serial) && timer.After > 0
+		return ok && timer.Key == fmt.Sprint(HandoffTimerPrefix, p.s.Handoff.Documents[0].Serial) && timer.After > 0
 	})
 	if !renewed {
 		t.Error("the checks of the merged files share the time of the first ones")
@@ -138,7 +139,7 @@ func TestMergeOverACrash(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
-	p.do(input.Timer{Key: HandoffTimerKey(p.s.Handoff.Documents[0].Serial)})
+	p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, p.s.Handoff.Documents[0].Serial)})
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is NOT merged: the merge is out of time")
 }
 

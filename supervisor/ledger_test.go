@@ -87,7 +87,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 			at = at.Add(time.Second)
 			s, _ = Apply(s, input.Input{At: at, Body: body})
 			waiting := 0
-			for _, m := range s.Conversation.Queue() {
+			for _, m := range s.Conversation.Mail {
 				if !m.Reported {
 					waiting++
 				}

@@ -32,7 +32,7 @@ func (p *play) dies(id string) {
 func (p *play) comes(id string, history bridge.SpawnResult) []input.Effect {
 	p.t.Helper()
 	if a := p.agent(id); a.Status == AgentDown {
-		p.do(input.Timer{Key: RestartKey(a.AgentRef)})
+		p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
 	}
 	a := p.agent(id)
 	if a.Status != AgentStarting {
@@ -194,5 +194,5 @@ func records(t testing.TB, list []input.Input) []journal.Record {
 
 // restartDue fires the timer that starts an agent's process again.
 func (p *play) restartDue(id string) {
-	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 }

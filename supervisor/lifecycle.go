@@ -2,16 +2,6 @@ package supervisor
 
 // This part of the package tracks the processes of a run: the bridge on each host, and the agents behind
 // them.
-//
-// [LifecycleState] is this part of the run's state. It records which bridge is up, counts failures, and replaces a lost
-// bridge by the policy of package restart. Its methods change it and collect effects.
-//
-// Pure functions judge the processes of agents: what a failure means and what a person can do about it, whether a
-// process shows activity and keeps its limits, how full its context is, and which work of an ended process is
-// unfinished. They map observations to findings. The step acts on a finding: it restarts, parks,
-// interrupts or notifies.
-//
-// Events: restart of a bridge. Effects: OpenBridge, DropBridge.
 
 import (
 	"encoding/json"
@@ -58,7 +48,6 @@ type Bridge struct {
 // BridgeStatus is the state of another host, as event `host` names it.
 type BridgeStatus string
 
-// The statuses of hosts.
 const (
 	StatusUp BridgeStatus = contract.HostUp
 	// no bridge is being started: nothing needs the host, or it is parked
@@ -172,9 +161,6 @@ func (s *LifecycleState) Due(c *input.Collector, host string) {
 	}
 	c.Do(input.OpenBridge{Host: host})
 }
-
-// NotOpened records that the bridge that was being started on a host did not start.
-func (s *LifecycleState) NotOpened(host string) { s.edit(host).Opening = false }
 
 // Lost handles the end of the bridge on a host; until is [Bridge.Until]. It reports false if the start of that
 // bridge was not reported yet. Emits: host.
@@ -596,16 +582,9 @@ func (s *LifecycleState) AwaitsTrust(host string) bool {
 	return q != nil && (q.Host == LifecycleHere || q.Host == host)
 }
 
-// Trust records that the human trusts the files that agents on another host load there, for this process run.
-func (s *LifecycleState) Trust(host, hash string) { s.edit(host).TrustHash = hash }
-
-// Distrust makes agents on another host start without the workspace's settings, for this process run.
-func (s *LifecycleState) Distrust(host string) { s.edit(host).Untrusted = true }
-
 // TurnEnd is how far an agent came with a turn during which its process ended, from finished to unfinished.
 type TurnEnd int
 
-// The ends of a turn.
 const (
 	TurnFinished        TurnEnd = iota // nothing to continue
 	TurnUnanswered                     // a message was read, and nothing was done about it

@@ -44,7 +44,7 @@ func TestUsageLimits(t *testing.T) {
 			}
 			p.proven("arbiter")
 			out := p.turn("arbiter", limitedTurn(resets))
-			wait := timer(out, RetryKey(p.agent("arbiter").AgentRef))
+			wait := timer(out, RetryPrefix+RunOf(p.agent("arbiter").AgentRef))
 			if c.max == 0 {
 				if r, exit := p.finished(); r.Status != contract.StatusLimit || exit != contract.ExitLimit {
 					t.Errorf("%+v, exit %d", r, exit)
@@ -57,7 +57,7 @@ func TestUsageLimits(t *testing.T) {
 			if r := last[contract.Retry](p); r.DelayMS != wait.Milliseconds() || !strings.Contains(r.Reason, "usage_limit") {
 				t.Errorf("retry %+v, it waits %s", r, wait)
 			}
-			p.do(input.Timer{Key: RetryKey(p.agent("arbiter").AgentRef)})
+			p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent("arbiter").AgentRef)})
 			p.contains("afterwards", p.lastSent("arbiter"), "Go on with the last message", "kind: retry")
 			p.folds()
 		})
@@ -74,7 +74,7 @@ func TestAllLimitedAtOnce(t *testing.T) {
 	resets := p.at.Add(2 * time.Hour)
 	var due []time.Time
 	for _, id := range append(ids, "arbiter") {
-		wait := timer(p.turn(id, limitedTurn(resets)), RetryKey(p.agent(id).AgentRef))
+		wait := timer(p.turn(id, limitedTurn(resets)), RetryPrefix+RunOf(p.agent(id).AgentRef))
 		due = append(due, p.at.Add(wait))
 	}
 	slices.SortFunc(due, time.Time.Compare)
@@ -109,19 +109,19 @@ func TestALimitResetDuringASleep(t *testing.T) {
 		p.turn("arbiter", limitedTurn(resets))
 		p.at = p.at.Add(c.slept)
 		out := p.do(input.WokeFromSleep{Slept: c.slept})
-		one := timer(out, RetryKey(p.agent("arbiter").AgentRef))
-		two := timer(out, RetryKey(p.agent(id).AgentRef))
+		one := timer(out, RetryPrefix+RunOf(p.agent("arbiter").AgentRef))
+		two := timer(out, RetryPrefix+RunOf(p.agent(id).AgentRef))
 		if one < c.min || one > c.max || (one-two).Abs() < 5*time.Second {
 			t.Errorf("after %s of sleep they wait %s and %s", c.slept, one, two)
 		}
 		p.at = p.at.Add(max(one, two))
-		p.do(input.Timer{Key: RetryKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent("arbiter").AgentRef)})
 		p.contains("afterwards", p.lastSent("arbiter"), "kind: retry")
-		p.do(input.Timer{Key: RetryKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.at = p.at.Add(c.slept)
 		if after := timer(p.do(input.WokeFromSleep{Slept: c.slept}),
-			RetryKey(p.agent("arbiter").AgentRef)); after != 0 {
+			RetryPrefix+RunOf(p.agent("arbiter").AgentRef)); after != 0 {
 			t.Errorf("an agent that no longer waits gets a request to continue after %s", after)
 		}
 		p.folds()
@@ -152,7 +152,7 @@ func TestOverloads(t *testing.T) {
 	began, n := p.at, 0
 	for p.s.Ending == nil && n < 100 {
 		failed := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"}
-		wait := timer(p.turn("arbiter", failed), RetryKey(p.agent("arbiter").AgentRef))
+		wait := timer(p.turn("arbiter", failed), RetryPrefix+RunOf(p.agent("arbiter").AgentRef))
 		n++
 		if p.s.Ending != nil {
 			break
@@ -161,7 +161,7 @@ func TestOverloads(t *testing.T) {
 			t.Errorf("pause %d is %s", n, wait)
 		}
 		p.at = p.at.Add(wait)
-		p.do(input.Timer{Key: RetryKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent("arbiter").AgentRef)})
 	}
 	if lasted := p.at.Sub(began); lasted < 10*time.Minute || n < 4 || n > 20 {
 		t.Errorf("given up after %s and %d tries", lasted, n)
@@ -179,7 +179,7 @@ func TestWaitsAreNoFailures(t *testing.T) {
 		p.proven("arbiter")
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: c, Error: "x"})
 		if p.s.Ending == nil {
-			p.do(input.Timer{Key: RetryKey(p.agent("arbiter").AgentRef)})
+			p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent("arbiter").AgentRef)})
 		}
 	}
 	fails(bridge.CatOverloaded)
@@ -202,11 +202,11 @@ func TestPausesStayInReason(t *testing.T) {
 	p.proven("arbiter")
 	for i := range 60 {
 		failed := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatServer, Error: "500"}
-		wait := timer(p.turn("arbiter", failed), RetryKey(p.agent("arbiter").AgentRef))
+		wait := timer(p.turn("arbiter", failed), RetryPrefix+RunOf(p.agent("arbiter").AgentRef))
 		if wait < p.s.Options.RetryBase || wait > 20*time.Minute {
 			t.Fatalf("pause %d is %s", i+1, wait)
 		}
-		p.do(input.Timer{Key: RetryKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent("arbiter").AgentRef)})
 		p.proven("arbiter")
 	}
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -60,7 +61,7 @@ func TestACheckRunsOnTheFilesBeforeTheWork(t *testing.T) {
 			switch {
 			case c.then.Exit == -2:
 				h := p.s.Handoff.Documents[0]
-				p.do(input.Timer{Key: HandoffTimerKey(h.Serial)})
+				p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, h.Serial)})
 			case len(told[contract.Check](p)) == 0:
 				p.answersCheck(true, c.then)
 			}

@@ -29,7 +29,7 @@ func (p *play) summon(more string) (id, problem string) {
 	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"`+more+`}`); a.IsError {
 		return "", a.Text
 	}
-	return OrchestratorID(p.s.Spawned), ""
+	return fmt.Sprintf("orch-%d", p.s.Spawned), ""
 }
 
 func TestMakeOfASummons(t *testing.T) {
@@ -101,7 +101,7 @@ func TestMakeOnAHost(t *testing.T) {
 				t.Fatal(problem)
 			}
 			p.hostUp("box")
-			p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 			if cfg := p.spawns(id)[0].Config; cfg.Make == nil || p.agent(id).Host != "box" {
 				t.Fatalf("on %q: %+v", p.agent(id).Host, cfg.Make)
 			}

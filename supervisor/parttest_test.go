@@ -3,6 +3,7 @@ package supervisor
 // This file builds runs for tests of single concepts.
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -30,8 +31,8 @@ func readyRun(o runconfig.Options) *step {
 func addOrchestrator(st *step) *Agent {
 	st.Spawned++
 	a := &Agent{
-		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(st.Spawned), Generation: 1},
-			Role: RoleOrchestrator, Name: OrchestratorName(st.Spawned)},
+		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: fmt.Sprintf("orch-%d", st.Spawned), Generation: 1},
+			Role: RoleOrchestrator, Name: "Orchestrator " + contract.Roman(st.Spawned)},
 		AgentProcess: AgentProcess{Status: AgentBusy},
 		AgentWork:    AgentWork{Standing: AgentWorking},
 	}

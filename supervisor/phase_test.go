@@ -88,10 +88,10 @@ func TestModesHaveLimits(t *testing.T) {
 		"turns": {agents.Limits{MaxTurns: 1}, func(p *play, id string) {}},
 		"cost":  {agents.Limits{MaxCostUSD: 0.5}, func(p *play, id string) {}},
 		"time": {agents.Limits{Timeout: time.Minute}, func(p *play, id string) {
-			if after := timer(p.out, WorkLimitKey(p.agent(id).AgentRef)); after != time.Minute {
+			if after := timer(p.out, WorkLimitPrefix+p.agent(id).AgentRef.ID); after != time.Minute {
 				p.t.Errorf("the timer is %s", after)
 			}
-			p.do(input.Timer{Key: WorkLimitKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: WorkLimitPrefix + p.agent(id).AgentRef.ID})
 		}},
 	} {
 		p := limited(c.limits)

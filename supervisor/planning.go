@@ -2,10 +2,6 @@ package supervisor
 
 // This part of the package applies changes of a run's plan, reminds agents of it, and records the results of
 // executions.
-//
-// The plan and the executions are in task.go.
-//
-// Events: plan. Effects: Configure, with what an agent reads after a compaction.
 
 import (
 	"fmt"
@@ -38,16 +34,12 @@ func (st *step) setPlan(steps []contract.Step) {
 
 // planChanged announces the plan, and updates the agents' reminders.
 func (st *step) planChanged() {
-	st.announcePlan()
+	st.emit(contract.Supervisor, contract.Plan{Steps: st.Task.Plan, Tasks: st.Task.AgentTasks})
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Status == AgentReady || a.Status == AgentBusy {
 			st.remindOfPlan(a)
 		}
 	}
-}
-
-func (st *step) announcePlan() {
-	st.emit(contract.Supervisor, contract.Plan{Steps: st.Task.Plan, Tasks: st.Task.AgentTasks})
 }
 
 // remindOfPlan updates what an agent reads after a compaction.
@@ -58,7 +50,7 @@ func (st *step) remindOfPlan(a *Agent) {
 
 // skipPlanStep marks a step as skipped, counted from 0, and notifies the agents that it concerns.
 func (st *step) skipPlanStep(i int) {
-	st.Task.Skip(i)
+	st.Task.mark(i, func(p *contract.Step) { p.Status = contract.StepSkipped })
 	st.planChanged()
 	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1,
 		st.Task.Plan[i].Text))
@@ -106,7 +98,7 @@ func (st *step) followPlan(id string, b bridge.Tasks) {
 		st.planChanged()
 		return
 	}
-	st.announcePlan()
+	st.emit(contract.Supervisor, contract.Plan{Steps: st.Task.Plan, Tasks: st.Task.AgentTasks})
 }
 
 // settlePlanStep records a completed execution once its document's checks have been run, and adopts the plan of a

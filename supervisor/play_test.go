@@ -194,7 +194,7 @@ func (p *play) spawn(brief string) string {
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q}`, brief)); a.IsError {
 		p.t.Fatalf("spawn_orchestrator: %s", a.Text)
 	}
-	id := OrchestratorID(p.s.Spawned)
+	id := fmt.Sprintf("orch-%d", p.s.Spawned)
 	p.spawned(id)
 	return id
 }
@@ -289,7 +289,7 @@ func (p *play) crash(id string, n int) {
 		if p.agent(id).Status != AgentDown {
 			return
 		}
-		p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 		p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
 	}
 }

@@ -36,7 +36,7 @@ func (s *State) dueDecision() (point decider.DecisionPoint, about string, ok boo
 	}
 	aside := s.Rulings.FallbackReason != "" || s.Agents[0].Status != AgentBusy && !s.Conversation.AsksArbiter()
 	if s.Task.Phase == machine.Evaluating {
-		if id := s.Task.LastWorked(); aside && id != "" && !s.Engaged() && !s.Handoff.IsDue() {
+		if id := s.Task.LastWorked(); aside && id != "" && !s.EngagedBeside("") && !s.Handoff.IsDue() {
 			return decider.PointEvaluate, id, true // the Arbiter had read it, and rules no more
 		}
 	}
@@ -47,7 +47,7 @@ func (s *State) dueDecision() (point decider.DecisionPoint, about string, ok boo
 		if s.AnyWorks() {
 			return "", "", false // the failed agent waits for a message
 		}
-	case s.Task.Phase == machine.Idle || s.Engaged():
+	case s.Task.Phase == machine.Idle || s.EngagedBeside(""):
 		return "", "", false // in executing, too, there may be no Orchestrator: the Arbiter released them
 	}
 	return decider.PointSelect, "", aside // else the Arbiter is in a dialogue, and may rule itself
@@ -70,7 +70,7 @@ func (s *State) askedAt() (point decider.DecisionPoint, about string, ok bool) {
 	switch p := s.Rulings.ArbiterRequest; {
 	case s.Task.Phase == machine.Evaluating && p != nil && p.Point == decider.PointEvaluate:
 		return p.Point, p.About, true
-	case s.Task.Phase == machine.Selecting && !s.Engaged() && !s.Handoff.IsDue(),
+	case s.Task.Phase == machine.Selecting && !s.EngagedBeside("") && !s.Handoff.IsDue(),
 		s.Task.Phase == machine.Error && !s.AnyWorks() && !s.Handoff.IsDue():
 		return decider.PointSelect, "", true
 	}
@@ -118,14 +118,14 @@ func (s *State) Record() decider.DecisionRecord {
 }
 
 func (s *State) record(elapsed time.Duration) decider.DecisionRecord {
-	o := &s.Options
+	o, used := &s.Options, &s.Budget.Usage
 	r := decider.DecisionRecord{
 		Task: s.Task.Text, History: s.Task.History, Error: s.Task.LastError, Failed: s.failedChecks(),
 		Iteration: s.Task.Iterations, MaxIterations: o.MaxIterations, Failures: s.Task.Failures,
 		MaxFailures:   o.MaxFailures,
 		TotalFailures: s.Task.TotalFailures, MaxTotalFailures: o.FailureLimit(s.Rulings.FallbackReason != ""),
-		TokensUsed: BudgetTokens(s.Budget.Usage), CostUSD: s.Budget.CostUSD, MaxCostUSD: o.MaxCostUSD,
-		Timeout: o.Timeout, Elapsed: elapsed,
+		TokensUsed: used.Input + used.Output + used.CacheRead + used.CacheCreation,
+		CostUSD:    s.Budget.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: elapsed,
 	}
 	for _, p := range s.Task.Plan {
 		r.Steps = append(r.Steps, decider.DecisionStep{Description: p.Text, Status: p.Status, Mode: p.Mode,

@@ -1,14 +1,6 @@
 package supervisor
 
 // This part of the package starts, stops and watches the processes of agents.
-//
-// A process run is one process of an agent, named by its generation. addAgent and restart start one,
-// relaunch replaces one, release ends an agent for good. probed judges whether a process is alive; proofOverdue and
-// notSent, whether it still reads its messages. distrusted keeps agents stopped if their workspace is not as the human
-// trusted it.
-//
-// Events: spawn, done of agents without a process, takeover that failed or ended with its agent, quiet.
-// Effects: Spawn, Kill, Probe, timers.
 
 import (
 	"cmp"
@@ -241,9 +233,6 @@ func (st *step) startQueued() {
 	}
 }
 
-// restartAll starts the agents whose process has ended: the Arbiter at once, the others one after the other.
-func (st *step) restartAll() { st.restartWhere(func(*Agent) bool { return true }) }
-
 // restartWhere does the same for some of them.
 func (st *step) restartWhere(want func(*Agent) bool) {
 	after := time.Duration(0)
@@ -255,7 +244,7 @@ func (st *step) restartWhere(want func(*Agent) bool) {
 			st.restart(a.ID)
 		default:
 			after += startGap
-			st.do(input.SetTimer{Key: RestartKey(a.AgentRef), After: after})
+			st.do(input.SetTimer{Key: RestartPrefix + RunOf(a.AgentRef), After: after})
 		}
 	}
 }
@@ -433,7 +422,7 @@ func (st *step) keepsTakeover(a *Agent, reason string) bool {
 	if a.Takeover == nil || st.ordered {
 		return false
 	}
-	a.SetTakeover(a.Takeover.ReleaseAfter(reason))
+	a.editTakeover().Release = reason
 	return true
 }
 
@@ -511,21 +500,6 @@ const (
 	RetryPrefix             = "retry/"
 )
 
-// WorkLimitKey is the key of the timer for the time limit of an agent's mode.
-func WorkLimitKey(a bridge.AgentRef) string { return WorkLimitPrefix + a.ID }
-
-// WatchKey is the key of the timer for the next probe of a process run.
-func WatchKey(a bridge.AgentRef) string { return WatchPrefix + RunOf(a) }
-
-// RestartKey is the key of the timer that starts a process again.
-func RestartKey(a bridge.AgentRef) string { return RestartPrefix + RunOf(a) }
-
-// CompactionBlockedKey is the key of the timer that interrupts a turn whose compaction is blocked.
-func CompactionBlockedKey(a bridge.AgentRef) string { return CompactionBlockedPrefix + RunOf(a) }
-
-// RetryKey is the key of the timer that resumes a turn.
-func RetryKey(a bridge.AgentRef) string { return RetryPrefix + RunOf(a) }
-
 // RunOf names a process run in keys: an agent and its generation.
 func RunOf(a bridge.AgentRef) string { return fmt.Sprintf("%s/%d", a.ID, a.Generation) }
 
@@ -575,7 +549,7 @@ func (st *step) chooseTrust(ref, option string) {
 			st.Options.TrustHash = q.Hash
 		} else {
 			st.out.Accept(ref, "what agents on host "+q.Host+" bring along is trusted as it is now")
-			st.Lifecycle.Trust(q.Host, q.Hash)
+			st.Lifecycle.edit(q.Host).TrustHash = q.Hash
 		}
 		st.do(input.PinTrust{Host: q.Host, Hash: q.Hash})
 		st.trustDecided()
@@ -599,7 +573,7 @@ func (st *step) goWithout(host, why string) {
 	if host == LifecycleHere {
 		st.Options.Trusted, st.Options.TrustHash = false, ""
 	} else {
-		st.Lifecycle.Distrust(host)
+		st.Lifecycle.edit(host).Untrusted = true
 		where = " on host " + host
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: "the workspace's own settings, hooks, agents and MCP servers " +
@@ -613,7 +587,7 @@ func (st *step) trustDecided() {
 		st.Question.Recovery = QuestionRecovery{}
 	}
 	st.Lifecycle.TrustQuestion = nil
-	st.restartAll()
+	st.restartWhere(func(*Agent) bool { return true })
 }
 
 // reportDistrust reports that a process run of Arbiter begins without the workspace's own settings, although they
@@ -659,7 +633,7 @@ func (st *step) restartUsageWaits(slept time.Duration) {
 				if b := a.Backoff; b != nil {
 					st.backOff(st.Edit(a.ID), b.Category, b.Attempt, after)
 				}
-				st.do(input.SetTimer{Key: RetryKey(a.AgentRef), After: after})
+				st.do(input.SetTimer{Key: RetryPrefix + RunOf(a.AgentRef), After: after})
 			}
 			break
 		}
@@ -669,13 +643,13 @@ func (st *step) restartUsageWaits(slept time.Duration) {
 // limitWork sets the time limit of an Orchestrator's mode.
 func (st *step) limitWork(a *Agent) {
 	if mode, ok := st.Options.ModeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
-		st.do(input.SetTimer{Key: WorkLimitKey(a.AgentRef), After: mode.Limits.Timeout})
+		st.do(input.SetTimer{Key: WorkLimitPrefix + a.AgentRef.ID, After: mode.Limits.Timeout})
 	}
 }
 
 // watch sets the timer for the next probe of an agent's process.
 func (st *step) watch(a *Agent, after time.Duration) {
-	st.do(input.SetTimer{Key: WatchKey(a.AgentRef), After: after})
+	st.do(input.SetTimer{Key: WatchPrefix + RunOf(a.AgentRef), After: after})
 }
 
 // probed evaluates a probe: the process's signs of activity, and the resources it uses.
@@ -759,7 +733,7 @@ func (st *step) guard(a *Agent, r bridge.ProbeResult) {
 
 // wokeFromSleep restarts the watch after the machine slept.
 func (st *step) wokeFromSleep(f input.WokeFromSleep) {
-	st.Budget.Runtime.Slept(f.Slept)
+	st.Budget.Runtime.ProcessBegan = st.Budget.Runtime.ProcessBegan.Add(f.Slept)
 	st.emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was changed, for " +
 		f.Slept.Round(time.Second).String() + "; agents get time to recover"})
 	for i := range st.Agents {
@@ -814,7 +788,7 @@ func (st *step) notSent(f input.NotSent) {
 		return
 	}
 	exhausted := st.Conversation.SendFailed(f.MessageID, maxSends)
-	st.out.StopTimer(DeliveryTimerKey(f.MessageID))
+	st.out.StopTimer(DeliveryTimerPrefix + f.MessageID)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(id string) bool { return id == f.MessageID })
 	if a.Status == AgentBusy && len(a.Turn) == 0 {
 		a.Status, a.Since = AgentReady, st.at

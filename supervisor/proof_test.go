@@ -15,7 +15,7 @@ import (
 func (p *play) overdue(id string) []input.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(ProofWait - time.Second)
-	return p.do(input.Timer{Key: DeliveryTimerKey(p.agent(id).Turn[0])})
+	return p.do(input.Timer{Key: DeliveryTimerPrefix + p.agent(id).Turn[0]})
 }
 
 // TestASwallowedMessage: it is noticed at the deadline, written once more under the same id, which the CLI
@@ -23,13 +23,13 @@ func (p *play) overdue(id string) []input.Effect {
 func TestASwallowedMessage(t *testing.T) {
 	p := begin(t, nil)
 	first := p.sends("arbiter")[0]
-	if wait := timer(p.out, DeliveryTimerKey(first.MessageID)); wait != ProofWait {
+	if wait := timer(p.out, DeliveryTimerPrefix+first.MessageID); wait != ProofWait {
 		t.Fatalf("its proof is awaited for %s", wait)
 	}
 	out := p.overdue("arbiter")
 	again := p.sends("arbiter")
 	if len(again) != 2 || again[1].MessageID != first.MessageID || again[1].Content != first.Content ||
-		timer(out, DeliveryTimerKey(first.MessageID)) != ProofWait {
+		timer(out, DeliveryTimerPrefix+first.MessageID) != ProofWait {
 		t.Fatalf("written again: %+v", again)
 	}
 	if p.notices("not received within 30s") != 1 {
@@ -69,10 +69,10 @@ func TestAProofThatComesLate(t *testing.T) {
 	p.proven("arbiter")
 	p.proven("arbiter") // of the second one
 	p.speaks("arbiter")
-	if timer(p.out, DeliveryTimerKey(wire)) != 0 {
+	if timer(p.out, DeliveryTimerPrefix+wire) != 0 {
 		t.Error("its proof is still awaited")
 	}
-	p.do(input.Timer{Key: DeliveryTimerKey(wire)}) // it had rung already
+	p.do(input.Timer{Key: DeliveryTimerPrefix + wire}) // it had rung already
 	if len(effects[input.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
 		t.Errorf("kills %v, %d sends, delivered %v", effects[input.Kill](p),
 			len(p.sends("arbiter")), told[contract.Delivered](p))
@@ -100,7 +100,7 @@ func TestSilenceWithAReason(t *testing.T) {
 		p := begin(t, nil)
 		c.begins(p)
 		for range 100 {
-			if out := p.overdue("arbiter"); timer(out, DeliveryTimerKey(p.agent("arbiter").Turn[0])) != ProofWait {
+			if out := p.overdue("arbiter"); timer(out, DeliveryTimerPrefix+p.agent("arbiter").Turn[0]) != ProofWait {
 				t.Fatalf("%s: no timer checks it again", name)
 			}
 		}
@@ -125,12 +125,12 @@ func TestSteeredMessageWaitsForItsTurn(t *testing.T) {
 	p.proven(id)
 	p.say("mind the tests", contract.Steer, id)
 	turn := p.agent(id).Turn
-	if len(turn) != 2 || timer(p.out, DeliveryTimerKey(turn[1])) != 0 {
-		t.Fatalf("turn %v, its proof is awaited for %s", turn, timer(p.out, DeliveryTimerKey(turn[1])))
+	if len(turn) != 2 || timer(p.out, DeliveryTimerPrefix+turn[1]) != 0 {
+		t.Fatalf("turn %v, its proof is awaited for %s", turn, timer(p.out, DeliveryTimerPrefix+turn[1]))
 	}
 	out := p.happen(id, bridge.Turn{MessageIDs: turn[:1], Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"m","kind":"progress"}`)})
-	if timer(out, DeliveryTimerKey(turn[1])) != ProofWait || p.agent(id).Status != AgentBusy {
-		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, DeliveryTimerKey(turn[1])),
+	if timer(out, DeliveryTimerPrefix+turn[1]) != ProofWait || p.agent(id).Status != AgentBusy {
+		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, DeliveryTimerPrefix+turn[1]),
 			p.agent(id).Status)
 	}
 	p.overdue(id)
@@ -156,12 +156,12 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 	for range messages {
 		out := do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "x"}}})
 		wire := s.Agents[0].Turn[0]
-		wait := timer(out, DeliveryTimerKey(wire))
+		wait := timer(out, DeliveryTimerPrefix+wire)
 		if wait <= 0 || wait > 30*time.Second {
 			t.Fatalf("its proof is awaited for %s", wait)
 		}
 		at = at.Add(wait)
-		for _, e := range do(input.Timer{Key: DeliveryTimerKey(wire)}) {
+		for _, e := range do(input.Timer{Key: DeliveryTimerPrefix + wire}) {
 			if n, ok := e.(input.Emit); ok {
 				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not received within") {
 					noticed++

@@ -112,11 +112,6 @@ func (p QuestionPart) IsWaitedFor(r *Roster) bool {
 	})
 }
 
-// Undecided reports whether the human still has to decide about a COMPLETE that was rejected too often.
-func (s *QuestionState) Undecided() bool {
-	return slices.ContainsFunc(s.Open.List(), func(p QuestionPart) bool { return p.Kind == KindAcceptance })
-}
-
 // AwaitsAnswer reports whether a question of the Arbiter is open. Only a human who is present can answer it.
 func (s *QuestionState) AwaitsAnswer() bool { return s.Open != nil && s.Open.Arbiter }
 

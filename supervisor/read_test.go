@@ -31,7 +31,7 @@ func TestDeliveredMeansRead(t *testing.T) {
 		}, (*play).speaks},
 		"the API refuses the turn": {func(p *play, id string) {
 			p.turn(id, failed(bridge.CatUsageLimit))
-			p.do(input.Timer{Key: RetryKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
 			p.proven(id)
 		}, (*play).speaks},
 		"the API refuses the history": {func(p *play, id string) {
@@ -110,7 +110,7 @@ func TestSteeredIsDeliveredWhenRead(t *testing.T) {
 	if n := p.saidDelivered()[word]; n != 0 {
 		t.Errorf("delivered %d times, and the request that contained it failed", n)
 	}
-	p.do(input.Timer{Key: RetryKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
 	p.proven(id)
 	p.speaks(id)
 	if n := p.saidDelivered()[word]; n != 1 {

@@ -304,7 +304,7 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p.proven(id)
 	session := p.agent(id).SessionID
 	p.dies(id)
-	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 	refused := input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "400 tool_use without tool_result"}
 	p.do(refused)
 	fresh := p.spawns(id)[len(p.spawns(id))-1]
@@ -316,7 +316,7 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p.proven(id)
 
 	p.dies(id)
-	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 	refused.Agent = p.agent(id).AgentRef
 	n := len(p.spawns(id))
 	p.do(refused)

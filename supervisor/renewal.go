@@ -17,7 +17,6 @@ import (
 // RenewalStage is the progress of a renewal.
 type RenewalStage string
 
-// The stages, in their order.
 const (
 	RenewalNone  RenewalStage = ""
 	RenewalAsked RenewalStage = "asked" // the Arbiter was asked for its document
@@ -76,15 +75,6 @@ func (s *RenewalState) IsDue(a *Agent, c *ConversationState) bool {
 	return !slices.ContainsFunc(c.Mail, func(m Mail) bool { return m.To == a.ID && m.OfSession() })
 }
 
-// IsFutile reports whether another renewal would not help.
-func (s *RenewalState) IsFutile() bool { return s.ShortInRow >= MaxShort }
-
-// FutileText says why, for the human.
-func FutileText(a *Agent) string {
-	return fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%s): "+
-		"raise --context-tokens or --context-critical, or use a model with a larger window, and resume", fullness(a))
-}
-
 // DemandText asks the Arbiter for its document.
 func DemandText(a *Agent) string {
 	return fmt.Sprintf("Your context is nearly full (%s). A successor "+
@@ -112,30 +102,4 @@ func (s *RenewalState) Objection(v verdict.Arbiter) string {
 		return "Your context is nearly full. Use HANDOFF with your document: no other decision is taken now."
 	}
 	return ""
-}
-
-// Ruled counts a ruling.
-func (s *RenewalState) Ruled(v verdict.Arbiter) {
-	if v.Decision != verdict.Handoff {
-		s.Rulings++
-	}
-}
-
-// Generate counts a renewal without a document of the Arbiter's own, and reports whether there were too many in
-// a row.
-func (s *RenewalState) Generate() (tooOften bool) {
-	s.GeneratedInRow++
-	return s.GeneratedInRow > MaxGenerated
-}
-
-// Renew counts a renewal whose successor is being started.
-func (s *RenewalState) Renew() {
-	s.Stage = RenewalGiven
-	s.Count++
-	if s.Rulings <= 1 {
-		s.ShortInRow++
-	} else {
-		s.ShortInRow = 0
-	}
-	s.Rulings = 0
 }

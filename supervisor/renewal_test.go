@@ -290,7 +290,7 @@ func TestCompactions(t *testing.T) {
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
 	testkit.Same(t, "entries in the work log", 1, len(p.s.Conversation.WorkLog))
-	p.do(input.Timer{Key: CompactionBlockedKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: CompactionBlockedPrefix + RunOf(p.agent(one).AgentRef)})
 	if n := len(effects[input.Interrupt](p)); n != 1 {
 		t.Fatalf("%d interrupts", n)
 	}
@@ -419,30 +419,5 @@ func TestStages(t *testing.T) {
 	}
 	if s.Objection(verdict.Arbiter{Decision: verdict.Handoff}) == "" {
 		t.Error("it was not asked")
-	}
-}
-
-// TestFutile: renewals that are due again at once, or that leave no document, do not help and end.
-func TestFutile(t *testing.T) {
-	var s RenewalState
-	for range MaxShort {
-		s.Ruled(verdict.Arbiter{Decision: verdict.Continue})
-		s.Renew()
-	}
-	if !s.IsFutile() || s.Count != MaxShort || !s.Withholds(KindRenewal) {
-		t.Errorf("%+v", s)
-	}
-	s.Ruled(verdict.Arbiter{Decision: verdict.Continue})
-	s.Ruled(verdict.Arbiter{Decision: verdict.Continue})
-	if s.Renew(); s.IsFutile() {
-		t.Errorf("%+v", s)
-	}
-	for range MaxGenerated {
-		if s.Generate() {
-			t.Error("too soon")
-		}
-	}
-	if !s.Generate() {
-		t.Error("one more is too many")
 	}
 }

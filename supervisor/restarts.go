@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ func (st *step) lost(a *Agent, class runconfig.RestartClass, reason string) {
 		return
 	}
 	st.backOff(a, cmp.Or(Categories[class], bridge.CatCrash), d.Attempt, d.Delay)
-	st.do(input.SetTimer{Key: RestartKey(a.AgentRef), After: d.Delay})
+	st.do(input.SetTimer{Key: RestartPrefix + RunOf(a.AgentRef), After: d.Delay})
 }
 
 // unpark restarts a parked agent because a human asked for it.
@@ -53,7 +54,9 @@ func (st *step) unpark(a *Agent) {
 	st.cancelSuccession(a.ID)
 	if a.Role == RoleArbiter {
 		st.Rulings.LeaveFallback(&st.out)
-		if st.Conversation.Held && !st.Question.Undecided() { // the human who restarts it has given an answer
+		undecided := slices.ContainsFunc(st.Question.Open.List(),
+			func(p QuestionPart) bool { return p.Kind == KindAcceptance })
+		if st.Conversation.Held && !undecided { // the human who restarts it has given an answer
 			st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 			st.Question.Drop(func(p QuestionPart) bool { return !p.Arbiter })
 		}
@@ -113,7 +116,7 @@ func (st *step) retryAfter(a *Agent, d runconfig.RestartDecision, t bridge.Turn)
 	if a.Status == AgentReady { // not after its process has ended
 		st.backOff(a, t.Category, d.Attempt, d.Delay)
 	}
-	st.do(input.SetTimer{Key: RetryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
+	st.do(input.SetTimer{Key: RetryPrefix + RunOf(a.AgentRef), After: max(d.Delay, time.Millisecond)})
 }
 
 // halt stops every agent at once, and holds everything until `continue`. An agent that was working then
@@ -133,8 +136,8 @@ func (st *step) halt(ref string) {
 // holdAll ends every process, and returns how many there were.
 func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
-	st.loseAllChecks()              // their checks are run again
-	st.Rulings.DeciderRequest = nil // and the decider is asked again
+	st.loseChecksWhere(func(*Handover) bool { return true }) // their checks are run again
+	st.Rulings.DeciderRequest = nil                          // and the decider is asked again
 	st.do(input.Drop{})
 	st.Permission.DenyAll(&st.out, contract.ByHalt, "the human stopped everything")
 	n := 0

@@ -36,7 +36,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if d := last[contract.Done](p); d.Reason != string(bridge.CatCrash) || p.s.Lifecycle.Crashes != 1 {
 		t.Errorf("done %+v, %d crashes", d, p.s.Lifecycle.Crashes)
 	}
-	p.do(input.Timer{Key: RestartKey(a.AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
 	s := p.spawns(id)[1]
 	if s.Generation != 2 || !s.Config.Resume || s.Config.SessionID != old.SessionID || !slices.Equal(s.Pending, old.Turn) {
 		t.Errorf("start %+v", s)
@@ -44,7 +44,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if e := last[contract.Spawn](p); !e.Resumed || e.Generation != 2 {
 		t.Errorf("spawn %+v", e)
 	}
-	p.do(input.Timer{Key: RestartKey(a.AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
 	if len(p.spawns(id)) != 2 {
 		t.Error("a second ring started a second process")
 	}
@@ -78,9 +78,9 @@ func TestACrashLoopIsParked(t *testing.T) {
 			}
 			// Only a person can start it.
 			for g := range 7 {
-				p.do(input.Timer{Key: RestartKey(bridge.AgentRef{ID: id, Generation: g})})
-				p.do(input.Timer{Key: WatchKey(bridge.AgentRef{ID: id, Generation: g})})
-				p.do(input.Timer{Key: RetryKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: RestartPrefix + RunOf(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: WatchPrefix + RunOf(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: RetryPrefix + RunOf(bridge.AgentRef{ID: id, Generation: g})})
 			}
 			if len(p.spawns(id)) != starts || len(effects[input.Probe](p)) != 0 {
 				t.Error("something was done with a parked agent")
@@ -175,8 +175,8 @@ func TestLateEventOfAnEarlierProcess(t *testing.T) {
 		input.Spawned{Agent: old.AgentRef}, input.NotSpawned{Agent: old.AgentRef, Category: bridge.CatCrash},
 		input.NotSent{Agent: old.AgentRef, MessageID: p.agent(id).Turn[0]},
 		input.Probed{Agent: old.AgentRef, Result: bridge.ProbeResult{RSSBytes: 1 << 50}},
-		input.Timer{Key: RestartKey(old.AgentRef)}, input.Timer{Key: WatchKey(old.AgentRef)},
-		input.Timer{Key: RetryKey(old.AgentRef)},
+		input.Timer{Key: RestartPrefix + RunOf(old.AgentRef)}, input.Timer{Key: WatchPrefix + RunOf(old.AgentRef)},
+		input.Timer{Key: RetryPrefix + RunOf(old.AgentRef)},
 	} {
 		if out := p.do(f); len(out) != 0 {
 			t.Errorf("%T %+v led to %v", f, f, out)
@@ -238,7 +238,7 @@ func TestEndingOneThatIsDown(t *testing.T) {
 			p.dies(id)
 			ref := p.agent(id).AgentRef
 			if starting {
-				p.do(input.Timer{Key: RestartKey(ref)})
+				p.do(input.Timer{Key: RestartPrefix + RunOf(ref)})
 				ref = p.agent(id).AgentRef
 			}
 			end(p, id)
@@ -246,7 +246,7 @@ func TestEndingOneThatIsDown(t *testing.T) {
 				t.Errorf("%s, starting %v: kills %v", name, starting, k)
 			}
 			n := len(p.spawns(id))
-			p.do(input.Timer{Key: RestartKey(ref)})
+			p.do(input.Timer{Key: RestartPrefix + RunOf(ref)})
 			p.do(input.Spawned{Agent: ref})
 			if starting {
 				p.do(input.AgentEvent{Event: bridge.Event{AgentRef: ref,
@@ -263,9 +263,12 @@ func TestEndingOneThatIsDown(t *testing.T) {
 // TestShutdownAtAnyPointOfAReturn: the run ends, reports its end once, and starts no agent.
 func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 	for name, act := range map[string]func(p *play, id string){
-		"spawn":   func(p *play, id string) { p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`) },
-		"down":    func(p *play, id string) { p.dies(id) },
-		"restart": func(p *play, id string) { p.dies(id); p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)}) },
+		"spawn": func(p *play, id string) { p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`) },
+		"down":  func(p *play, id string) { p.dies(id) },
+		"restart": func(p *play, id string) {
+			p.dies(id)
+			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+		},
 		"being ended": func(p *play, id string) {
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol})
 		},
@@ -405,7 +408,7 @@ func TestHalt(t *testing.T) {
 	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
 		t.Fatal(why)
 	}
-	p.do(input.Timer{Key: RestartKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(one).AgentRef)})
 	if len(effects[input.Spawn](p)) != 0 || len(effects[input.Send](p)) != 0 {
 		t.Error("halted, and something was started or sent")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // stopped is why the requests of a run that ends are denied.
@@ -48,13 +49,14 @@ func (st *step) finish() {
 			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: cmp.Or(e.EndReason, st.Ending.Status)})
 		}
 	}
+	failing := st.Handoff.proofsThat(func(p *Proved) bool { return p.Receipt.Result == verdict.CheckFailed })
 	st.emit(contract.Supervisor, contract.Result{
 		Status: st.Ending.Status, Summary: st.Ending.Summary,
 		CostUSD: st.Spent(), Usage: st.Used(), Iterations: st.Task.Iterations,
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Lifecycle.Crashes,
 		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.Handoff.ChecksRun(),
-		Failing: st.Handoff.Failing(), Open: st.Ending.Open, InterruptedWork: st.Ending.InterruptedWork,
-		Changes: st.Changes.Total, Acceptance: st.Task.AcceptanceEvents(),
+		Failing: failing, Open: st.Ending.Open, InterruptedWork: st.Ending.InterruptedWork,
+		Changes: st.Changes.Total, Acceptance: st.Task.Acceptance.Events(),
 	})
 	st.do(input.Finish{Exit: st.Ending.Exit})
 }

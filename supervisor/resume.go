@@ -113,7 +113,7 @@ func (st *step) resumed(f input.Resumed) {
 	st.Changes.AgainReverts(&st.out)
 	st.callBack()
 	st.rereadTakeovers(func(*Agent) bool { return true }, "arbiter had ended meanwhile")
-	st.restartAll()
+	st.restartWhere(func(*Agent) bool { return true })
 	st.askAgain(f.Word != "", sameRules)
 	st.goOn()
 	if f.Word != "" {
@@ -163,10 +163,10 @@ func (s *State) resumePhase() machine.State {
 // outOfBounds ends a resumed run again if its limit is still reached.
 func (st *step) outOfBounds() bool {
 	o := st.Options
-	l, spent := st.reachedLimit()
+	spent := st.spentLimits()
 	switch {
-	case spent && !st.HumanPresent: // else the human is asked
-		st.limitReached(ReachedText(l))
+	case len(spent) > 0 && !st.HumanPresent: // else the human is asked
+		st.limitReached(ReachedText(spent[0]))
 	case st.Budget.ResetIsTooFar(st.at, o.MaxWait):
 		st.limitReached(st.Budget.ReserveText(o.QuotaReserve) + "; continue then, or lower --quota-reserve")
 	case o.Timeout > 0 && st.Budget.Runtime.Earlier >= o.Timeout:
@@ -245,7 +245,7 @@ func (s *State) underWay() bool {
 func (st *step) began(f input.Began) {
 	st.Options = f.Options
 	st.Lifecycle.Start(f.Claude)
-	st.Budget.Runtime.Begin(st.at)
+	st.Budget.Runtime = BudgetRuntime{Began: st.at, ProcessBegan: st.at, Processes: 1}
 	st.Task.Phase = machine.Idle
 	st.HumanPresent = f.Options.HumanPresent
 	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Lifecycle.Claude()))

@@ -50,7 +50,7 @@ func TestAgentsLearnOfARevert(t *testing.T) {
 		t.Errorf("the answer is %q", yes)
 	}
 	told := func(id string) bool {
-		for _, m := range p.s.Conversation.Queue() {
+		for _, m := range p.s.Conversation.Mail {
 			if m.To == id && strings.Contains(m.Text, "The human reverted a.go") {
 				return true
 			}

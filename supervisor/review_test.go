@@ -138,7 +138,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.verdict(one, report("question", "Which port?", true))
 		p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 		p.happen("arbiter", bridge.Compact{Trigger: "auto", Blocked: true})
-		p.do(input.Timer{Key: CompactionBlockedKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: CompactionBlockedPrefix + RunOf(p.agent("arbiter").AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.contains("it is asked", p.lastSent("arbiter"), "kind: renewal")
 		p.renewNow("kept")
@@ -163,7 +163,7 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 		p := begin(t, nil)
 		p.full("arbiter", 90)
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
-		p.do(input.Timer{Key: RestartKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("arbiter").AgentRef)})
 		a := p.agent("arbiter")
 		p.do(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true,
 			Deliveries: []bridge.DeliveryStatus{{MessageID: a.Turn[0], Status: bridge.DeliveryBegun}}}})
@@ -565,7 +565,7 @@ func TestFallbackModeOutlastsTheInput(t *testing.T) {
 		t.Errorf("the Arbiter is %s in another process run, and the rules decide: %q", p.agent("arbiter").Status, p.s.Rulings.FallbackReason)
 	}
 	p.settles()
-	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 	p.settles()
 	p.verdict(id, report("done", "a plan", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "a plan")
@@ -695,13 +695,13 @@ func TestTheTimeOfAModeContinues(t *testing.T) {
 	p.do(input.Stopped{})
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
-	if after := timer(p.out, WorkLimitKey(p.agent(id).AgentRef)); after <= 0 || after > time.Minute {
+	if after := timer(p.out, WorkLimitPrefix+p.agent(id).AgentRef.ID); after <= 0 || after > time.Minute {
 		t.Errorf("the timer is %s", after)
 	}
 	p.settles()
-	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 	p.settles()
-	p.do(input.Timer{Key: WorkLimitKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: WorkLimitPrefix + p.agent(id).AgentRef.ID})
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.contains("the one whose time is over", p.lastSent(id), "reached a limit: ", "kind handoff")
 }
@@ -717,7 +717,7 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
 	p.settles()
-	p.do(input.Timer{Key: RestartKey(p.agent("orch-1").AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("orch-1").AgentRef)})
 	p.settles()
 	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
 	testkit.Same(t, "failures", 0, p.s.Task.Failures)

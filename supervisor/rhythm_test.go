@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -217,7 +218,7 @@ func TestQuestionsInARow(t *testing.T) {
 // Arbiter reads of it, then a human is asked, and without a human the run ends. A changed file starts the count again.
 func TestDocumentsWithoutAChange(t *testing.T) {
 	round := func(p *play, again bool) {
-		id := OrchestratorID(p.s.Spawned)
+		id := fmt.Sprintf("orch-%d", p.s.Spawned)
 		if a, ok := p.s.Agent(id); again && ok && a.Alive() {
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Look once more.", "to", id))
 		} else {

@@ -13,7 +13,6 @@ import (
 // Party is a role of a sender that can request something from a run. The pipe it sends through determines it.
 type Party string
 
-// The parties.
 const (
 	HumanStdin     Party = "human-stdin"
 	HumanScreen    Party = "human-screen"

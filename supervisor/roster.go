@@ -1,10 +1,6 @@
 package supervisor
 
 // This part of the package holds the agents of a run and their state.
-//
-// An [Agent] is the Arbiter or an Orchestrator in its current generation. Its parts describe its process, turn,
-// context, work, documents and cost, and the human who has taken over its session. This part only answers questions
-// about agents; the step changes them.
 
 import (
 	"cmp"
@@ -34,20 +30,9 @@ type Roster struct {
 	own []*Agent // not shared with an earlier state
 }
 
-// Engaged reports whether an Orchestrator works, or has asked and waits.
-func (r *Roster) Engaged() bool { return r.EngagedBeside("") }
-
-// EngagedBeside reports the same for all Orchestrators but one.
+// EngagedBeside reports whether an Orchestrator besides one works, or has asked and waits.
 func (r *Roster) EngagedBeside(id string) bool {
-	for _, a := range r.Agents {
-		if a.ID == id && id != "" {
-			continue
-		}
-		if a.Engaged() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.ID != id && a.Engaged() })
 }
 
 // Add appends an agent, which belongs to the roster from then on.
@@ -142,12 +127,6 @@ func (r *Roster) AddresseesText() string {
 	return "arbiter, " + r.LivingText()
 }
 
-// OrchestratorID is the id of the nth Orchestrator, counted from 1.
-func OrchestratorID(n int) string { return fmt.Sprintf("orch-%d", n) }
-
-// OrchestratorName is the name of the nth Orchestrator, counted from 1.
-func OrchestratorName(n int) string { return "Orchestrator " + contract.Roman(n) }
-
 // IsOrchestrator reports whether an id is that of an Orchestrator.
 func (r *Roster) IsOrchestrator(id string) bool {
 	a, ok := r.Agent(id)
@@ -192,12 +171,7 @@ func OthersText(n int) string {
 
 // HasSuccessor reports whether a successor of the agent was spawned.
 func (r *Roster) HasSuccessor(id string) bool {
-	for i := range r.Agents {
-		if r.Agents[i].Predecessor == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Predecessor == id })
 }
 
 // ModeEngagedBeside reports whether another Orchestrator of a mode works, or has asked and waits.
@@ -209,7 +183,7 @@ func (r *Roster) ModeEngagedBeside(mode, id string) bool {
 func (r *Roster) WasForgotten(id string) bool {
 	number, ok := strings.CutPrefix(id, "orch-")
 	n, err := strconv.Atoi(number)
-	return ok && err == nil && n >= 1 && n <= r.Spawned && OrchestratorID(n) == id
+	return ok && err == nil && n >= 1 && n <= r.Spawned && fmt.Sprintf("orch-%d", n) == id
 }
 
 // AnyWaiting reports whether an Orchestrator has asked and waits.
@@ -396,10 +370,13 @@ func (a *Agent) HandoffDemand() string {
 		"so write into it what this message told you, too.", a.Context.Pct, a.Context.Window)
 }
 
-// SetTakeover sets the next value of a takeover. The old value is shared with the old state.
-func (a *Agent) SetTakeover(t Takeover) { a.Takeover = &t }
+// editTakeover returns an agent's takeover for writing: the old value is shared with the old state.
+func (a *Agent) editTakeover() *Takeover {
+	t := *a.Takeover
+	a.Takeover = &t
+	return &t
+}
 
-// The roles.
 const (
 	RoleArbiter      Role = "arbiter"
 	RoleOrchestrator Role = "orchestrator"
@@ -430,7 +407,6 @@ type AgentStart struct {
 // AgentStatus is the state of an agent's process.
 type AgentStatus string
 
-// The statuses of an agent.
 const (
 	AgentStarting   AgentStatus = "starting"
 	AgentDown       AgentStatus = "down"       // the process has ended; another follows
@@ -653,7 +629,6 @@ type AgentWork struct {
 // AgentStanding is the state of an Orchestrator as the Arbiter sees it.
 type AgentStanding string
 
-// The standings of an Orchestrator.
 const (
 	AgentWorking  AgentStanding = "working"    // it has something to do
 	AgentWaiting  AgentStanding = "waiting"    // for a message of the Arbiter

@@ -37,7 +37,9 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 	d.Number, d.Point, d.CostUSD, d.Warnings = st.Rulings.Decisions, string(by.Point), by.CostUSD, by.Warnings
 	st.emit(contract.Arbiter, d)
 	st.Rulings.Enter(st.at, v, by.Source)
-	st.Renewal.Ruled(v)
+	if v.Decision != verdict.Handoff {
+		st.Renewal.Rulings++
+	}
 	st.triesAgain(v)
 	st.asksAgain(v)
 	if v.Decision != verdict.Complete {

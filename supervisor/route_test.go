@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -354,7 +355,7 @@ func TestCeilingWithoutAHuman(t *testing.T) {
 			case p.agent(id).Standing == AgentWaiting && i%4 == 0:
 				p.verdict("arbiter", ruling("SELECT_MODE", "another", "mode", "developer"))
 				if p.s.Ending == nil {
-					id = OrchestratorID(p.s.Spawned)
+					id = fmt.Sprintf("orch-%d", p.s.Spawned)
 					p.spawned(id)
 				}
 			case p.agent(id).Standing == AgentWaiting:

@@ -8,8 +8,6 @@ package supervisor
 // its work log. While the Arbiter cannot rule (State.FallbackReason), the rules do. A [RulingRequest] is such a
 // question with its input. Every decision enters a ledger, and is recorded with its input; until then it stays
 // in the state.
-//
-// points.go finds the point of decision, carryout.go carries decisions out.
 
 import (
 	"encoding/json"
@@ -174,10 +172,8 @@ func (s *RulingState) NoteAgain(c *input.Collector) {
 
 // Noted drops a decision that is recorded now.
 func (s *RulingState) Noted(number int) {
-	recorded := func(d input.Decided) bool { return d.Number == number }
-	if slices.ContainsFunc(s.Unrecorded, recorded) {
-		s.Unrecorded = slices.DeleteFunc(slices.Clone(s.Unrecorded), recorded)
-	}
+	s.Unrecorded = slices.DeleteFunc(slices.Clone(s.Unrecorded),
+		func(d input.Decided) bool { return d.Number == number })
 }
 
 // Read records that the Arbiter has read a message.
@@ -191,10 +187,7 @@ func (s *RulingState) Read(m Mail) {
 
 // ForgetReading records that a message was not read after all: it is sent again.
 func (s *RulingState) ForgetReading(id string) {
-	of := func(r RulingReading) bool { return r.Message == id }
-	if slices.ContainsFunc(s.Readings, of) {
-		s.Readings = slices.DeleteFunc(slices.Clone(s.Readings), of)
-	}
+	s.Readings = slices.DeleteFunc(slices.Clone(s.Readings), func(r RulingReading) bool { return r.Message == id })
 }
 
 // takeReadings returns the text of what the Arbiter read for the current ruling, and clears it for the next

@@ -28,7 +28,7 @@ func (st *step) word(c contract.Say) {
 	to := cmp.Or(c.To, contract.Arbiter)
 	a, _ := st.Agent(to)
 	st.HumanSpoke = true
-	st.Task.Acceptance.Answered()
+	st.Task.Acceptance.Rejections = 0
 	if to == contract.Arbiter {
 		st.Rulings.LeaveFallback(&st.out)
 	}
@@ -83,7 +83,6 @@ func (st *step) word(c contract.Say) {
 // pump sends what can be sent: one message a turn, oldest first, to each agent that has no turn running; and a
 // steering message to an agent that has one.
 func (st *step) pump() {
-	st.Conversation.CatchUp()
 	if st.Paused || st.budgetHolds() {
 		return
 	}

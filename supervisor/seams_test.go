@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -113,8 +114,8 @@ func TestWhoWaitsInLine(t *testing.T) {
 			if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`); a.IsError {
 				t.Fatal(a.Text)
 			}
-			p.spawned(OrchestratorID(p.s.Spawned))
-			return OrchestratorID(p.s.Spawned)
+			p.spawned(fmt.Sprintf("orch-%d", p.s.Spawned))
+			return fmt.Sprintf("orch-%d", p.s.Spawned)
 		}
 		var line []string
 		for range waiting {

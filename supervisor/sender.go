@@ -148,11 +148,6 @@ func (s *State) mayWrite(from, to string) bool {
 	return May(s.partyOf(from), what)
 }
 
-// Approves reports whether an answer to a permission request came from a human.
-func Approves(channel string) bool {
-	return May(SentBy(channel), RightsApprove)
-}
-
 // MayNot is the error for a model that must not use a tool.
 func MayNot(a *Agent, p bridge.ToolCallParams) error {
 	if p.Subagent != "" {

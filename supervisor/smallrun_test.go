@@ -49,7 +49,7 @@ func smallRun(t *testing.T) *play {
 	p.back(bridge.DeliverySeen)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.turn(two, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529", CostUSD: 0.25})
-	p.do(input.Timer{Key: RetryKey(p.agent(two).AgentRef)})
+	p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(two).AgentRef)})
 	p.verdict(two, report("question", "Both ports?", true))
 	p.command(contract.Pause{})
 	p.say("Later: docs", contract.Note, two)

@@ -97,7 +97,8 @@ func TestFullStateRoundTrips(t *testing.T) {
 	at := time.Unix(1_800_000_000, 7)
 	for i := range 80 {
 		e := decider.DecisionExecution{
-			Agent: []string{"developer", "tester"}[i%2], ID: OrchestratorID(i), Iteration: i, StartedAt: at, CompletedAt: at.Add(time.Duration(i) * time.Second),
+			Agent: []string{"developer", "tester"}[i%2], ID: fmt.Sprintf("orch-%d", i), Iteration: i,
+			StartedAt: at, CompletedAt: at.Add(time.Duration(i) * time.Second),
 			Status: decider.StatusSuccess, Output: strings.Repeat("word ", i), Files: []string{"a.go"}, Tokens: decider.Tokens{Input: i, Total: i},
 			Document: &decider.DecisionDocument{Remaining: []string{"x"}, KeyContext: strings.Repeat("k", 400)},
 		}
@@ -108,7 +109,8 @@ func TestFullStateRoundTrips(t *testing.T) {
 	}
 	back := restored(t, &s)
 	testkit.Same(t, "", s, back, cmp.Exporter(func(reflect.Type) bool { return true }))
-	if next, same := s.Task.History.Add(decider.DecisionExecution{}), back.Task.History.Add(decider.DecisionExecution{}); !cmp.Equal(next, same) {
+	var e decider.DecisionExecution
+	if next, same := s.Task.History.Add(e), back.Task.History.Add(e); !cmp.Equal(next, same) {
 		t.Error("the history goes on otherwise")
 	}
 }

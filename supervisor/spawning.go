@@ -1,12 +1,6 @@
 package supervisor
 
 // This part of the package starts Orchestrators.
-//
-// checkSpawning decides whether the run may have another Orchestrator, whose work it continues, and on which host it
-// runs (chooseHost). spawn creates it and posts its brief. forgetEnded drops the records of Orchestrators that ended
-// long ago.
-//
-// Events: handoff from a predecessor; those of process.go and delivery.go.
 
 import (
 	"cmp"
@@ -153,8 +147,8 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 	st.Spawned++
 	a := &Agent{
 		AgentIdentity: AgentIdentity{
-			AgentRef: bridge.AgentRef{ID: OrchestratorID(st.Spawned), Generation: 1},
-			Role:     RoleOrchestrator, Name: OrchestratorName(st.Spawned), Mode: p.Mode,
+			AgentRef: bridge.AgentRef{ID: fmt.Sprintf("orch-%d", st.Spawned), Generation: 1},
+			Role:     RoleOrchestrator, Name: "Orchestrator " + contract.Roman(st.Spawned), Mode: p.Mode,
 			Predecessor: p.SuccessorOf, Brief: p.Brief,
 			Isolation: st.Options.IsolationOf(p.Isolated || p.old.Isolation != "" || p.Host != LifecycleHere),
 			Host:      p.Host,
@@ -172,7 +166,7 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 	if a.Isolation == "" {
 		warnOfOthers = st.SharingText(a.ID)
 	}
-	if f := ForecastOf(&st.Options, a.Mode); f.From > 0 {
+	if f := st.Options.Expected[cmp.Or(a.Mode, AnyMode)]; f.From > 0 {
 		f.Step = st.Task.StepAtHand() + 1
 		st.emit(a.ID, f)
 	}
@@ -203,7 +197,8 @@ func (st *step) forgetEnded() {
 		a := st.Agents[i]
 		if a.Role == RoleOrchestrator && a.Gone() && !st.Handoff.AwaitsSuccessor(a.ID) && !st.Handoff.IsHandingOver(a.ID) {
 			if gone++; gone > RecordsKept {
-				st.Handoff.RemoveFromSuccessorQueue(a.ID) // the next Orchestrator that is spawned would be refused its document
+				// The next Orchestrator that is spawned would be refused its document.
+				st.Handoff.LeaveSuccessorQueue(a.ID)
 			}
 			switch {
 			case gone > NamesKept:
@@ -322,8 +317,5 @@ func movedText(old *Agent, host string) string {
 	return fmt.Sprintf("\n\n## Another host\n\n%s worked on host %s, and you work on host %s. Your directory begins "+
 		"with "+
 		"the last commit of its work that was brought back. What it did after that, and what lies outside of the "+
-		"repository, is not here.", old.Name, hostName(old.Host), hostName(host))
+		"repository, is not here.", old.Name, cmp.Or(old.Host, runconfig.Here), cmp.Or(host, runconfig.Here))
 }
-
-// hostName is a host as people write it.
-func hostName(host string) string { return cmp.Or(host, runconfig.Here) }

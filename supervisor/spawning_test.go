@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func TestSpawningForget(t *testing.T) {
 	r := &step{}
 	for i := range NamesKept + 2 {
 		r.Add(&Agent{
-			AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(i + 1)},
+			AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: fmt.Sprintf("orch-%d", i+1)},
 				Role: RoleOrchestrator},
 			AgentProcess: AgentProcess{Status: AgentEnded, Dismissed: true},
 		})
@@ -120,7 +121,7 @@ func TestStartsAreQueued(t *testing.T) {
 	for n := 1; n <= 20; n++ {
 		var want []string
 		for i := n; i < min(n+2, 21); i++ {
-			want = append(want, OrchestratorID(i))
+			want = append(want, fmt.Sprintf("orch-%d", i))
 		}
 		if got := starting(); !slices.Equal(got, want) {
 			t.Fatalf("%v are starting, want %v", got, want)
@@ -172,7 +173,7 @@ func TestQueuedStartKeepsItsSession(t *testing.T) {
 	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Salt: "/2", Stay: true})
 	p.comes(contract.Arbiter, p.remembers(contract.Arbiter, ""))
 	for n := 1; n <= 3; n++ {
-		p.comes(OrchestratorID(n), bridge.SpawnResult{})
+		p.comes(fmt.Sprintf("orch-%d", n), bridge.SpawnResult{})
 	}
 	note()
 	for id, session := range announced {
@@ -192,7 +193,7 @@ func TestStartsAreQueuedOnEachHost(t *testing.T) {
 	p.spawnOn("here")
 	p.do(input.BridgeBack{Host: "gpu", Dir: "/far", Cores: 2})
 	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
-		p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 	}
 	if a := p.agent("orch-3"); !a.Waits() || p.agent("orch-2").Status != AgentStarting ||
 		p.agent("orch-4").Status != AgentStarting {
@@ -202,7 +203,7 @@ func TestStartsAreQueuedOnEachHost(t *testing.T) {
 	p.do(input.Timer{Key: LifecycleTimerKey("gpu")})
 	p.do(input.BridgeBack{Host: "gpu", Dir: "/far", Cores: 1})
 	for _, id := range []string{"orch-1", "orch-2"} {
-		p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 	}
 	started := 0
 	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {

@@ -12,7 +12,8 @@ const LimitQuestion = "limit"
 // keepReserve holds messages back while the reserve of a usage window is reached. Running turns finish.
 func (st *step) keepReserve() {
 	st.Budget.Hold(&st.out, st.Options.QuotaReserve)
-	if st.Budget.ResetIsTooFar(st.at, st.Options.MaxWait) && st.Task.Text != "" && !st.anyBusy() && !st.AnyTakenOver() {
+	if st.Budget.ResetIsTooFar(st.at, st.Options.MaxWait) && st.Task.Text != "" && st.busyCount() == 0 &&
+		!st.AnyTakenOver() {
 		st.limitReached(st.Budget.ReserveText(st.Options.QuotaReserve) +
 			": resume it then, raise --max-wait, or lower --quota-reserve")
 	}
@@ -23,14 +24,14 @@ func (st *step) keepReserve() {
 // the run ends.
 func (st *step) keepCostLimits() {
 	st.stopTurns()
-	l, spent := st.reachedLimit()
+	spent := st.spentLimits()
 	switch {
-	case !spent:
+	case len(spent) == 0:
 		st.endLimitQuestion()
-	case st.anyBusy() || st.AnyTakenOver() || st.Rulings.DeciderRequest != nil || st.Handoff.IsDue():
+	case st.busyCount() > 0 || st.AnyTakenOver() || st.Rulings.DeciderRequest != nil || st.Handoff.IsDue():
 		// running turns finish
 	case !st.HumanPresent:
-		st.limitReached(ReachedText(l))
+		st.limitReached(ReachedText(spent[0]))
 	case st.Budget.AskedAt.IsZero():
 		st.Budget.AskedAt = st.at
 		st.emit(contract.Supervisor, contract.Question{Question: LimitQuestion, Text: st.LimitText(),
@@ -54,8 +55,7 @@ func (st *step) chooseAboutLimit(ref, option string) bool {
 	}
 	if option == ChooseFinish {
 		st.out.Accept(ref, "the run ends at its limit")
-		l, _ := st.reachedLimit()
-		st.limitReached(ReachedText(l))
+		st.limitReached(ReachedText(st.spentLimits()[0]))
 		return true
 	}
 	st.out.Accept(ref, "raised to "+st.raiseLimits())

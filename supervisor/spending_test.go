@@ -90,7 +90,7 @@ func TestLimitIsShared(t *testing.T) {
 	for range 4 {
 		work(ids[3], 0.08)
 	}
-	if _, reached := p.s.reachedLimit(); !reached || p.s.Ending != nil {
+	if len(p.s.spentLimits()) == 0 || p.s.Ending != nil {
 		t.Fatalf("at $%v a turn that runs does not finish: %+v", p.s.Spent(), p.s.Ending)
 	}
 	sends := len(effects[input.Send](p))

@@ -100,7 +100,7 @@ type step struct {
 // freeze marks everything as shared with the old state, so that it is copied before it is edited.
 func (st *step) freeze() {
 	st.Roster.Freeze()
-	st.Conversation.Freeze()
+	st.Conversation.own.mail, st.Conversation.own.log = false, false
 }
 
 // do collects an effect.
@@ -193,7 +193,9 @@ func (s *State) pendingFor(id string) bool {
 }
 
 // awaitsRuling reports whether a document is on its way to the Arbiter, or waits to be read by it.
-func (s *State) awaitsRuling() bool { return s.Conversation.DocumentWaits() || s.Handoff.IsDue() }
+func (s *State) awaitsRuling() bool {
+	return slices.ContainsFunc(s.Conversation.Mail, isDocumentForArbiter) || s.Handoff.IsDue()
+}
 
 // whoAnswers reports whether a human can answer a permission request, and how long it waits.
 func (s *State) whoAnswers() input.PermissionHuman {
@@ -207,9 +209,6 @@ func hasSnapshots(a *Agent) bool { return a.Isolation == "" || a.Own.Branch != "
 func (s *State) seesChanges(a *Agent) bool {
 	return s.Options.Workspace.Enabled() && !s.Changes.Failed && hasSnapshots(a)
 }
-
-// anyBusy reports whether a turn runs.
-func (s *State) anyBusy() bool { return s.busyCount() > 0 }
 
 // busyCount counts the turns that run.
 func (s *State) busyCount() (n int) {

@@ -102,7 +102,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 // begun restarts the process of an agent that was stopped, in a turn that had begun.
 func (p *play) begun(id string) {
 	p.t.Helper()
-	if key := RestartKey(p.agent(id).AgentRef); p.agent(id).Status == AgentDown {
+	if key := RestartPrefix + RunOf(p.agent(id).AgentRef); p.agent(id).Status == AgentDown {
 		p.do(input.Timer{Key: key})
 	}
 	a := p.agent(id)

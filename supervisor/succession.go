@@ -1,12 +1,6 @@
 package supervisor
 
 // This part of the package tracks how full the contexts of agents are, and gives the Arbiter a successor.
-//
-// measured and compacted handle the bridge's reports about a context. interruptBlocked stops a turn that continues
-// although its compaction was prevented. renew ends the session of the Arbiter when its document is complete: a new
-// session follows under the same id, with a brief of what it must know. The progress of a renewal is in renewal.go.
-//
-// Events: context_warning, handoff of the Arbiter. Effects: Interrupt, Kill, timers.
 
 import (
 	"cmp"
@@ -43,7 +37,7 @@ func (st *step) compacted(a *Agent, b bridge.Compact) {
 			return
 		}
 		a.CompactionBlocked = true
-		st.do(input.SetTimer{Key: CompactionBlockedKey(a.AgentRef), After: compactionPatience})
+		st.do(input.SetTimer{Key: CompactionBlockedPrefix + RunOf(a.AgentRef), After: compactionPatience})
 		st.log(contract.Supervisor, KindNotice,
 			fmt.Sprintf("The context of %s (%s) is full. Its compaction was blocked, and it was told to hand off.", a.Name,
 				a.ID))
@@ -51,7 +45,7 @@ func (st *step) compacted(a *Agent, b bridge.Compact) {
 	}
 	a.Compactions++
 	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
-	st.out.StopTimer(CompactionBlockedKey(a.AgentRef))
+	st.out.StopTimer(CompactionBlockedPrefix + RunOf(a.AgentRef))
 	if a.Role == RoleArbiter && a.Status != AgentBusy && a.Troubles == 0 {
 		st.callOffRenewal() // an Arbiter that already answers gives its document all the same
 	}
@@ -69,16 +63,11 @@ func (st *step) interruptBlocked(a *Agent) {
 	}
 }
 
-// Exhausts reports whether a turn shows that its agent can answer no more.
-func Exhausts(t bridge.Turn) bool {
-	return t.Outcome == bridge.TurnFailed && (t.Category == bridge.CatPromptTooLong ||
-		t.Category == bridge.CatCompaction)
-}
-
 // leavesUnruled reports whether a turn of the Arbiter ended before it ruled on its messages, because its context is
 // exhausted or interruptBlocked stopped it. Its successor then rules on them.
 func (s *State) leavesUnruled(a *Agent, t bridge.Turn) bool {
-	return a.Role == RoleArbiter && (Exhausts(t) ||
+	full := t.Category == bridge.CatPromptTooLong || t.Category == bridge.CatCompaction
+	return a.Role == RoleArbiter && (t.Outcome == bridge.TurnFailed && full ||
 		a.Interrupting && t.Outcome == bridge.TurnInterrupted && s.Renewal.Stage == RenewalNone)
 }
 
@@ -91,7 +80,12 @@ func (st *step) renew(h Handover, brief string) {
 	a.Document, a.Receipts, a.GeneratedWhy = h.Document, h.Receipts, h.Why // in case its successor's history is lost
 	a.NewSession, a.HasHistory = true, false
 	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0
-	st.Renewal.Renew()
+	short := st.Renewal.ShortInRow + 1
+	if st.Renewal.Rulings > 1 {
+		short = 0
+	}
+	st.Renewal.Stage, st.Renewal.Count, st.Renewal.Rulings, st.Renewal.ShortInRow =
+		RenewalGiven, st.Renewal.Count+1, 0, short
 	st.prepareForSuccessor()
 	if a.Up() {
 		a.Status, a.Since = AgentRestarting, st.at

@@ -5,7 +5,6 @@ package supervisor
 // caller acts on it.
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +30,6 @@ type Takeover struct {
 // TakeoverStage is the progress of a takeover.
 type TakeoverStage string
 
-// The stages, in their order.
 const (
 	TakeoverStopping   TakeoverStage = "stopping"   // the supervised process is being ended
 	TakeoverInspecting TakeoverStage = "inspecting" // the state before it is recorded
@@ -41,7 +39,6 @@ const (
 	TakeoverReading    TakeoverStage = "reading" // what was done is read
 )
 
-// States of the takeover event.
 const (
 	StateBegan  = "began"
 	StateOpen   = "open"
@@ -56,96 +53,9 @@ const (
 	BridgeLost     = "the bridge was lost"
 )
 
-// BeginTakeover begins a takeover: the agent's own process is being stopped.
-func BeginTakeover(now time.Time, channel string) Takeover {
-	return Takeover{Since: now, Channel: channel, Stage: TakeoverStopping}
-}
-
 // HasProcess reports whether the terminal's process exists, or may exist.
 func (t Takeover) HasProcess() bool {
 	return t.Stage == TakeoverOpening || t.Stage == TakeoverOpen || t.Stage == TakeoverClosing
-}
-
-// Inspect waits for the inspection of the present state, before the terminal is opened.
-func (t Takeover) Inspect(serial int) Takeover {
-	t.Stage, t.Serial = TakeoverInspecting, serial
-	return t
-}
-
-// Opens handles the result of that inspection: the terminal is being opened. If the inspection failed, the
-// human gets the session all the same; the digest says so.
-func (t Takeover) Opens(now time.Time, found bridge.InspectResult, failed string) Takeover {
-	t.Mark, t.Trouble, t.Stage = found.Mark, found.Problems, TakeoverOpening
-	if failed != "" || t.Mark == nil {
-		t.Mark = &bridge.InspectMark{AtMS: now.UnixMilli(), Partial: true}
-		t.Trouble = append(slices.Clip(t.Trouble), cmp.Or(failed, "the first state of the files could not be recorded"))
-	}
-	return t
-}
-
-// Opened records that the terminal is open, and reports whether that was expected: a terminal that is being
-// closed already stays so.
-func (t Takeover) Opened() (Takeover, bool) {
-	if t.Stage != TakeoverOpening {
-		return t, false
-	}
-	t.Stage = TakeoverOpen
-	return t, true
-}
-
-// TakeoverNext is the next step to end a takeover.
-type TakeoverNext int
-
-// The next steps.
-const (
-	TakeoverWait  TakeoverNext = iota // its end follows
-	TakeoverOver                      // there was no terminal yet: it is over
-	CloseTerminal                     // the terminal's process has to be ended, even if that was tried already
-)
-
-// Close ends a takeover in any stage. The first reason is kept.
-func (t Takeover) Close(why string) (Takeover, TakeoverNext) {
-	t.Why = cmp.Or(t.Why, why)
-	switch t.Stage {
-	case TakeoverStopping, TakeoverReading:
-		return t, TakeoverWait
-	case TakeoverInspecting:
-		return t, TakeoverOver
-	}
-	t.Stage = TakeoverClosing
-	return t, CloseTerminal
-}
-
-// Left handles the end of the terminal's process; program says how it ended, if it failed.
-func (t Takeover) Left(program string) Takeover {
-	why := "the human left it"
-	if program != "" {
-		why = "the terminal's program ended: " + program
-	}
-	t.Why = cmp.Or(t.Why, why)
-	return t
-}
-
-// Read waits for the inspection of what was done.
-func (t Takeover) Read(serial int) Takeover {
-	t.Stage, t.Serial = TakeoverReading, serial
-	return t
-}
-
-// Lose handles the loss of the bridge and its terminal, and reports whether there is something to read once
-// there is another bridge: not if the state before the takeover was not recorded.
-func (t Takeover) Lose() (Takeover, bool) {
-	if t.Mark == nil {
-		return t, false
-	}
-	t.Why = cmp.Or(t.Why, BridgeLost)
-	return t.Read(0), true
-}
-
-// ReleaseAfter makes the agent be released once its session is given back.
-func (t Takeover) ReleaseAfter(reason string) Takeover {
-	t.Release = reason
-	return t
 }
 
 // Bounds of a digest, in bytes and entries.

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -263,9 +262,11 @@ func TestATakenAgentIsLeftAlone(t *testing.T) {
 	a := p.agent("orch-1")
 	before := len(p.out)
 	for _, f := range []input.Body{
-		input.Timer{Key: WatchKey(a.AgentRef)}, input.Timer{Key: WorkLimitKey(a.AgentRef)},
-		input.Timer{Key: RetryKey(a.AgentRef)}, input.Timer{Key: CompactionBlockedKey(a.AgentRef)},
-		input.Timer{Key: RestartKey(a.AgentRef)}, input.Timer{Key: timeoutKey}, input.WokeFromSleep{Slept: time.Hour},
+		input.Timer{Key: WatchPrefix + RunOf(a.AgentRef)}, input.Timer{Key: WorkLimitPrefix + a.AgentRef.ID},
+		input.Timer{Key: RetryPrefix + RunOf(a.AgentRef)},
+		input.Timer{Key: CompactionBlockedPrefix + RunOf(a.AgentRef)},
+		input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)},
+		input.Timer{Key: timeoutKey}, input.WokeFromSleep{Slept: time.Hour},
 		input.Probed{Agent: a.AgentRef, Result: bridge.ProbeResult{SilentMS: 1 << 30, RSSBytes: 1 << 50}},
 		input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Context{Tokens: 199_000,
 			Window: 200_000, Pct: 99}}},
@@ -427,7 +428,7 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 			state = "ended"
 			p.seen("orch-1", someChanges)
 		} else {
-			p.do(input.Timer{Key: RestartKey(a.AgentRef)})
+			p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
 		}
 		if e := last[contract.Takeover](p); e.State != state || e.Reason != "the bridge was lost" || (state == "ended") != (e.Digest != "") {
 			t.Errorf("%s: %+v", stage, e)
@@ -559,7 +560,7 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 		p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
 		p.spawned("orch-1")
 		p.verdict("orch-1", report("progress", "begun", false))
-		key := WorkLimitKey(p.agent("orch-1").AgentRef)
+		key := WorkLimitPrefix + p.agent("orch-1").AgentRef.ID
 		if end == "not opened" {
 			p.take("orch-1", TakeoverOpening)
 		} else {
@@ -644,120 +645,6 @@ var (
 
 func atTakeover(s TakeoverStage) Takeover {
 	return Takeover{Since: began, Channel: "stdin", Stage: s, Mark: takeoverMark}
-}
-
-// TestOrder: from the first stage to the last, each step leads to the next one.
-func TestOrder(t *testing.T) {
-	x := BeginTakeover(began, "stdin")
-	if x.Stage != TakeoverStopping || x.HasProcess() {
-		t.Fatalf("%+v", x)
-	}
-	if x = x.Inspect(3); x.Stage != TakeoverInspecting || x.Serial != 3 || x.HasProcess() {
-		t.Fatalf("%+v", x)
-	}
-	x = x.Opens(began, bridge.InspectResult{Mark: takeoverMark}, "")
-	if x.Stage != TakeoverOpening || x.Mark != takeoverMark || len(x.Trouble) > 0 || !x.HasProcess() {
-		t.Fatalf("%+v", x)
-	}
-	x, awaited := x.Opened()
-	if x.Stage != TakeoverOpen || !awaited || !x.HasProcess() {
-		t.Fatalf("%+v, awaited %v", x, awaited)
-	}
-	if x, awaited = x.Opened(); awaited {
-		t.Error("a terminal that is open opens again")
-	}
-	x, next := x.Close(GivenBack)
-	if x.Stage != TakeoverClosing || next != CloseTerminal || !x.HasProcess() {
-		t.Fatalf("%+v, next %d", x, next)
-	}
-	if x, awaited = x.Opened(); awaited || x.Stage != TakeoverClosing {
-		t.Error("a terminal that is being closed opens again")
-	}
-	if x = x.Left("").Read(4); x.Stage != TakeoverReading || x.Serial != 4 || x.Why != GivenBack || x.HasProcess() {
-		t.Fatalf("%+v", x)
-	}
-}
-
-// TestClose: a takeover can be ended in every stage, and the first reason is kept.
-func TestClose(t *testing.T) {
-	for stage, want := range map[TakeoverStage]TakeoverNext{
-		TakeoverStopping: TakeoverWait, TakeoverInspecting: TakeoverOver, TakeoverOpening: CloseTerminal, TakeoverOpen: CloseTerminal, TakeoverClosing: CloseTerminal,
-		TakeoverReading: TakeoverWait,
-	} {
-		x, next := atTakeover(stage).Close("first")
-		if next != want || x.Why != "first" {
-			t.Errorf("%s: next %d, want %d; %+v", stage, next, want, x)
-		}
-		if want == CloseTerminal != (x.Stage == TakeoverClosing) {
-			t.Errorf("%s leads to %s", stage, x.Stage)
-		}
-		if x, _ = x.Close("second"); x.Why != "first" {
-			t.Errorf("%s: ended for %q", stage, x.Why)
-		}
-	}
-}
-
-// TestNothingNoted: if an inspection failed, or recorded nothing, the human gets the session all the same, and
-// it is reported.
-func TestNothingNoted(t *testing.T) {
-	earlier := atTakeover(TakeoverInspecting)
-	earlier.Trouble = append(make([]string, 0, 4), "old")
-	for want, x := range map[string]Takeover{
-		"no git":          earlier.Opens(began, bridge.InspectResult{}, "no git"),
-		"the first state": earlier.Opens(began, bridge.InspectResult{}, ""),
-		"the transcript; no space": earlier.Opens(began,
-			bridge.InspectResult{Mark: takeoverMark, Problems: []string{"the transcript"}}, "no space"),
-	} {
-		if x.Stage != TakeoverOpening || x.Mark == nil || !x.Mark.Partial || x.Mark.AtMS != began.UnixMilli() {
-			t.Errorf("%s: %+v", want, x)
-		}
-		if got := strings.Join(x.Trouble, "; "); !strings.Contains(got, want) {
-			t.Errorf("trouble %q, want %q", got, want)
-		}
-	}
-}
-
-// TestLeft: why a terminal's process ended, unless somebody requested it.
-func TestLeft(t *testing.T) {
-	for _, c := range []struct{ why, program, want string }{
-		{"", "", "the human left it"},
-		{"", "exit code 3", "the terminal's program ended: exit code 3"},
-		{TakeoverHalted, "exit code 3", TakeoverHalted},
-	} {
-		x := atTakeover(TakeoverOpen)
-		x.Why = c.why
-		testkit.Same(t, c, c.want, x.Left(c.program).Why)
-	}
-}
-
-// TestLose: what was done before a bridge was lost is read with the next one, if the state before was recorded.
-func TestLose(t *testing.T) {
-	x, read := atTakeover(TakeoverOpen).Lose()
-	if !read || x.Stage != TakeoverReading || x.Serial != 0 || x.Why != BridgeLost {
-		t.Errorf("%+v, read %v", x, read)
-	}
-	if x, read = BeginTakeover(began, "stdin").Lose(); read {
-		t.Errorf("there is nothing to compare with: %+v", x)
-	}
-}
-
-// TestMethodsChangeNothing: takeovers are shared with earlier states.
-func TestMethodsChangeNothing(t *testing.T) {
-	x := atTakeover(TakeoverOpening)
-	x.Trouble = append(make([]string, 0, 8), "one")
-	kept := testkit.Must(json.Marshal(x))(t)
-	x.Inspect(1)
-	x.Opens(began, bridge.InspectResult{Problems: []string{"two"}}, "three")
-	x.Opened()
-	x.Close("why")
-	x.Left("program")
-	x.Read(2)
-	x.Lose()
-	x.ReleaseAfter("enough")
-	x.Digest("n", "id", began, bridge.InspectResult{Problems: []string{"two"}}, "three")
-	if now, err := json.Marshal(x); err != nil || string(now) != string(kept) || x.Trouble[:2][1] != "" {
-		t.Errorf("%s\n%s (%v)", kept, now, err)
-	}
 }
 
 // TestDigest: a human who only looked is idle; whatever was done or could not be seen is reported.

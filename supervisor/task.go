@@ -5,9 +5,6 @@ package supervisor
 // An execution is one period of an Orchestrator's work, from a brief or an instruction to its `done`, `handoff`
 // or end. While it runs it is kept with the agent (Work), and afterwards in [TaskState.History], which
 // deciders see. The counters of failures and iterations belong to one task: [TaskState.Begin] resets them.
-//
-// Callers pass agents as pointers that they may write to. This part emits nothing: the step reports
-// plans and failures, and moves the task machine (package machine).
 
 import (
 	"cmp"
@@ -258,24 +255,6 @@ func (s *TaskState) HandedOffUnfinished(a *Agent) bool {
 	return a.Standing == HandedOff && !(a.Mode == PlannerMode && len(s.Plan) > 0)
 }
 
-// AcceptanceEvents are the results of the criteria when they were last judged.
-func (s *TaskState) AcceptanceEvents() []contract.Acceptance {
-	tree := ""
-	for _, r := range s.Acceptance.Results {
-		if r.Tree != "" {
-			tree = r.Tree
-		}
-	}
-	var list []contract.Acceptance
-	for _, e := range s.Acceptance.Entries(tree) {
-		list = append(list, contract.Acceptance{
-			Text: e.Text, Command: e.Command, By: string(e.By), Status: string(e.Status), ExitCode: e.ExitCode,
-			SHA256: e.SHA256, Tree: e.Tree, Before: e.Before,
-		})
-	}
-	return list
-}
-
 // TaskState is the state of the task, and the results of its executions.
 type TaskState struct {
 	Text          string           // what the human wants, as given first
@@ -323,7 +302,7 @@ func ForecastPlan(o *runconfig.Options, plan []contract.Step) (all contract.Fore
 		if s.Status != contract.StepPending && s.Status != contract.StepActive {
 			continue
 		}
-		f := ForecastOf(o, s.Mode)
+		f := o.Expected[cmp.Or(s.Mode, AnyMode)]
 		if f.From == 0 {
 			all.Unknown++
 			continue
@@ -431,16 +410,7 @@ func sameStep(a, b string) bool {
 
 // DropTasks drops the task list of an agent that has ended.
 func (s *TaskState) DropTasks(id string) {
-	if slices.ContainsFunc(s.AgentTasks, func(t contract.Tasks) bool { return t.Agent == id }) {
-		s.AgentTasks = slices.DeleteFunc(slices.Clone(s.AgentTasks), func(t contract.Tasks) bool {
-			return t.Agent == id
-		})
-	}
-}
-
-// Skip marks a step of the plan as skipped.
-func (s *TaskState) Skip(i int) {
-	s.mark(i, func(p *contract.Step) { p.Status = contract.StepSkipped })
+	s.AgentTasks = slices.DeleteFunc(slices.Clone(s.AgentTasks), func(t contract.Tasks) bool { return t.Agent == id })
 }
 
 // Start records that an agent works on a step of the plan, and reports whether that changes the plan.

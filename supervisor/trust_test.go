@@ -91,7 +91,7 @@ func TestDistrust(t *testing.T) {
 			}
 			p.dies("arbiter")
 			for _, id := range []string{"arbiter", "orch-1"} {
-				p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+				p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
 				if a := p.agent(id); a.Status != AgentDown {
 					t.Errorf("%s came back without a message", id)
 				}
@@ -168,7 +168,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 		t.Error("it was chosen twice")
 	}
 	p.dies("orch-1")
-	p.do(input.Timer{Key: RestartKey(p.agent("orch-1").AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("orch-1").AgentRef)})
 	p.refused("orch-1", "")
 	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.Lifecycle.TrustQuestion == nil {
 		t.Error("what cannot be told was trusted")
@@ -185,7 +185,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 func TestDistrustResumed(t *testing.T) {
 	p := trusted(t, nil)
 	p.dies("arbiter")
-	p.do(input.Timer{Key: RestartKey(p.agent("arbiter").AgentRef)})
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("arbiter").AgentRef)})
 	p.refused("arbiter", "h2")
 	p.resume("")
 	if p.s.Lifecycle.TrustQuestion != nil {

@@ -27,14 +27,14 @@ func TestUnansweredMessageIsReturned(t *testing.T) {
 	}{
 		{"released while the limit is waited for", func(*play, string) {}, refused, MessageReturned, true},
 		{"released while the turn is tried again",
-			func(p *play, id string) { p.do(input.Timer{Key: RetryKey(p.agent(id).AgentRef)}) }, refused,
+			func(p *play, id string) { p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)}) }, refused,
 			MessageReturned, true},
 		{"refused twice", func(p *play, id string) {
-			p.do(input.Timer{Key: RetryKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
 			p.turn(id, refused)
 		}, refused, MessageReturned, true},
 		{"answered at the second try", func(p *play, id string) {
-			p.do(input.Timer{Key: RetryKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
 			p.verdict(id, report("question", "I turned left. And now?", true))
 		}, refused, MessageDelivered, false},
 		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted}, MessageDelivered, false},

@@ -21,7 +21,7 @@ func (p *play) look(id string, r bridge.ProbeResult) []input.Effect {
 	a := p.agent(id)
 	p.at = p.at.Add(runconfig.DefaultWatchEvery - 2*time.Second)
 	n := len(effects[input.Probe](p))
-	p.do(input.Timer{Key: WatchKey(a.AgentRef)})
+	p.do(input.Timer{Key: WatchPrefix + RunOf(a.AgentRef)})
 	if len(effects[input.Probe](p)) != n+1 {
 		p.t.Fatalf("%s, which is %s, is not looked at", id, a.Status)
 	}
@@ -221,7 +221,7 @@ func TestAfterASleep(t *testing.T) {
 	woke := p.at
 	out := p.do(input.WokeFromSleep{Slept: 8 * time.Hour})
 	for _, id := range ids {
-		if after := timer(out, WatchKey(p.agent(id).AgentRef)); after != WakeGrace {
+		if after := timer(out, WatchPrefix+RunOf(p.agent(id).AgentRef)); after != WakeGrace {
 			t.Errorf("%s is looked at after %s", id, after)
 		}
 	}
@@ -229,7 +229,7 @@ func TestAfterASleep(t *testing.T) {
 	next := map[string]time.Time{}
 	for _, id := range ids { // these had been probed before the sleep
 		out := p.do(input.Probed{Agent: p.agent(id).AgentRef, Result: dead})
-		next[id] = p.at.Add(timer(out, WatchKey(p.agent(id).AgentRef)))
+		next[id] = p.at.Add(timer(out, WatchPrefix+RunOf(p.agent(id).AgentRef)))
 	}
 	for p.at.Sub(woke) < 4*WakeGrace && p.notices("sign of life") == 0 {
 		for _, id := range ids {
@@ -237,7 +237,7 @@ func TestAfterASleep(t *testing.T) {
 				p.at = next[id].Add(-time.Second)
 			}
 			out := p.do(input.Probed{Agent: p.agent(id).AgentRef, Result: dead})
-			next[id] = p.at.Add(timer(out, WatchKey(p.agent(id).AgentRef)))
+			next[id] = p.at.Add(timer(out, WatchPrefix+RunOf(p.agent(id).AgentRef)))
 		}
 	}
 	if after := p.at.Sub(woke); after < WakeGrace || len(effects[input.Kill](p)) != 0 {
@@ -309,7 +309,7 @@ func TestAnOffenderThatStaysOneIsParked(t *testing.T) {
 		p.look(id, bridge.ProbeResult{Answered: true, OutputBytes: 2 << 30})
 		out := p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 		if p.agent(id).Status == AgentDown {
-			p.at = p.at.Add(timer(out, RestartKey(p.agent(id).AgentRef)))
+			p.at = p.at.Add(timer(out, RestartPrefix+RunOf(p.agent(id).AgentRef)))
 			p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 			starts = append(starts, p.at)
 		}

@@ -66,7 +66,6 @@ type Decision struct {
 // Source says who decided.
 type Source string
 
-// The sources of decisions.
 const (
 	BySession  Source = "session"
 	ByModel    Source = "model"

@@ -69,7 +69,8 @@ func (e *DecisionExecution) Duration() time.Duration {
 // history.
 func (h DecisionHistory) Add(e DecisionExecution) DecisionHistory {
 	// a substring would keep the whole text in memory
-	k := &KeptExecution{DecisionExecution: e, Summary: strings.Clone(Cut(e.Output, SummaryRunes)), Brief: e.Document.brief()}
+	k := &KeptExecution{
+		DecisionExecution: e, Summary: strings.Clone(Cut(e.Output, SummaryRunes)), Brief: e.Document.brief()}
 	next := h
 	next.Count++
 	next.Recent = push(h.Recent, k, keptExecutions)

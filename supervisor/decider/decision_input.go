@@ -127,7 +127,6 @@ type RecoveryOption struct {
 // DecisionAction is what a recovery option does, and its name for the command `choose`.
 type DecisionAction string
 
-// The recovery actions.
 const (
 	DecisionRetry    DecisionAction = "retry"
 	DecisionSkip     DecisionAction = "skip"
@@ -138,7 +137,6 @@ const (
 // DecisionStatus is how an execution ended.
 type DecisionStatus string
 
-// The statuses of an execution.
 const (
 	StatusSuccess   DecisionStatus = "success"
 	StatusFailure   DecisionStatus = "failure"
@@ -150,7 +148,6 @@ const (
 // for what its other list calls agent.
 type DecisionCategory string
 
-// The categories of errors.
 const (
 	ToolFailure     DecisionCategory = "tool_failure"
 	ProviderError   DecisionCategory = "provider_error"

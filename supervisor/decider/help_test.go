@@ -135,7 +135,8 @@ func begins() SelectAgentInput {
 // sampleInput is the input of a task in progress.
 func sampleInput() (in SelectAgentInput) {
 	fill(reflect.ValueOf(&in).Elem())
-	in.Task, in.AvailableAgents[0].Name, in.History[0].Agent, in.History[0].Status = "A task.", "developer", "developer",
+	in.Task = "A task."
+	in.AvailableAgents[0].Name, in.History[0].Agent, in.History[0].Status = "developer", "developer",
 		StatusFailure
 	in.LastError.Agent, in.LastError.Category, in.LastError.Message = "developer", ToolFailure, "exit status 1"
 	in.Plan = &DecisionPlan{CurrentStepIndex: 1, Steps: []DecisionStep{

@@ -585,7 +585,8 @@ func samples(name string) (list []any) {
 				OpenPoints: in.OpenPoints, FailedChecks: in.FailedChecks, AvailableAgents: in.AvailableAgents,
 				Constraints: in.Constraints})
 		case briefFile:
-			list = append(list, briefData{selectData: selectData(in), Step: step, Mode: "developer", Reason: "It is next."})
+			list = append(list,
+				briefData{selectData: selectData(in), Step: step, Mode: "developer", Reason: "It is next."})
 		case stateFile:
 			data := stateData{selectData: selectData(in), Point: PointSelect, Step: step}
 			if everything {

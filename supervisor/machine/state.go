@@ -5,7 +5,6 @@ import "slices"
 // State is the state of a run.
 type State string
 
-// The states of a run.
 const (
 	Idle       State = "idle"           // the Arbiter talks to the human
 	Selecting  State = "selecting"      // no Orchestrator works, one is to be chosen
@@ -35,7 +34,6 @@ func (s State) Live() bool { return slices.Contains(live, s) }
 // Trigger is an event of the task machine.
 type Trigger string
 
-// The triggers.
 const (
 	StartTask       Trigger = "START_TASK"
 	Cancel          Trigger = "CANCEL"

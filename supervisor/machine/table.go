@@ -6,7 +6,6 @@ import "slices"
 // actions out; actions of SPEC-0003 that only log are events here.
 type Action string
 
-// The actions.
 const (
 	BeginTask       Action = "beginTask"       // counters to zero
 	CountIteration  Action = "countIteration"  // and the start of the execution is recorded

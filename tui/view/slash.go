@@ -42,7 +42,7 @@ func accept(s *supervisor.State, c EditorCommand) (contract.SetAcceptance, error
 		}
 		err = criteria.HumanDrops(n)
 	} else {
-		err = criteria.HumanAdds(supervisor.AcceptanceGiven{Command: c.Arg(0)}, supervisor.FromScreen)
+		err = criteria.HumanAdds(supervisor.AcceptanceGiven{Command: c.Arg(0)})
 	}
 	if err != nil {
 		return contract.SetAcceptance{}, err
@@ -50,8 +50,8 @@ func accept(s *supervisor.State, c EditorCommand) (contract.SetAcceptance, error
 	set := contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{}}
 	for _, c := range criteria.Criteria {
 		given := contract.AcceptanceCriterion{Text: c.Text, Command: c.Command}
-		if c.By == supervisor.AcceptanceArbiter {
-			given.By = string(c.By)
+		if c.By == contract.Arbiter {
+			given.By = c.By
 		}
 		set.Criteria = append(set.Criteria, given)
 	}
@@ -880,7 +880,7 @@ func SlashWaiting(s *supervisor.State) []supervisor.Mail {
 		return nil
 	}
 	var list []supervisor.Mail
-	for _, m := range s.Conversation.Queue() {
+	for _, m := range s.Conversation.Mail {
 		if m.From == contract.Human && m.Wire == "" {
 			list = append(list, m)
 		}

@@ -24,8 +24,8 @@ import (
 func TestAccept(t *testing.T) {
 	s := &supervisor.State{Task: supervisor.TaskState{Acceptance: supervisor.AcceptanceState{
 		Criteria: []supervisor.Criterion{
-			{Text: "It is fast.", Command: "make bench", By: supervisor.AcceptanceHuman},
-			{Text: "It is clean.", Command: "make lint", By: supervisor.AcceptanceArbiter},
+			{Text: "It is fast.", Command: "make bench", By: contract.Human},
+			{Text: "It is clean.", Command: "make lint", By: contract.Arbiter},
 		},
 		Results: []supervisor.AcceptanceResult{{Criterion: supervisor.Criterion{Text: "It is fast.", Command: "make bench"},
 			Status: supervisor.AcceptanceFailed}},

@@ -313,7 +313,7 @@ func checkAcceptance(commands []string) error {
 		if strings.TrimSpace(line) == "" {
 			return command.Usagef("--accept is empty: give a command")
 		}
-		err := criteria.HumanAdds(supervisor.AcceptanceGiven{Command: line}, supervisor.FromFlag)
+		err := criteria.HumanAdds(supervisor.AcceptanceGiven{Command: line})
 		if err != nil {
 			return command.Usagef("--accept %.100q: %v", line, err)
 		}

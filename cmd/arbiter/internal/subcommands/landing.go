@@ -261,7 +261,7 @@ func (l *landing) read() error {
 		if err != nil && !l.c.Bool("force") { // its criteria are not known
 			return problem(err)
 		}
-		for _, a := range state.Task.AcceptanceEvents() {
+		for _, a := range state.Task.Acceptance.Events() {
 			c := Claim{Kind: Criterion, Text: a.Text, Command: a.Command}
 			l.claims = append(l.claims, claim{c, a.Status, a.Tree})
 		}
