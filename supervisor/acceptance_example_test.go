@@ -10,7 +10,8 @@ import (
 // A COMPLETE is judged on the tree of the final snapshot. The caller runs the commands.
 func Example() {
 	var s supervisor.AcceptanceState
-	if err := s.HumanSets([]supervisor.AcceptanceGiven{{Command: "make test"}, {Text: "The README is easy to read"}}); err != nil {
+	given := []supervisor.AcceptanceGiven{{Command: "make test"}, {Text: "The README is easy to read"}}
+	if err := s.HumanSets(given); err != nil {
 		fmt.Println(err)
 	}
 	err := s.ArbiterSets([]supervisor.AcceptanceGiven{{Text: "make test", Command: "true"}})
