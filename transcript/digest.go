@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -103,7 +102,7 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	if damaged > 0 {
 		d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in the transcript", damaged))
 	}
-	all := append(d.subagents(ctx, path, h.session, time.Time{}, limits, func(*record) {}), inline)
+	all := append(d.subagents(ctx, path, h.session, limits), inline)
 	for _, s := range all {
 		for i := range s.commands {
 			s.commands[i].Subagent = true
@@ -113,24 +112,16 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	return d, ctx.Err()
 }
 
-// subagents reads the records of a session's subagents that are not older than since, the subagent that was
-// written last at the end, and passes each of them to also.
-func (d *Digest) subagents(ctx context.Context, path, session string, since time.Time, limits DigestLimits,
-	also func(*record)) (all []*activity) {
-	files, left := subagentFiles(path, since, limits.Subagents)
+// subagents reads the transcripts of a session's subagents, the oldest first.
+func (d *Digest) subagents(ctx context.Context, path, session string, limits DigestLimits) []*activity {
+	files, left := subagentFiles(path, limits.Subagents)
 	if left > 0 {
 		d.Problems = append(d.Problems, fmt.Sprintf("%d older subagents' transcripts not read", left))
 	}
-	// Another process wrote the times, by the same clock but with fewer digits.
-	at := since.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z")
+	var all []*activity
 	for _, file := range files {
 		one := newActivity(limits)
-		damaged, err := eachRecordOf(ctx, file, func(rec *record) {
-			if rec.of(session) && (since.IsZero() || rec.Timestamp >= at) {
-				one.add(rec, false)
-				also(rec)
-			}
-		})
+		damaged, err := one.readSubagent(ctx, file, session, "", func(*record) {})
 		if damaged > 0 {
 			d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in %s", damaged, filepath.Base(file)))
 		}
@@ -142,35 +133,35 @@ func (d *Digest) subagents(ctx context.Context, path, session string, since time
 	return all
 }
 
-func eachRecordOf(ctx context.Context, path string, yield func(*record)) (damaged int, err error) {
-	f, err := open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	return eachRecord(ctx, f, yield)
-}
-
-// subagentFiles lists the subagents' transcripts that were written last, at most most of them and none that was not
-// written since a time, and returns how many more there are.
-func subagentFiles(path string, since time.Time, most int) (files []string, left int) {
+// subagentFiles lists the subagents' transcripts that were written last, at most most of them, and returns how
+// many it left out.
+func subagentFiles(path string, most int) (files []string, left int) {
 	dir := subagentDir(path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, 0 // it had no subagents
 	}
-	written := map[string]time.Time{}
-	for _, e := range entries {
-		info, err := e.Info()
-		if strings.HasPrefix(e.Name(), "agent-") && strings.HasSuffix(e.Name(), extension) && err == nil &&
-			!info.ModTime().Before(since.Truncate(time.Second)) {
-			file := filepath.Join(dir, e.Name())
-			files, written[file] = append(files, file), info.ModTime()
-		}
+	type written struct {
+		path string
+		at   int64
 	}
-	slices.SortStableFunc(files, func(a, b string) int { return written[a].Compare(written[b]) })
-	left = max(0, len(files)-most)
-	return files[left:], left
+	var all []written
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "agent-") || !strings.HasSuffix(e.Name(), extension) {
+			continue
+		}
+		w := written{path: filepath.Join(dir, e.Name())}
+		if info, err := e.Info(); err == nil {
+			w.at = info.ModTime().UnixNano()
+		}
+		all = append(all, w)
+	}
+	slices.SortStableFunc(all, func(a, b written) int { return cmp.Compare(a.at, b.at) })
+	left = max(0, len(all)-most)
+	for _, w := range all[left:] {
+		files = append(files, w.path)
+	}
+	return files, left
 }
 
 // merge merges the activity of all sources in the order of time. Each source has kept its last entries, so that
@@ -225,6 +216,23 @@ var noOutcome = []string{"[Tool call interrupted:", "Command running in backgrou
 
 func newActivity(limits DigestLimits) *activity {
 	return &activity{limits: limits, calls: map[string]call{}}
+}
+
+// readSubagent adds the records of a subagent's transcript that belong to the session and are not older than
+// since, and passes each of them to also.
+func (d *activity) readSubagent(ctx context.Context, path, session, since string,
+	also func(*record)) (damaged int, err error) {
+	f, err := open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return eachRecord(ctx, f, func(rec *record) {
+		if rec.of(session) && rec.Timestamp >= since {
+			d.add(rec, false)
+			also(rec)
+		}
+	})
 }
 
 // add adds a record of the thread, and its texts only if withTexts is set.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -63,9 +65,9 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 		s.Problems = append(s.Problems, fmt.Sprintf("%d damaged lines in the transcript", damaged))
 	}
 	s.Texts = main.texts
-	d := Digest{Problems: s.Problems}
-	d.merge(append([]*activity{main, inline}, d.subagents(ctx, path, session, at, limits, s.count)...), limits)
-	s.Files, s.Problems = d.Files, d.Problems
+	d := Digest{}
+	d.merge(append([]*activity{main, inline}, s.subagents(ctx, path, session, at, limits)...), limits)
+	s.Files = d.Files
 	return s, ctx.Err()
 }
 
@@ -98,4 +100,23 @@ func (s *Since) count(r *record) {
 			s.Tools[b.Name]++
 		}
 	}
+}
+
+// subagents reads the records of a session's subagents since a time.
+func (s *Since) subagents(ctx context.Context, path, session string, at time.Time, limits DigestLimits) []*activity {
+	files, _ := subagentFiles(path, limits.Subagents)
+	// Another process wrote the times, by the same clock but with fewer digits.
+	since := at.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z")
+	var all []*activity
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.ModTime().Before(at.Truncate(time.Second)) {
+			continue
+		}
+		one := newActivity(limits)
+		if _, err := one.readSubagent(ctx, file, session, since, s.count); err != nil {
+			s.Problems = append(s.Problems, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
+		}
+		all = append(all, one)
+	}
+	return slices.Clip(all)
 }
