@@ -61,35 +61,34 @@ var beside = map[string]bool{
 func TestCorpus(t *testing.T) {
 	unknown, kinds := map[string]int{}, map[string]int{}
 	for _, line := range corpusLines(t) {
-		records, whole := decode(line)
+		records, whole := Decode(line)
 		if !whole || len(records) != 1 {
 			t.Errorf("whole %v, %d records: %.200s", whole, len(records), line)
 			continue
 		}
-		if err := json.Unmarshal(line, &record{}); err != nil {
+		if err := json.Unmarshal(line, &wireRecord{}); err != nil {
 			t.Errorf("%v: %.200s", err, line)
 		}
-		switch r := records[0]; r.Type {
-		default:
+		switch r := records[0].(type) {
+		case *Other:
 			if !beside[r.Type] {
 				unknown[r.Type]++
 			}
-		case "attachment":
-		case "system":
+		case *System:
 			kinds[r.Subtype]++
-		case userRecord:
+		case *User:
 			if r.CompactSummary {
 				kinds["compact summary"]++
 			}
-			if len(r.blocks()) == 0 {
+			if len(r.Message.Blocks()) == 0 {
 				t.Errorf("user's message: %+v", r.Message)
 			}
-		case assistantRecord:
-			if r.Message.ID == "" || r.Message.StopReason == "" || len(r.blocks()) != 1 {
+		case *Assistant:
+			if r.Message.ID == "" || r.Message.StopReason == "" || len(r.Message.Blocks()) != 1 {
 				t.Errorf("assistant's message: %+v", r.Message)
 			}
 		}
-		kinds[records[0].Type]++
+		kinds[records[0].Head().Type]++
 	}
 	if got := slices.Sorted(maps.Keys(unknown)); len(got) > 0 {
 		t.Errorf("types that are not known: %q", got)
@@ -113,7 +112,7 @@ func TestCorpusReadings(t *testing.T) {
 	corpus(t, func(path string) {
 		if strings.Contains(path, "subagents") {
 			newest, err := ReadNewest(path)
-			if err != nil || newest.Found || newest.Compacted {
+			if err != nil || newest.Found || newest.Compacted || newest.GaveUp {
 				t.Errorf("%s: a subagent's: %+v, %v", path, newest, err)
 			}
 			return

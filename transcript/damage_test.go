@@ -124,7 +124,7 @@ func TestDamagedLinesAreCounted(t *testing.T) {
 	records := len(s.lines)
 	s.lines = append(s.lines, `{"type":"novelty"}`, "garbage", `{"type":"user","sessionId":"else"}`,
 		`{"type":"last-prompt"}`)
-	damaged, err := eachRecord(context.Background(), strings.NewReader(s.String()), func(*record) { records-- })
+	damaged, err := eachRecord(context.Background(), strings.NewReader(s.String()), func(Record) { records-- })
 	if damaged != 1 || records != -3 || err != nil {
 		t.Errorf("damaged %d, more records %d, %v", damaged, -records, err)
 	}

@@ -82,11 +82,12 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return Digest{}, fmt.Errorf("read transcript again: %w", err)
 	}
-	damaged, err := eachRecord(ctx, f, func(rec *record) {
-		n := h.byUUID[rec.UUID]
+	damaged, err := eachRecord(ctx, f, func(rec Record) {
+		head := rec.Head()
+		n := h.byUUID[head.UUID]
 		switch {
-		case !rec.of(h.session):
-		case rec.Sidechain:
+		case !head.of(h.session):
+		case head.Sidechain:
 			inline.add(rec, false) // CLI 2.0.0 writes its subagents there
 		case n != nil && n.live:
 			n.live = false // a repeated record does not count
@@ -121,7 +122,7 @@ func (d *Digest) subagents(ctx context.Context, path, session string, limits Dig
 	var all []*activity
 	for _, file := range files {
 		one := newActivity(limits)
-		damaged, err := one.readSubagent(ctx, file, session, "", func(*record) {})
+		damaged, err := one.readSubagent(ctx, file, session, "", func(Record) {})
 		if damaged > 0 {
 			d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in %s", damaged, filepath.Base(file)))
 		}
@@ -221,14 +222,14 @@ func newActivity(limits DigestLimits) *activity {
 // readSubagent adds the records of a subagent's transcript that belong to the session and are not older than
 // since, and passes each of them to also.
 func (d *activity) readSubagent(ctx context.Context, path, session, since string,
-	also func(*record)) (damaged int, err error) {
+	also func(Record)) (damaged int, err error) {
 	f, err := open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	return eachRecord(ctx, f, func(rec *record) {
-		if rec.of(session) && rec.Timestamp >= since {
+	return eachRecord(ctx, f, func(rec Record) {
+		if rec.Head().of(session) && rec.Head().Timestamp >= since {
 			d.add(rec, false)
 			also(rec)
 		}
@@ -236,13 +237,13 @@ func (d *activity) readSubagent(ctx context.Context, path, session, since string
 }
 
 // add adds a record of the thread, and its texts only if withTexts is set.
-func (d *activity) add(r *record, withTexts bool) {
-	switch r.Type {
-	case assistantRecord:
+func (d *activity) add(rec Record, withTexts bool) {
+	switch r := rec.(type) {
+	case *Assistant:
 		if r.APIError || r.Message.Model == synthetic {
 			return
 		}
-		for _, b := range r.blocks() {
+		for _, b := range r.Message.Blocks() {
 			switch {
 			case b.Type == "tool_use":
 				d.use(b, r.Timestamp)
@@ -250,17 +251,18 @@ func (d *activity) add(r *record, withTexts bool) {
 				d.texts = latest(d.texts, cutText(strings.TrimSpace(b.Text), d.limits.TextBytes), d.limits.Texts)
 			}
 		}
-	case userRecord:
+	case *User:
 		d.results(r)
 	}
 }
 
 // results adds the outcomes of calls that were added before.
-func (d *activity) results(r *record) {
-	if r.Type != userRecord || len(d.calls) == 0 {
+func (d *activity) results(rec Record) {
+	r, ok := rec.(*User)
+	if !ok || len(d.calls) == 0 {
 		return
 	}
-	for _, b := range r.blocks() {
+	for _, b := range r.Message.Blocks() {
 		if b.Type == "tool_result" {
 			d.result(b, r.Timestamp)
 		}
@@ -307,7 +309,7 @@ func (d *activity) result(b Block, at string) {
 		d.waiting = slices.Delete(d.waiting, i, i+1)
 	}
 	text := ""
-	if blocks := blocksOf(b.Content); len(blocks) > 0 {
+	if blocks := (&Message{Content: b.Content}).Blocks(); len(blocks) > 0 {
 		text = blocks[0].Text
 	}
 	unsaid := slices.ContainsFunc(noOutcome, func(s string) bool { return strings.HasPrefix(text, s) })

@@ -14,9 +14,17 @@
 //
 // # Layout
 //
-// locate.go finds files and opens them safely, record.go decodes lines, history.go builds a tree of records, branch.go
-// finds the remembered part of it, delivery.go reports what happened to a message, digest.go and since.go what a
-// session did. newest.go reads backwards to the last reading of the context; meter.go tracks readings.
+// locate.go finds files, open.go opens them safely, decode.go decodes lines to records (record.go), history.go
+// builds a tree of records, branch.go finds the remembered part of it, delivery.go reports what happened to a
+// message, digest.go and since.go what a session did. newest.go reads backwards to the last reading of the
+// context; meter.go tracks readings of any source.
 //
-// Nothing here has a goroutine or its own state, and nothing writes.
+// # Following
+//
+// A Follower (follow.go) delivers the lines of one growing file. It uses one goroutine, the caller's, while Run
+// runs. It looks at the file when its Waker (wake.go) says so: in tests a Bell, otherwise one of a shared Watcher
+// (watch.go), which rings when the kernel reports a change, and at an interval. Its goroutines end with Close; no
+// bell rings after that.
+//
+// Nothing else here has a goroutine or its own state, and nothing writes.
 package transcript

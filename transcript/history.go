@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -77,7 +76,7 @@ func (h *history) read(ctx context.Context, r io.Reader) error {
 
 // eachRecord calls yield with every record of r, in order, and counts the lines that were not exactly one
 // object.
-func eachRecord(ctx context.Context, r io.Reader, yield func(*record)) (damaged int, err error) {
+func eachRecord(ctx context.Context, r io.Reader, yield func(Record)) (damaged int, err error) {
 	lines := jsonl.NewLineReader(ctxReader{ctx, r}, 0)
 	for {
 		line, err := lines.NextOrLast()
@@ -87,7 +86,7 @@ func eachRecord(ctx context.Context, r io.Reader, yield func(*record)) (damaged 
 		if err != nil {
 			return damaged, fmt.Errorf("read transcript: %w", err)
 		}
-		records, whole := decode(line.Data)
+		records, whole := Decode(line.Data)
 		if line.Oversize || !whole {
 			damaged++
 		}
@@ -112,21 +111,25 @@ func (c ctxReader) Read(b []byte) (int, error) {
 
 // add adds one record. Of two with the same uuid the first counts, as in the CLI. Of a record with a wrong
 // field the other fields count.
-func (h *history) add(r *record) {
-	if !r.of(h.session) || r.UUID == "" || r.Sidechain || h.byUUID[r.UUID] != nil {
+func (h *history) add(rec Record) {
+	head := rec.Head()
+	if !head.of(h.session) || head.UUID == "" || head.Sidechain || h.byUUID[head.UUID] != nil {
 		return
 	}
-	n := &node{order: len(h.nodes), uuid: r.UUID, parent: cmp.Or(r.Parent, r.Logical), time: r.Timestamp}
-	switch r.Type {
-	case userRecord:
+	n := &node{order: len(h.nodes), uuid: head.UUID, parent: head.Parent, time: head.Timestamp}
+	if n.parent == "" {
+		n.parent = head.Logical
+	}
+	switch r := rec.(type) {
+	case *User:
 		n.isMessage = true
 		h.user(n, r)
-	case assistantRecord:
+	case *Assistant:
 		n.isMessage = true
 		h.assistant(n, r)
-	case "attachment":
+	case *Attachment:
 		h.attachment(n, r)
-	case "system":
+	case *System:
 	default:
 		return
 	}
@@ -134,8 +137,8 @@ func (h *history) add(r *record) {
 	h.byUUID[n.uuid] = n
 }
 
-func (h *history) user(n *node, r *record) {
-	blocks := r.blocks()
+func (h *history) user(n *node, r *User) {
+	blocks := r.Message.Blocks()
 	for _, b := range blocks {
 		if b.Type == "tool_result" {
 			n.kind = result
@@ -163,11 +166,11 @@ func (h *history) user(n *node, r *record) {
 	}
 }
 
-func (h *history) assistant(n *node, r *record) {
+func (h *history) assistant(n *node, r *Assistant) {
 	if r.Message.ID == "" && r.Message.Content == nil {
 		return
 	}
-	blocks := r.blocks()
+	blocks := r.Message.Blocks()
 	n.kind, n.api = answer, r.Message.ID
 	switch {
 	case r.APIError:
@@ -196,13 +199,13 @@ func (h *history) assistant(n *node, r *record) {
 	}
 }
 
-func (h *history) attachment(n *node, r *record) {
-	switch a := r.Attachment; {
-	case a.Type == "structured_output" && a.ToolUseID != "":
-		if len(a.Data) > 0 {
-			h.ruled[a.ToolUseID] = a.Data
+func (h *history) attachment(n *node, r *Attachment) {
+	switch {
+	case r.Kind == "structured_output" && r.ToolUseID != "":
+		if len(r.Data) > 0 {
+			h.ruled[r.ToolUseID] = r.Data
 		}
-	case a.SourceUUID != "":
-		n.kind, n.messages = steer, []string{a.SourceUUID}
+	case r.SourceUUID != "":
+		n.kind, n.messages = steer, []string{r.SourceUUID}
 	}
 }

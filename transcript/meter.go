@@ -1,9 +1,6 @@
 package transcript
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // Usage is the tokens of one answer of the model.
 type Usage struct {
@@ -50,27 +47,59 @@ func (s Sample) Counts() bool {
 // locking.
 type Meter struct {
 	tokens int
-	last   string // the last message that was read
-	fresh  bool   // something was read since the last mark
-	marks  []int  // sizes at the ends of the last turns since a compaction, oldest first
+	recent []figure // the last messages and compactions that were read, oldest first
+	fresh  bool     // something was read since the last mark
+	marks  []int    // sizes at the ends of the last turns since a compaction, oldest first
 }
 
-// maxMarks is how many turns the forecast uses.
-const maxMarks = 8
+const (
+	maxMarks  = 8   // turns that the forecast uses
+	maxRecent = 256 // more messages than one source can lag behind another
+)
 
-// Sample records the usage in one frame of an assistant, and reports whether it is a new reading: one that counts,
-// and the first with its message id. The frames of a message follow each other.
+// figure is the size of the context that a message reports. That of a compaction is 0.
+type figure struct {
+	id     string
+	tokens int
+}
+
+// Known reports whether a message or a compaction was read, and the size that it reported.
+func (m *Meter) Known(id string) (tokens int, ok bool) {
+	i := slices.IndexFunc(m.recent, func(f figure) bool { return f.id == id })
+	if id == "" || i < 0 {
+		return 0, false
+	}
+	return m.recent[i].tokens, true
+}
+
+func (m *Meter) remember(id string, tokens int) {
+	if id != "" {
+		m.recent = latest(m.recent, figure{id, tokens}, maxRecent)
+	}
+}
+
+// Sample records the usage in one line or frame of an assistant, and reports whether it is a new reading: one
+// that counts, and the first with its message id. The stream and the transcript of one session may both be
+// recorded; the later of the two adds nothing.
 func (m *Meter) Sample(s Sample) bool {
-	if s.MessageID != "" && s.MessageID == m.last || !s.Counts() {
+	if _, known := m.Known(s.MessageID); known || !s.Counts() {
 		return false
 	}
-	m.tokens, m.last, m.fresh = s.Usage.Context(), cmp.Or(s.MessageID, m.last), true
+	m.tokens, m.fresh = s.Usage.Context(), true
+	m.remember(s.MessageID, m.tokens)
 	return true
 }
 
-// Compacted makes all earlier readings invalid: Tokens is 0 until the next reading, and a repeat of the last message is
-// not one.
-func (m *Meter) Compacted() { m.tokens, m.marks, m.fresh = 0, nil, false }
+// Compacted makes all earlier readings invalid: Tokens is 0 until the next reading, and a repeat of a known
+// message is not one. Each compaction counts once, by its id; Compacted returns false for a known one.
+func (m *Meter) Compacted(id string) bool {
+	if _, known := m.Known(id); known {
+		return false
+	}
+	m.tokens, m.marks, m.fresh = 0, nil, false
+	m.remember(id, 0)
+	return true
+}
 
 // TurnEnded marks the end of a turn for the forecast. A turn without a reading says nothing about growth and
 // leaves no mark.

@@ -27,6 +27,9 @@ func TestMeterReadings(t *testing.T) {
 		{"output does not count", []Sample{reading("a", 100)}, "+", 100},
 		{"one per message", []Sample{reading("a", 100), reading("a", 100), reading("b", 200), reading("b", 250)},
 			"+-+-", 200},
+		{"a source that lags behind",
+			[]Sample{reading("a", 100), reading("b", 200), reading("a", 100), reading("b", 200), reading("c", 300)},
+			"++--+", 300},
 		{"no id", []Sample{reading("", 100), reading("", 120)}, "++", 120},
 		{"a subagent's", []Sample{reading("a", 100), side}, "+-", 100},
 		{"the CLI's own", []Sample{reading("a", 100), own}, "+-", 100},
@@ -55,7 +58,7 @@ func TestMeterCompaction(t *testing.T) {
 	var m Meter
 	m.Sample(reading("a", 180000))
 	m.TurnEnded()
-	m.Compacted()
+	m.Compacted("")
 	if m.Sample(reading("a", 180000)) || m.Tokens() != 0 {
 		t.Errorf("after a compaction: %d", m.Tokens())
 	}
@@ -96,7 +99,7 @@ func TestTurnsLeft(t *testing.T) {
 			case "|":
 				m.TurnEnded()
 			case "C":
-				m.Compacted()
+				m.Compacted("")
 			default:
 				var n int
 				if _, err := fmt.Sscan(word, &n); err != nil {
@@ -135,6 +138,23 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// Readings stay known for a while, so that a source that lags behind adds no new readings.
+func TestMeterForgets(t *testing.T) {
+	var m Meter
+	for i := range 3 * maxRecent {
+		m.Sample(reading(fmt.Sprint(i), i+1))
+	}
+	if !m.Compacted("c") || m.Compacted("c") {
+		t.Error("a compaction counts once")
+	}
+	if _, ok := m.Known("0"); ok || len(m.recent) != maxRecent {
+		t.Errorf("it holds %d", len(m.recent))
+	}
+	if v, ok := m.Known(fmt.Sprint(3*maxRecent - 1)); !ok || v != 3*maxRecent {
+		t.Error("it forgot the last one")
+	}
+}
+
 // FuzzMeter: with any input, no figure is negative, samples that do not count change nothing, and a message is
 // read once.
 func FuzzMeter(f *testing.F) {
@@ -165,7 +185,7 @@ func FuzzMeter(f *testing.F) {
 			case 5:
 				m.TurnEnded()
 			case 6:
-				m.Compacted()
+				m.Compacted("")
 			case 7:
 				s.Usage = Usage{Input: -1 - n, CacheRead: math.MaxInt - n}
 			}
@@ -175,7 +195,8 @@ func FuzzMeter(f *testing.F) {
 				}
 			}
 			limit := n * 1000
-			if left := m.TurnsLeft(limit); m.Tokens() < 0 || left < 0 || left > limit || len(m.marks) > maxMarks {
+			if left := m.TurnsLeft(limit); m.Tokens() < 0 || left < 0 || left > limit || len(m.marks) > maxMarks ||
+				len(m.recent) > maxRecent {
 				t.Fatalf("%+v: %d turns left of %d", m, left, limit)
 			}
 		}

@@ -2,28 +2,30 @@ package transcript
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Newest is the newest reading of a session's context in its transcript.
 type Newest struct {
 	Found  bool
 	Sample Sample // if Found
+	Offset int64  // of the line in the file, if Found
 	// Compacted: the context was compacted, and there is no reading after that. Then there is no sample.
 	Compacted bool
+	// Looked is how many bytes were read. GaveUp: the last MaxLook bytes had neither a reading nor a
+	// compaction, and the file has more before them.
+	Looked int64
+	GaveUp bool
 }
 
-const (
-	// firstLook is how much of a transcript's end is read at first: most newest readings are in it. Each further look
-	// reads several times as much.
-	firstLook = 32 << 10
-	nextLook  = 16
-	// maxLook is how far back ReadNewest looks, in bytes. Each answer of a model is a reading.
-	maxLook = 128 << 20
-)
+// MaxLook is how far back ReadNewest looks, in bytes.
+const MaxLook = 256 << 20
 
 // ReadNewest scans a transcript backwards, from its end to the newest line of the main thread that counts as a
 // reading (Sample.Counts), or to a compaction. The file may be written meanwhile: a last line without an end is
@@ -44,19 +46,48 @@ func ReadNewest(path string) (Newest, error) {
 	if err != nil {
 		return Newest{}, fmt.Errorf("read transcript: %w", err)
 	}
-	session := strings.TrimSuffix(filepath.Base(path), extension)
-	for look := int64(firstLook); ; look *= nextLook {
-		from := max(0, info.Size()-min(look, maxLook))
-		tail, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	s := newestScan{session: strings.TrimSuffix(filepath.Base(path), extension)}
+	b := newBackward(f, info.Size())
+	for !s.done {
+		line, at, err := b.previous()
+		if errors.Is(err, io.EOF) {
+			break
+		}
 		if err != nil {
-			return Newest{}, fmt.Errorf("read transcript: %w", err)
+			return Newest{}, fmt.Errorf("read transcript backwards: %w", err)
 		}
-		if from > 0 { // what is before the first line end is the rest of a line
-			_, tail, _ = bytes.Cut(tail, []byte("\n"))
+		s.line(line, at)
+	}
+	s.found.Looked, s.found.GaveUp = b.looked, b.gaveUp && !s.done
+	return s.found, nil
+}
+
+// newestScan examines lines from the last to the first.
+type newestScan struct {
+	session string
+	found   Newest
+	done    bool
+}
+
+func (s *newestScan) line(line []byte, at int64) {
+	if !bytes.Contains(line, usageMark) && !bytes.Contains(line, boundaryMark) {
+		return
+	}
+	records, _ := Decode(line)
+	for i := len(records) - 1; i >= 0 && !s.done; i-- {
+		head := records[i].Head()
+		if head.Sidechain || !head.of(s.session) {
+			continue
 		}
-		n := newestIn(tail, session)
-		if n.Found || n.Compacted || from == 0 || look >= maxLook {
-			return n, nil
+		switch r := records[i].(type) {
+		case *Assistant:
+			if sample := r.Sample(); !r.APIError && sample.Counts() {
+				s.found.Found, s.found.Sample, s.found.Offset, s.done = true, sample, at, true
+			}
+		case *System:
+			if r.Compacts() {
+				s.found.Compacted, s.done = true, true
+			}
 		}
 	}
 }
@@ -64,28 +95,103 @@ func ReadNewest(path string) (Newest, error) {
 // Lines without one of these are skipped.
 var usageMark, boundaryMark = []byte(`"usage"`), []byte(`"compact_boundary"`)
 
-// newestIn examines whole lines from the last to the first.
-func newestIn(lines []byte, session string) Newest {
-	lines = lines[:bytes.LastIndexByte(lines, '\n')+1]
-	for len(lines) > 0 {
-		lines = lines[:len(lines)-1]
-		begin := bytes.LastIndexByte(lines, '\n') + 1
-		line := lines[begin:]
-		lines = lines[:begin]
-		if !bytes.Contains(line, usageMark) && !bytes.Contains(line, boundaryMark) {
+const (
+	// firstBlock is the size of the first read. Most newest readings are in it.
+	firstBlock = 32 << 10
+	// maxBlock is the maximum size of later reads.
+	maxBlock = 1 << 20
+)
+
+// backward returns the lines of a file from the last to the first, reading blocks from its end. It keeps the
+// part of one line that was read, at most jsonl.MaxLine bytes, in a buffer that grows by doubling, so that
+// every byte is read once and copied at most a few times. It skips longer lines, and a last line without an
+// end.
+type backward struct {
+	r     io.ReaderAt
+	start int64 // offset of the buffer in the file
+	end   int64 // end of the next line: the offset of its \n
+
+	buf    []byte
+	breaks []int64 // offsets of the line ends in the buffer before end, ascending
+	block  int
+	begun  bool // the first line end was found
+	long   bool // the line that ends at end is too long to keep
+	over   bool // the first line of the file was returned
+	looked int64
+	gaveUp bool
+}
+
+func newBackward(r io.ReaderAt, size int64) *backward {
+	return &backward{r: r, start: size, end: size, block: firstBlock}
+}
+
+// previous returns the line before the one that it returned last, without its \n, and its offset. The line is
+// valid until the next call. io.EOF means that there are no more lines, or that MaxLook bytes have been read
+// (gaveUp).
+func (b *backward) previous() (line []byte, at int64, err error) {
+	for {
+		if n := len(b.breaks); n > 0 {
+			from, to := b.breaks[n-1]+1, b.end
+			b.breaks, b.end = b.breaks[:n-1], from-1
+			if b.begun && !b.long {
+				return b.buf[from-b.start : to-b.start], from, nil
+			}
+			b.begun, b.long = true, false
 			continue
 		}
-		records, _ := decode(line)
-		for i := len(records) - 1; i >= 0; i-- {
-			r := records[i]
-			switch sample := r.sample(); {
-			case r.Sidechain || !r.of(session):
-			case r.Type == assistantRecord && !r.APIError && sample.Counts():
-				return Newest{Found: true, Sample: sample}
-			case r.Type == "system" && r.Subtype == "compact_boundary":
-				return Newest{Compacted: true}
-			}
+		switch {
+		case b.start == 0 && (b.over || !b.begun || b.long):
+			return nil, 0, io.EOF
+		case b.start == 0:
+			b.over = true
+			return b.buf[:b.end], 0, nil
+		case b.looked >= MaxLook:
+			b.gaveUp = true
+			return nil, 0, io.EOF
+		}
+		if err := b.load(); err != nil {
+			return nil, 0, err
 		}
 	}
-	return Newest{}
+}
+
+// load reads the bytes before the buffer, and keeps the part of the next line that was read.
+func (b *backward) load() error {
+	if b.end-b.start > jsonl.MaxLine {
+		b.long = true
+	}
+	if !b.begun || b.long {
+		b.end = b.start // the line is skipped
+		if cap(b.buf) > maxBlock {
+			b.buf = nil
+		}
+	}
+	kept := int(b.end - b.start)
+	// at most a line of jsonl.MaxLine bytes and the line end before it
+	size := int(min(int64(max(b.block, 2*kept)), jsonl.MaxLine+1, b.end))
+	b.block = min(2*b.block, maxBlock)
+	more := size - kept
+	buf := b.buf
+	if cap(buf) < size {
+		buf = make([]byte, size)
+	}
+	buf = buf[:size]
+	copy(buf[more:], b.buf[:kept]) // the two may overlap
+	n, err := b.r.ReadAt(buf[:more], b.start-int64(more))
+	if n < more {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // the file was truncated meanwhile
+		}
+		return err
+	}
+	b.buf, b.start, b.looked = buf, b.start-int64(more), b.looked+int64(more)
+	for i := 0; i < more; {
+		n := bytes.IndexByte(buf[i:more], '\n')
+		if n < 0 {
+			break
+		}
+		b.breaks = append(b.breaks, b.start+int64(i+n))
+		i += n + 1
+	}
+	return nil
 }

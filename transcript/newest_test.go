@@ -1,14 +1,20 @@
 package transcript
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // spent adds a line of an assistant with usage.
@@ -122,12 +128,12 @@ func TestNewest(t *testing.T) {
 		{"long lines behind", func(s *scribe) {
 			s.spent("m1", 100, nil)
 			for n := range 5 {
-				s.user(strings.Repeat("y", 3*firstLook+n), false)
+				s.user(strings.Repeat("y", 3*firstBlock+n), false)
 			}
 		}, "", "100"},
 		{"in a long line", func(s *scribe) {
 			s.prompt("A")
-			s.spent("m1", 100, m{"toolUseResult": strings.Repeat("z", 4<<20)})
+			s.spent("m1", 100, m{"toolUseResult": strings.Repeat("z", 3*maxBlock)})
 			s.prompt("B")
 		}, "", "100"},
 		{"CRLF", func(s *scribe) {
@@ -148,41 +154,107 @@ func TestNewest(t *testing.T) {
 			switch {
 			case n.Found:
 				got = fmt.Sprint(n.Sample.Usage.Context())
+				if line, _, _ := strings.Cut(content[n.Offset:], "\n"); !strings.Contains(line, n.Sample.MessageID) ||
+					n.Offset > 0 && content[n.Offset-1] != '\n' {
+					t.Errorf("offset %d of %+v is not a line's", n.Offset, n)
+				}
 			case n.Compacted:
 				got = "compacted"
 			}
-			if got != test.want {
+			if got != test.want || n.GaveUp {
 				t.Errorf("%s, want %s: %+v", got, test.want, n)
 			}
 		})
 	}
 }
 
-// TestNewestAtEachPlace: it makes no difference where the first look begins in a line.
-func TestNewestAtEachPlace(t *testing.T) {
-	s := &scribe{}
-	s.spent("m1", 100, nil)
-	s.spent("m2", 200, nil)
-	for shift := range 2 * len(s.lines[1]) {
-		path := inFile(t, s.String()+strings.Repeat("x", firstLook-shift)+"\n")
-		if n := testkit.Must(ReadNewest(path))(t); n.Sample.MessageID != "m2" {
-			t.Fatalf("%d bytes before the end of the look: %+v", shift, n)
+// TestBackwardLines: every line is returned whole, with any sizes of lines and blocks.
+func TestBackwardLines(t *testing.T) {
+	testkit.WithoutRace(t)
+	for _, sizes := range [][]int{{}, {0}, {0, 0}, {1}, {firstBlock - 1}, {firstBlock}, {firstBlock + 1},
+		{firstBlock - 1, 0, firstBlock},
+		{10, 5 * firstBlock, 10}, {3, maxBlock, maxBlock + 1, 2*maxBlock - 1, 7}, {5 << 20, 1, 5 << 20}} {
+		for _, tail := range []string{"", "cut", strings.Repeat("c", 3*firstBlock)} {
+			var content bytes.Buffer
+			var want []string
+			for i, n := range sizes {
+				line := strings.Repeat(string(rune('a'+i)), n)
+				want = append([]string{line}, want...)
+				content.WriteString(line + "\n")
+			}
+			content.WriteString(tail)
+			b := newBackward(bytes.NewReader(content.Bytes()), int64(content.Len()))
+			var got []string
+			for {
+				line, at, err := b.previous()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.HasPrefix(content.Bytes()[at:], append(line, '\n')) {
+					t.Errorf("sizes %v: line at %d is not what the file has there", sizes, at)
+				}
+				got = append(got, string(line))
+			}
+			if !cmp.Equal(want, got) {
+				t.Errorf("sizes %v, tail of %d: %d lines, want %d", sizes, len(tail), len(got), len(want))
+			}
+			if b.looked != int64(content.Len()) {
+				t.Errorf("sizes %v, tail of %d: %d bytes read of %d", sizes, len(tail), b.looked, content.Len())
+			}
 		}
 	}
 }
 
-// TestNewestGivesUp: a file without a reading is not read to its beginning.
-func TestNewestGivesUp(t *testing.T) {
+// sparse is a file of x's with lines at given offsets. It needs no memory for the x's.
+type sparse struct {
+	size  int64
+	lines map[int64]string
+}
+
+func (s sparse) ReadAt(p []byte, at int64) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	for from, line := range s.lines {
+		for i := range len(line) {
+			if k := from + int64(i) - at; k >= 0 && k < int64(len(p)) {
+				p[k] = line[i]
+			}
+		}
+	}
+	return len(p), nil
+}
+
+// A line that is too long to keep is skipped with limited memory, and the scan of a file without a reading
+// gives up.
+func TestBackwardBounds(t *testing.T) {
 	testkit.WithoutRace(t)
-	s := &scribe{}
-	s.spent("m1", 100, nil)
-	path := inFile(t, s.String())
-	testkit.OK(t, os.Truncate(path, maxLook+1<<20)) // sparse
-	f := testkit.Must(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
-	testkit.Must(f.WriteString("\n"))(t)
-	testkit.OK(t, f.Close())
-	if n := testkit.Must(ReadNewest(path))(t); n.Found {
-		t.Errorf("%+v", n)
+	f := sparse{size: jsonl.MaxLine + 1<<20, lines: map[int64]string{0: "first\n", jsonl.MaxLine + 1000: "\nlast\n"}}
+	b := newBackward(f, f.size)
+	for _, want := range []string{"last", "first"} {
+		line, _, err := b.previous()
+		if err != nil || string(line) != want {
+			t.Fatalf("%.20q, %v; want %q", line, err, want)
+		}
+	}
+	if cap(b.buf) > maxBlock {
+		t.Errorf("a buffer of %d bytes is kept", cap(b.buf))
+	}
+	f = sparse{size: 1 << 40}
+	b = newBackward(f, f.size)
+	if line, _, err := b.previous(); !errors.Is(err, io.EOF) || !b.gaveUp || b.looked > MaxLook+maxBlock {
+		t.Errorf("%.20q, %v, gave up %v after %d", line, err, b.gaveUp, b.looked)
+	}
+}
+
+// A file that shrinks while it is read is an error, not a shorter file.
+func TestBackwardTruncated(t *testing.T) {
+	b := newBackward(strings.NewReader("a\nb\n"), 100)
+	if line, _, err := b.previous(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%q, %v", line, err)
 	}
 }
 

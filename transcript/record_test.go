@@ -10,53 +10,45 @@ import (
 )
 
 func TestDecode(t *testing.T) {
-	of := func(kind string, more func(r *record)) *record {
-		r := &record{Type: kind, Session: session, UUID: "u", Parent: "p", Timestamp: "2026-11-21T06:01:00.000Z"}
-		more(r)
-		return r
-	}
-	bare := func(*record) {}
+	head := Header{Session: session, UUID: "u", Parent: "p", Timestamp: "2026-11-21T06:01:00.000Z"}
+	of := func(kind string) Header { h := head; h.Type = kind; return h }
 	const common = `"uuid":"u","parentUuid":"p","timestamp":"2026-11-21T06:01:00.000Z","sessionId":"` + session + `"`
 	for _, test := range []struct {
 		name, line string
-		want       *record
+		want       Record
 	}{
 		{"user", `{"parentUuid":"p","isSidechain":false,"type":"user","message":{"role":"user","content":"hi"},"promptSource":"sdk","mergedSendUuids":["a","b"],` + common + `}`,
-			of("user", func(r *record) {
-				r.PromptSource, r.Merged, r.Message.Content = "sdk", []string{"a", "b"}, json.RawMessage(`"hi"`)
-			})},
+			&User{Header: of("user"), PromptSource: "sdk", Merged: []string{"a", "b"},
+				Message: Message{Content: json.RawMessage(`"hi"`)}}},
 		{"assistant", `{"message":{"id":"m1","type":"message","role":"assistant","model":"opus","content":[{"type":"text","text":"\"}]"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":100,"output_tokens":9,"cache_creation":{"input_tokens":7}}},"type":"assistant",` + common + `}`,
-			of("assistant", func(r *record) {
-				r.Message.ID, r.Message.Model, r.Message.StopReason = "m1", "opus", "end_turn"
-				r.Message.Usage = Usage{Input: 3, CacheCreation: 10, CacheRead: 100, Output: 9}
-				r.Message.Content = json.RawMessage(`[{"type":"text","text":"\"}]"}]`)
-			})},
+			&Assistant{Header: of("assistant"), Message: Message{ID: "m1", Model: "opus", StopReason: "end_turn",
+				Usage:   Usage{Input: 3, CacheCreation: 10, CacheRead: 100, Output: 9},
+				Content: json.RawMessage(`[{"type":"text","text":"\"}]"}]`)}}},
 		{"attachment",
 			`{"type":"attachment","attachment":{"type":"structured_output","toolUseID":"t1","data":{"n":[1]}},` +
 				common + `}`,
-			of("attachment", func(r *record) {
-				r.Attachment.Type, r.Attachment.ToolUseID, r.Attachment.Data = "structured_output", "t1",
-					json.RawMessage(`{"n":[1]}`)
-			})},
+			&Attachment{Header: of("attachment"), Kind: "structured_output", ToolUseID: "t1",
+				Data: json.RawMessage(`{"n":[1]}`)}},
 		{"compaction", `{"type":"system","subtype":"compact_boundary","logicalParentUuid":"l","compactMetadata":{"trigger":"auto","preTokens":180013,"postTokens":2624,"preservedSegment":{"preTokens":1}},` + common + `}`,
-			of("system", func(r *record) { r.Subtype, r.Logical = "compact_boundary", "l" })},
+			&System{Header: func() Header { h := of("system"); h.Logical = "l"; return h }(),
+				Subtype: "compact_boundary"}},
 		{"compaction that says nothing", `{"type":"system","subtype":"compact_boundary",` + common + `}`,
-			of("system", func(r *record) { r.Subtype = "compact_boundary" })},
+			&System{Header: of("system"), Subtype: "compact_boundary"}},
 		{"compact summary", `{"type":"user","isCompactSummary":true,"message":{"role":"user","content":"x"},` + common +
 			`}`,
-			of("user", func(r *record) { r.CompactSummary, r.Message.Content = true, json.RawMessage(`"x"`) })},
+			&User{Header: of("user"), CompactSummary: true, Message: Message{Content: json.RawMessage(`"x"`)}}},
 		{"queue operation", `{"type":"queue-operation","operation":"enqueue","content":"later",` + common + `}`,
-			of("queue-operation", bare)},
+			&Other{Header: of("queue-operation")}},
 		{"cost state", `{"type":"cost-state","totalCostUSD":0.25,"modelUsage":{"opus":{}},` + common + `}`,
-			of("cost-state", bare)},
-		{"unknown", `{"type":"novelty",` + common + `}`, of("novelty", bare)},
-		{"escaped names and values", `{"ty\u0070e":"us\u0065r","uuid":"\u0075","parentUuid":"p","timestamp":"2026-11-21T06:01:00.000Z","sessionId":"` + session + `"}`, of("user", bare)},
+			&Other{Header: of("cost-state")}},
+		{"unknown", `{"type":"novelty",` + common + `}`, &Other{Header: of("novelty")}},
+		{"escaped names and values", `{"ty\u0070e":"us\u0065r","uuid":"\u0075","parentUuid":"p","timestamp":"2026-11-21T06:01:00.000Z","sessionId":"` + session + `"}`, &User{Header: of("user")}},
 		{"nulls", `{"type":"user","isMeta":null,"message":null,"agentId":null,"mergedSendUuids":null,` + common + `}`,
-			of("user", bare)},
-		{"blanks", " { \"type\" :\t\"user\" , " + common + " , \"x\" : [ 1 , { } ] }\r", of("user", bare)},
+			&User{Header: of("user")}},
+		{"blanks", " { \"type\" :\t\"user\" , " + common + " , \"x\" : [ 1 , { } ] }\r", &User{Header: of("user")}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, whole := decode([]byte(test.line))
+			got, whole := Decode([]byte(test.line))
 			if !whole || len(got) != 1 {
 				t.Fatalf("%v, whole %v", got, whole)
 			}
@@ -78,16 +70,16 @@ func TestOddFields(t *testing.T) {
 		"subtype":                    `{"type":"system","subtype":1,"uuid":"u"}`,
 		"parentUuid":                 `{"type":"system","parentUuid":[],"uuid":"u"}`,
 	} {
-		got, whole := decode([]byte(line))
+		got, whole := Decode([]byte(line))
 		if !whole || len(got) != 1 {
 			t.Fatalf("%s: %v, whole %v", name, got, whole)
 		}
-		if got[0].Type == "" || got[0].UUID != "u" {
+		if _, other := got[0].(*Other); other || got[0].Head().UUID != "u" {
 			t.Errorf("%s: %#v", name, got[0])
 		}
 	}
-	got, _ := decode([]byte(`{"type":7,"uuid":"u"}`))
-	if got[0].Type != "" || got[0].UUID != "u" {
+	got, _ := Decode([]byte(`{"type":7,"uuid":"u"}`))
+	if u, ok := got[0].(*Other); !ok || u.UUID != "u" {
 		t.Errorf("a type that is not a text: %#v", got[0])
 	}
 }
@@ -110,22 +102,22 @@ func TestDamagedLines(t *testing.T) {
 		{"a cut line", a[:len(a)-2], ""},
 		{"no object", `{{}`, ""},
 	} {
-		records, whole := decode([]byte(test.line))
+		records, whole := Decode([]byte(test.line))
 		var ids []string
 		for _, r := range records {
-			ids = append(ids, r.UUID)
+			ids = append(ids, r.Head().UUID)
 		}
 		if got := strings.Join(ids, " "); got != test.want || whole {
 			t.Errorf("%s: %q, whole %v; want %q", test.name, got, whole, test.want)
 		}
 	}
 	for _, line := range []string{"", " \r", "[1]", "null", `"text"`, "7"} {
-		if records, whole := decode([]byte(line)); !whole || len(records) != 0 {
+		if records, whole := Decode([]byte(line)); !whole || len(records) != 0 {
 			t.Errorf("%q: %v, whole %v", line, records, whole)
 		}
 	}
-	records, whole := decode([]byte("{\"type\":\"user\",\"uuid\":\"\xffA\",\"message\":{\"content\":\"\xc3\"}}"))
-	if !whole || len(records) != 1 || records[0].UUID != "\ufffdA" {
+	records, whole := Decode([]byte("{\"type\":\"user\",\"uuid\":\"\xffA\",\"message\":{\"content\":\"\xc3\"}}"))
+	if !whole || len(records) != 1 || records[0].Head().UUID != "\ufffdA" {
 		t.Errorf("invalid UTF-8: %v, whole %v", records, whole)
 	}
 }
@@ -150,8 +142,8 @@ func TestVerdictIsJSON(t *testing.T) {
 func FuzzRecords(f *testing.F) {
 	seen := map[string]bool{}
 	for _, line := range corpusLines(f) {
-		records, _ := decode(line)
-		if kind := records[0].Type; len(line) < 3000 && !seen[kind] {
+		records, _ := Decode(line)
+		if kind := records[0].Head().Type; len(line) < 3000 && !seen[kind] {
 			seen[kind] = true
 			f.Add(line)
 		}
@@ -168,7 +160,7 @@ func FuzzRecords(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		given := bytes.Clone(line)
-		records, whole := decode(line)
+		records, whole := Decode(line)
 		if !bytes.Equal(given, line) {
 			t.Fatal("the line was changed")
 		}
@@ -178,6 +170,11 @@ func FuzzRecords(f *testing.F) {
 			t.Fatalf("valid %v, whole %v", valid, whole)
 		case valid && object != (len(records) == 1):
 			t.Fatalf("object %v: %v", object, records)
+		}
+		for _, r := range records {
+			if r.Head() == nil {
+				t.Errorf("%#v", r)
+			}
 		}
 	})
 }

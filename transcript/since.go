@@ -46,10 +46,10 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 	limits = limits.orDefaults()
 	session := strings.TrimSuffix(filepath.Base(path), extension)
 	main, inline := newActivity(limits), newActivity(limits)
-	damaged, err := eachRecord(ctx, f, func(rec *record) {
-		switch {
-		case !rec.of(session):
-		case rec.Sidechain:
+	damaged, err := eachRecord(ctx, f, func(rec Record) {
+		switch head := rec.Head(); {
+		case !head.of(session):
+		case head.Sidechain:
 			inline.add(rec, false)
 			s.count(rec)
 		default:
@@ -72,12 +72,13 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 }
 
 // addTyped records a typed message.
-func (s *Since) addTyped(u *record, limits DigestLimits) {
-	if u.Type != userRecord || u.Meta || u.CompactSummary || u.PromptSource != typed {
+func (s *Since) addTyped(rec Record, limits DigestLimits) {
+	u, ok := rec.(*User)
+	if !ok || u.Meta || u.CompactSummary || u.PromptSource != typed {
 		return
 	}
 	var text strings.Builder
-	for _, b := range u.blocks() {
+	for _, b := range u.Message.Blocks() {
 		if b.Type == "text" {
 			text.WriteString(b.Text)
 		}
@@ -91,11 +92,12 @@ func (s *Since) addTyped(u *record, limits DigestLimits) {
 }
 
 // count counts the calls of tools.
-func (s *Since) count(r *record) {
-	if r.Type != assistantRecord {
+func (s *Since) count(rec Record) {
+	a, ok := rec.(*Assistant)
+	if !ok {
 		return
 	}
-	for _, b := range r.blocks() {
+	for _, b := range a.Message.Blocks() {
 		if b.Type == "tool_use" && len(b.Name) < 200 && (len(s.Tools) < 100 || s.Tools[b.Name] > 0) {
 			s.Tools[b.Name]++
 		}

@@ -43,6 +43,7 @@ type agent struct {
 	tools   *toolServer // nil without tools of Arbiter
 	turns   *turns
 	gauge   *gauge
+	follow  *follower
 	reader  *reader // set before anything runs
 
 	adviser *adviser // nil without hooks
@@ -88,7 +89,7 @@ func newAgent(p bridge.SpawnParams, version string, host bridge.Host, in *os.Fil
 	}
 	a.calls, a.asks = newCalls(a.in), newAsks(a.in)
 	a.prober, a.started = &prober{a: a, timeout: bridge.ProbeTimeout}, time.Now()
-	a.reader = newReader(a)
+	a.follow, a.reader = newFollower(a), newReader(a)
 	a.stderr = driver.NewStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	return a

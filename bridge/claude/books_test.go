@@ -90,17 +90,17 @@ func TestGauge(t *testing.T) {
 		{frame("m5", "opus", "", 60_000),
 			&bridge.Context{Tokens: 60_000, Window: 300_000, Pct: 20, Source: fromStream}},
 	} {
-		got, ok := g.sample(test.f.sample(), fromStream)
+		got, ok := g.reading(test.f)
 		if ok != (test.want != nil) || ok && got != *test.want {
 			t.Errorf("%s: %+v, %v", test.f.MessageID, got, ok)
 		}
 	}
 	g.turnEnded(map[string]modelUsage{"opus": {ContextWindow: 200_000}, "haiku": {ContextWindow: 100}})
-	if c, _ := g.sample(frame("m6", "opus", "", 60_000).sample(), fromStream); c.Window != 200_000 || c.Pct != 30 {
+	if c, _ := g.reading(frame("m6", "opus", "", 60_000)); c.Window != 200_000 || c.Pct != 30 {
 		t.Errorf("with the model's window: %+v", c)
 	}
 	g.window.Compaction = 100_000
-	if c, _ := g.sample(frame("m7", "opus", "", 60_000).sample(), fromStream); c.Window != 100_000 {
+	if c, _ := g.reading(frame("m7", "opus", "", 60_000)); c.Window != 100_000 {
 		t.Errorf("with the threshold: %+v", c)
 	}
 	if p := (&gauge{}).pct(); p != 0 {

@@ -21,6 +21,10 @@ const (
 func (r *reader) delivered(id, proof string) {
 	if r.a.turns.deliver(id) {
 		r.a.emit(bridge.Delivered{MessageID: id, Proof: proof})
+		if !r.taken {
+			r.taken = true
+			r.a.follow.look.Ring()
+		}
 	}
 }
 
@@ -91,7 +95,7 @@ func (r *reader) unread(ids []string) []string {
 	if len(doubtful) == 0 {
 		return nil
 	}
-	path, ok := transcript.Locate(r.a.prober.files.config, r.a.cfg.SessionID)
+	path, ok := transcript.Locate(r.a.follow.config, r.a.cfg.SessionID)
 	if !ok {
 		return doubtful
 	}

@@ -10,10 +10,11 @@
 //
 // # Who owns which goroutine
 //
-// An agent has four goroutines for its whole lifetime: superviseProcess (stop.go), which waits for the process, runs
+// An agent has five goroutines for its whole lifetime: superviseProcess (stop.go), which waits for the process, runs
 // the stop ladder, joins the others and emits `done`; the stdout reader, which alone owns the records of
-// subagents and emits events about turns; the one that requests the cost of the turn (spending.go); and the one
-// that drains stderr.
+// subagents and emits events about turns; the transcript's follower (follow.go); the one that requests the
+// cost of the turn (spending.go); and the one that drains stderr. All agents of a [Launcher] share one
+// watcher, which exists while any of them runs.
 //
 // Requests of the CLI (permission, MCP) are answered by short goroutines that superviseProcess cancels and waits for,
 // so the reader never waits for a client's answer. The reader itself decides the answer to a hook, at once
@@ -36,10 +37,12 @@
 //
 // # How full the context is
 //
-// The gauge has two sources: the stream, and the CLI's own report, which is requested before the first message (it
-// names the window), after each turn and after a compaction. A message makes one reading. If the two differ, the CLI
-// is asked twice, and its answer counts. Readings are emitted in the order in which they were made, whichever
-// goroutine made them ([gauge.report]). The usage of subagents never changes it.
+// The gauge has three sources. The stream comes first, then the transcript. The third is the CLI's own
+// report, which is requested before the first message (it names the window, and the transcript waits for
+// that), after each turn and after a compaction. A message makes one reading, whichever source reports it
+// first. If two sources differ, the CLI is asked twice, and its answer counts. Readings are emitted in the
+// order in which they were made, whichever goroutine made them ([gauge.report]). The usage of subagents
+// never changes it.
 //
 // # Resume
 //

@@ -126,6 +126,7 @@ type (
 		Tokens  int    `wire:"usage.total_tokens"`
 	}
 	compactBoundary struct {
+		UUID    string `wire:"uuid"` // its transcript line has the same
 		Trigger string `wire:"compact_metadata.trigger"`
 		Pre     int    `wire:"compact_metadata.pre_tokens"`
 		Post    int    `wire:"compact_metadata.post_tokens"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
@@ -21,8 +22,9 @@ const (
 // at, in percent of the effective window.
 const defaultCritical = 85
 
-// gauge records how full the main thread's context is and how large it may get. Its sources are the stream and
-// the CLI's own report. Safe for concurrent use.
+// gauge records how full the main thread's context is and how large it may get. Its sources are the stream,
+// the transcript and the CLI's own report; the source that reports a message first makes the reading. Safe
+// for concurrent use.
 type gauge struct {
 	defaultCap int            // ours, 0 = none
 	caps       map[string]int // by prefix of a model's name
@@ -32,6 +34,7 @@ type gauge struct {
 	meter     transcript.Meter
 	window    transcript.Window // Cap follows from the model
 	model     string            // "" = not known
+	awaited   time.Time         // until then the transcript waits for the CLI's first report of its window
 	compacted bool              // there was no reading since a compaction
 	unheard   bool              // messages were added that no call has carried
 	estimate  int               // by the CLI, for tokens that no reading includes
@@ -75,17 +78,41 @@ func (g *gauge) named(model string) {
 	}
 }
 
-// sample records what a source reports of one message. It returns the reading; fresh is true if the message was not
-// reported before. result.usage is not a reading: it is the sum over a turn's calls.
-func (g *gauge) sample(s transcript.Sample, source string) (c bridge.Context, fresh bool) {
+// sample records what a source reports of one message. It returns the reading; fresh is true if no source
+// has reported the message before. Two sources must agree on a message; differs reports that they do not.
+func (g *gauge) sample(s transcript.Sample, source string) (c bridge.Context, fresh, differs bool) {
+	if !s.Counts() {
+		return bridge.Context{}, false, false
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.meter.Sample(s) {
-		return bridge.Context{}, false
+	if tokens, ok := g.meter.Known(s.MessageID); ok {
+		return bridge.Context{}, false, tokens != s.Usage.Context()
 	}
+	g.meter.Sample(s)
 	g.named(s.Model)
 	g.estimate, g.compacted, g.unheard = 0, false, false
-	return g.read(source), true
+	return g.read(source), true, false
+}
+
+// awaitWindow makes the transcript wait until the CLI has reported its window, or until the given time.
+func (g *gauge) awaitWindow(until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.awaited = until
+}
+
+func (g *gauge) awaitsWindow() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return time.Now().Before(g.awaited)
+}
+
+// reading records a main-thread assistant frame. result.usage is not a reading: it is the sum over a turn's
+// calls.
+func (g *gauge) reading(f assistantFrame) (bridge.Context, bool) {
+	c, fresh, _ := g.sample(f.sample(), fromStream)
+	return c, fresh
 }
 
 // read makes a reading of the current state and queues it. Call with the lock held.
@@ -110,13 +137,17 @@ func (g *gauge) context() bridge.Context {
 
 func (g *gauge) tokens() int { return cmp.Or(g.estimate, g.meter.Tokens()) }
 
-// compact records a compaction: earlier readings no longer count.
-func (g *gauge) compact() {
+// compact records a compaction: earlier readings no longer count. It returns false if the compaction is
+// already known. The id is the one that the frame and the transcript share.
+func (g *gauge) compact(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.meter.Compacted()
+	if !g.meter.Compacted(id) {
+		return false
+	}
 	g.version++
 	g.compacted, g.estimate = true, 0
+	return true
 }
 
 // turnEnded marks the end of a turn for the forecast, and learns the model's window, which only results

@@ -24,23 +24,30 @@ func drain(g *gauge) []bridge.Context {
 func TestGaugeOneReadingPerMessage(t *testing.T) {
 	g := newGauge(bridge.AgentConfig{ContextCap: 100_000})
 	for i, test := range []struct {
-		s     transcript.Sample
-		fresh bool
+		s              transcript.Sample
+		source         string
+		fresh, differs bool
 	}{
-		{messageOf("m1", 10_000), true},
-		{messageOf("m1", 10_000), false}, // its next block
-		{messageOf("m2", 20_000), true},
-		{transcript.Sample{MessageID: "m4", Model: synthetic, Usage: transcript.Usage{Input: 9}}, false},
-		{transcript.Sample{MessageID: "m5", Sidechain: true, Usage: transcript.Usage{Input: 900_000}}, false},
-		{messageOf("m2", 20_000), false},
+		{messageOf("m1", 10_000), fromStream, true, false},
+		{messageOf("m1", 10_000), fromTranscript, false, false},
+		{messageOf("m2", 20_000), fromTranscript, true, false}, // the stream lags behind
+		{messageOf("m2", 20_000), fromStream, false, false},
+		{messageOf("m3", 30_000), fromStream, true, false},
+		{messageOf("m2", 20_000), fromTranscript, false, false}, // an old message causes no new reading
+		{messageOf("m3", 33_000), fromTranscript, false, true},
+		{transcript.Sample{MessageID: "m4", Model: synthetic, Usage: transcript.Usage{Input: 9}}, fromTranscript, false,
+			false},
+		{transcript.Sample{MessageID: "m5", Sidechain: true, Usage: transcript.Usage{Input: 900_000}}, fromTranscript,
+			false, false},
 	} {
-		if _, fresh := g.sample(test.s, fromStream); fresh != test.fresh {
-			t.Errorf("%d: fresh %v", i, fresh)
+		if _, fresh, differs := g.sample(test.s, test.source); fresh != test.fresh || differs != test.differs {
+			t.Errorf("%d: fresh %v, differs %v", i, fresh, differs)
 		}
 	}
 	want := []bridge.Context{
 		{Tokens: 10_000, Window: 100_000, Pct: 10, Source: fromStream},
-		{Tokens: 20_000, Window: 100_000, Pct: 20, Source: fromStream},
+		{Tokens: 20_000, Window: 100_000, Pct: 20, Source: fromTranscript},
+		{Tokens: 30_000, Window: 100_000, Pct: 30, Source: fromStream},
 	}
 	testkit.Same(t, "told", want, drain(g))
 }
@@ -48,8 +55,10 @@ func TestGaugeOneReadingPerMessage(t *testing.T) {
 func TestGaugeCompaction(t *testing.T) {
 	g := newGauge(bridge.AgentConfig{ContextCap: 100_000})
 	g.sample(messageOf("m1", 90_000), fromStream)
-	g.compact()
-	if _, fresh := g.sample(messageOf("m1", 90_000), fromStream); fresh {
+	if !g.compact("b1") || g.compact("b1") { // the frame, then the transcript's line
+		t.Error("a compaction counts once")
+	}
+	if _, fresh, _ := g.sample(messageOf("m1", 90_000), fromTranscript); fresh {
 		t.Error("a message from before it came back")
 	}
 	if r := g.now(); r.Tokens != 0 || r.Pct != 0 {
@@ -91,8 +100,8 @@ func TestGaugeForecast(t *testing.T) {
 	g := newGauge(bridge.AgentConfig{ContextCap: 100_000, Hooks: &bridge.HookConfig{Critical: 80}})
 	var last bridge.Context
 	for i := range 4 {
-		last, _ = g.sample(transcript.Sample{MessageID: string(rune('a' + i)), Model: "m",
-			Usage: transcript.Usage{Input: 10_000 * (i + 1)}}, fromStream)
+		last, _ = g.reading(assistantFrame{MessageID: string(rune('a' + i)), Model: "m",
+			Usage: &bridge.Usage{Input: 10_000 * (i + 1)}})
 		g.turnEnded(nil)
 	}
 	if last.TurnsLeft != 4 { // 40,000 of 80,000, 10,000 a turn

@@ -111,6 +111,7 @@ func (r *reader) hook(f controlRequest) {
 	reading := a.gauge.now()
 	answer, effects := a.adviser.decide(in, reading)
 	a.asks.writeAnswer(a.ctx, f.ID, answer.JSON()) // before anything that may wait for a client
+	a.follow.found(in.TranscriptPath)
 	for _, e := range effects {
 		switch e.(type) {
 		case hooks.Compacted, hooks.SubagentStarted, hooks.SubagentEnded:

@@ -26,6 +26,7 @@ import (
 type Launcher struct {
 	versions *buildCache[cachedVersion]
 	pins     *pins
+	watching watching
 	queries  atomic.Int64 // so far, for their marks
 
 	judgeTimeout time.Duration // how long a tool call waits for the client's rules
@@ -119,6 +120,7 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 	a := newAgent(p, program.now.Version, host, pipes.Stdin)
 	a.judgeTimeout, a.enterTimeout = l.judgeTimeout, l.enterTimeout
 	a.past, a.prober.files = then, filesOf(cmd.Env, cmd.Dir)
+	a.follow.config, a.follow.path, a.follow.atEnd = a.prober.files.config, then.path, then.resumed
 	if then.resumed {
 		a.reader.tasks.recall(a.prober.files.config, p.Config.SessionID)
 	}
@@ -150,6 +152,11 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 		close(a.silent)
 	})
 	drains.Go(func() { a.stderr.Drain(pipes.Stderr) })
+	watcher := l.watching.acquire()
+	drains.Go(func() {
+		defer l.watching.release()
+		a.follow.run(a.ctx, watcher)
+	})
 	drains.Go(a.followSpending)
 	go a.superviseProcess(&drains, pipes)
 	return a, nil

@@ -30,6 +30,7 @@ type reader struct {
 	asked       map[string]bool // requests of the CLI whose answers it may echo
 	echoed      map[string]bool // open messages that the CLI has repeated: they are in the conversation
 	foreign     bool            // the process speaks for another session
+	taken       bool            // the first message was accepted
 	asking      consulting
 	costAccount costAccount
 	spending    spending
@@ -52,7 +53,7 @@ func (r *reader) run(stdout io.Reader) {
 	for {
 		line, err := lines.Next()
 		if err != nil {
-			if _, cut := lines.Rest(); cut && errors.Is(err, io.EOF) {
+			if _, cut := lines.Splitter.Rest(); cut && errors.Is(err, io.EOF) {
 				r.a.notice("cut line", "the last line was cut short")
 			}
 			return
@@ -137,7 +138,7 @@ func (r *reader) handle(f frame) {
 	case taskEnded:
 		r.stopSubagent(f.ToolUse, f.Status, f.Tokens)
 	case compactBoundary:
-		a.gauge.compact()
+		a.gauge.compact(f.UUID)
 		a.emit(bridge.Compact{Trigger: f.Trigger, PreTokens: f.Pre, PostTokens: f.Post})
 		r.consult()
 	case compactFailed:

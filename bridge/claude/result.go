@@ -17,6 +17,7 @@ func (r *reader) result(f resultFrame) {
 	r.costAccount.closed(f.ModelUsage)
 	r.spending.closed(f)
 	r.blocked = false
+	a.follow.look.Ring() // a whole turn is on disk by now
 	r.costs.add(f)
 	defer r.consult()
 	tr := r.priorErrors

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript"
@@ -176,9 +177,23 @@ func (r *reader) consult() {
 	})
 }
 
+// introduction bounds how long the transcript waits for the CLI's report of its window. The transcript may
+// be quicker than the stream, which carries that answer.
+const introduction = 10 * time.Second
+
 // introduce requests the context before the first message is sent.
 func (r *reader) introduce(ctx context.Context) {
-	r.a.calls.ask(ctx, "get_context_usage", summary, func(res controlResponse) { r.consulted(res, 0) })
+	r.a.gauge.awaitWindow(time.Now().Add(introduction))
+	r.a.calls.ask(ctx, "get_context_usage", summary, func(res controlResponse) {
+		r.consulted(res, 0)
+		r.a.gauge.awaitWindow(time.Time{})
+	})
+}
+
+// verify is consult for callers other than the reader, which handles the answer.
+func (r *reader) verify() {
+	asked := r.a.gauge.at()
+	r.a.calls.post(r.a.ctx, "get_context_usage", summary, func(res controlResponse) { r.consulted(res, asked) })
 }
 
 // consulted handles an answer. If the figure differs, it may be that of a message whose frame has not come
@@ -215,8 +230,9 @@ func (r *reader) read(f assistantFrame) {
 	}
 	r.blocked = false
 	r.endSubagents() // the main thread continues, so the turn waits for no subagent
-	if _, fresh := r.a.gauge.sample(f.sample(), fromStream); fresh {
+	if _, fresh := r.a.gauge.reading(f); fresh {
 		r.costAccount.called(f)
+		r.a.follow.look.Ring()
 		r.a.gauge.report(r.a.emit)
 	}
 }

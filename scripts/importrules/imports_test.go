@@ -23,7 +23,7 @@ var directions = []struct {
 		"apply is a fold over facts: what reads the world does so outside and comes in as a fact"},
 	{"./tui/...", "./bridge/... ./hooks/... ./transcript ./rehearsal/...", true,
 		"screens are a projection of the supervisor's snapshots"},
-	{"./tui/...", "os/exec github.com/creack/pty github.com/sourcegraph/jsonrpc2", true,
+	{"./tui/...", "os/exec github.com/creack/pty github.com/sourcegraph/jsonrpc2 github.com/fsnotify/fsnotify", true,
 		"screens start nothing and watch nothing: they send commands"},
 	{"./bridge/...", "./supervisor/... ./tui/... ./cmd/... ./rehearsal/... ./sanitize/...", false,
 		"the bridge decides nothing and shows nothing; it can run on another host"},

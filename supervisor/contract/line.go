@@ -412,7 +412,7 @@ func ReadCommands(r io.Reader, max int, yield func(Command) bool) error {
 			return fmt.Errorf("read commands: %w", err)
 		}
 		if err != nil {
-			next, _ = lines.Rest()
+			next, _ = lines.Splitter.Flush()
 		}
 		line := next.Data
 		long := next.Oversize || len(line) > max

@@ -12,85 +12,127 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// write formats a line.
-func write(l Line) string {
-	if l.Oversize {
-		return fmt.Sprintf("over %q", l.Data)
+// split feeds all of in to s, in chunks of the given sizes (1 to 256; the rest is one chunk), and formats the
+// lines.
+func split(s *Splitter, in string, sizes []byte) (got []string) {
+	for in != "" {
+		n := len(in)
+		if len(sizes) > 0 {
+			n, sizes = min(n, int(sizes[0])+1), sizes[1:]
+		}
+		chunk := []byte(in[:n])
+		in = in[n:]
+		s.Feed(chunk)
+		for line, ok := s.Next(); ok; line, ok = s.Next() {
+			got = append(got, write(line))
+		}
+		for i := range chunk {
+			chunk[i] = '?' // the caller may change the chunk now
+		}
 	}
-	return fmt.Sprintf("%q", l.Data)
-}
-
-// split reads the lines of a text that comes in chunks of the given sizes (1 to 256; the rest is one chunk).
-func split(in string, most int, sizes []byte) (got []string) {
-	l := NewLineReader(&chunks{[]byte(in), sizes}, most)
-	for line, err := l.Next(); err == nil; line, err = l.Next() {
-		got = append(got, write(line))
-	}
-	if rest, ok := l.Rest(); ok {
+	if rest, ok := s.Rest(); ok {
 		got = append(got, "rest "+write(rest))
-	}
-	if rest, again := l.Rest(); again {
-		got = append(got, "again "+write(rest))
 	}
 	return got
 }
 
-func TestLines(t *testing.T) {
+func write(l Line) string {
+	if l.Oversize {
+		return fmt.Sprintf("%d-%d over %q", l.Start, l.End, l.Data)
+	}
+	return fmt.Sprintf("%d-%d %q", l.Start, l.End, l.Data)
+}
+
+func TestSplitter(t *testing.T) {
 	for _, tc := range []struct {
 		name, in string
 		want     []string
 	}{
 		{"nothing", "", nil},
-		{"lines", "a\nbc\n", []string{`"a"`, `"bc"`}},
-		{"no end", "a\nb", []string{`"a"`, `rest "b"`}},
-		{"empty lines", "\n\r\n\n", []string{`""`, `""`, `""`}},
-		{"CRLF", "a\r\nb\rc\r\r\n", []string{`"a"`, `"b\rc\r"`}},
+		{"lines", "a\nbc\n", []string{`0-2 "a"`, `2-5 "bc"`}},
+		{"no end", "a\nb", []string{`0-2 "a"`, `rest 2-3 "b"`}},
+		{"empty lines", "\n\r\n\n", []string{`0-1 ""`, `1-3 ""`, `3-4 ""`}},
+		{"CRLF", "a\r\nb\rc\r\r\n", []string{`0-3 "a"`, `3-9 "b\rc\r"`}},
 		{"NULs, BOM, no UTF-8", "\x00\x00{}\n\xef\xbb\xbf\n\xff\xfe\n",
-			[]string{`"\x00\x00{}"`, `"\ufeff"`, `"\xff\xfe"`}},
-		{"as long as allowed", "12345678\nb\n", []string{`"12345678"`, `"b"`}},
-		{"too long", "123456789\nb\n", []string{`over "12345678"`, `"b"`}},
-		{"too long by its CR", "12345678\r\nb\n", []string{`over "12345678"`, `"b"`}},
+			[]string{`0-5 "\x00\x00{}"`, `5-9 "\ufeff"`, `9-12 "\xff\xfe"`}},
+		{"as long as allowed", "12345678\nb\n", []string{`0-9 "12345678"`, `9-11 "b"`}},
+		{"too long", "123456789\nb\n", []string{`0-10 over "12345678"`, `10-12 "b"`}},
+		{"too long by its CR", "12345678\r\nb\n", []string{`0-10 over "12345678"`, `10-12 "b"`}},
 		{"far too long", strings.Repeat("x", 1000) + "\n\nb\n",
-			[]string{`over "xxxxxxxx"`, `""`, `"b"`}},
-		{"too long without an end", "a\n123456789", []string{`"a"`, `rest over "12345678"`}},
+			[]string{`0-1001 over "xxxxxxxx"`, `1001-1002 ""`, `1002-1004 "b"`}},
+		{"too long without an end", "a\n123456789", []string{`0-2 "a"`, `rest 2-11 over "12345678"`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for size := range byte(12) {
-				got := split(tc.in, 8, bytes.Repeat([]byte{size}, len(tc.in)))
+				s := Splitter{Max: 8}
+				got := split(&s, tc.in, bytes.Repeat([]byte{size}, len(tc.in)))
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("in chunks of %d (-want +got):\n%s", size+1, diff)
+				}
+				if s.Fed() != int64(len(tc.in)) {
+					t.Errorf("fed %d bytes of %d", s.Fed(), len(tc.in))
 				}
 			}
 		})
 	}
 }
 
-// Lines within the buffer need no memory, and a long line leaves none allocated.
-func TestLineReaderKeepsLittle(t *testing.T) {
-	l := NewLineReader(endless{}, 0)
-	if n := testing.AllocsPerRun(10_000, func() { _, _ = l.Next() }); n > 0.1 {
-		t.Errorf("%v allocations for each line", n)
+func TestSplitterContinues(t *testing.T) {
+	var s Splitter
+	split(&s, "one\ntw", nil)
+	if s.Offset() != 4 {
+		t.Errorf("the place to go on from is %d, want 4", s.Offset())
 	}
-	long := strings.Repeat("x", 3*keepBuffer)
-	for _, most := range []int{4 * keepBuffer, 2 * keepBuffer} {
-		l = NewLineReader(strings.NewReader(long+"\nshort\n"), most)
-		if line, err := l.Next(); err != nil || line.Oversize != (most < len(long)) ||
-			!line.Oversize && len(line.Data) != len(long) {
-			t.Errorf("the long line has %d bytes: %v", len(line.Data), err)
-		}
-		if line, err := l.Next(); err != nil || string(line.Data) != "short" || cap(l.line) > keepBuffer {
-			t.Errorf("%q, %v: %d bytes are kept after a long line", line.Data, err, cap(l.line))
-		}
+	s.Reset(100)
+	if diff := cmp.Diff([]string{`100-102 "x"`, `rest 102-103 "y"`}, split(&s, "x\ny", nil)); diff != "" {
+		t.Errorf("after a reset (-want +got):\n%s", diff)
 	}
 }
 
-type endless struct{}
-
-func (endless) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = "0123456789\n"[i%11]
+// Lines within a chunk need no memory, and a long line leaves none allocated.
+func TestSplitterKeepsLittle(t *testing.T) {
+	chunk := bytes.Repeat([]byte(strings.Repeat("x", 99)+"\n"), 600)
+	var s Splitter
+	if n := testing.AllocsPerRun(10, func() {
+		s.Feed(chunk)
+		for _, ok := s.Next(); ok; _, ok = s.Next() {
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations for lines within a chunk", n)
 	}
-	return len(b) - len(b)%11, nil
+	long := bytes.Repeat([]byte("x"), keepBuffer)
+	for range 3 {
+		s.Feed(long)
+		s.Next()
+	}
+	s.Feed([]byte("\nshort\n"))
+	if line, ok := s.Next(); !ok || len(line.Data) != 3*keepBuffer {
+		t.Errorf("the long line has %d bytes", len(line.Data))
+	}
+	s.Next()
+	if cap(s.carry) > keepBuffer {
+		t.Errorf("%d bytes are kept after a long line", cap(s.carry))
+	}
+	s = Splitter{Max: 4 * keepBuffer}
+	for range 5 {
+		s.Feed(long)
+		s.Next()
+	}
+	if cap(s.carry) > keepBuffer {
+		t.Errorf("%d bytes are kept of a line that is too long", cap(s.carry))
+	}
+}
+
+func TestSplitterRefusesAnEarlyFeed(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("lines were dropped without a word")
+		}
+	}()
+	var s Splitter
+	s.Feed([]byte("a\nb\n"))
+	s.Next()
+	s.Feed([]byte("c\n"))
 }
 
 func TestLineReader(t *testing.T) {
@@ -102,14 +144,14 @@ func TestLineReader(t *testing.T) {
 		err  error
 	}{
 		{"in pieces", iotest.OneByteReader(strings.NewReader("a\nb\nc")),
-			[]string{`"a"`, `"b"`, `rest "c"`}, io.EOF},
-		{"data and end at once", iotest.DataErrReader(strings.NewReader("a\nb\n")), []string{`"a"`, `"b"`},
+			[]string{`0-2 "a"`, `2-4 "b"`, `rest 4-5 "c"`}, io.EOF},
+		{"data and end at once", iotest.DataErrReader(strings.NewReader("a\nb\n")), []string{`0-2 "a"`, `2-4 "b"`},
 			io.EOF},
 		{"failure", io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)),
-			[]string{`"a"`, `rest "b"`}, broken},
-		{"nothing for ever", io.MultiReader(strings.NewReader("a\n"), silent{}), []string{`"a"`}, io.ErrNoProgress},
+			[]string{`0-2 "a"`, `rest 2-3 "b"`}, broken},
+		{"nothing for ever", io.MultiReader(strings.NewReader("a\n"), silent{}), []string{`0-2 "a"`}, io.ErrNoProgress},
 		{"longer than the buffer", strings.NewReader(strings.Repeat("x", 3*readBuffer) + "\n"),
-			[]string{fmt.Sprintf("%q", strings.Repeat("x", 3*readBuffer))}, io.EOF},
+			[]string{fmt.Sprintf("0-%d %q", 3*readBuffer+1, strings.Repeat("x", 3*readBuffer))}, io.EOF},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := NewLineReader(tc.r, 0)
@@ -118,7 +160,7 @@ func TestLineReader(t *testing.T) {
 			for ; err == nil; line, err = l.Next() {
 				got = append(got, write(line))
 			}
-			if rest, ok := l.Rest(); ok {
+			if rest, ok := l.Splitter.Flush(); ok {
 				got = append(got, "rest "+write(rest))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -135,6 +177,28 @@ type silent struct{}
 
 func (silent) Read([]byte) (int, error) { return 0, nil }
 
+func TestSplitterFlush(t *testing.T) {
+	s := Splitter{Max: 4}
+	for _, tc := range []struct{ feed, want string }{
+		{"a\nb\r", `2-4 "b"`}, {"cc", `4-6 "cc"`}, {"d\n", ""}, {"12345", `8-13 over "1234"`}, {"", ""},
+		{"e", `13-14 "e"`},
+	} {
+		s.Feed([]byte(tc.feed))
+		for _, ok := s.Next(); ok; _, ok = s.Next() {
+		}
+		got := ""
+		if line, ok := s.Flush(); ok {
+			got = write(line)
+		}
+		if got != tc.want {
+			t.Errorf("after %q: %s, want %s", tc.feed, got, tc.want)
+		}
+		if _, again := s.Rest(); again {
+			t.Errorf("after %q: flushed, and still there", tc.feed)
+		}
+	}
+}
+
 // A line is returned as soon as its end has come, even if the reader could read more.
 func TestLineReaderDoesNotReadAhead(t *testing.T) {
 	in, out := io.Pipe()
@@ -148,8 +212,9 @@ func TestLineReaderDoesNotReadAhead(t *testing.T) {
 	}
 }
 
-// FuzzLines: any division of the same bytes into chunks gives the same lines as splitting the whole text.
-func FuzzLines(f *testing.F) {
+// FuzzSplitter: any division of the same bytes into chunks gives the same lines and offsets as splitting the
+// whole text.
+func FuzzSplitter(f *testing.F) {
 	f.Add("{}\n{}\r\n\n", []byte{0, 1, 2})
 	f.Add("tail without end", []byte{3})
 	f.Add(strings.Repeat("x", 50)+"\r\n\n", []byte{15, 0, 0})
@@ -158,22 +223,27 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string, sizes []byte) {
 		const most = 16
 		var want []string
-		for rest := in; rest != ""; {
+		start, rest := int64(0), in
+		for rest != "" {
 			data, after, whole := strings.Cut(rest, "\n")
-			l, kind := Line{}, "rest "
+			l := Line{Start: start, End: start + int64(len(data))}
+			kind := "rest "
 			if whole {
+				l.End++
 				kind = ""
 			}
-			if l.Oversize = len(data) > most; l.Oversize {
-				data = data[:most]
-			} else {
+			switch {
+			case len(data) > most:
+				data, l.Oversize = data[:most], true
+			case whole:
 				data = strings.TrimSuffix(data, "\r")
 			}
 			l.Data = []byte(data)
 			want = append(want, kind+write(l))
-			rest = after
+			start, rest = l.End, after
 		}
-		if diff := cmp.Diff(want, split(in, most, sizes)); diff != "" {
+		s := Splitter{Max: most}
+		if diff := cmp.Diff(want, split(&s, in, sizes)); diff != "" {
 			t.Fatalf("%q in %v (-want +got):\n%s", in, sizes, diff)
 		}
 	})

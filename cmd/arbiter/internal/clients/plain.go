@@ -314,13 +314,13 @@ type inputLine struct {
 // listen reads lines until the input ends or fails; both are reported as the end.
 func listen(in io.Reader, lines chan<- inputLine, quit <-chan struct{}) {
 	r := jsonl.NewLineReader(in, maxLine)
-	for first := true; ; first = false {
+	for {
 		line, err := r.NextOrLast()
 		h := inputLine{long: line.Oversize, end: err != nil}
 		if !h.long {
 			h.text = strings.ToValidUTF8(strings.TrimRight(string(line.Data), "\r"), "\uFFFD")
 		}
-		if first {
+		if line.Start == 0 {
 			h.text = strings.TrimPrefix(h.text, "\ufeff")
 		}
 		if len(h.text) > maxLine {

@@ -266,7 +266,7 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 	for n := 1; !ended && ctx.Err() == nil; n++ {
 		next, err := lines.Next()
 		if ended = errors.Is(err, io.EOF); ended {
-			next, _ = lines.Rest()
+			next, _ = lines.Splitter.Flush()
 		} else if err != nil {
 			return nil, command.Environmentf("read stdin: %v", err)
 		}

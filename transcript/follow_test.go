@@ -1,0 +1,640 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+)
+
+// play runs a script below root. It calls sync after each change, and expect with each expected report.
+func play(t *testing.T, root, text string, start, sync func(), expect func(string)) {
+	started := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		words := strings.TrimLeft(line, "\t")
+		switch {
+		case words == "":
+			continue
+		case len(line)-len(words) > 2:
+			expect(words)
+			continue
+		}
+		before, isBefore := strings.CutPrefix(words, "+ ")
+		if !isBefore && !started {
+			started = true
+			start()
+		}
+		change(t, root, before)
+		if !isBefore {
+			sync()
+			continue
+		}
+		started = true
+		start()
+	}
+}
+
+// change makes one change of a script.
+func change(t *testing.T, root, line string) {
+	t.Helper()
+	op, rest, _ := strings.Cut(line, " ")
+	name, arg, _ := strings.Cut(rest, " ")
+	path := filepath.Join(root, name)
+	put := func(flag int) error {
+		text, err := strconv.Unquote(arg)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|flag, 0o600)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.WriteString(text)
+		return err
+	}
+	var err error
+	switch op {
+	case "append":
+		err = put(os.O_APPEND)
+	case "write":
+		err = put(os.O_TRUNC)
+	case "truncate":
+		size, _ := strconv.Atoi(arg)
+		err = os.Truncate(path, int64(size))
+	case "mkdir":
+		err = os.Mkdir(path, 0o700)
+	case "rename":
+		err = os.Rename(path, filepath.Join(root, arg))
+	case "remove":
+		err = os.Remove(path)
+	case "rmdir":
+		err = os.RemoveAll(path)
+	case "symlink":
+		err = os.Symlink(name, filepath.Join(root, arg))
+	case "fifo":
+		err = syscall.Mkfifo(path, 0o600)
+	default:
+		t.Fatalf("no such change: %s", line)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+}
+
+// reportChanges makes f report everything by calling report.
+func reportChanges(f *Follower, report func(string)) {
+	f.OnLine = func(l Followed) {
+		if l.Oversize {
+			report(fmt.Sprintf("%d over %d-%d", l.Generation, l.Start, l.End))
+			return
+		}
+		report(fmt.Sprintf("%d %q", l.Generation, l.Data))
+	}
+	f.OnTurn = func(turn Turn) {
+		s := fmt.Sprintf("turn %d %s %d", turn.Generation, turn.Cause, turn.Offset)
+		if turn.Lost > 0 {
+			s += fmt.Sprintf(" lost %d", turn.Lost)
+		}
+		report(s)
+	}
+	f.OnProblem = func(err error) {
+		switch {
+		case err == nil:
+			report("fine")
+		case errors.Is(err, fs.ErrNotExist):
+			report("problem " + fs.ErrNotExist.Error())
+		case errors.Is(err, ErrNotRegular):
+			report("problem " + ErrNotRegular.Error())
+		default:
+			report("problem " + err.Error())
+		}
+	}
+}
+
+const scriptMaxLine = 64
+
+// TestFollower plays each script with a bell that rings after each change, so that the follower sees every
+// state.
+func TestFollower(t *testing.T) {
+	for _, s := range scripts {
+		t.Run(s.name, func(t *testing.T) {
+			root := t.TempDir()
+			change(t, root, "mkdir d")
+			synctest.Test(t, func(t *testing.T) {
+				bell := NewBell()
+				var got []string
+				f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: bell, MaxLine: maxLineOf(s.name)}
+				reportChanges(f, func(s string) { got = append(got, s) })
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				start := func() {
+					go func() { done <- f.Run(ctx) }()
+					synctest.Wait()
+				}
+				sync := func() {
+					if len(got) > 0 {
+						t.Errorf("reported %q, which was not expected", got)
+						got = nil
+					}
+					bell.Ring()
+					synctest.Wait()
+				}
+				play(t, root, s.text, start, sync, func(want string) {
+					if len(got) == 0 {
+						t.Fatalf("nothing reported, want %s", want)
+					}
+					if got[0] != want {
+						t.Errorf("reported %s, want %s", got[0], want)
+					}
+					got = got[1:]
+				})
+				if len(got) > 0 {
+					t.Errorf("reported %q, too", got)
+				}
+				cancel()
+				if err := <-done; err != context.Canceled {
+					t.Errorf("ended with %v", err)
+				}
+			})
+		})
+	}
+}
+
+func maxLineOf(script string) int {
+	if script == "an over-long line" {
+		return 12
+	}
+	return scriptMaxLine
+}
+
+// TestFollowerWatching plays the same scripts with a watcher.
+func TestFollowerWatching(t *testing.T) {
+	for _, s := range scripts {
+		t.Run(s.name, func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			root := t.TempDir()
+			change(t, root, "mkdir d")
+			w := NewWatcher(time.Millisecond, time.Millisecond)
+			defer w.Close()
+			watch, _ := w.Watch(filepath.Join(root, "d", "f"))
+			reports := make(chan string, 100)
+			f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: watch, MaxLine: maxLineOf(s.name)}
+			reportChanges(f, func(s string) { reports <- s })
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			start := func() {
+				go func() { defer close(done); f.Run(ctx) }()
+			}
+			play(t, root, s.text, start, func() {}, func(want string) {
+				if got := receive(t, reports); got != want {
+					t.Fatalf("reported %s, want %s", got, want)
+				}
+			})
+			cancel()
+			<-done
+			for len(reports) > 0 {
+				t.Errorf("reported %s, too", <-reports)
+			}
+		})
+	}
+}
+
+// waitTimeout ends a test that hangs. No test measures it.
+const waitTimeout = 2 * time.Minute
+
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(waitTimeout):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+// A script changes files and lists what the follower of d/f reports:
+//
+//	append FILE "TEXT"   write FILE "TEXT" (anew, in place)   truncate FILE SIZE
+//	mkdir DIR   rename OLD NEW   remove FILE   rmdir DIR (with all in it)
+//	symlink TARGET NAME   fifo NAME
+//
+// and, indented, each report: `1 "line"` with its generation, `turn 1 opened 0` with cause and offset (and what
+// was lost), `problem`, `fine`. The follower must report nothing else in between.
+var scripts = []struct{ name, text string }{
+	{"there from the beginning", `
+		+ append d/f "a\nb\n"
+			turn 1 opened 0
+			1 "a"
+			1 "b"
+		append d/f "c\n"
+			1 "c"`},
+	{"comes later", `
+		append d/other "x\n"
+		append d/f "a\n"
+			turn 1 opened 0
+			1 "a"`},
+	{"partial lines", `
+		append d/f "a"
+			turn 1 opened 0
+		append d/f "b"
+		append d/f "\r"
+		append d/f "\nc\nd"
+			1 "ab"
+			1 "c"
+		append d/f "\n"
+			1 "d"`},
+	{"nothing is sacred but the end of a line", `
+		append d/f "\xef\xbb\xbfa\n\x00\x00{}\n\xff\xfe\n\n"
+			turn 1 opened 0
+			1 "a"
+			1 "\x00\x00{}"
+			1 "\xff\xfe"
+			1 ""
+		append d/f "\xef\xbb\xbfb\n"
+			1 "\ufeffb"`},
+	{"a splice, and what follows", `
+		append d/f "{\"type\":\"user\",\"mess"
+			turn 1 opened 0
+		append d/f "{\"type\":\"user\"}\n{\"type\":\"assistant\"}\n"
+			1 "{\"type\":\"user\",\"mess{\"type\":\"user\"}"
+			1 "{\"type\":\"assistant\"}"`},
+	{"an over-long line", `
+		append d/f "a\n0123456789"
+			turn 1 opened 0
+			1 "a"
+		append d/f "0123456789\nb\n"
+			1 over 2-23
+			1 "b"`},
+	{"truncated", `
+		append d/f "a\nb\nrest"
+			turn 1 opened 0
+			1 "a"
+			1 "b"
+		truncate d/f 0
+			turn 2 truncated 0 lost 4
+		append d/f "c\n"
+			2 "c"`},
+	{"truncated and written anew", `
+		append d/f "a\nbbbb\n"
+			turn 1 opened 0
+			1 "a"
+			1 "bbbb"
+		write d/f "c\n"
+			turn 2 truncated 0
+			2 "c"
+		append d/f "d\n"
+			2 "d"`},
+	{"cut back within a line", `
+		append d/f "a\nbbbb\n"
+			turn 1 opened 0
+			1 "a"
+			1 "bbbb"
+		truncate d/f 4
+			turn 2 truncated 0
+			2 "a"
+		append d/f "x\n"
+			2 "bbx"`},
+	{"cut back within what is not a line yet", `
+		append d/f "a\nrest"
+			turn 1 opened 0
+			1 "a"
+		truncate d/f 4
+			turn 2 truncated 0 lost 4
+			2 "a"
+		append d/f "d\n"
+			2 "red"`},
+	{"replaced", `
+		append d/f "a\nrest"
+			turn 1 opened 0
+			1 "a"
+		append d/new "b\nc\n"
+		rename d/new d/f
+			turn 2 replaced 0 lost 4
+			2 "b"
+			2 "c"
+		append d/f "d\n"
+			2 "d"`},
+	{"replaced three times", `
+		append d/f "a\n"
+			turn 1 opened 0
+			1 "a"
+		append d/g "b\n"
+		rename d/g d/f
+			turn 2 replaced 0
+			2 "b"
+		append d/g "c\n"
+		rename d/g d/f
+			turn 3 replaced 0
+			3 "c"
+		append d/g "d\n"
+		rename d/g d/f
+			turn 4 replaced 0
+			4 "d"`},
+	{"moved away, and back", `
+		append d/f "a\n"
+			turn 1 opened 0
+			1 "a"
+		rename d/f d/g
+			problem file does not exist
+		rename d/g d/f
+			fine
+		append d/f "c\n"
+			1 "c"`},
+	{"rotated", `
+		append d/f "a\n"
+			turn 1 opened 0
+			1 "a"
+		rename d/f d/f.1
+			problem file does not exist
+		append d/f "b\n"
+			fine
+			turn 2 replaced 0
+			2 "b"`},
+	{"removed and created again", `
+		append d/f "a\n"
+			turn 1 opened 0
+			1 "a"
+		remove d/f
+			problem file does not exist
+		append d/f "b\n"
+			fine
+			turn 2 replaced 0
+			2 "b"
+
+		append d/f "c\n"
+			2 "c"`},
+	{"the directory comes later", `
+		rmdir d
+		mkdir d
+		append d/f "a\n"
+			turn 1 opened 0
+			1 "a"
+		append d/f "b\n"
+			1 "b"`},
+	{"the directory goes and comes", `
+		append d/f "a\n"
+			turn 1 opened 0
+			1 "a"
+		rmdir d
+			problem file does not exist
+		mkdir d
+		append d/f "b\n"
+			fine
+			turn 2 replaced 0
+			2 "b"
+
+		append d/f "c\n"
+			2 "c"
+		rmdir d
+			problem file does not exist
+		mkdir d
+		append d/f "d\n"
+			fine
+			turn 3 replaced 0
+			3 "d"`},
+	{"a directory full is moved there", `
+		rmdir d
+		mkdir e
+		append e/f "a\n"
+		rename e d
+			turn 1 opened 0
+			1 "a"
+		append d/f "b\n"
+			1 "b"`},
+	{"the directory is replaced", `
+		append d/f "a\n"
+			turn 1 opened 0
+			1 "a"
+		mkdir e
+		append e/f "b\n"
+		rename d gone
+			problem file does not exist
+		rename e d
+			fine
+			turn 2 replaced 0
+			2 "b"
+
+		append d/f "c\n"
+			2 "c"`},
+	{"a directory stands in its place", `
+		mkdir d/f
+			problem not a regular file
+		rmdir d/f
+			fine
+		append d/f "a\n"
+			turn 1 opened 0
+			1 "a"`},
+	{"a FIFO and a link stand in its place", `
+		fifo d/f
+			problem not a regular file
+		remove d/f
+			fine
+		append d/g "x\n"
+		symlink g d/f
+			problem not a regular file
+		append d/h "a\n"
+		rename d/h d/f
+			fine
+			turn 1 opened 0
+			1 "a"`},
+	{"replaced by what cannot be read", `
+		append d/f "a\n"
+			turn 1 opened 0
+			1 "a"
+		symlink nowhere d/g
+		rename d/g d/f
+			problem not a regular file
+		append d/h "b\n"
+		rename d/h d/f
+			fine
+			turn 2 replaced 0
+			2 "b"`},
+}
+
+// followed returns the lines that f delivers at its first look, and after each change.
+func followed(t *testing.T, f *Follower, changes ...func()) (got []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		bell := NewBell()
+		f.Waker = bell
+		reportChanges(f, func(s string) { got = append(got, s) })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); f.Run(ctx) }()
+		synctest.Wait()
+		for _, change := range changes {
+			change()
+			bell.Ring()
+			synctest.Wait()
+		}
+		cancel()
+		<-done
+	})
+	return got
+}
+
+func TestFollowerStart(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "f")
+	change(t, root, `append f "one\ntwo\nthr"`)
+	for _, tc := range []struct {
+		name  string
+		atEnd bool
+		want  []string
+	}{
+		{"from the beginning", false, []string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+		{"at the end", true, []string{"turn 1 opened 8", `1 "three"`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := &Follower{Path: path, AtEnd: tc.atEnd}
+			got := followed(t, f, func() { change(t, root, `append f "ee\n"`) })
+			testkit.Same(t, "", tc.want, got)
+			testkit.OK(t, os.Truncate(path, 11))
+		})
+	}
+}
+
+// A follower that begins at the end leaves out nothing that is written after it began.
+func TestFollowerAtTheEndOfNothing(t *testing.T) {
+	root := t.TempDir()
+	f := &Follower{Path: filepath.Join(root, "f"), AtEnd: true}
+	got := followed(t, f, func() { change(t, root, `append f "a\nb\n"`) })
+	testkit.Same(t, "", []string{"turn 1 opened 0", `1 "a"`, `1 "b"`}, got)
+}
+
+func TestLastLineEnd(t *testing.T) {
+	testkit.WithoutRace(t)
+	for in, want := range map[string]int64{
+		"": 0, "a": 0, "a\n": 2, "a\nb": 2, "\n": 1,
+		"a\n" + strings.Repeat("x", backBuffer) + "\ny":      backBuffer + 3,
+		"a\n" + strings.Repeat("x", 3*backBuffer):            2,
+		strings.Repeat("x", 2*backBuffer):                    0,
+		"\n" + strings.Repeat("x", jsonl.MaxLine+backBuffer): jsonl.MaxLine + backBuffer + 1,
+	} {
+		got, err := lastLineEnd(bytes.NewReader([]byte(in)), int64(len(in)))
+		if err != nil || got != want {
+			t.Errorf("%.10q (%d bytes): %d, %v, want %d", in, len(in), got, err, want)
+		}
+	}
+}
+
+// What was written after the last read and before the file was replaced is delivered before the new file.
+func TestFollowerFinishesTheOldFile(t *testing.T) {
+	root := t.TempDir()
+	change(t, root, `append f "a\n"`)
+	change(t, root, `append new "c\n"`)
+	var got []string
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &Follower{Path: filepath.Join(root, "f"), Waker: NewBell(), OnIdle: cancel, OnLine: func(l Followed) {
+		got = append(got, string(l.Data))
+		if len(got) == 1 { // the follower has seen the end of the file
+			change(t, root, `append f "b\n"`)
+			change(t, root, "rename new f")
+		}
+	}}
+	f.Run(ctx)
+	testkit.Same(t, "", []string{"a", "b", "c"}, got)
+}
+
+// A file that cannot be read is reported once, however often it is looked at.
+func TestFollowerReportsProblemOnce(t *testing.T) {
+	root := t.TempDir()
+	change(t, root, "mkdir f")
+	nothing := func() {}
+	got := followed(t, &Follower{Path: filepath.Join(root, "f")}, nothing, nothing, nothing)
+	testkit.Same(t, "", []string{"problem " + ErrNotRegular.Error()}, got)
+}
+
+// TestFollowerOfDamage: joined lines, runs of NULs, a missing newline and cut ends, as users reported them of
+// real transcripts. However the text is divided into writes, the good lines on both sides of the damage are
+// delivered whole.
+func TestFollowerOfDamage(t *testing.T) {
+	const good = `{"type":"user","uuid":"u1"}`
+	text := good + "\n" + good[:12] + good + "\n" + strings.Repeat("\x00", 300) + good + "\n" +
+		good + good + "\n\n" + good + "\r\n" + good[:5] + "\n" + good + "\n" + good[:20]
+	want := strings.Split(text, "\n")
+	want = want[:len(want)-1] // cut off: not a line yet
+	for i := range want {
+		want[i] = strings.TrimSuffix(want[i], "\r")
+	}
+	for _, size := range []int{1, 7, 64, 1000} {
+		path := filepath.Join(t.TempDir(), "f")
+		var got []string
+		var changes []func()
+		for rest := text; rest != ""; {
+			piece := rest[:min(size, len(rest))]
+			rest = rest[len(piece):]
+			changes = append(changes, func() { appendTo(t, path, piece) })
+		}
+		f := &Follower{Path: path}
+		synctest.Test(t, func(t *testing.T) {
+			bell := NewBell()
+			f.Waker, f.OnLine = bell, func(l Followed) { got = append(got, string(l.Data)) }
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); f.Run(ctx) }()
+			for _, change := range changes {
+				change()
+				bell.Ring()
+				synctest.Wait()
+			}
+			cancel()
+			<-done
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("in pieces of %d (-want +got):\n%s", size, diff)
+		}
+	}
+}
+
+func appendTo(t testing.TB, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file that cannot be read any more, because another machine has replaced it, blocks nothing.
+func TestReplacedUnreadably(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.jsonl")
+	write := func(name, text string) {
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	var got []string
+	l := &looker{Follower: &Follower{Path: path, OnLine: func(f Followed) { got = append(got, string(f.Data)) },
+		OnProblem: func(err error) { got = append(got, fmt.Sprint("problem ", err != nil)) }}}
+	defer l.close()
+	write("a.jsonl", "one\n")
+	l.look(t.Context())
+	l.file.Close()
+	l.look(t.Context())
+	l.look(t.Context()) // reported once
+	write("b.jsonl", "two\n")
+	testkit.OK(t, os.Rename(filepath.Join(dir, "b.jsonl"), path))
+	l.look(t.Context())
+	testkit.Same(t, "", []string{"one", "problem true", "problem false", "two"}, got)
+}
