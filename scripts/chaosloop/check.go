@@ -50,14 +50,11 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 		}
 		return false
 	}
-	if struck || p.crashAt != "" {
-		if r.run != "" && !l.resumed && code == int(contract.ExitUsage) {
-			return r.beginAnew(l)
-		}
-		return true
-	}
 	if r.run != "" && !l.resumed && code == int(contract.ExitUsage) {
 		return r.beginAnew(l)
+	}
+	if struck || p.crashAt != "" {
+		return true
 	}
 	r.bad("failed resumes", "the run was not killed, and ended with %d\n%s", code, l.dump())
 	return false

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -25,8 +24,8 @@ type processRun struct {
 	stdin  io.WriteCloser
 	lines  chan contract.Line // closed when stdout ends
 	raw    bytes.Buffer       // what was read, for a dump; owned by the reader until lines is closed
-	stderr lockedBuffer
-	bridge int // pid, once known
+	stderr bytes.Buffer       // of the process until wait returns
+	bridge int                // pid, once known
 
 	count   int // lines so far
 	ended   *contract.Result
@@ -36,23 +35,6 @@ type processRun struct {
 	clients   *clients // nil if none connect
 	actions   []action // actions to come
 	followUps []followUp
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // start starts a process: the first one with the task, the others with --resume.
@@ -189,8 +171,6 @@ func (l *processRun) dump() string {
 type entry struct {
 	Event   string `json:"event"`
 	Session string `json:"session"`
-	PID     int    `json:"pid"`
-	UUID    string `json:"uuid"`
 	Message string `json:"message"`
 }
 

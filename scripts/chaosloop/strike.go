@@ -81,20 +81,13 @@ func (r *round) strike(l *processRun, p plan) bool {
 // human would end the job because they exist, but a check of unmerged work would rightly keep the job open
 // until the limit of Orchestrators is reached.
 func (r *round) dismiss(l *processRun) bool {
-	if r.isolated || r.hosted {
+	if r.isolated || r.hosted || r.jobDone() {
 		return false
 	}
-	var list []string
-	for id, where := range r.at {
-		if where == atWork {
-			list = append(list, id)
-		}
-	}
-	if len(list) == 0 || r.jobDone() {
+	id := l.anybody("")
+	if id == "" {
 		return false
 	}
-	slices.Sort(list)
-	id := list[r.rnd.IntN(len(list))]
 	r.at[id] = finished
 	l.send("dismiss", contract.Kill{ID: id})
 	r.struck(byHuman)
