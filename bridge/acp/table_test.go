@@ -168,7 +168,8 @@ func (r *rig) count() int {
 	return len(r.judged)
 }
 
-// measures says when the context was first known in a turn with two calls.
+// measures says when the context was first known in a turn with two calls, by their results: a call's request has no
+// order with it.
 func (r *rig) measures() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,7 +178,7 @@ func (r *rig) measures() string {
 		switch e.(type) {
 		case bridge.Context:
 			return []string{acptest.Known, "known after the first call", "known when a turn ends"}[calls]
-		case bridge.ToolUse:
+		case bridge.ToolResult:
 			calls++
 		}
 	}
