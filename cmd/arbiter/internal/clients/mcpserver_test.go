@@ -892,7 +892,8 @@ func TestTasksNeedTheCapability(t *testing.T) {
 func TestLinesThatAreNoMessages(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(false)
-	ping := func(id string) string { return `{"jsonrpc":"2.0","id":"` + id + `","method":"ping"}` }
+	number := func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` }
+	ping := func(id string) string { return number(`"` + id + `"`) }
 	for _, tt := range []struct {
 		line  string
 		wants []string // in an answer each
@@ -902,7 +903,10 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 		{"\ufeff" + ping("bom"), []string{`"bom"`}}, {"", nil}, {"  \r", nil},
 		{ping("a") + ping("b"), []string{`"a"`, `"b"`}}, {ping("c") + " nonsense", []string{`-32700`, `"c"`}},
 		{"[" + ping("d") + "," + ping("e") + "]", []string{`"d"`, `"e"`}},
-		{`{"jsonrpc":"2.0","id":7,"method":"ping"}`, []string{`"id":7,`}}, {ping("last"), []string{`"last"`}},
+		// The SDK rounds numbers; ids come back as they were.
+		{number("1.5"), []string{`"id":1.5,`}}, {number("9007199254740993"), []string{`"id":9007199254740993,`}},
+		{number("-0.0"), []string{`"id":-0.0,`}}, {number("1e3"), []string{`"id":1e3,`}}, {number("7"), []string{`"id":7,`}},
+		{ping("last"), []string{`"last"`}},
 	} {
 		testkit.Must(io.WriteString(c.in, tt.line+"\n"))(t)
 		var got []string
