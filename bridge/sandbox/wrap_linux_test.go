@@ -225,8 +225,8 @@ func TestShellPrefix(t *testing.T) {
 	put(t, shell, "mine")
 	w.cfg.Write = []string{cache}
 	w.env = append(w.env, "CLAUDE_CODE_SHELL_PREFIX="+shell)
-	out, _ := w.sh(t, "echo x > ~/.cache/here; cat "+shell+"; echo theirs > "+shell+"; rm "+shell+"; mv ~/.cache/arbiter a; "+
-		"mv ~/.cache/arbiter ~/.cache/b; cat "+shell)
+	out, _ := w.sh(t, "echo x > ~/.cache/here; cat "+shell+"; echo theirs > "+shell+"; rm "+shell+
+		"; mv ~/.cache/arbiter a; mv ~/.cache/arbiter ~/.cache/b; cat "+shell)
 	if text := testkit.Must(os.ReadFile(shell))(t); string(text) != "mine" || strings.Count(out, "mine") != 2 {
 		t.Errorf("the file has %q, and inside: %s", text, out)
 	}
