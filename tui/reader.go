@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -128,17 +129,19 @@ func outcome[B contract.Body](e history.Entry) (B, bool) {
 func now() time.Time { return time.Now() }
 
 // readerMoves are the actions in a text that concern nothing else.
-var readerMoves = map[keys.Action]func(*reader){
-	keys.HalfUp:    func(r *reader) { r.HalfUp() },
-	keys.HalfDown:  func(r *reader) { r.HalfDown() },
-	keys.NextBlock: func(r *reader) { r.NextBlock() },
-	keys.PrevBlock: func(r *reader) { r.PrevBlock() },
-	keys.FoldAll:   func(r *reader) { r.ToggleAll() },
-	keys.Bottom:    func(r *reader) { r.SelectClear(); r.Bottom() },
-}
+var readerMoves = sync.OnceValue(func() map[keys.Action]func(*reader) {
+	return map[keys.Action]func(*reader){
+		keys.HalfUp:    func(r *reader) { r.HalfUp() },
+		keys.HalfDown:  func(r *reader) { r.HalfDown() },
+		keys.NextBlock: func(r *reader) { r.NextBlock() },
+		keys.PrevBlock: func(r *reader) { r.PrevBlock() },
+		keys.FoldAll:   func(r *reader) { r.ToggleAll() },
+		keys.Bottom:    func(r *reader) { r.SelectClear(); r.Bottom() },
+	}
+})
 
 func (d *app) scroll(v *reader, a keys.Action) bool {
-	if move := readerMoves[a]; move != nil {
+	if move := readerMoves()[a]; move != nil {
 		move(v)
 		return true
 	}

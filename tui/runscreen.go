@@ -110,7 +110,7 @@ func (w *runScreen) title(c render.Canvas) int {
 func c0(c render.Canvas) int { w, _ := c.Size(); return w }
 
 func (w *runScreen) act(a keys.Action, _ string) bool {
-	if p, do := w.d.playback(), controls[a]; p != nil && do != nil {
+	if p, do := w.d.playback(), controls()[a]; p != nil && do != nil {
 		do(p)
 		return true
 	}

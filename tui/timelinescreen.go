@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sort"
+	"sync"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -51,22 +52,24 @@ func (t *timelineScreen) names() map[string]string {
 }
 
 // timelineMoves are the actions that move the cursor or change the scale.
-var timelineMoves = map[keys.Action]func(*view.TimelineView){
-	keys.Earlier:     func(v *view.TimelineView) { v.Move(-1) },
-	keys.Later:       func(v *view.TimelineView) { v.Move(1) },
-	keys.MuchEarlier: func(v *view.TimelineView) { v.Move(-v.Page()) },
-	keys.MuchLater:   func(v *view.TimelineView) { v.Move(v.Page()) },
-	keys.Top:         (*view.TimelineView).Home,
-	keys.Bottom:      (*view.TimelineView).End,
-	keys.PrevChoice:  func(v *view.TimelineView) { v.Lane(-1) },
-	keys.NextChoice:  func(v *view.TimelineView) { v.Lane(1) },
-	keys.ZoomIn:      func(v *view.TimelineView) { v.Zoom(1) },
-	keys.ZoomOut:     func(v *view.TimelineView) { v.Zoom(-1) },
-}
+var timelineMoves = sync.OnceValue(func() map[keys.Action]func(*view.TimelineView) {
+	return map[keys.Action]func(*view.TimelineView){
+		keys.Earlier:     func(v *view.TimelineView) { v.Move(-1) },
+		keys.Later:       func(v *view.TimelineView) { v.Move(1) },
+		keys.MuchEarlier: func(v *view.TimelineView) { v.Move(-v.Page()) },
+		keys.MuchLater:   func(v *view.TimelineView) { v.Move(v.Page()) },
+		keys.Top:         (*view.TimelineView).Home,
+		keys.Bottom:      (*view.TimelineView).End,
+		keys.PrevChoice:  func(v *view.TimelineView) { v.Lane(-1) },
+		keys.NextChoice:  func(v *view.TimelineView) { v.Lane(1) },
+		keys.ZoomIn:      func(v *view.TimelineView) { v.Zoom(1) },
+		keys.ZoomOut:     func(v *view.TimelineView) { v.Zoom(-1) },
+	}
+})
 
 func (t *timelineScreen) act(a keys.Action, _ string) bool {
 	v := &t.view
-	switch move := timelineMoves[a]; {
+	switch move := timelineMoves()[a]; {
 	case move != nil:
 		move(v)
 	case a == keys.NextMoment, a == keys.PrevMoment:
@@ -205,15 +208,17 @@ func (s *session) replayed() bool {
 }
 
 // controls are the actions of a playback.
-var controls = map[keys.Action]func(*view.Player){
-	keys.Hold:     (*view.Player).Pause,
-	keys.Faster:   func(p *view.Player) { p.Faster(1) },
-	keys.Slower:   func(p *view.Player) { p.Faster(-1) },
-	keys.JumpBack: func(p *view.Player) { p.Jump(-1) },
-	keys.JumpOn:   func(p *view.Player) { p.Jump(1) },
-	keys.PlayAnew: (*view.Player).Begin,
-	keys.PlayOut:  (*view.Player).End,
-}
+var controls = sync.OnceValue(func() map[keys.Action]func(*view.Player) {
+	return map[keys.Action]func(*view.Player){
+		keys.Hold:     (*view.Player).Pause,
+		keys.Faster:   func(p *view.Player) { p.Faster(1) },
+		keys.Slower:   func(p *view.Player) { p.Faster(-1) },
+		keys.JumpBack: func(p *view.Player) { p.Jump(-1) },
+		keys.JumpOn:   func(p *view.Player) { p.Jump(1) },
+		keys.PlayAnew: (*view.Player).Begin,
+		keys.PlayOut:  (*view.Player).End,
+	}
+})
 
 // controlled handles the mouse on the status line of a playback: a click pauses it, the wheel jumps.
 func (d *app) controlled(a tview.MouseAction) bool {

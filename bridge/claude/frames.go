@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript"
@@ -158,7 +159,7 @@ type (
 type block = transcript.Block
 
 // frames has a value of each frame's type, by the frame's type and, of system, its subtype.
-var frames = func() map[string]frame {
+var frames = sync.OnceValue(func() map[string]frame {
 	known := map[string]frame{
 		"assistant": assistantFrame{}, "user": userFrame{}, "result": resultFrame{}, "stream_event": streamFrame{},
 		"command_lifecycle": lifecycleFrame{}, "control_request": controlRequest{}, "control_response": controlResponse{},
@@ -177,7 +178,7 @@ var frames = func() map[string]frame {
 		known[name] = quiet{}
 	}
 	return known
-}()
+})
 
 // decode reads one line. It fails only if the line is not a JSON object; an object it cannot read is
 // Unknown. The frame does not refer to line.
@@ -192,7 +193,7 @@ func decode(line []byte) (frame, error) {
 	if name == "system" {
 		name += " " + r.str("subtype")
 	}
-	if kind := frames[name]; kind != nil {
+	if kind := frames()[name]; kind != nil {
 		f := reflect.New(reflect.TypeOf(kind))
 		r.fill(f.Elem())
 		if f := r.complete(f.Interface()); r.err == nil {

@@ -26,8 +26,10 @@ var plan = []run{
 		{what: "memory of arbiter and bridge with 100 agents (PSS)", ours: "Scale/agents=100 together-MB",
 			base: "Scale/agents=2 together-MB", than: "2 agents", most: 80},
 	}},
-	{"cmd/arbiter", "ToolCall", "300x", "100x", []row{
-		{what: "a tool call: processor time of arbiter and bridge", ours: "ToolCall ms-ours",
+	{"cmd/arbiter", "ToolCall", "800x", "100x", []row{
+		{what: "a tool call, from one result to the next", ours: "ToolCall through-ms",
+			base: "ToolCall bare-ms", than: "the bare CLI", times: 1.15},
+		{what: "… processor time of arbiter and bridge", ours: "ToolCall ms-ours",
 			base: "ToolCall ms-cli", than: "the CLI", most: 5},
 	}},
 	{"cmd/arbiter", "ManyRuns", "20x", "3x", []row{
@@ -71,10 +73,6 @@ var plan = []run{
 	{"bridge/proctree", "ArbiterKilled", "20x", "3x", []row{
 		{what: "arbiter killed, until nothing is alive, p99", ours: "ArbiterKilled/never p99-ms",
 			base: "ArbiterKilled/never plain-p99-ms", than: "one plain process", most: 2000},
-	}},
-	{"cmd/arbiter", "Accepted", "3000x", "500x", []row{
-		{what: "commands accepted, one after the other", ours: "Accepted/window-1 accepted/s",
-			base: "Accepted/window-1 plain/s", than: "append and fsync", least: 0.5},
 	}},
 	{"internal/workspace", "Snapshot", "5x", "", []row{
 		{what: "a snapshot of 100,000 files, ten of them changed", ours: "Snapshot snapshot-ms",

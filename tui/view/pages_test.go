@@ -819,7 +819,7 @@ func TestSteps(t *testing.T) {
 		t.Errorf("%d words are read in more than a minute", words)
 	}
 	for _, s := range tourTexts {
-		for _, m := range keyMeant.FindAllStringSubmatch(s.Text, -1) {
+		for _, m := range keyMeant().FindAllStringSubmatch(s.Text, -1) {
 			c, action := cmp.Or(keys.Context(m[1]), keys.Everywhere), keys.Action(m[2])
 			if a, ok := keys.Look(c, keys.KeyOf(c, action)); !ok || a != action {
 				t.Errorf("no key of %q does %s", c, action)

@@ -255,29 +255,31 @@ func CommandsFor(s *supervisor.State, c EditorCommand) (body contract.CommandBod
 		body, is = plan(c)
 		return body, is, nil
 	}
-	if of := bodies[c.Name]; of != nil {
+	if of := bodies()[c.Name]; of != nil {
 		return of(c), true, nil
 	}
 	return nil, false, nil
 }
 
 // bodies are the run's commands for slash commands that do not depend on the state.
-var bodies = map[string]func(c EditorCommand) contract.CommandBody{
-	"note":      func(c EditorCommand) contract.CommandBody { return say(c, contract.Note) },
-	"steer":     func(c EditorCommand) contract.CommandBody { return say(c, contract.Steer) },
-	"stop":      func(c EditorCommand) contract.CommandBody { return say(c, contract.Stop) },
-	"to":        func(c EditorCommand) contract.CommandBody { return contract.Say{To: c.Arg(0), Text: c.Arg(1)} },
-	"summon":    func(c EditorCommand) contract.CommandBody { return contract.ForceAgent{Mode: c.Arg(0)} },
-	"interrupt": func(c EditorCommand) contract.CommandBody { return contract.Interrupt{ID: c.Arg(0)} },
-	"kill":      func(c EditorCommand) contract.CommandBody { return contract.Kill{ID: c.Arg(0)} },
-	"choose":    func(c EditorCommand) contract.CommandBody { return contract.Choose{Option: c.Rest} },
-	"pause":     func(EditorCommand) contract.CommandBody { return contract.Pause{} },
-	"continue":  func(EditorCommand) contract.CommandBody { return contract.Continue{} },
-	"skip":      func(EditorCommand) contract.CommandBody { return contract.SkipStep{} },
-	"retry":     func(EditorCommand) contract.CommandBody { return contract.RetryLast{} },
-	"reset":     func(EditorCommand) contract.CommandBody { return contract.Reset{} },
-	"cancel":    func(EditorCommand) contract.CommandBody { return contract.Cancel{} },
-}
+var bodies = sync.OnceValue(func() map[string]func(c EditorCommand) contract.CommandBody {
+	return map[string]func(c EditorCommand) contract.CommandBody{
+		"note":      func(c EditorCommand) contract.CommandBody { return say(c, contract.Note) },
+		"steer":     func(c EditorCommand) contract.CommandBody { return say(c, contract.Steer) },
+		"stop":      func(c EditorCommand) contract.CommandBody { return say(c, contract.Stop) },
+		"to":        func(c EditorCommand) contract.CommandBody { return contract.Say{To: c.Arg(0), Text: c.Arg(1)} },
+		"summon":    func(c EditorCommand) contract.CommandBody { return contract.ForceAgent{Mode: c.Arg(0)} },
+		"interrupt": func(c EditorCommand) contract.CommandBody { return contract.Interrupt{ID: c.Arg(0)} },
+		"kill":      func(c EditorCommand) contract.CommandBody { return contract.Kill{ID: c.Arg(0)} },
+		"choose":    func(c EditorCommand) contract.CommandBody { return contract.Choose{Option: c.Rest} },
+		"pause":     func(EditorCommand) contract.CommandBody { return contract.Pause{} },
+		"continue":  func(EditorCommand) contract.CommandBody { return contract.Continue{} },
+		"skip":      func(EditorCommand) contract.CommandBody { return contract.SkipStep{} },
+		"retry":     func(EditorCommand) contract.CommandBody { return contract.RetryLast{} },
+		"reset":     func(EditorCommand) contract.CommandBody { return contract.Reset{} },
+		"cancel":    func(EditorCommand) contract.CommandBody { return contract.Cancel{} },
+	}
+})
 
 // plan returns a new plan, one step per line.
 func plan(c EditorCommand) (contract.CommandBody, bool) {

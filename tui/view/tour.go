@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/tui/keys"
 )
@@ -50,19 +51,19 @@ arbiter --resume continues a run that was stopped. /tour shows this again.`},
 }
 
 var (
-	keyMeant = regexp.MustCompile(`\{(?:(\w+): )?([^}]+)\}`)
-	oneLine  = regexp.MustCompile(`(\S)\n(\S)`)
+	keyMeant = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(?:(\w+): )?([^}]+)\}`) })
+	oneLine  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\S)\n(\S)`) })
 )
 
 // TourSteps returns the steps of the tour. The screen wraps their lines.
 func TourSteps() []TourStep {
 	steps := slices.Clone(tourTexts)
 	for i := range steps {
-		text := keyMeant.ReplaceAllStringFunc(steps[i].Text, func(braces string) string {
-			found := keyMeant.FindStringSubmatch(braces)
+		text := keyMeant().ReplaceAllStringFunc(steps[i].Text, func(braces string) string {
+			found := keyMeant().FindStringSubmatch(braces)
 			return keys.KeyOf(cmp.Or(keys.Context(found[1]), keys.Everywhere), keys.Action(found[2]))
 		})
-		steps[i].Text = oneLine.ReplaceAllString(text, "$1 $2")
+		steps[i].Text = oneLine().ReplaceAllString(text, "$1 $2")
 	}
 	return steps
 }
