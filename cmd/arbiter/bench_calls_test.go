@@ -106,8 +106,9 @@ func callsOfTheBareCLI(b *testing.B, claude string, warm, calls int) time.Durati
 // modelThatCalls starts a model that plays an actor, and one that runs a command some times before its last step.
 func modelThatCalls(b *testing.B, other object, role string, calls int, last object) *rehearsal.Server {
 	b.Helper()
-	actors := []object{{"name": "caller", "match": object{"role": role}, "steps": []object{
-		{"repeat": calls, "use": []object{{"tool": "Bash", "input": object{"command": "true", "description": "Look"}}}}, last}}}
+	call := object{"repeat": calls, "use": []object{{"tool": "Bash", "input": object{"command": "true",
+		"description": "Look"}}}}
+	actors := []object{{"name": "caller", "match": object{"role": role}, "steps": []object{call, last}}}
 	if other != nil {
 		actors = append([]object{other}, actors...)
 	}
