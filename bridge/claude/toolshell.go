@@ -2,15 +2,17 @@ package claude
 
 import (
 	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 // shellPrefix makes the CLI start its Bash commands, shell hooks and stdio MCP servers as the one argument
@@ -68,20 +70,30 @@ func (l *Launcher) withToolShell(env []string) ([]string, error) {
 	return append(env, shellPrefix+"="+path), nil
 }
 
-// writeToolShell writes the script, unless it is there, and returns its path.
+// writeToolShell writes the script, unless it is there, and returns its path. Other processes may be about to start
+// it, or to mount it in a sandbox, so a file that is right is never replaced, and scripts for two shells have two names.
 func writeToolShell(dir string, script []byte) (path string, err error) {
 	if dir == "" {
 		return "", errors.New("no cache directory is known")
 	}
-	path = filepath.Join(dir, "tool-shell")
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, script) {
+	path = filepath.Join(dir, fmt.Sprintf("tool-shell-%.4x", sha256.Sum256(script)))
+	old, err := os.ReadFile(path)
+	if err == nil && bytes.Equal(old, script) {
 		return path, nil
 	}
+	there := !errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	return path, statedir.WriteWhole(path, 0o700, func(f *os.File) error {
-		_, err := f.Write(script)
-		return err
-	})
+	whole := path + "." + rand.Text()
+	defer os.Remove(whole)
+	if err := os.WriteFile(whole, script, 0o700); err != nil {
+		return "", err
+	}
+	if !there {
+		if err := os.Link(whole, path); err == nil || errors.Is(err, fs.ErrExist) { // or another process wrote it
+			return path, nil
+		}
+	}
+	return path, os.Rename(whole, path)
 }

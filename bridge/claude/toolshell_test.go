@@ -2,11 +2,13 @@ package claude
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -107,6 +109,32 @@ two"; exit 3`: "bash 0 it's\ntwo\n",
 	if _, err := l.withToolShell(nil); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
 		t.Errorf("a script that cannot be written: %v", err)
 	}
+}
+
+// TestToolShellIsNotReplaced: many processes write the script at once, while others may have it mounted.
+func TestToolShellIsNotReplaced(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	var work sync.WaitGroup
+	for i := range 64 {
+		work.Go(func() {
+			path, err := writeToolShell(dir, fmt.Appendf(nil, "#!/bin/sh\necho %d\n", i%2))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			before, err := os.Stat(path)
+			for range 20 {
+				if _, err := writeToolShell(dir, fmt.Appendf(nil, "#!/bin/sh\necho %d\n", i%2)); err != nil {
+					t.Error(err)
+				}
+			}
+			if after, again := os.Stat(path); err != nil || again != nil || !os.SameFile(before, after) {
+				t.Errorf("it was replaced: %v, %v", err, again)
+			}
+		})
+	}
+	work.Wait()
+	testkit.Same(t, "files", 2, len(testkit.Must(os.ReadDir(dir))(t)))
 }
 
 // TestNoToolShell: without bash no agent starts, for the rules could not read its commands.
