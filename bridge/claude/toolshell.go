@@ -71,7 +71,7 @@ func (l *Launcher) withToolShell(env []string) ([]string, error) {
 }
 
 // writeToolShell writes the script, unless it is there, and returns its path. Other processes may be about to start
-// it, or to mount it in a sandbox, so a file that is right is never replaced, and scripts for two shells have two names.
+// it, or to mount it in a sandbox: a file that is right is never replaced, and scripts for two shells have two names.
 func writeToolShell(dir string, script []byte) (path string, err error) {
 	if dir == "" {
 		return "", errors.New("no cache directory is known")
