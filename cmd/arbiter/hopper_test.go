@@ -124,6 +124,12 @@ func (h *hopping) answer(uuid, text string) {
 		verdict = `{"decision":"SELECT_MODE","mode":"developer","message":"hop","reason":"r"}`
 	}
 	fmt.Fprintf(h.out, `{"type":"command_lifecycle","command_uuid":%q,"state":"started"}`+"\n", uuid)
+	// A turn with a tool is work: after three reports without any the supervisor lets an Orchestrator wait.
+	fmt.Fprintf(h.out, `{"type":"assistant","message":{"id":"msg-%[1]s","role":"assistant","model":"m","content":[`+
+		`{"type":"tool_use","id":"use-%[1]s","name":"Read","input":{"file_path":"hops"}}],"usage":{"input_tokens":1,`+
+		`"output_tokens":1}},"parent_tool_use_id":null,"session_id":%[2]q}`+"\n"+`{"type":"user","message":{"role":"user",`+
+		`"content":[{"type":"tool_result","tool_use_id":"use-%[1]s","content":"1"}]},"parent_tool_use_id":null,`+
+		`"session_id":%[2]q}`+"\n", uuid, h.session)
 	line := fmt.Sprintf(`{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"","structured_output":%s,"user_message_uuid":%q,"user_message_uuids":[%q],"total_cost_usd":0,"usage":{"input_tokens":1,"output_tokens":1},"session_id":%q,"terminal_reason":"completed"}`+"\n",
 		verdict, uuid, uuid, h.session)
 	h.wrote = time.Now()
