@@ -27,11 +27,11 @@ func benchClaude(b *testing.B) string {
 	return path
 }
 
-// startModel serves a scenario that delays the answer to every session: only the start is measured.
+// startModel serves a scenario that answers every session at once: only the start is measured.
 func startModel(b *testing.B) *rehearsal.Server {
 	b.Helper()
-	sc, err := rehearsal.Parse("late.yaml", []byte("name: late\ntitle: Late\nactors:\n  - name: anybody\n    match: "+
-		"{role: any}\n    steps:\n      - {say: Late., delay: 10m, repeat: forever}\n"))
+	sc, err := rehearsal.Parse("start.yaml", []byte("name: start\ntitle: Start\nactors:\n  - name: anybody\n    match: "+
+		"{role: any}\n    steps:\n      - {say: Here., repeat: forever}\n"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -61,8 +61,7 @@ func timeArbiter(b *testing.B, claude string, s *rehearsal.Server) time.Duration
 	return time.Since(began)
 }
 
-// timeBare drives the CLI in the simplest way: initialize, one message, and the frame that confirms that the
-// message was read.
+// timeBare drives the CLI in the simplest way: initialize, one message, and the frame with the model's answer.
 func timeBare(b *testing.B, claude string, s *rehearsal.Server) time.Duration {
 	b.Helper()
 	cmd := exec.Command(claude, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
@@ -72,14 +71,13 @@ func timeBare(b *testing.B, claude string, s *rehearsal.Server) time.Duration {
 	timeLines(b, cmd, []byte(`{"type":"control_request","request_id":"init","request":{"subtype":"initialize"}}`+"\n"),
 		func(line []byte, in io.Writer) bool {
 			var m struct {
-				Type  string `json:"type"`
-				State string `json:"state"`
+				Type string `json:"type"`
 			}
 			testkit.OK(b, json.Unmarshal(line, &m))
 			if m.Type == "control_response" {
 				fmt.Fprintf(in, `{"type":"user","uuid":%q,"message":{"role":"user","content":"begin"},"parent_tool_use_id":null}`+"\n", uuid.NewString())
 			}
-			return m.Type == "command_lifecycle" && m.State == "started"
+			return m.Type == "assistant"
 		})
 	return time.Since(began)
 }

@@ -200,8 +200,8 @@ func quantile(times []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
-// BenchmarkStart measures the time from the start of `arbiter --json` to the frame that confirms that the
-// Arbiter read the task. The baseline is the bare CLI, without arbiter, up to the same frame.
+// BenchmarkStart measures the time from the start of `arbiter --json` until the Arbiter's model has answered a request
+// with the task. The baseline is the bare CLI, without arbiter, up to its model's answer.
 func BenchmarkStart(b *testing.B) {
 	claude := benchClaude(b)
 	model := startModel(b)

@@ -37,7 +37,7 @@ var plan = []run{
 			base: "ManyRuns status-cpu-1-ms", than: "with one run", times: 1.5},
 	}},
 	{"cmd/arbiter", "Start", "15x", "3x", []row{
-		{what: "`arbiter --json`, until the agent has the task", ours: "Start task-taken-ms",
+		{what: "`arbiter --json`, until a model has answered the task", ours: "Start task-taken-ms",
 			base: "Start bare-cli-ms", than: "the bare CLI", times: 1.5},
 	}},
 	{"cmd/arbiter", "FirstPaint", "20x", "3x", []row{
