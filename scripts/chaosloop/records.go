@@ -226,10 +226,12 @@ func isForwarded(l contract.Line, from string) bool {
 // its message is still waiting, or that its reader was released. lost is the number of lost histories of the
 // Arbiter.
 func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Request, lost int) {
-	sessions := map[string][]string{} // of each agent
+	sessions, names := map[string][]string{}, map[string]string{} // of each agent
 	for _, l := range lines {
-		if s, ok := l.Body.(contract.Spawn); ok && !s.Resumed {
-			sessions[l.ID] = append(sessions[l.ID], s.SessionID)
+		if s, ok := l.Body.(contract.Spawn); ok {
+			if names[l.ID] = s.Name; !s.Resumed {
+				sessions[l.ID] = append(sessions[l.ID], s.SessionID)
+			}
 		}
 	}
 	var status map[string]string
@@ -248,7 +250,11 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 		if h.To == contract.Arbiter {
 			again = lost
 		}
-		had := receivedBy(requests, m, sessions[h.To])
+		author := ""
+		if lost > 0 {
+			author = names[m.From]
+		}
+		had := receivedBy(requests, m, sessions[h.To], author)
 		if len(had) > 0 && len(had) <= 1+again {
 			continue
 		}
@@ -282,16 +288,23 @@ func carrier(after []contract.Line, h contract.Handoff) (delivery, bool) {
 }
 
 // receivedBy returns those of an agent's sessions that received a message: as a message of its own, or, once another
-// decider has ruled on it, as an entry of the work log that a later message carries.
-func receivedBy(requests []rehearsal.Request, m delivery, sessions []string) []string {
-	var had []string
-	own := "| id: " + m.MessageID
-	entry := fmt.Sprintf("| work log | from: %s | kind: %s | at: %s |", m.From, m.Kind, m.at.UTC().Format(time.RFC3339))
-	for _, q := range requests {
-		if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) &&
-			(strings.Contains(q.Incoming, own) || strings.Contains(q.Incoming, entry)) {
-			had = append(had, q.Session)
+// decider has ruled on it, as an entry of the work log that a later message carries. If the agent's history was lost
+// before that, author is the name of who wrote the message: the record with which the next session begins quotes it.
+func receivedBy(requests []rehearsal.Request, m delivery, sessions []string, author string) []string {
+	those := func(texts ...string) (had []string) {
+		for _, q := range requests {
+			if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) &&
+				slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(q.Incoming, text) }) {
+				had = append(had, q.Session)
+			}
 		}
+		return had
+	}
+	had := those("| id: "+m.MessageID, fmt.Sprintf("| work log | from: %s | kind: %s | at: %s |", m.From, m.Kind,
+		m.at.UTC().Format(time.RFC3339)))
+	if len(had) == 0 && author != "" {
+		had = those(fmt.Sprintf("%s to the Arbiter (%s):\n| %s\n", author, m.Kind,
+			strings.ReplaceAll(m.Text, "\n", "\n| ")))
 	}
 	return had
 }

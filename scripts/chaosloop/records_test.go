@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -217,17 +218,26 @@ func TestDecisionsAreNumbered(t *testing.T) {
 	}
 }
 
-func TestDocumentsArriveInTheWorkLog(t *testing.T) {
-	m := delivery{contract.Message{MessageID: "m", From: "orch-1", Kind: verdict.KindDone}, time.Unix(9, 5).UTC()}
-	for incoming, had := range map[string]int{
-		"⟦k | from: orch-1 | kind: done | id: m⟧\nx":                                                        1,
-		"⟦k | part 1 of 2 | work log | from: orch-1 | kind: done | at: 1970-01-01T00:00:09Z | a report⟧\nx": 1,
-		"⟦k | part 1 of 2 | work log | from: orch-1 | kind: done | at: 1970-01-01T00:00:08Z | a report⟧\nx": 0,
-		"⟦k | part 1 of 2 | work log | from: orch-2 | kind: done | at: 1970-01-01T00:00:09Z | a report⟧\nx": 0,
+func TestHowDocumentsArrive(t *testing.T) {
+	m := delivery{contract.Message{MessageID: "m", From: "orch-1", Kind: verdict.KindDone, Text: "a\n\nb"},
+		time.Unix(9, 5).UTC()}
+	const quoted = "Orchestrator I to the Arbiter (done):\n| a\n| \n| b\n\nthe human"
+	for _, tt := range []struct {
+		incoming, author string
+		had              int
+	}{
+		{"⟦k | from: orch-1 | kind: done | id: m⟧\nx", "", 1},
+		{"⟦k | part 1 of 2 | work log | from: orch-1 | kind: done | at: 1970-01-01T00:00:09Z | a report⟧\nx", "", 1},
+		{"⟦k | part 1 of 2 | work log | from: orch-1 | kind: done | at: 1970-01-01T00:00:08Z | a report⟧\nx", "", 0},
+		{"⟦k | part 1 of 2 | work log | from: orch-2 | kind: done | at: 1970-01-01T00:00:09Z | a report⟧\nx", "", 0},
+		{quoted, "Orchestrator I", 1},
+		{quoted, "Orchestrator II", 0},
+		{quoted, "", 0}, // no history was lost
+		{strings.Replace(quoted, "| b", "| c", 1), "Orchestrator I", 0},
 	} {
-		got := receivedBy([]rehearsal.Request{{Session: "s", Incoming: incoming}}, m, []string{"s"})
-		if len(got) != had {
-			t.Errorf("%s: had by %q", incoming, got)
+		got := receivedBy([]rehearsal.Request{{Session: "s", Incoming: tt.incoming}}, m, []string{"s"}, tt.author)
+		if len(got) != tt.had {
+			t.Errorf("%+v: had by %q", tt, got)
 		}
 	}
 }
