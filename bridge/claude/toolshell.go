@@ -73,8 +73,11 @@ func (l *Launcher) withToolShell(env []string) ([]string, error) {
 // writeToolShell writes the script, unless it is there, and returns its path. Other processes may be about to start
 // it, or to mount it in a sandbox: a file that is right is never replaced, and scripts for two shells have two names.
 func writeToolShell(dir string, script []byte) (path string, err error) {
-	if dir == "" {
+	switch {
+	case dir == "":
 		return "", errors.New("no cache directory is known")
+	case strings.Contains(dir, " -"): // observed with CLI 2.1.329
+		return "", fmt.Errorf("in %s, Claude Code would read what follows \" -\" as options", dir)
 	}
 	path = filepath.Join(dir, fmt.Sprintf("tool-shell-%.4x", sha256.Sum256(script)))
 	old, err := os.ReadFile(path)

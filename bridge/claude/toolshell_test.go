@@ -106,8 +106,11 @@ two"; exit 3`: "bash 0 it's\ntwo\n",
 	}
 	testkit.OK(t, os.Remove(script))
 	testkit.OK(t, os.Mkdir(script, 0o700))
-	if _, err := l.withToolShell(nil); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
-		t.Errorf("a script that cannot be written: %v", err)
+	for what, l := range map[string]*Launcher{"a script that cannot be written": l, "no cache": {},
+		"a path with options": NewLauncher(filepath.Join(t.TempDir(), "a -b"))} {
+		if _, err := l.withToolShell(nil); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 
