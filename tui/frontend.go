@@ -29,7 +29,6 @@ import (
 type Options struct {
 	Host   Host
 	Screen tcell.Screen // nil: the terminal's own
-	Home   string       // of the user, for permission rules with ~
 
 	Theme  string // a name of render.ThemeNames
 	Around render.Surroundings

@@ -48,7 +48,6 @@ func (e env) screenCommand(c settings.Choices) error {
 	var stopSound func()
 	options.Ritual.Sound, stopSound = openSound(c.Screen)
 	defer stopSound()
-	options.Home, _ = os.UserHomeDir() // without a home, rules with ~ match nothing
 	here, live := liveHere(c)
 	switch {
 	case c.Resume:
