@@ -298,7 +298,7 @@ func BenchmarkIdle(b *testing.B) {
 		size  pty.Winsize
 	}{
 		{"human", playing("verdict: {decision: ADDRESS_HUMAN, message: Which name?, reason: None was said.}"),
-			[]string{"awaits"}, pty.Winsize{Cols: 120, Rows: 40}},
+			[]string{"something waits for you"}, pty.Winsize{Cols: 120, Rows: 40}},
 		{"figures", playing("{say: x, fault: {stall: 300s}}"), []string{"works"}, pty.Winsize{Cols: 200, Rows: 50}},
 		{"plain-tview", func(b *testing.B) *exec.Cmd { return screenCommand(b, "plain-screen") }, []string{firstWord},
 			pty.Winsize{Cols: 120, Rows: 40}},
