@@ -16,7 +16,6 @@ type row struct {
 	base, than string
 	most       float64 // aim: at most that much, in the row's unit; 0: none
 	times      float64 // aim: at most that many times the baseline; 0: none
-	least      float64 // aim: at least that many times the baseline; 0: none
 }
 
 // line is a row with its figures.
@@ -41,9 +40,6 @@ func (r row) read(list []result) (line, error) {
 		}
 		if r.times > 0 {
 			l.aim, held = fmt.Sprintf("≤ %v ×", r.times), n/base <= r.times
-		}
-		if r.least > 0 {
-			l.aim, held = fmt.Sprintf("≥ %v ×", r.least), n/base >= r.least
 		}
 	}
 	if r.most > 0 {
