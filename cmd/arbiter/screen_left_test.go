@@ -93,6 +93,9 @@ func TestInboxOfAllRuns(t *testing.T) {
 	cmd := exec.Command("arbiter", "inbox")
 	other := h.run(cmd)
 	other.await("1. run "+h.runs()[0][:8], "What shall it be called?", "Answer (NUMBER y")
+	if text := other.Screen().Text(); strings.Contains(text, "--state-dir") {
+		t.Errorf("the commands name the directory that is used anyway:\n%s", text)
+	}
 	other.Send("2 Dawn\r")
 	other.await("begin with a number from 1 to 1")
 	other.Send("1 dawn\r")

@@ -553,7 +553,7 @@ func (e env) inbox(c *cli.Context) error {
 		fmt.Fprintln(e.Stderr, "Nothing waits for you.")
 		return nil
 	}
-	state := settings.StateForCommand(c.String("state-dir"))
+	state := settings.StateForCommand(store.Root)
 	for n, i := range list {
 		fmt.Fprintf(e.Stdout, "%d. run %s in %s, %s\n%s\n", n+1, command.ShortID(i.Run), sanitize.Line(i.CWD, 100),
 			eventtext.Age(i.Item, time.Now()), indent(waitingText(i.Item, command.ShortID(i.Run), state)))
