@@ -231,7 +231,7 @@ func (l *Loop) answer(c toolCall) policy.Decision {
 			}
 		}
 	}
-	d = policy.Decision{Behavior: policy.Ask, By: policy.ByMode, Reason: "no rule allows " + c.tool}
+	d = policy.Decision{Behavior: policy.Ask, By: policy.ByMode, Reason: "no rule allows this use of " + c.tool}
 	if mode == runconfig.ModeRules {
 		d.Behavior, d.Reason = policy.Deny, d.Reason+", and nothing is asked in this mode"
 	}
