@@ -8,15 +8,11 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"slices"
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/vt"
 )
-
-// maxTexts bounds the notices that are kept.
-const maxTexts = 1000
 
 // emulator interprets what a program sends: it wraps the emulator of charmbracelet/x/vt, and adds what that
 // does not report. Modes are kept here, because in the library a cursor hidden on one screen stays hidden
@@ -29,7 +25,6 @@ type emulator struct {
 	titles   []string // titles that were saved
 	bells    int
 	clip     string
-	notices  []string
 	keyboard int
 	shape    int
 	keypad   bool
@@ -53,14 +48,6 @@ func newEmulator(size Size) *emulator {
 		e.vt.RegisterOscHandler(command, func(data []byte) bool {
 			if command != 1 {
 				e.title = operand(data)
-			}
-			return true
-		})
-	}
-	for _, command := range []int{9, 99, 777} {
-		e.vt.RegisterOscHandler(command, func(data []byte) bool {
-			if len(e.notices) < maxTexts {
-				e.notices = append(e.notices, operand(data))
 			}
 			return true
 		})
@@ -91,7 +78,7 @@ func (e *emulator) registerCSI() {
 	})
 	look('t', func(p ansi.Params) {
 		switch op, _, _ := p.Param(0, 0); {
-		case op == 22 && len(e.titles) < maxTexts:
+		case op == 22 && len(e.titles) < 1000: // of a hostile program
 			e.titles = append(e.titles, e.title)
 		case op == 23 && len(e.titles) > 0:
 			last := len(e.titles) - 1
@@ -157,7 +144,7 @@ func (e *emulator) screen() Screen {
 		Size:   Size{w, h},
 		Cells:  make([][]Cell, h),
 		Cursor: Cursor{X: at.X, Y: at.Y, Visible: e.modes[ModeCursor], Shape: e.shape},
-		Title:  e.title, Bells: e.bells, Clipboard: e.clip, Notices: slices.Clone(e.notices),
+		Title:  e.title, Bells: e.bells, Clipboard: e.clip,
 		Modes: maps.Clone(e.modes), Keyboard: e.keyboard, Keypad: e.keypad, Pen: style(e.pen),
 	}
 	for y := range h {

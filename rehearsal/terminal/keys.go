@@ -2,8 +2,8 @@ package terminal
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Press presses keys, by name: "a", "Enter", "Ctrl+C", "Alt+y", "Shift+Tab", "F1", "PgUp". They are sent
@@ -11,79 +11,31 @@ import (
 // protocol if the program asked for it, and otherwise like the key alone, as xterm does.
 func (t *Terminal) Press(names ...string) error {
 	for _, name := range names {
-		k, err := parseKey(name)
+		s := t.Screen()
+		sent, err := encode(name, s.Modes[ModeCursorKeys], s.Keyboard > 0)
 		if err != nil {
 			return err
 		}
-		s := t.Screen()
-		t.send([]byte(k.encode(s.Modes[ModeCursorKeys], s.Keyboard > 0)))
+		t.Send(sent)
 	}
 	return nil
 }
 
 // Type types a text. A newline is the key Enter.
-func (t *Terminal) Type(text string) {
-	t.send([]byte(strings.ReplaceAll(text, "\n", "\r")))
-}
+func (t *Terminal) Type(text string) { t.Send(strings.ReplaceAll(text, "\n", "\r")) }
 
 // Paste pastes a text, in brackets if the program asked for them.
 func (t *Terminal) Paste(text string) {
-	text = strings.ReplaceAll(text, "\n", "\r")
 	if t.Screen().Modes[ModeBracketedPaste] {
 		text = "\x1b[200~" + text + "\x1b[201~"
 	}
-	t.send([]byte(text))
+	t.Type(text)
 }
 
 // Send sends bytes unchanged, including those that no keyboard sends.
 func (t *Terminal) Send(raw string) { t.send([]byte(raw)) }
 
-// Button is a button of a mouse.
-type Button int
-
-// Buttons, by xterm's numbers.
-const (
-	Left Button = iota
-	Middle
-	Right
-	WheelUp   Button = 64
-	WheelDown Button = 65
-)
-
-// Mouse presses or releases a button at a cell, counted from 0. It reports whether the program receives it:
-// only if it asked for the mouse, in SGR format.
-func (t *Terminal) Mouse(x, y int, b Button, down bool) bool {
-	s := t.Screen()
-	if !s.Mouse() || !s.Modes[ModeMouseSGR] {
-		return false
-	}
-	final := 'M'
-	if !down {
-		final = 'm'
-	}
-	t.send(fmt.Appendf(nil, "\x1b[<%d;%d;%d%c", b, x+1, y+1, final))
-	return true
-}
-
-// Click clicks a button at a cell. A turn of the wheel is a click without a release.
-func (t *Terminal) Click(x, y int, b Button) bool {
-	return t.Mouse(x, y, b, true) && (b >= WheelUp || t.Mouse(x, y, b, false))
-}
-
-// Focus reports to the program that its window has got or lost the focus, if it asked for that.
-func (t *Terminal) Focus(got bool) {
-	if t.Screen().Modes[ModeFocus] {
-		t.send([]byte(map[bool]string{true: "\x1b[I", false: "\x1b[O"}[got]))
-	}
-}
-
-// key is one press. Modifiers are xterm's bits.
-type key struct {
-	char rune   // of a key that has one, and of Enter, Tab, Backspace, Esc
-	seq  string // CSI's final byte, or number and "~", of one that has none
-	mod  int
-}
-
+// The bits of modifiers, as in xterm's sequences.
 const (
 	shift = 1 << iota
 	alt
@@ -94,6 +46,7 @@ var charKeys = map[string]rune{
 	"enter": '\r', "tab": '\t', "backspace": 0x7f, "esc": 0x1b, "escape": 0x1b, "space": ' ',
 }
 
+// seqKeys have CSI's final byte, or number and "~", of keys without a character.
 var seqKeys = map[string]string{
 	"up": "A", "down": "B", "right": "C", "left": "D", "end": "F", "home": "H",
 	"f1": "P", "f2": "Q", "f3": "R", "f4": "S",
@@ -101,84 +54,63 @@ var seqKeys = map[string]string{
 	"f5": "15~", "f6": "17~", "f7": "18~", "f8": "19~", "f9": "20~", "f10": "21~", "f11": "23~", "f12": "24~",
 }
 
-// parseKey parses a name. The part after the last + is the key, and may be a + itself.
-func parseKey(name string) (key, error) {
-	var k key
-	rest := name
+// encode returns what xterm sends for a key. The part after the last + is the key, and may be a + itself.
+func encode(name string, applicationKeys, extended bool) (string, error) {
+	mod, rest := 0, name
 	for {
 		word, after, found := strings.Cut(rest, "+")
 		bit := map[string]int{"shift": shift, "alt": alt, "ctrl": ctrl}[strings.ToLower(word)]
 		if !found || bit == 0 {
 			break
 		}
-		k.mod |= bit
-		rest = after
+		mod, rest = mod|bit, after
 	}
 	if runes := []rune(rest); len(runes) == 1 {
-		k.char = runes[0]
-	} else if k.char = charKeys[strings.ToLower(rest)]; k.char == 0 {
-		k.seq = seqKeys[strings.ToLower(rest)]
+		return encodeChar(runes[0], mod, extended), nil
 	}
-	if k.char == 0 && k.seq == "" {
-		return key{}, fmt.Errorf("%q is not a key", name)
+	if char := charKeys[strings.ToLower(rest)]; char != 0 {
+		return encodeChar(char, mod, extended), nil
 	}
-	return k, nil
+	seq := seqKeys[strings.ToLower(rest)]
+	number, numbered := strings.CutSuffix(seq, "~")
+	switch {
+	case seq == "":
+		return "", fmt.Errorf("%q is not a key", name)
+	case mod != 0:
+		if !numbered {
+			number = "1"
+		}
+		return fmt.Sprintf("\x1b[%s;%d%c", number, 1+mod, seq[len(seq)-1]), nil
+	case !numbered && (seq >= "P" || applicationKeys):
+		return "\x1bO" + seq, nil
+	}
+	return "\x1b[" + seq, nil
 }
 
-// encode returns what xterm sends for the key.
-func (k key) encode(applicationKeys, extended bool) string {
-	if k.seq != "" {
-		return k.encodeSeq(applicationKeys)
-	}
-	char, mod, legacy := k.char, k.mod, true
+func encodeChar(key rune, mod int, extended bool) string {
+	char, legacy := key, true
 	switch {
-	case char == '\t' && mod == shift:
+	case key == '\t' && mod == shift:
 		return "\x1b[Z"
-	case strings.ContainsRune("\r\t\x7f\x1b", char):
+	case strings.ContainsRune("\r\t\x7f\x1b", key):
 		legacy = mod&^alt == 0
 	case mod&ctrl != 0:
-		code, ok := control(char)
-		legacy = ok && mod&shift == 0
-		if ok {
-			char = code
+		at := unicode.ToUpper(key) - '@'
+		if key == ' ' {
+			at = 0
+		}
+		control := at >= 0 && at < ' '
+		if legacy = control && mod&shift == 0; control {
+			char = at
 		}
 	case mod&shift != 0:
-		char = []rune(strings.ToUpper(string(char)))[0]
+		char = []rune(strings.ToUpper(string(key)))[0]
 	}
-	if !legacy && extended {
-		return "\x1b[" + strconv.Itoa(int(k.char)) + ";" + strconv.Itoa(1+mod) + "u"
-	}
-	if mod&alt != 0 {
+	switch {
+	case !legacy && extended:
+		return fmt.Sprintf("\x1b[%d;%du", key, 1+mod)
+	case mod&alt != 0:
 		return "\x1b" + string(char)
 	}
 	return string(char)
-}
-
-// control returns the character of a key with Ctrl.
-func control(char rune) (rune, bool) {
-	switch {
-	case char >= 'a' && char <= 'z':
-		return char - 'a' + 1, true
-	case char >= '@' && char <= '_':
-		return char - '@', true
-	case char == ' ':
-		return 0, true
-	}
-	return 0, false
-}
-
-func (k key) encodeSeq(applicationKeys bool) string {
-	if number, ok := strings.CutSuffix(k.seq, "~"); ok {
-		if k.mod == 0 {
-			return "\x1b[" + number + "~"
-		}
-		return "\x1b[" + number + ";" + strconv.Itoa(1+k.mod) + "~"
-	}
-	switch {
-	case k.mod != 0:
-		return "\x1b[1;" + strconv.Itoa(1+k.mod) + k.seq
-	case k.seq >= "P" || applicationKeys:
-		return "\x1bO" + k.seq
-	}
-	return "\x1b[" + k.seq
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Size of a terminal.
@@ -50,11 +52,9 @@ type Screen struct {
 	// Modes are the DEC private modes that are on.
 	Modes map[int]bool
 	// Keyboard counts the requests for the extended keyboard protocol that are still active.
-	Keyboard int
-	Keypad   bool // application mode
-	// Clipboard is the last content, and Notices (OSC 9, 99 and 777) are in order.
-	Clipboard string
-	Notices   []string
+	Keyboard  int
+	Keypad    bool   // application mode
+	Clipboard string // the last content
 	// Pen is the style that further text would have.
 	Pen Style
 }
@@ -173,29 +173,9 @@ func (c Color) Values() (r, g, b uint8, ok bool) {
 		return 0, 0, 0, false
 	case c&rgbFlag != 0:
 		return uint8(c >> 16), uint8(c >> 8), uint8(c), true
-	case c < 16:
-		v := basic[c]
-		return uint8(v >> 16), uint8(v >> 8), uint8(v), true
-	case c < 232:
-		n := int(c) - 16
-		return cube(n / 36), cube(n / 6 % 6), cube(n % 6), true
 	}
-	v := uint8(8 + 10*(int(c)-232))
-	return v, v, v, true
-}
-
-// cube returns one of the six levels of the palette's cube.
-func cube(n int) uint8 {
-	if n == 0 {
-		return 0
-	}
-	return uint8(55 + 40*n)
-}
-
-// basic are the sixteen colours that terminals choose themselves: these are xterm's.
-var basic = [16]uint32{
-	0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x0000ee, 0xcd00cd, 0x00cdcd, 0xe5e5e5,
-	0x7f7f7f, 0xff0000, 0x00ff00, 0xffff00, 0x5c5cff, 0xff00ff, 0x00ffff, 0xffffff,
+	red, green, blue, _ := ansi.IndexedColor(c).RGBA()
+	return uint8(red >> 8), uint8(green >> 8), uint8(blue >> 8), true
 }
 
 // String is "default", a number of the palette, or "#rrggbb".

@@ -6,111 +6,53 @@ import (
 	"unicode/utf8"
 )
 
-// arms are the lines of a box-drawing character, from the middle of the cell up, right,
-// down and left: ' ' none, '-' light, '=' heavy.
-var arms = map[rune]string{
-	'│': "- - ", '┃': "= = ",
-	'┌': " -- ", '┐': "  --", '└': "--  ", '┘': "-  -",
-	'├': "--- ", '┤': "- --", '┬': " ---", '┴': "-- -", '┼': "----",
-	'┏': " == ", '┓': "  ==", '┗': "==  ", '┛': "=  =",
-	'┣': "=== ", '┫': "= ==", '┳': " ===", '┻': "== =", '╋': "====",
-	'╴': "   -", '╵': "-   ", '╶': " -  ", '╷': "  - ", '╸': "   =", '╹': "=   ", '╺': " =  ", '╻': "  = ",
-	'┝': "-=- ", '┥': "- -=", '┠': "=-= ", '┨': "= =-", '┿': "-=-=",
+// arms are the lines of a box-drawing character, from the middle of the cell up, right, down and left.
+var arms = map[string][4]bool{
+	"│": {true, false, true, false}, "└": {true, true, false, false}, "├": {true, true, true, false},
+	"┤": {true, false, true, true}, "┬": {false, true, true, true}, "┴": {true, true, false, true},
+	"┼": {true, true, true, true},
 }
 
 // round are rounded corners, as curves from one edge to the other.
-var round = map[rune]string{
-	'╭': "M4.5 20V14Q4.5 10 9 10",
-	'╮': "M4.5 20V14Q4.5 10 0 10",
-	'╰': "M4.5 0V6Q4.5 10 9 10",
-	'╯': "M4.5 0V6Q4.5 10 0 10",
+var round = map[string]string{
+	"╭": "M4.5 20V14Q4.5 10 9 10",
+	"╮": "M4.5 20V14Q4.5 10 0 10",
+	"╰": "M4.5 0V6Q4.5 10 9 10",
+	"╯": "M4.5 0V6Q4.5 10 0 10",
 }
 
-// block is a part of a cell in eighths: left, top, and size.
-type block struct{ x, y, w, h float64 }
-
-var blocks = map[rune][]block{
-	'█': {{0, 0, 8, 8}}, '▀': {{0, 0, 8, 4}}, '▐': {{4, 0, 4, 8}}, '▔': {{0, 0, 8, 1}}, '▕': {{7, 0, 1, 8}},
-	'▖': {{0, 4, 4, 4}}, '▗': {{4, 4, 4, 4}}, '▘': {{0, 0, 4, 4}}, '▝': {{4, 0, 4, 4}},
-	'▚': {{0, 0, 4, 4}, {4, 4, 4, 4}}, '▞': {{4, 0, 4, 4}, {0, 4, 4, 4}},
-	'▙': {{0, 0, 4, 8}, {4, 4, 4, 4}}, '▛': {{0, 0, 4, 8}, {4, 0, 4, 4}}, '▜': {{0, 0, 8, 4}, {4, 4, 4, 4}},
-	'▟': {{4, 0, 4, 8}, {0, 4, 4, 4}},
+// bars are rectangles: left, top and size. Those of the first three are the same across the whole cell, so that a row
+// of them is one shape.
+var bars = map[string][4]float64{
+	"─": {0, 9.3, cellWidth, 1.4}, "━": {0, 8.5, cellWidth, 3}, "█": {0, 0, cellWidth, cellHeight},
+	"╸": {0, 8.5, cellWidth / 2.0, 3}, "▌": {0, 0, cellWidth / 2.0, cellHeight}, "▎": {0, 0, cellWidth / 4.0, cellHeight},
 }
 
-var shades = map[rune]string{'░': "0.25", '▒': "0.5", '▓': "0.75"}
-
-// level reports whether the shape of a character is the same across the whole cell, so that a row of them
-// is one shape.
-func level(text string) bool {
-	return text != "" && strings.Contains("─━█▀▔░▒▓▁▂▃▄▅▆▇", text)
-}
+func level(text string) bool { return bars[text][2] == cellWidth }
 
 // shape draws a character that fonts draw too short or too narrow to touch the next one, across so many
 // cells. It reports whether the text is such a character.
 func (d *drawing) shape(x, y int, text string, cells int, fill string) bool {
-	runes := []rune(text)
-	if len(runes) != 1 {
-		return false
-	}
-	r, wide := runes[0], 8*float64(cells)
+	const midX, midY, light = cellWidth / 2.0, cellHeight / 2.0, 1.4
+	bar, isBar := bars[text]
+	arm, isArms := arms[text]
 	switch {
-	case r == '─':
-		d.rect(x, y, 0, cellHeight/2-0.7, float64(cells*cellWidth), 1.4, fill)
-	case r == '━':
-		d.rect(x, y, 0, cellHeight/2-1.5, float64(cells*cellWidth), 3, fill)
-	case arms[r] != "":
-		d.arms(x, y, arms[r], fill)
-	case round[r] != "":
+	case isBar:
+		d.rect(x, y, bar[0], bar[1], bar[2]*float64(cells), bar[3], fill)
+	case round[text] != "":
 		d.printf(`<path transform="translate(%d %d)" d="%s" fill="none" stroke-width="1.4" %s/>`+"\n", x*cellWidth,
-			y*cellHeight, round[r], stroke(fill))
-	case r >= '▁' && r <= '▇': // from the bottom
-		n := float64(r - '▁' + 1)
-		d.block(x, y, block{0, 8 - n, wide, n}, fill)
-	case r >= '▉' && r <= '▏': // from the left
-		d.block(x, y, block{0, 0, float64('▐' - r), 8}, fill)
-	case blocks[r] != nil:
-		for _, b := range blocks[r] {
-			b.w += wide - 8 // of one that is level
-			d.block(x, y, b, fill)
+			y*cellHeight, round[text], stroke(fill))
+	case isArms:
+		for i, at := range [4][4]float64{
+			{midX - light/2, 0, light, midY + light/2}, {midX, midY - light/2, midX, light},
+			{midX - light/2, midY - light/2, light, midY + light/2}, {0, midY - light/2, midX, light},
+		} {
+			if arm[i] {
+				d.rect(x, y, at[0], at[1], at[2], at[3], fill)
+			}
 		}
-	case shades[r] != "":
-		fill, _, _ = strings.Cut(fill, " fill-opacity")
-		d.block(x, y, block{0, 0, wide, 8}, fill+` fill-opacity="`+shades[r]+`"`)
-	default:
-		return false
 	}
-	return true
-}
-
-func (d *drawing) block(x, y int, b block, fill string) {
-	d.rect(x, y, b.x*cellWidth/8, b.y*cellHeight/8, b.w*cellWidth/8, b.h*cellHeight/8, fill)
-}
-
-func (d *drawing) arms(x, y int, arms, fill string) {
-	const midX, midY = cellWidth / 2.0, cellHeight / 2.0
-	thick := map[byte]float64{' ': 0, '-': 1.4, '=': 3}
-	up, right, down, left := thick[arms[0]], thick[arms[1]], thick[arms[2]], thick[arms[3]]
-	vertical, horizontal := max(up, down), max(left, right)
-	if vertical > 0 {
-		from, to := midY-horizontal/2, midY+horizontal/2
-		if up > 0 {
-			from = 0
-		}
-		if down > 0 {
-			to = cellHeight
-		}
-		d.rect(x, y, midX-vertical/2, from, vertical, to-from, fill)
-	}
-	if horizontal > 0 {
-		from, to := midX-vertical/2, midX+vertical/2
-		if left > 0 {
-			from = 0
-		}
-		if right > 0 {
-			to = cellWidth
-		}
-		d.rect(x, y, from, midY-horizontal/2, to-from, horizontal, fill)
-	}
+	return isBar || isArms || round[text] != ""
 }
 
 func isBraille(text string) bool {

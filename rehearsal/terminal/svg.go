@@ -1,15 +1,17 @@
 package terminal
 
 import (
+	"cmp"
+	"encoding/xml"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // Picture sets how a screen is drawn.
 type Picture struct {
 	Foreground, Background Color  // of the terminal; Default: light grey on near black
-	Window                 bool   // draws a window with its title around the screen
-	Title                  string // of the window; empty: the screen's own
+	Window                 bool   // draws a window with the screen's title around it
 	Label                  string // a description, for people who do not see it
 }
 
@@ -32,24 +34,20 @@ func (s Screen) SVG(p Picture) string {
 		p.Foreground, p.Background = Default, Default
 	}
 	d := drawing{fg: hex(p.Foreground, "#d0d0d0"), bg: hex(p.Background, "#101014")}
-	top := 0
+	top, radius := 0, 0
 	if p.Window {
-		top = bar
+		top, radius = bar, 8
 	}
 	w, h := s.Size.Columns*cellWidth+2*margin, s.Size.Rows*cellHeight+2*margin+top
-	label := p.Label
-	if label == "" {
-		label = s.Title
-	}
 	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="%s" font-size="%d">`+"\n",
-		w, h, w, h, escapeXML(label), fonts, fontSize)
-	radius := 0
-	if p.Window {
-		radius = 8
-	}
+		w, h, w, h, escapeXML(cmp.Or(p.Label, s.Title)), fonts, fontSize)
 	d.printf(`<rect width="%d" height="%d" rx="%d" fill="%s"/>`+"\n", w, h, radius, d.bg)
 	if p.Window {
-		d.window(w, p.Title, s.Title)
+		for i, fill := range []string{"#e0605a", "#dfb04a", "#5fb05f"} {
+			d.printf(`<circle cx="%d" cy="%d" r="5.5" fill="%s"/>`+"\n", 20+18*i, bar/2+2, fill)
+		}
+		d.printf(`<text x="%d" y="%d" text-anchor="middle" font-size="13" fill="%s" fill-opacity="0.7">%s</text>`+"\n", w/2,
+			bar/2+7, d.fg, escapeXML(s.Title))
 	}
 	// Adjacent rectangles show no seam, even if the picture is scaled down.
 	d.printf("<style>g rect{shape-rendering:crispEdges}</style>\n")
@@ -76,36 +74,16 @@ type drawing struct {
 
 func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(&d.Builder, format, args...) }
 
-func (d *drawing) window(w int, titles ...string) {
-	for i, fill := range []string{"#e0605a", "#dfb04a", "#5fb05f"} {
-		d.printf(`<circle cx="%d" cy="%d" r="5.5" fill="%s"/>`+"\n", 20+18*i, bar/2+2, fill)
-	}
-	for _, title := range titles {
-		if title != "" {
-			d.printf(`<text x="%d" y="%d" text-anchor="middle" font-size="13" fill="%s" fill-opacity="0.7">%s</text>`+
-				"\n", w/2, bar/2+7, d.fg, escapeXML(title))
-			break
-		}
-	}
-}
-
-// paint holds the colours of a style.
-type paint struct {
-	fg, bg string // bg is empty where the ground is the terminal's
-}
-
-func (d *drawing) paint(s Style) paint {
-	p := paint{fg: hex(s.Fg, d.fg), bg: hex(s.Bg, "")}
+// paint returns the colours of a style. bg is empty where the ground is the terminal's, fg of concealed text.
+func (d *drawing) paint(s Style) (fg, bg string) {
+	fg, bg = hex(s.Fg, d.fg), hex(s.Bg, "")
 	if s.Reverse {
-		p.bg, p.fg = p.fg, p.bg
-		if p.fg == "" {
-			p.fg = d.bg
-		}
+		fg, bg = cmp.Or(bg, d.bg), fg
 	}
 	if s.Conceal {
-		p.fg = ""
+		fg = ""
 	}
-	return p
+	return fg, bg
 }
 
 func hex(c Color, otherwise string) string {
@@ -119,10 +97,12 @@ func hex(c Color, otherwise string) string {
 // grounds draws the backgrounds, before the text: a wide glyph may extend over its cell.
 func (d *drawing) grounds(y int, row []Cell) {
 	for x := 0; x < len(row); {
-		bg := d.paint(row[x].Style).bg
+		_, bg := d.paint(row[x].Style)
 		end := x + 1
-		for end < len(row) && d.paint(row[end].Style).bg == bg {
-			end++
+		for ; end < len(row); end++ {
+			if _, other := d.paint(row[end].Style); other != bg {
+				break
+			}
 		}
 		if bg != "" {
 			d.printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", x*cellWidth, y*cellHeight,
@@ -162,15 +142,21 @@ func (d *drawing) run(x, y int, cells []Cell) {
 		b.WriteString(c.Text)
 	}
 	text, style, width := b.String(), cells[0].Style, len(cells)
-	p := d.paint(style)
-	if p.fg == "" {
+	fg, _ := d.paint(style)
+	if fg == "" {
 		return
 	}
-	fill := fmt.Sprintf(`fill="%s"`, p.fg)
+	fill := fmt.Sprintf(`fill="%s"`, fg)
 	if style.Faint {
 		fill += ` fill-opacity="0.6"`
 	}
-	d.lines(x, y, width, style, fill)
+	// The lines under and through the text.
+	if style.Underline {
+		d.rect(x, y, 0, 17.5, float64(width*cellWidth), 1, fill)
+	}
+	if style.Strikeout {
+		d.rect(x, y, 0, 10, float64(width*cellWidth), 1, fill)
+	}
 	if isBraille(cells[0].Text) {
 		d.braille(x, y, cells, fill)
 		return
@@ -182,30 +168,14 @@ func (d *drawing) run(x, y int, cells []Cell) {
 	// Blanks at the ends would be part of the length, and some viewers drop them.
 	width -= len(text) - len(inner)
 	x += strings.Index(text, inner)
-	d.printf(`<text x="%d" y="%d" textLength="%d" lengthAdjust="spacingAndGlyphs" xml:space="preserve" %s%s>%s</text>`+
-		"\n",
-		x*cellWidth, y*cellHeight+baseline, width*cellWidth, fill, font(style), escapeXML(inner))
-}
-
-func font(s Style) string {
-	var b strings.Builder
-	if s.Bold {
-		b.WriteString(` font-weight="bold"`)
+	if style.Bold {
+		fill += ` font-weight="bold"`
 	}
-	if s.Italic {
-		b.WriteString(` font-style="italic"`)
+	if style.Italic {
+		fill += ` font-style="italic"`
 	}
-	return b.String()
-}
-
-// lines draws the lines under and through the text.
-func (d *drawing) lines(x, y, width int, s Style, fill string) {
-	if s.Underline {
-		d.rect(x, y, 0, 17.5, float64(width*cellWidth), 1, fill)
-	}
-	if s.Strikeout {
-		d.rect(x, y, 0, 10, float64(width*cellWidth), 1, fill)
-	}
+	d.printf(`<text x="%d" y="%d" textLength="%d" lengthAdjust="spacingAndGlyphs" xml:space="preserve" %s>%s</text>`+
+		"\n", x*cellWidth, y*cellHeight+baseline, width*cellWidth, fill, escapeXML(inner))
 }
 
 // rect draws a rectangle by its place in a cell.
@@ -214,24 +184,14 @@ func (d *drawing) rect(x, y int, dx, dy, w, h float64, fill string) {
 		w, h, fill)
 }
 
-// escapeXML escapes text for XML; characters that XML does not allow become blanks.
-func escapeXML(s string) string {
+// escapeXML escapes text for XML; characters that XML does not allow, and other control characters, become blanks.
+func escapeXML(text string) string {
 	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '&':
-			b.WriteString("&amp;")
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '>':
-			b.WriteString("&gt;")
-		case r == '"':
-			b.WriteString("&quot;")
-		case r < ' ' || r == 0xfffe || r == 0xffff || r >= 0x7f && r <= 0x9f:
-			b.WriteByte(' ')
-		default:
-			b.WriteRune(r)
+	_ = xml.EscapeText(&b, []byte(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == 0xfffe || r == 0xffff {
+			return ' '
 		}
-	}
+		return r
+	}, text))) // a Builder fails at nothing
 	return b.String()
 }

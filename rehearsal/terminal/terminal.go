@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/internal/ptypair"
@@ -35,6 +36,23 @@ const (
 	// idleChecks is how many times in a row no output must have come for that long.
 	idleChecks = 2
 )
+
+// Line holds the terminal settings (termios). Two values are equal if no setting differs.
+type Line = term.State
+
+func line(file *os.File) (l Line, err error) {
+	err = ptypair.Control(file, func(fd int) error {
+		s, err := term.GetState(fd)
+		if err == nil {
+			l = *s
+		}
+		return err
+	})
+	if err != nil {
+		return l, fmt.Errorf("read line settings: %w", err)
+	}
+	return l, nil
+}
 
 // ErrEnded reports that the program has ended and the screen will not change any more.
 var ErrEnded = errors.New("the program has ended")
