@@ -3,7 +3,10 @@ package rehearsal
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
+	"time"
 )
 
 // deliver writes the reply of a step, or its fault. If the real connection would be cut, it aborts the
@@ -12,62 +15,66 @@ func (r reply) deliver(ctx context.Context, w http.ResponseWriter, c *call) erro
 	if err := wait(ctx, r.delay); err != nil {
 		return err
 	}
-	if f := r.fault; f != nil {
-		if err := wait(ctx, f.stall); err != nil {
-			return err
-		}
-		if f.status != 0 {
-			for k, v := range f.headers {
-				w.Header().Set(k, v)
-			}
-			kind := f.errorType
-			if kind == "" {
-				kind = errorType(f.status)
-			}
-			if c.chat {
-				chatError(w, f.status, kind, r.faultMessage("Rehearsed failure."))
-				return nil
-			}
-			writeError(w, f.status, kind, r.faultMessage("Rehearsed failure."))
-			return nil
-		}
-	}
-	for k, v := range r.headers {
-		w.Header().Set(k, v)
-	}
-	if !c.Stream {
-		return r.deliverWhole(ctx, w, c)
-	}
-	return r.deliverStream(ctx, w, c.Model)
-}
-
-func (r reply) faultMessage(otherwise string) string {
-	if r.faultText != "" {
-		return r.faultText
-	}
-	return otherwise
-}
-
-func (r reply) deliverStream(ctx context.Context, w http.ResponseWriter, model string) error {
 	f := r.fault
 	if f == nil {
 		f = &fault{}
 	}
-	s := newStream(ctx, w)
+	if err := wait(ctx, f.stall); err != nil {
+		return err
+	}
+	if f.status != 0 {
+		setHeaders(w, f.headers)
+		kind := f.errorType
+		if kind == "" {
+			kind = errorType(f.status)
+		}
+		writeError(w, c.chat, f.status, kind, r.faultText)
+		return nil
+	}
+	setHeaders(w, r.headers)
+	if c.Stream {
+		return r.deliverStream(ctx, w, c.Model, f)
+	}
+	return r.deliverWhole(ctx, w, c, f)
+}
+
+func setHeaders(w http.ResponseWriter, headers map[string]string) {
+	for k, v := range headers {
+		w.Header().Set(k, v)
+	}
+}
+
+func (r reply) deliverStream(ctx context.Context, w http.ResponseWriter, model string, f *fault) error {
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.WriteHeader(http.StatusOK)
+	send := func(text string) error {
+		if _, err := w.Write([]byte(text)); err != nil {
+			return err
+		}
+		return http.NewResponseController(w).Flush()
+	}
 	for i, e := range r.events(model) {
 		if f.cutAfter > 0 && i == f.cutAfter {
 			panic(http.ErrAbortHandler)
 		}
-		if err := s.send(e); err != nil {
+		if err := send(e.String()); err != nil {
 			return err
 		}
+		switch {
+		case i != 1:
 		// After message_start and the ping, the client knows that a stream has begun.
-		if i == 1 {
-			if err := r.breakStream(s, f); err != nil || f.garbage || f.errorEvent != "" {
+		case f.garbage:
+			return send("event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\n\n" +
+				"event: content_block_delta\ndata: not json at all\n\n")
+		case f.errorEvent != "":
+			return send(event(errorBody(f.errorEvent, r.faultText)).String())
+		default:
+			if err := wait(ctx, f.stallMid); err != nil {
 				return err
 			}
 		}
-		if e.gap {
+		if e["type"] == "content_block_delta" {
 			if err := wait(ctx, r.chunkDelay); err != nil {
 				return err
 			}
@@ -76,86 +83,73 @@ func (r reply) deliverStream(ctx context.Context, w http.ResponseWriter, model s
 	return nil
 }
 
-// breakStream applies a fault in the middle of the stream.
-func (r reply) breakStream(s *stream, f *fault) error {
-	switch {
-	case f.garbage:
-		return s.raw("event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\n\n" +
-			"event: content_block_delta\ndata: not json at all\n\n")
-	case f.errorEvent != "":
-		return s.send(event{name: "error", data: errorBody(f.errorEvent, r.faultMessage("Rehearsed failure."))})
-	}
-	return wait(s.ctx, f.stallMid)
-}
-
 // deliverWhole writes the reply without streaming. The CLI requests that after a stream failed, so every
 // fault has its counterpart here.
-func (r reply) deliverWhole(ctx context.Context, w http.ResponseWriter, c *call) error {
-	if f := r.fault; f != nil {
-		switch {
-		case f.cutAfter > 0:
-			panic(http.ErrAbortHandler)
-		case f.garbage:
-			w.Header().Set("Content-Type", "application/json")
-			_, err := w.Write([]byte(`{"type":"message",`))
-			return err
-		case f.errorEvent != "":
-			writeError(w, errorStatus(f.errorEvent), f.errorEvent, r.faultMessage("Rehearsed failure."))
-			return nil
+func (r reply) deliverWhole(ctx context.Context, w http.ResponseWriter, c *call, f *fault) error {
+	switch {
+	case f.cutAfter > 0:
+		panic(http.ErrAbortHandler)
+	case f.garbage:
+		w.Header().Set("Content-Type", "application/json")
+		_, err := w.Write([]byte(`{"type":"message",`))
+		return err
+	case f.errorEvent != "":
+		status := http.StatusInternalServerError
+		for s, kind := range errorTypes {
+			if kind == f.errorEvent {
+				status = s
+			}
 		}
-		if err := wait(ctx, f.stallMid); err != nil {
-			return err
-		}
+		writeError(w, false, status, f.errorEvent, r.faultText)
+		return nil
+	}
+	if err := wait(ctx, f.stallMid); err != nil {
+		return err
 	}
 	if c.chat {
 		return writeJSON(w, http.StatusOK, r.chatAnswer(c.Model))
 	}
-	return writeJSON(w, http.StatusOK, r.whole(c.Model))
+	blocks := []object{}
+	for _, b := range r.blocks {
+		blocks = append(blocks, b.whole())
+	}
+	return writeJSON(w, http.StatusOK, r.message(c.Model, r.usage, blocks, r.stopReason()))
 }
 
-var errorTypes = []struct {
-	status int
-	kind   string
-}{
-	{400, "invalid_request_error"},
-	{401, "authentication_error"},
-	{403, "permission_error"},
-	{404, "not_found_error"},
-	{413, "request_too_large"},
-	{429, "rate_limit_error"},
-	{500, "api_error"},
-	{504, "timeout_error"},
-	{529, "overloaded_error"},
+var errorTypes = map[int]string{
+	400: "invalid_request_error",
+	401: "authentication_error",
+	403: "permission_error",
+	404: "not_found_error",
+	413: "request_too_large",
+	429: "rate_limit_error",
+	500: "api_error",
+	504: "timeout_error",
+	529: "overloaded_error",
 }
 
 func errorType(status int) string {
-	for _, e := range errorTypes {
-		if e.status == status {
-			return e.kind
-		}
+	kind, known := errorTypes[status]
+	switch {
+	case known:
+		return kind
+	case status < 500:
+		return errorTypes[400]
 	}
-	if status < 500 {
-		return "invalid_request_error"
-	}
-	return "api_error"
-}
-
-func errorStatus(kind string) int {
-	for _, e := range errorTypes {
-		if e.kind == kind {
-			return e.status
-		}
-	}
-	return http.StatusInternalServerError
+	return errorTypes[500]
 }
 
 func errorBody(kind, message string) object {
 	return object{"type": "error", "error": object{"type": kind, "message": message}}
 }
 
-func writeError(w http.ResponseWriter, status int, kind, message string) {
+// writeError writes an error in the format of the Messages API, or of Chat Completions.
+func writeError(w http.ResponseWriter, chat bool, status int, kind, message string) {
 	body := errorBody(kind, message)
 	body["request_id"] = w.Header().Get("Request-Id")
+	if chat {
+		body = object{"error": object{"message": message, "type": kind, "param": nil, "code": nil}}
+	}
 	// The client may have gone; then the error cannot be reported.
 	_ = writeJSON(w, status, body)
 }
@@ -169,4 +163,105 @@ func writeJSON(w http.ResponseWriter, status int, body object) error {
 	w.WriteHeader(status)
 	_, err = w.Write(b)
 	return err
+}
+
+// object is a JSON object being written. (Keys come out sorted; no client of
+// the API may depend on their order.)
+type object map[string]any
+
+// event is one server-sent event, named by its type.
+type event object
+
+func (e event) String() string {
+	data, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // it is made of texts, numbers and JSON that was parsed
+	}
+	return fmt.Sprintf("event: %s\ndata: %s\n\n", e["type"], data)
+}
+
+func (r reply) events(model string) []event {
+	first := r.usage
+	first.Output = 1
+	evs := []event{
+		{"type": "message_start", "message": r.message(model, first, []object{}, nil)},
+		{"type": "ping"},
+	}
+	for i, b := range r.blocks {
+		evs = append(evs, event{"type": "content_block_start", "index": i, "content_block": b.opening()})
+		for _, d := range b.deltas() {
+			evs = append(evs, event{"type": "content_block_delta", "index": i, "delta": d})
+		}
+		evs = append(evs, event{"type": "content_block_stop", "index": i})
+	}
+	return append(evs,
+		event{"type": "message_delta", "delta": object{"stop_reason": r.stopReason(), "stop_sequence": nil}, "usage": r.usage},
+		event{"type": "message_stop"})
+}
+
+// message returns the envelope of message_start, and the complete answer if it is not streamed.
+func (r reply) message(model string, u Figures, blocks []object, stop any) object {
+	return object{
+		"id": newID("msg_"), "type": "message", "role": "assistant", "model": model,
+		"content": blocks, "stop_reason": stop, "stop_sequence": nil, "usage": u,
+	}
+}
+
+// signature replaces the proof that the real API adds to thinking.
+const signature = "cmVoZWFyc2Fs"
+
+// opening is the block before its content. The content of text and thinking is in the field with the name of the type.
+func (b outBlock) opening() object {
+	switch b.kind {
+	case "thinking":
+		return object{"type": b.kind, b.kind: "", "signature": ""}
+	case "tool_use":
+		return object{"type": b.kind, "id": b.id, "name": b.name, "input": object{}}
+	}
+	return object{"type": b.kind, b.kind: ""}
+}
+
+func (b outBlock) whole() object {
+	o := b.opening()
+	switch b.kind {
+	case "tool_use":
+		o["input"] = b.input
+	case "thinking":
+		o["signature"] = signature
+		fallthrough
+	default:
+		o[b.kind] = b.text
+	}
+	return o
+}
+
+// deltas cuts the content into at most 64 parts of at least 24 characters.
+func (b outBlock) deltas() (out []object) {
+	text, kind, field := b.text, b.kind+"_delta", b.kind
+	if b.kind == "tool_use" {
+		text, kind, field = string(b.input), "input_json_delta", "partial_json"
+	}
+	r := []rune(text)
+	for part := range slices.Chunk(r, max(24, (len(r)+63)/64)) {
+		out = append(out, object{"type": kind, field: string(part)})
+	}
+	if b.kind == "thinking" {
+		out = append(out, object{"type": "signature_delta", "signature": signature})
+	}
+	return out
+}
+
+// wait sleeps unless the context ends first.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -62,13 +62,10 @@ func (c *call) asksForObject() bool {
 
 // plain makes a verdict the text of the answer, because a client that offers no tools cannot handle a call.
 func (r reply) plain() reply {
-	blocks := r.blocks
-	r.blocks = nil
-	for _, b := range blocks {
-		if b.kind == "tool_use" && b.name == structuredOutput {
-			b = outBlock{kind: "text", text: string(b.input)}
+	for i, b := range r.blocks {
+		if b.name == structuredOutput {
+			r.blocks[i] = outBlock{kind: "text", text: string(b.input)}
 		}
-		r.blocks = append(r.blocks, b)
 	}
 	return r
 }
@@ -93,12 +90,6 @@ func (r reply) chatAnswer(model string) object {
 			"total_tokens":          u.context() + u.Output,
 			"prompt_tokens_details": object{"cached_tokens": u.CacheRead}},
 	}
-}
-
-// chatError writes an error in the format of Chat Completions.
-func chatError(w http.ResponseWriter, status int, kind, message string) {
-	// The client may have gone; then the error cannot be reported.
-	_ = writeJSON(w, status, object{"error": object{"message": message, "type": kind, "param": nil, "code": nil}})
 }
 
 // understand parses a request for the API that its path names.

@@ -22,7 +22,7 @@ func Parse(name string, src []byte) (*Scenario, error) {
 		return nil, fmt.Errorf("%s:1: want one YAML document, found %d", name, len(values))
 	}
 	root := values[0]
-	sc := &Scenario{file: name, vars: map[string]string{}, files: map[string]string{}}
+	sc := &Scenario{file: name, vars: map[string]string{}, files: map[string]string{}, groups: map[string]bool{}}
 	sc.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	readFields(root, "a scenario (a mapping)", readers{
 		"name": to(&sc.Name, yamldoc.Value.Text), "title": to(&sc.Title, yamldoc.Value.Text),
@@ -36,7 +36,7 @@ func Parse(name string, src []byte) (*Scenario, error) {
 				sc.files[f.Key] = f.Text()
 			}
 		},
-		"actors": to(&sc.actors, func(v yamldoc.Value) []*actor { return readList(v, "a list of actors", readActor) }),
+		"actors": to(&sc.actors, func(v yamldoc.Value) []*actor { return readList(v, "a list of actors", sc.readActor) }),
 	})
 	if len(sc.actors) == 0 && doc.Err() == nil {
 		root.Errorf("a scenario needs actors")
@@ -88,13 +88,15 @@ func readTexts(v yamldoc.Value, what string) map[string]string {
 
 func readHeaders(v yamldoc.Value) map[string]string { return readTexts(v, "a mapping of texts") }
 
-func readSteps(v yamldoc.Value) []*step { return readList(v, "a list of steps", readStep) }
+func (s *Scenario) readSteps(v yamldoc.Value) []*step {
+	return readList(v, "a list of steps", s.readStep)
+}
 
-func readActor(v yamldoc.Value) *actor {
+func (s *Scenario) readActor(v yamldoc.Value) *actor {
 	a := &actor{line: v.Line(), match: match{role: RoleAny}}
 	readFields(v, "an actor (a mapping)", readers{
-		"name": to(&a.name, yamldoc.Value.Text), "match": to(&a.match, readMatch), "steps": to(&a.steps, readSteps),
-		"otherwise": to(&a.otherwise, readOtherwise),
+		"name": to(&a.name, yamldoc.Value.Text), "match": to(&a.match, s.readMatch), "steps": to(&a.steps, s.readSteps),
+		"otherwise": to(&a.otherwise, s.readOtherwise),
 	})
 	if a.name == "" {
 		v.Errorf("an actor needs a name")
@@ -105,22 +107,22 @@ func readActor(v yamldoc.Value) *actor {
 	return a
 }
 
-func readOtherwise(v yamldoc.Value) []*step {
+func (s *Scenario) readOtherwise(v yamldoc.Value) []*step {
 	if v.Kind() != yamldoc.List {
-		return []*step{readOther(v)}
+		return []*step{s.readOther(v)}
 	}
-	return readList(v, "a list of steps", readOther)
+	return readList(v, "a list of steps", s.readOther)
 }
 
-func readOther(v yamldoc.Value) *step {
-	st := readStep(v)
+func (s *Scenario) readOther(v yamldoc.Value) *step {
+	st := s.readStep(v)
 	if st.repeat != 1 {
 		v.Errorf("repeat has no meaning here: it is played as often as needed")
 	}
 	return st
 }
 
-func readMatch(v yamldoc.Value) match {
+func (s *Scenario) readMatch(v yamldoc.Value) match {
 	m := match{role: RoleAny}
 	readFields(v, "a mapping", readers{
 		"role": func(v yamldoc.Value) {
@@ -134,46 +136,46 @@ func readMatch(v yamldoc.Value) match {
 	return m
 }
 
-func readStep(v yamldoc.Value) *step {
+func (s *Scenario) readStep(v yamldoc.Value) *step {
 	st := &step{line: v.Line(), repeat: 1}
 	var verdict []toolUse
 	readFields(v, "a step (a mapping)", readers{
-		"expect": to(&st.expect, readPattern), "think": to(&st.think, readTemplate), "say": to(&st.say, readTemplate),
-		"use": to(&st.use, func(v yamldoc.Value) []toolUse { return readList(v, "a list of tool calls", readToolUse) }),
+		"expect": to(&st.expect, s.readExpectation), "think": to(&st.think, s.readTemplate), "say": to(&st.say, s.readTemplate),
+		"use": to(&st.use, func(v yamldoc.Value) []toolUse { return readList(v, "a list of tool calls", s.readToolUse) }),
 		"verdict": func(v yamldoc.Value) {
-			verdict = []toolUse{{tool: structuredOutput, input: readObject(v)}}
+			verdict = []toolUse{{tool: structuredOutput, input: s.readObject(v)}}
 		},
-		"usage": to(&st.usage, readUsage), "stop_reason": to(&st.stopReason, yamldoc.Value.Text),
+		"usage": to(&st.usage, s.readUsage), "stop_reason": to(&st.stopReason, yamldoc.Value.Text),
 		"delay": to(&st.delay, yamldoc.Value.Duration), "pause": to(&st.pause, yamldoc.Value.Duration),
 		"chunk_delay": to(&st.chunkDelay, yamldoc.Value.Duration), "repeat": to(&st.repeat, readCount),
-		"headers": to(&st.headers, readHeaders), "fault": to(&st.fault, readFault),
+		"headers": to(&st.headers, readHeaders), "fault": to(&st.fault, s.readFault),
 	})
 	st.use = append(st.use, verdict...) // last, in any order of the file: StructuredOutput ends the turn
 	return st
 }
 
-func readToolUse(v yamldoc.Value) toolUse {
+func (s *Scenario) readToolUse(v yamldoc.Value) toolUse {
 	u := toolUse{input: map[string]tree{}}
 	readFields(v, "a tool call (a mapping)", readers{"tool": to(&u.tool, yamldoc.Value.Text),
-		"input": to(&u.input, readObject)})
+		"input": to(&u.input, s.readObject)})
 	if u.tool == "" {
 		v.Errorf("a tool call needs a tool")
 	}
 	return u
 }
 
-func readUsage(v yamldoc.Value) usage {
+func (s *Scenario) readUsage(v yamldoc.Value) usage {
 	var u usage
-	readFields(v, "a mapping", readers{"context": to(&u.context, readAmount), "input": to(&u.input, readAmount),
-		"cache_read": to(&u.cacheRead, readAmount), "cache_creation": to(&u.cacheCreation, readAmount),
-		"output": to(&u.output, readAmount)})
+	readFields(v, "a mapping", readers{"context": to(&u.context, s.readAmount), "input": to(&u.input, s.readAmount),
+		"cache_read": to(&u.cacheRead, s.readAmount), "cache_creation": to(&u.cacheCreation, s.readAmount),
+		"output": to(&u.output, s.readAmount)})
 	if u.context != nil && (u.input != nil || u.cacheRead != nil || u.cacheCreation != nil) {
 		v.Errorf("context is the sum of input, cache_read and cache_creation: give the one or the others")
 	}
 	return u
 }
 
-func readFault(v yamldoc.Value) *fault {
+func (s *Scenario) readFault(v yamldoc.Value) *fault {
 	ft := &fault{}
 	given := readFields(v, "a fault (a mapping)", readers{
 		"status": func(v yamldoc.Value) {
@@ -181,7 +183,7 @@ func readFault(v yamldoc.Value) *fault {
 				v.Errorf("want an HTTP status from 400 to 599, found %d", ft.status)
 			}
 		},
-		"error_type": to(&ft.errorType, yamldoc.Value.Text), "message": to(&ft.message, readTemplate),
+		"error_type": to(&ft.errorType, yamldoc.Value.Text), "message": to(&ft.message, s.readTemplate),
 		"headers": to(&ft.headers, readHeaders), "stall": to(&ft.stall, yamldoc.Value.Duration),
 		"stall_mid": to(&ft.stallMid, yamldoc.Value.Duration),
 		"cut_after": func(v yamldoc.Value) { ft.cutAfter = v.Integer(1) },

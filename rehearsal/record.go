@@ -47,6 +47,19 @@ func (r Request) ToolNames() []string {
 	return names
 }
 
+// UserText joins the texts of all messages of role user. It needs Options.Record.
+func (r Request) UserText() string {
+	var all []wireMessage
+	_ = json.Unmarshal(r.Messages, &all) // without a record there are none
+	var said content
+	for _, m := range all {
+		if m.Role == "user" {
+			said = append(said, m.Content...)
+		}
+	}
+	return said.text()
+}
+
 const (
 	summaryText = 4 << 10
 	keepSummary = 10000 // summaries kept; the oldest are removed first

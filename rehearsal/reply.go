@@ -1,9 +1,11 @@
 package rehearsal
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -40,15 +42,11 @@ type Figures struct {
 func (f Figures) context() int { return f.Input + f.CacheCreation + f.CacheRead }
 
 func (r reply) stopReason() string {
-	if r.stop != "" {
-		return r.stop
+	otherwise := "end_turn"
+	if slices.ContainsFunc(r.blocks, func(b outBlock) bool { return b.kind == "tool_use" }) {
+		otherwise = "tool_use"
 	}
-	for _, b := range r.blocks {
-		if b.kind == "tool_use" {
-			return "tool_use"
-		}
-	}
-	return "end_turn"
+	return cmp.Or(r.stop, otherwise)
 }
 
 // reply renders the step. Parts that fail to render are reported and omitted or shortened: the play
@@ -78,7 +76,7 @@ func (st *step) reply(s scope, p *part, c *call) (reply, []error) {
 		r.blocks = append(r.blocks, outBlock{kind: "tool_use", id: newID("toolu_"), name: u.tool, input: input})
 	}
 	if st.fault != nil {
-		r.faultText = render(st.fault.message)
+		r.faultText = cmp.Or(render(st.fault.message), "Rehearsed failure.")
 	}
 	r.usage = p.account(c)
 	errs = append(errs, st.usage.override(&r.usage, s)...)
@@ -129,11 +127,11 @@ func (p *part) account(c *call) Figures {
 // which cost least.
 func (u usage) override(f *Figures, s scope) []error {
 	var errs []error
-	set := func(dst *int, a *amount) {
+	set := func(dst *int, a *text) {
 		if a == nil {
 			return
 		}
-		n, err := a.render(s)
+		n, err := a.renderAmount(s)
 		if err != nil {
 			errs = append(errs, err)
 			return

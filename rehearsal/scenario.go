@@ -25,6 +25,9 @@ type Scenario struct {
 	vars   map[string]string
 	files  map[string]string
 	actors []*actor
+
+	texts  []*text         // all templates
+	groups map[string]bool // names that expectations capture anywhere
 }
 
 // Allow lists the permission rules, in Claude's syntax, that are needed to run the scenario's tool calls
@@ -81,8 +84,8 @@ type toolUse struct {
 
 // usage overrides figures that would be made up; nil fields stay made up.
 type usage struct {
-	context                                 *amount // the whole of the input side
-	input, cacheRead, cacheCreation, output *amount
+	context                                 *text // the whole of the input side
+	input, cacheRead, cacheCreation, output *text
 }
 
 // fault is an API error. Either the request is refused (status, garbage, errorEvent, cutAfter), or it is
@@ -138,10 +141,9 @@ func Builtin(name string) (*Scenario, error) {
 	if name == "" {
 		name = defaultScenario
 	}
-	src, err := builtin.ReadFile("scenarios/" + name + ".yaml")
+	src, err := BuiltinSource(name)
 	if err != nil {
-		return nil, fmt.Errorf("there is no built-in scenario %q: use one of %s", name,
-			strings.Join(BuiltinNames(), ", "))
+		return nil, err
 	}
 	return Parse(name+".yaml", src)
 }

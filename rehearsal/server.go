@@ -155,7 +155,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "" && (r.Method == http.MethodHead || r.Method == http.MethodGet):
 		w.WriteHeader(http.StatusOK) // the CLI's test of the connection
 	default:
-		writeError(w, http.StatusNotFound, "not_found_error", "Not found: "+r.Method+" "+r.URL.Path)
+		writeError(w, false, http.StatusNotFound, "not_found_error", "Not found: "+r.Method+" "+r.URL.Path)
 	}
 }
 
@@ -170,7 +170,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	c, err := understand(r, body)
 	if err != nil {
 		s.recorder.complain(err.Error())
-		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
+		writeError(w, false, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
 	q := s.stage.play(c)
@@ -219,7 +219,7 @@ func (s *Server) authorised(w http.ResponseWriter, r *http.Request) bool {
 		problem = "a request carried a key that is not the rehearsal's: real credentials must not come here"
 	}
 	s.recorder.complain(problem)
-	writeError(w, http.StatusUnauthorized, "authentication_error", problem)
+	writeError(w, false, http.StatusUnauthorized, "authentication_error", problem)
 	return false
 }
 
@@ -230,7 +230,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			status = http.StatusRequestEntityTooLarge
 		}
-		writeError(w, status, errorType(status), err.Error())
+		writeError(w, false, status, errorType(status), err.Error())
 		return nil, false
 	}
 	return body, true

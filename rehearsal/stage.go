@@ -218,7 +218,7 @@ func (s *stage) capture(p *part, groups map[string]string) {
 // a group without a captured value is empty.
 func (s *stage) scope(p *part, c *call) scope {
 	sc := scope{}
-	for _, g := range s.scenario.groups() {
+	for g := range s.scenario.groups {
 		sc[g] = ""
 	}
 	for _, m := range []map[string]string{s.captured, p.captured} {

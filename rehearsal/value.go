@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -33,7 +34,7 @@ var templateFuncs = template.FuncMap{
 	"oneline": func(s string) string { return strings.Join(strings.Fields(s), " ") },
 }
 
-func readTemplate(v yamldoc.Value) *text {
+func (sc *Scenario) readTemplate(v yamldoc.Value) *text {
 	src := v.Text()
 	t := &text{at: v.Place()}
 	tpl, err := template.New(v.Path).Funcs(templateFuncs).Option("missingkey=error").Parse(src)
@@ -42,6 +43,7 @@ func readTemplate(v yamldoc.Value) *text {
 		return nil
 	}
 	t.tpl = tpl
+	sc.texts = append(sc.texts, t)
 	return t
 }
 
@@ -60,13 +62,6 @@ func (t *text) render(s scope) (string, error) {
 // something else, so those are checked at run time.
 func (t *text) names() (top, vars []string) {
 	var visit func(n parse.Node)
-	pipe := func(p *parse.PipeNode) {
-		for _, cmd := range p.Cmds {
-			for _, a := range cmd.Args {
-				visit(a)
-			}
-		}
-	}
 	visit = func(n parse.Node) {
 		switch n := n.(type) {
 		case *parse.ListNode:
@@ -76,13 +71,17 @@ func (t *text) names() (top, vars []string) {
 				}
 			}
 		case *parse.ActionNode:
-			pipe(n.Pipe)
+			visit(n.Pipe)
 		case *parse.IfNode:
-			pipe(n.Pipe)
+			visit(n.Pipe)
 			visit(n.List)
 			visit(n.ElseList)
 		case *parse.PipeNode:
-			pipe(n)
+			for _, cmd := range n.Cmds {
+				for _, a := range cmd.Args {
+					visit(a)
+				}
+			}
 		case *parse.FieldNode:
 			top = append(top, n.Ident[0])
 			if n.Ident[0] == "vars" && len(n.Ident) > 1 {
@@ -90,7 +89,7 @@ func (t *text) names() (top, vars []string) {
 			}
 		}
 	}
-	if t != nil && t.tpl.Tree != nil {
+	if t.tpl.Tree != nil {
 		visit(t.tpl.Root)
 	}
 	return top, vars
@@ -100,29 +99,29 @@ func (t *text) names() (top, vars []string) {
 // []tree or map[string]tree.
 type tree any
 
-func readTree(v yamldoc.Value) tree {
+func (sc *Scenario) readTree(v yamldoc.Value) tree {
 	switch v.Kind() {
 	case yamldoc.Nothing, yamldoc.Bool, yamldoc.Number:
 		return v.Plain()
 	case yamldoc.Text:
-		return readTemplate(v)
+		return sc.readTemplate(v)
 	case yamldoc.List:
 		out := []tree{}
 		for _, it := range v.Items("a list") {
-			out = append(out, readTree(it))
+			out = append(out, sc.readTree(it))
 		}
 		return out
 	case yamldoc.Mapping:
-		return readObject(v)
+		return sc.readObject(v)
 	}
 	v.Want("a value")
 	return nil
 }
 
-func readObject(v yamldoc.Value) map[string]tree {
+func (sc *Scenario) readObject(v yamldoc.Value) map[string]tree {
 	out := map[string]tree{}
 	for _, f := range v.Fields("a mapping") {
-		out[f.Key] = readTree(f.Value)
+		out[f.Key] = sc.readTree(f.Value)
 	}
 	return out
 }
@@ -156,45 +155,23 @@ func renderTree(t tree, s scope) (any, error) {
 	return t, nil
 }
 
-func eachText(t tree, visit func(*text)) {
-	switch v := t.(type) {
-	case *text:
-		visit(v)
-	case []tree:
-		for _, e := range v {
-			eachText(e, visit)
-		}
-	case map[string]tree:
-		for _, e := range v {
-			eachText(e, visit)
-		}
-	}
-}
-
-// amount is a number of tokens: written as a number, or as a template that gives one, so that a variable
+// readAmount reads a number of tokens: written as a number, or as a template that gives one, so that a variable
 // can adapt a scenario to another window.
-type amount struct{ text *text }
-
-func readAmount(v yamldoc.Value) *amount {
+func (sc *Scenario) readAmount(v yamldoc.Value) *text {
 	if v.Kind() == yamldoc.Number {
-		src := strconv.Itoa(v.Integer(0))
-		return &amount{&text{tpl: template.Must(template.New("").Parse(src))}}
+		return &text{tpl: template.Must(template.New("").Parse(strconv.Itoa(v.Integer(0))))}
 	}
-	t := readTemplate(v)
-	if t == nil {
-		return nil
-	}
-	return &amount{t}
+	return sc.readTemplate(v)
 }
 
-func (a *amount) render(s scope) (int, error) {
-	out, err := a.text.render(s)
+func (t *text) renderAmount(s scope) (int, error) {
+	out, err := t.render(s)
 	if err != nil {
 		return 0, err
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(out))
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("%s: want a number of tokens, found %q", a.text.at, out)
+		return 0, fmt.Errorf("%s: want a number of tokens, found %q", t.at, out)
 	}
 	return n, nil
 }
@@ -218,4 +195,50 @@ func readPattern(v yamldoc.Value) *regexp.Regexp {
 		return nil
 	}
 	return re
+}
+
+// readExpectation reads a pattern whose groups templates may name.
+func (sc *Scenario) readExpectation(v yamldoc.Value) *regexp.Regexp {
+	re := readPattern(v)
+	if re != nil {
+		for _, g := range re.SubexpNames() {
+			sc.groups[g] = true
+		}
+		delete(sc.groups, "") // those without a name
+	}
+	return re
+}
+
+// checkNames finds the names in templates that are never set. Which variables exist is known only at Start,
+// because options add some.
+func (sc *Scenario) checkNames() error {
+	var errs []error
+	for w, what := range reserved {
+		if sc.groups[w] {
+			errs = append(errs, fmt.Errorf("%s: the group name %q is taken: it stands for %s", sc.file, w, what))
+		}
+	}
+	for _, t := range sc.texts {
+		top, _ := t.names()
+		for _, n := range top {
+			if reserved[n] == "" && !sc.groups[n] {
+				errs = append(errs, fmt.Errorf("%s: no expectation captures a group %q", t.at, n))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// CheckVars finds the variables that neither the scenario nor the caller set.
+func (sc *Scenario) CheckVars(vars map[string]string) error {
+	var errs []error
+	for _, t := range sc.texts {
+		_, names := t.names()
+		for _, n := range names {
+			if _, ok := vars[n]; !ok {
+				errs = append(errs, fmt.Errorf("%s: variable %q is neither in the scenario's vars nor given", t.at, n))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -59,20 +60,15 @@ func (c *content) UnmarshalJSON(b []byte) error {
 // UnmarshalJSON keeps the text and the blocks inside a tool_result and skips other blocks, whatever their
 // content.
 func (b *block) UnmarshalJSON(raw []byte) error {
-	var w struct {
-		Type     string          `json:"type"`
-		Text     string          `json:"text"`
-		ID       string          `json:"id"`
-		Name     string          `json:"name"`
-		ResultOf string          `json:"tool_use_id"`
-		Failed   bool            `json:"is_error"`
-		Content  json.RawMessage `json:"content"`
-	}
+	type fields block // without this method
+	w := struct {
+		fields
+		Content json.RawMessage `json:"content"`
+	}{}
 	if err := json.Unmarshal(raw, &w); err != nil {
 		return err
 	}
-	*b = block{Type: w.Type, Text: w.Text, ID: w.ID, Name: w.Name, ResultOf: w.ResultOf, Failed: w.Failed}
-	if w.Type == "tool_result" && len(w.Content) > 0 {
+	if *b = block(w.fields); w.Type == "tool_result" && len(w.Content) > 0 {
 		return json.Unmarshal(w.Content, &b.Content)
 	}
 	return nil
@@ -157,12 +153,7 @@ func (c *call) findCwd(s string) {
 }
 
 func (c *call) offers(tool string) bool {
-	for _, t := range c.Tools {
-		if t.Name == tool {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == tool })
 }
 
 // readRole determines the role from this request alone. The marker of a subagent comes first, because a
