@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,33 +18,39 @@ import (
 // maxCleanupTime is how long a process of a run may outlive its arbiter.
 const maxCleanupTime = 2 * time.Second
 
-func (r *round) name() string { return filepath.Base(r.dir) }
-
 // checkEnded checks a process that has ended: its last lines, the processes that it left behind, and whether it
 // should have ended. It reports whether another process is needed.
 func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	code := l.wait()
 	ended := time.Now()
 	if p.crashAt != "" && l.killedBySignal() {
-		r.kills++ // noteHits counts it for the figures
+		r.kills++ // the log of crash points counts it for the figures
 		struck = true
 	}
-	r.logf("  %s: process ended with %d after %d lines (%+v)", r.name(), code, l.count, p)
+	r.logf("process ended with %d after %d lines (%+v)", code, l.count, p)
 	r.checkNoProcesses(ended)
 	l.disconnect()
 	if l.ended != nil {
-		r.checkEnd(l, code)
+		want := map[string][]int{
+			contract.StatusComplete: {0}, contract.StatusIncomplete: {1}, contract.StatusFailed: {1, 5, 70},
+			contract.StatusCancelled:  {1},
+			contract.StatusNeedsInput: {3}, contract.StatusLimit: {4}, contract.StatusInterrupted: {130, 143},
+		}[l.ended.Status]
+		// A kill may come between the last line and the exit.
+		if !slices.Contains(want, code) && !l.killedBySignal() {
+			r.bad("untrue ends", "result says %s, the exit code %d\n%s", l.ended.Status, code, l.dump())
+		}
 	}
 	// The Arbiter completes when the human says that all is there, even if a check of the last document fails.
 	if l.ended != nil && (l.ended.Status == contract.StatusComplete || l.ended.Status == contract.StatusIncomplete) {
 		switch {
 		case r.jobDone():
-		case r.asks && l.ended.Status == contract.StatusIncomplete && len(l.ended.Open) > 0:
+		case r.is[decided] && l.ended.Status == contract.StatusIncomplete && len(l.ended.Open) > 0:
 			// A worker of the script claims what was denied because the run ended; the result says what is open.
-			r.logf("  %s: incomplete: %q", r.name(), l.ended.Open)
+			r.logf("incomplete: %q", l.ended.Open)
 		case r.flipped: // the damage may lose a spawn that the Arbiter's session remembers
 			r.f.n["harmed by them"]++
-			r.logf("  %s: complete without the files, over a damaged journal", r.name())
+			r.logf("complete without the files, over a damaged journal")
 		default:
 			r.bad("wrong files", "complete without the files\n%s", l.dump())
 		}
@@ -69,8 +75,8 @@ func (r *round) beginAnew(l *processRun) bool {
 			return false
 		}
 	}
-	if !strings.Contains(l.stderr.String(), "nothing to resume") &&
-		!strings.Contains(l.stderr.String(), "there is no run") {
+	said := l.stderr.String()
+	if !strings.Contains(said, "nothing to resume") && !strings.Contains(said, "there is no run") {
 		r.bad("failed resumes", "refused to resume\n%s", l.dump())
 		return false
 	}
@@ -79,61 +85,41 @@ func (r *round) beginAnew(l *processRun) bool {
 	return true
 }
 
-// checkEnd compares the exit code with the last line.
-func (r *round) checkEnd(l *processRun, code int) {
-	want := map[string][]int{
-		contract.StatusComplete: {0}, contract.StatusIncomplete: {1}, contract.StatusFailed: {1, 5, 70},
-		contract.StatusCancelled:  {1},
-		contract.StatusNeedsInput: {3}, contract.StatusLimit: {4}, contract.StatusInterrupted: {130, 143},
-	}[l.ended.Status]
-	// A kill may come between the last line and the exit.
-	if !slices.Contains(want, code) && !l.killedBySignal() {
-		r.bad("untrue ends", "result says %s, the exit code %d\n%s", l.ended.Status, code, l.dump())
-	}
-}
-
 // checkNoProcesses waits until no process of the run is alive, and measures the time.
 func (r *round) checkNoProcesses(ended time.Time) {
-	run := ""
+	marks := []string{r.mark}
 	if r.run != "" {
-		run = "ARBITER_RUN=" + r.run
+		marks = append(marks, "ARBITER_RUN="+r.run)
 	}
-	for {
-		left := processes(r.mark, run)
+	for ; ; time.Sleep(5 * time.Millisecond) {
+		left := processes(marks...)
 		since := time.Since(ended)
 		if len(left) == 0 {
 			r.f.gone = append(r.f.gone, since)
 			return
 		}
 		if since > maxCleanupTime {
-			r.f.n["orphans"] += len(left)
 			for _, p := range left {
-				r.fail("alive %s after arbiter: %d (of %d, %s) %s %.200s", since.Round(time.Millisecond), p.pid,
-					p.parent, p.state, p.agent(), strings.Join(p.args, " "))
+				r.bad("orphans", "alive %s after arbiter: %d (of %d, %s) %s %.200s", since.Round(time.Millisecond), p.pid,
+					p.parent, p.state, p.agent, strings.Join(p.args, " "))
 			}
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 
 // checkSessions checks that no two processes are on one session.
 func (r *round) checkSessions() {
 	by := map[string]process{}
-	agents := r.agents()
-	r.sawAgents = r.sawAgents || len(agents) > 0
-	for _, a := range agents {
-		if a.session() == "" {
-			continue // of another make
+	for _, a := range r.agents() {
+		r.sawAgents = true
+		b, twice := by[a.session]
+		by[a.session] = a
+		// A child that the CLI has forked looks like the CLI until it executes a tool. Other makes have no session here.
+		if twice && a.session != "" && a.parent != b.pid && b.parent != a.pid {
+			r.bad("two on one session", "two processes are on session %s: %d (of %d, %s) and %d (of %d, %s)",
+				a.session, a.pid, a.parent, a.state, b.pid, b.parent, b.state)
 		}
-		b, ok := by[a.session()]
-		by[a.session()] = a
-		// A child that the CLI has forked looks like the CLI until it executes a tool.
-		if !ok || a.parent == b.pid || b.parent == a.pid {
-			continue
-		}
-		r.bad("two on one session", "two processes are on session %s: %d (of %d, %s) and %d (of %d, %s)",
-			a.session(), a.pid, a.parent, a.state, b.pid, b.parent, b.state)
 	}
 }
 
@@ -141,10 +127,9 @@ func (r *round) checkSessions() {
 func (r *round) check() {
 	requests := r.api.Requests()
 	for _, p := range r.api.Problems() {
-		if strings.Contains(p, "no actor fits") {
-			continue // a CLI whose bridge was just killed lacks our tools; its answer goes nowhere
+		if !strings.Contains(p, "no actor fits") { // a CLI whose bridge was just killed lacks our tools; its answer goes nowhere
+			r.fail("rehearsal: %s", p)
 		}
-		r.fail("rehearsal: %s", p)
 	}
 	_, told := r.readMakes()
 	saw := func(token string) bool {
@@ -156,8 +141,7 @@ func (r *round) check() {
 	for token, s := range r.sent {
 		closed = closed || s.text == closing && saw(token)
 	}
-	var queue []string
-	asked := false
+	queue, asked := "", false
 	for token, s := range r.sent {
 		if !s.accepted {
 			continue
@@ -170,16 +154,14 @@ func (r *round) check() {
 		if !asked {
 			queue, asked = r.queue(), true
 		}
-		if slices.ContainsFunc(queue, func(text string) bool { return strings.Contains(text, token) }) ||
-			s.text == closing && closed {
+		switch {
+		case strings.Contains(queue, token) || s.text == closing && closed:
 			r.f.n["still queued at the end"]++
-			continue
-		}
-		if s.flipped {
+		case s.flipped:
 			r.f.n["harmed by them"]++
-			continue
+		default:
+			r.bad("lost", "lost: %q %s was accepted, and no session saw it", s.text, token)
 		}
-		r.bad("lost", "lost: %q %s was accepted, and no session saw it", s.text, token)
 	}
 	if r.checkDoubled(requests) == 0 || !r.sawAgents {
 		r.fail("no envelope in any history, or no agent's process was seen: the checks are blind")
@@ -187,6 +169,12 @@ func (r *round) check() {
 	r.checkLedger()
 	r.checkRecords(requests)
 }
+
+var (
+	anyMark    = regexp.MustCompile(`⟦[^⟧\n]*⟧`)
+	partMark   = regexp.MustCompile(`^⟦[^|⟧]*\| part \d+ of \d+\b`)
+	envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
+)
 
 // isFromHuman reports whether a token is in an envelope from the human. The supervisor quotes the human's
 // messages to a new Arbiter, which is not a delivery.
@@ -209,20 +197,14 @@ func isFromHuman(incoming, token string) bool {
 	}
 }
 
-var (
-	anyMark  = regexp.MustCompile(`⟦[^⟧\n]*⟧`)
-	partMark = regexp.MustCompile(`^⟦[^|⟧]*\| part \d+ of \d+\b`)
-)
-
 // queue returns the texts that, by arbiter's report, still wait for their reader or have none: the run ended
 // before they were sent, or the reader was released.
-func (r *round) queue() []string {
-	var waiting []string
+func (r *round) queue() (waiting string) {
 	open := stillUnderWay(r.readRecords())
 	for _, m := range r.messages() {
 		if open[m.ID] || m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent ||
 			m.Status == supervisor.MessageReturned {
-			waiting = append(waiting, m.Text)
+			waiting += m.Text + "\n"
 		}
 	}
 	return waiting
@@ -230,7 +212,7 @@ func (r *round) queue() []string {
 
 // messages returns all messages of the run, as arbiter lists them.
 func (r *round) messages() []supervisor.MessageRecord {
-	out, errs, code := r.command(nil, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
+	out, errs, code := r.command(nil, "sessions", "show", "--json", r.run)
 	var shown struct{ Messages []supervisor.MessageRecord }
 	err := json.Unmarshal([]byte(out), &shown)
 	if err != nil || code != 0 {
@@ -239,12 +221,9 @@ func (r *round) messages() []supervisor.MessageRecord {
 	return shown.Messages
 }
 
-var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
-
 // checkDoubled looks for envelopes that are twice in a session's history, and returns how many envelopes it
 // saw.
-func (r *round) checkDoubled(requests []rehearsal.Request) int {
-	seen := 0
+func (r *round) checkDoubled(requests []rehearsal.Request) (seen int) {
 	last := map[string]rehearsal.Request{}
 	for _, q := range requests {
 		if q.Agent == "" && (q.Role == rehearsal.RoleArbiter || q.Role == rehearsal.RoleOrchestrator) {
@@ -253,10 +232,8 @@ func (r *round) checkDoubled(requests []rehearsal.Request) int {
 	}
 	for session, q := range last {
 		count := map[string]int{}
-		for _, text := range userTexts(q.Messages) {
-			for _, found := range envelopeID.FindAllSubmatch(text, -1) {
-				count[string(found[1])]++
-			}
+		for _, found := range envelopeID.FindAllStringSubmatch(q.UserText(), -1) {
+			count[found[1]]++
 		}
 		seen += len(count)
 		for id, n := range count {
@@ -270,35 +247,26 @@ func (r *round) checkDoubled(requests []rehearsal.Request) int {
 	return seen
 }
 
-// plainText returns JSON without escaped characters.
-func plainText(raw json.RawMessage) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	var v any
-	if json.Unmarshal(raw, &v) == nil && enc.Encode(v) == nil {
-		return bytes.ReplaceAll(b.Bytes(), []byte(`\n`), []byte("\n"))
-	}
-	return raw
-}
-
 // checkLedger checks in the stand-ins' ledger that no session read a message again after it had ended a turn
 // with it. A message whose process died before the transcript had it must be delivered again; if the history
 // had it nevertheless, checkDoubled finds it there twice.
 func (r *round) checkLedger() {
-	text, err := os.ReadFile(r.ledger)
+	text, err := os.ReadFile(r.path("ledger"))
 	if err != nil {
 		if r.claude == "" {
 			r.fail("the stand-ins kept no ledger: %v", err)
 		}
 		return
 	}
-	entries, err := readLedger(text)
-	if err != nil {
-		r.fail("%v", err)
-	}
 	ended := map[string]bool{}
-	for _, e := range entries {
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var e struct{ Event, Session, Message string }
+		if err := d.Decode(&e); err == io.EOF {
+			return
+		} else if err != nil {
+			r.fail("ledger: %v", err)
+			return
+		}
 		key := e.Session + " " + e.Message
 		switch {
 		case e.Message == "":
@@ -308,20 +276,6 @@ func (r *round) checkLedger() {
 			r.f.n["harmed by them"]++
 		case e.Event == "took" && ended[key]:
 			r.bad("doubled", "doubled: session %s took message %s up again after the turn's end", e.Session, e.Message)
-		}
-	}
-}
-
-// noteHits counts the crash points that were reached, and those that killed.
-func (r *round) noteHits() {
-	text, _ := os.ReadFile(r.hits)
-	for line := range strings.Lines(string(text)) {
-		_, name, _ := strings.Cut(strings.TrimSpace(line), "/")
-		if point, died := strings.CutSuffix(name, " died"); died {
-			r.f.killed["point"]++
-			r.f.died[point]++
-		} else {
-			r.f.hit[name]++
 		}
 	}
 }

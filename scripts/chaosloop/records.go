@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,7 +53,7 @@ func (r *round) checkRecords(requests []rehearsal.Request) {
 
 // readRecords returns the lines of all processes, as `arbiter replay` prints them.
 func (r *round) readRecords() (all []contract.Line) {
-	out, errs, code := r.command(nil, "replay", "--state-dir", filepath.Join(r.dir, "state"), r.run)
+	out, errs, code := r.command(nil, "replay", r.run)
 	if code != 0 {
 		r.fail("replay: %d: %s", code, errs)
 		return nil
@@ -178,7 +177,7 @@ func (r *round) checkReceipts(lines []contract.Line) {
 			}
 			next := nextOf(lines[i+1:], l.ID)
 			// Merged work is checked again, and those receipts count. The run may complete before the merge.
-			if _, merges := next.(contract.Merge); merges || (r.isolated || r.hosted) && next == nil {
+			if _, merges := next.(contract.Merge); merges || (r.is[isolated] || r.is[hosted]) && next == nil {
 				running = slices.Delete(running, n, n+1)
 				continue
 			}
@@ -259,7 +258,10 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 			continue
 		}
 		if status == nil {
-			status = r.statuses()
+			status = map[string]string{}
+			for _, m := range r.messages() {
+				status[m.ID] = m.Status
+			}
 		}
 		if len(had) == 0 && (status[m.MessageID] != supervisor.MessageDelivered || endedAfter(lines[i:], h.To)) {
 			r.f.n["without a reader"]++
@@ -317,15 +319,6 @@ func endedAfter(lines []contract.Line, id string) bool {
 		}
 	}
 	return id != contract.Arbiter
-}
-
-// statuses returns the delivery status of each message, as arbiter reports it.
-func (r *round) statuses() map[string]string {
-	status := map[string]string{}
-	for _, m := range r.messages() {
-		status[m.ID] = m.Status
-	}
-	return status
 }
 
 var handOffBrief = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*⟧`)
@@ -397,16 +390,13 @@ func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Reques
 		if lostBefore[session] {
 			clear(first) // the lost history's messages must be delivered again
 		}
-		had := 0
-		for _, text := range userTexts(q.Messages) {
-			had += len(handOffBrief.FindAll(text, -1))
-			for _, found := range envelopeID.FindAllSubmatch(text, -1) {
-				id := string(found[1])
-				if was := first[id]; was != "" && was != session && r.refuse == nil {
-					bad("message %s was given to Arbiter %d of %d, and to one before it", id, n+1, len(arbiters))
-				}
-				first[id] = session
+		had := len(handOffBrief.FindAllString(q.UserText(), -1))
+		for _, found := range envelopeID.FindAllStringSubmatch(q.UserText(), -1) {
+			id := found[1]
+			if was := first[id]; was != "" && was != session && r.refuse == nil {
+				bad("message %s was given to Arbiter %d of %d, and to one before it", id, n+1, len(arbiters))
 			}
+			first[id] = session
 		}
 		if want := b2i(successors[session]); r.refuse == nil && asked && had != want && !(lostBefore[session] && had == 1) {
 			bad("Arbiter %d of %d received the hand-off brief %d times, want %d", n+1, len(arbiters), had, want)
@@ -433,20 +423,45 @@ func (r *round) checkOrder(requests []rehearsal.Request, arbiters []string) map[
 	return last
 }
 
-// userTexts returns the texts of a history's user messages.
-func userTexts(history json.RawMessage) [][]byte {
-	var messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
+// checkPermissions checks the whole log: each permission request was answered, by the process that opened it or by a
+// later one, because a process may be killed before the agent is back that asks again; no released agent was started
+// again in the same process; and nothing follows a result.
+func (r *round) checkPermissions(all []contract.Line) {
+	open, ended := map[string]string{}, map[string]string{}
+	over := false
+	unanswered := func(when string) {
+		if len(open) > 0 {
+			r.fail("%s, these requests had no answer: %v", when, open)
+		}
+		clear(open)
 	}
-	if json.Unmarshal(history, &messages) != nil {
-		return nil
-	}
-	var texts [][]byte
-	for _, m := range messages {
-		if m.Role == "user" {
-			texts = append(texts, plainText(m.Content))
+	for _, l := range all {
+		if _, begins := l.Body.(contract.Session); over && !begins {
+			r.fail("after the result: %.300s", sameness(l))
+		}
+		switch b := l.Body.(type) {
+		case contract.Session:
+			clear(ended)
+			over = false
+		case contract.Result:
+			over = true
+			unanswered("at the end of the run")
+		case contract.PermissionRequest:
+			open[b.Request] = fmt.Sprintf("%s by %s", b.Tool, l.ID)
+		case contract.Permission:
+			delete(open, b.Request)
+		case contract.Done:
+			if slices.Contains(goodbyes, b.Reason) {
+				ended[l.ID] = b.Reason
+			}
+		case contract.Spawn:
+			if why := ended[l.ID]; why != "" {
+				r.fail("%s was let go (%s), and is started again", l.ID, why)
+			}
 		}
 	}
-	return texts
+	unanswered("at the end of the log")
 }
+
+// goodbyes are some of the reasons after which an agent is not started again.
+var goodbyes = []string{"All is woven.", "killed by the human", "its work is done"}
