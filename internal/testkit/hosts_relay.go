@@ -14,7 +14,6 @@ type Relay struct {
 
 	mu     sync.Mutex
 	change *sync.Cond
-	closed bool
 	hole   bool // no data goes through
 	cut    bool // connections are reset, new ones too
 	conns  map[net.Conn]bool
@@ -23,20 +22,20 @@ type Relay struct {
 // NewRelay listens on loopback, and ends with the test.
 func NewRelay(t testing.TB, target string) *Relay {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Relay{target: target, listener: l, conns: map[net.Conn]bool{}}
+	r := &Relay{target: target, listener: Must(net.Listen("tcp", "127.0.0.1:0"))(t), conns: map[net.Conn]bool{}}
 	r.change = sync.NewCond(&r.mu)
-	r.wg.Go(r.accept)
+	r.wg.Go(func() {
+		for {
+			near, err := r.listener.Accept()
+			if err != nil {
+				return
+			}
+			r.wg.Go(func() { r.serve(near) })
+		}
+	})
 	t.Cleanup(func() {
-		r.mu.Lock()
-		r.closed = true
-		r.change.Broadcast()
-		r.mu.Unlock()
-		_ = l.Close()
-		r.reset()
+		_ = r.listener.Close()
+		r.Cut()
 		r.wg.Wait()
 	})
 	return r
@@ -45,15 +44,17 @@ func NewRelay(t testing.TB, target string) *Relay {
 // Addr returns the address on which it listens.
 func (r *Relay) Addr() string { return r.listener.Addr().String() }
 
-func (r *Relay) set(change func()) {
-	r.mu.Lock()
-	change()
-	r.change.Broadcast()
-	r.mu.Unlock()
-}
-
 // Hole lets no data through any more, without an error: a network that swallows packets.
-func (r *Relay) Hole() { r.set(func() { r.hole = true }) }
+func (r *Relay) Hole() { r.set(true, false, false) }
+
+// Cut breaks all connections, and each new one.
+func (r *Relay) Cut() { r.set(false, true, true) }
+
+// Reset breaks the existing connections. New ones are forwarded.
+func (r *Relay) Reset() { r.set(false, false, true) }
+
+// Restore ends a hole or a cut. Data that was held back in a hole is delivered, as if TCP had sent it again.
+func (r *Relay) Restore() { r.set(false, false, false) }
 
 // Holed reports whether no data goes through.
 func (r *Relay) Holed() bool {
@@ -62,24 +63,14 @@ func (r *Relay) Holed() bool {
 	return r.hole
 }
 
-// Reset breaks the existing connections. New ones are forwarded.
-func (r *Relay) Reset() { r.reset() }
-
-// Cut breaks all connections, and each new one.
-func (r *Relay) Cut() {
-	r.set(func() { r.cut = true })
-	r.reset()
-}
-
-// Restore ends a hole or a cut. Data that was held back in a hole is delivered, as if TCP had sent it again.
-func (r *Relay) Restore() { r.set(func() { r.hole, r.cut = false, false }) }
-
-// reset aborts all connections.
-func (r *Relay) reset() {
+func (r *Relay) set(hole, cut, reset bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.hole, r.cut = hole, cut
 	for c := range r.conns {
-		abort(c)
+		if reset {
+			abort(c)
+		}
 	}
 	r.change.Broadcast()
 }
@@ -91,21 +82,8 @@ func abort(c net.Conn) {
 	_ = c.Close()
 }
 
-func (r *Relay) accept() {
-	for {
-		near, err := r.listener.Accept()
-		if err != nil {
-			return
-		}
-		r.wg.Go(func() { r.serve(near) })
-	}
-}
-
 func (r *Relay) serve(near net.Conn) {
-	if !r.add(near) {
-		return
-	}
-	defer r.drop(near)
+	defer r.add(near)()
 	if !r.open(near) {
 		return
 	}
@@ -114,41 +92,36 @@ func (r *Relay) serve(near net.Conn) {
 		abort(near)
 		return
 	}
-	if !r.add(far) {
-		return
-	}
-	defer r.drop(far)
+	defer r.add(far)()
 	var both sync.WaitGroup
 	both.Go(func() { r.forward(near, far) })
 	both.Go(func() { r.forward(far, near) })
 	both.Wait()
 }
 
-// add registers a connection, or aborts it.
-func (r *Relay) add(c net.Conn) bool {
+// add registers a connection, or aborts it, and returns what forgets it.
+func (r *Relay) add(c net.Conn) (drop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cut || r.closed {
+	if r.conns[c] = true; r.cut {
 		abort(c)
-		return false
 	}
-	r.conns[c] = true
-	return true
+	return func() {
+		_ = c.Close()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.conns, c)
+	}
 }
 
-func (r *Relay) drop(c net.Conn) {
-	_ = c.Close()
-	r.set(func() { delete(r.conns, c) })
-}
-
-// open waits until data may go through; it returns false if it never will.
+// open waits until data may go through; it returns false if connections are cut.
 func (r *Relay) open(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.hole && !r.closed && !r.cut {
+	for r.hole {
 		r.change.Wait()
 	}
-	return !r.closed && r.conns[c]
+	return !r.cut && r.conns[c]
 }
 
 func (r *Relay) forward(from, to net.Conn) {

@@ -33,13 +33,10 @@ func (t table) render() string {
 		made = "`scripts/drift -short` (the core of each part)"
 	}
 	fmt.Fprintf(&b, head, made, "`@anthropic-ai/claude-code`", strings.Join(t.versions, ", "), t.pinned)
-	titles := []string{recording}
-	for _, s := range slices.Backward(suites) {
-		titles = append([]string{s.title}, titles...)
+	for _, s := range suites {
+		t.part(&b, s.title)
 	}
-	for _, title := range titles {
-		t.part(&b, title)
-	}
+	t.part(&b, recording)
 	t.wire(&b)
 	return b.String()
 }

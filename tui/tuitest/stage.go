@@ -210,19 +210,9 @@ type Screen struct {
 	w, h  int
 	title string
 	clip  []byte
-	front painting  // last painted
+	width int       // of what was last painted
+	cells []place   // of that, row by row
 	seen  [][]place // the same as a grid, once it was read
-}
-
-// painting is what was in a screen's cells when it was shown: the text and the style of each, row by row.
-type painting struct {
-	w, h  int
-	cells []painted
-}
-
-type painted struct {
-	text  string
-	style tcell.Style
 }
 
 // canvas is the buffer that a simulation draws into. On Show the simulation would make a copy of it, in
@@ -244,53 +234,42 @@ func (s *Screen) Init() error {
 	s.given.Store(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen, s.front = nil, painting{}
+	s.seen, s.cells = nil, nil
 	s.SimulationScreen.SetSize(s.w, s.h)
 	return nil
 }
 
-// Show paints what was drawn.
+// Show paints what was drawn: it copies it.
 func (s *Screen) Show() {
 	s.paints.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.paint()
-}
-
-// paint copies what was drawn.
-func (s *Screen) paint() {
 	drawn := s.SimulationScreen.(canvas)
 	drawn.Lock()
 	defer drawn.Unlock()
-	cells := drawn.GetCells()
-	s.seen = nil
-	s.front.w, s.front.h = cells.Size()
-	s.front.cells = slices.Grow(s.front.cells[:0], s.front.w*s.front.h)
-	for y := range s.front.h {
-		for x := range s.front.w {
-			text, style, width := cells.Get(x, y)
-			if x+width > s.front.w {
-				text = " " // a terminal also shows a blank instead of half a character
+	buffer := drawn.GetCells()
+	w, h := buffer.Size()
+	s.seen, s.width, s.cells = nil, w, slices.Grow(s.cells[:0], w*h)
+	for y := range h {
+		for x := range w {
+			text, style, width := buffer.Get(x, y)
+			if x+width > w {
+				text, width = " ", 1 // a terminal also shows a blank instead of half a character
 			}
-			s.front.cells = append(s.front.cells, painted{text, style})
+			s.cells = append(s.cells, place{text, width, style})
 		}
 	}
 }
 
 // Sync paints everything again.
-func (s *Screen) Sync() {
-	s.paints.Add(1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.paint()
-}
+func (s *Screen) Sync() { s.Show() }
 
 // Fini closes the screen.
 func (s *Screen) Fini() {
 	s.given.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen, s.front = nil, painting{}
+	s.seen, s.cells = nil, nil
 	s.SimulationScreen.Fini()
 }
 
@@ -299,7 +278,15 @@ func (s *Screen) grid() [][]place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil {
-		s.seen = gridOf(s.front)
+		for row := range slices.Chunk(slices.Clone(s.cells), max(s.width, 1)) {
+			for x := 0; x < len(row); x++ {
+				for style, covered := row[x].style, row[x].width-1; covered > 0 && x+1 < len(row); covered-- {
+					x++
+					row[x] = place{style: style}
+				}
+			}
+			s.seen = append(s.seen, row)
+		}
 	}
 	return s.seen
 }
@@ -370,35 +357,6 @@ type place struct {
 
 // grid returns what was last painted. It is shared, and must not be changed.
 func (s *Stage) grid() [][]place { return s.Screen.grid() }
-
-// gridOf reads what was painted, row by row.
-func gridOf(front painting) [][]place {
-	grid := make([][]place, front.h)
-	for y := range grid {
-		grid[y] = make([]place, front.w)
-		for x := 0; x < front.w; x++ {
-			p := placeOf(front.cells[y*front.w+x])
-			grid[y][x] = p
-			for ; p.width > 1 && x+1 < front.w; p.width-- {
-				x++
-				grid[y][x] = place{style: p.style}
-			}
-		}
-	}
-	return grid
-}
-
-func placeOf(c painted) place {
-	p := place{text: c.text, style: c.style, width: 1}
-	if len(c.text) == 1 && ' ' <= c.text[0] && c.text[0] <= '~' {
-		return p
-	}
-	if p.text == "" || p.text == "\x00" {
-		p.text = " "
-	}
-	p.width = max(uniseg.StringWidth(p.text), 1)
-	return p
-}
 
 func rowText(row []place) string {
 	var b strings.Builder
