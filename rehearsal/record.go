@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 )
 
@@ -66,79 +66,67 @@ const (
 	keepProblem = 1000
 )
 
-// recorder keeps requests and problems, for tests and for the report at the end.
-type recorder struct {
-	record bool
-
-	mu       sync.Mutex
-	requests []Request
-	problems []string
-	changed  chan struct{} // closed and replaced at each entry
-}
-
-func (l *recorder) enter(c *call, q cue, body []byte) {
+// enter keeps a request.
+func (s *Server) enter(c *call, q cue, body []byte) {
 	r := Request{
 		Time: time.Now(), Session: c.session, Agent: c.agent, Role: q.role, Actor: q.actor, Step: q.step,
 		Model: c.Model, Stream: c.Stream, Size: c.size, Cwd: c.cwd, First: c.firstText, Incoming: c.incoming,
 		Used: q.reply.usage,
 	}
-	if l.record {
+	if s.options.Record {
 		r.Tools, r.System, r.Body = c.Tools, c.System.text(), body
-		var raw struct {
-			Messages json.RawMessage `json:"messages"`
-		}
-		if json.Unmarshal(body, &raw) == nil {
-			r.Messages = raw.Messages
-		}
+		var raw struct{ Messages json.RawMessage }
+		_ = json.Unmarshal(body, &raw) // it was read before
+		r.Messages = raw.Messages
 	} else {
 		for _, t := range c.Tools {
 			r.Tools = append(r.Tools, Tool{Name: t.Name})
 		}
 		// Cloned, so that a cut string does not hold the whole body.
-		r.First, r.Incoming = cut(r.First), cut(r.Incoming)
+		r.First, r.Incoming = strings.Clone(r.First[:min(len(r.First), summaryText)]),
+			strings.Clone(r.Incoming[:min(len(r.Incoming), summaryText)])
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.record && len(l.requests) >= keepSummary {
-		l.requests = slices.Delete(l.requests, 0, keepSummary/10)
-	}
-	l.requests = append(l.requests, r)
-	l.addProblems(q.problems)
-	close(l.changed)
-	l.changed = make(chan struct{})
+	s.note(&r, q.problems...)
 }
 
-func cut(s string) string {
-	return string([]byte(s[:min(len(s), summaryText)]))
-}
-
-func (l *recorder) complain(problem string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.addProblems([]string{problem})
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
-
-func (l *recorder) addProblems(ps []string) {
-	for _, p := range ps {
-		if len(l.problems) == keepProblem {
-			return
+// note records a request, unless it is nil, and problems.
+func (s *Server) note(r *Request, problems ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r != nil {
+		if !s.options.Record && len(s.requests) >= keepSummary {
+			s.requests = slices.Delete(s.requests, 0, keepSummary/10)
 		}
-		l.problems = append(l.problems, p)
+		s.requests = append(s.requests, *r)
 	}
+	s.problems = append(s.problems, problems...)
+	s.problems = s.problems[:min(len(s.problems), keepProblem)]
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
-func (l *recorder) snapshot() (requests []Request, problems []string, changed <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.requests), slices.Clone(l.problems), l.changed
+// Requests returns the model requests recorded so far, oldest first.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
 }
 
-// await returns when the condition holds for the requests recorded so far.
-func (l *recorder) await(ctx context.Context, met func([]Request) bool) error {
+// Problems returns deviations from the script: expectations that failed, requests for which no step was
+// left, conversations that no actor matched, templates that could not be filled, keys that look real.
+func (s *Server) Problems() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.problems)
+}
+
+// Await returns nil as soon as met holds for the requests recorded so far, or
+// the context's error.
+func (s *Server) Await(ctx context.Context, met func([]Request) bool) error {
 	for {
-		requests, _, changed := l.snapshot()
+		s.mu.Lock()
+		requests, changed := slices.Clone(s.requests), s.changed
+		s.mu.Unlock()
 		if met(requests) {
 			return nil
 		}

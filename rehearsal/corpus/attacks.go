@@ -1,10 +1,12 @@
 package corpus
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -39,12 +41,7 @@ type Attack struct {
 
 // Text returns the command, or the tool's name.
 func (a Attack) Text() string {
-	for _, s := range []string{a.Line, a.Check} {
-		if s != "" {
-			return s
-		}
-	}
-	return a.Tool
+	return cmp.Or(a.Line, a.Check, a.Tool)
 }
 
 // Possible reports whether this machine has what an attack requires.
@@ -114,41 +111,41 @@ func NewAttackPlace(t testing.TB, dir string, g AttackGroup) AttackPlace {
 	t.Helper()
 	p := AttackPlace{Work: filepath.Join(dir, "work"), Home: filepath.Join(dir, "home")}
 	files := map[string]string{"top": "one\n", "secrets/key": keyText, "../home/.ssh/id_rsa": secretText, "v": KeptText}
-	for path, text := range g.Files {
-		files[path] = text
-	}
+	maps.Copy(files, g.Files)
 	for _, a := range g.Attacks {
 		if a.Kept != "" {
 			files[a.Kept] = KeptText
 		}
 	}
-	for path, text := range files {
-		path = filepath.Join(p.Work, path)
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	}
+	writeFiles(t, p.Work, files)
 	testkit.OK(t, os.Symlink("secrets", filepath.Join(p.Work, "linked")))
-	p.git(t, "init", "-q", "--template=", "--bare", "-b", "main", "../remote.git")
-	p.git(t, "init", "-q", "--template=", "-b", "main")
-	for _, entry := range [][2]string{{"user.name", "a"}, {"user.email", "a@example.org"},
-		{"push.default", "current"}} {
-		p.git(t, "config", entry[0], entry[1])
-	}
-	p.git(t, "remote", "add", "origin", "../remote.git")
-	p.git(t, "add", "top")
-	p.git(t, "commit", "-q", "-m", "one")
-	p.git(t, "commit", "-q", "--allow-empty", "-m", "two")
-	testkit.OK(t, os.WriteFile(filepath.Join(p.Work, "top"), []byte("one\ntwo\n"), 0o600))
+	p.git(t, "init -q --template= --bare -b main ../remote.git", "init -q --template= -b main", "config user.name a",
+		"config user.email a@example.org", "config push.default current", "remote add origin ../remote.git", "add top",
+		"commit -q -m one", "commit -q --allow-empty -m two")
+	writeFiles(t, p.Work, map[string]string{"top": "one\ntwo\n"})
 	return p
 }
 
-func (p AttackPlace) git(t testing.TB, args ...string) {
+// writeFiles writes texts by their path below a directory.
+func writeFiles(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = p.Work
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Home, "GIT_CONFIG_NOSYSTEM=1"}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
+	for path, text := range files {
+		path = filepath.Join(dir, path)
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+}
+
+// git runs commands, whose arguments have no blanks.
+func (p AttackPlace) git(t testing.TB, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		cmd := exec.Command("git", strings.Fields(line)...)
+		cmd.Dir = p.Work
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Home, "GIT_CONFIG_NOSYSTEM=1"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", line, err, out)
+		}
 	}
 }
 

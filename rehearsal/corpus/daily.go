@@ -89,7 +89,7 @@ const sampleStore = "package store\n\n// TODO: parseConfig\nfunc Open() {}\n"
 // DailyPlace creates a small project in a directory, for which the daily lines were written.
 func DailyPlace(t testing.TB, dir string) {
 	t.Helper()
-	for path, text := range map[string]string{
+	writeFiles(t, dir, map[string]string{
 		"README.md": "# Sample\n\nmain is the branch.\n", "README.old.md": "# Sample\n",
 		"go.mod": "module example.org/app\n\ngo 1.24\n", "cmd/app/main.go": "package main\n\nfunc main() {}\n",
 		"internal/store/store.go": sampleStore, "internal/store/store_test.go": "package store\n",
@@ -98,17 +98,7 @@ func DailyPlace(t testing.TB, dir string) {
 		"src/utils/date.test.ts": "", "app/main.py": "import os\n", "tests/test_api.py": "def test_login(): pass\n",
 		"scripts/run.sh": "echo run\n", ".env.example": "A=1\n", "Makefile": "test:\n\ttrue\n", "a.txt": "a\n",
 		"b.txt": "b\n", "data.csv": "a,b\n", "files.txt": "README.md\n",
-	} {
-		path = filepath.Join(dir, path)
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	}
-	p := AttackPlace{Work: dir, Home: dir}
-	for _, args := range [][]string{
-		{"init", "-q", "--template=", "-b", "main"}, {"config", "user.name", "a"},
-		{"config", "user.email", "a@example.org"},
-		{"add", "."}, {"commit", "-q", "-m", "one"}, {"commit", "-q", "--allow-empty", "-m", "two"},
-	} {
-		p.git(t, args...)
-	}
+	})
+	(AttackPlace{Work: dir, Home: dir}).git(t, "init -q --template= -b main", "config user.name a",
+		"config user.email a@example.org", "add .", "commit -q -m one", "commit -q --allow-empty -m two")
 }

@@ -74,7 +74,7 @@ type WireCase struct {
 	Name    string
 	Replies []WireReply
 	Runs    []WireProcess
-	Files   map[string][]byte // of the working directory
+	Files   map[string]string // of the working directory
 }
 
 // WireProcess is one process of a case.
@@ -95,7 +95,7 @@ func loadOne(path string) (*WireCase, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load case: %w", err)
 	}
-	c := &WireCase{Name: strings.TrimSuffix(filepath.Base(path), ".txtar"), Files: map[string][]byte{}}
+	c := &WireCase{Name: strings.TrimSuffix(filepath.Base(path), ".txtar"), Files: map[string]string{}}
 	for _, f := range archive.Files {
 		section, number, _ := strings.Cut(f.Name, ".")
 		n, _ := strconv.Atoi(cmp.Or(number, "1"))
@@ -105,7 +105,7 @@ func loadOne(path string) (*WireCase, error) {
 		name, isWork := strings.CutPrefix(f.Name, "work/")
 		switch {
 		case isWork:
-			c.Files[name] = f.Data
+			c.Files[name] = string(f.Data)
 		case f.Name == "model":
 			c.Replies, err = parseReplies(f.Data)
 		case n < 1 || n > len(c.Runs):
@@ -471,11 +471,7 @@ func RunCase(t *testing.T, c *WireCase, p WireProgram) {
 	t.Helper()
 	cwd := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	home := t.TempDir()
-	for name, data := range c.Files {
-		path := filepath.Join(cwd, filepath.FromSlash(name))
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		testkit.OK(t, os.WriteFile(path, data, 0o644))
-	}
+	writeFiles(t, cwd, c.Files)
 	m := startModel(t, c.Replies)
 	known := names{"CWD": cwd, "HOME": home, "SESSION": uuid.NewString()}
 	for _, pr := range c.Runs {
