@@ -1,6 +1,7 @@
 package main
 
 import (
+	"image/color"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func TestColoursFollowTheTerminal(t *testing.T) {
 	t.Parallel()
 	// The answer comes at some time; until then the title has the colours for a dark background.
-	title := func(set string, fits func(pty.Color) bool) pty.Color {
+	title := func(set string, fits func(color.Color) bool) color.Color {
 		// A script sets the terminal's background before it starts arbiter.
 		script := filepath.Join(t.TempDir(), "start")
 		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"),
@@ -24,13 +25,13 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 		}
 		p := showProgram(t, script, pty.Size{Columns: 90, Rows: 30}, foreignDir(t), []string{"COLORFGBG="},
 			"--stand-in", "--rehearse")
-		var color pty.Color
+		var seen color.Color
 		p.until(func(s pty.Screen) bool {
 			x, y, ok := s.Find("T H E")
 			if ok {
-				color = s.Cells[y][x].Style.Fg
+				seen = s.Cells[y][x].Style.Fg
 			}
-			return ok && fits(color) && s.Shows("a stand-in plays")
+			return ok && fits(seen) && s.Shows("a stand-in plays")
 		})
 		if answer := string(p.Answers()); answer == "" {
 			t.Errorf("the terminal was not asked")
@@ -39,10 +40,10 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 		if s := p.await("› x"); s.Shows("rgb:") {
 			t.Errorf("the answer was typed:\n%s", s.Text())
 		}
-		return color
+		return seen
 	}
-	dark := title(`\033]11;#101010\033\\`, func(pty.Color) bool { return true })
-	title(`\033]11;#fafafa\033\\`, func(c pty.Color) bool { return c != dark })
+	dark := title(`\033]11;#101010\033\\`, func(color.Color) bool { return true })
+	title(`\033]11;#fafafa\033\\`, func(c color.Color) bool { return c != dark })
 }
 
 // torrent is a play whose Orchestrators write a lot without end.

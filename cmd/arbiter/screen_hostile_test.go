@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	uv "github.com/charmbracelet/ultraviolet"
+
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
@@ -86,7 +88,7 @@ func (p *pane) harmless(where string, s pty.Screen) {
 			p.t.Fatalf("%s: row %d is %q", where, y, row)
 		}
 		for _, c := range s.Cells[y] {
-			if c.Link != "" || c.Style.Blink || c.Style.Conceal {
+			if c.Link != "" || c.Style.Attrs&(uv.AttrBlink|uv.AttrRapidBlink|uv.AttrConceal) != 0 {
 				p.t.Fatalf("%s: row %d has %+v", where, y, c)
 			}
 		}

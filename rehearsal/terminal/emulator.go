@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"image/color"
 	"io"
 	"maps"
 	"net/url"
@@ -145,14 +144,13 @@ func (e *emulator) screen() Screen {
 		Cells:  make([][]Cell, h),
 		Cursor: Cursor{X: at.X, Y: at.Y, Visible: e.modes[ModeCursor], Shape: e.shape},
 		Title:  e.title, Bells: e.bells, Clipboard: e.clip,
-		Modes: maps.Clone(e.modes), Keyboard: e.keyboard, Keypad: e.keypad, Pen: style(e.pen),
+		Modes: maps.Clone(e.modes), Keyboard: e.keyboard, Keypad: e.keypad, Pen: e.pen,
 	}
 	for y := range h {
 		s.Cells[y] = make([]Cell, w)
 		for x := range w {
 			if c := e.vt.CellAt(x, y); c != nil { // the library takes a link's URL for its parameters
-				s.Cells[y][x] = Cell{Text: c.Content, Width: c.Width, Style: style(c.Style),
-					Link: unshield(c.Link.Params)}
+				s.Cells[y][x] = Cell{c.Content, c.Width, c.Style, unshield(c.Link.Params)}
 			}
 		}
 		fillGaps(s.Cells[y])
@@ -171,35 +169,8 @@ func fillGaps(row []Cell) {
 		}
 		if row[x].Width < 1 || row[x].Text == "" {
 			row[x].Text, row[x].Width = " ", 1
-			if row[x].Style == (Style{}) {
-				row[x].Style = Plain
-			}
 		}
 		covered = row[x].Width - 1
-	}
-}
-
-func style(s uv.Style) Style {
-	on := func(a uint8) bool { return s.Attrs&a != 0 }
-	return Style{
-		Fg: colour(s.Fg), Bg: colour(s.Bg),
-		Bold: on(uv.AttrBold), Faint: on(uv.AttrFaint), Italic: on(uv.AttrItalic),
-		Underline: s.Underline != uv.UnderlineNone, Blink: on(uv.AttrBlink) || on(uv.AttrRapidBlink),
-		Reverse: on(uv.AttrReverse), Conceal: on(uv.AttrConceal), Strikeout: on(uv.AttrStrikethrough),
-	}
-}
-
-func colour(c color.Color) Color {
-	switch c := c.(type) {
-	case nil:
-		return Default
-	case ansi.BasicColor:
-		return Color(c)
-	case ansi.IndexedColor:
-		return Color(c)
-	default:
-		r, g, b, _ := c.RGBA()
-		return RGB(uint8(r>>8), uint8(g>>8), uint8(b>>8))
 	}
 }
 

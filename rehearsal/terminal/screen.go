@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	uv "github.com/charmbracelet/ultraviolet"
 )
 
 // Size of a terminal.
@@ -16,7 +16,7 @@ type Size struct{ Columns, Rows int }
 type Cell struct {
 	Text  string // one grapheme cluster; empty in a cell that the one before covers
 	Width int    // 2 of a wide one, 0 of a covered one
-	Style Style
+	Style uv.Style
 	Link  string // target of a hyperlink
 }
 
@@ -56,7 +56,7 @@ type Screen struct {
 	Keypad    bool   // application mode
 	Clipboard string // the last content
 	// Pen is the style that further text would have.
-	Pen Style
+	Pen uv.Style
 }
 
 // Alt reports whether this is the alternate screen, which leaves no trace.
@@ -149,78 +149,7 @@ func (s Screen) Leftovers() []string {
 	}
 	add(s.Keyboard != 0, "the extended keyboard is on")
 	add(s.Keypad, "the keypad is in application mode")
-	add(s.Pen != Plain, "text is "+s.Pen.String())
+	add(!s.Pen.IsZero(), fmt.Sprintf("text is styled by %q", s.Pen.String()))
 	add(s.Cursor.Shape != 0, fmt.Sprintf("the cursor has shape %d", s.Cursor.Shape))
 	return left
-}
-
-// Color is a text or background colour: the terminal's own, one of its palette of 256, or one of 2^24.
-type Color int32
-
-// Default is the terminal's own colour.
-const Default Color = -1
-
-const rgbFlag = 1 << 24
-
-// RGB is a true colour.
-func RGB(r, g, b uint8) Color { return rgbFlag | Color(r)<<16 | Color(g)<<8 | Color(b) }
-
-// Values returns the red, green and blue of a true colour, or of one of the palette. ok is false for the
-// terminal's own.
-func (c Color) Values() (r, g, b uint8, ok bool) {
-	switch {
-	case c < 0:
-		return 0, 0, 0, false
-	case c&rgbFlag != 0:
-		return uint8(c >> 16), uint8(c >> 8), uint8(c), true
-	}
-	red, green, blue, _ := ansi.IndexedColor(c).RGBA()
-	return uint8(red >> 8), uint8(green >> 8), uint8(blue >> 8), true
-}
-
-// String is "default", a number of the palette, or "#rrggbb".
-func (c Color) String() string {
-	switch {
-	case c < 0:
-		return "default"
-	case c&rgbFlag != 0:
-		return fmt.Sprintf("#%06x", int32(c&^rgbFlag))
-	}
-	return fmt.Sprint(int32(c))
-}
-
-// Style is how a cell is drawn. The zero value is not the default style: that is [Plain].
-type Style struct {
-	Fg, Bg                             Color
-	Bold, Faint, Italic, Underline     bool
-	Blink, Reverse, Conceal, Strikeout bool
-}
-
-// Plain is the style of a terminal that received no style.
-var Plain = Style{Fg: Default, Bg: Default}
-
-// String lists what differs from [Plain]: "fg=2 bg=#102030 bold".
-func (s Style) String() string {
-	var words []string
-	if s.Fg != Default {
-		words = append(words, "fg="+s.Fg.String())
-	}
-	if s.Bg != Default {
-		words = append(words, "bg="+s.Bg.String())
-	}
-	for _, a := range []struct {
-		on   bool
-		name string
-	}{
-		{s.Bold, "bold"}, {s.Faint, "faint"}, {s.Italic, "italic"}, {s.Underline, "underline"},
-		{s.Blink, "blink"}, {s.Reverse, "reverse"}, {s.Conceal, "conceal"}, {s.Strikeout, "strikeout"},
-	} {
-		if a.on {
-			words = append(words, a.name)
-		}
-	}
-	if words == nil {
-		return "plain"
-	}
-	return strings.Join(words, " ")
 }

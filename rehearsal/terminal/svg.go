@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"encoding/xml"
 	"fmt"
+	"image/color"
 	"strings"
 	"unicode"
+
+	uv "github.com/charmbracelet/ultraviolet"
 )
 
 // Picture sets how a screen is drawn.
 type Picture struct {
-	Foreground, Background Color  // of the terminal; Default: light grey on near black
-	Window                 bool   // draws a window with the screen's title around it
-	Label                  string // a description, for people who do not see it
+	Foreground, Background color.Color // of the terminal; nil: light grey on near black
+	Window                 bool        // draws a window with the screen's title around it
+	Label                  string      // a description, for people who do not see it
 }
 
 // Sizes of a cell and what is around the cells, in pixels.
@@ -30,9 +33,6 @@ const fonts = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', 'Li
 // SVG draws the visible screen: each character at its cell whatever the font, lines and blocks as shapes
 // that touch one another.
 func (s Screen) SVG(p Picture) string {
-	if p.Foreground == 0 && p.Background == 0 {
-		p.Foreground, p.Background = Default, Default
-	}
 	d := drawing{fg: hex(p.Foreground, "#d0d0d0"), bg: hex(p.Background, "#101014")}
 	top, radius := 0, 0
 	if p.Window {
@@ -75,23 +75,23 @@ type drawing struct {
 func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(&d.Builder, format, args...) }
 
 // paint returns the colours of a style. bg is empty where the ground is the terminal's, fg of concealed text.
-func (d *drawing) paint(s Style) (fg, bg string) {
+func (d *drawing) paint(s uv.Style) (fg, bg string) {
 	fg, bg = hex(s.Fg, d.fg), hex(s.Bg, "")
-	if s.Reverse {
+	if s.Attrs&uv.AttrReverse != 0 {
 		fg, bg = cmp.Or(bg, d.bg), fg
 	}
-	if s.Conceal {
+	if s.Attrs&uv.AttrConceal != 0 {
 		fg = ""
 	}
 	return fg, bg
 }
 
-func hex(c Color, otherwise string) string {
-	r, g, b, ok := c.Values()
-	if !ok {
+func hex(c color.Color, otherwise string) string {
+	if c == nil {
 		return otherwise
 	}
-	return fmt.Sprintf("#%02x%02x%02x", r, g, b)
+	r, g, b, _ := c.RGBA()
+	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
 }
 
 // grounds draws the backgrounds, before the text: a wide glyph may extend over its cell.
@@ -147,14 +147,14 @@ func (d *drawing) run(x, y int, cells []Cell) {
 		return
 	}
 	fill := fmt.Sprintf(`fill="%s"`, fg)
-	if style.Faint {
+	if style.Attrs&uv.AttrFaint != 0 {
 		fill += ` fill-opacity="0.6"`
 	}
 	// The lines under and through the text.
-	if style.Underline {
+	if style.Underline != uv.UnderlineNone {
 		d.rect(x, y, 0, 17.5, float64(width*cellWidth), 1, fill)
 	}
-	if style.Strikeout {
+	if style.Attrs&uv.AttrStrikethrough != 0 {
 		d.rect(x, y, 0, 10, float64(width*cellWidth), 1, fill)
 	}
 	if isBraille(cells[0].Text) {
@@ -168,10 +168,10 @@ func (d *drawing) run(x, y int, cells []Cell) {
 	// Blanks at the ends would be part of the length, and some viewers drop them.
 	width -= len(text) - len(inner)
 	x += strings.Index(text, inner)
-	if style.Bold {
+	if style.Attrs&uv.AttrBold != 0 {
 		fill += ` font-weight="bold"`
 	}
-	if style.Italic {
+	if style.Attrs&uv.AttrItalic != 0 {
 		fill += ` font-style="italic"`
 	}
 	d.printf(`<text x="%d" y="%d" textLength="%d" lengthAdjust="spacingAndGlyphs" xml:space="preserve" %s>%s</text>`+

@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"image/color"
 	"os"
 	"path/filepath"
 
@@ -48,7 +49,7 @@ var fullRun = scene{
 		wait("THE WEAVING"),
 		until("the answers can be given", func(s terminal.Screen) bool {
 			x, y, ok := s.Find("Allow once")
-			return ok && s.Cells[y][x].Style.Bg != terminal.Default && s.Shows("rm -rf build")
+			return ok && s.Cells[y][x].Style.Bg != nil && s.Shows("rm -rf build")
 		}),
 		shoot("permission", "an Orchestrator asks permission to run a command; the run stands dim behind the question"),
 		press("y"),
@@ -73,8 +74,8 @@ var fullRun = scene{
 		press("G", "i"), write("/theme light"), press("Enter"),
 		until("the colours are light", light),
 		gone("NORMAL"), gone("/theme"),
-		shootOn(terminal.Picture{Foreground: terminal.RGB(0x30, 0x30, 0x30),
-			Background: terminal.RGB(0xfb, 0xfa, 0xf7)}, "light", "the same run on a light ground"),
+		shootOn(terminal.Picture{Foreground: color.RGBA{0x30, 0x30, 0x30, 0xff},
+			Background: color.RGBA{0xfb, 0xfa, 0xf7, 0xff}}, "light", "the same run on a light ground"),
 		press("Ctrl+C"),
 	},
 }
@@ -82,9 +83,9 @@ var fullRun = scene{
 // light reports whether the title is dark enough for a light background.
 func light(s terminal.Screen) bool {
 	x, y, ok := s.Find("THE WEAVING")
-	if !ok {
+	if !ok || s.Cells[y][x].Style.Fg == nil {
 		return false
 	}
-	r, g, b, ok := s.Cells[y][x].Style.Fg.Values()
-	return ok && int(r)+int(g)+int(b) < 3*0x80
+	r, g, b, _ := s.Cells[y][x].Style.Fg.RGBA()
+	return r+g+b < 3*0x8000
 }
