@@ -1,10 +1,8 @@
 package testkit
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -95,39 +93,36 @@ func write(t testing.TB, path, text string) {
 	OK(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
+// output keeps what a server prints, and says when it is ready.
+type output struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	ready string // a word of the line that says so
+	up    chan struct{}
+	once  sync.Once
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Write(p)
+	if bytes.Contains(o.text.Bytes(), []byte(o.ready)) {
+		o.once.Do(func() { close(o.up) })
+	}
+	return len(p), nil
+}
+
 // Serve starts a server, waits until it writes a line with the word ready to stderr, and ends it after the test. An
 // empty word waits for nothing.
 func Serve(t testing.TB, ready string, env []string, name string, args ...string) {
 	t.Helper()
+	out, ended := &output{ready: ready, up: make(chan struct{})}, make(chan struct{})
 	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = ownGroup()
-	stderr := Must(cmd.StderrPipe())(t)
+	cmd.Env, cmd.SysProcAttr, cmd.Stderr = append(os.Environ(), env...), ownGroup(), out
 	OK(t, cmd.Start())
-	var mu sync.Mutex
-	var output bytes.Buffer
-	up, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		seen := ready == ""
-		if seen {
-			close(up)
-		}
-		lines := bufio.NewReader(stderr)
-		for {
-			line, err := lines.ReadString('\n')
-			mu.Lock()
-			output.WriteString(line)
-			mu.Unlock()
-			if !seen && strings.Contains(line, ready) {
-				seen = true
-				close(up)
-			}
-			if err != nil {
-				_, _ = io.Copy(io.Discard, stderr)
-				return
-			}
-		}
+		_ = cmd.Wait()
 	}()
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
@@ -137,14 +132,15 @@ func Serve(t testing.TB, ready string, env []string, name string, args ...string
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			<-ended
 		}
-		_ = cmd.Wait()
-		if mu.Lock(); t.Failed() {
-			t.Logf("%s printed:\n%s", filepath.Base(name), output.String())
+		if t.Failed() {
+			t.Logf("%s printed:\n%s", filepath.Base(name), out.text.String())
 		}
-		mu.Unlock()
 	})
+	if ready == "" {
+		return
+	}
 	select {
-	case <-up:
+	case <-out.up:
 	case <-ended:
 		t.Fatalf("%s ended", name)
 	case <-time.After(waitTimeout):
