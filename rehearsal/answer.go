@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // deliver writes the reply of a step, or its fault. If the real connection would be cut, it aborts the
@@ -200,7 +202,7 @@ func (r reply) events(model string) []event {
 }
 
 // message returns the envelope of message_start, and the complete answer if it is not streamed.
-func (r reply) message(model string, u Figures, blocks []object, stop any) object {
+func (r reply) message(model string, u transcript.Usage, blocks []object, stop any) object {
 	return object{
 		"id": newID("msg_"), "type": "message", "role": "assistant", "model": model,
 		"content": blocks, "stop_reason": stop, "stop_sequence": nil, "usage": u,

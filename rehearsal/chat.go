@@ -86,8 +86,8 @@ func (r reply) chatAnswer(model string) object {
 		"id": newID("chatcmpl-"), "object": "chat.completion", "created": time.Now().Unix(), "model": model,
 		"choices": []object{{"index": 0, "finish_reason": finish, "logprobs": nil,
 			"message": object{"role": "assistant", "content": strings.Join(text, "\n"), "refusal": nil}}},
-		"usage": object{"prompt_tokens": u.context(), "completion_tokens": u.Output,
-			"total_tokens":          u.context() + u.Output,
+		"usage": object{"prompt_tokens": u.Context(), "completion_tokens": u.Output,
+			"total_tokens":          u.Context() + u.Output,
 			"prompt_tokens_details": object{"cached_tokens": u.CacheRead}},
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // exchange is one past answer of the model, with the texts that it answered.
@@ -57,7 +59,7 @@ func (c *call) readMessages() {
 		}
 		for _, b := range parts {
 			if t := (content{b}).text(); strings.TrimSpace(t) != "" {
-				pending = append(pending, inputPart{t, b.ResultOf, b.Failed, m.Role == "system"})
+				pending = append(pending, inputPart{t, b.ToolUseID, b.IsError, m.Role == "system"})
 			}
 		}
 	}
@@ -171,7 +173,7 @@ func textOf(words []inputPart) string {
 // withoutFiller removes the answer that the CLI makes up on resume for a lost one: no step of the script
 // gave it.
 func withoutFiller(c content) content {
-	return slices.DeleteFunc(slices.Clone(c), func(b block) bool {
+	return slices.DeleteFunc(slices.Clone(c), func(b transcript.Block) bool {
 		return b.Type == "text" && b.Text == noResponse
 	})
 }
@@ -179,7 +181,7 @@ func withoutFiller(c content) content {
 // withoutReminders removes the blocks that contain only a system reminder: a conversation begins with some,
 // and they do not come from the sender.
 func withoutReminders(c content) content {
-	return slices.DeleteFunc(slices.Clone(c), func(b block) bool {
+	return slices.DeleteFunc(slices.Clone(c), func(b transcript.Block) bool {
 		return b.Type == "text" && reminder().MatchString(b.Text)
 	})
 }

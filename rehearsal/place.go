@@ -3,6 +3,8 @@ package rehearsal
 import (
 	"slices"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // resumePosition goes back to the first answer that is missing or incomplete in the history: the CLI was killed
@@ -39,7 +41,7 @@ func (p *part) resumePosition(c *call) (moved bool) {
 
 // begins reports whether an exchange contains the answer, or the beginning of it.
 func (g given) begins(x exchange) bool {
-	return slices.ContainsFunc(x.answer, func(b block) bool {
+	return slices.ContainsFunc(x.answer, func(b transcript.Block) bool {
 		return b.ID != "" && slices.Contains(g.toolIDs, b.ID) || g.text != "" && strings.Contains(b.Text, g.text)
 	})
 }

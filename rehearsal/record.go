@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // Request is the record of one model request.
@@ -21,7 +23,7 @@ type Request struct {
 	Size    int    // bytes of the body
 	Cwd     string // working directory according to the request
 	Tools   []Tool // without Options.Record: only names
-	Used    Figures
+	Used    transcript.Usage
 	// First and Incoming are the conversation's first text and the input to answer. Without Options.Record
 	// they are cut to 4 KiB.
 	First, Incoming string

@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // reply is a rendered answer, ready to be written.
 type reply struct {
 	blocks     []outBlock
 	stop       string // "" = by the blocks
-	usage      Figures
+	usage      transcript.Usage
 	delay      time.Duration
 	pause      time.Duration
 	chunkDelay time.Duration
@@ -30,16 +32,6 @@ type outBlock struct {
 	name  string
 	input json.RawMessage
 }
-
-// Figures are the tokens that an answer claims to have used.
-type Figures struct {
-	Input         int `json:"input_tokens"`
-	CacheCreation int `json:"cache_creation_input_tokens"`
-	CacheRead     int `json:"cache_read_input_tokens"`
-	Output        int `json:"output_tokens"`
-}
-
-func (f Figures) context() int { return f.Input + f.CacheCreation + f.CacheRead }
 
 func (r reply) stopReason() string {
 	otherwise := "end_turn"
@@ -84,7 +76,7 @@ func (st *step) reply(s scope, p *part, c *call) (reply, []error) {
 		r.usage.Output = r.size()/bytesPerToken + 1
 	}
 	if st.fault.answers() {
-		p.context, p.bytes = r.usage.context(), c.size
+		p.context, p.bytes = r.usage.Context(), c.size
 	}
 	return r, errs
 }
@@ -114,18 +106,18 @@ const bytesPerToken = 4
 // account makes up the figures of a request: the context grows with the bytes of the conversation; earlier
 // content is read from the cache, and new content is written to it. A conversation that became shorter was
 // compacted.
-func (p *part) account(c *call) Figures {
+func (p *part) account(c *call) transcript.Usage {
 	grown := c.size
 	base := 0
 	if p.context > 0 && c.size >= p.bytes {
 		grown, base = c.size-p.bytes, p.context
 	}
-	return Figures{Input: 3, CacheRead: base, CacheCreation: grown / bytesPerToken}
+	return transcript.Usage{Input: 3, CacheRead: base, CacheCreation: grown / bytesPerToken}
 }
 
 // override replaces made-up figures by those of the scenario. A context is claimed mostly as cache reads,
 // which cost least.
-func (u usage) override(f *Figures, s scope) []error {
+func (u usage) override(f *transcript.Usage, s scope) []error {
 	var errs []error
 	set := func(dst *int, a *text) {
 		if a == nil {
@@ -143,7 +135,7 @@ func (u usage) override(f *Figures, s scope) []error {
 	set(&f.CacheCreation, u.cacheCreation)
 	set(&f.Output, u.output)
 	if u.context != nil {
-		total := f.context()
+		total := f.Context()
 		set(&total, u.context)
 		f.Input = min(f.Input, total)
 		f.CacheCreation = min(f.CacheCreation, total-f.Input)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 const structuredOutput = "StructuredOutput"
@@ -32,17 +34,7 @@ type wireMessage struct {
 }
 
 // content is a list of blocks; the API also takes a bare string for one text.
-type content []block
-
-type block struct {
-	Type     string  `json:"type"`
-	Text     string  `json:"text"`
-	ID       string  `json:"id"`          // tool_use
-	Name     string  `json:"name"`        // tool_use
-	ResultOf string  `json:"tool_use_id"` // tool_result
-	Content  content `json:"content"`     // tool_result
-	Failed   bool    `json:"is_error"`    // tool_result
-}
+type content []transcript.Block
 
 func (c *content) UnmarshalJSON(b []byte) error {
 	b = bytes.TrimSpace(b)
@@ -54,24 +46,7 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		*c = content{{Type: "text", Text: s}}
 		return nil
 	}
-	return json.Unmarshal(b, (*[]block)(c))
-}
-
-// UnmarshalJSON keeps the text and the blocks inside a tool_result and skips other blocks, whatever their
-// content.
-func (b *block) UnmarshalJSON(raw []byte) error {
-	type fields block // without this method
-	w := struct {
-		fields
-		Content json.RawMessage `json:"content"`
-	}{}
-	if err := json.Unmarshal(raw, &w); err != nil {
-		return err
-	}
-	if *b = block(w.fields); w.Type == "tool_result" && len(w.Content) > 0 {
-		return json.Unmarshal(w.Content, &b.Content)
-	}
-	return nil
+	return json.Unmarshal(b, (*[]transcript.Block)(c))
 }
 
 // text joins the text that a model would read in the blocks.
@@ -82,7 +57,9 @@ func (c content) text() string {
 		case "text":
 			parts = append(parts, b.Text)
 		case "tool_result":
-			parts = append(parts, b.Content.text())
+			var result content
+			_ = json.Unmarshal(b.Content, &result) // anything else has no text
+			parts = append(parts, result.text())
 		}
 	}
 	return strings.Join(parts, "\n")

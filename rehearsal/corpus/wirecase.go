@@ -30,6 +30,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // This part of the package runs conversations, written down as txtar files, against a program that speaks the
@@ -296,11 +297,11 @@ func (n names) expand(s string) string {
 
 // WireReply is one answer of the scripted model: blocks, or an HTTP error.
 type WireReply struct {
-	For    string      `json:"for"` // regular expression: only for requests whose body matches
-	Blocks []WireBlock `json:"blocks"`
-	Hold   bool        `json:"hold"`  // stop in the middle of the first block until released, or cancelled
-	Usage  *WireUsage  `json:"usage"` // of the prompt; small numbers if absent
-	Stop   string      `json:"stop"`
+	For    string            `json:"for"` // regular expression: only for requests whose body matches
+	Blocks []WireBlock       `json:"blocks"`
+	Hold   bool              `json:"hold"`  // stop in the middle of the first block until released, or cancelled
+	Usage  *transcript.Usage `json:"usage"` // of the prompt; small numbers if absent
+	Stop   string            `json:"stop"`
 
 	Status  int               `json:"status"`
 	Type    string            `json:"type"`
@@ -314,12 +315,6 @@ type WireBlock struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
 	ID    string          `json:"id"` // of the call; generated if absent
-}
-
-// WireUsage is the token count that a reply claims.
-type WireUsage struct {
-	Input  int `json:"input_tokens"`
-	Output int `json:"output_tokens"`
 }
 
 // model serves the Messages API on loopback.
@@ -414,15 +409,12 @@ func (m *model) stream(w http.ResponseWriter, ctx context.Context, r WireReply, 
 		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, raw)
 		w.(http.Flusher).Flush()
 	}
-	u := WireUsage{Input: 1000 + n, Output: 20}
-	if r.Usage != nil {
-		u = *r.Usage
-	}
+	u := cmp.Or(r.Usage, &transcript.Usage{Input: 1000 + n, Output: 20})
+	first := *u
+	first.Output = 1
 	event("message_start", object{"message": object{
 		"id": fmt.Sprintf("msg_%03d", n), "type": "message", "role": "assistant", "model": "claude-opus-5-5",
-		"content": []any{}, "stop_reason": nil, "stop_sequence": nil,
-		"usage": map[string]int{"input_tokens": u.Input, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
-			"output_tokens": 1},
+		"content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": first,
 	}})
 	stop := "end_turn"
 	for i, b := range r.Blocks {
