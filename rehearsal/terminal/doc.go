@@ -11,7 +11,7 @@
 // # Reading order
 //
 // terminal.go starts and ends the program and waits; emulator.go wraps the emulator's library; screen.go is the
-// visible state; keys.go is the input; sequence.go checks the bytes that a program sends; svg.go and shapes.go draw.
+// visible state; sequence.go checks the bytes that a program sends; svg.go draws.
 //
 // # Goroutines, order, shutdown
 //

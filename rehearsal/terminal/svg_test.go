@@ -67,7 +67,8 @@ func TestPlaces(t *testing.T) {
 
 // TestShapesAreComplete: every character of the tables is drawn as a shape.
 func TestShapesAreComplete(t *testing.T) {
-	all := slices.Concat(slices.Collect(maps.Keys(arms)), slices.Collect(maps.Keys(round)), slices.Collect(maps.Keys(bars)))
+	all := slices.Concat(slices.Collect(maps.Keys(arms)), slices.Collect(maps.Keys(round)),
+		slices.Collect(maps.Keys(bars)))
 	for _, text := range all {
 		var d drawing
 		if !d.shape(0, 0, text, 1, `fill="#fff" fill-opacity="0.6"`) || d.Len() == 0 {

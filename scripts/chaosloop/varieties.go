@@ -176,7 +176,7 @@ func (r *round) loseTranscript() {
 }
 
 //go:embed userhooks.py
-var userHook []byte
+var userHook string
 
 // prepareUserHooks writes the user's settings with the hooks. Each notes what it did as an empty file in a directory.
 func (r *round) prepareUserHooks() error {
@@ -189,7 +189,7 @@ func (r *round) prepareUserHooks() error {
 	if err != nil {
 		return err
 	}
-	return r.write(map[string]string{"hook.py": string(userHook), "hooks/.": "", "home/.claude/settings.json": string(settings)})
+	return r.write(map[string]string{"hook.py": userHook, "hooks/.": "", "home/.claude/settings.json": string(settings)})
 }
 
 // checkUserHooks checks that the log says which calls ran in another form, and that none ran that a hook refused.
@@ -310,7 +310,8 @@ func (r *round) prepareHost() error {
 	config := fmt.Sprintf("hosts:\n  box:\n    command: [env, -i, 'ARBITER_CHAOS=%[1]s', 'HOME=%[1]s/far/home', "+
 		"'TMPDIR=%[1]s/far/tmp', 'PATH=%[1]s/far/bin:/usr/local/bin:/usr/bin:/bin']\n    pass_env: [ANTHROPIC_BASE_URL, "+
 		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC, DISABLE_AUTOUPDATER]\n", r.dir)
-	if err := r.write(map[string]string{"far/bin/.": "", "far/home/.": "", "far/tmp/.": "", "config.yaml": config}); err != nil {
+	err := r.write(map[string]string{"far/bin/.": "", "far/home/.": "", "far/tmp/.": "", "config.yaml": config})
+	if err != nil {
 		return err
 	}
 	if err := os.Symlink(r.bin, r.path("far", "bin", "arbiter")); err != nil {

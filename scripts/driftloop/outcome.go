@@ -80,7 +80,8 @@ var states = map[string]string{"pass": ok, "fail": differs, "skip": notThere}
 
 // failed returns the rows that differ.
 func (o *outcome) failed() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(o.cells)), func(row string) bool { return o.cells[row].State != differs })
+	rows := slices.Sorted(maps.Keys(o.cells))
+	return slices.DeleteFunc(rows, func(row string) bool { return o.cells[row].State != differs })
 }
 
 // takeOver replaces results by those of a second try.
