@@ -184,9 +184,7 @@ func (r *round) stretch() bool {
 	for chain := health.Next.Prev; len(lines) < 1<<20 && err == nil; {
 		lines, err = chain.Append(lines, journal.LogContent{At: time.Now(), Record: record})
 	}
-	if err != nil {
-		r.fail("make lines: %v", err)
-	}
+	r.try(err)
 	return err == nil && r.appendToLog(lines)
 }
 
@@ -196,9 +194,7 @@ func (r *round) appendToLog(b []byte) bool {
 		_, err = f.Write(b)
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		r.fail("append to the log: %v", err)
-	}
+	r.try(err)
 	return err == nil
 }
 
@@ -269,13 +265,11 @@ func (r *round) remove() {
 	}
 	r.command(nil, "--json", "--no-input", "--session", "none") // each start tidies up
 	entries, err := os.ReadDir(r.path("state", "runs"))
+	r.try(err)
 	for _, e := range entries {
 		if strings.Contains(e.Name(), r.run) {
 			r.fail("left of a removed run: %s", e.Name())
 		}
-	}
-	if err != nil {
-		r.fail("%v", err)
 	}
 }
 

@@ -17,9 +17,6 @@ import (
 // answer reacts to an event as a human would.
 func (r *round) answer(l *processRun, ev contract.Line) {
 	r.follow(ev)
-	if r.is[acts] {
-		l.respond(ev)
-	}
 	if isCompared(ev.Body) {
 		r.printed = append(r.printed, ev)
 	}
@@ -59,18 +56,44 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		if b.To == contract.Arbiter && b.From != contract.Human {
 			r.close(l)
 		}
+		for token, s := range r.sent {
+			switch {
+			case b.From != contract.Human || s.by != l || s.id != "" || !strings.Contains(b.Text, token):
+			case s.text == actionEdit:
+				s.id = b.MessageID
+				l.send("edit", contract.EditMessage{MessageID: b.MessageID, Text: "changed " + token})
+			case s.text == actionWithdraw:
+				s.id = b.MessageID
+				l.send("withdraw", contract.WithdrawMessage{MessageID: b.MessageID})
+			}
+		}
+	case contract.Withdrawn:
+		maps.DeleteFunc(r.sent, func(_ string, s *sentMessage) bool { return s.id == b.MessageID })
+	case contract.Takeover:
+		if b.State == "open" {
+			l.later(func() { l.send("give back", contract.Detach{ID: ev.ID}) })
+		}
+	case contract.Halted:
+		l.later(func() { l.send("go on", contract.Continue{}) })
 	case contract.Accepted:
 		if s := r.sent[b.Ref]; s != nil {
 			s.accepted = true
 		}
 	case contract.PermissionRequest:
-		if !r.is[acts] {
-			l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"})
+		permit := func() { l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"}) }
+		if r.is[acts] {
+			l.later(permit)
+		} else {
+			permit()
 		}
 	case contract.Error:
 		l.freeDisk()
 		if ev.ID == contract.Arbiter && slices.Equal(b.RecoveryOptions, supervisor.ParkedOptions()) {
 			l.send("retry", contract.Choose{Option: "retry"}) // a busy machine: it did not start in time
+		}
+		if r.is[acts] && b.Category == bridge.CatTrust {
+			option := []string{"trust", "without"}[r.rnd.IntN(2)]
+			l.later(func() { l.send("trust", contract.Choose{Option: option}) })
 		}
 	case contract.Result:
 		l.ended = &b
@@ -154,7 +177,7 @@ func (r *round) anybody(other string) string {
 }
 
 // Actions of the human, in addition to the kills: each process gets some of them, at random lines. An action that
-// begins something ends it at a random time later; respond does that for those of which an event tells.
+// begins something ends it at a random time later; answer does that for those of which an event tells.
 const (
 	actionEdit     = "edit"     // a message that is edited, if it was not sent yet
 	actionWithdraw = "withdraw" // a message that is withdrawn
@@ -178,11 +201,7 @@ var actions = []struct {
 	}},
 	{actionEdit, func(l *processRun) { l.sayUnlessDone(actionEdit, contract.Say{Text: actionEdit}) }},
 	{actionWithdraw, func(l *processRun) { l.sayUnlessDone(actionWithdraw, contract.Say{Text: actionWithdraw}) }},
-	{"tamper", func(l *processRun) { // the workspace's settings change, and the run asks about them
-		if err := l.r.tamper(); err != nil {
-			l.r.fail("%v", err)
-		}
-	}},
+	{"tamper", func(l *processRun) { l.r.tamper() }}, // the workspace's settings change, and the run asks about them
 }
 
 func takeOver(l *processRun) { l.send("take", contract.Attach{ID: l.r.anybody(contract.Arbiter)}) }
@@ -251,41 +270,8 @@ func (l *processRun) tick() {
 	}
 }
 
-// respond reacts to the effects of the actions, as a human would.
-func (l *processRun) respond(ev contract.Line) {
-	switch b := ev.Body.(type) {
-	case contract.Takeover:
-		if b.State == "open" {
-			l.later(func() { l.send("give back", contract.Detach{ID: ev.ID}) })
-		}
-	case contract.Halted:
-		l.later(func() { l.send("go on", contract.Continue{}) })
-	case contract.Error:
-		if b.Category == bridge.CatTrust {
-			option := []string{"trust", "without"}[l.r.rnd.IntN(2)]
-			l.later(func() { l.send("trust", contract.Choose{Option: option}) })
-		}
-	case contract.PermissionRequest:
-		l.later(func() { l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"}) })
-	case contract.Message:
-		for token, s := range l.r.sent {
-			switch {
-			case b.From != contract.Human || s.by != l || s.id != "" || !strings.Contains(b.Text, token):
-			case s.text == actionEdit:
-				s.id = b.MessageID
-				l.send("edit", contract.EditMessage{MessageID: b.MessageID, Text: "changed " + token})
-			case s.text == actionWithdraw:
-				s.id = b.MessageID
-				l.send("withdraw", contract.WithdrawMessage{MessageID: b.MessageID})
-			}
-		}
-	case contract.Withdrawn:
-		maps.DeleteFunc(l.r.sent, func(_ string, s *sentMessage) bool { return s.id == b.MessageID })
-	}
-}
-
 // tamper changes the workspace's settings to a new text.
-func (r *round) tamper() error {
+func (r *round) tamper() {
 	r.tampered++
-	return r.write(map[string]string{"work/.claude/settings.json": fmt.Sprintf(`{"env":{"THREAD":"%d"}}`, r.tampered)})
+	r.write(map[string]string{"work/.claude/settings.json": fmt.Sprintf(`{"env":{"THREAD":"%d"}}`, r.tampered)})
 }

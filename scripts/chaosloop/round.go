@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -109,20 +110,18 @@ func (r *round) logf(format string, args ...any) {
 func (r *round) play() {
 	r.f.n["rounds"]++
 	r.sent, r.at, r.damaged = map[string]*sentMessage{}, map[string]int{}, map[string]bool{}
-	if err := r.prepare(); err != nil {
-		r.fail("prepare: %v", err)
-	} else {
+	if r.prepare(); len(r.problems) == 0 {
 		r.playRuns()
 		r.land()
 		r.check()
 		r.remove()
-		if r.refuse != nil {
-			r.refuse.Close()
-			r.f.n["requests refused"] += r.refuse.refused
-		}
-		if err := r.api.Close(); err != nil {
-			r.fail("%v", err)
-		}
+	}
+	if r.refuse != nil {
+		r.refuse.Close()
+		r.f.n["requests refused"] += r.refuse.refused
+	}
+	if r.api != nil {
+		r.try(r.api.Close())
 	}
 	text, _ := os.ReadFile(r.path("hits"))
 	for line := range strings.Lines(string(text)) {
@@ -168,21 +167,25 @@ func b2i(b bool) int {
 	return 0
 }
 
-// write writes files of the round's directory; a name that ends with a point is that of a directory alone.
-func (r *round) write(files map[string]string) error {
-	for name, text := range files {
-		err := os.MkdirAll(filepath.Dir(r.path()+"/"+name), 0o700)
-		if err == nil && !strings.HasSuffix(name, "/.") {
-			err = os.WriteFile(r.path(name), []byte(text), 0o700)
-		}
-		if err != nil {
-			return err
-		}
+// try records an error that prevents a part of the round.
+func (r *round) try(errs ...error) {
+	if err := errors.Join(errs...); err != nil {
+		r.fail("%v", err)
 	}
-	return nil
 }
 
-func (r *round) prepare() error {
+// write writes files of the round's directory; a name that ends with a point is that of a directory alone.
+func (r *round) write(files map[string]string) {
+	for name, text := range files {
+		r.try(os.MkdirAll(filepath.Dir(r.path()+"/"+name), 0o700))
+		if !strings.HasSuffix(name, "/.") {
+			r.try(os.WriteFile(r.path(name), []byte(text), 0o700))
+		}
+	}
+}
+
+// prepare makes all that the processes need. What cannot be made is among the problems.
+func (r *round) prepare() {
 	text, limit := job, ""
 	if r.is[decided] {
 		text = decidedJob
@@ -201,61 +204,45 @@ func (r *round) prepare() error {
 	}
 	if r.is[mixed] {
 		self, err := os.Executable()
-		if err != nil {
-			return err
-		}
+		r.try(err)
 		if text = strings.Replace(text, westOfClaude, westOfMake, 1); text == job {
-			return fmt.Errorf("the job does not begin the western thread")
+			r.fail("the job does not begin the western thread")
 		}
 		r.f.n["rounds with another make"]++
 		r.config = []string{"--config", r.path("config.yaml")}
-		config := fmt.Sprintf("makes:\n  other:\n    like: opencode\n    command: ['%s', %s]\n", self, fakeMake)
-		if err := r.write(map[string]string{"config.yaml": config}); err != nil {
-			return err
-		}
+		r.write(map[string]string{"config.yaml": fmt.Sprintf(
+			"makes:\n  other:\n    like: opencode\n    command: ['%s', %s]\n", self, fakeMake)})
 	}
-	if err := r.write(map[string]string{"work/.": "", "home/.": "", "state/.": "", "tmp/.": "", "job.yaml": text,
-		"claude": fmt.Sprintf("#!/bin/sh\n%sexec '%s' stand-in \"$@\"\n", limit, r.bin)}); err != nil {
-		return err
-	}
+	r.write(map[string]string{"work/.": "", "home/.": "", "state/.": "", "tmp/.": "", "job.yaml": text,
+		"claude": fmt.Sprintf("#!/bin/sh\n%sexec '%s' stand-in \"$@\"\n", limit, r.bin)})
 	// The run records its files only in a repository.
-	for _, args := range [][]string{
-		{"init", "--quiet"},
-		{"-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet", "--allow-empty", "-mempty"},
-	} {
-		if _, err := r.git(args...); err != nil {
-			return fmt.Errorf("git %s: %w", args[0], err)
-		}
+	_, begun := r.git("init", "--quiet")
+	_, committed := r.git("-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet", "--allow-empty",
+		"-mempty")
+	sc, loaded := rehearsal.Load(r.path("job.yaml"))
+	if r.try(begun, committed, loaded); loaded != nil {
+		return
 	}
-	sc, err := rehearsal.Load(r.path("job.yaml"))
-	if err != nil {
-		return err
-	}
+	var err error
 	if r.api, err = rehearsal.Start(sc, rehearsal.Options{Record: true}); err != nil {
-		return err
+		r.try(err)
+		return
 	}
 	base := r.api.URL()
 	if r.is[refuses] {
-		if r.refuse, err = newRefuser(base); err != nil {
-			return err
-		}
+		r.refuse = newRefuser(base)
 		base = r.refuse.URL
 	}
 	if r.is[hosted] {
-		err = r.prepareHost()
+		r.prepareHost()
 	}
-	if err == nil && r.is[meddling] {
-		err = r.prepareUserHooks()
-	}
-	if err != nil {
-		return err
+	if r.is[meddling] {
+		r.prepareUserHooks()
 	}
 	r.args = append(r.args, "--claude", r.player)
 	if r.is[acts] {
 		r.args = append(r.args, "--trust", "--max-wait", "1m")
-		if err := r.tamper(); err != nil {
-			return err
-		}
+		r.tamper()
 	} else {
 		r.args = append(r.args, "--allow", "Write")
 	}
@@ -273,7 +260,6 @@ func (r *round) prepare() error {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "NO_PROXY=127.0.0.1",
 		"no_proxy=127.0.0.1", "ARBITER_STATE_DIR=" + r.path("state"),
 	}
-	return nil
 }
 
 // playRuns starts processes until the run is complete.

@@ -80,13 +80,9 @@ type refuser struct {
 const refusal = `{"type":"error","error":{"type":"invalid_request_error","message":` +
 	`"messages.1.content.0.image.source.base64.data: Could not process image"}}`
 
-func newRefuser(model string) (*refuser, error) {
-	target, err := url.Parse(model)
-	if err != nil {
-		return nil, err
-	}
+func newRefuser(model string) *refuser {
 	r := &refuser{}
-	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: strings.TrimPrefix(model, "http://")})
 	proxy.FlushInterval = -1
 	proxy.ErrorLog = log.New(io.Discard, "", 0) // of clients that were killed
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -103,7 +99,7 @@ func newRefuser(model string) (*refuser, error) {
 		q.Body, q.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		proxy.ServeHTTP(w, q)
 	}))
-	return r, nil
+	return r
 }
 
 var sessionOf = regexp.MustCompile(`session_id\\*":\s*\\*"([0-9a-f-]{36})`)
@@ -165,10 +161,7 @@ func (r *round) loseTranscript() {
 		return
 	}
 	kind := r.rnd.IntN(len(damages))
-	if err := os.WriteFile(path, damages[kind](text, r.rnd.IntN), 0o600); err != nil {
-		r.fail("damage a transcript: %v", err)
-		return
-	}
+	r.try(os.WriteFile(path, damages[kind](text, r.rnd.IntN), 0o600))
 	session := strings.TrimSuffix(filepath.Base(path), ".jsonl")
 	r.damaged[session] = true
 	r.f.n["transcripts damaged"]++
@@ -179,17 +172,15 @@ func (r *round) loseTranscript() {
 var userHook string
 
 // prepareUserHooks writes the user's settings with the hooks. Each notes what it did as an empty file in a directory.
-func (r *round) prepareUserHooks() error {
+func (r *round) prepareUserHooks() {
 	hook := []any{map[string]any{"type": "command",
 		"command": fmt.Sprintf("python3 '%s' '%s'", r.path("hook.py"), r.path("hooks"))}}
 	settings, err := json.Marshal(map[string]any{"hooks": map[string]any{
 		"UserPromptSubmit": []any{map[string]any{"hooks": hook}},
 		"PreToolUse":       []any{map[string]any{"matcher": "Bash", "hooks": hook}},
 	}})
-	if err != nil {
-		return err
-	}
-	return r.write(map[string]string{"hook.py": userHook, "hooks/.": "", "home/.claude/settings.json": string(settings)})
+	r.try(err)
+	r.write(map[string]string{"hook.py": userHook, "hooks/.": "", "home/.claude/settings.json": string(settings)})
 }
 
 // checkUserHooks checks that the log says which calls ran in another form, and that none ran that a hook refused.
@@ -207,9 +198,7 @@ func (r *round) checkUserHooks(all []contract.Line) {
 		}
 	}
 	notes, err := os.ReadDir(r.path("hooks"))
-	if err != nil {
-		r.fail("%v", err)
-	}
+	r.try(err)
 	for _, note := range notes {
 		r.f.n["calls changed by hooks"]++
 		switch kind, call, _ := strings.Cut(note.Name(), "-"); {
@@ -306,17 +295,11 @@ func (r *round) checkMakes(all []contract.Line) {
 // prepareHost makes this machine a host: a command with its own home and search path. Processes there have the
 // round's mark, so that they are found and killed like local ones. Its lease is the shortest, since each process waits
 // for it.
-func (r *round) prepareHost() error {
-	config := fmt.Sprintf("hosts:\n  box:\n    command: [env, -i, 'ARBITER_CHAOS=%[1]s', 'HOME=%[1]s/far/home', "+
-		"'TMPDIR=%[1]s/far/tmp', 'PATH=%[1]s/far/bin:/usr/local/bin:/usr/bin:/bin']\n    pass_env: [ANTHROPIC_BASE_URL, "+
-		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC, DISABLE_AUTOUPDATER]\n", r.dir)
-	err := r.write(map[string]string{"far/bin/.": "", "far/home/.": "", "far/tmp/.": "", "config.yaml": config})
-	if err != nil {
-		return err
-	}
-	if err := os.Symlink(r.bin, r.path("far", "bin", "arbiter")); err != nil {
-		return err
-	}
+func (r *round) prepareHost() {
+	r.write(map[string]string{"far/bin/.": "", "far/home/.": "", "far/tmp/.": "", "config.yaml": fmt.Sprintf(
+		"hosts:\n  box:\n    command: [env, -i, 'ARBITER_CHAOS=%[1]s', 'HOME=%[1]s/far/home', 'TMPDIR=%[1]s/far/tmp', "+
+			"'PATH=%[1]s/far/bin:/usr/local/bin:/usr/bin:/bin']\n    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, "+
+			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC, DISABLE_AUTOUPDATER]\n", r.dir)})
+	r.try(os.Symlink(r.bin, r.path("far", "bin", "arbiter")), os.Symlink(r.player, r.path("far", "bin", "claude")))
 	r.args, r.config = append(r.args, "--hosts", "box", "--lease", "5s"), []string{"--config", r.path("config.yaml")}
-	return os.Symlink(r.player, r.path("far", "bin", "claude"))
 }
