@@ -377,26 +377,20 @@ func (p *part) account(c *call) transcript.Usage {
 
 // override replaces made-up figures by those of the scenario. A context is claimed mostly as cache reads,
 // which cost least.
-func (u usage) override(f *transcript.Usage, s scope) []error {
-	var errs []error
-	set := func(dst *int, a *text) {
-		if a == nil {
-			return
+func (u usage) override(f *transcript.Usage, s scope) (errs []error) {
+	total := -1
+	for name, to := range map[string]*int{"context": &total, "input": &f.Input, "cache_read": &f.CacheRead,
+		"cache_creation": &f.CacheCreation, "output": &f.Output} {
+		if u[name] == nil {
+			continue
 		}
-		n, err := a.renderAmount(s)
-		if err != nil {
+		if n, err := u[name].renderAmount(s); err != nil {
 			errs = append(errs, err)
-			return
+		} else {
+			*to = n
 		}
-		*dst = n
 	}
-	set(&f.Input, u.input)
-	set(&f.CacheRead, u.cacheRead)
-	set(&f.CacheCreation, u.cacheCreation)
-	set(&f.Output, u.output)
-	if u.context != nil {
-		total := f.Context()
-		set(&total, u.context)
+	if total >= 0 {
 		f.Input = min(f.Input, total)
 		f.CacheCreation = min(f.CacheCreation, total-f.Input)
 		f.CacheRead = total - f.Input - f.CacheCreation

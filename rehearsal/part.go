@@ -205,26 +205,10 @@ func (c *call) asideAnswer() string {
 		return "<analysis>The rehearsal holds nothing that must be kept.</analysis>\n" +
 			"<summary>The work goes on as scripted.</summary>"
 	}
-	if c.wantsTitle() {
-		return `{"title":"Rehearsal"}`
+	if schema := c.OutputConfig.Format.Schema; schema != nil && schema.Properties["title"] != nil {
+		return `{"title":"Rehearsal"}` // of the session
 	}
 	return "A rehearsal."
-}
-
-// wantsTitle reports whether a request asks for a session title: it has an output schema of one field.
-func (c *call) wantsTitle() bool {
-	var o struct {
-		Format struct {
-			Schema struct {
-				Properties map[string]json.RawMessage `json:"properties"`
-			} `json:"schema"`
-		} `json:"format"`
-	}
-	if json.Unmarshal(c.OutputConfig, &o) != nil {
-		return false
-	}
-	_, ok := o.Format.Schema.Properties["title"]
-	return ok
 }
 
 // resumePosition goes back to the first answer that is missing or incomplete in the history: the CLI was killed

@@ -19,13 +19,19 @@ const structuredOutput = "StructuredOutput"
 
 // wireRequest holds the fields that are read from a Messages API request.
 type wireRequest struct {
-	Model        string          `json:"model"`
-	Stream       bool            `json:"stream"`
-	System       content         `json:"system"`
-	Tools        []Tool          `json:"tools"`
-	Messages     []wireMessage   `json:"messages"`
-	OutputConfig json.RawMessage `json:"output_config"`
-	Metadata     struct {
+	Model        string        `json:"model"`
+	Stream       bool          `json:"stream"`
+	System       content       `json:"system"`
+	Tools        []Tool        `json:"tools"`
+	Messages     []wireMessage `json:"messages"`
+	OutputConfig struct {
+		Format struct {
+			Schema *struct { // of an answer that is an object
+				Properties map[string]json.RawMessage `json:"properties"`
+			} `json:"schema"`
+		} `json:"format"`
+	} `json:"output_config"`
+	Metadata struct {
 		UserID string `json:"user_id"`
 	} `json:"metadata"`
 }
@@ -95,7 +101,7 @@ func readCall(h http.Header, body []byte) (*call, error) {
 	c.session = sessionID(h, c.Metadata.UserID)
 	c.agent = h.Get("X-Claude-Code-Agent-Id")
 	c.readMessages()
-	if c.session == "" && c.asksForObject() {
+	if c.session == "" && len(c.Tools) == 0 && c.OutputConfig.Format.Schema != nil {
 		c.direct, c.session = true, newID("direct_")
 	} else {
 		c.aside = c.readAside()
@@ -193,16 +199,6 @@ func readChat(body []byte) (*call, error) {
 	return c, nil
 }
 
-// asksForObject reports whether a request without tools requires an answer that matches a JSON Schema.
-func (c *call) asksForObject() bool {
-	var o struct {
-		Format struct {
-			Schema json.RawMessage `json:"schema"`
-		} `json:"format"`
-	}
-	return len(c.Tools) == 0 && json.Unmarshal(c.OutputConfig, &o) == nil && len(o.Format.Schema) > 0
-}
-
 // plain makes a verdict the text of the answer, because a client that offers no tools cannot handle a call.
 func (r reply) plain() reply {
 	for i, b := range r.blocks {
@@ -280,7 +276,7 @@ func (c *call) readMessages() {
 			c.findCwd(m.Content.text())
 		}
 		if m.Role == "assistant" {
-			if answer := withoutFiller(m.Content); len(answer) > 0 {
+			if answer := m.Content.without(isFiller); len(answer) > 0 {
 				c.history = append(c.history, exchange{pending, answer})
 				pending = nil
 			}
@@ -288,10 +284,10 @@ func (c *call) readMessages() {
 		}
 		parts := m.Content
 		if m.Role == "user" && c.firstText == "" {
-			c.firstText = withoutReminders(parts).text()
+			c.firstText = parts.without(isReminder).text()
 		}
 		if m.Role == "user" && len(c.history) == 0 {
-			parts = withoutReminders(parts)
+			parts = parts.without(isReminder)
 		}
 		for _, b := range parts {
 			if t := (content{b}).text(); strings.TrimSpace(t) != "" {
@@ -373,7 +369,7 @@ func resumed(words []inputPart) bool {
 
 // isFromSender reports whether a word comes from a sender and not from the CLI.
 func (w inputPart) isFromSender() bool {
-	return w.result == "" && !w.system && !reminder().MatchString(w.text)
+	return w.result == "" && !w.system && !isReminder(w.text)
 }
 
 func (w inputPart) mark() bool { return w.isFromSender() && strings.HasPrefix(w.text, interrupted) }
@@ -406,18 +402,15 @@ func textOf(words []inputPart) string {
 	return strings.Join(texts, "\n")
 }
 
-// withoutFiller removes the answer that the CLI makes up on resume for a lost one: no step of the script
-// gave it.
-func withoutFiller(c content) content {
-	return slices.DeleteFunc(slices.Clone(c), func(b transcript.Block) bool {
-		return b.Type == "text" && b.Text == noResponse
-	})
+// without removes the texts for which a condition holds.
+func (c content) without(is func(text string) bool) content {
+	return slices.DeleteFunc(slices.Clone(c), func(b transcript.Block) bool { return b.Type == "text" && is(b.Text) })
 }
 
-// withoutReminders removes the blocks that contain only a system reminder: a conversation begins with some,
-// and they do not come from the sender.
-func withoutReminders(c content) content {
-	return slices.DeleteFunc(slices.Clone(c), func(b transcript.Block) bool {
-		return b.Type == "text" && reminder().MatchString(b.Text)
-	})
-}
+// isFiller reports whether a text is the answer that the CLI makes up on resume for a lost one: no step of the script
+// gave it.
+func isFiller(text string) bool { return text == noResponse }
+
+// isReminder reports whether a text is only a system reminder: a conversation begins with some, and they do not come
+// from the sender.
+func isReminder(text string) bool { return reminder().MatchString(text) }

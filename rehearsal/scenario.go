@@ -89,11 +89,8 @@ type toolUse struct {
 	input map[string]tree
 }
 
-// usage overrides figures that would be made up; nil fields stay made up.
-type usage struct {
-	context                                 *text // the whole of the input side
-	input, cacheRead, cacheCreation, output *text
-}
+// usage overrides figures that would be made up: context, the whole of the input side, or its parts, and output.
+type usage map[string]*text
 
 // fault is an API error. Either the request is refused (status, garbage, errorEvent, cutAfter), or it is
 // answered late (stall, stallMid).
@@ -335,11 +332,13 @@ func (s *Scenario) readToolUse(v yamldoc.Value) toolUse {
 }
 
 func (s *Scenario) readUsage(v yamldoc.Value) usage {
-	var u usage
-	readFields(v, "a mapping", readers{"context": to(&u.context, s.readAmount), "input": to(&u.input, s.readAmount),
-		"cache_read": to(&u.cacheRead, s.readAmount), "cache_creation": to(&u.cacheCreation, s.readAmount),
-		"output": to(&u.output, s.readAmount)})
-	if u.context != nil && (u.input != nil || u.cacheRead != nil || u.cacheCreation != nil) {
+	u, known := usage{}, readers{}
+	for _, name := range []string{"context", "input", "cache_read", "cache_creation", "output"} {
+		known[name] = func(v yamldoc.Value) { u[name] = s.readAmount(v) }
+	}
+	given := readFields(v, "a mapping", known)
+	parts := slices.DeleteFunc(given, func(f yamldoc.Field) bool { return f.Key == "context" || f.Key == "output" })
+	if u["context"] != nil && len(parts) > 0 {
 		v.Errorf("context is the sum of input, cache_read and cache_creation: give the one or the others")
 	}
 	return u

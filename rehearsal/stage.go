@@ -1,8 +1,8 @@
 package rehearsal
 
 import (
+	"cmp"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"strings"
 	"sync"
@@ -159,12 +159,7 @@ func (s *stage) roleOf(c *call) Role {
 func (s *stage) partFor(c *call, role Role) *part {
 	key := c.session + "/" + string(role)
 	if role == RoleSubagent {
-		key += "/" + c.agent
-		if c.agent == "" {
-			h := fnv.New64a()
-			h.Write([]byte(c.firstText))
-			key += fmt.Sprint(h.Sum64())
-		}
+		key += "/" + cmp.Or(c.agent, c.firstText)
 	}
 	if p, ok := s.parts[key]; ok {
 		return p
@@ -231,17 +226,6 @@ func (s *stage) scope(p *part, c *call) scope {
 	return sc
 }
 
-func excerpt(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 200 {
-		return fmt.Sprintf("%q…", string(r[:200]))
-	}
-	return fmt.Sprintf("%q", s)
-}
+func excerpt(s string) string { return fmt.Sprintf("%.200q", strings.Join(strings.Fields(s), " ")) }
 
-func short(id string) string {
-	if len(id) > 8 {
-		return id[:8]
-	}
-	return id
-}
+func short(id string) string { return fmt.Sprintf("%.8s", id) }
