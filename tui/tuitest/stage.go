@@ -200,9 +200,8 @@ func (s *Stage) begin() {
 type Screen struct {
 	tcell.SimulationScreen
 
-	paints atomic.Int64
-	bells  atomic.Int64
-	given  atomic.Bool // up, by Fini: events are no longer handled
+	bells atomic.Int64
+	given atomic.Bool // up, by Fini: events are no longer handled
 
 	// mu makes reading the painted cells, the title and the clipboard safe while the program continues: the
 	// simulation returns the buffer that it draws into.
@@ -241,7 +240,6 @@ func (s *Screen) Init() error {
 
 // Show paints what was drawn: it copies it.
 func (s *Screen) Show() {
-	s.paints.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	drawn := s.SimulationScreen.(canvas)
@@ -324,9 +322,6 @@ func (s *Screen) Beep() error {
 	s.bells.Add(1)
 	return nil
 }
-
-// Paints returns how many times the screen was painted.
-func (s *Screen) Paints() int { return int(s.paints.Load()) }
 
 // Bells returns how many times it rang.
 func (s *Screen) Bells() int { return int(s.bells.Load()) }
