@@ -13,7 +13,7 @@
 // # The path of a request
 //
 // request.go parses the request, with its sender, what was answered in it and what must be answered; stage.go casts an
-// actor for its conversation; part.go finds its place in the history and chooses the actor's next step; answer.go
+// actor for its conversation, finds its place in the history and chooses the actor's next step; answer.go
 // renders and writes it, or the step's fault; server.go keeps a record. scenario.go reads scenarios.
 //
 // # The sender of a request

@@ -2,10 +2,16 @@ package rehearsal
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // scope is the data of a template.
@@ -229,3 +235,312 @@ func (s *stage) scope(p *part, c *call) scope {
 func excerpt(s string) string { return fmt.Sprintf("%.200q", strings.Join(strings.Fields(s), " ")) }
 
 func short(id string) string { return fmt.Sprintf("%.8s", id) }
+
+// part is one actor in one conversation.
+type part struct {
+	actor     *actor // nil: no actor fits
+	ordinal   int    // the number of this part among the actor's parts, from 1
+	pos       int    // the next step
+	times     int    // how many times it was played already
+	captured  map[string]string
+	given     []given         // answers, oldest first
+	compacted bool            // the history was compacted since the last request
+	completed json.RawMessage // its last COMPLETE
+	ending    bool            // its last tool call was denied because its session ends
+	bytes     int             // of the last request
+	context   int             // tokens the last answer claimed
+}
+
+// given is an answer of the script, kept to check whether it arrived.
+type given struct {
+	pos, times int // position of the part before
+	toolIDs    []string
+	text       string
+}
+
+// next chooses the step for an input, and advances. A nil step means that the script has ended.
+func (p *part) next(incoming string) (st *step, groups map[string]string, problem string) {
+	steps := p.actor.steps
+	for p.pos < len(steps) {
+		st = steps[p.pos]
+		if groups, ok := st.matches(incoming); ok {
+			p.advance(st)
+			return st, groups, ""
+		}
+		// A repeated step that was played is over when its expectation no longer matches.
+		if p.times == 0 || p.pos+1 == len(steps) {
+			break
+		}
+		p.pos, p.times = p.pos+1, 0
+	}
+	for _, st := range p.actor.otherwise {
+		if groups, ok := st.matches(incoming); ok {
+			return st, groups, ""
+		}
+	}
+	if p.pos >= len(steps) {
+		return nil, nil, fmt.Sprintf("no step is left for: %s", excerpt(incoming))
+	}
+	// The play continues, so that one wrong text does not hide what follows.
+	p.advance(st)
+	return st, nil, fmt.Sprintf("line %d: expected /%v/, got: %s", st.line, st.expect, excerpt(incoming))
+}
+
+// sessionEnding matches the text with which arbiter denies a tool call of a session that it is ending
+// (bridge/claude's judge and supervisor/runloop's). The CLI passes it to the model, which may be called
+// once or twice more before the process has ended.
+var sessionEnding = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`This session is being ended\.|[Tt]he (run|agent) is ending`)
+})
+
+// requiredOutput begins the CLI's reminder to a model that has not called StructuredOutput.
+const requiredOutput = "[structured-output-enforce]"
+
+// sessionEnds reports whether arbiter is ending the conversation's session. No script has a step for later
+// requests of such a session, because their number is not predictable.
+func (p *part) sessionEnds(incoming string) bool {
+	reminded := p.ending && strings.Contains(incoming, requiredOutput)
+	p.ending = reminded || sessionEnding().MatchString(incoming)
+	return p.ending
+}
+
+// openPoints is in the notice with which arbiter sends a COMPLETE back once (supervisor's sendBackOpen).
+const openPoints = "COMPLETE did not take effect yet."
+
+// insists reports whether a script repeats its COMPLETE, which was sent back for open points: unless the next step
+// expects the notice.
+func (p *part) insists(incoming string) bool {
+	if !strings.Contains(incoming, openPoints) {
+		return false
+	}
+	if p.actor != nil && p.pos < len(p.actor.steps) && p.actor.steps[p.pos].expect != nil {
+		_, expected := p.actor.steps[p.pos].matches(incoming)
+		return !expected
+	}
+	return true
+}
+
+// complete repeats the last COMPLETE, or gives one where another decider decided it.
+func (p *part) complete(c *call) reply {
+	verdict := p.completed
+	if verdict == nil {
+		verdict = json.RawMessage(`{"decision":"COMPLETE","message":"It is done.","reason":"It is decided.",` +
+			`"summary":"done"}`)
+	}
+	b := outBlock{kind: "tool_use", id: newID("toolu_"), name: structuredOutput, input: verdict}
+	r := reply{blocks: []outBlock{b}, usage: p.account(c)}
+	r.usage.Output = r.size()/bytesPerToken + 1
+	return r
+}
+
+func (p *part) keepComplete(r reply) {
+	for _, b := range r.blocks {
+		var v struct{ Decision string }
+		if b.name == structuredOutput && json.Unmarshal(b.input, &v) == nil && v.Decision == "COMPLETE" {
+			p.completed = b.input
+		}
+	}
+}
+
+func (p *part) advance(st *step) {
+	if p.times++; p.times >= st.repeat && st.repeat != math.MaxInt {
+		p.pos, p.times = p.pos+1, 0
+	}
+}
+
+func (st *step) matches(incoming string) (map[string]string, bool) {
+	if st.expect == nil {
+		return nil, true
+	}
+	m := st.expect.FindStringSubmatch(incoming)
+	if m == nil {
+		return nil, false
+	}
+	groups := map[string]string{}
+	for i, name := range st.expect.SubexpNames() {
+		if name != "" && m[i] != "" {
+			groups[name] = m[i]
+		}
+	}
+	return groups, true
+}
+
+// remember records the answer. An answer that a fault withholds, or that has a stop reason of its own (a
+// refusal is never kept), cannot get lost.
+func (p *part) remember(before given, r reply) {
+	if r.fault != nil || r.stop != "" {
+		return
+	}
+	for _, b := range r.blocks {
+		switch b.kind {
+		case "text":
+			before.text = strings.TrimSpace(b.text)
+		case "tool_use":
+			before.toolIDs = append(before.toolIDs, b.id)
+		}
+	}
+	if before.text != "" || len(before.toolIDs) > 0 {
+		p.given = append(p.given, before)
+	}
+}
+
+// aside is a request outside a conversation's history. It is answered without a step, unless an actor
+// matches role side.
+type aside int
+
+const (
+	asideNone       aside = iota
+	asideToolless         // requests that offer no tools: titles, summaries of tool use
+	asideQuestion         // side_question of the control protocol: the whole history, all tools
+	asideCompaction       // the request for a summary before a compaction: also the whole history, all tools
+)
+
+// readAside determines the kind of a request. A side question and a compaction offer the session's tools,
+// to hit its prompt cache, and differ from a turn only in the last block. The openings were observed with
+// CLI 2.1.329.
+func (c *call) readAside() aside {
+	// Texts of hooks may follow, as messages of role system.
+	at := len(c.Messages) - 1
+	for at > 0 && c.Messages[at].Role == "system" {
+		at--
+	}
+	if last := c.Messages[at]; last.Role == "user" {
+		for _, b := range last.Content {
+			switch {
+			case strings.HasPrefix(b.Text, "<system-reminder>This is a side question"):
+				return asideQuestion
+			case strings.HasPrefix(b.Text, "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."):
+				return asideCompaction
+			}
+		}
+	}
+	if len(c.Tools) == 0 {
+		return asideToolless
+	}
+	return asideNone
+}
+
+// asideAnswer returns a text that the client accepts.
+func (c *call) asideAnswer() string {
+	switch c.aside {
+	case asideQuestion:
+		return "The thread remembers; ask what it was told."
+	case asideCompaction:
+		return "<analysis>The rehearsal holds nothing that must be kept.</analysis>\n" +
+			"<summary>The work goes on as scripted.</summary>"
+	}
+	if schema := c.OutputConfig.Format.Schema; schema != nil && schema.Properties["title"] != nil {
+		return `{"title":"Rehearsal"}` // of the session
+	}
+	return "A rehearsal."
+}
+
+// resumePosition goes back to the first answer that is missing or incomplete in the history: the CLI was killed
+// before it had kept it, and was resumed. Then it kept none of the later ones either. An answer that was
+// cut on purpose counts as given; one that a compaction removed had arrived.
+func (p *part) resumePosition(c *call) (moved bool) {
+	at, arrived := 0, 0
+	for i, g := range p.given {
+		if j := slices.IndexFunc(c.history[at:], g.begins); j >= 0 {
+			at, arrived = at+j+1, i+1
+		}
+	}
+	if p.compacted = p.compacted && arrived == 0; p.compacted {
+		p.compacted, p.given = false, nil
+		return false
+	}
+	cut := onPurpose(c.pending)
+	switch last := len(c.history) - 1; {
+	case last < 0:
+	case arrived > 0 && at == last+1 && !cut && !p.given[arrived-1].whole(c.history[last]):
+		arrived--
+		c.withdraw(last)
+	case arrived < len(p.given) && at <= last && cut && p.given[arrived].beginsWith(c.history[last]):
+		arrived++
+	}
+	arrived += len(spent(c.pending))
+	if arrived >= len(p.given) {
+		return false
+	}
+	p.pos, p.times = p.given[arrived].pos, p.given[arrived].times
+	p.given = p.given[:arrived]
+	return true
+}
+
+// begins reports whether an exchange contains the answer, or the beginning of it.
+func (g given) begins(x exchange) bool {
+	return slices.ContainsFunc(x.answer, func(b transcript.Block) bool {
+		return b.ID != "" && slices.Contains(g.toolIDs, b.ID) || g.text != "" && strings.Contains(b.Text, g.text)
+	})
+}
+
+// whole reports whether the exchange contains all of its calls.
+func (g given) whole(x exchange) bool {
+	return len(g.toolIDs) == countCalls(x.answer)
+}
+
+// beginsWith reports whether the exchange's text is the beginning of the answer's.
+func (g given) beginsWith(x exchange) bool {
+	kept := strings.TrimSpace(x.answer.text())
+	return kept != "" && strings.HasPrefix(g.text, kept)
+}
+
+func countCalls(c content) int {
+	n := 0
+	for _, b := range c {
+		if b.Type == "tool_use" {
+			n++
+		}
+	}
+	return n
+}
+
+// catchUp moves a part that is met in the middle to the place where its history ends: a session that is
+// resumed against a new server continues from there, not from the start. Steps that refuse leave no trace
+// in a history and are skipped.
+func (p *part) catchUp(s *stage, c *call) {
+	if p.actor == nil || c.aside != asideNone {
+		return
+	}
+	for i := 0; i < len(c.history); {
+		x := c.history[i]
+		p.skipSpent(s, x.incoming)
+		p.skipRefusals()
+		pos, times := p.pos, p.times
+		st, groups, _ := p.next(textOf(x.incoming))
+		s.capture(p, groups)
+		if st.leftOpen(x.answer) && !onPurpose(c.after(i)) {
+			p.pos, p.times = pos, times
+			c.withdraw(i)
+			continue
+		}
+		i++
+	}
+	p.skipSpent(s, c.pending)
+}
+
+func (p *part) skipSpent(s *stage, words []inputPart) {
+	for _, i := range spent(words) {
+		p.skipRefusals()
+		_, groups, _ := p.next(textOf(words[:i]))
+		s.capture(p, groups)
+	}
+}
+
+func (p *part) skipRefusals() {
+	for p.pos < len(p.actor.steps) && !p.actor.steps[p.pos].fault.answers() {
+		p.pos, p.times = p.pos+1, 0
+	}
+}
+
+// leftOpen reports whether an answer is only the beginning of the step's content: the CLI keeps each block
+// when it is complete.
+func (st *step) leftOpen(answer content) bool {
+	switch {
+	case st == nil || st.stopReason != "":
+		return false
+	case len(st.use) > 0:
+		return countCalls(answer) < len(st.use)
+	}
+	return st.say != nil && answer.text() == ""
+}

@@ -1,15 +1,20 @@
 package testkit
 
 import (
+	"bytes"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // needHosts skips the test unless it is wanted and the programs are installed.
@@ -224,3 +229,277 @@ InactiveLimit=60
 SlurmdTimeout=30
 MessageTimeout=15
 `
+
+// SSH is an sshd on loopback that allows to log in as another account.
+type SSH struct {
+	Command []string // the host's command: ssh -F CONFIG far
+	Config  string   // file of the client
+	Known   string   // file of known host keys
+	Home    string   // of the account
+	Bin     string   // directory on the account's PATH, before all others
+	Relay   *Relay   // through which the client connects
+
+	t      testing.TB
+	config []string
+}
+
+// NewSSH starts an sshd. env are further variables of the account, as NAME=VALUE.
+func NewSSH(t testing.TB, env ...string) *SSH {
+	t.Helper()
+	needHosts(t, "/usr/sbin/sshd", "ssh", "ssh-keygen", "useradd")
+	who, dir := account(t), openDir(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	s := &SSH{t: t, Config: at("config"), Known: at("known_hosts"), Home: at("home"), Bin: at("bin")}
+	for _, d := range []string{s.Home, s.Bin} {
+		OK(t, os.Mkdir(d, 0o755))
+	}
+	run(t, "chown", who.Uid+":"+who.Gid, s.Home)
+	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("host"))
+	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("key"))
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // sshd needs it
+		t.Fatal(err)
+	}
+	set := []string{"SetEnv"} // a second line of that kind is ignored
+	for _, e := range append([]string{"HOME=" + s.Home, "PATH=" + s.Bin + ":/usr/local/bin:/usr/bin:/bin"}, env...) {
+		set = append(set, `"`+e+`"`)
+	}
+	port := FreePort(t)
+	write(t, at("sshd_config"), fmt.Sprintf("ListenAddress 127.0.0.1\nPort %d\nHostKey %s\nPidFile none\nUsePAM no\n"+
+		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nAuthorizedKeysFile %s\nStrictModes no\n"+
+		"MaxStartups 100\nPrintMotd no\n%s\n", port, at("host"), at("key.pub"), strings.Join(set, " ")))
+	OK(t, os.Chmod(at("key.pub"), 0o644))
+	Serve(t, "Server listening on", nil, "/usr/sbin/sshd", "-D", "-e", "-f", at("sshd_config"))
+	s.Relay = NewRelay(t, fmt.Sprintf("127.0.0.1:%d", port))
+	hostKey := Must(os.ReadFile(at("host.pub")))(t)
+	write(t, s.Known, "far "+string(hostKey))
+	_, relayed, err := net.SplitHostPort(s.Relay.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.config = []string{"HostName 127.0.0.1", "Port " + relayed, "User " + Account, "IdentityFile " + at("key"),
+		"IdentitiesOnly yes", "IdentityAgent none", "HostKeyAlias far", "UserKnownHostsFile " + s.Known,
+		"GlobalKnownHostsFile none", "LogLevel ERROR"}
+	s.Configure()
+	s.Command = []string{"ssh", "-F", s.Config, "far"}
+	return s
+}
+
+// Configure writes the client's configuration with more lines, which come before the others.
+func (s *SSH) Configure(lines ...string) {
+	s.t.Helper()
+	write(s.t, s.Config, "Host far\n  "+strings.Join(append(lines, s.config...), "\n  ")+"\n")
+}
+
+// Run runs a command line there, and returns what it prints.
+func (s *SSH) Run(line string) string {
+	s.t.Helper()
+	return run(s.t, s.Command[0], append(s.Command[1:len(s.Command):len(s.Command)], line)...)
+}
+
+// FreePort returns a port of loopback on which nothing listens at the moment.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	l := Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	OK(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// output keeps what a server prints, and says when it is ready.
+type output struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	ready string // a word of the line that says so
+	up    chan struct{}
+	once  sync.Once
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Write(p)
+	if bytes.Contains(o.text.Bytes(), []byte(o.ready)) {
+		o.once.Do(func() { close(o.up) })
+	}
+	return len(p), nil
+}
+
+// Serve starts a server, waits until it writes a line with the word ready to stderr, and ends it after the test. An
+// empty word waits for nothing.
+func Serve(t testing.TB, ready string, env []string, name string, args ...string) {
+	t.Helper()
+	out, ended := &output{ready: ready, up: make(chan struct{})}, make(chan struct{})
+	cmd := exec.Command(name, args...)
+	cmd.Env, cmd.SysProcAttr, cmd.Stderr = append(os.Environ(), env...), ownGroup(), out
+	OK(t, cmd.Start())
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(waitTimeout):
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-ended
+		}
+		if t.Failed() {
+			t.Logf("%s printed:\n%s", filepath.Base(name), out.text.String())
+		}
+	})
+	if ready == "" {
+		return
+	}
+	select {
+	case <-out.up:
+	case <-ended:
+		t.Fatalf("%s ended", name)
+	case <-time.After(waitTimeout):
+		t.Fatalf("%s is not ready after %s", name, waitTimeout)
+	}
+}
+
+// Relay forwards TCP connections, and lets a test break them.
+type Relay struct {
+	target   string
+	listener net.Listener
+	wg       sync.WaitGroup
+
+	mu     sync.Mutex
+	change *sync.Cond
+	hole   bool // no data goes through
+	cut    bool // connections are reset, new ones too
+	conns  map[net.Conn]bool
+}
+
+// NewRelay listens on loopback, and ends with the test.
+func NewRelay(t testing.TB, target string) *Relay {
+	t.Helper()
+	r := &Relay{target: target, listener: Must(net.Listen("tcp", "127.0.0.1:0"))(t), conns: map[net.Conn]bool{}}
+	r.change = sync.NewCond(&r.mu)
+	r.wg.Go(func() {
+		for {
+			near, err := r.listener.Accept()
+			if err != nil {
+				return
+			}
+			r.wg.Go(func() { r.serve(near) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = r.listener.Close()
+		r.Cut()
+		r.wg.Wait()
+	})
+	return r
+}
+
+// Addr returns the address on which it listens.
+func (r *Relay) Addr() string { return r.listener.Addr().String() }
+
+// Hole lets no data through any more, without an error: a network that swallows packets.
+func (r *Relay) Hole() { r.set(true, false, false) }
+
+// Cut breaks all connections, and each new one.
+func (r *Relay) Cut() { r.set(false, true, true) }
+
+// Reset breaks the existing connections. New ones are forwarded.
+func (r *Relay) Reset() { r.set(false, false, true) }
+
+// Restore ends a hole or a cut. Data that was held back in a hole is delivered, as if TCP had sent it again.
+func (r *Relay) Restore() { r.set(false, false, false) }
+
+// Holed reports whether no data goes through.
+func (r *Relay) Holed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hole
+}
+
+func (r *Relay) set(hole, cut, reset bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hole, r.cut = hole, cut
+	for c := range r.conns {
+		if reset {
+			abort(c)
+		}
+	}
+	r.change.Broadcast()
+}
+
+func abort(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
+func (r *Relay) serve(near net.Conn) {
+	defer r.add(near)()
+	if !r.open(near) {
+		return
+	}
+	far, err := net.Dial("tcp", r.target)
+	if err != nil {
+		abort(near)
+		return
+	}
+	defer r.add(far)()
+	var both sync.WaitGroup
+	both.Go(func() { r.forward(near, far) })
+	both.Go(func() { r.forward(far, near) })
+	both.Wait()
+}
+
+// add registers a connection, or aborts it, and returns what forgets it.
+func (r *Relay) add(c net.Conn) (drop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conns[c] = true; r.cut {
+		abort(c)
+	}
+	return func() {
+		_ = c.Close()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.conns, c)
+	}
+}
+
+// open waits until data may go through; it returns false if connections are cut.
+func (r *Relay) open(c net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.hole {
+		r.change.Wait()
+	}
+	return !r.cut && r.conns[c]
+}
+
+func (r *Relay) forward(from, to net.Conn) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if !r.open(from) {
+				return
+			}
+			if _, err := to.Write(buf[:n]); err != nil {
+				abort(from)
+				return
+			}
+		}
+		if err != nil {
+			if tcp, ok := to.(*net.TCPConn); ok && r.open(from) {
+				_ = tcp.CloseWrite()
+			}
+			return
+		}
+	}
+}

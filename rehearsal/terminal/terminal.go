@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -288,17 +287,12 @@ func (t *Terminal) Output() []byte {
 	if t.ended {
 		return out
 	}
-	tail := max(0, len(out)-longestBegun)
-	return append(out[:tail], begun().ReplaceAll(slices.Clone(out[tail:]), nil)...)
+	// An incomplete sequence is at most a few kilobytes long.
+	if list := Sequences(out[max(0, len(out)-4<<10):]); len(list) > 0 && list[len(list)-1].Kind == Broken {
+		return out[:len(out)-len(list[len(list)-1].Bytes)]
+	}
+	return out
 }
-
-// longestBegun bounds, in bytes, how far back an incomplete sequence is searched.
-const longestBegun = 4 << 10
-
-// begun matches the beginning of a sequence at the end of the output.
-var begun = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?$`)
-})
 
 // Answers returns the terminal's answers to queries.
 func (t *Terminal) Answers() []byte {
