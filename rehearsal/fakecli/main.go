@@ -21,8 +21,8 @@
 //
 // It judges calls by permission rules as the CLI does, with a shorter list of commands that need no
 // permission. Where a line is hard to judge it asks, also where the CLI knows better: variables,
-// here-documents, and programs that start others. Rules for skills, links, relative patterns after a
-// cd, and the modes plan and auto (they do what default does) are left out.
+// here-documents, and programs that start others. Rules for skills, patterns below ~, links, relative
+// patterns after a cd, and the modes plan and auto (they do what default does) are left out.
 //
 // The init frame and the answer to initialize contain `"stand_in":true`.
 //

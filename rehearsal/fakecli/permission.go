@@ -30,10 +30,8 @@ type rule struct {
 // settings are the parts of `--settings`, and of apply_flag_settings, that are about permissions.
 type settings struct {
 	Permissions struct {
-		Allow, Ask, Deny                              []string
-		AdditionalDirectories                         []string
-		DefaultMode                                   string
-		DisableAutoMode, DisableBypassPermissionsMode string
+		Allow, Ask, Deny, AdditionalDirectories []string
+		DefaultMode                             string
 	} `json:"permissions"`
 }
 
@@ -160,8 +158,6 @@ func (s *session) coversPath(pattern, path string) bool {
 	switch {
 	case strings.HasPrefix(pattern, "//"):
 		root, rest = "/", pattern[2:]
-	case strings.HasPrefix(pattern, "~/"):
-		root, rest = os.Getenv("HOME")+"/", pattern[2:]
 	case strings.HasPrefix(pattern, "/"):
 		return false // relative to the file of the settings, and there is none
 	case !strings.Contains(rest, "/"):
@@ -174,9 +170,6 @@ func (s *session) coversPath(pattern, path string) bool {
 
 // absolute returns the path that a call means.
 func (s *session) absolute(path string) string {
-	if home, ok := strings.CutPrefix(path, "~"); ok && (home == "" || home[0] == '/') {
-		path = os.Getenv("HOME") + home
-	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.cwd, path)
 	}
@@ -277,13 +270,7 @@ func (s *session) judge(c toolCall) judgement {
 
 // claims lists what a call does; line is that of Bash.
 func (s *session) claims(c toolCall) (list []claim, line *shellLine) {
-	var in struct {
-		Command, Path, URL string
-		FilePath           string `json:"file_path"`
-		Agent              string `json:"subagent_type"`
-	}
-	_ = json.Unmarshal(c.Input, &in) // rules without parentheses hold for other input, too
-	own := claim{tool: c.Name, kind: c.Name}
+	in, own := inputOf(c), claim{tool: c.Name, kind: c.Name}
 	switch c.Name {
 	case "Bash":
 		line = readLine(in.Command)
@@ -291,11 +278,10 @@ func (s *session) claims(c toolCall) (list []claim, line *shellLine) {
 		list = append(list, own)
 		for _, p := range line.parts {
 			list = append(list, claim{kind: c.Name, values: []string{strings.Join(p.words, " "), p.source}})
-			for _, path := range slices.Concat(p.writes, p.operands(writers)) {
-				list = append(list, claim{kind: "Edit", path: s.absolute(path)})
-			}
-			for _, path := range slices.Concat(p.reads, p.operands(readers)) {
-				list = append(list, claim{kind: "Read", path: s.absolute(path)})
+			for kind, paths := range p.files() {
+				for _, path := range paths {
+					list = append(list, claim{kind: kind, path: s.absolute(path)})
+				}
 			}
 		}
 		return list, line
@@ -405,13 +391,7 @@ func (s *session) judgeLine(l *shellLine, bare bool) judgement {
 	})
 	var unmet []judgement
 	var rules []obj
-	moved := false
 	for _, p := range l.parts {
-		if moved && !bare && (len(p.writes) > 0 || p.starts(append([]string{"git"}, writers...))) {
-			return question("other", "Compound command contains cd with write operation - "+
-				"manual approval required to prevent path resolution bypass")
-		}
-		moved = moved || p.starts([]string{"cd"})
 		switch j, r := s.judgePart(p, bare, exact); {
 		case j.fixed:
 			return j
@@ -437,7 +417,7 @@ func (s *session) judgePart(p part, bare, exact bool) (j judgement, missing obj)
 	}
 	byRule := bare || exact || s.find("allow", claim{kind: "Bash", values: values}) != nil
 	changes := p.starts(writers)
-	for i, path := range slices.Concat(p.writes, p.operands(writers)) {
+	for i, path := range p.files()["Edit"] {
 		c := claim{kind: "Edit", path: s.absolute(path)}
 		unclear := strings.ContainsAny(path, "*?[") || c.path == s.cwd
 		mayEdit := !unclear && (s.mayEdit(c) || i >= len(p.writes) && byRule && s.inside(c.path))
@@ -451,7 +431,7 @@ func (s *session) judgePart(p part, bare, exact bool) (j judgement, missing obj)
 		j.more["blocked_path"] = c.path
 		return j, missing
 	}
-	for _, path := range slices.Concat(p.reads, p.operands(readers)) {
+	for _, path := range p.files()["Read"] {
 		if path = s.absolute(path); !bare && !s.mayRead(path) {
 			j = question("", "", suggest("localSettings", missing), suggest("session", readsBelow(path)))
 			j.more["blocked_path"] = path
@@ -510,10 +490,6 @@ func readLine(text string) *shellLine {
 			what = "A variable"
 		case *syntax.Block, *syntax.Subshell, *syntax.ArithmCmd, *syntax.FuncDecl, *syntax.ProcSubst:
 			what = "A group"
-		case *syntax.Lit:
-			if strings.Contains(n.Value, "{") && strings.Contains(n.Value, ",") {
-				what = "Brace expansion"
-			}
 		case *syntax.Stmt:
 			what = l.add(n)
 		}
@@ -588,6 +564,12 @@ func (p part) starts(commands []string) bool {
 	return len(p.words) > 0 && slices.Contains(commands, p.words[0])
 }
 
+// files returns what it changes and reads, by the kind of rules about that: first those of redirections.
+func (p part) files() map[string][]string {
+	return map[string][]string{"Edit": slices.Concat(p.writes, p.operands(writers)),
+		"Read": slices.Concat(p.reads, p.operands(readers))}
+}
+
 // operands returns what one of these commands works on.
 func (p part) operands(commands []string) (list []string) {
 	if p.starts(commands) {
@@ -660,10 +642,8 @@ func (t *thread) refuse(c toolCall, j judgement, tell bool) *toolResult {
 
 func (t *thread) askHost(ctx context.Context, c toolCall, more obj) (toolCall, *toolResult) {
 	s := t.s
-	var in struct{ Description string }
-	_ = json.Unmarshal(c.Input, &in) // other input has none
 	question := obj{"subtype": "can_use_tool", "tool_name": c.Name, "display_name": c.Name, "input": c.Input,
-		"tool_use_id": c.ID, "description": in.Description}
+		"tool_use_id": c.ID, "description": inputOf(c).Description}
 	maps.Copy(question, more)
 	if name, ok := strings.CutPrefix(c.Name, "mcp__"); ok {
 		server, _, _ := strings.Cut(name, "__")
@@ -700,16 +680,12 @@ func (s *session) setMode(id, mode string) {
 		mode = "default"
 	}
 	const cannot = "Cannot set permission mode"
-	switch p := s.settings.Permissions; {
+	switch {
 	case !slices.Contains(modes, mode):
 		s.refuse(id, cannot+": must be one of "+strings.Join(modes, ", "), "invalid_mode")
-	case mode == "bypassPermissions" && p.DisableBypassPermissionsMode == "disable":
-		s.refuse(id, cannot+" to bypassPermissions because it is disabled by settings or configuration", "bypass_disabled")
 	case mode == "bypassPermissions" && !s.flags.bypasses():
 		s.refuse(id, cannot+" to bypassPermissions because the session was not launched with "+
 			"--dangerously-skip-permissions", "bypass_not_launched")
-	case mode == "auto" && cmp.Or(guarded(s, &s.applied).Permissions.DisableAutoMode, p.DisableAutoMode) == "disable":
-		s.refuse(id, cannot+" to auto: auto mode disabled by settings", "auto_mode_settings")
 	default:
 		s.respond(id, obj{"mode": mode})
 		if guarded(s, &s.mode) != mode {
