@@ -7,7 +7,7 @@
 //	srv, err := rehearsal.Start(sc, rehearsal.Options{Vars: map[string]string{"task": task}})
 //	defer srv.Close()
 //	// run the CLI with ANTHROPIC_BASE_URL=srv.URL(), ANTHROPIC_API_KEY=srv.Key()
-//	// and the permission rules of sc.Allow()
+//	// and the permission rules of sc.Allow
 //	for _, p := range srv.Problems() { … }
 //
 // # The path of a request

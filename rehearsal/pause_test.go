@@ -16,8 +16,8 @@ func TestPauseTakenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !maps.Equal(sc.Files(), map[string]string{"a/b.txt": "text"}) {
-		t.Errorf("files %v", sc.Files())
+	if !maps.Equal(sc.Files, map[string]string{"a/b.txt": "text"}) {
+		t.Errorf("files %v", sc.Files)
 	}
 	s := newStage(sc, nil)
 	ask := func() cue { // outside of the history, which would show what arrived

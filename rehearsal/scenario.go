@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -20,33 +19,21 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
-// Scenario is a parsed script: its actors, and the answers of each. It is immutable and may be played by
-// several servers.
+// Scenario is a parsed script: its actors, and the answers of each. It may be played by several servers, and must not be
+// changed.
 type Scenario struct {
 	Name        string
 	Title       string
 	Description string
+	Allow       []string          // the permission rules, in Claude's syntax, that its tool calls need
+	Vars        map[string]string // its variables with their defaults
+	Files       map[string]string // of the workspace at the beginning: texts by slash-separated relative paths
 
 	file   string
-	allow  []string
-	vars   map[string]string
-	files  map[string]string
 	actors []*actor
-
 	texts  []*text         // all templates
 	groups map[string]bool // names that expectations capture anywhere
 }
-
-// Allow lists the permission rules, in Claude's syntax, that are needed to run the scenario's tool calls
-// without asking.
-func (s *Scenario) Allow() []string { return slices.Clone(s.allow) }
-
-// Vars returns the scenario's variables with their defaults.
-func (s *Scenario) Vars() map[string]string { return maps.Clone(s.vars) }
-
-// Files returns the workspace's files at the beginning of the scenario: texts by slash-separated relative
-// paths.
-func (s *Scenario) Files() map[string]string { return maps.Clone(s.files) }
 
 // actor is one part in the play. Every conversation that matches it plays the
 // steps from the first.
@@ -188,18 +175,18 @@ func Parse(name string, src []byte) (*Scenario, error) {
 		return nil, fmt.Errorf("%s:1: want one YAML document, found %d", name, len(values))
 	}
 	root := values[0]
-	sc := &Scenario{file: name, vars: map[string]string{}, files: map[string]string{}, groups: map[string]bool{}}
+	sc := &Scenario{file: name, Vars: map[string]string{}, Files: map[string]string{}, groups: map[string]bool{}}
 	sc.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	readFields(root, "a scenario (a mapping)", readers{
 		"name": to(&sc.Name, yamldoc.Value.Text), "title": to(&sc.Title, yamldoc.Value.Text),
-		"description": to(&sc.Description, yamldoc.Value.Text), "allow": to(&sc.allow, yamldoc.Value.Texts),
-		"vars": to(&sc.vars, func(v yamldoc.Value) map[string]string { return readTexts(v, "a mapping of texts") }),
+		"description": to(&sc.Description, yamldoc.Value.Text), "allow": to(&sc.Allow, yamldoc.Value.Texts),
+		"vars": to(&sc.Vars, func(v yamldoc.Value) map[string]string { return readTexts(v, "a mapping of texts") }),
 		"files": func(v yamldoc.Value) {
 			for _, f := range v.Fields("a mapping of paths to texts") {
 				if !filepath.IsLocal(f.Key) || f.Key == "." {
 					f.Errorf("%q is not a path inside the workspace", f.Key)
 				}
-				sc.files[f.Key] = f.Text()
+				sc.Files[f.Key] = f.Text()
 			}
 		},
 		"actors": to(&sc.actors, func(v yamldoc.Value) []*actor { return readList(v, "a list of actors", sc.readActor) }),

@@ -64,7 +64,7 @@ type Server struct {
 
 // Start listens on a free port of 127.0.0.1 and serves until Close.
 func Start(sc *Scenario, o Options) (*Server, error) {
-	vars := sc.Vars()
+	vars := maps.Clone(sc.Vars)
 	maps.Copy(vars, o.Vars)
 	if err := sc.CheckVars(vars); err != nil {
 		return nil, err

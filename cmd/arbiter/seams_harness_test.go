@@ -43,7 +43,7 @@ func build(t *testing.T, who player, play string, more ...string) *modelHome {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=0", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_SANDBOXED=1", "NO_PROXY=127.0.0.1")
 	args := []string{"--trust", "--claude", claude, "--model", "claude-sonnet-4-5", "--task", "Weave"}
-	for _, rule := range sc.Allow() {
+	for _, rule := range sc.Allow {
 		args = append(args, "--allow", rule)
 	}
 	return &modelHome{h, model, claude, append(args, more...)}

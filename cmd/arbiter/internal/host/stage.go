@@ -46,13 +46,13 @@ func ReadScenario(c settings.Choices) (*Play, error) {
 	}
 	script, err := loadScenario(c.Scenario)
 	if err == nil {
-		err = script.CheckVars(script.Vars()) // the task is set only if there is a variable for it
+		err = script.CheckVars(script.Vars) // the task is set only if there is a variable for it
 	}
 	if err != nil {
 		return nil, command.Usagef("%v", err)
 	}
 	p := &Play{Scenario: script}
-	for _, text := range script.Allow() {
+	for _, text := range script.Allow {
 		if _, err := policy.ParseRule(text); err != nil {
 			return nil, command.Usagef("scenario %s: allow: %q: %v", script.Name, text, err)
 		}
@@ -75,9 +75,9 @@ func SetStage(c *settings.Choices, script *Play, home string, task string, log *
 			err = os.Mkdir(c.Options.CWD, 0o700)
 		}
 		if err == nil {
-			err = layOut(c.Options.CWD, script.Files())
+			err = layOut(c.Options.CWD, script.Files)
 		}
-		if err == nil && len(script.Files()) > 0 {
+		if err == nil && len(script.Files) > 0 {
 			st.commitFiles(c.Options.CWD, home)
 		}
 		if err != nil {
@@ -88,7 +88,7 @@ func SetStage(c *settings.Choices, script *Play, home string, task string, log *
 		st.Repository = true
 	}
 	vars := map[string]string{}
-	if _, ok := script.Vars()["task"]; ok && task != "" {
+	if _, ok := script.Vars["task"]; ok && task != "" {
 		vars["task"] = task
 	}
 	var err error
@@ -117,7 +117,7 @@ func SetStage(c *settings.Choices, script *Play, home string, task string, log *
 			return nil, command.Usagef("--scenario: %v", err)
 		}
 	}
-	c.Options.Allow = append(c.Options.Allow, script.Allow()...)
+	c.Options.Allow = append(c.Options.Allow, script.Allow...)
 	return st, nil
 }
 
