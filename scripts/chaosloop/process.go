@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -56,17 +57,12 @@ func (r *round) start(crashAt string) (*processRun, error) {
 	l.cmd.Stderr = &l.stderr
 	// The bridge of a killed arbiter may keep its stderr open for a moment.
 	l.cmd.WaitDelay = waitTimeout
-	var err error
-	if l.stdin, err = l.cmd.StdinPipe(); err != nil {
+	stdin, noStdin := l.cmd.StdinPipe()
+	stdout, noStdout := l.cmd.StdoutPipe()
+	if err := errors.Join(noStdin, noStdout, l.cmd.Start()); err != nil {
 		return nil, err
 	}
-	stdout, err := l.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := l.cmd.Start(); err != nil {
-		return nil, err
-	}
+	l.stdin = stdin
 	r.f.n["processes of arbiter"]++
 	go l.read(stdout)
 	return l, nil

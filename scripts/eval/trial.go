@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,10 +63,8 @@ const maxLoops = 8
 // run runs the trial in a copy of the task's start state, dir/tree.
 func (t *Trial) run(ctx context.Context, task task, dir string, r runner) error {
 	tree := filepath.Join(dir, "tree")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	if err := os.CopyFS(tree, os.DirFS(filepath.Join(task.dir, "repo"))); err != nil {
+	start := os.DirFS(filepath.Join(task.dir, "repo"))
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.CopyFS(tree, start)); err != nil {
 		return err
 	}
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
@@ -106,13 +105,9 @@ func (t *Trial) bare(ctx context.Context, task task, tree string, r runner) erro
 	if t.Model != "" {
 		args = append(args, "--model", t.Model)
 	}
-	claude := r.claude
-	if claude == "" {
-		claude = "claude"
-	}
 	ctx, cancel := context.WithTimeout(ctx, task.time())
 	defer cancel()
-	cmd := exec.CommandContext(ctx, claude, args...)
+	cmd := exec.CommandContext(ctx, cmp.Or(r.claude, "claude"), args...)
 	var stderr bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr = tree, r.env, strings.NewReader(task.text+ending), &stderr
 	out, err := cmd.Output()
@@ -141,10 +136,6 @@ func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, mo
 	if err != nil {
 		return err
 	}
-	program := r.program
-	if program == "" {
-		program = "arbiter"
-	}
 	args := append([]string{"--json", "--cwd", filepath.Join(dir, "tree"), "--state-dir",
 		filepath.Join(dir, "state"), "--allow", "Bash(*)", "--allow", "Edit(**)", "--sandbox", "off", "--context-tokens",
 		strconv.Itoa(task.ContextTokens), "--max-cost", fmt.Sprint(task.USD), "--timeout", task.time().String(),
@@ -160,21 +151,15 @@ func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, mo
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, cmp.Or(r.program, "arbiter"), args...)
 	cmd.Env, cmd.Dir = r.env, dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	commands, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	events, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
+	commands, noCommands := cmd.StdinPipe()
+	events, noEvents := cmd.StdoutPipe()
+	if err := errors.Join(noCommands, noEvents, cmd.Start()); err != nil {
 		return err
 	}
 	ended, err := t.follow(io.TeeReader(events, log), commands, task.human)

@@ -10,6 +10,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -17,7 +18,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"sort"
 	"strings"
 	"sync"
 )
@@ -79,7 +79,6 @@ func record(arbiter, claude, out, scenario string) error {
 	if err != nil {
 		return err
 	}
-	sort.Strings(captures)
 	name := strings.TrimSuffix(filepath.Base(scenario), ".yaml")
 	for _, c := range captures {
 		raw, err := os.ReadFile(c)
@@ -102,7 +101,8 @@ func tee(dir, claude string, args []string) int {
 	cmd.Stderr = os.Stderr
 	if len(args) == 1 { // --version
 		cmd.Stdout = os.Stdout
-		return exitCode(cmd.Run())
+		_ = cmd.Run()
+		return cmd.ProcessState.ExitCode()
 	}
 	agent, _, _ := strings.Cut(os.Getenv("ARBITER_AGENT"), ".")
 	file, err := os.Create(filepath.Join(dir, agent+".wire"))
@@ -110,15 +110,9 @@ func tee(dir, claude string, args []string) int {
 		fail(err)
 	}
 	defer file.Close()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		fail(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		fail(err)
-	}
-	if err := cmd.Start(); err != nil {
+	in, noInput := cmd.StdinPipe()
+	out, noOutput := cmd.StdoutPipe()
+	if err := errors.Join(noInput, noOutput, cmd.Start()); err != nil {
 		fail(err)
 	}
 	var mu sync.Mutex
@@ -132,7 +126,8 @@ func tee(dir, claude string, args []string) int {
 		_ = in.Close()
 	}()
 	copyLines(os.Stdout, out, func(line []byte) { keep("<", line) })
-	return exitCode(cmd.Wait())
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode() // 255 if a signal ended it
 }
 
 func copyLines(to io.Writer, from io.Reader, keep func([]byte)) {
@@ -149,16 +144,6 @@ func copyLines(to io.Writer, from io.Reader, keep func([]byte)) {
 			return
 		}
 	}
-}
-
-func exitCode(err error) int {
-	if err == nil {
-		return 0
-	}
-	if exit, ok := err.(*exec.ExitError); ok && exit.ExitCode() >= 0 {
-		return exit.ExitCode()
-	}
-	return 1
 }
 
 // ids are renamed in the order in which they appear, so that references between them stay valid.

@@ -139,9 +139,7 @@ func (d Dir) Chmod(name string, mode fs.FileMode) {
 // Must fails the test at the first error.
 func (d Dir) Must(errs ...error) {
 	d.Helper()
-	for _, err := range errs {
-		testkit.OK(d, err)
-	}
+	testkit.OK(d, errs...)
 }
 
 // Open opens the directory as a workspace of the run.
