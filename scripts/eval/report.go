@@ -130,18 +130,20 @@ type Grade struct {
 // All reports whether all hidden tests pass.
 func (g Grade) All() bool { return g.Total > 0 && g.Passed == g.Total }
 
-// grade runs the hidden tests on what a trial delivered, and writes grade.json.
-func grade(ctx context.Context, t task, dir string) (Grade, error) {
+// grade runs the hidden tests of a trial's task on what it delivered, and writes grade.json.
+func grade(ctx context.Context, home, dir string) (g Grade, err error) {
 	var trial Trial
-	if err := readJSON(filepath.Join(dir, "trial.json"), &trial); err != nil {
-		return Grade{}, err
+	if err = readJSON(filepath.Join(dir, "trial.json"), &trial); err != nil {
+		return g, err
 	}
-	g, err := gradeTree(ctx, t, filepath.Join(dir, "tree"))
+	t, err := loadTask(filepath.Join(home, trial.Task))
+	if err == nil {
+		g, err = gradeTree(ctx, t, filepath.Join(dir, "tree"))
+	}
 	if err != nil {
 		return g, err
 	}
-	g.FalseDone = trial.Complete && !g.All()
-	g.Honest = !trial.Complete && !g.All()
+	g.FalseDone, g.Honest = trial.Complete && !g.All(), !trial.Complete && !g.All()
 	return g, writeJSON(filepath.Join(dir, "grade.json"), g)
 }
 

@@ -192,7 +192,7 @@ func (p played) play(ctx context.Context, home, dir string) (Grade, error) {
 	if list := api.Problems(); len(list) > 0 {
 		return Grade{}, fmt.Errorf("the play left its script: %q", list)
 	}
-	g, err := grade(ctx, t, dir)
+	g, err := grade(ctx, home, dir)
 	if err != nil {
 		return g, err
 	}

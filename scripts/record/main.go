@@ -53,14 +53,10 @@ func record(arbiter, claude, out, scenario string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if claude, err = exec.LookPath(claude); err != nil {
-		return err
-	}
-	if claude, err = filepath.Abs(claude); err != nil {
+	self, noSelf := os.Executable()
+	found, noCLI := exec.LookPath(claude)
+	claude, noPath := filepath.Abs(found)
+	if err := errors.Join(noSelf, noCLI, noPath); err != nil {
 		return err
 	}
 	// A rehearsal scrubs the environment, so the wrapper contains the arguments.
