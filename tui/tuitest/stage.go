@@ -27,7 +27,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,35 +137,29 @@ func (s *Stage) Press(names ...string) {
 func (s *Stage) Type(text string) {
 	s.T.Helper()
 	for _, r := range text {
-		switch r {
-		case '\n':
-			s.Press("Enter")
-		case '\t':
-			s.Press("Tab")
-		default:
-			s.deliver(tcell.NewEventKey(tcell.KeyRune, r, tcell.ModNone))
-		}
+		s.deliver(typed(r))
 	}
+}
+
+func typed(r rune) tcell.Event {
+	switch r {
+	case '\n', '\r':
+		return tcell.NewEventKey(tcell.KeyEnter, 0, tcell.ModNone)
+	case '\t':
+		return tcell.NewEventKey(tcell.KeyTab, 0, tcell.ModNone)
+	}
+	return tcell.NewEventKey(tcell.KeyRune, r, tcell.ModNone)
 }
 
 // Paste pastes a text in brackets, as the terminal sends it: all its keys are in the program's queue at
 // once.
 func (s *Stage) Paste(text string) {
 	s.T.Helper()
-	s.begin()
-	s.Screen.post(tcell.NewEventPaste(true))
+	events := []tcell.Event{tcell.NewEventPaste(true)}
 	for _, r := range strings.ReplaceAll(text, "\r\n", "\r") {
-		switch r {
-		case '\n', '\r':
-			s.Screen.post(tcell.NewEventKey(tcell.KeyEnter, 0, tcell.ModNone))
-		case '\t':
-			s.Screen.post(tcell.NewEventKey(tcell.KeyTab, 0, tcell.ModNone))
-		default:
-			s.Screen.post(tcell.NewEventKey(tcell.KeyRune, r, tcell.ModNone))
-		}
+		events = append(events, typed(r))
 	}
-	s.Screen.post(tcell.NewEventPaste(false))
-	s.AwaitIdle()
+	s.deliver(append(events, tcell.NewEventPaste(false))...)
 }
 
 // Resize changes the screen's size.
@@ -177,10 +170,12 @@ func (s *Stage) Resize(w, h int) {
 	s.AwaitIdle()
 }
 
-func (s *Stage) deliver(e tcell.Event) {
+func (s *Stage) deliver(events ...tcell.Event) {
 	s.T.Helper()
 	s.begin()
-	s.Screen.post(e)
+	for _, e := range events {
+		s.Screen.post(e)
+	}
 	s.AwaitIdle()
 }
 
@@ -196,19 +191,13 @@ func (s *Stage) begin() {
 }
 
 // Screen is a simulated screen that keeps its size: tview initialises the screen that it gets, which resets
-// a plain one to 80×25.
+// a plain one to 80×25. It has no lock: the test reads it when all goroutines of the program wait.
 type Screen struct {
 	tcell.SimulationScreen
 
-	bells atomic.Int64
-	given atomic.Bool // up, by Fini: events are no longer handled
-
-	// mu makes reading the painted cells, the title and the clipboard safe while the program continues: the
-	// simulation returns the buffer that it draws into.
-	mu    sync.Mutex
+	bells int
+	given bool // up, by Fini: events are no longer handled
 	w, h  int
-	title string
-	clip  []byte
 	width int       // of what was last painted
 	cells []place   // of that, row by row
 	seen  [][]place // the same as a grid, once it was read
@@ -230,9 +219,7 @@ func (s *Screen) Init() error {
 	if err := s.SimulationScreen.Init(); err != nil {
 		return err
 	}
-	s.given.Store(false)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.given = false
 	s.seen, s.cells = nil, nil
 	s.SimulationScreen.SetSize(s.w, s.h)
 	return nil
@@ -240,8 +227,6 @@ func (s *Screen) Init() error {
 
 // Show paints what was drawn: it copies it.
 func (s *Screen) Show() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	drawn := s.SimulationScreen.(canvas)
 	drawn.Lock()
 	defer drawn.Unlock()
@@ -264,17 +249,13 @@ func (s *Screen) Sync() { s.Show() }
 
 // Fini closes the screen.
 func (s *Screen) Fini() {
-	s.given.Store(true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.given = true
 	s.seen, s.cells = nil, nil
 	s.SimulationScreen.Fini()
 }
 
 // grid returns what was last painted. It is shared, and must not be changed.
 func (s *Screen) grid() [][]place {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.seen == nil {
 		for row := range slices.Chunk(slices.Clone(s.cells), max(s.width, 1)) {
 			for x := 0; x < len(row); x++ {
@@ -289,57 +270,29 @@ func (s *Screen) grid() [][]place {
 	return s.seen
 }
 
-// SetTitle gives the window a title.
-func (s *Screen) SetTitle(title string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.title = title
-}
-
-// GetTitle returns the last title.
-func (s *Screen) GetTitle() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.title
-}
-
-// SetClipboard puts data into the clipboard.
-func (s *Screen) SetClipboard(data []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clip = slices.Clone(data)
-}
-
-// GetClipboardData returns the content of the clipboard.
-func (s *Screen) GetClipboardData() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.clip)
-}
-
 // Beep counts a bell.
 func (s *Screen) Beep() error {
-	s.bells.Add(1)
+	s.bells++
 	return nil
 }
 
 // Bells returns how many times it rang.
-func (s *Screen) Bells() int { return int(s.bells.Load()) }
+func (s *Screen) Bells() int { return s.bells }
 
 // resize changes the size and notifies the program.
 func (s *Screen) resize(w, h int) {
-	s.mu.Lock()
 	s.w, s.h, s.seen = w, h, nil
 	s.SimulationScreen.SetSize(w, h)
 	s.SimulationScreen.HideCursor()
-	s.mu.Unlock()
 	s.post(tcell.NewEventResize(w, h))
 }
 
 // post passes an event to the program, like a terminal. While the queue is full, it waits for the program.
 func (s *Screen) post(e tcell.Event) {
-	for s.PostEvent(e) != nil && !s.given.Load() {
-		synctest.Wait()
+	for s.PostEvent(e) != nil {
+		if synctest.Wait(); s.given {
+			return
+		}
 	}
 }
 
