@@ -272,13 +272,3 @@ func (r *round) remove() {
 		}
 	}
 }
-
-// freeDisk ends the full disk.
-func (l *processRun) freeDisk() {
-	if l.filled {
-		l.filled = false
-		if err := limitFiles(l.cmd.Process.Pid, ^uint64(0)); err != nil && !errors.Is(err, syscall.ESRCH) {
-			l.r.fail("limit files: %v", err)
-		}
-	}
-}
