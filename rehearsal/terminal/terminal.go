@@ -25,9 +25,6 @@ import (
 const (
 	// maxLog bounds how much of a program's output is kept.
 	maxLog = 64 << 20
-	// clusterWait is how long to wait for the rest of an incomplete character: the last bytes that the emulator
-	// gets end a cluster.
-	clusterWait = 20 * time.Millisecond
 	// longCluster is the maximum size of such a part in bytes.
 	longCluster = 64
 	// afterlife is how long to wait for more output after the process has ended, if a process that it left
@@ -36,6 +33,10 @@ const (
 	// idleChecks is how many times in a row no output must have come for that long.
 	idleChecks = 2
 )
+
+// clusterWait is how long to wait for the rest of an incomplete character: the last bytes that the emulator
+// gets end a cluster. A test changes it.
+var clusterWait = 20 * time.Millisecond
 
 // Line holds the terminal settings (termios). Two values are equal if no setting differs.
 type Line = term.State
@@ -60,11 +61,10 @@ var ErrEnded = errors.New("the program has ended")
 // Terminal is one terminal with a program in it. Its methods are safe for concurrent
 // use.
 type Terminal struct {
-	cmd         *exec.Cmd
-	master      *os.File
-	before      Line
-	clusterWait time.Duration
-	wg          sync.WaitGroup
+	cmd    *exec.Cmd
+	master *os.File
+	before Line
+	wg     sync.WaitGroup
 
 	mu        sync.Mutex
 	emu       *emulator
@@ -83,10 +83,7 @@ type Terminal struct {
 
 // Start starts cmd in a new session whose terminal is a new one of that size. TERM is xterm-256color unless
 // the environment of cmd sets it; a nil environment is ours.
-func Start(cmd *exec.Cmd, size Size) (*Terminal, error) { return startWith(cmd, size, clusterWait) }
-
-// startWith is Start with another time than [settle].
-func startWith(cmd *exec.Cmd, size Size, clusterWait time.Duration) (*Terminal, error) {
+func Start(cmd *exec.Cmd, size Size) (*Terminal, error) {
 	master, slave, err := ptypair.Open(size.Columns, size.Rows)
 	if err != nil {
 		return nil, err
@@ -110,7 +107,7 @@ func startWith(cmd *exec.Cmd, size Size, clusterWait time.Duration) (*Terminal, 
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	t := &Terminal{
-		cmd: cmd, master: master, before: before, clusterWait: clusterWait, emu: newEmulator(size),
+		cmd: cmd, master: master, before: before, emu: newEmulator(size),
 		changed: make(chan struct{}), exited: make(chan struct{}), drained: make(chan struct{}),
 		input: backlog.New[[]byte](),
 	}
@@ -180,7 +177,7 @@ func (t *Terminal) end() {
 func (t *Terminal) holdOn(soon bool) {
 	var at time.Time
 	if soon {
-		at = time.Now().Add(t.clusterWait)
+		at = time.Now().Add(clusterWait)
 	}
 	_ = t.master.SetReadDeadline(at)
 	if t.over() { // this may just have undone wait's deadline
