@@ -278,15 +278,6 @@ func (s *session) userMessage(m message) {
 	}
 }
 
-// markAnswered records messages that an earlier process answered.
-func (s *session) markAnswered(uuids []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range uuids {
-		s.known[id] = true
-	}
-}
-
 // next waits for the message of the next turn; ok is false if no more can come. Further waiting messages
 // join the turn as it starts; the CLI makes one message of all of them.
 func (s *session) next() (m message, ok bool) {

@@ -119,8 +119,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func newSession(f flags, stderr io.Writer, faults *faults) *session {
 	s := &session{flags: f, stderr: stderr, faults: faults,
 		inbox: backlog.New[message](), pending: map[string]chan reply{}, known: map[string]bool{},
-		ledger: ledger{os.Getenv(LedgerVariable)},
-		mode:   f.get("--permission-mode"), model: resolveModel(f.get("--model")),
+		account: account{total: modelUsage{}, sinceResult: modelUsage{}},
+		ledger:  ledger{os.Getenv(LedgerVariable)},
+		mode:    f.get("--permission-mode"), model: resolveModel(f.get("--model")),
 		systemText: strings.TrimSpace(f.get("--system-prompt") + "\n\n" + f.get("--append-system-prompt"))}
 	_ = json.Unmarshal([]byte(f.get("--settings")), &s.settings) // other settings have no rules
 	s.mode = cmp.Or(s.mode, s.settings.Permissions.DefaultMode, "default")
@@ -140,20 +141,16 @@ func (s *session) open() (err error) {
 	s.id = cmp.Or(s.flags.get("--resume"), s.flags.get("--session-id"), newUUID())
 	config := cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(os.Getenv("HOME"), ".claude"))
 	path := filepath.Join(config, "projects", projectName(s.cwd), s.id+".jsonl")
-	p := &resumedState{}
+	s.main = &thread{s: s, tr: newTranscript(path, s)}
 	if s.flags.has("--resume") {
-		path, _ = transcript.Locate(config, s.id)
-		if p = readTranscript(path); p == nil {
+		s.main.tr.path, _ = transcript.Locate(config, s.id)
+		if s.takeUp(s.main.tr.path); s.main.tr.leaf == "" {
 			return errors.New("No conversation found with session ID: " + s.id)
 		}
 	}
 	if s.flags.has("--no-session-persistence") {
-		path = ""
+		s.main.tr.path = ""
 	}
-	s.resumed, s.account = p, newAccount(p)
-	s.markAnswered(p.answered)
-	s.main = &thread{s: s, messages: p.messages, tr: newTranscript(path, s)}
-	s.main.tr.leaf = p.leaf
 	return nil
 }
 
@@ -264,12 +261,15 @@ type session struct {
 	ledger  ledger
 	main    *thread
 
-	builtin  []tool        // never changed
-	settings settings      // never changed: of --settings
-	fixed    []rule        // never changed: rules of the command line
-	typed    bool          // a person types, in a terminal
-	model    string        // never changed
-	resumed  *resumedState // of a resumed session; the first turn completes it
+	builtin  []tool   // never changed
+	settings settings // never changed: of --settings
+	fixed    []rule   // never changed: rules of the command line
+	typed    bool     // a person types, in a terminal
+	model    string   // never changed
+
+	// Of a resumed session; the first turn completes it.
+	unanswered []string // uuids of messages after the last answer
+	dangling   []string // tool_use ids without a result
 
 	ctx        context.Context
 	cancel     context.CancelCauseFunc

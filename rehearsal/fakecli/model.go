@@ -313,12 +313,6 @@ type account struct {
 	last               *usage // of the main thread's last answer; never changed, only replaced
 }
 
-func newAccount(p *resumedState) account {
-	a := account{total: modelUsage{}, sinceResult: modelUsage{}, cost: p.Cost, last: p.last}
-	maps.Copy(a.total, p.Usage)
-	return a
-}
-
 // spend adds a call of a model.
 func (s *session) spend(model string, u usage) {
 	s.mu.Lock()
