@@ -90,24 +90,58 @@ type call struct {
 	direct    bool // from a client without sessions and tools: a verdict is the answer's text
 }
 
-func readCall(h http.Header, body []byte) (*call, error) {
-	c := &call{size: len(body)}
-	if err := json.Unmarshal(body, &c.wireRequest); err != nil {
+const chatPath = "/v1/chat/completions"
+
+// readCall parses a request for the API that its path names.
+func readCall(path string, h http.Header, body []byte) (*call, error) {
+	c := &call{size: len(body), chat: strings.HasSuffix(strings.TrimSuffix(path, "/"), chatPath)}
+	err := json.Unmarshal(body, &c.wireRequest)
+	if err == nil && c.chat {
+		err = c.readChat()
+	}
+	if err == nil && (c.Model == "" || len(c.Messages) == 0) {
+		err = errors.New("model and messages are required")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read request: %w", err)
 	}
-	if c.Model == "" || len(c.Messages) == 0 {
-		return nil, fmt.Errorf("read request: model and messages are required")
-	}
-	c.session = sessionID(h, c.Metadata.UserID)
-	c.agent = h.Get("X-Claude-Code-Agent-Id")
 	c.readMessages()
-	if c.session == "" && len(c.Tools) == 0 && c.OutputConfig.Format.Schema != nil {
-		c.direct, c.session = true, newID("direct_")
+	if !c.chat {
+		c.session, c.agent = sessionID(h, c.Metadata.UserID), h.Get("X-Claude-Code-Agent-Id")
+	}
+	// Without a session, a question for an object, or by Chat Completions, is a conversation of its own.
+	c.direct = c.chat || c.session == "" && len(c.Tools) == 0 && c.OutputConfig.Format.Schema != nil
+	if c.direct {
+		c.session = newID("direct_")
 	} else {
 		c.aside = c.readAside()
 	}
 	c.role = c.readRole()
 	return c, nil
+}
+
+// readChat reads a Chat Completions request: system and developer messages become its system prompt. This path neither
+// streams nor calls tools: it serves clients with single questions.
+func (c *call) readChat() error {
+	all := c.Messages
+	c.Messages = nil
+	for _, m := range all {
+		switch m.Role {
+		case "system", "developer":
+			c.System = append(c.System, m.Content...)
+		case "user", "assistant":
+			c.Messages = append(c.Messages, m)
+		default:
+			return fmt.Errorf("messages of role %q are not played here", m.Role)
+		}
+	}
+	switch {
+	case c.Stream:
+		return errors.New("here Chat Completions are not streamed: leave out stream")
+	case len(c.Tools) > 0:
+		return errors.New("here Chat Completions have no tools: leave out tools")
+	}
+	return nil
 }
 
 // sessionID returns the session's id: metadata.user_id is JSON text that contains it, and a header repeats
@@ -158,47 +192,6 @@ func (c *call) readRole() Role {
 	return RoleMain
 }
 
-// chatRequest holds the fields that are read from a Chat Completions request. This path neither streams nor
-// calls tools: it serves clients with single questions.
-type chatRequest struct {
-	Model    string            `json:"model"`
-	Stream   bool              `json:"stream"`
-	Tools    []json.RawMessage `json:"tools"`
-	Messages []wireMessage     `json:"messages"`
-}
-
-// readChat converts a Chat Completions request to a call: system and developer messages become its system
-// prompt. Each request is a conversation of its own.
-func readChat(body []byte) (*call, error) {
-	var r chatRequest
-	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, fmt.Errorf("read request: %w", err)
-	}
-	c := &call{size: len(body), chat: true, direct: true, session: newID("chat_")}
-	c.Model = r.Model
-	for _, m := range r.Messages {
-		switch m.Role {
-		case "system", "developer":
-			c.System = append(c.System, m.Content...)
-		case "user", "assistant":
-			c.Messages = append(c.Messages, m)
-		default:
-			return nil, fmt.Errorf("read request: messages of role %q are not played here", m.Role)
-		}
-	}
-	switch {
-	case c.Model == "" || len(c.Messages) == 0:
-		return nil, errors.New("read request: model and messages are required")
-	case r.Stream:
-		return nil, errors.New("read request: Chat Completions are not streamed here: leave out stream")
-	case len(r.Tools) > 0:
-		return nil, errors.New("read request: Chat Completions have no tools here: leave out tools")
-	}
-	c.readMessages()
-	c.role = c.readRole()
-	return c, nil
-}
-
 // plain makes a verdict the text of the answer, because a client that offers no tools cannot handle a call.
 func (r reply) plain() reply {
 	for i, b := range r.blocks {
@@ -230,16 +223,6 @@ func (r reply) chatAnswer(model string) object {
 			"prompt_tokens_details": object{"cached_tokens": u.CacheRead}},
 	}
 }
-
-// understand parses a request for the API that its path names.
-func understand(r *http.Request, body []byte) (*call, error) {
-	if strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), chatPath) {
-		return readChat(body)
-	}
-	return readCall(r.Header, body)
-}
-
-const chatPath = "/v1/chat/completions"
 
 // exchange is one past answer of the model, with the texts that it answered.
 type exchange struct {

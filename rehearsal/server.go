@@ -154,7 +154,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	c, err := understand(r, body)
+	c, err := readCall(r.URL.Path, r.Header, body)
 	if err != nil {
 		s.note(nil, err.Error())
 		writeError(w, false, http.StatusBadRequest, "invalid_request_error", err.Error())
