@@ -115,9 +115,9 @@ func (r reply) deliverWhole(ctx context.Context, w http.ResponseWriter, c *call,
 	}
 	blocks := []object{}
 	for _, b := range r.blocks {
-		blocks = append(blocks, b.whole())
+		blocks = append(blocks, whole(b))
 	}
-	return writeJSON(w, http.StatusOK, r.message(c.Model, r.usage, blocks, r.stopReason()))
+	return writeJSON(w, http.StatusOK, r.message(c.Model, r.usage, blocks, r.stop()))
 }
 
 var errorTypes = map[int]string{
@@ -192,15 +192,15 @@ func (r reply) events(model string) []event {
 		{"type": "ping"},
 	}
 	for i, b := range r.blocks {
-		evs = append(evs, event{"type": "content_block_start", "index": i, "content_block": b.opening()})
-		for _, d := range b.deltas() {
+		evs = append(evs, event{"type": "content_block_start", "index": i, "content_block": opening(b)})
+		for _, d := range deltas(b) {
 			evs = append(evs, event{"type": "content_block_delta", "index": i, "delta": d})
 		}
 		evs = append(evs, event{"type": "content_block_stop", "index": i})
 	}
 	return append(evs,
 		event{"type": "message_delta", "usage": r.usage,
-			"delta": object{"stop_reason": r.stopReason(), "stop_sequence": nil}},
+			"delta": object{"stop_reason": r.stop(), "stop_sequence": nil}},
 		event{"type": "message_stop"})
 }
 
@@ -215,42 +215,42 @@ func (r reply) message(model string, u transcript.Usage, blocks []object, stop a
 // signature replaces the proof that the real API adds to thinking.
 const signature = "cmVoZWFyc2Fs"
 
-// opening is the block before its content. The content of text and thinking is in the field with the name of the type.
-func (b outBlock) opening() object {
-	switch b.kind {
+// opening is a block before its content. The content of text and thinking is in the field with the name of the type.
+func opening(b transcript.Block) object {
+	switch b.Type {
 	case "thinking":
-		return object{"type": b.kind, b.kind: "", "signature": ""}
+		return object{"type": b.Type, b.Type: "", "signature": ""}
 	case "tool_use":
-		return object{"type": b.kind, "id": b.id, "name": b.name, "input": object{}}
+		return object{"type": b.Type, "id": b.ID, "name": b.Name, "input": object{}}
 	}
-	return object{"type": b.kind, b.kind: ""}
+	return object{"type": b.Type, b.Type: ""}
 }
 
-func (b outBlock) whole() object {
-	o := b.opening()
-	switch b.kind {
+func whole(b transcript.Block) object {
+	o := opening(b)
+	switch b.Type {
 	case "tool_use":
-		o["input"] = b.input
+		o["input"] = b.Input
 	case "thinking":
 		o["signature"] = signature
 		fallthrough
 	default:
-		o[b.kind] = b.text
+		o[b.Type] = b.Text
 	}
 	return o
 }
 
 // deltas cuts the content into at most 64 parts of at least 24 characters.
-func (b outBlock) deltas() (out []object) {
-	text, kind, field := b.text, b.kind+"_delta", b.kind
-	if b.kind == "tool_use" {
-		text, kind, field = string(b.input), "input_json_delta", "partial_json"
+func deltas(b transcript.Block) (out []object) {
+	text, kind, field := b.Text, b.Type+"_delta", b.Type
+	if b.Type == "tool_use" {
+		text, kind, field = string(b.Input), "input_json_delta", "partial_json"
 	}
 	r := []rune(text)
 	for part := range slices.Chunk(r, max(24, (len(r)+63)/64)) {
 		out = append(out, object{"type": kind, field: string(part)})
 	}
-	if b.kind == "thinking" {
+	if b.Type == "thinking" {
 		out = append(out, object{"type": "signature_delta", "signature": signature})
 	}
 	return out
@@ -271,34 +271,20 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// reply is a rendered answer, ready to be written.
+// reply is the rendered answer of a step, ready to be written.
 type reply struct {
-	blocks     []outBlock
-	stop       string // "" = by the blocks
-	usage      transcript.Usage
-	delay      time.Duration
-	pause      time.Duration
-	chunkDelay time.Duration
-	headers    map[string]string
-	fault      *fault
-	faultText  string
+	step
+	blocks    []transcript.Block // text, thinking or tool_use
+	usage     transcript.Usage
+	faultText string
 }
 
-// outBlock is one content block of an answer: text, thinking or tool_use.
-type outBlock struct {
-	kind  string
-	text  string
-	id    string
-	name  string
-	input json.RawMessage
-}
-
-func (r reply) stopReason() string {
+func (r reply) stop() string {
 	otherwise := "end_turn"
-	if slices.ContainsFunc(r.blocks, func(b outBlock) bool { return b.kind == "tool_use" }) {
+	if slices.ContainsFunc(r.blocks, func(b transcript.Block) bool { return b.Type == "tool_use" }) {
 		otherwise = "tool_use"
 	}
-	return cmp.Or(r.stop, otherwise)
+	return cmp.Or(r.stopReason, otherwise)
 }
 
 // reply renders the step. Parts that fail to render are reported and omitted or shortened: the play
@@ -312,20 +298,19 @@ func (st *step) reply(s scope, p *part, c *call) (reply, []error) {
 		}
 		return out
 	}
-	r := reply{stop: st.stopReason, delay: st.delay, pause: st.pause, chunkDelay: st.chunkDelay, headers: st.headers,
-		fault: st.fault}
+	r := reply{step: *st}
 	if t := render(st.think); t != "" {
-		r.blocks = append(r.blocks, outBlock{kind: "thinking", text: t})
+		r.blocks = append(r.blocks, transcript.Block{Type: "thinking", Text: t})
 	}
 	if t := render(st.say); t != "" {
-		r.blocks = append(r.blocks, outBlock{kind: "text", text: t})
+		r.blocks = append(r.blocks, transcript.Block{Type: "text", Text: t})
 	}
 	for _, u := range st.use {
 		input, err := renderInput(u.input, s)
 		if err != nil {
 			errs = append(errs, err)
 		}
-		r.blocks = append(r.blocks, outBlock{kind: "tool_use", id: newID("toolu_"), name: u.tool, input: input})
+		r.blocks = append(r.blocks, transcript.Block{Type: "tool_use", ID: newID("toolu_"), Name: u.tool, Input: input})
 	}
 	if st.fault != nil {
 		r.faultText = cmp.Or(render(st.fault.message), "Rehearsed failure.")
@@ -344,19 +329,15 @@ func (st *step) reply(s scope, p *part, c *call) (reply, []error) {
 func renderInput(in map[string]tree, s scope) (json.RawMessage, error) {
 	v, err := renderTree(in, s)
 	if err != nil {
-		v = map[string]any{}
+		return json.RawMessage("{}"), err
 	}
-	b, merr := json.Marshal(v)
-	if merr != nil {
-		return json.RawMessage("{}"), fmt.Errorf("write tool input: %w", merr)
-	}
-	return b, err
+	return json.Marshal(v)
 }
 
 func (r reply) size() int {
 	n := 0
 	for _, b := range r.blocks {
-		n += len(b.text) + len(b.name) + len(b.input)
+		n += len(b.Text) + len(b.Name) + len(b.Input)
 	}
 	return n
 }

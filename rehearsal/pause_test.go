@@ -23,7 +23,7 @@ func TestPauseTakenBack(t *testing.T) {
 	ask := func() cue { // outside of the history, which would show what arrived
 		return s.play(&call{session: "s", role: RoleSide, incoming: "go on"})
 	}
-	textOfCue := func(q cue) string { return q.reply.blocks[0].text }
+	textOfCue := func(q cue) string { return q.reply.blocks[0].Text }
 	first := ask()
 	if textOfCue(first) != "one" || first.reply.pause == 0 {
 		t.Fatalf("the first answer is %+v", first.reply)

@@ -195,29 +195,23 @@ func (c *call) readRole() Role {
 // plain makes a verdict the text of the answer, because a client that offers no tools cannot handle a call.
 func (r reply) plain() reply {
 	for i, b := range r.blocks {
-		if b.name == structuredOutput {
-			r.blocks[i] = outBlock{kind: "text", text: string(b.input)}
+		if b.Name == structuredOutput {
+			r.blocks[i] = transcript.Block{Type: "text", Text: string(b.Input)}
 		}
 	}
 	return r
 }
 
 func (r reply) chatAnswer(model string) object {
-	var text []string
-	for _, b := range r.blocks {
-		if b.kind == "text" {
-			text = append(text, b.text)
-		}
-	}
 	finish := "stop"
-	if r.stop == "max_tokens" {
+	if r.stopReason == "max_tokens" {
 		finish = "length"
 	}
 	u := r.usage
 	return object{
 		"id": newID("chatcmpl-"), "object": "chat.completion", "created": time.Now().Unix(), "model": model,
 		"choices": []object{{"index": 0, "finish_reason": finish, "logprobs": nil,
-			"message": object{"role": "assistant", "content": strings.Join(text, "\n"), "refusal": nil}}},
+			"message": object{"role": "assistant", "content": content(r.blocks).text(), "refusal": nil}}},
 		"usage": object{"prompt_tokens": u.Context(), "completion_tokens": u.Output,
 			"total_tokens":          u.Context() + u.Output,
 			"prompt_tokens_details": object{"cached_tokens": u.CacheRead}},

@@ -69,12 +69,10 @@ func (s *stage) play(c *call) cue {
 		return q
 	}
 	if p.actor == nil {
-		text := c.asideAnswer()
-		if role != RoleSide {
-			text = scriptEnded
+		if q.reply = p.says(c, c.asideAnswer()); role != RoleSide {
+			q.reply = p.says(c, scriptEnded)
 			q.complain(c, "no actor fits this conversation, which begins: %s", excerpt(c.firstText))
 		}
-		q.reply = reply{blocks: []outBlock{{kind: "text", text: text}}, usage: p.account(c)}
 		return q
 	}
 	q.actor = p.actor.name
@@ -92,7 +90,7 @@ func (s *stage) play(c *call) cue {
 	}
 	s.capture(p, groups)
 	if st == nil {
-		q.reply = reply{blocks: []outBlock{{kind: "text", text: scriptEnded}}, usage: p.account(c)}
+		q.reply = p.says(c, scriptEnded)
 		return q
 	}
 	q.step = fmt.Sprintf("%s:%d", s.scenario.file, st.line)
@@ -133,16 +131,17 @@ func (s *stage) takeBack(q cue) {
 	p.pos, p.times = q.before.pos, q.before.times
 }
 
+// says is an answer of a text alone.
+func (p *part) says(c *call, text string) reply {
+	return reply{blocks: []transcript.Block{{Type: "text", Text: text}}, usage: p.account(c)}
+}
+
 // scriptEnded is the answer when the script has no more steps.
 const scriptEnded = "The script has no more words."
 
 func (q *cue) complain(c *call, format string, args ...any) {
-	who := string(q.role)
-	if q.actor != "" {
-		who = q.actor
-	}
-	p := fmt.Sprintf("%s: session %s: %s", who, short(c.session), fmt.Sprintf(format, args...))
-	q.problems = append(q.problems, p)
+	q.problems = append(q.problems, fmt.Sprintf("%s: session %s: %s", cmp.Or(q.actor, string(q.role)), short(c.session),
+		fmt.Sprintf(format, args...)))
 }
 
 // roleOf determines a request's role from the request and its session: a request without the arbiter's
@@ -195,19 +194,14 @@ func (s *stage) assignActor(p *part, c *call, role Role) {
 		}
 		s.played[a]++
 		if p.actor == nil && (a.match.nth == 0 || a.match.nth == s.played[a]) {
-			p.actor, p.ordinal = a, s.played[a]
+			p.actor = a
 		}
 	}
 }
 
 func (m match) matches(c *call, role Role) bool {
-	if m.role != role && (m.role != RoleAny || role == RoleSide) {
-		return false
-	}
-	if m.contains != nil && !m.contains.MatchString(c.firstText) {
-		return false
-	}
-	return m.model == nil || m.model.MatchString(c.Model)
+	return (m.role == role || m.role == RoleAny && role != RoleSide) &&
+		(m.contains == nil || m.contains.MatchString(c.firstText)) && (m.model == nil || m.model.MatchString(c.Model))
 }
 
 func (s *stage) capture(p *part, groups map[string]string) {
@@ -239,7 +233,6 @@ func short(id string) string { return fmt.Sprintf("%.8s", id) }
 // part is one actor in one conversation.
 type part struct {
 	actor     *actor // nil: no actor fits
-	ordinal   int    // the number of this part among the actor's parts, from 1
 	pos       int    // the next step
 	times     int    // how many times it was played already
 	captured  map[string]string
@@ -313,11 +306,11 @@ func (p *part) insists(incoming string) bool {
 	if !strings.Contains(incoming, openPoints) {
 		return false
 	}
-	if p.actor != nil && p.pos < len(p.actor.steps) && p.actor.steps[p.pos].expect != nil {
-		_, expected := p.actor.steps[p.pos].matches(incoming)
-		return !expected
+	if p.actor == nil || p.pos >= len(p.actor.steps) || p.actor.steps[p.pos].expect == nil {
+		return true
 	}
-	return true
+	_, expected := p.actor.steps[p.pos].matches(incoming)
+	return !expected
 }
 
 // complete repeats the last COMPLETE, or gives one where another decider decided it.
@@ -327,8 +320,8 @@ func (p *part) complete(c *call) reply {
 		verdict = json.RawMessage(`{"decision":"COMPLETE","message":"It is done.","reason":"It is decided.",` +
 			`"summary":"done"}`)
 	}
-	b := outBlock{kind: "tool_use", id: newID("toolu_"), name: structuredOutput, input: verdict}
-	r := reply{blocks: []outBlock{b}, usage: p.account(c)}
+	r := reply{usage: p.account(c), blocks: []transcript.Block{{Type: "tool_use", ID: newID("toolu_"),
+		Name: structuredOutput, Input: verdict}}}
 	r.usage.Output = r.size()/bytesPerToken + 1
 	return r
 }
@@ -336,8 +329,8 @@ func (p *part) complete(c *call) reply {
 func (p *part) keepComplete(r reply) {
 	for _, b := range r.blocks {
 		var v struct{ Decision string }
-		if b.name == structuredOutput && json.Unmarshal(b.input, &v) == nil && v.Decision == "COMPLETE" {
-			p.completed = b.input
+		if b.Name == structuredOutput && json.Unmarshal(b.Input, &v) == nil && v.Decision == "COMPLETE" {
+			p.completed = b.Input
 		}
 	}
 }
@@ -368,15 +361,15 @@ func (st *step) matches(incoming string) (map[string]string, bool) {
 // remember records the answer. An answer that a fault withholds, or that has a stop reason of its own (a
 // refusal is never kept), cannot get lost.
 func (p *part) remember(before given, r reply) {
-	if r.fault != nil || r.stop != "" {
+	if r.fault != nil || r.stopReason != "" {
 		return
 	}
 	for _, b := range r.blocks {
-		switch b.kind {
+		switch b.Type {
 		case "text":
-			before.text = strings.TrimSpace(b.text)
+			before.text = strings.TrimSpace(b.Text)
 		case "tool_use":
-			before.toolIDs = append(before.toolIDs, b.id)
+			before.toolIDs = append(before.toolIDs, b.ID)
 		}
 	}
 	if before.text != "" || len(before.toolIDs) > 0 {
