@@ -306,7 +306,7 @@ func (st *step) reply(s scope, p *part, c *call) (reply, []error) {
 		r.blocks = append(r.blocks, transcript.Block{Type: "text", Text: t})
 	}
 	for _, u := range st.use {
-		input, err := renderInput(u.input, s)
+		input, err := json.Marshal(renderTree(u.input, render))
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -324,14 +324,6 @@ func (st *step) reply(s scope, p *part, c *call) (reply, []error) {
 		p.context, p.bytes = r.usage.Context(), c.size
 	}
 	return r, errs
-}
-
-func renderInput(in map[string]tree, s scope) (json.RawMessage, error) {
-	v, err := renderTree(in, s)
-	if err != nil {
-		return json.RawMessage("{}"), err
-	}
-	return json.Marshal(v)
 }
 
 func (r reply) size() int {

@@ -1,10 +1,10 @@
 package rehearsal
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -39,7 +39,6 @@ type Scenario struct {
 // steps from the first.
 type actor struct {
 	name      string
-	line      int
 	match     match
 	steps     []*step
 	otherwise []*step // the first that matches
@@ -129,9 +128,7 @@ func Load(path string) (*Scenario, error) {
 
 // Builtin returns an embedded scenario; "" is the default one.
 func Builtin(name string) (*Scenario, error) {
-	if name == "" {
-		name = defaultScenario
-	}
+	name = cmp.Or(name, defaultScenario)
 	src, err := BuiltinSource(name)
 	if err != nil {
 		return nil, err
@@ -140,16 +137,15 @@ func Builtin(name string) (*Scenario, error) {
 }
 
 // BuiltinNames lists the embedded scenarios, sorted.
-func BuiltinNames() []string {
-	paths, err := fs.Glob(builtin, "scenarios/*.yaml")
+func BuiltinNames() (names []string) {
+	files, err := builtin.ReadDir("scenarios")
 	if err != nil {
-		panic(err) // the pattern is constant
+		panic(err) // it is embedded
 	}
-	for i, p := range paths {
-		paths[i] = strings.TrimSuffix(filepath.Base(p), ".yaml")
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f.Name(), ".yaml"))
 	}
-	slices.Sort(paths)
-	return paths
+	return names
 }
 
 // BuiltinSource returns the text of an embedded scenario, to be read or modified.
@@ -180,7 +176,7 @@ func Parse(name string, src []byte) (*Scenario, error) {
 	readFields(root, "a scenario (a mapping)", readers{
 		"name": to(&sc.Name, yamldoc.Value.Text), "title": to(&sc.Title, yamldoc.Value.Text),
 		"description": to(&sc.Description, yamldoc.Value.Text), "allow": to(&sc.Allow, yamldoc.Value.Texts),
-		"vars": to(&sc.Vars, func(v yamldoc.Value) map[string]string { return readTexts(v, "a mapping of texts") }),
+		"vars": to(&sc.Vars, readTexts),
 		"files": func(v yamldoc.Value) {
 			for _, f := range v.Fields("a mapping of paths to texts") {
 				if !filepath.IsLocal(f.Key) || f.Key == "." {
@@ -231,22 +227,20 @@ func readList[T any](v yamldoc.Value, what string, read func(yamldoc.Value) T) (
 	return list
 }
 
-func readTexts(v yamldoc.Value, what string) map[string]string {
+func readTexts(v yamldoc.Value) map[string]string {
 	texts := map[string]string{}
-	for _, f := range v.Fields(what) {
+	for _, f := range v.Fields("a mapping of texts") {
 		texts[f.Key] = f.Text()
 	}
 	return texts
 }
-
-func readHeaders(v yamldoc.Value) map[string]string { return readTexts(v, "a mapping of texts") }
 
 func (s *Scenario) readSteps(v yamldoc.Value) []*step {
 	return readList(v, "a list of steps", s.readStep)
 }
 
 func (s *Scenario) readActor(v yamldoc.Value) *actor {
-	a := &actor{line: v.Line(), match: match{role: RoleAny}}
+	a := &actor{match: match{role: RoleAny}}
 	readFields(v, "an actor (a mapping)", readers{
 		"name": to(&a.name, yamldoc.Value.Text), "match": to(&a.match, s.readMatch), "steps": to(&a.steps, s.readSteps),
 		"otherwise": to(&a.otherwise, s.readOtherwise),
@@ -302,7 +296,7 @@ func (s *Scenario) readStep(v yamldoc.Value) *step {
 		"usage": to(&st.usage, s.readUsage), "stop_reason": to(&st.stopReason, yamldoc.Value.Text),
 		"delay": to(&st.delay, yamldoc.Value.Duration), "pause": to(&st.pause, yamldoc.Value.Duration),
 		"chunk_delay": to(&st.chunkDelay, yamldoc.Value.Duration), "repeat": to(&st.repeat, readCount),
-		"headers": to(&st.headers, readHeaders), "fault": to(&st.fault, s.readFault),
+		"headers": to(&st.headers, readTexts), "fault": to(&st.fault, s.readFault),
 	})
 	st.use = append(st.use, verdict...) // last, in any order of the file: StructuredOutput ends the turn
 	return st
@@ -340,7 +334,7 @@ func (s *Scenario) readFault(v yamldoc.Value) *fault {
 			}
 		},
 		"error_type": to(&ft.errorType, yamldoc.Value.Text), "message": to(&ft.message, s.readTemplate),
-		"headers": to(&ft.headers, readHeaders), "stall": to(&ft.stall, yamldoc.Value.Duration),
+		"headers": to(&ft.headers, readTexts), "stall": to(&ft.stall, yamldoc.Value.Duration),
 		"stall_mid": to(&ft.stallMid, yamldoc.Value.Duration),
 		"cut_after": func(v yamldoc.Value) { ft.cutAfter = v.Integer(1) },
 		"garbage":   to(&ft.garbage, yamldoc.Value.Bool), "error_event": to(&ft.errorEvent, yamldoc.Value.Text),
@@ -468,32 +462,24 @@ func (sc *Scenario) readObject(v yamldoc.Value) map[string]tree {
 }
 
 // renderTree returns a value that encoding/json can write.
-func renderTree(t tree, s scope) (any, error) {
+func renderTree(t tree, render func(*text) string) any {
 	switch v := t.(type) {
 	case *text:
-		return v.render(s)
+		return render(v)
 	case []tree:
 		out := make([]any, len(v))
 		for i, e := range v {
-			r, err := renderTree(e, s)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = r
+			out[i] = renderTree(e, render)
 		}
-		return out, nil
+		return out
 	case map[string]tree:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			r, err := renderTree(e, s)
-			if err != nil {
-				return nil, err
-			}
-			out[k] = r
+			out[k] = renderTree(e, render)
 		}
-		return out, nil
+		return out
 	}
-	return t, nil
+	return t
 }
 
 // readAmount reads a number of tokens: written as a number, or as a template that gives one, so that a variable
