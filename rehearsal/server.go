@@ -48,10 +48,9 @@ type Server struct {
 	url     string
 	http    *http.Server
 
-	ctx      context.Context // ends at Close, and with it the waits of the script
-	cancel   context.CancelFunc
-	handlers sync.WaitGroup // requests being answered
-	served   chan error     // the result of Serve; capacity 1, sent once
+	cancel   context.CancelFunc // ends the contexts of all requests, and with them the waits of the script
+	handlers sync.WaitGroup     // requests being answered
+	served   chan error         // the result of Serve; capacity 1, sent once
 	close    func() error
 
 	// mu guards what follows, and ensures that no handler is added after closing.
@@ -78,10 +77,12 @@ func Start(sc *Scenario, o Options) (*Server, error) {
 	}
 	s := &Server{options: o, stage: newStage(sc, vars), changed: make(chan struct{}),
 		url: "http://" + l.Addr().String(), served: make(chan error, 1)}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
 	s.close = sync.OnceValue(s.shutdown)
 	s.http = &http.Server{
 		Handler:           http.HandlerFunc(s.serve),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 30 * time.Second,
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
@@ -170,17 +171,14 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	if q.reply.delay == 0 && q.role != RoleSide {
 		q.reply.delay = s.options.Pace
 	}
-	ctx, cancel := context.WithCancel(r.Context()) // which also ends at Close
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
 	if s.options.Watched {
-		if err := wait(ctx, q.reply.pause); err != nil {
+		if err := wait(r.Context(), q.reply.pause); err != nil {
 			s.stage.takeBack(q)
 			log.Debug("answer taken back", "step", q.step, "err", err)
 			panic(http.ErrAbortHandler)
 		}
 	}
-	if err := q.reply.deliver(ctx, w, c); err != nil {
+	if err := q.reply.deliver(r.Context(), w, c); err != nil {
 		log.Debug("answer not delivered", "step", q.step, "err", err)
 		// Abort, do not close: a client must not take half an answer for a complete one.
 		panic(http.ErrAbortHandler)

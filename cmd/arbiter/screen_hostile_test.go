@@ -88,7 +88,7 @@ func (p *pane) harmless(where string, s pty.Screen) {
 			p.t.Fatalf("%s: row %d is %q", where, y, row)
 		}
 		for _, c := range s.Cells[y] {
-			if c.Link != "" || c.Style.Attrs&(uv.AttrBlink|uv.AttrRapidBlink|uv.AttrConceal) != 0 {
+			if !c.Link.IsZero() || c.Style.Attrs&(uv.AttrBlink|uv.AttrRapidBlink|uv.AttrConceal) != 0 {
 				p.t.Fatalf("%s: row %d has %+v", where, y, c)
 			}
 		}

@@ -141,16 +141,17 @@ func (e *emulator) screen() Screen {
 	at := e.vt.CursorPosition()
 	s := Screen{
 		Size:   Size{w, h},
-		Cells:  make([][]Cell, h),
+		Cells:  make([][]uv.Cell, h),
 		Cursor: Cursor{X: at.X, Y: at.Y, Visible: e.modes[ModeCursor], Shape: e.shape},
 		Title:  e.title, Bells: e.bells, Clipboard: e.clip,
 		Modes: maps.Clone(e.modes), Keyboard: e.keyboard, Keypad: e.keypad, Pen: e.pen,
 	}
 	for y := range h {
-		s.Cells[y] = make([]Cell, w)
+		s.Cells[y] = make([]uv.Cell, w)
 		for x := range w {
 			if c := e.vt.CellAt(x, y); c != nil { // the library takes a link's URL for its parameters
-				s.Cells[y][x] = Cell{c.Content, c.Width, c.Style, unshield(c.Link.Params)}
+				s.Cells[y][x] = *c
+				s.Cells[y][x].Link = uv.NewLink(unshield(c.Link.Params))
 			}
 		}
 		fillGaps(s.Cells[y])
@@ -159,16 +160,16 @@ func (e *emulator) screen() Screen {
 }
 
 // fillGaps puts blanks into empty cells that no wide one covers.
-func fillGaps(row []Cell) {
+func fillGaps(row []uv.Cell) {
 	covered := 0
 	for x := range row {
 		if covered > 0 {
 			covered--
-			row[x].Text, row[x].Width, row[x].Style = "", 0, row[x-1].Style
+			row[x] = uv.Cell{Style: row[x-1].Style}
 			continue
 		}
-		if row[x].Width < 1 || row[x].Text == "" {
-			row[x].Text, row[x].Width = " ", 1
+		if row[x].Width < 1 || row[x].Content == "" {
+			row[x].Content, row[x].Width = " ", 1
 		}
 		covered = row[x].Width - 1
 	}

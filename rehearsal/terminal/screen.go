@@ -12,14 +12,6 @@ import (
 // Size of a terminal.
 type Size struct{ Columns, Rows int }
 
-// Cell is one place of the screen.
-type Cell struct {
-	Text  string // one grapheme cluster; empty in a cell that the one before covers
-	Width int    // 2 of a wide one, 0 of a covered one
-	Style uv.Style
-	Link  string // target of a hyperlink
-}
-
 // Cursor is the position of the next text.
 type Cursor struct {
 	X, Y    int
@@ -45,7 +37,7 @@ const (
 // Screen is what a user sees at one moment. It is a copy that is never changed.
 type Screen struct {
 	Size   Size
-	Cells  [][]Cell // rows of columns
+	Cells  [][]uv.Cell // rows of columns; without content and width where the one before covers it
 	Cursor Cursor
 	Title  string
 	Bells  int
@@ -77,7 +69,7 @@ func (s Screen) Row(y int) string {
 	}
 	var b strings.Builder
 	for _, c := range s.Cells[y] {
-		b.WriteString(c.Text)
+		b.WriteString(c.Content)
 	}
 	return strings.TrimRight(b.String(), " ")
 }
@@ -106,18 +98,18 @@ func (s Screen) Find(text string) (x, y int, ok bool) {
 	return 0, 0, false
 }
 
-func startsAt(cells []Cell, text string) bool {
+func startsAt(cells []uv.Cell, text string) bool {
 	for _, c := range cells {
 		if text == "" {
 			return true
 		}
-		if len(text) <= len(c.Text) {
-			return strings.HasPrefix(c.Text, text)
+		if len(text) <= len(c.Content) {
+			return strings.HasPrefix(c.Content, text)
 		}
-		if !strings.HasPrefix(text, c.Text) {
+		if !strings.HasPrefix(text, c.Content) {
 			return false
 		}
-		text = text[len(c.Text):]
+		text = text[len(c.Content):]
 	}
 	return text == ""
 }

@@ -32,7 +32,7 @@ func TestStyles(t *testing.T) {
 	s := seen(small, "a\x1b[1;31mb\x1b[0;48;5;200;3;4mc\x1b[0;38;2;1;2;3;7;9md\x1b[0;2;5;97me\x1b[m世f")
 	var got []string
 	for _, c := range s.Cells[0][:8] {
-		got = append(got, c.Text+" "+strings.Trim(c.Style.String(), "\x1b[m"))
+		got = append(got, c.Content+" "+strings.Trim(c.Style.String(), "\x1b[m"))
 	}
 	want := []string{"a ", "b 1;31", "c 3;4;48;5;200", "d 7;9;38;2;1;2;3", "e 2;5;97", "世 ", " ", "f "}
 	if !slices.Equal(got, want) {
@@ -57,7 +57,7 @@ func TestSequencesAreReported(t *testing.T) {
 		t.Errorf("title %q, %d bells, clipboard %q", s.Title, s.Bells, s.Clipboard)
 	case s.Cursor.X != 7 || s.Cursor.Y != 2 || s.Cursor.Visible:
 		t.Errorf("cursor %+v", s.Cursor)
-	case s.Cells[2][3].Link != "https://example.org" || s.Cells[2][7].Link != "":
+	case s.Cells[2][3].Link.URL != "https://example.org" || s.Cells[2][7].Link.URL != "":
 		t.Errorf("links %+v", s.Cells[2][3:8])
 	}
 }
@@ -104,7 +104,7 @@ func FuzzEmulator(f *testing.F) {
 				t.Fatalf("a row of %d", len(row))
 			}
 			for x, c := range row {
-				if c.Width == 0 && (x == 0 || c.Text != "") || c.Width > 0 && c.Text == "" {
+				if c.Width == 0 && (x == 0 || c.Content != "") || c.Width > 0 && c.Content == "" {
 					t.Fatalf("cell %d is %+v", x, c)
 				}
 			}
@@ -174,7 +174,7 @@ func TestOutputRules(t *testing.T) {
 func TestTitlesBeyondASCII(t *testing.T) {
 	s := seen(small,
 		"\x1b]2;✓ 100% 日本 %41\x1b\\ok✓\x1b]8;;https://example.org/✓%20\x1b\\link\x1b]8;;\x1b\\\x1b]777;notify;✗;b\a")
-	if s.Title != "✓ 100% 日本 %41" || s.Row(0) != "ok✓link" || s.Cells[0][3].Link != "https://example.org/✓%20" {
-		t.Errorf("title %q, row %q, link %q", s.Title, s.Row(0), s.Cells[0][3].Link)
+	if s.Title != "✓ 100% 日本 %41" || s.Row(0) != "ok✓link" || s.Cells[0][3].Link.URL != "https://example.org/✓%20" {
+		t.Errorf("title %q, row %q, link %q", s.Title, s.Row(0), s.Cells[0][3].Link.URL)
 	}
 }

@@ -96,7 +96,7 @@ func hex(c color.Color, otherwise string) string {
 }
 
 // grounds draws the backgrounds, before the text: a wide glyph may extend over its cell.
-func (d *drawing) grounds(y int, row []Cell) {
+func (d *drawing) grounds(y int, row []uv.Cell) {
 	for x := 0; x < len(row); {
 		_, bg := d.paint(row[x].Style)
 		end := x + 1
@@ -115,7 +115,7 @@ func (d *drawing) grounds(y int, row []Cell) {
 
 // row draws a row's text: ASCII characters in runs that are as long as their cells, others each at its own
 // cell.
-func (d *drawing) row(y int, row []Cell) {
+func (d *drawing) row(y int, row []uv.Cell) {
 	for x := 0; x < len(row); {
 		c, end := row[x], x+1
 		for end < len(row) && joins(c, row[end]) {
@@ -130,17 +130,17 @@ func (d *drawing) row(y int, row []Cell) {
 }
 
 // joins reports whether a cell is drawn together with one before it.
-func joins(first, c Cell) bool {
-	ascii := len(first.Text) == 1 && len(c.Text) == 1
-	dots := isBraille(first.Text) && isBraille(c.Text)
+func joins(first, c uv.Cell) bool {
+	ascii := len(first.Content) == 1 && len(c.Content) == 1
+	dots := isBraille(first.Content) && isBraille(c.Content)
 	return first.Style == c.Style && first.Link == c.Link &&
-		(ascii || dots || level(first.Text) && first.Text == c.Text)
+		(ascii || dots || level(first.Content) && first.Content == c.Content)
 }
 
-func (d *drawing) run(x, y int, cells []Cell) {
+func (d *drawing) run(x, y int, cells []uv.Cell) {
 	var b strings.Builder
 	for _, c := range cells {
-		b.WriteString(c.Text)
+		b.WriteString(c.Content)
 	}
 	text, style, width := b.String(), cells[0].Style, len(cells)
 	fg, _ := d.paint(style)
@@ -158,12 +158,12 @@ func (d *drawing) run(x, y int, cells []Cell) {
 	if style.Attrs&uv.AttrStrikethrough != 0 {
 		d.rect(x, y, 0, 10, float64(width*cellWidth), 1, fill)
 	}
-	if isBraille(cells[0].Text) {
+	if isBraille(cells[0].Content) {
 		d.braille(x, y, cells, fill)
 		return
 	}
 	inner := strings.Trim(text, " ")
-	if inner == "" || d.shape(x, y, cells[0].Text, width, fill) {
+	if inner == "" || d.shape(x, y, cells[0].Content, width, fill) {
 		return
 	}
 	// Blanks at the ends would be part of the length, and some viewers drop them.
@@ -253,10 +253,10 @@ func isBraille(text string) bool {
 
 // braille draws dots: three rows of two, then a fourth, by their bits. All cells form one element, since
 // whole pictures are drawn in dots.
-func (d *drawing) braille(x, y int, cells []Cell, fill string) {
+func (d *drawing) braille(x, y int, cells []uv.Cell, fill string) {
 	var dots strings.Builder
 	for i, c := range cells {
-		r, _ := utf8.DecodeRuneInString(c.Text)
+		r, _ := utf8.DecodeRuneInString(c.Content)
 		for bit, at := range [8][2]float64{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}, {0, 3}, {1, 3}} {
 			if (r-0x2800)&(1<<bit) != 0 {
 				fmt.Fprintf(&dots, "M%g %gh0", float64((x+i)*cellWidth)+2.25+4.5*at[0],

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,15 +26,10 @@ type Model struct {
 // StartModel starts a model that ends with the test.
 func StartModel(t testing.TB) *Model {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &Model{Base: "http://" + l.Addr().String()}
-	srv := &http.Server{Handler: m}
-	served := make(chan struct{})
-	go func() { _ = srv.Serve(l); close(served) }()
-	t.Cleanup(func() { _ = srv.Close(); <-served })
+	m := &Model{}
+	srv := httptest.NewServer(m)
+	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	m.Base = srv.URL
 	return m
 }
 
@@ -42,7 +37,7 @@ func StartModel(t testing.TB) *Model {
 func (m *Model) Requests() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]string(nil), m.requests...)
+	return slices.Clone(m.requests)
 }
 
 // message is one of a conversation, in each dialect: Responses has calls beside the messages, and generateContent has

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -304,12 +303,8 @@ func Killed(t testing.TB, operation string, after int, args ...string) bool {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), operationVariable+"="+operation, killVariable+"="+strconv.Itoa(after))
 	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		status, ok := exit.Sys().(syscall.WaitStatus)
-		if ok && status.Signal() == syscall.SIGKILL {
-			return true
-		}
+	if err != nil && cmd.ProcessState != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return true
 	}
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", operation, err, out)
