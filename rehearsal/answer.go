@@ -19,20 +19,13 @@ func (r reply) deliver(ctx context.Context, w http.ResponseWriter, c *call) erro
 	if err := wait(ctx, r.delay); err != nil {
 		return err
 	}
-	f := r.fault
-	if f == nil {
-		f = &fault{}
-	}
+	f := cmp.Or(r.fault, &fault{})
 	if err := wait(ctx, f.stall); err != nil {
 		return err
 	}
 	if f.status != 0 {
 		setHeaders(w, f.headers)
-		kind := f.errorType
-		if kind == "" {
-			kind = errorType(f.status)
-		}
-		writeError(w, c.chat, f.status, kind, r.faultText)
+		writeError(w, c.chat, f.status, cmp.Or(f.errorType, errorType(f.status)), r.faultText)
 		return nil
 	}
 	setHeaders(w, r.headers)
@@ -133,14 +126,10 @@ var errorTypes = map[int]string{
 }
 
 func errorType(status int) string {
-	kind, known := errorTypes[status]
-	switch {
-	case known:
-		return kind
-	case status < 500:
-		return errorTypes[400]
+	if status < 500 {
+		return cmp.Or(errorTypes[status], errorTypes[400])
 	}
-	return errorTypes[500]
+	return cmp.Or(errorTypes[status], errorTypes[500])
 }
 
 func errorBody(kind, message string) object {
@@ -261,10 +250,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -317,9 +304,7 @@ func (st *step) reply(s scope, p *part, c *call) (reply, []error) {
 	}
 	r.usage = p.account(c)
 	errs = append(errs, st.usage.override(&r.usage, s)...)
-	if r.usage.Output == 0 {
-		r.usage.Output = r.size()/bytesPerToken + 1
-	}
+	r.usage.Output = cmp.Or(r.usage.Output, r.size()/bytesPerToken+1)
 	if st.fault.answers() {
 		p.context, p.bytes = r.usage.Context(), c.size
 	}

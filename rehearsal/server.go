@@ -68,9 +68,7 @@ func Start(sc *Scenario, o Options) (*Server, error) {
 	if err := sc.CheckVars(vars); err != nil {
 		return nil, err
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the rehearsal: %w", err)
