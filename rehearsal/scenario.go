@@ -19,8 +19,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
-// Scenario is a parsed script: its actors, and the answers of each. It may be played by several servers, and must not be
-// changed.
+// Scenario is a parsed script: its actors, and the answers of each. It may be played by several servers, and must not
+// be changed.
 type Scenario struct {
 	Name        string
 	Title       string

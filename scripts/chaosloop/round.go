@@ -217,8 +217,8 @@ func (r *round) prepare() {
 		"claude": fmt.Sprintf("#!/bin/sh\n%sexec '%s' stand-in \"$@\"\n", limit, r.bin)})
 	// The run records its files only in a repository.
 	_, begun := r.git("init", "--quiet")
-	_, committed := r.git("-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet", "--allow-empty",
-		"-mempty")
+	_, committed := r.git("-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet",
+		"--allow-empty", "-mempty")
 	sc, loaded := rehearsal.Load(r.path("job.yaml"))
 	if r.try(begun, committed, loaded); loaded != nil {
 		return
