@@ -234,7 +234,7 @@ type inputPart struct {
 
 // Texts that the CLI adds to a history that was cut off (observed with CLI 2.1.329).
 const (
-	noResponse  = "No response requested."       // for an answer that was lost
+	noResponse  = "No response requested."       // for an answer that was lost: no step of the script gave it
 	lostOutcome = "[Tool call interrupted:"      // for a result that was lost
 	interrupted = "[Request interrupted by user" // after an answer or a call that was interrupted
 )
@@ -253,7 +253,7 @@ func (c *call) readMessages() {
 			c.findCwd(m.Content.text())
 		}
 		if m.Role == "assistant" {
-			if answer := m.Content.without(isFiller); len(answer) > 0 {
+			if answer := m.Content.without(func(text string) bool { return text == noResponse }); len(answer) > 0 {
 				c.history = append(c.history, exchange{pending, answer})
 				pending = nil
 			}
@@ -383,10 +383,6 @@ func textOf(words []inputPart) string {
 func (c content) without(is func(text string) bool) content {
 	return slices.DeleteFunc(slices.Clone(c), func(b transcript.Block) bool { return b.Type == "text" && is(b.Text) })
 }
-
-// isFiller reports whether a text is the answer that the CLI makes up on resume for a lost one: no step of the script
-// gave it.
-func isFiller(text string) bool { return text == noResponse }
 
 // isReminder reports whether a text is only a system reminder: a conversation begins with some, and they do not come
 // from the sender.

@@ -235,14 +235,11 @@ func readTexts(v yamldoc.Value) map[string]string {
 	return texts
 }
 
-func (s *Scenario) readSteps(v yamldoc.Value) []*step {
-	return readList(v, "a list of steps", s.readStep)
-}
-
 func (s *Scenario) readActor(v yamldoc.Value) *actor {
 	a := &actor{match: match{role: RoleAny}}
 	readFields(v, "an actor (a mapping)", readers{
-		"name": to(&a.name, yamldoc.Value.Text), "match": to(&a.match, s.readMatch), "steps": to(&a.steps, s.readSteps),
+		"name": to(&a.name, yamldoc.Value.Text), "match": to(&a.match, s.readMatch),
+		"steps":     to(&a.steps, func(v yamldoc.Value) []*step { return readList(v, "a list of steps", s.readStep) }),
 		"otherwise": to(&a.otherwise, s.readOtherwise),
 	})
 	if a.name == "" {

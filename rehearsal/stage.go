@@ -109,7 +109,6 @@ func (s *stage) play(c *call) cue {
 		r = r.plain()
 	}
 	q.reply, q.part, q.before = r, p, before
-	p.keepComplete(r)
 	p.remember(before, r)
 	return q
 }
@@ -326,15 +325,6 @@ func (p *part) complete(c *call) reply {
 	return r
 }
 
-func (p *part) keepComplete(r reply) {
-	for _, b := range r.blocks {
-		var v struct{ Decision string }
-		if b.Name == structuredOutput && json.Unmarshal(b.Input, &v) == nil && v.Decision == "COMPLETE" {
-			p.completed = b.Input
-		}
-	}
-}
-
 func (p *part) advance(st *step) {
 	if p.times++; p.times >= st.repeat && st.repeat != math.MaxInt {
 		p.pos, p.times = p.pos+1, 0
@@ -370,6 +360,10 @@ func (p *part) remember(before given, r reply) {
 			before.text = strings.TrimSpace(b.Text)
 		case "tool_use":
 			before.toolIDs = append(before.toolIDs, b.ID)
+		}
+		var v struct{ Decision string }
+		if b.Name == structuredOutput && json.Unmarshal(b.Input, &v) == nil && v.Decision == "COMPLETE" {
+			p.completed = b.Input
 		}
 	}
 	if before.text != "" || len(before.toolIDs) > 0 {

@@ -57,18 +57,15 @@ func (s *session) runTurn(m message) {
 	s.recordPrompt(m)
 	s.replay(m)
 	s.main.injectMessages(ctx)
-	end := s.main.perform(ctx)
+	var end ending
+	if e := s.faults.refusal(); e != nil {
+		end = s.main.fail(e)
+	} else {
+		end = s.main.converse(ctx)
+	}
 	if context.Cause(s.ctx) != errTerminated {
 		s.finish(t, end)
 	}
-}
-
-// perform calls the model, unless a fault prevents it.
-func (t *thread) perform(ctx context.Context) ending {
-	if e := t.s.faults.refusal(); e != nil {
-		return t.fail(e)
-	}
-	return t.converse(ctx)
 }
 
 // recordPrompt adds the message to the conversation and the transcript.

@@ -87,7 +87,10 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 			permit()
 		}
 	case contract.Error:
-		l.freeDisk()
+		if l.filled {
+			l.filled = false
+			_ = l.limitFiles("unlimited") // the process may have ended
+		}
 		if ev.ID == contract.Arbiter && slices.Equal(b.RecoveryOptions, supervisor.ParkedOptions()) {
 			l.send("retry", contract.Choose{Option: "retry"}) // a busy machine: it did not start in time
 		}

@@ -168,14 +168,6 @@ func (l *processRun) fill() bool {
 	return true
 }
 
-// freeDisk ends the full disk, unless the process has ended.
-func (l *processRun) freeDisk() {
-	if l.filled {
-		l.filled = false
-		_ = l.limitFiles("unlimited")
-	}
-}
-
 // limitFiles limits the size of files that the process can write: larger writes fail as on a full disk.
 func (l *processRun) limitFiles(size string) error {
 	return exec.Command("prlimit", "--pid", strconv.Itoa(l.cmd.Process.Pid), "--fsize="+size+":unlimited").Run()

@@ -53,7 +53,7 @@ type Stage struct {
 func Play(t *testing.T, w, h int, scene func(s *Stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Stage{T: t, Screen: newScreen(w, h)}
+		s := &Stage{T: t, Screen: &Screen{SimulationScreen: tcell.NewSimulationScreen("UTF-8"), w: w, h: h}}
 		defer s.end()
 		scene(s)
 	})
@@ -208,10 +208,6 @@ type Screen struct {
 type canvas interface {
 	sync.Locker
 	GetCells() *tcell.CellBuffer
-}
-
-func newScreen(w, h int) *Screen {
-	return &Screen{SimulationScreen: tcell.NewSimulationScreen("UTF-8"), w: w, h: h}
 }
 
 // Init initialises the screen, also again after Fini.

@@ -117,7 +117,9 @@ func (r asked) next() (say string, o op, ok bool) {
 			steps++
 		}
 		if x.Role == "user" && strings.Contains(x.text(), "[arbiter message ") {
-			for _, o := range opsOf(lastPrompt(x.text()), r.offers(op{"tool", summons})) {
+			// Claude Code joins messages between which no model has answered: the last prompt counts.
+			parts := strings.Split(x.text(), "[arbiter message ")
+			for _, o := range opsOf(parts[len(parts)-2], r.offers(op{"tool", summons})) {
 				switch {
 				case o.verb == "say":
 					say = o.arg
@@ -141,12 +143,6 @@ const summons = "spawn_orchestrator"
 func (r asked) offers(o op) bool {
 	name, _, _ := r.tool(o)
 	return name != ""
-}
-
-// lastPrompt is the last prompt in a text: Claude Code joins messages between which no model has answered.
-func lastPrompt(text string) string {
-	parts := strings.Split(text, "[arbiter message ")
-	return parts[len(parts)-2]
 }
 
 // tool returns the name under which a tool is offered, its namespace, and its input.
