@@ -19,7 +19,7 @@ import (
 // methods.
 type emulator struct {
 	vt       *vt.Emulator
-	modes    map[int]bool
+	modes    map[ansi.DECMode]bool
 	title    string
 	titles   []string // titles that were saved
 	bells    int
@@ -35,7 +35,7 @@ type emulator struct {
 // newEmulator returns an emulator. A terminal of size zero has one cell here: the library needs at least
 // one, and the program still gets the true size.
 func newEmulator(size Size) *emulator {
-	e := &emulator{modes: map[int]bool{ModeCursor: true, ModeWrap: true}}
+	e := &emulator{modes: map[ansi.DECMode]bool{ansi.ModeTextCursorEnable: true, ansi.ModeAutoWrap: true}}
 	e.vt = vt.NewEmulator(max(size.Columns, 1), max(size.Rows, 1))
 	e.vt.SetScrollbackSize(1)
 	e.vt.SetCallbacks(vt.Callbacks{
@@ -106,9 +106,9 @@ func (e *emulator) mode(m ansi.Mode, on bool) {
 	switch {
 	case !ok || private == ansi.ModeNumericKeypad: // that is ESC =, and handled there
 	case on:
-		e.modes[int(private)] = true
+		e.modes[private] = true
 	default:
-		delete(e.modes, int(private))
+		delete(e.modes, private)
 	}
 }
 
@@ -142,7 +142,7 @@ func (e *emulator) screen() Screen {
 	s := Screen{
 		Size:   Size{w, h},
 		Cells:  make([][]uv.Cell, h),
-		Cursor: Cursor{X: at.X, Y: at.Y, Visible: e.modes[ModeCursor], Shape: e.shape},
+		Cursor: Cursor{X: at.X, Y: at.Y, Visible: e.modes[ansi.ModeTextCursorEnable], Shape: e.shape},
 		Title:  e.title, Bells: e.bells, Clipboard: e.clip,
 		Modes: maps.Clone(e.modes), Keyboard: e.keyboard, Keypad: e.keypad, Pen: e.pen,
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Size of a terminal.
@@ -19,21 +20,6 @@ type Cursor struct {
 	Shape   int // as set by the program (DECSCUSR); 0: the terminal's default
 }
 
-// Modes that programs set, by their DEC private numbers.
-const (
-	ModeCursorKeys     = 1
-	ModeWrap           = 7
-	ModeCursor         = 25
-	ModeMouseClicks    = 1000
-	ModeMouseDrags     = 1002
-	ModeMouseMoves     = 1003
-	ModeFocus          = 1004
-	ModeMouseSGR       = 1006
-	ModeAltScreen      = 1049
-	ModeBracketedPaste = 2004
-	ModeSynchronised   = 2026
-)
-
 // Screen is what a user sees at one moment. It is a copy that is never changed.
 type Screen struct {
 	Size   Size
@@ -42,7 +28,7 @@ type Screen struct {
 	Title  string
 	Bells  int
 	// Modes are the DEC private modes that are on.
-	Modes map[int]bool
+	Modes map[ansi.DECMode]bool
 	// Keyboard counts the requests for the extended keyboard protocol that are still active.
 	Keyboard  int
 	Keypad    bool   // application mode
@@ -52,12 +38,10 @@ type Screen struct {
 }
 
 // Alt reports whether this is the alternate screen, which leaves no trace.
-func (s Screen) Alt() bool { return s.Modes[ModeAltScreen] || s.Modes[1047] || s.Modes[47] }
+func (s Screen) Alt() bool { return s.Modes[1049] || s.Modes[1047] || s.Modes[47] }
 
 // Mouse reports whether the program receives clicks.
-func (s Screen) Mouse() bool {
-	return s.Modes[ModeMouseClicks] || s.Modes[ModeMouseDrags] || s.Modes[ModeMouseMoves]
-}
+func (s Screen) Mouse() bool { return s.Modes[1000] || s.Modes[1002] || s.Modes[1003] }
 
 // Row returns the text of a row without trailing blanks; a negative number counts from the bottom.
 func (s Screen) Row(y int) string {
@@ -134,10 +118,10 @@ func (s Screen) Leftovers() []string {
 			left = append(left, what)
 		}
 	}
-	add(!s.Modes[ModeCursor], "the cursor is hidden")
-	add(!s.Modes[ModeWrap], "lines do not wrap")
+	add(!s.Modes[ansi.ModeTextCursorEnable], "the cursor is hidden")
+	add(!s.Modes[ansi.ModeAutoWrap], "lines do not wrap")
 	for _, mode := range slices.Sorted(maps.Keys(s.Modes)) {
-		add(mode != ModeCursor && mode != ModeWrap, fmt.Sprintf("mode %d is on", mode))
+		add(mode != ansi.ModeTextCursorEnable && mode != ansi.ModeAutoWrap, fmt.Sprintf("mode %d is on", mode))
 	}
 	add(s.Keyboard != 0, "the extended keyboard is on")
 	add(s.Keypad, "the keypad is in application mode")

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // seen returns the screen that an emulator shows for an output.
@@ -51,7 +53,8 @@ func TestSequencesAreReported(t *testing.T) {
 	s := seen(small, "\x1b[?1049h\x1b[?1002;1006;2004h\x1b]0;one; two\a\a\x1b]52;c;"+clip+
 		"\a\x1b]777;notify;a;b\x1b\\\x1b]99;i=1;x\a\x1b[3;4H\x1b[?25l\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x1b\\")
 	switch {
-	case !s.Alt() || !s.Mouse() || !s.Modes[ModeMouseSGR] || !s.Modes[ModeBracketedPaste] || s.Modes[ModeCursor]:
+	case !s.Alt() || !s.Mouse() || !s.Modes[ansi.ModeMouseExtSgr] || !s.Modes[ansi.ModeBracketedPaste] ||
+		s.Modes[ansi.ModeTextCursorEnable]:
 		t.Errorf("modes %v", s.Modes)
 	case s.Title != "one; two" || s.Bells != 1 || s.Clipboard != "copied":
 		t.Errorf("title %q, %d bells, clipboard %q", s.Title, s.Bells, s.Clipboard)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Kind is the kind of a sequence.
@@ -90,11 +92,11 @@ func (s Sequence) String() string {
 
 // OutputRules describe what a program may send. Anything else came from a text that it shows.
 type OutputRules struct {
-	Controls string   // characters
-	Escapes  []string // what may follow ESC
-	CSI      []string // names: see [Sequence]
-	Modes    []int    // private ones
-	OSC      []string // numbers
+	Controls string         // characters
+	Escapes  []string       // what may follow ESC
+	CSI      []string       // names: see [Sequence]
+	Modes    []ansi.DECMode // private ones
+	OSC      []string       // numbers
 }
 
 // FullScreen are the rules for a program that draws on the whole screen: colours, positions, the modes of
@@ -109,11 +111,8 @@ var FullScreen = OutputRules{
 		">m", ">u", "=u", "<u", // keyboard
 		"t", ">t", // save and restore the title
 	},
-	Modes: []int{
-		ModeCursorKeys, ModeWrap, 12, ModeCursor, ModeMouseClicks, ModeMouseDrags, ModeMouseMoves, ModeFocus,
-		ModeMouseSGR, ModeAltScreen, ModeBracketedPaste, ModeSynchronised, 9001,
-	},
-	OSC: []string{"0", "2", "8", "11", "52", "99", "777"}, // 11: what is your background?
+	Modes: []ansi.DECMode{1, 7, 12, 25, 1000, 1002, 1003, 1004, 1006, 1049, 2004, 2026, 9001},
+	OSC:   []string{"0", "2", "8", "11", "52", "99", "777"}, // 11: what is your background?
 }
 
 // Lines are the rules for a program that prints lines and leaves the terminal alone.
@@ -143,7 +142,7 @@ func (m OutputRules) check(s Sequence) string {
 		return "not allowed"
 	case s.Kind == CSI && (s.Name == "?h" || s.Name == "?l"):
 		for mode := range strings.SplitSeq(s.Data, ";") {
-			if !slices.ContainsFunc(m.Modes, func(n int) bool { return fmt.Sprint(n) == mode }) {
+			if !slices.ContainsFunc(m.Modes, func(n ansi.DECMode) bool { return fmt.Sprint(int(n)) == mode }) {
 				return "mode " + mode
 			}
 		}

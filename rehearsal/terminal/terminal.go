@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/rivo/uniseg"
 	"golang.org/x/term"
 
@@ -250,7 +251,7 @@ func (t *Terminal) Wait(ctx context.Context, until func(Screen) bool) (Screen, e
 		t.mu.Lock()
 		screen, changed, failed, ended := t.emu.screen(), t.changed, t.failed, t.ended
 		t.mu.Unlock()
-		if (ended || !screen.Modes[ModeSynchronised]) && until(screen) {
+		if (ended || !screen.Modes[ansi.ModeSynchronizedOutput]) && until(screen) {
 			return screen, nil
 		}
 		switch {
@@ -392,7 +393,7 @@ func (t *Terminal) takeAnswers() {
 func (t *Terminal) Press(names ...string) error {
 	for _, name := range names {
 		s := t.Screen()
-		sent, err := encode(name, s.Modes[ModeCursorKeys], s.Keyboard > 0)
+		sent, err := encode(name, s.Modes[ansi.ModeCursorKeys], s.Keyboard > 0)
 		if err != nil {
 			return err
 		}
@@ -406,7 +407,7 @@ func (t *Terminal) Type(text string) { t.Send(strings.ReplaceAll(text, "\n", "\r
 
 // Paste pastes a text, in brackets if the program asked for them.
 func (t *Terminal) Paste(text string) {
-	if t.Screen().Modes[ModeBracketedPaste] {
+	if t.Screen().Modes[ansi.ModeBracketedPaste] {
 		text = "\x1b[200~" + text + "\x1b[201~"
 	}
 	t.Type(text)
