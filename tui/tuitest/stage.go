@@ -195,7 +195,6 @@ func (s *Stage) begin() {
 type Screen struct {
 	tcell.SimulationScreen
 
-	bells int
 	given bool // up, by Fini: events are no longer handled
 	w, h  int
 	width int       // of what was last painted
@@ -265,15 +264,6 @@ func (s *Screen) grid() [][]place {
 	}
 	return s.seen
 }
-
-// Beep counts a bell.
-func (s *Screen) Beep() error {
-	s.bells++
-	return nil
-}
-
-// Bells returns how many times it rang.
-func (s *Screen) Bells() int { return s.bells }
 
 // resize changes the size and notifies the program.
 func (s *Screen) resize(w, h int) {
@@ -415,22 +405,6 @@ func (s *Stage) ExpectOrder(texts ...string) {
 			s.fatalf("there is no %q below %q", text, texts[:i])
 		}
 		rest = rest[y+1:]
-	}
-}
-
-// ExpectTitle fails unless the window has that title.
-func (s *Stage) ExpectTitle(want string) {
-	s.T.Helper()
-	if got := s.Screen.GetTitle(); got != want {
-		s.fatalf("the title is %q, want %q", got, want)
-	}
-}
-
-// ExpectClipboard fails unless that text was the last one put into the clipboard.
-func (s *Stage) ExpectClipboard(want string) {
-	s.T.Helper()
-	if got := string(s.Screen.GetClipboardData()); got != want {
-		s.fatalf("the clipboard has %q, want %q", got, want)
 	}
 }
 
