@@ -278,7 +278,7 @@ func TestPlayback(t *testing.T) {
 		s.Expect("it takes no commands")
 		s.Click(3, 39)
 		s.Expect("paused")
-		s.Wheel(3, 39, 1)
+		s.Wheel(3, 39)
 		s.Expect("paused · 12:00:06", "Orchestrator I")
 		s.Press("$")
 		s.Expect("· the end", "The loom knows it.", "It is done")

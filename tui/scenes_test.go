@@ -57,7 +57,7 @@ func (s *scene) Paste(text string)     { s.T.Helper(); s.Stage.Paste(text); s.Se
 func (s *scene) Resize(w, h int)       { s.T.Helper(); s.Stage.Resize(w, h); s.Settle() }
 func (s *scene) Click(x, y int)        { s.T.Helper(); s.Stage.Click(x, y); s.Settle() }
 func (s *scene) ClickOn(text string)   { s.T.Helper(); s.Stage.ClickOn(text); s.Settle() }
-func (s *scene) Wheel(x, y, n int)     { s.T.Helper(); s.Stage.Wheel(x, y, n); s.Settle() }
+func (s *scene) Wheel(x, y int)        { s.T.Helper(); s.Stage.Wheel(x, y); s.Settle() }
 
 // does makes something happen in the run, and shows it.
 func (s *scene) does(do func(p *fakeRun)) {

@@ -24,12 +24,6 @@ type Case struct {
 	Text string // any bytes
 }
 
-// Family returns the first word of the name.
-func (c Case) Family() string {
-	family, _, _ := strings.Cut(c.Name, "-")
-	return family
-}
-
 // Valid returns the text as it arrives through JSON, which replaces bytes that are not UTF-8.
 func (c Case) Valid() string {
 	return string([]rune(c.Text)) // one replacement for each byte, not for each run of them

@@ -113,16 +113,10 @@ func (s *Stage) ClickOn(text string) {
 	s.Click(x, y)
 }
 
-// Wheel turns the wheel at a cell: up for a negative number of steps, otherwise down.
-func (s *Stage) Wheel(x, y, steps int) {
+// Wheel turns the wheel down by one step, at a cell.
+func (s *Stage) Wheel(x, y int) {
 	s.T.Helper()
-	turn := tcell.WheelDown
-	if steps < 0 {
-		turn, steps = tcell.WheelUp, -steps
-	}
-	for range steps {
-		s.deliver(tcell.NewEventMouse(x, y, turn, tcell.ModNone))
-	}
+	s.deliver(tcell.NewEventMouse(x, y, tcell.WheelDown, tcell.ModNone))
 }
 
 // Keys makes names of keys from random bytes, for fuzz targets: every byte stands for one, and all keys of

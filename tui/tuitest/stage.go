@@ -395,19 +395,6 @@ func (s *Stage) ExpectNot(texts ...string) {
 	}
 }
 
-// ExpectOrder fails unless the texts are in rows from the top down.
-func (s *Stage) ExpectOrder(texts ...string) {
-	s.T.Helper()
-	rest := s.Rows()
-	for i, text := range texts {
-		y := slices.IndexFunc(rest, func(row string) bool { return strings.Contains(row, text) })
-		if y < 0 {
-			s.fatalf("there is no %q below %q", text, texts[:i])
-		}
-		rest = rest[y+1:]
-	}
-}
-
 // ExpectSound fails if the screen contains something that no terminal could show, or that it would
 // interpret: a control character, half a wide one. It is the invariant of tests with random input.
 func (s *Stage) ExpectSound() {
