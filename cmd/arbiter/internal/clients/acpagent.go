@@ -101,13 +101,13 @@ func (s *server) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 		return
 	}
 	switch req.Method {
-	case methodCancel:
+	case "session/cancel":
 		s.cancel(p.SessionID)
 	case methodCancelRequest:
 		s.cancelRequest(req)
-	case methodPrompt:
+	case "session/prompt":
 		s.prompt(req, p)
-	case methodInitialize:
+	case "initialize":
 		result, err := s.initialize(req)
 		s.answer(req, result, err)
 	default:
@@ -120,21 +120,21 @@ func (s *server) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 
 func (s *server) serve(req *jsonrpc2.Request, p sessionParams) (any, error) {
 	switch req.Method {
-	case methodNew:
+	case "session/new":
 		return s.newSession(p)
-	case methodLoad:
+	case "session/load":
 		return s.openSession(p, true)
-	case methodResume:
+	case "session/resume":
 		return s.openSession(p, false)
-	case methodList:
+	case "session/list":
 		return s.list(p)
-	case methodClose:
+	case "session/close":
 		return s.closeSession(p.SessionID)
-	case methodSetMode:
-		return empty{}, s.setMode(p.SessionID, p.ModeID, true)
-	case methodSetOption:
+	case "session/set_mode":
+		return object{}, s.setMode(p.SessionID, p.ModeID, true)
+	case "session/set_config_option":
 		return s.setOption(p)
-	case methodAuthenticate:
+	case "authenticate":
 		return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams,
 			Message: "there is no such method of authentication: run claude auth login in a terminal"}
 	}
@@ -156,15 +156,16 @@ func (s *server) initialize(req *jsonrpc2.Request) (any, error) {
 	s.mu.Lock()
 	s.can = can
 	s.mu.Unlock()
-	r := initializeResult{ProtocolVersion: 1, AuthMethods: []authMethod{},
-		AgentInfo: implementation{"arbiter", "Arbiter", s.Version},
-		AgentCapabilities: agentCapabilities{LoadSession: true,
-			PromptCapabilities: promptCapabilities{EmbeddedContext: true}}}
+	logins := []object{}
 	if c.Auth.Terminal {
-		r.AuthMethods = append(r.AuthMethods, authMethod{Type: "terminal", ID: "claude-login",
-			Name: "Log in to Claude", Description: "Runs claude auth login", Args: s.Login})
+		logins = append(logins, object{"type": "terminal", "id": "claude-login", "name": "Log in to Claude",
+			"description": "Runs claude auth login", "args": s.Login})
 	}
-	return r, nil
+	return object{"protocolVersion": 1, "authMethods": logins,
+		"agentInfo": object{"name": "arbiter", "title": "Arbiter", "version": s.Version},
+		"agentCapabilities": object{"loadSession": true,
+			"promptCapabilities":  object{"image": false, "audio": false, "embeddedContext": true},
+			"sessionCapabilities": object{"list": object{}, "resume": object{}, "close": object{}}}}, nil
 }
 
 // params decodes the parameters of a request into to. A request without parameters leaves to unchanged.
@@ -259,7 +260,7 @@ func (s *server) newSession(p sessionParams) (any, error) {
 	open := s.open(uuid.NewString(), p.CWD)
 	open.mode = mode
 	s.logIgnoredServers(p)
-	return sessionResult{SessionID: open.id, Modes: s.modeState(mode), ConfigOptions: s.options(mode)}, nil
+	return object{"sessionId": open.id, "modes": s.modeState(mode), "configOptions": s.options(mode)}, nil
 }
 
 // logIgnoredServers logs that the client's own MCP servers are ignored: the CLI uses those of its configuration.
@@ -304,7 +305,7 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	}
 	mode = open.currentMode()
 	open.start()
-	return sessionResult{Modes: s.modeState(mode), ConfigOptions: s.options(mode)}, nil
+	return object{"modes": s.modeState(mode), "configOptions": s.options(mode)}, nil
 }
 
 // run finds the run of a session.
@@ -332,8 +333,8 @@ func (s *server) list(p sessionParams) (any, error) {
 			return nil, invalid("%.20q is not a cursor of a list", p.Cursor)
 		}
 	}
-	r := listResult{Sessions: []sessionInfo{}}
-	n := 0
+	sessions := []object{}
+	r, n := object{}, 0
 	for _, i := range all {
 		if i.Empty || i.Damaged || i.CWD == "" || p.CWD != "" && !command.SameDir(p.CWD, i.CWD) {
 			continue
@@ -342,13 +343,14 @@ func (s *server) list(p sessionParams) (any, error) {
 		if n <= from {
 			continue
 		}
-		if len(r.Sessions) == listed {
-			r.NextCursor = strconv.Itoa(from + listed)
+		if len(sessions) == listed {
+			r["nextCursor"] = strconv.Itoa(from + listed)
 			break
 		}
-		r.Sessions = append(r.Sessions, sessionInfo{SessionID: i.Run, CWD: i.CWD,
-			Title: sanitize.Line(i.Title, maxTitle), UpdatedAt: i.LastActive.UTC().Format(time.RFC3339)})
+		sessions = append(sessions, object{"sessionId": i.Run, "cwd": i.CWD,
+			"title": sanitize.Line(i.Title, maxTitle), "updatedAt": i.LastActive.UTC().Format(time.RFC3339)})
 	}
+	r["sessions"] = sessions
 	return r, nil
 }
 
@@ -373,7 +375,7 @@ func (s *server) closeSession(id string) (any, error) {
 	}
 	s.mu.Unlock()
 	open.leave()
-	return empty{}, nil
+	return object{}, nil
 }
 
 // setOption sets the only configuration option: the permission mode.
@@ -385,9 +387,7 @@ func (s *server) setOption(p sessionParams) (any, error) {
 	if err := s.setMode(p.SessionID, value, false); err != nil {
 		return nil, err
 	}
-	return struct {
-		ConfigOptions []configOption `json:"configOptions"`
-	}{s.options(value)}, nil
+	return object{"configOptions": s.options(value)}, nil
 }
 
 // setMode changes the permission mode of a session. The client is notified in the form (mode or option) that it did
@@ -408,9 +408,9 @@ func (s *server) setMode(id, to string, byMode bool) error {
 		return err
 	}
 	if byMode {
-		s.send([]frame{{open.id, currentOptions{optionsChanged, s.options(to)}}})
+		s.send([]frame{s.optionsChanged(open.id, to)})
 	} else {
-		s.send([]frame{{open.id, currentMode{modeChanged, to}}})
+		s.send([]frame{modeChanged(open.id, to)})
 	}
 	return nil
 }
@@ -422,30 +422,41 @@ const (
 
 // modes returns the modes that can be chosen. allow-all is among them only if the command was started with the risk
 // accepted, or if the run is in that mode already.
-func (c *ACPConfig) modes(now string) (list []mode) {
-	for _, m := range runconfig.Modes {
-		if id := string(m); id != allowAll || c.AcceptRisk || now == allowAll {
-			name := strings.ToUpper(id[:1]) + strings.ReplaceAll(id[1:], "-", " ")
-			list = append(list, mode{id, name, m.Means()})
-		}
+func (c *ACPConfig) modes(now string) []runconfig.Mode {
+	return slices.DeleteFunc(slices.Clone(runconfig.Modes), func(m runconfig.Mode) bool {
+		return m == allowAll && !c.AcceptRisk && now != allowAll
+	})
+}
+
+func (c *ACPConfig) canChoose(id, now string) bool {
+	return slices.Contains(c.modes(now), runconfig.Mode(id))
+}
+
+// choices lists the modes that can be chosen; key is the name of the member with their ids.
+func (c *ACPConfig) choices(key, now string) (list []object) {
+	for _, m := range c.modes(now) {
+		name := strings.ToUpper(string(m[:1])) + strings.ReplaceAll(string(m[1:]), "-", " ")
+		list = append(list, object{key: m, "name": name, "description": m.Means()})
 	}
 	return list
 }
 
-func (c *ACPConfig) canChoose(id, now string) bool {
-	return slices.ContainsFunc(c.modes(now), func(m mode) bool { return m.ID == id })
+func (c *ACPConfig) modeState(now string) object {
+	return object{"currentModeId": now, "availableModes": c.choices("id", now)}
 }
 
-func (c *ACPConfig) modeState(now string) *modeState { return &modeState{now, c.modes(now)} }
-
 // options returns the modes as a configuration option, which newer clients show instead of modes.
-func (c *ACPConfig) options(now string) []configOption {
-	o := configOption{Type: "select", ID: optionID, Name: "Permissions", Category: "mode", CurrentValue: now,
-		Description: "What happens to a tool call that no rule covers"}
-	for _, m := range c.modes(now) {
-		o.Options = append(o.Options, configValue{m.ID, m.Name, m.Description})
-	}
-	return []configOption{o}
+func (c *ACPConfig) options(now string) []object {
+	return []object{{"type": "select", "id": optionID, "name": "Permissions", "category": "mode", "currentValue": now,
+		"description": "What happens to a tool call that no rule covers", "options": c.choices("value", now)}}
+}
+
+func modeChanged(session, now string) frame {
+	return frame{session, object{"sessionUpdate": "current_mode_update", "currentModeId": now}}
+}
+
+func (c *ACPConfig) optionsChanged(session, now string) frame {
+	return frame{session, object{"sessionUpdate": "config_option_update", "configOptions": c.options(now)}}
 }
 
 // acpMaxLine bounds a line from the client, in bytes.
@@ -485,17 +496,11 @@ func (s *stream) ReadObject(v any) error {
 			}
 			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest, Message: "a line is not a message: " + err.Error()}
 		}
-		if err := s.WriteObject(refused{JSONRPC: "2.0", Error: refusal}); err != nil {
+		// A line without a readable id is answered without one.
+		if err := s.WriteObject(object{"jsonrpc": "2.0", "id": nil, "error": refusal}); err != nil {
 			return err
 		}
 	}
-}
-
-// refused is the answer to a line without a readable id.
-type refused struct {
-	JSONRPC string         `json:"jsonrpc"`
-	ID      *int           `json:"id"`
-	Error   jsonrpc2.Error `json:"error"`
 }
 
 // WriteObject implements jsonrpc2.ObjectStream.
@@ -666,7 +671,10 @@ func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
 		return err
 	}
 	defer o.release()
-	if o.isCancelled(p) {
+	o.mu.Lock()
+	cancelled := p.cancelled
+	o.mu.Unlock()
+	if cancelled {
 		return nil
 	}
 	o.follow.asks.askAgain()
@@ -682,12 +690,6 @@ func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
 	o.start()
 	o.follow.wake()
 	return nil
-}
-
-func (o *session) isCancelled(p *prompt) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return p.cancelled
 }
 
 func (o *session) send(ctx context.Context, text string) error {
@@ -733,7 +735,6 @@ func (o *session) send(ctx context.Context, text string) error {
 const (
 	besideApart    = "apart"
 	besideTogether = "together"
-	besideNot      = "not"
 )
 
 // beside asks how a run begins in a directory in which another one works, and returns the flags for that.
@@ -748,14 +749,14 @@ func (o *session) beside(ctx context.Context) ([]string, error) {
 	}
 	where := "Another run works in this directory: " + sanitize.Line(list[i].Title, maxTitle)
 	var r permissionResult
-	err = o.s.call(ctx, methodPermission, permissionParams{o.id, toolCall{
+	err = o.s.call(ctx, methodPermission, object{"sessionId": o.id, "toolCall": toolCall{
 		ToolCallID: "begin-" + o.id, Title: where, Kind: "other", Status: "pending",
-		Content: []toolContent{{Type: "content", Content: &textBlock{Type: "text",
-			Text: "To go on with that run, open its session, " + list[i].Run + ", from the list of sessions."}}},
-	}, []permissionOption{
-		{besideApart, "Begin in a worktree of its own", "allow_once"},
-		{besideTogether, "Begin in the same files", "allow_once"},
-		{besideNot, "Do not begin", "reject_once"},
+		Content: []object{textContent("To go on with that run, open its session, " + list[i].Run +
+			", from the list of sessions.")},
+	}, "options": []object{
+		permissionOption(besideApart, "Begin in a worktree of its own", "allow_once"),
+		permissionOption(besideTogether, "Begin in the same files", "allow_once"),
+		permissionOption("not", "Do not begin", "reject_once"),
 	}}, &r)
 	switch {
 	case err != nil:
@@ -986,21 +987,20 @@ func (o *session) await(p *prompt, text string) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return promptResult{p.stop}, nil
+		return object{"stopReason": p.stop}, nil
 	case <-o.ctx.Done():
-		return promptResult{stopCancelled}, nil
+		return object{"stopReason": stopCancelled}, nil
 	}
 }
 
 // cancelRequest cancels a prompt by its request id. Other requests are short and are not cancelled.
 func (s *server) cancelRequest(req *jsonrpc2.Request) {
-	var p cancelRequestParams
-	var id jsonrpc2.ID
-	if params(req, &p) != nil || json.Unmarshal(p.RequestID, &id) != nil {
+	var p struct{ RequestID *jsonrpc2.ID }
+	if params(req, &p) != nil || p.RequestID == nil {
 		return
 	}
 	s.mu.Lock()
-	cancel := s.serving[id]
+	cancel := s.serving[*p.RequestID]
 	s.mu.Unlock()
 	if cancel != nil {
 		cancel()
@@ -1299,7 +1299,10 @@ func (f *acpFollower) report(line []byte) bool {
 		return false
 	}
 	if f.loading == shown { // notices are not part of the history
-		frames = slices.DeleteFunc(frames, func(x frame) bool { _, is := x.Update.(acpNotice); return is })
+		frames = slices.DeleteFunc(frames, func(x frame) bool {
+			update, _ := x.Update.(object)
+			return update["sessionUpdate"] == noticed
+		})
 	}
 	if m, ok := event.Body.(contract.Message); ok && m.From == contract.Human && len(frames) > 0 && f.forget(m.Text) {
 		frames = frames[1:]
@@ -1534,7 +1537,8 @@ func (f *acpFollower) askPermission(
 ) bool {
 	t.Update = ""
 	var result permissionResult
-	err := f.session.s.call(ctx, methodPermission, permissionParams{session, t, permissionOptions(r)}, &result)
+	err := f.session.s.call(ctx, methodPermission,
+		object{"sessionId": session, "toolCall": t, "options": permissionOptions(r)}, &result)
 	if err != nil || result.Outcome.Outcome != "selected" {
 		return ctx.Err() != nil
 	}
@@ -1560,28 +1564,34 @@ func (f *acpFollower) askPermission(
 
 // permissionOptions returns the answers that a human can choose from. The first rule that is offered with the
 // call can be allowed permanently.
-func permissionOptions(r contract.PermissionRequest) []permissionOption {
-	list := []permissionOption{
-		{optionOnce, "Allow once", "allow_once"},
-		{optionRun, "Allow this for the rest of the run", "allow_always"},
+func permissionOptions(r contract.PermissionRequest) []object {
+	list := []object{
+		permissionOption(optionOnce, "Allow once", "allow_once"),
+		permissionOption(optionRun, "Allow this for the rest of the run", "allow_always"),
 	}
 	if len(r.Suggestions) > 0 {
 		rule := sanitize.Line(r.Suggestions[0]+" ("+words.Rules(r.Suggestions[0])+")", maxTitle)
 		list = append(list,
-			permissionOption{optionAlways, "Always allow " + rule + " in this workspace", "allow_always"})
+			permissionOption(optionAlways, "Always allow "+rule+" in this workspace", "allow_always"))
 	}
-	return append(list, permissionOption{optionDeny, "Deny", "reject_once"},
-		permissionOption{optionNever, "Deny this for the rest of the run", "reject_always"})
+	return append(list, permissionOption(optionDeny, "Deny", "reject_once"),
+		permissionOption(optionNever, "Deny this for the rest of the run", "reject_always"))
+}
+
+func permissionOption(id, name, kind string) object {
+	return object{"optionId": id, "name": name, "kind": kind}
 }
 
 // elicit shows the client a form for an item and hands the answer to the run.
 func (f *acpFollower) elicit(ctx context.Context, i control.InboxItem) bool {
-	field := elicitField{Type: "string", Title: "Answer", Enum: i.Choices}
-	p := elicitParams{Mode: "form", SessionID: f.mapper.root, Message: sanitize.Text(i.Text)}
-	p.RequestedSchema = elicitSchema{Type: "object", Properties: map[string]elicitField{"answer": field},
-		Required: []string{"answer"}}
+	field := object{"type": "string", "title": "Answer"}
+	if len(i.Choices) > 0 {
+		field["enum"] = i.Choices
+	}
 	var result elicitResult
-	err := f.session.s.call(ctx, methodElicit, p, &result)
+	err := f.session.s.call(ctx, "elicitation/create", object{"mode": "form", "sessionId": f.mapper.root,
+		"message": sanitize.Text(i.Text), "requestedSchema": object{"type": "object", "required": []string{"answer"},
+			"properties": object{"answer": field}}}, &result)
 	answer := strings.TrimSpace(result.Content.Answer)
 	switch {
 	case ctx.Err() != nil:
@@ -1626,7 +1636,6 @@ func (o *session) showMode(mode string) {
 	}
 	o.mu.Unlock()
 	if changed {
-		options := currentOptions{optionsChanged, o.s.options(mode)}
-		o.s.send([]frame{{o.id, currentMode{modeChanged, mode}}, {o.id, options}})
+		o.s.send([]frame{modeChanged(o.id, mode), o.s.optionsChanged(o.id, mode)})
 	}
 }
