@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	hosting "github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -96,9 +96,17 @@ const (
 // Begin, or that of the output: then the run was stopped.
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host PlainHost) error {
 	s := &plainSession{
-		frontend: f, host: host, narrator: newNarrator(f), out: newOutputWriter(out, f.ASCII), mail: newMailbox(f.Verbose),
+		frontend: f, host: host, narrator: newNarrator(f), mail: newMailbox(f.Verbose), dead: make(chan struct{}),
 		lines: make(chan inputLine), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
 	}
+	s.out = hosting.NewOutput(out, hosting.OutputOptions[string]{
+		Most:   1, // the others count as waiting until it is written
+		Encode: func(text string) []byte { return []byte(text) },
+		Left: func(lost int) string {
+			return words.Count(lost, "announcement") + " left out, because the output is read too slowly.\n"
+		},
+		Failed: func(error) { close(s.dead) },
+	})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go listen(in, s.lines, s.quit) // not waited for: a read cannot be cancelled
@@ -111,7 +119,14 @@ func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Pl
 	cancel()
 	close(s.quit)
 	<-jobsDone
-	return errors.Join(err, s.out.close(grace))
+	failed := s.out.Close(grace)
+	switch {
+	case errors.Is(failed, hosting.ErrStuck):
+		failed = errors.New("write the last lines: nobody reads the output")
+	case failed != nil:
+		failed = fmt.Errorf("write: %w", failed)
+	}
+	return errors.Join(err, failed)
 }
 
 // plainSession is the state of one Run. It belongs to its goroutine.
@@ -119,7 +134,8 @@ type plainSession struct {
 	frontend *Frontend
 	host     PlainHost
 	narrator *narrator
-	out      *outputWriter
+	out      *hosting.Output[string]
+	dead     chan struct{} // closed when the output failed
 	mail     *mailbox
 
 	lines   chan inputLine
@@ -164,7 +180,7 @@ func (s *plainSession) loop(ctx context.Context) error {
 	tick, look := time.NewTicker(progressPause), time.NewTicker(silentLook)
 	defer tick.Stop()
 	defer look.Stop()
-	done, dead := ctx.Done(), s.out.dead
+	done, dead := ctx.Done(), s.dead
 	for {
 		var over, left <-chan struct{}
 		if s.run != nil {
@@ -286,9 +302,15 @@ func (s *plainSession) printEvents() {
 }
 
 func (s *plainSession) print(text string, urgent bool) {
-	if strings.TrimSpace(text) != "" {
-		s.out.print(text, urgent)
+	if strings.TrimSpace(text) == "" {
+		return
 	}
+	limit := backlog.Limit{Bytes: queueLimit}
+	if urgent {
+		limit.Bytes = urgentLimit
+	}
+	text = s.frontend.fit(text)
+	s.out.Put(text, len(text), limit)
 }
 
 // put submits a command to the run, after the earlier ones.
@@ -326,18 +348,14 @@ func listen(in io.Reader, lines chan<- inputLine, quit <-chan struct{}) {
 		if len(h.text) > maxLine {
 			h.text, h.long = "", true
 		}
-		if !sendLine(lines, h, quit) || h.end {
+		select {
+		case lines <- h:
+		case <-quit:
 			return
 		}
-	}
-}
-
-func sendLine(lines chan<- inputLine, h inputLine, quit <-chan struct{}) bool {
-	select {
-	case lines <- h:
-		return true
-	case <-quit:
-		return false
+		if h.end {
+			return
+		}
 	}
 }
 
@@ -523,44 +541,14 @@ const (
 	urgentLimit = 4 << 20
 )
 
-// outputWriter writes text. It has one goroutine; say never blocks.
-type outputWriter struct {
-	out   io.Writer
-	ascii bool
-	dead  chan struct{} // closed when the output failed
-	gone  chan struct{} // closed when the goroutine has ended
-	queue *backlog.Queue[string]
-
-	mu     sync.Mutex
-	closed bool
-	err    error
-}
-
-func newOutputWriter(out io.Writer, ascii bool) *outputWriter {
-	m := &outputWriter{out: out, ascii: ascii, dead: make(chan struct{}), gone: make(chan struct{}),
-		queue: backlog.New[string]()}
-	go m.run()
-	return m
-}
-
-// print queues a text, as a paragraph of its own.
-func (m *outputWriter) print(text string, urgent bool) {
-	text = m.fit(text)
-	limit := backlog.Limit{Bytes: queueLimit}
-	if urgent {
-		limit.Bytes = urgentLimit
-	}
-	m.queue.Put(text, len(text), limit)
-}
-
 // ascii maps characters of our own texts, and of most others, to a plain form.
 var ascii = strings.NewReplacer("–", "-", "—", "-", "…", "...", "“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "→",
 	"->", "•", "*", "\u00a0", " ")
 
-// fit makes a text safe to write: it contains nothing that a terminal interprets.
-func (m *outputWriter) fit(text string) string {
+// fit makes a text safe to write, as a paragraph of its own: it contains nothing that a terminal interprets.
+func (f *Frontend) fit(text string) string {
 	text = sanitize.Text(text)
-	if m.ascii {
+	if f.ASCII {
 		text = strings.Map(func(r rune) rune {
 			if r > '~' {
 				return '?'
@@ -573,62 +561,6 @@ func (m *outputWriter) fit(text string) string {
 		text += "\n" // a blank line ends a paragraph of several lines
 	}
 	return text + "\n"
-}
-
-func (m *outputWriter) run() {
-	defer close(m.gone)
-	for {
-		text, over := m.next()
-		if text == "" {
-			if over {
-				return
-			}
-			<-m.queue.Wake()
-			continue
-		}
-		if _, err := io.WriteString(m.out, text); err != nil {
-			m.mu.Lock()
-			m.err = err
-			m.mu.Unlock()
-			close(m.dead)
-			return
-		}
-	}
-}
-
-// next returns what to write next, and whether there will be nothing more. It takes one text at a time: the
-// others count as waiting until it is written.
-func (m *outputWriter) next() (text string, over bool) {
-	m.mu.Lock()
-	over = m.closed // read first: all earlier texts are then in the queue
-	m.mu.Unlock()
-	texts, lost, _ := m.queue.Take(1)
-	text = strings.Join(texts, "")
-	if lost > 0 {
-		text += words.Count(lost, "announcement") + " left out, because the output is read too slowly.\n"
-	}
-	return text, over
-}
-
-// close waits until everything is written, but not longer than the given time.
-func (m *outputWriter) close(wait time.Duration) error {
-	m.mu.Lock()
-	m.closed = true
-	m.mu.Unlock()
-	m.queue.Nudge()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-m.gone:
-	case <-timer.C:
-		return errors.New("write the last lines: nobody reads the output")
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.err != nil {
-		return fmt.Errorf("write: %w", m.err)
-	}
-	return nil
 }
 
 // remindEvery is the time between two reminders of the same items.

@@ -343,7 +343,7 @@ var errParked = errors.New("it is parked until a person has it tried again")
 // needs that host can block others: merges, for example, are done one after another. The caller calls release.
 func (b *Bridges) untilParked(ctx context.Context, host string) (usable context.Context, release func()) {
 	usable, cancel := context.WithCancelCause(ctx)
-	hostEvents := b.run.Board.Subscribe(func(e contract.Event) bool {
+	hostEvents, end := b.run.Board.Subscribe(func(e contract.Event) bool {
 		b, ok := e.Body.(contract.Host)
 		return ok && b.Name == host
 	})
@@ -351,7 +351,7 @@ func (b *Bridges) untilParked(ctx context.Context, host string) (usable context.
 	watch.Go(func() {
 		for !b.run.Loop.Snapshot().Lifecycle.Bridge(host).Parked {
 			select {
-			case <-hostEvents.Events():
+			case <-hostEvents:
 			case <-usable.Done():
 				return
 			}
@@ -360,7 +360,7 @@ func (b *Bridges) untilParked(ctx context.Context, host string) (usable context.
 	})
 	return usable, func() {
 		cancel(nil)
-		hostEvents.Close()
+		end()
 		watch.Wait()
 	}
 }

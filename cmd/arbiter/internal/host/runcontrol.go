@@ -300,13 +300,13 @@ func (s *Sender) Ask(
 	ctx context.Context, c contract.Command, channel string,
 ) (accepted bool, message string, err error) {
 	c.Ref = s.NewRef()
-	answers := s.board.Subscribe(func(e contract.Event) bool { return InputAnswers(e, c.Ref) })
-	defer answers.Close()
+	answers, end := s.board.Subscribe(func(e contract.Event) bool { return InputAnswers(e, c.Ref) })
+	defer end()
 	if err := s.Put(ctx, c, channel); err != nil {
 		return false, "", err
 	}
 	select {
-	case e := <-answers.Events():
+	case e := <-answers:
 		if b, ok := e.Body.(contract.Accepted); ok {
 			return true, b.Message, nil
 		}

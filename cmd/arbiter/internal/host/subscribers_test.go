@@ -234,7 +234,7 @@ func TestStuckReaderDoesNotHoldTheEnd(t *testing.T) {
 		l := NewWriter(w, 500, func(error) {})
 		l.Put(time.Now(), contract.Event{ID: "arbiter", Body: contract.Question{Text: strings.Repeat("?", 100_000)}})
 		began := time.Now()
-		if err := l.Close(10 * time.Second); !errors.Is(err, errStuck) || time.Since(began) != 10*time.Second {
+		if err := l.Close(10 * time.Second); !errors.Is(err, ErrStuck) || time.Since(began) != 10*time.Second {
 			t.Errorf("close: %v after %s", err, time.Since(began))
 		}
 		close(w.gate)

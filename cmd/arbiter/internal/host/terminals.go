@@ -175,10 +175,11 @@ type Attachment struct {
 	channel string
 	result  control.AttachResult
 	*Claim
-	events *BoardListener
-	over   chan struct{} // closed when the session was given back
-	ended  control.Ended // valid when over is closed
-	asked  sync.Once     // for giving it back
+	events      <-chan contract.Event
+	unsubscribe func()
+	over        chan struct{} // closed when the session was given back
+	ended       control.Ended // valid when over is closed
+	asked       sync.Once     // for giving it back
 }
 
 // await waits for the end of the session, and releases it.
@@ -186,7 +187,7 @@ func (a *Attachment) await() {
 	defer a.release()
 	for {
 		select {
-		case e := <-a.events.Events():
+		case e := <-a.events:
 			if b, ok := e.Body.(contract.Takeover); ok && (b.State == "ended" || b.State == "failed") {
 				a.ended = endOf(b)
 				return
@@ -206,7 +207,7 @@ func endOf(b contract.Takeover) control.Ended {
 // release lets others attach to the agent; a.ended is valid from then on.
 func (a *Attachment) release() {
 	a.feed.End(io.EOF)
-	a.events.Close()
+	a.unsubscribe()
 	a.opener.Terminals.Release(a.result.Agent, a.Claim)
 	close(a.over)
 }
@@ -256,15 +257,16 @@ func (o Opener) Attach(
 		return nil, err
 	}
 	ref := o.Input.NewRef()
-	events := o.Board.Subscribe(func(e contract.Event) bool {
+	events, end := o.Board.Subscribe(func(e contract.Event) bool {
 		_, takeover := e.Body.(contract.Takeover)
 		return takeover && e.ID == p.Agent || InputAnswers(e, ref)
 	})
-	a := &Attachment{opener: o, channel: channel, Claim: claim, events: events, over: make(chan struct{})}
+	a := &Attachment{opener: o, channel: channel, Claim: claim, events: events, unsubscribe: end,
+		over: make(chan struct{})}
 	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
 	over, err := a.open(ctx, ref, progress)
 	if err != nil {
-		events.Close()
+		end()
 		o.Terminals.Release(p.Agent, claim)
 		return nil, err
 	}
@@ -289,7 +291,7 @@ func (a *Attachment) open(ctx context.Context, ref string, progress func(string)
 		Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
 	for {
 		select {
-		case e := <-a.events.Events():
+		case e := <-a.events:
 			switch b := e.Body.(type) {
 			case contract.Accepted:
 				progress(b.Message)
