@@ -234,10 +234,10 @@ func (e Env) Confirm(question string) (yes, asked bool) {
 	return answer == "y" || answer == "yes", true
 }
 
-// PrintJSON prints v with indentation, safe to print on a terminal.
+// PrintJSON prints v on one line, safe to print on a terminal. Commands in it can be typed as they are.
 func (e Env) PrintJSON(v any) error {
 	enc := json.NewEncoder(e.WithSafeOutput().Stdout)
-	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
 

@@ -74,9 +74,7 @@ func (e linkEnv) checkHost(c *cli.Context) error {
 		return context.Cause(interrupted)
 	}
 	if c.Bool("json") {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetEscapeHTML(false) // for commands to type
-		if err := enc.Encode(r); err != nil {
+		if err := e.PrintJSON(r); err != nil {
 			return err
 		}
 	} else {

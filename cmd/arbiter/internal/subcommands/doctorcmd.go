@@ -6,7 +6,6 @@ package subcommands
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -92,22 +91,19 @@ func (e env) doctor(c *cli.Context) error {
 		return context.Cause(ctx)
 	}
 	report := host.NewReport(command.Version(), findings)
-	if err := e.printReport(report, c.Bool("json")); err != nil {
+	var err error
+	if c.Bool("json") {
+		err = e.PrintJSON(report)
+	} else {
+		err = report.Print(e.Stdout, host.DoctorStyle{ASCII: !command.SpeaksUTF8(os.Getenv), Colour: coloured(e.Stdout)})
+	}
+	if err != nil {
 		return err
 	}
 	if report.State == host.DoctorFail {
 		return &command.Error{Code: contract.ExitEnvironment}
 	}
 	return nil
-}
-
-func (e env) printReport(r host.DoctorReport, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(e.WithSafeOutput().Stdout)
-		enc.SetEscapeHTML(false) // for commands to type
-		return enc.Encode(r)
-	}
-	return r.Print(e.Stdout, host.DoctorStyle{ASCII: !command.SpeaksUTF8(os.Getenv), Colour: coloured(e.Stdout)})
 }
 
 // coloured reports whether output to w may have colours.
@@ -127,18 +123,22 @@ type inspection struct {
 func (l *inspection) around(ctx context.Context) host.Surroundings {
 	s := host.Surroundings{
 		OS: runtime.GOOS, UID: os.Geteuid(), Getenv: os.Getenv, Limits: host.LookAtLimits(),
-		Terminal: terminalHere(ctx), Temp: host.LookAt(os.TempDir()),
+		Terminal: terminalHere(ctx), Temp: host.LookAt(os.TempDir(), false),
+		Unknown: settings.UnknownVariables(os.Environ()),
 	}
-	s.Unknown = settings.UnknownVariables(os.Environ())
-	s.State = l.stateHere() // before it is created
+	if dir, err := command.StatePath(l.c.String("state-dir")); err == nil {
+		s.State = host.LookAt(dir, true) // before it is created
+	} else {
+		s.State = host.DoctorPlace{Problem: err.Error(), Free: -1}
+	}
 	s.Settings = l.settings()
 	if dir, err := os.UserConfigDir(); err == nil {
-		s.Config = host.LookAt(filepath.Join(dir, "arbiter"))
+		s.Config = host.LookAt(filepath.Join(dir, "arbiter"), false)
 	} else {
 		s.Config.Problem = "no place for a configuration: " + err.Error()
 	}
 	if dir := proctree.ConfigDir(os.Environ(), l.choices.Place); dir != "" {
-		s.Sessions = host.LookAt(dir)
+		s.Sessions = host.LookAt(dir, false)
 	} else {
 		s.Sessions.Problem = "no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR"
 	}
@@ -175,14 +175,6 @@ func (l *inspection) makes(ctx context.Context, confined bool) (list []host.Doct
 	return list
 }
 
-func (l *inspection) stateHere() host.DoctorPlace {
-	dir, err := command.StatePath(l.c.String("state-dir"))
-	if err != nil {
-		return host.DoctorPlace{Problem: err.Error(), Free: -1}
-	}
-	return host.Prove(dir)
-}
-
 // settings reads the settings as a run would.
 func (l *inspection) settings() (s host.DoctorSettings) {
 	var err error
@@ -204,7 +196,9 @@ func (l *inspection) settings() (s host.DoctorSettings) {
 		}
 		return s
 	}
-	l.choices.Place = cmp.Or(l.choices.Place, placeOf(l.c))
+	if place, err := command.Workspace(l.c); err == nil {
+		l.choices.Place = cmp.Or(l.choices.Place, place)
+	}
 	l.choices.Claude = cmp.Or(l.choices.Claude, l.c.String("claude"))
 	var exit *command.Error
 	switch {
@@ -219,14 +213,6 @@ func (l *inspection) settings() (s host.DoctorSettings) {
 		}
 	}
 	return s
-}
-
-func placeOf(c *cli.Context) string {
-	place, err := command.Workspace(c)
-	if err != nil {
-		return ""
-	}
-	return place
 }
 
 func (l *inspection) configFiles() []string {
@@ -246,7 +232,7 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 		_, err := command.Workspace(l.c)
 		return host.DoctorWorkspace{DoctorPlace: host.DoctorPlace{Problem: err.Error()}}
 	}
-	w := host.DoctorWorkspace{DoctorPlace: host.LookAt(place)}
+	w := host.DoctorWorkspace{DoctorPlace: host.LookAt(place, false), Trust: l.choices.Trusting}
 	if home, err := os.UserHomeDir(); err == nil {
 		w.Home = command.SameDir(place, home) || command.SameDir(place, "/")
 	}
@@ -257,14 +243,6 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 		if dir == filepath.Dir(dir) {
 			break
 		}
-	}
-	switch t := l.choices.Trusting; {
-	case t.Trusted && !t.Listing.Empty():
-		w.Trust = "trusted, as it is: " + t.InShort()
-	case t.Distrust() != "":
-		w.Changed = t.Distrust()
-	case !t.Trusted && len(t.Listing.Items) > 0:
-		w.Holds = t.InShort()
 	}
 	return w
 }
@@ -404,23 +382,12 @@ func (l *inspection) runs(dir string, o *host.Leftovers, used *[]string) error {
 		return err
 	}
 	defer store.Close()
-	list, err := store.List()
-	if err != nil {
+	if o.Runs, err = store.List(); err != nil {
 		return err
 	}
-	for _, info := range list {
-		run := host.DoctorRun{ID: command.ShortID(info.Run), Dir: info.CWD, Problem: info.Problem}
-		o.Runs, o.Bytes = o.Runs+1, o.Bytes+info.Bytes
-		switch {
-		case info.Live:
-			o.Live = append(o.Live, run)
-		case info.Damaged:
-			o.Damaged = append(o.Damaged, run)
-		case runstore.Status(info) == runstore.Interrupted:
-			o.Resumable = append(o.Resumable, run)
-		}
-		if work, err := store.HasWork(info.Run); err == nil && work && !info.Live {
-			o.Worktrees = append(o.Worktrees, run)
+	for _, info := range o.Runs {
+		if work, err := store.HasWork(info.Run); err == nil && work {
+			o.Worktrees = append(o.Worktrees, info.Run)
 		}
 		if info.Rehearsal && (info.Live || info.Unfinished) {
 			if place := stageOf(store, info.Run); place != "" {
@@ -457,7 +424,7 @@ func stageOf(store *journal.Store, run string) string {
 func (l *inspection) trial(ctx context.Context) []host.Finding {
 	seen, err := l.play(ctx)
 	if err != nil {
-		seen = host.Unstarted(err)
+		seen = host.Observed{"session": err}
 	}
 	return host.Abilities(seen, PinnedVersion)
 }
