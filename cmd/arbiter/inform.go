@@ -44,7 +44,7 @@ func (e env) version(c *cli.Context) error {
 		out["claude"], out["claude_path"] = info.Version, info.Path
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(out)
+		return e.PrintJSON(out)
 	}
 	fmt.Fprintf(e.Stdout, "arbiter %s (%s, %s/%s)\n", command.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if err != nil {
@@ -172,14 +172,14 @@ func (e env) bridge(c *cli.Context) error {
 	options := bridge.ServerOptions{Version: command.Version(), Logger: log, Evidence: evidence.New(log)}
 	ctx, pipe := c.Context, bridge.Stdio()
 	if kept != nil {
-		k, err := newKeptBridge(kept, isolation)
+		machine, err := keptMachine(kept, isolation)
 		if err != nil {
 			return err
 		}
-		options.Machine, options.Renewed, pipe = k.machine, kept.Renewed, k.renewed.Pipe(pipe)
-		under, done := k.underKeeper(ctx)
-		defer done(nil)
-		ctx = under
+		options.Machine, options.Renewed, pipe = machine, kept.Renewed, kept.Pipe(pipe)
+		var done func()
+		ctx, done = kept.Under(ctx)
+		defer done()
 	}
 	err = bridge.NewServer(launcher, options).Serve(ctx, pipe)
 	var unstopped *bridge.UnstoppedError

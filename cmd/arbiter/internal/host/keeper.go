@@ -279,6 +279,20 @@ func (b *KeptBridge) Renewed(until time.Duration) {
 	}
 }
 
+// Under returns a context that is cancelled when the keeper has ended. The caller calls done.
+func (b *KeptBridge) Under(ctx context.Context) (under context.Context, done func()) {
+	under, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-b.Gone:
+			cancel(errors.New("the process above the bridge is gone"))
+		case <-under.Done():
+		}
+	})
+	return under, func() { cancel(nil); watch.Wait() }
+}
+
 // Pipe returns the pipe to the client, including the bytes that the keeper has read.
 func (b *KeptBridge) Pipe(rest io.ReadWriteCloser) io.ReadWriteCloser {
 	return &renewedPipe{ReadWriteCloser: rest, words: b.words}

@@ -234,8 +234,9 @@ func (a *SideBridge) Close() {
 
 // bridges has the bridges of a run: one on this machine, and one for each other host.
 type bridges struct {
-	here    hereBridge
-	sandbox confinement // of the agents here
+	here    BridgePresent
+	watch   sync.WaitGroup // one for each bridge here: reports its end
+	sandbox confinement    // of the agents here
 	others  *Bridges
 }
 
@@ -257,7 +258,7 @@ func (b *bridges) close() error {
 	}
 	err := client.Close()
 	b.others.watch.Wait()
-	b.here.watch.Wait()
+	b.watch.Wait()
 	return err
 }
 
@@ -265,10 +266,10 @@ func (r *hostedRun) openOn(ctx context.Context, host string) (runloop.Opened, *i
 	if host != supervisor.LifecycleHere {
 		return r.bridges.others.Open(ctx, host)
 	}
-	swept, err := r.bridges.here.end(r.choices.Options.Run)
-	if err != nil {
+	if err := r.bridges.here.Client().Close(); err != nil {
 		r.diagnostics.log.Warn("bridge", "error", err)
 	}
+	swept := proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: LocalBridge})
 	port, claude, failed := r.openBridge(ctx)
 	return runloop.Opened{Port: port, Claude: claude, Swept: swept}, failed
 }
@@ -280,14 +281,21 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 		Run: o.Run, CWD: o.CWD, Claude: r.choices.Claude, Debug: r.choices.Debug, PIDNS: r.choices.PIDNS,
 		Stage: r.stage, Lock: r.storage.journal.LockFile(), Handler: f.terminals.Tap(r.loop), Log: r.diagnostics.log,
 	}
-	note := runstore.BridgeNote{Run: o.Run}
-	for _, h := range o.Hosts {
-		note.Hosts, note.Lease = append(note.Hosts, h.Name), o.Lease
+	start.Started = func(pid int) {
+		f.halter.BridgeStarted(pid)
+		note := runstore.BridgeNote{Run: o.Run, PID: pid} // with it, another process can end the bridge
+		for _, h := range o.Hosts {
+			note.Hosts, note.Lease = append(note.Hosts, h.Name), o.Lease
+		}
+		if err := note.Write(r.storage.journal.Dir()); err != nil {
+			start.Log.Warn("the bridge's process could not be recorded", "error", err)
+		}
 	}
-	client, claude, failed := b.here.start(ctx, start, note)
+	client, claude, failed := start.Open(ctx, func(c *bridge.Client) { b.here.Keep(c, false) })
 	if failed != nil {
 		return nil, bridge.ClaudeInfo{}, failed
 	}
+	b.watch.Go(func() { r.reportEnd(client) })
 	o.StandIn = claude.StandIn
 	unsandboxed, failed := b.sandbox.try(ctx, client, wantedBy(r.choices), *o, r.diagnostics.log)
 	if failed != nil {
@@ -303,58 +311,22 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 		Telemetry: r.diagnostics.telemetry}, claude, nil
 }
 
-// hereBridge is the bridge of a run on this machine, with the goroutines that watch it.
-type hereBridge struct {
-	BridgePresent
-	watch sync.WaitGroup // one per bridge: reports its end
-
-	// The following members are set in [hostedRun.ready].
-	dir    string // of the run
-	loop   InputLoop
-	input  *Sender
-	halter *Halter
-}
-
-// start starts a bridge and a goroutine that reports its end to the loop. With the note, another process can end
-// the bridge.
-func (h *hereBridge) start(
-	ctx context.Context, start BridgeStart, note runstore.BridgeNote,
-) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
-	start.Started = func(pid int) {
-		h.halter.BridgeStarted(pid)
-		note.PID = pid
-		if err := note.Write(h.dir); err != nil {
-			start.Log.Warn("the bridge's process could not be recorded", "error", err)
-		}
-	}
-	client, claude, failed := start.Open(ctx, func(c *bridge.Client) { h.Keep(c, false) })
-	if failed == nil {
-		h.watch.Go(func() { h.report(client) })
-	}
-	return client, claude, failed
-}
-
-// end ends a lost bridge and its remaining processes. swept is the number of these processes.
-func (h *hereBridge) end(run string) (swept int, err error) {
-	err = h.Client().Close()
-	return proctree.SweepMarked(proctree.Mark{Run: run, Bridge: LocalBridge}), err
-}
-
-// report reports the end of a bridge to the loop.
-func (h *hereBridge) report(p *bridge.Client) {
+// reportEnd reports the end of a bridge on this machine to the loop.
+func (r *hostedRun) reportEnd(p *bridge.Client) {
 	<-p.Done()
-	halted := h.halter.Ended(p)
-	if runstore.TakeHalted(h.dir) {
+	in, halter := r.frontends.input, r.frontends.halter
+	halted := halter.Ended(p)
+	if runstore.TakeHalted(r.storage.journal.Dir()) {
 		halted = true
-		h.loop.Put(input.Command{Command: contract.Command{Ref: h.input.NewRef(), Body: contract.Halt{}},
+		r.loop.Put(input.Command{Command: contract.Command{Ref: in.NewRef(), Body: contract.Halt{}},
 			Channel: input.ChannelSocket})
 	}
 	message := "it ended"
 	if err := p.Err(); err != nil {
 		message = err.Error()
 	}
-	haltApplied := h.halter.Ended(p) && h.halter.HaltApplied()
-	h.loop.Put(input.BridgeLost{Message: message, Halted: halted, HaltApplied: haltApplied})
+	r.loop.Put(input.BridgeLost{Message: message, Halted: halted,
+		HaltApplied: halter.Ended(p) && halter.HaltApplied()})
 }
 
 // reopen locks a run, whose last bridge may still be ending its agents, and restores its state.
@@ -365,14 +337,14 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 		resumed = &state
 		return snapshot, err
 	}
-	opened, recovery, err := s.store.Open(run, lockTimeout, s.options, restore)
+	opened, recovery, err := s.Open(run, lockTimeout, s.options, restore)
 	var held *journal.HeldError
 	if errors.As(err, &held) && held.Gone {
 		// Its arbiter is dead, and its bridge has not ended in time.
 		if n := proctree.Sweep(run, ""); n > 0 {
 			s.notices.add("ended processes that still held the run's lock: %s", words.Count(n, "process"))
 		}
-		opened, recovery, err = s.store.Open(run, lockTimeout, s.options, restore)
+		opened, recovery, err = s.Open(run, lockTimeout, s.options, restore)
 	}
 	var version *journal.VersionError
 	var state *supervisor.VersionError
