@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,18 +20,13 @@ import (
 )
 
 func (e env) sessionCommands() []*cli.Command {
+	list := []cli.Flag{settings.StateDirFlag(), command.JSONFlag(),
+		&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}}
 	return []*cli.Command{
 		{
-			Name: "sessions", Usage: "list, show, delete, export or import runs",
-			Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag(),
-				&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
-			Action: e.listSessions,
+			Name: "sessions", Usage: "list, show, delete, export or import runs", Flags: list, Action: e.listSessions,
 			Subcommands: []*cli.Command{
-				{
-					Name: "ls", Usage: "list runs, the most recent first", Action: e.listSessions,
-					Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag(),
-						&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
-				},
+				{Name: "ls", Usage: "list runs, the most recent first", Flags: list, Action: e.listSessions},
 				{
 					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "[RUN]",
 					Flags:  []cli.Flag{settings.StateDirFlag(), command.JSONFlag()},
@@ -59,8 +53,22 @@ were changed, removed, added or moved, and compares them with the run if it is s
   arbiter logs --verify run.audit
 
 Exit code 1: the event log or the audit was changed, or is of another run.`),
-			Flags: append([]cli.Flag{settings.StateDirFlag(), subcommands.FollowFlag(), subcommands.ProgramFlag()},
-				subcommands.AuditFlags()...), Action: func(c *cli.Context) error { return subcommands.Logs(e.Env, c) },
+			Flags: []cli.Flag{
+				settings.StateDirFlag(),
+				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"},
+					Usage: "also -f: continue until the run ends (default: the live run of this directory)"},
+				&cli.BoolFlag{Name: "program",
+					Usage: "print the program's own log, for looking into a fault of Arbiter, instead of the story"},
+				&cli.BoolFlag{Name: "audit",
+					Usage: "print what the run did: process starts with their arguments, permissions, messages, commands, " +
+						"kills and ends, as a chain of hashes"},
+				&cli.BoolFlag{Name: "json", Usage: "with --audit: print one JSON object per line, for --verify"},
+				&cli.BoolFlag{Name: "text", Usage: "with --audit: print the text of messages, not only their size and SHA-256"},
+				&cli.StringFlag{Name: "verify", TakesFile: true,
+					Usage: "check an audit `FILE` that --audit --json printed: its chain of hashes and, if the run is in the " +
+						"state directory, each line"},
+			},
+			Action: func(c *cli.Context) error { return subcommands.Logs(e.Env, c) },
 		},
 		e.replayCommand(),
 	}
@@ -84,7 +92,7 @@ func (e env) listSessions(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(lines)
+		return e.PrintJSON(lines)
 	}
 	if len(lines) == 0 {
 		fmt.Fprintln(e.Stderr, "No runs yet.")

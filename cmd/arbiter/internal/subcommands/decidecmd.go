@@ -5,7 +5,6 @@ package subcommands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,7 +113,7 @@ func (e env) decideOn(c *cli.Context) error {
 	case err != nil:
 		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("%s gives no decision: %v", o.name, err)}
 	case c.Bool("json"):
-		return json.NewEncoder(e.Stdout).Encode(d)
+		return e.PrintJSON(d)
 	}
 	PrintDecision(e.Stdout, d, false)
 	return nil
@@ -314,7 +313,7 @@ func (t *Tally) judge(x Redecision, now decider.Decision, err error) Redecision 
 
 func (e env) printRedecision(c *cli.Context, x Redecision) error {
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(x)
+		return e.PrintJSON(x)
 	}
 	if x.Same {
 		return nil
@@ -335,7 +334,7 @@ func (e env) printRedecision(c *cli.Context, x Redecision) error {
 
 func (e env) printTally(c *cli.Context, t Tally) error {
 	if c.Bool("json") {
-		if err := json.NewEncoder(e.Stdout).Encode(t); err != nil {
+		if err := e.PrintJSON(t); err != nil {
 			return err
 		}
 	} else {

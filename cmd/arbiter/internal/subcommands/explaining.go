@@ -255,7 +255,7 @@ func (e env) listDecisions(c *cli.Context, info journal.Info, list []runstore.De
 		for _, r := range list {
 			all = append(all, outlineOf(info.Run, info.Rehearsal, r)) // --number shows the rest
 		}
-		return json.NewEncoder(e.Stdout).Encode(all)
+		return e.PrintJSON(all)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(e.Stderr, "No decision has been recorded in this run.")
@@ -286,7 +286,7 @@ func spawnedText(modes []string) string {
 
 func (e env) printExplanation(c *cli.Context, x Explanation) error {
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(x)
+		return e.PrintJSON(x)
 	}
 	WriteExplanation(e.Stdout, x)
 	fmt.Fprintln(e.Stdout)

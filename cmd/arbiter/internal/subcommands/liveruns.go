@@ -62,9 +62,8 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 	case errors.As(err, &refused):
 		err = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), refused.Message)
 	case err != nil:
-		err = &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(
-			"run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
-			command.ShortID(l.Info.Run), err)}
+		err = Refused("run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
+			command.ShortID(l.Info.Run), err)
 	}
 	return r, err
 }
@@ -82,7 +81,7 @@ func (e env) sendCommand(
 	}
 	if asJSON {
 		line := commandLine{Run: l.Info.Run, Accepted: r.Accepted, Message: r.Message}
-		if err := json.NewEncoder(e.Stdout).Encode(line); err != nil {
+		if err := e.PrintJSON(line); err != nil {
 			return command.Environmentf("stdout: %v", err)
 		}
 	}
@@ -314,7 +313,7 @@ func (e env) status(c *cli.Context) error {
 		return command.Environmentf("%v", err)
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(r)
+		return e.PrintJSON(r)
 	}
 	e.printStatus(r, settings.StateForCommand(l.Store.Root), time.Now())
 	return nil
@@ -400,26 +399,15 @@ func (e env) watch(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { l.Close() }() // of the last connection
 	f := runstore.Follower{Out: e.Stdout, Errs: e.Stderr, Since: c.Int64("since")}
-	for {
-		end, err := f.Follow(ctx, l)
-		switch {
-		case ctx.Err() != nil:
-			return command.BySignal(ctx, "")
-		case f.Failed != nil:
-			return &command.Error{Code: contract.ExitFailed, Text: "stdout: " + f.Failed.Error()}
-		case end != nil && end.Exit == int(contract.ExitComplete):
-			return nil
-		case end != nil:
-			return &command.Error{Code: contract.Exit(end.Exit), Text: "the run ended: " + end.Text}
-		case err != nil:
-			return runstore.NotConnected(l.Info, err)
-		}
-		if err := l.Reconnect(c); err != nil { // the run dropped the connection because we read too slowly
-			return err
-		}
+	end, err := f.ToTheEnd(ctx, c, l)
+	switch {
+	case f.Failed != nil:
+		return Refused("stdout: %v", f.Failed)
+	case err != nil || end.Exit == int(contract.ExitComplete):
+		return err
 	}
+	return &command.Error{Code: contract.Exit(end.Exit), Text: "the run ended: " + end.Text}
 }
 
 func PsCommand(io command.Env) *cli.Command {
@@ -447,7 +435,7 @@ func (e env) ps(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(reports)
+		return e.PrintJSON(reports)
 	}
 	defer e.sayKilled(store)
 	if len(reports) == 0 {
@@ -547,7 +535,7 @@ func (e env) inbox(c *cli.Context) error {
 	}
 	slices.SortStableFunc(list, func(a, b inboxEntry) int { return a.Item.Since.Compare(b.Item.Since) })
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(list)
+		return e.PrintJSON(list)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(e.Stderr, "Nothing waits for you.")
@@ -636,19 +624,22 @@ func (e env) permit(c *cli.Context, behavior string) error {
 	var failed error
 	for _, i := range list {
 		r := *i.Request
-		a, err := answerRequest(l, c, behavior, r)
+		a, err := send(l, c.Context, contract.Permit{
+			Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
+			Message: c.String("message"), // of a denial, or to an MCP server
+		})
 		if err != nil {
 			return err
 		}
-		answers = append(answers, a)
-		if !a.Accepted && request != AllRequests || !a.Accepted && stillAsked(l, c.Context, r.Request) {
+		answers = append(answers, PermitAnswer{r.Request, a.Accepted, a.Message})
+		if !a.Accepted && (request != AllRequests || stillAsked(l, c.Context, r.Request)) {
 			failed = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), a.Message)
 		} else if !c.Bool("json") {
 			fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(l.Info.Run), sanitize.Line(a.Message, 300))
 		}
 	}
 	if c.Bool("json") {
-		err = json.NewEncoder(e.Stdout).Encode(struct {
+		err = e.PrintJSON(struct {
 			Run     string         `json:"run"`
 			Answers []PermitAnswer `json:"answers"`
 		}{l.Info.Run, answers})
@@ -741,15 +732,6 @@ func openRequests(l *runstore.Connection, named string) ([]supervisor.InboxItem,
 			strings.Join(ids, ", "))
 	}
 	return nil, command.Usagef("%q fits several permission requests of run %s: %s", named, run, strings.Join(ids, ", "))
-}
-
-func answerRequest(l *runstore.Connection, c *cli.Context, behavior string,
-	r contract.PermissionRequest) (PermitAnswer, error) {
-	done, err := send(l, c.Context, contract.Permit{
-		Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
-		Message: c.String("message"), // of a denial, or to an MCP server
-	})
-	return PermitAnswer{r.Request, done.Accepted, done.Message}, err
 }
 
 // stillAsked reports whether a request that our answer did not settle is still open. Another client or a rule may
@@ -920,7 +902,7 @@ func (e env) stop(c *cli.Context) error {
 		s.Resume = settings.ResumeLine("", l.Info.Run, l.Store.Root)
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(s)
+		return e.PrintJSON(s)
 	}
 	e.printStopped(s, end.Unfinished)
 	return nil

@@ -250,7 +250,7 @@ func (e env) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit
 	}
 	v.Verified = v.Mismatch == ""
 	if c.Bool("json") {
-		if err := json.NewEncoder(e.Stdout).Encode(v); err != nil {
+		if err := e.PrintJSON(v); err != nil {
 			return err
 		}
 	} else {

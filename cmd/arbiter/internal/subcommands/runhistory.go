@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,19 +34,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
-
-func AuditFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.BoolFlag{Name: "audit",
-			Usage: "print what the run did: process starts with their arguments, permissions, messages, commands, " +
-				"kills and ends, as a chain of hashes"},
-		&cli.BoolFlag{Name: "json", Usage: "with --audit: print one JSON object per line, for --verify"},
-		&cli.BoolFlag{Name: "text", Usage: "with --audit: print the text of messages, not only their size and SHA-256"},
-		&cli.StringFlag{Name: "verify",
-			Usage: "check an audit `FILE` that --audit --json printed: its chain of hashes and, if the run is in the " +
-				"state directory, each line", TakesFile: true},
-	}
-}
 
 // audit prints or verifies an audit.
 func (e env) audit(c *cli.Context) error {
@@ -457,16 +443,6 @@ type filesError struct{ error }
 
 func (e *filesError) Unwrap() error { return e.error }
 
-func FollowFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "follow", Aliases: []string{"f"},
-		Usage: "also -f: continue until the run ends (default: the live run of this directory)"}
-}
-
-func ProgramFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "program",
-		Usage: "print the program's own log, for looking into a fault of Arbiter, instead of the story"}
-}
-
 // Logs is `arbiter logs`.
 func Logs(io command.Env, c *cli.Context) error {
 	e := env{io}
@@ -542,30 +518,17 @@ func (e env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 	if !follow {
 		return nil
 	}
-	l, err := runstore.Connect(c, info.Run, nil)
-	if err != nil {
-		fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
-		return nil
-	}
-	defer func() { l.Close() }() // of the last connection
-	f := runstore.Follower{Out: w, Errs: e.Stderr, Since: int64(w.seq)}
-	for {
-		end, err := f.Follow(ctx, l)
-		switch {
-		case ctx.Err() != nil:
-			return command.BySignal(ctx, "")
-		case f.Failed != nil:
+	if l, err := runstore.Connect(c, info.Run, nil); err == nil {
+		f := runstore.Follower{Out: w, Errs: e.Stderr, Since: int64(w.seq)}
+		_, err := f.ToTheEnd(ctx, c, l)
+		if f.Failed != nil {
 			return command.Environmentf("%v", f.Failed)
-		case end != nil:
-			fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
-			return nil
-		case err != nil:
-			return runstore.NotConnected(l.Info, err)
-		}
-		if err := l.Reconnect(c); err != nil { // the run dropped the connection because we read too slowly
+		} else if err != nil {
 			return err
 		}
 	}
+	fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
+	return nil
 }
 
 // storyWriter converts lines of the event stream to the story of the run.
@@ -770,7 +733,7 @@ func ShowSession(io command.Env, c *cli.Context) error {
 		})
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(r)
+		return e.PrintJSON(r)
 	}
 	e.printSession(r, store.Root, from.Offset > 0)
 	return nil

@@ -3,7 +3,6 @@ package subcommands
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -153,7 +152,7 @@ func (e env) changesJSON(changes []workspaces.Change) error {
 	for _, c := range changes {
 		list = append(list, file{c, c.To.ID})
 	}
-	return json.NewEncoder(e.Stdout).Encode(list)
+	return e.PrintJSON(list)
 }
 
 func Refused(format string, args ...any) error {
@@ -434,7 +433,7 @@ func (e env) usage(c *cli.Context) error {
 	}
 	rows, total := report.GroupSpending(by, all)
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(rows)
+		return e.PrintJSON(rows)
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(e.Stderr, "No run has cost anything yet. Rehearsals do not count.")
@@ -454,7 +453,7 @@ func (e env) forecast(c *cli.Context) error {
 		list = append(list, modes[name])
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(list)
+		return e.PrintJSON(list)
 	}
 	if len(list) == 0 {
 		fmt.Fprintf(e.Stderr, "No forecast: no run in %s has finished a step yet. Rehearsals do not count.\n",
@@ -537,18 +536,26 @@ func (e env) openWork(c *cli.Context, name string) (*workspaces.Repo, journal.In
 	if err != nil {
 		return nil, info, err
 	}
-	r, err := runstore.PastWork(c.Context, store.Root, info)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, info, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run),
-			command.WithoutPath(err))
-	}
+	r, err := OpenWork(c.Context, store, info)
 	if err != nil {
-		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
+		return nil, info, err
 	}
 	if err := warnOf(c.Context, e.Stderr, r); err != nil {
 		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
 	}
 	return r, info, nil
+}
+
+// OpenWork opens the files that a run worked on.
+func OpenWork(ctx context.Context, store *runstore.Runs, info journal.Info) (*workspaces.Repo, error) {
+	r, err := runstore.PastWork(ctx, store.Root, info)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run), command.WithoutPath(err))
+	case err != nil:
+		return nil, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
+	}
+	return r, nil
 }
 
 // warnOf warns of what an agent may have planted in a repository, and of what Arbiter leaves out there.
@@ -630,7 +637,7 @@ func CompareRuns(ctx context.Context, io command.Env, store *runstore.Runs, runs
 	}
 	all := report.Compare(reports)
 	if asJSON {
-		return json.NewEncoder(io.Stdout).Encode(all)
+		return io.PrintJSON(all)
 	}
 	return report.WriteComparison(io.Stdout, all)
 }

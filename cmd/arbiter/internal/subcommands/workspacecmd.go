@@ -6,7 +6,6 @@ package subcommands
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -153,7 +152,7 @@ func (e env) listAgents(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(r)
+		return e.PrintJSON(r)
 	}
 	return e.printAgents(r, c.String("session") != "")
 }
@@ -267,7 +266,7 @@ func (e env) showAgent(c *cli.Context) error {
 	line := agentLineOf(a)
 	line.Prompt = a.Prompt
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(line)
+		return e.PrintJSON(line)
 	}
 	e.printAgent(line)
 	for _, s := range found.Shadowed {
@@ -319,7 +318,7 @@ func (e env) checkAgents(c *cli.Context) error {
 		problems = append(problems, agents.CheckFile(file)...)
 	}
 	if c.Bool("json") {
-		if err := json.NewEncoder(e.Stdout).Encode(append([]agents.Problem{}, problems...)); err != nil {
+		if err := e.PrintJSON(append([]agents.Problem{}, problems...)); err != nil {
 			return err
 		}
 	} else {
@@ -331,50 +330,52 @@ func (e env) checkAgents(c *cli.Context) error {
 	return nil
 }
 
-// editedText is a text after editing, with the path of its file.
-type editedText struct {
-	text, path string
-	dir        string
-}
+// EditedText is a text after editing, with the path of its file.
+type EditedText struct{ Text, path string }
 
-// remove removes the file. Without this call it remains.
-func (t editedText) remove() { os.RemoveAll(t.dir) }
+// Remove removes the file. Without this call it remains.
+func (t EditedText) Remove() { os.RemoveAll(filepath.Dir(t.path)) }
 
-// editText opens a text in a private file with that name in $VISUAL, or else $EDITOR, or else vi. If the editor
-// fails, the file is removed.
-func editText(ctx context.Context, name, text string) (editedText, error) {
-	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
-	if editor == "" && !term.IsTerminal(int(os.Stdin.Fd())) {
-		return editedText{}, errors.New("no editor: there is no terminal for vi; " +
-			"set VISUAL or EDITOR to a program that needs none")
-	}
+// EditText puts a text into a private file with that name, edits the file, and reads it again. If that fails, the file
+// is removed.
+func EditText(name, text string, edit func(path string) error) (t EditedText, err error) {
 	dir, err := os.MkdirTemp("", "arbiter-edit-")
 	if err != nil {
-		return editedText{}, err
-	}
-	t := editedText{path: filepath.Join(dir, name), dir: dir}
-	if err := os.WriteFile(t.path, []byte(text), 0o600); err != nil {
-		t.remove()
 		return t, err
 	}
+	t.path = filepath.Join(dir, name)
+	if err = os.WriteFile(t.path, []byte(text), 0o600); err == nil {
+		err = edit(t.path)
+	}
+	var raw []byte
+	if err == nil {
+		if raw, err = command.ReadFile(t.path, command.MaxSource); err != nil {
+			err = fmt.Errorf("read what the editor left: %w", err)
+		}
+	}
+	if err != nil {
+		t.Remove()
+	}
+	t.Text = string(raw)
+	return t, err
+}
+
+// runEditor runs $VISUAL, or else $EDITOR, or else vi.
+func runEditor(ctx context.Context, path string) error {
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
+	if editor == "" && !term.IsTerminal(int(os.Stdin.Fd())) {
+		return errors.New("no editor: there is no terminal for vi; set VISUAL or EDITOR to a program that needs none")
+	}
 	editor = cmp.Or(editor, "vi")
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", EditorScript(editor), "editor", t.path)
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", EditorScript(editor), "editor", path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	interrupted := make(chan os.Signal, 1) // Ctrl+C is for the editor
 	signal.Notify(interrupted, os.Interrupt)
-	err = cmd.Run()
-	signal.Stop(interrupted)
-	if err != nil {
-		t.remove()
-		return t, fmt.Errorf("%w of the editor (%s)", err, editor)
+	defer signal.Stop(interrupted)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w of the editor (%s)", err, editor)
 	}
-	raw, err := command.ReadFile(t.path, command.MaxSource)
-	if err != nil {
-		t.remove()
-		return t, fmt.Errorf("read what the editor left: %w", err)
-	}
-	t.text = string(raw)
-	return t, nil
+	return nil
 }
 
 // EditorScript returns a shell script that runs an editor on the arguments. A shell is needed because the variable
@@ -733,18 +734,18 @@ func (e env) editMemory(c *cli.Context) error {
 		}
 		before = string(raw)
 	}
-	edited, err := editText(c.Context, "memory.txt", before)
+	edited, err := EditText("memory.txt", before, func(path string) error { return runEditor(c.Context, path) })
 	if err != nil {
 		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("%v; nothing was changed", err)}
 	}
-	lessons, err := memory.Parse(edited.text, time.Now())
+	lessons, err := memory.Parse(edited.Text, time.Now())
 	if err != nil {
 		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(
 			"%v; nothing was changed, your text is in %s (arbiter memory edit %[2]s opens it again)", err,
 			words.Quote(edited.path))}
 	}
-	defer edited.remove()
-	if strings.TrimSpace(edited.text) == strings.TrimSpace(memory.Text(m.Lessons)) {
+	defer edited.Remove()
+	if strings.TrimSpace(edited.Text) == strings.TrimSpace(memory.Text(m.Lessons)) {
 		fmt.Fprintln(e.Stderr, "Nothing was changed.")
 		return nil
 	}
