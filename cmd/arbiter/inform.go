@@ -182,8 +182,7 @@ func (e env) bridge(c *cli.Context) error {
 		defer done()
 	}
 	err = bridge.NewServer(launcher, options).Serve(ctx, pipe)
-	var unstopped *bridge.UnstoppedError
-	if errors.As(err, &unstopped) {
+	if _, ok := errors.AsType[*bridge.UnstoppedError](err); ok {
 		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 	}
 	return nil

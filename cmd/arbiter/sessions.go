@@ -142,8 +142,7 @@ func (e env) removeSessions(c *cli.Context) error {
 			}
 		}
 		err := store.Remove(run)
-		var held *journal.HeldError
-		if errors.As(err, &held) {
+		if held, ok := errors.AsType[*journal.HeldError](err); ok {
 			return command.Usagef("run %s is still running (process %d): end it first", command.ShortID(run), held.PID)
 		}
 		if err != nil {

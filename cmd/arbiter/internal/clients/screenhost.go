@@ -748,8 +748,7 @@ func (s *ScreenSession) HaltAtOnce() {
 
 // Refusal returns a refused connection or another failure as an error for a person.
 func Refusal(run string, err error) error {
-	var refused *control.Refusal
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*control.Refusal](err); ok {
 		return command.Usagef("run %s: %s", command.ShortID(run), refused.Message)
 	}
 	return command.Environmentf("run %s: %v", command.ShortID(run), err)

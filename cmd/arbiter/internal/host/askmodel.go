@@ -113,8 +113,7 @@ type askError struct {
 
 func askErrorOf(err error) *askError {
 	e := &askError{err: err}
-	var rpc *bridge.RPCError
-	if errors.As(err, &rpc) {
+	if rpc, ok := errors.AsType[*bridge.RPCError](err); ok {
 		e.category = rpc.Category
 	}
 	return e

@@ -332,9 +332,11 @@ const lastEvents = 2 * time.Second
 
 // Group has all clients that are subscribed to a run. Create one with [NewGroup].
 type Group struct {
-	run   Followed
-	hub   *Hub
-	start journal.LogPosition // end of the event log when this process started
+	openLog  func() (*journal.EventLog, error) // an error: there is no log yet
+	snapshot func() *supervisor.State
+	log      *slog.Logger
+	hub      *Hub
+	start    journal.LogPosition // end of the event log when this process started
 
 	ended     chan struct{} // closed when end is set
 	end       control.RunEnded
@@ -344,24 +346,20 @@ type Group struct {
 	first     sync.Once     // for closing it
 }
 
-// Followed is the run that clients subscribe to.
-type Followed struct {
-	OpenLog  func() (*journal.EventLog, error) // an error: there is no log yet
-	Snapshot func() *supervisor.State
-	Log      *slog.Logger
-}
-
 // NewGroup makes a group without clients, and finds where the events of this process start in the run's log.
-func NewGroup(run Followed) *Group {
-	g := &Group{run: run, hub: NewHub(HubKeep), ended: make(chan struct{}), connected: make(chan struct{})}
+func NewGroup(
+	openLog func() (*journal.EventLog, error), snapshot func() *supervisor.State, log *slog.Logger,
+) *Group {
+	g := &Group{openLog: openLog, snapshot: snapshot, log: log, hub: NewHub(HubKeep), ended: make(chan struct{}),
+		connected: make(chan struct{})}
 	if err := g.findStart(); err != nil {
-		run.Log.Warn("the end of the event log cannot be read", "err", err)
+		log.Warn("the end of the event log cannot be read", "err", err)
 	}
 	return g
 }
 
 func (g *Group) findStart() error {
-	log, err := g.run.OpenLog()
+	log, err := g.openLog()
 	if err != nil {
 		return nil // there is no log yet
 	}
@@ -428,11 +426,11 @@ func (g *Group) Subscribe(ctx context.Context, p control.SubscribeParams, send f
 		since = uint64(p.Since)
 	}
 	s := subscription{group: g, send: send, state: p.State}
-	s.cursor = g.hub.Cursor(since, p.Pieces, g.start, g.run.OpenLog)
+	s.cursor = g.hub.Cursor(since, p.Pieces, g.start, g.openLog)
 	changed, end := g.hub.Watch()
 	defer end()
 	if err := s.follow(ctx, changed); err != nil && ctx.Err() == nil {
-		g.run.Log.Warn("a client's subscription ended", "err", err)
+		g.log.Warn("a client's subscription ended", "err", err)
 	}
 }
 
@@ -496,7 +494,7 @@ func (s *subscription) pass(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if s.state {
-		change, changed, err := s.sender.Change(s.group.run.Snapshot())
+		change, changed, err := s.sender.Change(s.group.snapshot())
 		if err == nil && changed {
 			s.sent = time.Now()
 			err = s.send(change)

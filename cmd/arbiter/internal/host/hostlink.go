@@ -304,8 +304,7 @@ func (o Opening) bridgeFindings(ctx context.Context, r *LinkReport) (list []Find
 	r.OpenMS = time.Since(begin).Milliseconds()
 	if err != nil {
 		fix := "try it in a terminal: " + strings.Join(o.Host.Command, " ") + " arbiter version"
-		var f *LinkFailure
-		if errors.As(err, &f) && f.Category == bridge.CatTimeout {
+		if f, ok := errors.AsType[*LinkFailure](err); ok && f.Category == bridge.CatTimeout {
 			fix += "; --wait gives it more time"
 		}
 		return []Finding{hostFinding("bridge", DoctorFail, err.Error(), fix)}, false

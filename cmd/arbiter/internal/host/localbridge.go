@@ -103,8 +103,7 @@ func (b BridgeStart) Open(ctx context.Context,
 		Claude: claude,
 	})
 	if err != nil {
-		var rpc *bridge.RPCError
-		if errors.As(err, &rpc) && rpc.Category != "" {
+		if rpc, ok := errors.AsType[*bridge.RPCError](err); ok && rpc.Category != "" {
 			return failed(rpc.Category, "%s", rpc.Message)
 		}
 		return failed(bridge.CatInternal, "the bridge did not answer: %v", err)
@@ -297,7 +296,11 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 	}
 	b.watch.Go(func() { r.reportEnd(client) })
 	o.StandIn = claude.StandIn
-	unsandboxed, failed := b.sandbox.try(ctx, client, wantedBy(r.choices), *o, r.diagnostics.log)
+	w := wanted{mode: r.choices.Sandbox.Mode}
+	if w.mode != settings.SandboxOff {
+		w.config, w.missing = r.choices.SandboxConfig()
+	}
+	unsandboxed, failed := b.sandbox.try(ctx, client, w, *o, r.diagnostics.log)
 	if failed != nil {
 		return nil, bridge.ClaudeInfo{}, failed
 	}
@@ -391,9 +394,25 @@ type confinement struct {
 	scratch bool                  // checks run on a copy of the workspace
 }
 
-// hostSandboxed can try a sandbox. *bridge.Client implements it.
-type hostSandboxed interface {
+// sandboxed can try a sandbox. *bridge.Client implements it.
+type sandboxed interface {
 	Sandbox(ctx context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error)
+}
+
+// tried tries a sandbox. reason says why it does not hold; empty: it holds.
+func tried(
+	ctx context.Context, client sandboxed, p bridge.SandboxParams,
+) (result bridge.SandboxResult, reason string) {
+	ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
+	defer cancel()
+	result, err := client.Sandbox(ctx, p)
+	switch {
+	case err != nil:
+		reason = "it could not be tried: " + err.Error()
+	case !result.Holds:
+		reason = result.Reason
+	}
+	return result, reason
 }
 
 // wanted is the requested sandbox.
@@ -403,20 +422,11 @@ type wanted struct {
 	missing string // why it is not available
 }
 
-// wantedBy returns the sandbox that choices request.
-func wantedBy(c settings.Choices) wanted {
-	w := wanted{mode: c.Sandbox.Mode}
-	if w.mode != settings.SandboxOff {
-		w.config, w.missing = c.SandboxConfig()
-	}
-	return w
-}
-
 // try tries the requested sandbox each time a bridge is started, and sets the result for the agents. If the run
 // once had a sandbox, it does not continue without one. unsandboxed is the reason if the agents run without a
 // sandbox.
 func (c *confinement) try(
-	ctx context.Context, client hostSandboxed, w wanted, o runconfig.Options, log *slog.Logger,
+	ctx context.Context, client sandboxed, w wanted, o runconfig.Options, log *slog.Logger,
 ) (unsandboxed string, failed *input.BridgeFailed) {
 	if w.mode == settings.SandboxOff {
 		c.set(nil, "", false)
@@ -424,15 +434,8 @@ func (c *confinement) try(
 	}
 	reason, scratch := w.missing, false
 	if reason == "" {
-		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
-		defer cancel()
-		result, err := client.Sandbox(ctx, bridge.SandboxParams{Config: w.config, CWD: o.CWD, Env: o.Env})
-		switch {
-		case err != nil:
-			reason = "it could not be tried: " + err.Error()
-		case !result.Holds:
-			reason = result.Reason
-		}
+		var result bridge.SandboxResult
+		result, reason = tried(ctx, client, bridge.SandboxParams{Config: w.config, CWD: o.CWD, Env: o.Env})
 		c.hosts = result.Hosts
 		scratch = result.Scratch
 		log.Info("sandbox", "program", w.config.Program, "version", result.Version, "holds", reason == "", "reason",

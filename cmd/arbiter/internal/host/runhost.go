@@ -396,8 +396,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 		r.diagnostics.log.Info(text) // doctor tells it: it is no news at each start
 	}
 	if o := r.choices.Options; o.MaxCostPerDay > 0 && !o.Rehearsal {
-		defer WatchDayBudget(ctx, DayBudgetOptions{Store: r.storage.Runs, Run: o.Run,
-			Put: loop.Put, Log: r.diagnostics.log})()
+		defer WatchDayBudget(ctx, r.storage.Runs, o.Run, loop, r.diagnostics.log)()
 	}
 	var exit contract.Exit
 	switch {
@@ -598,29 +597,27 @@ func (f *frontends) close() {
 // ready creates the loop of a run, whose events go to sink, and opens its interfaces.
 func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	f, dir, log := &r.frontends, r.storage.journal.Dir(), r.diagnostics.log
-	f.clients = NewGroup(Followed{
-		OpenLog:  func() (*journal.EventLog, error) { return r.storage.EventLog(r.choices.Options.Run) },
-		Snapshot: func() *supervisor.State { return r.loop.Snapshot() }, Log: log,
-	})
+	f.clients = NewGroup(
+		func() (*journal.EventLog, error) { return r.storage.EventLog(r.choices.Options.Run) },
+		func() *supervisor.State { return r.loop.Snapshot() }, log)
 	r.loop = runloop.NewLoop(r.choices.Policy, r.diagnostics.sink(f.board.Sink(f.clients.Sink(sink))), log)
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
 	r.loop.Refuse(func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) })
 	f.input = NewSender(r.loop, &f.board)
-	r.bridges.others = NewBridges(RemoteRun{
-		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Loop: r.loop, Input: f.input,
-		Board: &f.board, Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry,
-		HaltApplied: func() bool { return f.halter.HaltApplied() }, Log: log,
-	})
-	f.halter = NewHalter(HaltRun{ID: r.choices.Options.Run, Loop: r.loop, Input: f.input,
-		Bridge: r.bridges.here.Client, Elsewhere: r.bridges.others, Log: log})
+	r.bridges.others = &Bridges{
+		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Handler: r.loop.Handler, Input: f.input,
+		Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry, Log: log,
+		HaltApplied: func() bool { return f.halter.HaltApplied() },
+	}
+	f.halter = &Halter{ID: r.choices.Options.Run, Input: f.input, Bridge: r.bridges.here.Client,
+		Elsewhere: r.bridges.others, Log: log}
 	f.hooks = ServeHooks(dir, r.loop, &f.terminals, log)
 	var err error
-	f.control, err = ServeControl(dir, ControlRun{
-		ID: r.choices.Options.Run, CWD: r.choices.Place, Loop: r.loop, Input: f.input, Clients: f.clients, Halter: f.halter,
-		Opener: Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Loop: r.loop, Input: f.input,
-			Board: &f.board},
+	f.control, err = ServeControl(dir, &service{
+		cwd: r.choices.Place, input: f.input, clients: f.clients, halter: f.halter,
+		opener: Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Input: f.input},
 	}, log)
 	if err != nil { // the run continues without a socket; stdin still reaches it
 		log.Warn("control", "error", err)

@@ -72,8 +72,7 @@ func openStorage(root string, options journal.Options, notices *notice) (s stora
 func (s *storage) lockPlace(dir, run string) error {
 	var err error
 	s.place, err = s.LockDir(dir, run)
-	var held *journal.HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*journal.HeldError](err); ok {
 		return command.Usagef("another run already works in %s (run %s, process %d): open it with arbiter attach, wait for "+
 			"its end, use another directory (--cwd), or add --share-workspace",
 			dir, command.ShortID(held.Run), held.PID)

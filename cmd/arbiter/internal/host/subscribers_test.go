@@ -23,11 +23,8 @@ import (
 )
 
 func newGroup() *Group {
-	return NewGroup(Followed{
-		OpenLog:  func() (*journal.EventLog, error) { return nil, errors.New("none") },
-		Snapshot: func() *supervisor.State { return &supervisor.State{} },
-		Log:      slog.New(slog.DiscardHandler),
-	})
+	return NewGroup(func() (*journal.EventLog, error) { return nil, errors.New("none") },
+		func() *supervisor.State { return &supervisor.State{} }, slog.New(slog.DiscardHandler))
 }
 
 // TestClientReceivesAllEventsAndTheEnd: a client that subscribes late gets the events it asks for, and how the run

@@ -213,8 +213,7 @@ func (e *Exporter) post(ctx context.Context, spans []span) error {
 	req.Header = e.settings.Header.Clone()
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := e.client.Do(req)
-	var whole *url.Error
-	if errors.As(err, &whole) {
+	if whole, ok := errors.AsType[*url.Error](err); ok {
 		err = whole.Err // without the URL, which may have a key
 	}
 	if err != nil {

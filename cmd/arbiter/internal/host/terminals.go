@@ -192,7 +192,7 @@ func (a *Attachment) await() {
 				a.ended = endOf(b)
 				return
 			}
-		case <-a.opener.Loop.Done():
+		case <-a.opener.Input.loop.Done():
 			a.ended = control.Ended{Reason: runstore.ErrRunOver.Error()}
 			return
 		}
@@ -216,7 +216,7 @@ func (a *Attachment) release() {
 func (a *Attachment) giveBack() {
 	a.asked.Do(func() {
 		// A stuck loop keeps the session; a halt or the end of the run then ends it.
-		a.opener.Loop.Put(input.Command{Command: contract.Command{Ref: a.opener.Input.NewRef(),
+		a.opener.Input.loop.Put(input.Command{Command: contract.Command{Ref: a.opener.Input.NewRef(),
 			Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
 	})
 }
@@ -243,9 +243,7 @@ func (a *Attachment) Detach(ctx context.Context) control.Ended {
 type Opener struct {
 	Run       string
 	Terminals *Terminals
-	Loop      InputLoop
 	Input     *Sender
-	Board     *Board
 }
 
 // Attach opens an agent's session for a client named who, and reports its progress. If ctx ends first, it gives up.
@@ -257,7 +255,7 @@ func (o Opener) Attach(
 		return nil, err
 	}
 	ref := o.Input.NewRef()
-	events, end := o.Board.Subscribe(func(e contract.Event) bool {
+	events, end := o.Input.board.Subscribe(func(e contract.Event) bool {
 		_, takeover := e.Body.(contract.Takeover)
 		return takeover && e.ID == p.Agent || InputAnswers(e, ref)
 	})
@@ -270,7 +268,7 @@ func (o Opener) Attach(
 		o.Terminals.Release(p.Agent, claim)
 		return nil, err
 	}
-	for _, agent := range o.Loop.Snapshot().Agents {
+	for _, agent := range o.Input.loop.Snapshot().Agents {
 		if agent.ID == p.Agent {
 			a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
 		}
@@ -308,7 +306,7 @@ func (a *Attachment) open(ctx context.Context, ref string, progress func(string)
 					return false, &control.OpenError{Agent: a.result.Agent, Reason: b.Reason}
 				}
 			}
-		case <-o.Loop.Done():
+		case <-o.Input.loop.Done():
 			return false, runstore.ErrRunOver
 		case <-ctx.Done():
 			o.Input.Go(func() { // after the request, however long that takes
@@ -367,28 +365,22 @@ func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySp
 	return day, unread
 }
 
-// DayBudgetOptions name the runs whose costs are added up, and the run that receives the sum through Put.
-type DayBudgetOptions struct {
-	Store *runstore.Runs
-	Run   string // the run that asks
-	Put   func(input.Body) bool
-	Log   *slog.Logger
-}
-
 // WatchDayBudget reports to a run what the other runs have cost today: once before the run begins, and regularly while
 // it runs. The caller calls stop when the run is over.
-func WatchDayBudget(ctx context.Context, o DayBudgetOptions) (stop func()) {
+func WatchDayBudget(
+	ctx context.Context, store *runstore.Runs, run string, loop InputLoop, log *slog.Logger,
+) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	spending := &daySpending{store: o.Store, own: o.Run, read: map[string]*runstore.Spent{}}
+	spending := &daySpending{store: store, own: run, read: map[string]*runstore.Spent{}}
 	var last input.DaySpent
 	look := func() {
 		day, err := spending.spent(ctx, time.Now())
 		if err != nil && ctx.Err() == nil {
-			o.Log.Warn("some costs of the day could not be read", "err", err)
+			log.Warn("some costs of the day could not be read", "err", err)
 		}
 		if ctx.Err() == nil && (day.Day != last.Day || day.OthersUSD != last.OthersUSD) {
 			last = day
-			o.Put(day)
+			loop.Put(day)
 		}
 	}
 	look()

@@ -45,8 +45,7 @@ import (
 // Git. do must be repeatable.
 func again[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	done, err := do()
-	var failed *git.Error
-	if errors.As(err, &failed) && ctx.Err() == nil {
+	if _, ok := errors.AsType[*git.Error](err); ok && ctx.Err() == nil {
 		return do()
 	}
 	return done, err
@@ -295,8 +294,7 @@ func (f *Files) merge(ctx context.Context, e input.IsolationMerge) (input.Isolat
 		return input.IsolationMerged{}, err
 	}
 	work, err := dirs.Commit(ctx, w, "Work of "+e.Agent)
-	var unfinished *workspace.UnfinishedError
-	if errors.As(err, &unfinished) {
+	if unfinished, ok := errors.AsType[*workspace.UnfinishedError](err); ok {
 		return input.IsolationMerged{Status: input.StatusUnfinished, Detail: unfinished.Operation}, nil
 	}
 	if err != nil {
@@ -872,8 +870,7 @@ func (f *Files) remove(
 		}
 	}
 	saved, err := dirs.Remove(ctx, w, false)
-	var unsaved *workspace.UnsavedError
-	if errors.As(err, &unsaved) {
+	if unsaved, ok := errors.AsType[*workspace.UnsavedError](err); ok {
 		return []string{unsaved.Error()}, nil
 	}
 	if err != nil {
@@ -978,8 +975,7 @@ func ReadImages(path string) (contract.Image, []byte, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe without a writer
 	if err != nil {
-		var why *os.PathError
-		if errors.As(err, &why) {
+		if why, ok := errors.AsType[*os.PathError](err); ok {
 			err = why.Err
 		}
 		return fail("it cannot be read: %w", err)

@@ -268,8 +268,7 @@ func (t Target) post(ctx context.Context, client *http.Client, m message) error 
 	r.Header.Set("User-Agent", "arbiter")
 	resp, err := client.Do(r)
 	if err != nil {
-		var whole *url.Error
-		if errors.As(err, &whole) {
+		if whole, ok := errors.AsType[*url.Error](err); ok {
 			err = whole.Err // without the URL
 		}
 		return fmt.Errorf("%s: %w", t, err)

@@ -123,8 +123,7 @@ func notAttached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return command.BySignal(ctx, "given up")
 	}
-	var refused *control.Refusal
-	if errors.As(err, &refused) && refused.Code != control.CodeUnopen {
+	if refused, ok := errors.AsType[*control.Refusal](err); ok && refused.Code != control.CodeUnopen {
 		return command.Usagef("%s", refused.Message)
 	}
 	return &command.Error{Code: contract.ExitFailed, Text: err.Error()}

@@ -274,8 +274,7 @@ func ReplayDecisions(io command.Env, c *cli.Context) error {
 			continue
 		}
 		d, err := o.ask(ctx, q)
-		var exit *command.Error
-		if errors.As(err, &exit) {
+		if _, ok := errors.AsType[*command.Error](err); ok {
 			return err
 		}
 		x := t.judge(Redecision{Number: r.Number, Record: r.Record, Point: r.Point, Recorded: was}, d, err)

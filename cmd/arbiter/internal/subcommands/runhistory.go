@@ -104,8 +104,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 
 // brokenf returns the error for an audit that is broken or cannot be read.
 func brokenf(err error) error {
-	var broken *supervisor.Broken
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*supervisor.Broken](err); ok {
 		return &command.Error{Code: contract.ExitFailed, Text: "the audit does not hold: " + broken.Error()}
 	}
 	return command.Environmentf("verify: %v", err)
@@ -146,8 +145,7 @@ func (e env) exportSession(c *cli.Context) error {
 	}
 	defer store.Close()
 	kept, err := store.Keep(info.Run)
-	var held *journal.HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*journal.HeldError](err); ok {
 		return command.Usagef("run %s is still running (process %d): end it first", command.ShortID(info.Run), held.PID)
 	}
 	if err != nil {
