@@ -45,7 +45,7 @@ func (e env) keepBridge(c *cli.Context, log *slog.Logger) error {
 		Locks: filepath.Join(state, "hosts"), Mode: proctree.ModeAuto, Log: log})
 	switch {
 	case err != nil:
-		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+		return command.Failedf("%v", err)
 	case code != 0:
 		return &command.Error{Code: contract.ExitFailed}
 	}

@@ -140,7 +140,7 @@ func (e env) bridge(c *cli.Context) error {
 	// This comes first: the namespace is entered with no other files open, and the lock must not reach a child.
 	isolation, err := proctree.EnterNamespace()
 	if err != nil {
-		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+		return command.Failedf("%v", err)
 	}
 	holdErr := proctree.HoldInheritedLock()
 	level := slog.LevelInfo
@@ -154,7 +154,7 @@ func (e env) bridge(c *cli.Context) error {
 	kept, err := host.Kept()
 	switch {
 	case err != nil:
-		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+		return command.Failedf("%v", err)
 	case kept == nil && c.Bool("remote"):
 		return e.keepBridge(c, log)
 	}
@@ -183,7 +183,7 @@ func (e env) bridge(c *cli.Context) error {
 	}
 	err = bridge.NewServer(launcher, options).Serve(ctx, pipe)
 	if _, ok := errors.AsType[*bridge.UnstoppedError](err); ok {
-		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+		return command.Failedf("%v", err)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (h *ScreenHost) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	defer h.mu.Unlock()
 	if h.refused = nil; err != nil {
 		if !errors.As(err, &h.refused) {
-			h.refused = &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+			h.refused = command.Failedf("%v", err)
 		}
 		return nil, err
 	}

@@ -329,7 +329,7 @@ func (h *ScreenHost) command(ctx context.Context, args ...string) (string, error
 	err = cmd.Run()
 	text := strings.TrimSpace(sanitize.Text(said.String()))
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && text != "" {
-		return "", subcommands.Refused("%s", strings.ReplaceAll(text, "arbiter: ", ""))
+		return "", command.Failedf("%s", strings.ReplaceAll(text, "arbiter: ", ""))
 	}
 	return text, err
 }
@@ -341,12 +341,12 @@ func (h *ScreenHost) Open(run, path string, line int) error {
 		return err
 	}
 	if branch, err := r.Commit(h.ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
-		return subcommands.Refused("the agents of run %s work in directories of their own: their work is not in your files "+
+		return command.Failedf("the agents of run %s work in directories of their own: their work is not in your files "+
 			"until it is landed", command.ShortID(info.Run))
 	}
 	file := filepath.Join(r.Root, filepath.FromSlash(path))
 	if _, err := os.Lstat(file); err != nil {
-		return subcommands.Refused("%s cannot be opened: %v", subcommands.FileName(path), command.WithoutPath(err))
+		return command.Failedf("%s cannot be opened: %v", subcommands.FileName(path), command.WithoutPath(err))
 	}
 	return h.runEditor(editorPlace(editorName(), file, line)...)
 }

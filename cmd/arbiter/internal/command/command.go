@@ -70,6 +70,11 @@ func Environmentf(format string, args ...any) *Error {
 	return &Error{Code: contract.ExitEnvironment, Text: fmt.Sprintf(format, args...)}
 }
 
+// Failedf returns the error for a command that did not do what it was to do: exit code 1.
+func Failedf(format string, args ...any) *Error {
+	return &Error{Code: contract.ExitFailed, Text: fmt.Sprintf(format, args...)}
+}
+
 // LikeCommand reports whether the first of several arguments looks like a misspelled command rather than like a
 // file.
 func LikeCommand(c *cli.Context) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
@@ -486,7 +487,7 @@ func TestScratchOfRunsIsLeftAlone(t *testing.T) {
 }
 
 func TestScriptIsSound(t *testing.T) {
-	if _, err := TrialScript(); err != nil {
+	if _, err := rehearsal.Parse("doctor.yaml", script); err != nil {
 		t.Error(err)
 	}
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -215,7 +216,7 @@ func newRun(c settings.Choices) (*hostedRun, error) {
 }
 
 // prepareNew locks the directory of a new run, and opens what the run needs.
-func (r *hostedRun) prepareNew(script *Play) error {
+func (r *hostedRun) prepareNew(script *rehearsal.Scenario) error {
 	if err := r.lockPlace(); err != nil {
 		return err
 	}
@@ -278,7 +279,7 @@ func (r *hostedRun) lockScratch() error {
 }
 
 // openServices opens what a run needs besides its journal: the log and, with a script, the stage of a rehearsal.
-func (r *hostedRun) openServices(script *Play) (err error) {
+func (r *hostedRun) openServices(script *rehearsal.Scenario) (err error) {
 	dir := r.storage.journal.Dir()
 	mask := settings.MaskerOf(r.choices.Options, r.choices.Hosts)
 	if r.diagnostics, err = openDiagnostics(dir, mask, r.choices.Debug); err != nil {
@@ -863,7 +864,7 @@ func (e hostEnv) playHost(r *hostedRun) error {
 
 // notReady answers that the run could not be started.
 func (e hostEnv) notReady(err error) error {
-	exit := &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+	exit := command.Failedf("%v", err)
 	errors.As(err, &exit)
 	// If writing fails, the process that started this one has ended.
 	_ = e.PrintJSON(Ready{Code: exit.Code, Problem: exit.Text})

@@ -111,7 +111,7 @@ func (e env) decideOn(c *cli.Context) error {
 	case errors.As(err, &exit):
 		return err
 	case err != nil:
-		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("%s gives no decision: %v", o.name, err)}
+		return command.Failedf("%s gives no decision: %v", o.name, err)
 	case c.Bool("json"):
 		return e.PrintJSON(d)
 	}

@@ -62,7 +62,7 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 	case errors.As(err, &refused):
 		err = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), refused.Message)
 	case err != nil:
-		err = Refused("run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
+		err = command.Failedf("run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
 			command.ShortID(l.Info.Run), err)
 	}
 	return r, err
@@ -403,7 +403,7 @@ func (e env) watch(c *cli.Context) error {
 	end, err := f.ToTheEnd(ctx, c, l)
 	switch {
 	case f.Failed != nil:
-		return Refused("stdout: %v", f.Failed)
+		return command.Failedf("stdout: %v", f.Failed)
 	case err != nil || end.Exit == int(contract.ExitComplete):
 		return err
 	}
@@ -564,7 +564,7 @@ func (e env) answerInbox(c *cli.Context, list []inboxEntry) error {
 		}
 		if problem := e.answerOne(c, list, line); problem != nil {
 			fmt.Fprintln(e.Stderr, problem)
-			failed = &command.Error{Code: contract.ExitFailed, Text: "an answer was refused"}
+			failed = command.Failedf("an answer was refused")
 		}
 		if errors.Is(err, io.EOF) {
 			return failed
@@ -666,7 +666,7 @@ func (e env) showFirst(c *cli.Context, list []supervisor.InboxItem, only bool) e
 		return command.Usagef("cannot ask: stdin is not a terminal; allow it with its id: arbiter allow %s",
 			sanitize.Line(list[0].ID, 80))
 	case asked && !yes:
-		return &command.Error{Code: contract.ExitFailed, Text: "nothing was allowed"}
+		return command.Failedf("nothing was allowed")
 	}
 	return nil
 }
@@ -1019,8 +1019,7 @@ func (e env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
 	case err != nil:
 		return e.haltSilent(store, info, err)
 	case len(r.Left) > 0:
-		return &command.Error{Code: contract.ExitFailed,
-			Text: fmt.Sprintf("run %s: still alive: %s", command.ShortID(info.Run), strings.Join(r.Left, ", "))}
+		return command.Failedf("run %s: still alive: %s", command.ShortID(info.Run), strings.Join(r.Left, ", "))
 	}
 	how := map[string]string{"loop": "halted", "bridge": "halted by its bridge: the run itself did not answer",
 		"killed": "halted by force: neither the run nor its bridge answered"}
@@ -1055,11 +1054,10 @@ func (e env) haltSilent(store *runstore.Runs, info journal.Info, why error) *com
 		for _, p := range left {
 			names = append(names, fmt.Sprintf("%s (%d)", sanitize.Line(p.Name, 40), p.PID))
 		}
-		return &command.Error{Code: contract.ExitFailed,
-			Text: fmt.Sprintf("run %s: still alive: %s", command.ShortID(info.Run), strings.Join(names, ", "))}
+		return command.Failedf("run %s: still alive: %s", command.ShortID(info.Run), strings.Join(names, ", "))
 	}
 	if err != nil {
-		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("run %s: %v", command.ShortID(info.Run), err)}
+		return command.Failedf("run %s: %v", command.ShortID(info.Run), err)
 	}
 	where := ""
 	if len(note.Hosts) > 0 {

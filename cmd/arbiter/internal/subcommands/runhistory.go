@@ -76,7 +76,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 		return brokenf(err)
 	}
 	if c.NArg() == 1 && !strings.HasPrefix(a.Run, c.Args().First()) {
-		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("the audit is of run %s", command.ShortID(a.Run))}
+		return command.Failedf("the audit is of run %s", command.ShortID(a.Run))
 	}
 	store, err := runstore.Open(c)
 	if err != nil {
@@ -105,7 +105,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 // brokenf returns the error for an audit that is broken or cannot be read.
 func brokenf(err error) error {
 	if broken, ok := errors.AsType[*supervisor.Broken](err); ok {
-		return &command.Error{Code: contract.ExitFailed, Text: "the audit does not hold: " + broken.Error()}
+		return command.Failedf("the audit does not hold: %s", broken.Error())
 	}
 	return command.Environmentf("verify: %v", err)
 }
@@ -201,21 +201,21 @@ func filesToExport(
 	_, unplaced := os.Lstat(filepath.Join(store.Dir(m.Run), runstore.ForkPlanName))
 	switch {
 	case unplaced == nil, waiting == nil && m.ForkedFrom != nil && !m.Imported:
-		return manifest, nil, Refused("run %s was forked and has not begun: continue it first (arbiter --resume --session "+
+		return manifest, nil, command.Failedf("run %s was forked and has not begun: continue it first (arbiter --resume --session "+
 			"%[1]s)", run)
 	case waiting == nil:
-		return manifest, nil, Refused("run %s was imported and has not continued since: use the archive that "+
+		return manifest, nil, command.Failedf("run %s was imported and has not continued since: use the archive that "+
 			"it came from", run)
 	case m.Rehearsal:
-		return manifest, nil, Refused("run %s is a rehearsal: its directory and its model exist on this machine only",
+		return manifest, nil, command.Failedf("run %s is a rehearsal: its directory and its model exist on this machine only",
 			run)
 	case recovery.Harmed():
-		return manifest, nil, Refused("the journal of run %s is damaged (%s): it can be read here (arbiter logs), "+
+		return manifest, nil, command.Failedf("the journal of run %s is damaged (%s): it can be read here (arbiter logs), "+
 			"and not be exported", run, recovery.Damage[0])
 	case !state.Reached():
-		return manifest, nil, Refused("run %s has nothing to continue: it never started an agent", run)
+		return manifest, nil, command.Failedf("run %s has nothing to continue: it never started an agent", run)
 	case work:
-		return manifest, nil, Refused("run %s has work in directories of its Orchestrators, which an archive does "+
+		return manifest, nil, command.Failedf("run %s has work in directories of its Orchestrators, which an archive does "+
 			"not carry: complete it here (arbiter --resume --session %[1]s) and land the result (arbiter land %[1]s), or "+
 			"begin runs that are to be exported with --isolation %s", run, runconfig.IsolationShared)
 	}
@@ -340,7 +340,7 @@ func (e env) importSession(c *cli.Context) error {
 		return importError(name, "", err)
 	}
 	if v := archive.Manifest.State; v != supervisor.StateVersion {
-		return Refused("%s was exported by arbiter %s, whose runs this version cannot read: import it with that "+
+		return command.Failedf("%s was exported by arbiter %s, whose runs this version cannot read: import it with that "+
 			"version", name, sanitize.Line(archive.Manifest.Arbiter, 60))
 	}
 	store, err := runstore.Open(c)
@@ -370,14 +370,14 @@ func importError(name, run string, err error) error {
 	case errors.Is(err, syscall.EISDIR):
 		return command.Usagef("%s is a directory: give the FILE that arbiter sessions export wrote", name)
 	case errors.As(err, &bad):
-		return Refused("%s is refused: %s; nothing was imported", name, bad.Reason)
+		return command.Failedf("%s is refused: %s; nothing was imported", name, bad.Reason)
 	case errors.Is(err, journal.ErrExists):
-		return Refused("run %s exists already, and was not changed: continue it (arbiter --resume --session "+
+		return command.Failedf("run %s exists already, and was not changed: continue it (arbiter --resume --session "+
 			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", command.ShortID(run))
 	case errors.As(err, &other), errors.As(err, &damaged):
-		return Refused("%s is refused: %v; nothing was imported", name, err)
+		return command.Failedf("%s is refused: %v; nothing was imported", name, err)
 	case errors.As(err, &files):
-		return Refused("the files of run %s are not written: %v; or use --no-files, if the directory has them "+
+		return command.Failedf("the files of run %s are not written: %v; or use --no-files, if the directory has them "+
 			"already",
 			command.ShortID(run), files.error)
 	case errors.As(err, &held):

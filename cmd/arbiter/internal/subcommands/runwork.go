@@ -155,10 +155,6 @@ func (e env) changesJSON(changes []workspaces.Change) error {
 	return e.PrintJSON(list)
 }
 
-func Refused(format string, args ...any) error {
-	return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(format, args...)}
-}
-
 // Environment variables with files of GitHub Actions: the summary of a step, and its outputs.
 const (
 	StepSummary = "GITHUB_STEP_SUMMARY"
@@ -303,14 +299,14 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 // RevertChange reverts one change of a run that no process plays.
 func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c contract.Revert) error {
 	if branch, err := r.Commit(ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
-		return Refused("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+
+		return command.Failedf("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+
 			"are as they were", FileName(c.Path), command.ShortID(info.Run))
 	}
 	err := runstore.RevertFiles(ctx, r, input.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
 	var kept *workspaces.RefusedError
 	switch {
 	case errors.As(err, &kept):
-		return Refused("%s was not reverted: %s", FileName(c.Path), kept.Reason)
+		return command.Failedf("%s was not reverted: %s", FileName(c.Path), kept.Reason)
 	case errors.Is(err, workspaces.ErrNoSnapshot):
 		return WorkError(info, err)
 	case err != nil:
@@ -572,7 +568,7 @@ func warnOf(ctx context.Context, stderr io.Writer, r *workspaces.Repo) error {
 // WorkError explains why there is nothing to compare.
 func WorkError(info journal.Info, err error) error {
 	if errors.Is(err, workspaces.ErrNoSnapshot) {
-		return Refused("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter "+
+		return command.Failedf("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter "+
 			"were removed",
 			command.ShortID(info.Run), info.CWD)
 	}

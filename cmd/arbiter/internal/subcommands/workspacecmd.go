@@ -482,9 +482,8 @@ func (e env) listGrants(c *cli.Context) error {
 		e.printGrants(r, settings.StateForCommand(state))
 	}
 	if len(problems) > 0 {
-		return &command.Error{Code: contract.ExitFailed,
-			Text: fmt.Sprintf("%d entries of %s are not trusted (arbiter grants rm --all removes them with the rest)",
-				len(problems), store.Path())}
+		return command.Failedf("%d entries of %s are not trusted (arbiter grants rm --all removes them with the rest)",
+			len(problems), store.Path())
 	}
 	return nil
 }
@@ -736,13 +735,12 @@ func (e env) editMemory(c *cli.Context) error {
 	}
 	edited, err := EditText("memory.txt", before, func(path string) error { return runEditor(c.Context, path) })
 	if err != nil {
-		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("%v; nothing was changed", err)}
+		return command.Failedf("%v; nothing was changed", err)
 	}
 	lessons, err := memory.Parse(edited.Text, time.Now())
 	if err != nil {
-		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(
-			"%v; nothing was changed, your text is in %s (arbiter memory edit %[2]s opens it again)", err,
-			words.Quote(edited.path))}
+		return command.Failedf("%v; nothing was changed, your text is in %s (arbiter memory edit %[2]s opens it again)", err,
+			words.Quote(edited.path))
 	}
 	defer edited.Remove()
 	if strings.TrimSpace(edited.Text) == strings.TrimSpace(memory.Text(m.Lessons)) {
@@ -948,5 +946,5 @@ func (e env) confirmTrust() error {
 	if yes {
 		return nil
 	}
-	return &command.Error{Code: contract.ExitFailed, Text: "not trusted"}
+	return command.Failedf("not trusted")
 }
