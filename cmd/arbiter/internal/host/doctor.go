@@ -95,6 +95,23 @@ func (e *examination) add(name string, state DoctorState, found, fix string) {
 	e.found = append(e.found, Finding{Area: e.area, Name: name, State: state, Found: found, Fix: fix})
 }
 
+// ruling is a finding that holds under a condition.
+type ruling struct {
+	when       bool
+	state      DoctorState
+	found, fix string
+}
+
+// first adds the first of several rulings whose condition holds, if there is one.
+func (e *examination) first(name string, list ...ruling) {
+	for _, v := range list {
+		if v.when {
+			e.add(name, v.state, v.found, v.fix)
+			return
+		}
+	}
+}
+
 // DoctorReport has all findings, in the form of `arbiter doctor --json`.
 type DoctorReport struct {
 	Arbiter  string              `json:"arbiter"` // version
@@ -168,7 +185,7 @@ func (r DoctorReport) Print(w io.Writer, s DoctorStyle) error {
 	if over == DoctorNote {
 		over = DoctorOK
 	}
-	fmt.Fprintf(&b, "\n%s %s\n", s.sign(over), r.verdict())
+	fmt.Fprintf(&b, "\n%s %s\n", s.sign(over), r.summary())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -184,8 +201,8 @@ func (f Finding) print(w io.Writer, s DoctorStyle, width int) {
 	}
 }
 
-// verdict returns the last line.
-func (r DoctorReport) verdict() string {
+// summary returns the last line.
+func (r DoctorReport) summary() string {
 	warnings := ""
 	if n := r.Counts[DoctorWarn]; n > 0 {
 		warnings = ", " + words.Count(n, "warning")
@@ -414,53 +431,42 @@ const npmInstall = "npm install -g @anthropic-ai/claude-code"
 
 func (e *examination) checkClaude() {
 	c := e.Claude
-	switch {
-	case c.Missing && c.Named != "" && len(c.Elsewhere) > 0:
-		e.add("claude", DoctorFail, c.Problem, "export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
-		return
-	case c.Missing && len(c.Elsewhere) > 0:
-		e.add("claude", DoctorFail, "it is not on PATH, but is installed in "+c.Elsewhere[0],
-			"export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
-		return
-	case c.Missing:
-		e.add("claude", DoctorFail, c.Problem, npmInstall)
-		return
-	case c.Problem != "":
-		e.add("claude", DoctorFail, c.Problem, npmInstall+"@latest")
-		return
+	export, found := "", fmt.Sprintf("%s (%s)", c.Version, c.Path)
+	if c.Missing && len(c.Elsewhere) > 0 {
+		export = "export ARBITER_CLAUDE=" + words.Quote(c.Elsewhere[0])
+		if c.Named == "" {
+			c.Problem = "it is not on PATH, but is installed in " + c.Elsewhere[0]
+		}
 	}
-	found := fmt.Sprintf("%s (%s)", c.Version, c.Path)
-	switch {
-	case c.StandIn:
-		e.add("claude", DoctorNote, found+": a stand-in, which plays rehearsals only", npmInstall)
-	case claude.Untested(c.Version) != "":
-		e.add("claude", DoctorNote, claude.Untested(c.Version), "")
-	default:
-		e.add("claude", DoctorOK, found, "")
+	e.first("claude",
+		ruling{export != "", DoctorFail, c.Problem, export},
+		ruling{c.Missing, DoctorFail, c.Problem, npmInstall},
+		ruling{c.Problem != "", DoctorFail, c.Problem, npmInstall + "@latest"},
+		ruling{c.StandIn, DoctorNote, found + ": a stand-in, which plays rehearsals only", npmInstall},
+		ruling{claude.Untested(c.Version) != "", DoctorNote, claude.Untested(c.Version), ""},
+		ruling{true, DoctorOK, found, ""})
+	if c.Missing || c.Problem != "" {
+		return
 	}
 	if len(c.Shadowed) > 0 {
 		e.add("others", DoctorNote, "also on PATH, and not used: "+strings.Join(c.Shadowed, ", "), "")
 	}
-	in, name := c.Login, "claude"
+	in, login := c.Login, "claude auth login"
 	if c.Named != "" {
-		name = words.Quote(c.Path)
+		login = words.Quote(c.Path) + " auth login"
 	}
-	switch {
-	case c.StandIn: // it has none
-	case in.Known && in.LoggedIn:
-		who := in.Method
-		if in.Email != "" {
-			who += " (" + in.Email + ")"
-		}
-		e.add("login", DoctorOK, who, "")
-	case in.Known:
-		e.add("login", DoctorFail, "claude is not logged in", name+" auth login")
-	case len(c.Hints) > 0:
-		e.add("login", DoctorNote, "claude does not say; there is "+strings.Join(c.Hints, ", "), "")
-	default:
-		e.add("login", DoctorWarn, "claude does not say, and there is neither a key nor a login to be seen",
-			name+" auth login")
+	who := in.Method
+	if in.Email != "" {
+		who += " (" + in.Email + ")"
 	}
+	if c.StandIn {
+		return // it has none
+	}
+	e.first("login",
+		ruling{in.Known && in.LoggedIn, DoctorOK, who, ""},
+		ruling{in.Known, DoctorFail, "claude is not logged in", login},
+		ruling{len(c.Hints) > 0, DoctorNote, "claude does not say; there is " + strings.Join(c.Hints, ", "), ""},
+		ruling{true, DoctorWarn, "claude does not say, and there is neither a key nor a login to be seen", login})
 }
 
 // inspectDeadline bounds the inspection of the CLI.
@@ -509,91 +515,66 @@ func (e *examination) checkPlaces() {
 
 // state checks the state directory, without which no run can start.
 func (e *examination) state() {
-	const name = "state"
-	p := e.State
-	at := words.Quote(p.Path)
-	switch {
-	case p.Problem != "":
-		e.add(name, DoctorFail, p.Problem, `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
-	case p.Link:
-		e.add(name, DoctorFail, p.Path+" is a symbolic link, which is refused", "export ARBITER_STATE_DIR=\"$(readlink -f "+
-			at+")\"")
-	case p.Exists && p.Owner != e.UID:
-		e.add(name, DoctorFail, fmt.Sprintf("%s belongs to another user (%d), and is refused", p.Path, p.Owner),
-			"sudo chown -R \"$(id -u)\" "+at)
-	case p.Exists && p.Mode&0o700 != 0o700:
-		e.add(name, DoctorFail, fmt.Sprintf("%s has mode %04o: you cannot use it yourself", p.Path, p.Mode), "chmod 700 "+at)
-	case p.Written != "":
-		e.add(name, DoctorFail, p.Written, "export ARBITER_STATE_DIR=/var/tmp/arbiter-\"$(id -un)\"")
-	case p.Free >= 0 && p.Free < noFree:
-		e.add(name, DoctorFail, p.Path+" has only "+words.Size(p.Free)+" left", "arbiter sessions"+e.Leftovers.Named)
-	case p.Exists && p.Mode&0o077 != 0:
-		e.add(name, DoctorWarn, fmt.Sprintf("%s has mode %04o: others can read it until the next run", p.Path, p.Mode),
-			"chmod 700 "+at)
-	case p.Network != "":
-		e.add(name, DoctorWarn, fmt.Sprintf("%s is on a network (%s), where locks and fsync may not work", p.Path, p.Network),
-			`export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
-	case p.Free >= 0 && p.Free < littleFree:
-		e.add(name, DoctorWarn, p.Path+" has "+words.Size(p.Free)+" left", "arbiter sessions"+e.Leftovers.Named)
-	case p.Synced > slowSync:
-		e.add(name, DoctorWarn, fmt.Sprintf("%s takes %s to sync a line, and arbiter waits for each", p.Path,
-			p.Synced.Round(time.Millisecond)), "")
-	case !p.Exists:
-		e.add(name, DoctorOK, p.Path+", which the first run creates"+p.freeSpace(), "")
-	default:
-		e.add(name, DoctorOK, p.Path+p.freeSpace(), "")
-	}
+	const another = `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`
+	p, sessions := e.State, "arbiter sessions"+e.Leftovers.Named
+	at, mode := words.Quote(p.Path), fmt.Sprintf("%s has mode %04o: ", p.Path, p.Mode)
+	e.first("state",
+		ruling{p.Problem != "", DoctorFail, p.Problem, another},
+		ruling{p.Link, DoctorFail, p.Path + " is a symbolic link, which is refused",
+			`export ARBITER_STATE_DIR="$(readlink -f ` + at + `)"`},
+		ruling{p.Exists && p.Owner != e.UID, DoctorFail,
+			fmt.Sprintf("%s belongs to another user (%d), and is refused", p.Path, p.Owner), `sudo chown -R "$(id -u)" ` + at},
+		ruling{p.Exists && p.Mode&0o700 != 0o700, DoctorFail, mode + "you cannot use it yourself", "chmod 700 " + at},
+		ruling{p.Written != "", DoctorFail, p.Written, another},
+		ruling{p.full(), DoctorFail, p.Path + " has only " + words.Size(p.Free) + " left", sessions},
+		ruling{p.Exists && p.Mode&0o077 != 0, DoctorWarn, mode + "others can read it until the next run",
+			"chmod 700 " + at},
+		ruling{p.Network != "", DoctorWarn,
+			fmt.Sprintf("%s is on a network (%s), where locks and fsync may not work", p.Path, p.Network), another},
+		ruling{p.Free >= 0 && p.Free < littleFree, DoctorWarn, p.Path + " has " + words.Size(p.Free) + " left", sessions},
+		ruling{p.Synced > slowSync, DoctorWarn, fmt.Sprintf("%s takes %s to sync a line, and arbiter waits for each",
+			p.Path, p.Synced.Round(time.Millisecond)), ""},
+		ruling{!p.Exists, DoctorOK, p.Path + ", which the first run creates" + p.freeSpace(), ""},
+		ruling{true, DoctorOK, p.Path + p.freeSpace(), ""})
 }
 
 // other checks directories that a run can start without.
 func (e *examination) other(name string, p DoctorPlace) {
 	at := words.Quote(p.Path)
-	switch {
-	case p.Problem != "":
-		e.add(name, DoctorWarn, p.Problem, "")
-	case p.Written != "":
-		e.add(name, DoctorWarn, p.Written, "ls -ld "+at)
-	case p.Free >= 0 && p.Free < noFree:
-		e.add(name, DoctorWarn, p.Path+" has only "+words.Size(p.Free)+" left", "df -h "+at)
-	case name == "configuration" && p.Exists && p.Mode&0o022 != 0:
-		e.add(name, DoctorWarn, fmt.Sprintf("%s has mode %04o: others can change your settings", p.Path, p.Mode),
-			"chmod go-w "+at)
-	case !p.Exists:
-		e.add(name, DoctorOK, p.Path+", which does not exist yet", "")
-	default:
-		e.add(name, DoctorOK, p.Path+p.freeSpace(), "")
-	}
+	e.first(name,
+		ruling{p.Problem != "", DoctorWarn, p.Problem, ""},
+		ruling{p.Written != "", DoctorWarn, p.Written, "ls -ld " + at},
+		ruling{p.full(), DoctorWarn, p.Path + " has only " + words.Size(p.Free) + " left", "df -h " + at},
+		ruling{name == "configuration" && p.Exists && p.Mode&0o022 != 0, DoctorWarn,
+			fmt.Sprintf("%s has mode %04o: others can change your settings", p.Path, p.Mode), "chmod go-w " + at},
+		ruling{!p.Exists, DoctorOK, p.Path + ", which does not exist yet", ""},
+		ruling{true, DoctorOK, p.Path + p.freeSpace(), ""})
 }
 
 func (e *examination) workspace() {
 	w, t := e.Workspace, e.Workspace.Trust
 	at := words.Quote(w.Path)
-	switch {
-	case w.Problem != "":
-		e.add("workspace", DoctorFail, w.Problem, "mkdir -p ~/project && cd ~/project")
+	const project = "mkdir -p ~/project && cd ~/project"
+	e.first("workspace",
+		ruling{w.Problem != "", DoctorFail, w.Problem, project},
+		ruling{w.Home, DoctorWarn, w.Path + " holds all that you have: let agents work in one project", project},
+		ruling{w.Written != "", DoctorWarn, w.Written, "ls -ld " + at},
+		ruling{!w.Repository, DoctorNote,
+			w.Path + " is in no git repository: what agents change there cannot be reverted", "git init " + at},
+		ruling{true, DoctorOK, w.Path + ", in a git repository" + w.freeSpace(), ""})
+	if w.Problem != "" {
 		return
-	case w.Home:
-		e.add("workspace", DoctorWarn, w.Path+" holds all that you have: let agents work in one project",
-			"mkdir -p ~/project && cd ~/project")
-	case w.Written != "":
-		e.add("workspace", DoctorWarn, w.Written, "ls -ld "+at)
-	case !w.Repository:
-		e.add("workspace", DoctorNote, w.Path+" is in no git repository: what agents change there cannot be reverted",
-			"git init "+at)
-	default:
-		e.add("workspace", DoctorOK, w.Path+", in a git repository"+w.freeSpace(), "")
 	}
-	switch {
-	case t.Distrust() != "":
-		e.add("trust", DoctorWarn, t.Distrust(), "arbiter trust")
-	case t.Trusted && !t.Listing.Empty():
-		e.add("trust", DoctorOK, "trusted, as it is: "+t.InShort(), "")
-	case !t.Trusted && len(t.Listing.Items) > 0:
-		e.add("trust", DoctorNote, "not trusted, and not loaded: "+t.InShort(), "arbiter trust")
-	default:
-		e.add("trust", DoctorOK, "nothing there needs trust", "")
-	}
+	e.first("trust",
+		ruling{t.Distrust() != "", DoctorWarn, t.Distrust(), "arbiter trust"},
+		ruling{t.Trusted && !t.Listing.Empty(), DoctorOK, "trusted, as it is: " + t.InShort(), ""},
+		ruling{!t.Trusted && len(t.Listing.Items) > 0, DoctorNote, "not trusted, and not loaded: " + t.InShort(),
+			"arbiter trust"},
+		ruling{true, DoctorOK, "nothing there needs trust", ""})
 }
+
+// full reports whether a run would soon fail for lack of room.
+func (p DoctorPlace) full() bool { return p.Free >= 0 && p.Free < noFree }
 
 func (p DoctorPlace) freeSpace() string {
 	if p.Free < 0 {
@@ -741,16 +722,13 @@ const (
 
 func (e *examination) checkMachine() {
 	e.limits(e.Limits)
-	switch {
-	case e.Isolation.Kind != proctree.NoNamespace:
-		e.add("processes", DoctorOK, "agents run in a PID namespace: the kernel ends processes that arbiter cannot end", "")
-	case e.OS != "linux":
-		e.add("processes", DoctorNote, "there are no PID namespaces on this system; escaped processes are found by "+
-			"their environment", "")
-	default:
-		e.add("processes", DoctorNote, "agents do not run in a PID namespace: "+e.Isolation.Why,
-			"arbiter --pid-namespace always")
-	}
+	e.first("processes",
+		ruling{e.Isolation.Kind != proctree.NoNamespace, DoctorOK,
+			"agents run in a PID namespace: the kernel ends processes that arbiter cannot end", ""},
+		ruling{e.OS != "linux", DoctorNote,
+			"there are no PID namespaces on this system; escaped processes are found by their environment", ""},
+		ruling{true, DoctorNote, "agents do not run in a PID namespace: " + e.Isolation.Why,
+			"arbiter --pid-namespace always"})
 	e.sandbox()
 }
 
@@ -787,20 +765,13 @@ func (e *examination) sandbox() {
 	if b.Mode == "on" {
 		state, without = DoctorFail, ", and it is asked for"
 	}
-	switch {
-	case b.Holds && b.Mode == "off":
-		e.add("sandbox", DoctorOK, "bubblewrap "+b.Version+" holds (--sandbox on)", "")
-	case b.Holds:
-		e.add("sandbox", DoctorOK, "bubblewrap "+b.Version+" holds: "+b.Confines, "")
-	case e.OS != "linux":
-		e.add("sandbox", state, b.Reason, "")
-	case !b.Installed:
-		e.add("sandbox", state, "bubblewrap is not installed"+without, "sudo apt-get install bubblewrap")
-	case b.Restricted:
-		e.add("sandbox", state, b.Reason, "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0")
-	default:
-		e.add("sandbox", state, b.Reason, "")
-	}
+	e.first("sandbox",
+		ruling{b.Holds && b.Mode == "off", DoctorOK, "bubblewrap " + b.Version + " holds (--sandbox on)", ""},
+		ruling{b.Holds, DoctorOK, "bubblewrap " + b.Version + " holds: " + b.Confines, ""},
+		ruling{e.OS != "linux", state, b.Reason, ""},
+		ruling{!b.Installed, state, "bubblewrap is not installed" + without, "sudo apt-get install bubblewrap"},
+		ruling{b.Restricted, state, b.Reason, "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"},
+		ruling{true, state, b.Reason, ""})
 }
 
 // proxies includes the lower case names, which take precedence.
@@ -865,81 +836,55 @@ func (e *examination) url(name, found, wrong string) {
 const roomyWidth, roomyHeight = 80, 24
 
 func (e *examination) checkTerminal() {
-	t, term := e.Terminal, e.Getenv("TERM")
-	switch {
-	case !t.Stdin || !t.Stdout:
-		stream := "stdin"
-		if t.Stdin {
-			stream = "stdout"
-		}
-		e.add("screen", DoctorNote, stream+" is not a terminal: there is no screen here, but --plain and --json", "")
-	case term == "" || term == "dumb":
-		e.add("screen", DoctorWarn, fmt.Sprintf("TERM=%s says that the cursor cannot be placed", words.Quote(term)),
-			"export TERM=xterm-256color")
-	case t.Width > 0 && (t.Width < roomyWidth || t.Height < roomyHeight):
-		e.add("screen", DoctorNote, fmt.Sprintf("%s, %d×%d: smaller than %d×%d, some of it is left out", term, t.Width,
-			t.Height, roomyWidth, roomyHeight), "")
-	default:
-		e.add("screen", DoctorOK, fmt.Sprintf("%s, %d×%d", term, t.Width, t.Height), "")
+	t, term, stream := e.Terminal, e.Getenv("TERM"), "stdin"
+	if t.Stdin {
+		stream = "stdout"
 	}
-	if t.UTF8 {
-		e.add("characters", DoctorOK, "UTF-8", "")
-	} else {
-		e.add("characters", DoctorWarn, "the locale is not UTF-8: everything is drawn in ASCII", "export LC_ALL=C.UTF-8")
+	shown := fmt.Sprintf("%s, %d×%d", term, t.Width, t.Height)
+	e.first("screen",
+		ruling{!t.Stdin || !t.Stdout, DoctorNote,
+			stream + " is not a terminal: there is no screen here, but --plain and --json", ""},
+		ruling{term == "" || term == "dumb", DoctorWarn,
+			"TERM=" + words.Quote(term) + " says that the cursor cannot be placed", "export TERM=xterm-256color"},
+		ruling{t.Width > 0 && (t.Width < roomyWidth || t.Height < roomyHeight), DoctorNote,
+			fmt.Sprintf("%s: smaller than %d×%d, some of it is left out", shown, roomyWidth, roomyHeight), ""},
+		ruling{true, DoctorOK, shown, ""})
+	e.first("characters", ruling{t.UTF8, DoctorOK, "UTF-8", ""},
+		ruling{true, DoctorWarn, "the locale is not UTF-8: everything is drawn in ASCII", "export LC_ALL=C.UTF-8"})
+	if !t.Stdin || !t.Stdout {
+		return
 	}
-	if t.Stdin && t.Stdout {
-		e.clipboard()
-	}
-}
-
-// clipboard checks copying and bells, which use escape sequences of the terminal.
-func (e *examination) clipboard() {
-	switch {
-	case e.Getenv("TMUX") != "" && e.Terminal.Clipboard != "on":
-		found := "tmux does not say whether it lets copying through"
-		if e.Terminal.Clipboard != "" {
-			found = "tmux keeps copied text to itself (set-clipboard " + e.Terminal.Clipboard + ")"
-		}
-		e.add("clipboard", DoctorWarn, found, "tmux set-option -s set-clipboard on")
-	case e.Getenv("TMUX") != "":
-		e.add("clipboard", DoctorOK, "OSC 52, through tmux", "")
-	case e.Getenv("STY") != "":
-		e.add("clipboard", DoctorWarn, "screen passes on neither copied text nor notifications", "tmux new-session arbiter")
-	default:
-		e.add("clipboard", DoctorOK, "OSC 52, where the terminal allows it", "")
-	}
+	// Copying and bells use escape sequences of the terminal.
+	const tmux = "tmux set-option -s set-clipboard on"
+	inside := e.Getenv("TMUX") != ""
+	e.first("clipboard",
+		ruling{inside && t.Clipboard == "on", DoctorOK, "OSC 52, through tmux", ""},
+		ruling{inside && t.Clipboard == "", DoctorWarn, "tmux does not say whether it lets copying through", tmux},
+		ruling{inside, DoctorWarn, "tmux keeps copied text to itself (set-clipboard " + t.Clipboard + ")", tmux},
+		ruling{e.Getenv("STY") != "", DoctorWarn, "screen passes on neither copied text nor notifications",
+			"tmux new-session arbiter"},
+		ruling{true, DoctorOK, "OSC 52, where the terminal allows it", ""})
 }
 
 func (e *examination) checkSettings() {
 	c := e.Settings
-	switch {
-	case c.Problem != "":
-		e.add("configuration", DoctorFail, c.Problem, "arbiter schema config")
-	case c.Skipped != "":
-		e.add("configuration", DoctorNote, "was not read: "+c.Skipped, "")
+	e.first("configuration",
+		ruling{c.Problem != "", DoctorFail, c.Problem, "arbiter schema config"},
+		ruling{c.Skipped != "", DoctorNote, "was not read: " + c.Skipped, ""},
+		ruling{len(c.Files) == 0, DoctorOK, "no file; flags and variables alone", ""},
+		ruling{true, DoctorOK, strings.Join(c.Files, ", "), ""})
+	if c.Problem == "" && c.Skipped != "" {
 		return
-	case len(c.Files) == 0:
-		e.add("configuration", DoctorOK, "no file; flags and variables alone", "")
-	default:
-		e.add("configuration", DoctorOK, strings.Join(c.Files, ", "), "")
 	}
 	if len(c.Hosts) > 0 {
-		e.add(
-			"hosts",
-			DoctorNote,
-			"configured, not looked at: "+strings.Join(c.Hosts, ", "),
-			"arbiter hosts check "+c.Hosts[0],
-		)
+		e.add("hosts", DoctorNote, "configured, not looked at: "+strings.Join(c.Hosts, ", "),
+			"arbiter hosts check "+c.Hosts[0])
 	}
 	for _, m := range c.Makes {
-		switch {
-		case m.Problem != "":
-			e.add("make "+m.Name, DoctorWarn, m.Problem, "correct makes."+m.Name+" in the configuration")
-		case m.Version == "":
-			e.add("make "+m.Name, DoctorNote, "its program is there; it was not started", "arbiter doctor")
-		default:
-			e.add("make "+m.Name, DoctorOK, m.Version+"; lacks: "+strings.Join(m.Lacks, "; "), "")
-		}
+		e.first("make "+m.Name,
+			ruling{m.Problem != "", DoctorWarn, m.Problem, "correct makes." + m.Name + " in the configuration"},
+			ruling{m.Version == "", DoctorNote, "its program is there; it was not started", "arbiter doctor"},
+			ruling{true, DoctorOK, m.Version + "; lacks: " + strings.Join(m.Lacks, "; "), ""})
 	}
 	if c.Templates != "" {
 		e.add("templates", DoctorFail, c.Templates, "arbiter decide --template select.md")

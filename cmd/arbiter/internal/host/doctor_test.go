@@ -378,10 +378,10 @@ func TestReport(t *testing.T) {
 		t.Errorf("%q", b.String())
 	}
 	broken := NewReport("1.0", []Finding{{AreaClaude, "login", DoctorFail, "none", ""}})
-	if text := broken.verdict(); !strings.Contains(text, "1 failure.") || !strings.Contains(text, "--rehearse") {
+	if text := broken.summary(); !strings.Contains(text, "1 failure.") || !strings.Contains(text, "--rehearse") {
 		t.Error(text)
 	}
-	if text := NewReport("1.0", []Finding{{AreaPlaces, "state", DoctorFail, "none", ""}}).verdict(); strings.Contains(text,
+	if text := NewReport("1.0", []Finding{{AreaPlaces, "state", DoctorFail, "none", ""}}).summary(); strings.Contains(text,
 		"--rehearse") {
 		t.Error(text)
 	}

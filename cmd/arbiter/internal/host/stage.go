@@ -57,7 +57,9 @@ func ReadScenario(c settings.Choices) (*rehearsal.Scenario, error) {
 // SetStage builds the stage and points the choices at it. home is in the run's directory, and the scratch workspace is
 // removed with that directory. A resumed rehearsal finds its workspace and home directory as it left them; the
 // script finds its position from the sessions' histories.
-func SetStage(c *settings.Choices, script *rehearsal.Scenario, home string, task string, log *slog.Logger) (*Stage, error) {
+func SetStage(
+	c *settings.Choices, script *rehearsal.Scenario, home, task string, log *slog.Logger,
+) (*Stage, error) {
 	st := &Stage{log: log}
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, command.Environmentf("private home: %v", err)

@@ -450,8 +450,8 @@ func (l *landing) pullRequest() (*pullRequest, error) {
 	case err != nil:
 		return nil, command.Environmentf("--pr: %v", err)
 	case planted != "":
-		return nil, command.Failedf("--pr pushes with your own git, which obeys the repository: look at what is named above, then "+
-			"push yourself: git push %s %s", remote, words.Quote(branch))
+		return nil, command.Failedf("--pr pushes with your own git, which obeys the repository: look at what is named "+
+			"above, then push yourself: git push %s %s", remote, words.Quote(branch))
 	}
 	var body bytes.Buffer
 	if err := report.Write(&body, l.report, report.Markdown); err != nil {

@@ -201,8 +201,8 @@ func filesToExport(
 	_, unplaced := os.Lstat(filepath.Join(store.Dir(m.Run), runstore.ForkPlanName))
 	switch {
 	case unplaced == nil, waiting == nil && m.ForkedFrom != nil && !m.Imported:
-		return manifest, nil, command.Failedf("run %s was forked and has not begun: continue it first (arbiter --resume --session "+
-			"%[1]s)", run)
+		return manifest, nil, command.Failedf("run %s was forked and has not begun: continue it first (arbiter --resume "+
+			"--session %[1]s)", run)
 	case waiting == nil:
 		return manifest, nil, command.Failedf("run %s was imported and has not continued since: use the archive that "+
 			"it came from", run)
