@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,9 +23,9 @@ func (e env) sessionCommands() []*cli.Command {
 		&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}}
 	return []*cli.Command{
 		{
-			Name: "sessions", Usage: "list, show, delete, export or import runs", Flags: list, Action: e.listSessions,
+			Name: "sessions", Usage: "list, show, delete, export or import runs", Flags: list, Action: runstore.InRuns(e.listSessions),
 			Subcommands: []*cli.Command{
-				{Name: "ls", Usage: "list runs, the most recent first", Flags: list, Action: e.listSessions},
+				{Name: "ls", Usage: "list runs, the most recent first", Flags: list, Action: runstore.InRuns(e.listSessions)},
 				{
 					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "[RUN]",
 					Flags:  []cli.Flag{settings.StateDirFlag(), command.JSONFlag()},
@@ -34,7 +33,7 @@ func (e env) sessionCommands() []*cli.Command {
 				},
 				{
 					Name: "rm", Usage: "delete runs", ArgsUsage: "RUN…",
-					Flags: []cli.Flag{settings.StateDirFlag()}, Action: e.removeSessions,
+					Flags: []cli.Flag{settings.StateDirFlag()}, Action: runstore.InRuns(e.removeSessions),
 				},
 				subcommands.ExportCommand(e.Env), subcommands.ImportCommand(e.Env),
 			},
@@ -74,12 +73,7 @@ Exit code 1: the event log or the audit was changed, or is of another run.`),
 	}
 }
 
-func (e env) listSessions(c *cli.Context) error {
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func (e env) listSessions(c *cli.Context, store *runstore.Runs) error {
 	list, err := store.List()
 	if err != nil {
 		return command.StateDirProblem(err)
@@ -91,36 +85,21 @@ func (e env) listSessions(c *cli.Context) error {
 			lines = append(lines, runstore.LineOf(info))
 		}
 	}
-	if c.Bool("json") {
-		return e.PrintJSON(lines)
-	}
-	if len(lines) == 0 {
-		fmt.Fprintln(e.Stderr, "No runs yet.")
-		return nil
-	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tSTATUS\tLAST ACTIVE\tCOST\tSIZE\tDIRECTORY\tTASK")
-	for _, l := range lines {
-		cost := "–"
-		if l.CostUSD > 0 {
-			cost = eventtext.Dollars(l.CostUSD) + eventtext.Simulated(l.Rehearsal)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", command.ShortID(l.Run), l.Status,
-			l.LastActive.Local().Format("2006-01-02 15:04"), cost, words.Size(l.Bytes), sanitize.Line(l.CWD, 60),
-			sanitize.Line(l.Title, 60))
-	}
-	return w.Flush()
+	return command.PrintList(e.Env, c.Bool("json"), lines, "No runs yet.",
+		"RUN\tSTATUS\tLAST ACTIVE\tCOST\tSIZE\tDIRECTORY\tTASK", func(l runstore.Line) string {
+			cost := "–"
+			if l.CostUSD > 0 {
+				cost = eventtext.Dollars(l.CostUSD) + eventtext.Simulated(l.Rehearsal)
+			}
+			return strings.Join([]string{command.ShortID(l.Run), l.Status, l.LastActive.Local().Format("2006-01-02 15:04"),
+				cost, words.Size(l.Bytes), sanitize.Line(l.CWD, 60), sanitize.Line(l.Title, 60)}, "\t")
+		})
 }
 
-func (e env) removeSessions(c *cli.Context) error {
+func (e env) removeSessions(c *cli.Context, store *runstore.Runs) error {
 	if c.NArg() == 0 {
 		return command.Usagef("sessions rm: give the RUNs to remove; arbiter sessions lists the runs")
 	}
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	runstore.ReportStrays(e.Stderr, store.Store)
 	var infos []journal.Info
 	for _, prefix := range c.Args().Slice() { // all are found before any is removed

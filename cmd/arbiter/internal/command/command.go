@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -244,6 +245,24 @@ func (e Env) PrintJSON(v any) error {
 	enc := json.NewEncoder(e.WithSafeOutput().Stdout)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// PrintList prints a list as JSON, or for a person: as a table with a heading, whose cells are separated by tabs, or
+// as the text that there is none.
+func PrintList[T any](e Env, asJSON bool, list []T, none, heading string, row func(T) string) error {
+	switch {
+	case asJSON:
+		return e.PrintJSON(list)
+	case len(list) == 0:
+		fmt.Fprintln(e.Stderr, none)
+		return nil
+	}
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, heading)
+	for _, x := range list {
+		fmt.Fprintln(w, row(x))
+	}
+	return w.Flush()
 }
 
 // ShortID returns the first characters of a run's id, which are enough to name the run.

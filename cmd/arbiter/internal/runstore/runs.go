@@ -56,6 +56,18 @@ func Open(c *cli.Context) (*Runs, error) {
 	return OpenIn(dir)
 }
 
+// InRuns returns an action of a command that works with the runs of the state directory.
+func InRuns(do func(*cli.Context, *Runs) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		store, err := Open(c)
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		return do(c, store)
+	}
+}
+
 // OpenIn opens the runs of a state directory that exists.
 func OpenIn(dir string) (*Runs, error) {
 	store, err := journal.OpenStore(dir)

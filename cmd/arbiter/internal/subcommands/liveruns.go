@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -419,43 +418,29 @@ Lists your live runs, in any directory: where each stands, how many of its agent
 you. A run that does not answer within 2 s, or refuses to, is listed with the reason. --json prints an array of objects
 as arbiter status --json does. Runs whose process was killed are named on stderr, with the command that resumes them.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
-		Action: e.ps,
+		Action: runstore.InRuns(e.ps),
 	}
 }
 
 // ps is `arbiter ps`.
-func (e env) ps(c *cli.Context) error {
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func (e env) ps(c *cli.Context, store *runstore.Runs) error {
 	reports, err := liveReports(c.Context, store)
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return e.PrintJSON(reports)
+	if !c.Bool("json") {
+		defer e.sayKilled(store)
 	}
-	defer e.sayKilled(store)
-	if len(reports) == 0 {
-		fmt.Fprintln(e.Stderr, "No run is live.")
-		return nil
-	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tSTATE\tAGENTS\tWAITING\tCOST\tBEGAN\tDIRECTORY\tTASK")
-	for _, r := range reports {
-		if r.Problem != "" {
-			fmt.Fprintf(w, "%s\t%s\t\t\t\t\t%s\n", command.ShortID(r.Run), sanitize.Line(r.Problem, 60), sanitize.Line(r.CWD,
-				60))
-			continue
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s\n", command.ShortID(r.Run), r.Does, r.working(),
-			len(r.Agents),
-			len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal), r.Began.Local().Format(time.DateTime),
-			sanitize.Line(r.CWD, 60), sanitize.Line(r.Title, 60))
-	}
-	return w.Flush()
+	return command.PrintList(e.Env, c.Bool("json"), reports, "No run is live.",
+		"RUN\tSTATE\tAGENTS\tWAITING\tCOST\tBEGAN\tDIRECTORY\tTASK", func(r LiveReport) string {
+			run, dir := command.ShortID(r.Run), sanitize.Line(r.CWD, 60)
+			if r.Problem != "" {
+				return run + "\t" + sanitize.Line(r.Problem, 60) + "\t\t\t\t\t" + dir
+			}
+			return fmt.Sprintf("%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s", run, r.Does, r.working(), len(r.Agents),
+				len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal),
+				r.Began.Local().Format(time.DateTime), dir, sanitize.Line(r.Title, 60))
+		})
 }
 
 // liveReports asks all live runs for their status, at the same time.
@@ -502,7 +487,7 @@ line each, by the number of the list; an empty line ends it:
 Elsewhere it prints the list, with the command that answers each item.
 
 Exit code 1: an answer was refused.`),
-		Flags: []cli.Flag{command.JSONFlag(), settings.StateDirFlag()}, Action: e.inbox,
+		Flags: []cli.Flag{command.JSONFlag(), settings.StateDirFlag()}, Action: runstore.InRuns(e.inbox),
 	}
 }
 
@@ -514,12 +499,7 @@ type inboxEntry struct {
 }
 
 // inbox is `arbiter inbox`.
-func (e env) inbox(c *cli.Context) error {
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func (e env) inbox(c *cli.Context, store *runstore.Runs) error {
 	reports, err := liveReports(c.Context, store)
 	if err != nil {
 		return err
@@ -964,38 +944,29 @@ within 2 s, this command kills the run's bridge, and with it every agent.
 Exit code 1: some agents are alive.`),
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "halt every live run, in any directory"},
 			settings.StateDirFlag()},
-		Action: e.halt,
+		Action: runstore.InRuns(e.halt),
 	}
 }
 
 // halt is `arbiter halt`.
-func (e env) halt(c *cli.Context) error {
+func (e env) halt(c *cli.Context, store *runstore.Runs) error {
 	if c.NArg() > 1 || c.NArg() == 1 && c.Bool("all") {
 		return command.Usagef("halt: give one RUN, or --all, not both")
 	}
 	if c.NArg() == 1 && c.Args().First() == "" {
 		return command.Usagef("the RUN is empty: give one, or none to stop the run of this directory")
 	}
-	store, err := runstore.Open(c)
+	defer runstore.ReportStrays(e.Stderr, store.Store) // after the live runs
+	list, err := store.Live("")
+	if !c.Bool("all") {
+		list = make([]journal.Info, 1)
+		list[0], err = runstore.FindLive(store, c.Args().First())
+	}
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	defer runstore.ReportStrays(e.Stderr, store.Store) // after the live runs
-	var list []journal.Info
-	if c.Bool("all") {
-		if list, err = store.Live(""); err != nil {
-			return err
-		}
-		if len(list) == 0 {
-			fmt.Fprintln(e.Stderr, "No run is live.")
-		}
-	} else {
-		info, err := runstore.FindLive(store, c.Args().First())
-		if err != nil {
-			return err
-		}
-		list = append(list, info)
+	if len(list) == 0 {
+		fmt.Fprintln(e.Stderr, "No run is live.")
 	}
 	var worst *command.Error
 	for _, info := range list {

@@ -428,14 +428,20 @@ func (e env) usage(c *cli.Context) error {
 		return err
 	}
 	rows, total := report.GroupSpending(by, all)
-	if c.Bool("json") {
-		return e.PrintJSON(rows)
+	if !c.Bool("json") && len(rows) > 0 {
+		total.Day = "total"
+		rows = append(rows, total)
 	}
-	if len(rows) == 0 {
-		fmt.Fprintln(e.Stderr, "No run has cost anything yet. Rehearsals do not count.")
-		return nil
-	}
-	return writeUsage(e.Stdout, by, rows, total)
+	return command.PrintList(e.Env, c.Bool("json"), rows, "No run has cost anything yet. Rehearsals do not count.",
+		strings.ToUpper(string(by))+"\tCOST\tTURNS\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITTEN", func(r report.Row) string {
+			name := r.Day + r.Model
+			if r.Run != "" {
+				name = strings.TrimSpace(command.ShortID(r.Run) + " " + r.Agent)
+			}
+			return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s\t%s", sanitize.Line(name, 60), eventtext.Dollars(r.CostUSD),
+				r.Turns, words.Tokens(r.Usage.Input), words.Tokens(r.Usage.Output), words.Tokens(r.Usage.CacheRead),
+				words.Tokens(r.Usage.CacheCreation))
+		})
 }
 
 // forecast prints what a step of each mode will cost in a workspace.
@@ -448,21 +454,12 @@ func (e env) forecast(c *cli.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(modes)) {
 		list = append(list, modes[name])
 	}
-	if c.Bool("json") {
-		return e.PrintJSON(list)
-	}
-	if len(list) == 0 {
-		fmt.Fprintf(e.Stderr, "No forecast: no run in %s has finished a step yet. Rehearsals do not count.\n",
-			sanitize.Line(place, 200))
-		return nil
-	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MODE\tCOST OF A STEP\tTOKENS\tMINUTES\tRUNS")
-	for _, f := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%d\n", sanitize.Line(f.Mode, 60), eventtext.Dollars(f.USD), words.Tokens(f.Tokens),
-			f.Minutes, f.From)
-	}
-	return w.Flush()
+	return command.PrintList(e.Env, c.Bool("json"), list, "No forecast: no run in "+sanitize.Line(place, 200)+
+		" has finished a step yet. Rehearsals do not count.", "MODE\tCOST OF A STEP\tTOKENS\tMINUTES\tRUNS",
+		func(f contract.Forecast) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%.1f\t%d", sanitize.Line(f.Mode, 60), eventtext.Dollars(f.USD),
+				words.Tokens(f.Tokens), f.Minutes, f.From)
+		})
 }
 
 // spending returns what all runs have cost. It reports a run that cannot be read completely.
@@ -489,25 +486,6 @@ func (e env) spending(ctx context.Context, store *runstore.Runs) (all []report.R
 		}
 	}
 	return all, nil
-}
-
-func writeUsage(to io.Writer, by report.SpendingBy, rows []report.Row, total report.Row) error {
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s\tCOST\tTURNS\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITTEN\n", strings.ToUpper(string(by)))
-	line := func(name string, r report.Row) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", sanitize.Line(name, 60), eventtext.Dollars(r.CostUSD), r.Turns,
-			words.Tokens(r.Usage.Input), words.Tokens(r.Usage.Output), words.Tokens(r.Usage.CacheRead),
-			words.Tokens(r.Usage.CacheCreation))
-	}
-	for _, r := range rows {
-		name := r.Day + r.Model
-		if r.Run != "" {
-			name = strings.TrimSpace(command.ShortID(r.Run) + " " + r.Agent)
-		}
-		line(name, r)
-	}
-	line("total", total)
-	return w.Flush()
 }
 
 // WorkCommands returns the commands about the changes of a run.
@@ -602,17 +580,12 @@ The runs may be live. The cost of a run that was forked is given with what it ha
 
 Exit codes: 0 compared; 2 bad usage, no such run; 5 a run cannot be read.`),
 		Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag()},
-		Action: func(c *cli.Context) error {
+		Action: runstore.InRuns(func(c *cli.Context, store *runstore.Runs) error {
 			if c.NArg() < 2 {
 				return command.Usagef("compare: name two or more RUNs; arbiter sessions lists the runs")
 			}
-			store, err := runstore.Open(c)
-			if err != nil {
-				return err
-			}
-			defer store.Close()
 			return CompareRuns(c.Context, io, store, c.Args().Slice(), c.Bool("json"))
-		},
+		}),
 	}
 }
 

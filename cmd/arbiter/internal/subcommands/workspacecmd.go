@@ -437,12 +437,8 @@ func storeOf[S any](c *cli.Context, open func(dir, place string) (S, error)) (st
 }
 
 type GrantLine struct {
-	Number int       `json:"number"`
-	Rule   string    `json:"rule,omitempty"`
-	Tool   string    `json:"tool,omitempty"`   // for an exact action
-	Action string    `json:"action,omitempty"` // its SHA-256
-	Run    string    `json:"run,omitempty"`    // in which it was granted
-	At     time.Time `json:"at"`
+	Number int `json:"number"`
+	trust.Grant
 }
 
 // GrantsReport is the output of `grants --json`.
@@ -469,7 +465,7 @@ func (e env) listGrants(c *cli.Context) error {
 	}
 	r := GrantsReport{CWD: place, File: store.Path(), Grants: []GrantLine{}, Problems: []string{}}
 	for i, g := range kept {
-		r.Grants = append(r.Grants, GrantLine{i + 1, g.Rule, g.Tool, g.Action, g.Run, g.At})
+		r.Grants = append(r.Grants, GrantLine{i + 1, g})
 	}
 	for _, p := range problems {
 		r.Problems = append(r.Problems, p.String())
@@ -552,7 +548,7 @@ func (e env) removeGrants(c *cli.Context) error {
 		if _, err := store.Remove(g); err != nil {
 			return command.Environmentf("%v", err)
 		}
-		fmt.Fprintln(e.Stdout, "Removed: "+GrantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.Text())
+		fmt.Fprintln(e.Stdout, "Removed: "+GrantLine{Grant: g}.Text())
 	}
 	return nil
 }
@@ -782,13 +778,10 @@ on and without --yes.`),
 
 // trustReport is the output of `trust --show --json`.
 type trustReport struct {
-	CWD      string         `json:"cwd"`
-	Root     string         `json:"root"`
-	Hash     string         `json:"hash"`
+	trust.Listing
 	Trusted  bool           `json:"trusted"`  // in its current form
 	Recorded bool           `json:"recorded"` // it was trusted before
-	Items    []trust.Item   `json:"items"`
-	Changes  []trust.Change `json:"changes"` // since then
+	Changes  []trust.Change `json:"changes"`  // since then
 	Problem  string         `json:"problem,omitempty"`
 }
 
@@ -868,11 +861,9 @@ func (e env) revoke(state, place string) error {
 }
 
 func (e env) trustJSON(t settings.TrustState) error {
-	r := trustReport{
-		CWD: t.Listing.CWD, Root: t.Listing.Root, Hash: t.Listing.Hash, Trusted: t.Trusted, Recorded: t.Recorded,
-		Problem: t.Problem, Items: append([]trust.Item{}, t.Listing.Items...),
-		Changes: append([]trust.Change{}, t.Changed...),
-	}
+	r := trustReport{Listing: t.Listing, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
+		Changes: append([]trust.Change{}, t.Changed...)}
+	r.Items = append([]trust.Item{}, r.Items...)
 	if err := e.PrintJSON(r); err != nil {
 		return err
 	}
