@@ -23,7 +23,8 @@ func (e env) sessionCommands() []*cli.Command {
 		&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}}
 	return []*cli.Command{
 		{
-			Name: "sessions", Usage: "list, show, delete, export or import runs", Flags: list, Action: runstore.InRuns(e.listSessions),
+			Name: "sessions", Usage: "list, show, delete, export or import runs", Flags: list,
+			Action: runstore.InRuns(e.listSessions),
 			Subcommands: []*cli.Command{
 				{Name: "ls", Usage: "list runs, the most recent first", Flags: list, Action: runstore.InRuns(e.listSessions)},
 				{
