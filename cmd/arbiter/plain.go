@@ -110,17 +110,13 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (c
 	return plainRun{s, p}, nil
 }
 
-// Run implements clients.Commands: the screen's slash commands, as far as they make sense without a screen.
+// Run implements clients.PlainHost: the screen's slash commands, as far as they make sense without a screen.
 func (p plainHost) Run(line string) (handled bool, text string) {
 	c, err := view.ParseSlash(line)
 	if err != nil {
 		return true, err.Error()
 	}
-	l := p.Session()
-	var s *supervisor.State
-	if l != nil {
-		s = l.Snapshot()
-	}
+	l, s := p.Session(), p.state()
 	body, ok, err := view.CommandsFor(s, c)
 	here := plainHere[c.Name]
 	answer, answered := view.SlashAnswers[c.Name]
@@ -245,6 +241,33 @@ func plainHelp() string {
 	return b.String()
 }
 
+// state returns the state of the current or last run; nil before the first.
+func (p plainHost) state() *supervisor.State {
+	if l := p.Session(); l != nil {
+		return l.Snapshot()
+	}
+	return nil
+}
+
+// Name implements clients.PlainHost.
+func (p plainHost) Name(id string) string { return view.SlashName(p.state(), id) }
+
+// Inbox implements clients.PlainHost.
+func (p plainHost) Inbox() []supervisor.InboxItem {
+	if s := p.state(); s != nil {
+		return supervisor.InboxOf(s)
+	}
+	return nil
+}
+
+// Covers implements clients.PlainHost.
+func (p plainHost) Covers(rule string) []string {
+	if s := p.state(); s != nil {
+		return supervisor.Covered(s, rule)
+	}
+	return nil
+}
+
 // plain runs the plain frontend: the same run as on the screen, as lines of text.
 func (e env) plain(c settings.Choices) error {
 	h := plainHost{
@@ -254,25 +277,7 @@ func (e env) plain(c settings.Choices) error {
 		stderr:     e.Stderr,
 	}
 	f := clients.Frontend{
-		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Screen.ASCII, Verbose: c.Debug, Commands: h,
-		Name: func(id string) string {
-			if l := h.Session(); l != nil {
-				return view.SlashName(l.Snapshot(), id)
-			}
-			return view.SlashName(nil, id)
-		},
-		Inbox: func() []supervisor.InboxItem {
-			if l := h.Session(); l != nil {
-				return supervisor.InboxOf(l.Snapshot())
-			}
-			return nil
-		},
-		Covers: func(rule string) []string {
-			if l := h.Session(); l != nil {
-				return supervisor.Covered(l.Snapshot(), rule)
-			}
-			return nil
-		},
+		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Screen.ASCII, Verbose: c.Debug,
 	}
 	if run, live := liveHere(c); live {
 		h.resume, f.Begin = run, true

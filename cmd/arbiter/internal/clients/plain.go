@@ -59,27 +59,23 @@ type PlainRun interface {
 type PlainHost interface {
 	// Begin starts a run, or resumes one. Its events go to sink, in order.
 	Begin(ctx context.Context, task string, sink runloop.Sink) (PlainRun, error)
-}
-
-// Commands runs slash commands. One goroutine calls Run, in order; it may take a moment. Its text is
-// printed.
-type Commands interface {
+	// Run runs a slash command. One goroutine calls it, in order; it may take a moment. Its text is printed.
 	Run(line string) (handled bool, text string)
+	// Name returns the name of a party.
+	Name(id string) string
+	// Inbox lists what waits for the human, the oldest first.
+	Inbox() []supervisor.InboxItem
+	// Covers lists the ids of the requests that a permission rule would settle. It may take a moment, and is called
+	// from another goroutine.
+	Covers(rule string) []string
 }
 
 // Frontend is the plain frontend. Its fields are set before Run.
 type Frontend struct {
-	Task     string                 // the task; empty: the first line of the input
-	Begin    bool                   // begin without waiting for a task, such as when a run is resumed
-	Verbose  bool                   // print every tool call, and what agents write for themselves
-	ASCII    bool                   // the output does not support UTF-8
-	Name     func(id string) string // name of a party; nil: its id
-	Commands Commands               // nil: only /quit exists
-	// Inbox lists what waits for the human, the oldest first; nil: unknown.
-	Inbox func() []supervisor.InboxItem
-	// Covers lists the ids of the requests that a permission rule would settle. It may take a moment, and
-	// is called from another goroutine. Nil: unknown.
-	Covers func(rule string) []string
+	Task    string // the task; empty: the first line of the input
+	Begin   bool   // begin without waiting for a task, such as when a run is resumed
+	Verbose bool   // print every tool call, and what agents write for themselves
+	ASCII   bool   // the output does not support UTF-8
 }
 
 // ErrNoTask reports that the input ended before there was a task.
@@ -96,7 +92,7 @@ const (
 // Begin, or that of the output: then the run was stopped.
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host PlainHost) error {
 	s := &plainSession{
-		frontend: f, host: host, narrator: newNarrator(f), mail: newMailbox(f.Verbose), dead: make(chan struct{}),
+		frontend: f, host: host, narrator: newNarrator(f.Verbose, host.Name), mail: newMailbox(f.Verbose), dead: make(chan struct{}),
 		lines: make(chan inputLine), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
 	}
 	s.out = hosting.NewOutput(out, hosting.OutputOptions[string]{
@@ -208,9 +204,7 @@ func (s *plainSession) loop(ctx context.Context) error {
 			s.handleLine(ctx, h)
 		case <-tick.C:
 			s.print(s.narrator.progress(), false)
-			if s.frontend.Inbox != nil {
-				s.print(s.narrator.remind(supervisor.Awaited(s.frontend.Inbox()), time.Now()), true)
-			}
+			s.print(s.narrator.remind(supervisor.Awaited(s.host.Inbox()), time.Now()), true)
 		case <-look.C:
 			s.printSilence()
 		case <-over:
@@ -459,30 +453,18 @@ func (s *plainSession) word(ctx context.Context, text string, answers bool) {
 	s.put(contract.Say{Text: text})
 }
 
-// command runs a slash command. Without Commands there is only one.
+// command runs a slash command.
 func (s *plainSession) command(text string) {
-	if s.frontend.Inbox != nil {
-		switch name, rest, _ := strings.Cut(text, " "); name {
-		case "/inbox":
-			s.listInbox()
-			return
-		case "/answer":
-			s.answerInbox(rest)
-			return
-		}
-	}
-	if s.frontend.Commands == nil {
-		if text != "/quit" {
-			s.print(fmt.Sprintf("There is no command %s; there is /quit. To send it as text, begin with two slashes.",
-				firstWord(text)), true)
-			return
-		}
-		s.print("Patience. The run is being stopped.", true)
-		s.stop()
+	switch name, rest, _ := strings.Cut(text, " "); name {
+	case "/inbox":
+		s.listInbox()
+		return
+	case "/answer":
+		s.answerInbox(rest)
 		return
 	}
 	s.do(func(PlainRun) result {
-		handled, message := s.frontend.Commands.Run(text)
+		handled, message := s.host.Run(text)
 		if !handled && message == "" {
 			message = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.",
 				firstWord(text))
@@ -579,7 +561,7 @@ func (v *narrator) waits(list []supervisor.InboxItem, of coverage, now time.Time
 		lines = append(lines, awaited(n)+".")
 	}
 	for _, i := range list {
-		lines = append(lines, fmt.Sprintf("%d. %s, %s: %s.", v.numberOf(i.ID), eventtext.Asks(i, v.called(i.Agent)),
+		lines = append(lines, fmt.Sprintf("%d. %s, %s: %s.", v.numberOf(i.ID), eventtext.Asks(i, v.name(i.Agent)),
 			eventtext.Age(i, now), v.howTo(i)))
 		if i.Kind == supervisor.InboxRecovery {
 			continue
@@ -672,27 +654,19 @@ func (v *narrator) numberOf(id string) int {
 	return n
 }
 
-// called returns the name of a party.
-func (v *narrator) called(id string) string {
-	if v.name == nil {
-		return eventtext.Name(id)
-	}
-	return v.name(id)
-}
-
 // listInbox prints what waits for the human. A job computes what rules would settle, because it may take a
 // moment.
 func (s *plainSession) listInbox() {
 	s.do(func(PlainRun) result {
-		list := s.frontend.Inbox()
+		list := s.host.Inbox()
 		found := map[string][]string{}
 		for _, i := range list {
-			if i.Request == nil || s.frontend.Covers == nil {
+			if i.Request == nil {
 				continue
 			}
 			for _, rule := range i.Request.Suggestions {
 				if _, known := found[rule]; !known {
-					found[rule] = s.frontend.Covers(rule)
+					found[rule] = s.host.Covers(rule)
 				}
 			}
 		}
@@ -704,7 +678,7 @@ func (s *plainSession) listInbox() {
 
 // answerInbox handles "/answer N …", which answers the item with that number in /inbox.
 func (s *plainSession) answerInbox(line string) {
-	list := s.frontend.Inbox()
+	list := s.host.Inbox()
 	number, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	rest = strings.TrimSpace(rest)
 	switch n, err := strconv.Atoi(number); {
@@ -755,7 +729,7 @@ func (s *plainSession) answerAll(list []supervisor.InboxItem, rest string) {
 		lines := []string{fmt.Sprintf("That %s %d permission requests:", does, len(list))}
 		for _, i := range list {
 			lines = append(lines, fmt.Sprintf("    %d. %s: %s", s.narrator.numberOf(i.ID),
-				eventtext.Asks(i, s.narrator.called(i.Agent)), sanitize.Line(i.Text, 600)))
+				eventtext.Asks(i, s.narrator.name(i.Agent)), sanitize.Line(i.Text, 600)))
 		}
 		s.print(strings.Join(append(lines, fmt.Sprintf("To do it, say /answer all %s %d.", words[0], len(list))), "\n"),
 			true)
@@ -862,8 +836,8 @@ type use struct {
 	last  string
 }
 
-func newNarrator(f *Frontend) *narrator {
-	return &narrator{name: f.Name, verbose: f.Verbose, used: map[string]*use{}, retried: map[string]time.Time{},
+func newNarrator(verbose bool, name func(string) string) *narrator {
+	return &narrator{name: name, verbose: verbose, used: map[string]*use{}, retried: map[string]time.Time{},
 		numbers: map[string]int{}}
 }
 
@@ -1007,7 +981,7 @@ func (v *narrator) progress() string {
 	var lines []string
 	for _, agent := range slices.Sorted(maps.Keys(v.used)) {
 		u := v.used[agent]
-		name := v.called(agent)
+		name := v.name(agent)
 		tools := fmt.Sprintf("%d tools", u.count)
 		if u.count == 1 {
 			tools = "one tool"
