@@ -487,7 +487,7 @@ func RemoveLeft(ctx context.Context, store *Runs, info journal.Info) (messages [
 		return nil, err
 	}
 	own := filepath.Join(store.Dir(info.Run), journal.WorkName)
-	files, err := FilesLeft(ctx, options(store.Root, info), own)
+	files, err := OpenFiles(ctx, options(store.Root, info), own, "")
 	if err == nil {
 		messages, err = files.Remove(ctx)
 	}

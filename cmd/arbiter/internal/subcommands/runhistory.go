@@ -10,9 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -228,7 +226,7 @@ func filesToExport(
 		files = append(files, runstore.ArchiveSource{Path: runstore.RunDir + "/" + name,
 			Open: func() (io.ReadCloser, int64, error) { return kept.Open(name) }})
 	}
-	shown, err := imagesOf(store.Dir(m.Run))
+	shown, err := runstore.ImagesOf(store.Dir(m.Run))
 	if err != nil {
 		return manifest, nil, command.Environmentf("read the images of run %s: %v", run, command.WithoutPath(err))
 	}
@@ -242,23 +240,6 @@ func filesToExport(
 		files = append(files, found...)
 	}
 	return manifest, files, nil
-}
-
-// imagesOf lists the images of a run's messages, without temporary files that were never renamed. The caller must
-// hold the lock of the run.
-func imagesOf(dir string) ([]runstore.ArchiveSource, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, runstore.ImagesDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var files []runstore.ArchiveSource
-	for _, e := range entries {
-		if e.Type().IsRegular() && !strings.Contains(e.Name(), ".") {
-			files = append(files, runstore.ArchiveLocal(path.Join(runstore.RunDir, runstore.ImagesDir, e.Name()),
-				filepath.Join(dir, runstore.ImagesDir, e.Name())))
-		}
-	}
-	return files, err
 }
 
 // packFiles writes the files of a run to a Git bundle, and returns the commit that the bundle builds on. If the run
@@ -407,7 +388,7 @@ func takeArchive(
 		return "", err
 	}
 	err = staged.Commit(func(m *journal.Meta) { m.CWD, m.Workspace = place, "" }, func() (err error) {
-		if !m.HasBundle() {
+		if !slices.ContainsFunc(m.Files, func(f runstore.ArchiveFile) bool { return f.Path == runstore.ArchiveBundle }) {
 			return nil
 		}
 		bundle := filepath.Join(staged.Path(), runstore.ArchiveBundle)
