@@ -290,10 +290,7 @@ func findingsOf(t settings.TrustState) tui.Trust {
 	if t.Trusted {
 		return f
 	}
-	type key struct{ kind, file, name string }
-	how := map[key]string{}
 	for _, c := range t.Changed {
-		how[key{c.Item.Kind, c.Item.File, c.Item.Name}] = c.How
 		if c.How == trust.Removed {
 			f.Items = append(f.Items, tui.TrustItem{Kind: c.Item.Kind, File: c.Item.File, Name: c.Item.Name,
 				What: c.Item.What, How: c.How})
@@ -304,7 +301,7 @@ func findingsOf(t settings.TrustState) tui.Trust {
 			f.Texts = append(f.Texts, i.File)
 		} else {
 			f.Items = append(f.Items, tui.TrustItem{Kind: i.Kind, File: i.File, Name: i.Name, What: i.What,
-				How: how[key{i.Kind, i.File, i.Name}]})
+				How: t.Change(i)})
 		}
 	}
 	return f
@@ -315,17 +312,10 @@ func findingsOf(t settings.TrustState) tui.Trust {
 func (h *ScreenHost) Trust(context.Context) error {
 	c := h.Choices()
 	t := c.Trusting
-	t.Trusted, t.Recorded, t.Changed, t.Problem = true, true, nil, ""
-	if err := t.Unchanged(c.Place); err != nil {
+	if err := t.Record(c.StateDir, c.Place, "the screen"); err != nil {
 		return err
 	}
-	store, err := trust.Open(c.StateDir)
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
-	if err := store.Trust(c.Place, t.Listing, "the screen", time.Now()); err != nil {
-		return command.Environmentf("%v", err)
-	}
+	t.Trusted, t.Recorded, t.Changed, t.Problem = true, true, nil, ""
 	c.Adopt(t)
 	if err := c.ReadInstructions(); err != nil {
 		return err

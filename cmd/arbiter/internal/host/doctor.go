@@ -124,7 +124,7 @@ type DoctorReport struct {
 func NewReport(version string, findings []Finding) DoctorReport {
 	r := DoctorReport{
 		Arbiter:  version,
-		State:    DoctorOK,
+		State:    worst(findings),
 		Counts:   map[DoctorState]int{DoctorOK: 0, DoctorNote: 0, DoctorWarn: 0, DoctorFail: 0},
 		Findings: []Finding{},
 	}
@@ -134,15 +134,21 @@ func NewReport(version string, findings []Finding) DoctorReport {
 				continue
 			}
 			r.Findings = append(r.Findings, f)
-			if r.Counts[f.State]++; weight[f.State] > weight[r.State] {
-				r.State = f.State
-			}
+			r.Counts[f.State]++
 		}
 	}
 	return r
 }
 
-var weight = map[DoctorState]int{DoctorOK: 0, DoctorNote: 1, DoctorWarn: 2, DoctorFail: 3}
+// worst returns the worst state of findings.
+func worst(findings []Finding) DoctorState {
+	states := []DoctorState{DoctorOK, DoctorNote, DoctorWarn, DoctorFail}
+	worst := 0
+	for _, f := range findings {
+		worst = max(worst, slices.Index(states, f.State))
+	}
+	return states[worst]
+}
 
 // DoctorStyle is how a report is printed for a person.
 type DoctorStyle struct {

@@ -819,25 +819,12 @@ func (e env) trust(c *cli.Context) error {
 			return err
 		}
 	}
-	return e.recordTrust(c, place, t)
-}
-
-// recordTrust records trust in what was listed, if that is unchanged.
-func (e env) recordTrust(c *cli.Context, place string, t settings.TrustState) error {
-	t.Trusted = true
-	if err := t.Unchanged(place); err != nil {
-		return err
-	}
-	store, err := settings.OpenTrust(c.String("state-dir"))
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
 	by := "arbiter trust"
 	if c.Bool("yes") {
 		by += " --yes"
 	}
-	if err := store.Trust(place, t.Listing, by, time.Now()); err != nil {
-		return command.Environmentf("%v", err)
+	if err := t.Record(c.String("state-dir"), place, by); err != nil {
+		return err
 	}
 	fmt.Fprintln(e.Stdout, "Trusted, as it is now.")
 	return nil
@@ -893,12 +880,7 @@ func (e env) listTrust(t settings.TrustState) {
 
 // trustLines returns one line per item, marked with its change since the workspace was trusted.
 func trustLines(t settings.TrustState) []string {
-	type key struct{ kind, file, name string }
-	how := map[key]string{}
 	var lines []string
-	for _, c := range t.Changed {
-		how[key{c.Item.Kind, c.Item.File, c.Item.Name}] = c.How
-	}
 	file := ""
 	add := func(i trust.Item, mark string) {
 		if i.File != file {
@@ -915,7 +897,7 @@ func trustLines(t settings.TrustState) []string {
 		lines = append(lines, "    "+text)
 	}
 	for _, i := range t.Listing.Items {
-		add(i, how[key{i.Kind, i.File, i.Name}])
+		add(i, t.Change(i))
 	}
 	for _, c := range t.Changed {
 		if c.How == trust.Removed {
