@@ -303,7 +303,7 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	if err := open.load(s.ctx, show); err != nil {
 		return nil, err
 	}
-	mode = open.currentMode()
+	mode = open.now().mode
 	open.start()
 	return object{"modes": s.modeState(mode), "configOptions": s.options(mode)}, nil
 }
@@ -399,7 +399,7 @@ func (s *server) setMode(id, to string, byMode bool) error {
 		return err
 	case agent != "":
 		return invalid("the permissions are those of the whole run: set them in its session")
-	case !s.canChoose(to, open.currentMode()):
+	case !s.canChoose(to, open.now().mode):
 		return invalid("there is no permission mode %.40q", to)
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, commandTimeout)
@@ -592,10 +592,18 @@ func (o *session) leave() {
 	}
 }
 
-func (o *session) currentMode() string {
+// now returns the state of the session.
+func (o *session) now() standing {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.mode
+	return o.standing
+}
+
+// note changes the state of the session.
+func (o *session) note(change func(*standing)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	change(&o.standing)
 }
 
 // hold locks the sending of a group of commands.
@@ -693,11 +701,8 @@ func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
 }
 
 func (o *session) send(ctx context.Context, text string) error {
-	o.mu.Lock()
-	begun, mode := o.begun, o.mode
-	o.mu.Unlock()
-	if !begun {
-		args := append(o.s.Args[:len(o.s.Args):len(o.s.Args)], o.modeArgs(mode)...)
+	if was := o.now(); !was.begun {
+		args := slices.Concat(o.s.Args, o.modeArgs(was.mode))
 		more, err := o.beside(ctx)
 		if err != nil {
 			return err
@@ -705,15 +710,12 @@ func (o *session) send(ctx context.Context, text string) error {
 		args = append(args, more...)
 		if _, err := o.s.Runs.Start(ctx, Start{Dir: o.dir, Task: text, Args: args, Run: o.id}); err != nil {
 			if _, none := o.s.run(o.id); none == nil {
-				o.mu.Lock()
-				o.begun = true // starting failed after the run existed: the next prompt resumes it
-				o.mu.Unlock()
+				// Starting failed after the run existed: the next prompt resumes it.
+				o.note(func(s *standing) { s.begun = true })
 			}
 			return err
 		}
-		o.mu.Lock()
-		o.begun, o.own, o.chosen = true, true, false
-		o.mu.Unlock()
+		o.note(func(s *standing) { s.begun, s.own, s.chosen = true, true, false })
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
@@ -772,10 +774,7 @@ func (o *session) beside(ctx context.Context) ([]string, error) {
 // endProcess stops the process of the run in order, if this connection started it: another run may begin in the
 // directory, and the session can be loaded again.
 func (o *session) endProcess(ctx context.Context) {
-	o.mu.Lock()
-	own := o.own
-	o.mu.Unlock()
-	if !own {
+	if !o.now().own {
 		return
 	}
 	client, _, err := o.s.Runs.Dial(ctx, o.id)
@@ -796,12 +795,10 @@ func (o *session) trySend(ctx context.Context, text string) (done bool, err erro
 		return false, err
 	}
 	if !info.Live {
-		o.mu.Lock()
 		var args []string
-		if o.chosen {
-			args = o.modeArgs(o.mode)
+		if was := o.now(); was.chosen {
+			args = o.modeArgs(was.mode)
 		}
-		o.mu.Unlock()
 		task := ""
 		if info.Finished {
 			task = text
@@ -809,9 +806,7 @@ func (o *session) trySend(ctx context.Context, text string) (done bool, err erro
 		if err := o.s.Runs.ResumeWith(ctx, o.id, task, args); err != nil {
 			return false, err
 		}
-		o.mu.Lock()
-		o.own, o.chosen = true, false
-		o.mu.Unlock()
+		o.note(func(s *standing) { s.own, s.chosen = true, false })
 		return info.Finished, nil
 	}
 	client, st, err := o.s.Runs.Dial(ctx, o.id)
@@ -900,11 +895,8 @@ func (o *session) setMode(ctx context.Context, to string) error {
 		return err
 	}
 	defer o.release()
-	o.mu.Lock()
-	begun := o.begun
-	o.mu.Unlock()
 	live := false
-	if begun {
+	if o.now().begun {
 		info, err := o.s.run(o.id)
 		if err != nil {
 			return err
@@ -916,9 +908,7 @@ func (o *session) setMode(ctx context.Context, to string) error {
 			return err
 		}
 	}
-	o.mu.Lock()
-	o.mode, o.chosen = to, !live
-	o.mu.Unlock()
+	o.note(func(s *standing) { s.mode, s.chosen = to, !live })
 	return nil
 }
 
@@ -1292,7 +1282,7 @@ func (f *acpFollower) report(line []byte) bool {
 		return false
 	}
 	if b, ok := event.Body.(contract.Session); ok && f.loading != acpLive {
-		f.session.learnMode(b.Permissions)
+		f.session.note(func(s *standing) { s.learn(b.Permissions) })
 	}
 	frames := f.mapper.add(event)
 	if f.loading == silent {
@@ -1618,23 +1608,19 @@ func (f *acpFollower) sendAnswer(body contract.CommandBody) bool {
 	return err == nil
 }
 
-// learnMode stores the permission mode that the run had, unless the client has chosen another mode for it.
-func (o *session) learnMode(mode string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if mode != "" && !o.chosen {
-		o.mode = mode
+// learn stores the permission mode that the run has, unless the client has chosen another one for it. It returns
+// whether that is news.
+func (s *standing) learn(mode string) (changed bool) {
+	if changed = mode != "" && mode != s.mode && !s.chosen; changed {
+		s.mode = mode
 	}
+	return changed
 }
 
 // showMode reports a changed permission mode to the client, if another client has set it.
 func (o *session) showMode(mode string) {
-	o.mu.Lock()
-	changed := mode != "" && mode != o.mode && !o.chosen
-	if changed {
-		o.mode = mode
-	}
-	o.mu.Unlock()
+	changed := false
+	o.note(func(s *standing) { changed = s.learn(mode) })
 	if changed {
 		o.s.send([]frame{modeChanged(o.id, mode), o.s.optionsChanged(o.id, mode)})
 	}

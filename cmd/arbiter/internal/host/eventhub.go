@@ -335,8 +335,8 @@ type Group struct {
 	openLog  func() (*journal.EventLog, error) // an error: there is no log yet
 	snapshot func() *supervisor.State
 	log      *slog.Logger
-	hub      *Hub
-	start    journal.LogPosition // end of the event log when this process started
+	*Hub
+	start journal.LogPosition // end of the event log when this process started
 
 	ended     chan struct{} // closed when end is set
 	end       control.RunEnded
@@ -350,7 +350,7 @@ type Group struct {
 func NewGroup(
 	openLog func() (*journal.EventLog, error), snapshot func() *supervisor.State, log *slog.Logger,
 ) *Group {
-	g := &Group{openLog: openLog, snapshot: snapshot, log: log, hub: NewHub(HubKeep), ended: make(chan struct{}),
+	g := &Group{openLog: openLog, snapshot: snapshot, log: log, Hub: NewHub(HubKeep), ended: make(chan struct{}),
 		connected: make(chan struct{})}
 	if err := g.findStart(); err != nil {
 		log.Warn("the end of the event log cannot be read", "err", err)
@@ -369,12 +369,6 @@ func (g *Group) findStart() error {
 		return false
 	})
 }
-
-// Sink passes events to next and to the clients.
-func (g *Group) Sink(next runloop.Sink) runloop.Sink { return g.hub.Sink(next) }
-
-// Last returns the number of the last event of this process.
-func (g *Group) Last() uint64 { return g.hub.Last() }
 
 // LogLines returns how many events the run's log had when this process started.
 func (g *Group) LogLines() uint64 { return g.start.Prev.N }
@@ -421,13 +415,13 @@ func (g *Group) Subscribe(ctx context.Context, p control.SubscribeParams, send f
 		g.count.Add(-1)
 		g.work.Done()
 	}()
-	since := g.hub.Last()
+	since := g.Last()
 	if p.Since >= 0 {
 		since = uint64(p.Since)
 	}
 	s := subscription{group: g, send: send, state: p.State}
-	s.cursor = g.hub.Cursor(since, p.Pieces, g.start, g.openLog)
-	changed, end := g.hub.Watch()
+	s.cursor = g.Cursor(since, p.Pieces, g.start, g.openLog)
+	changed, end := g.Watch()
 	defer end()
 	if err := s.follow(ctx, changed); err != nil && ctx.Err() == nil {
 		g.log.Warn("a client's subscription ended", "err", err)

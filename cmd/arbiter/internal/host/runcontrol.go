@@ -238,10 +238,10 @@ type InputLoop interface {
 
 // Sender puts inputs into a loop. It is safe for concurrent use. Its owner calls [Sender.Wait] when the loop has ended.
 type Sender struct {
-	loop    InputLoop
-	board   *Board // of the run's events
-	waiting group
-	refs    atomic.Uint64
+	loop  InputLoop
+	board *Board // of the run's events
+	group
+	refs atomic.Uint64
 }
 
 // NewSender makes a sender for a loop whose events go to board.
@@ -261,16 +261,10 @@ func InputAnswers(e contract.Event, ref string) bool {
 	return false
 }
 
-// Go runs f in a goroutine that [Sender.Wait] waits for: f returns when the loop has ended at the latest.
-func (s *Sender) Go(f func()) { s.waiting.start(f) }
-
-// Wait returns when all goroutines of the sender have ended.
-func (s *Sender) Wait() { s.waiting.wait() }
-
 // Later sends an input without waiting. The channel receives whether the loop got it.
 func (s *Sender) Later(b input.Body) <-chan bool {
 	taken := make(chan bool, 1)
-	s.waiting.start(func() { taken <- s.loop.Put(b) }) // until the loop receives it, or is over
+	s.Go(func() { taken <- s.loop.Put(b) }) // until the loop receives it, or is over
 	return taken
 }
 
@@ -321,7 +315,7 @@ func (s *Sender) Notice(agent, text string) {
 			ref = a.AgentRef
 		}
 	}
-	s.waiting.start(func() { s.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: text}}) })
+	s.Go(func() { s.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: text}}) })
 }
 
 // group is a set of goroutines that wait for a loop while their callers continue. Each goroutine ends at the latest
@@ -332,9 +326,9 @@ type group struct {
 	work sync.WaitGroup
 }
 
-// start runs f in a goroutine of the group. After [group.wait] was called it runs f at once: the loop has ended, so f
+// Go runs f in a goroutine of the group. After [group.Wait] was called it runs f at once: the loop has ended, so f
 // does not wait.
-func (g *group) start(f func()) {
+func (g *group) Go(f func()) {
 	g.mu.Lock()
 	if g.over {
 		g.mu.Unlock()
@@ -345,8 +339,8 @@ func (g *group) start(f func()) {
 	g.mu.Unlock()
 }
 
-// wait returns when all goroutines have ended. It may be called more than once.
-func (g *group) wait() {
+// Wait returns when all goroutines have ended. It may be called more than once.
+func (g *group) Wait() {
 	g.mu.Lock()
 	g.over = true
 	g.mu.Unlock()

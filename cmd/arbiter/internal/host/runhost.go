@@ -221,10 +221,11 @@ func (r *hostedRun) prepareNew(script *rehearsal.Scenario) error {
 		return err
 	}
 	c, o := &r.choices, &r.choices.Options
-	err := r.storage.create(journal.Meta{Run: o.Run, CWD: c.Place, Began: time.Now(), Version: command.Version(),
-		Title: command.Title(o.Task), Rehearsal: c.Rehearse})
+	var err error
+	r.storage.journal, err = r.storage.Create(journal.Meta{Run: o.Run, CWD: c.Place, Began: time.Now(), Version: command.Version(),
+		Title: command.Title(o.Task), Rehearsal: c.Rehearse}, r.storage.options)
 	if err != nil {
-		return err
+		return command.Environmentf("journal: %v", err)
 	}
 	if err := r.openServices(script); err != nil {
 		return err
@@ -645,7 +646,7 @@ func (r *hostedRun) watchState() {
 		case <-r.loop.Done():
 			ended = true
 		}
-		r.frontends.clients.hub.Hint()
+		r.frontends.clients.Hint()
 		s := r.loop.Snapshot()
 		if !ended {
 			r.frontends.notifier.Look(command.Title(s.Task.Text), supervisor.InboxOf(s))

@@ -104,14 +104,6 @@ func (s *storage) lockWorkspace(dir string) error {
 	return nil
 }
 
-// create makes the journal of a new run.
-func (s *storage) create(meta journal.Meta) (err error) {
-	if s.journal, err = s.Create(meta, s.options); err != nil {
-		return command.Environmentf("journal: %v", err)
-	}
-	return nil
-}
-
 // update changes the metadata of the run in the journal.
 func (s *storage) update(change func(*journal.Meta)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)

@@ -121,7 +121,7 @@ func TestFinish(t *testing.T) {
 		{nil, "", false},
 		{&supervisor.Ending{Said: true, Status: contract.StatusComplete}, runstore.NeverBegan, true},
 	} {
-		testkit.OK(t, s.create(journal.Meta{Run: "run-" + string(rune('a'+n))}))
+		s.journal = testkit.Must(s.Create(journal.Meta{Run: "run-" + string(rune('a'+n))}, s.options))(t)
 		state := &supervisor.State{}
 		state.Ending = c.ending
 		if err := s.finish(t.Context(), state); err != nil {
