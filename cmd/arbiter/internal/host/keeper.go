@@ -168,9 +168,14 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 	defer signal.Stop(signals)
 	renewals := make(chan time.Duration)
 	reading := make(chan struct{})
-	go func() {
+	go func() { // passes on the ends of the lease
 		defer close(reading)
-		readRenewals(k.leases, renewals)
+		for raw := make([]byte, 8); ; {
+			if _, err := io.ReadFull(k.leases, raw); err != nil {
+				return
+			}
+			renewals <- time.Duration(binary.BigEndian.Uint64(raw))
+		}
 	}()
 	defer func() {
 		_ = k.leases.Close()
@@ -225,17 +230,6 @@ func exitCode(err error) int {
 		return exit.ExitCode()
 	}
 	return 1
-}
-
-// readRenewals passes on the ends of the lease, which are eight bytes each.
-func readRenewals(r io.Reader, renewals chan<- time.Duration) {
-	for {
-		var raw [8]byte
-		if _, err := io.ReadFull(r, raw[:]); err != nil {
-			return
-		}
-		renewals <- time.Duration(binary.BigEndian.Uint64(raw[:]))
-	}
 }
 
 // KeptBridge is a bridge's connection to its keeper.

@@ -222,8 +222,8 @@ func (r *hostedRun) prepareNew(script *rehearsal.Scenario) error {
 	}
 	c, o := &r.choices, &r.choices.Options
 	var err error
-	r.storage.journal, err = r.storage.Create(journal.Meta{Run: o.Run, CWD: c.Place, Began: time.Now(), Version: command.Version(),
-		Title: command.Title(o.Task), Rehearsal: c.Rehearse}, r.storage.options)
+	r.storage.journal, err = r.storage.Create(journal.Meta{Run: o.Run, CWD: c.Place, Began: time.Now(),
+		Version: command.Version(), Title: command.Title(o.Task), Rehearsal: c.Rehearse}, r.storage.options)
 	if err != nil {
 		return command.Environmentf("journal: %v", err)
 	}
