@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -1388,66 +1389,50 @@ const (
 // asks holds the pending requests to the client, by the id of the inbox item that each request is about. An item
 // stays in it if its request was declined without an answer, so that it is not asked again before the next prompt.
 type asks struct {
-	mu   sync.Mutex
-	open map[string]*acpAsk
+	open sync.Map // [*acpAsk] by item
 }
 
 type acpAsk struct {
 	withdraw context.CancelFunc
-	declined bool
+	declined atomic.Bool
 }
 
 // begin registers a request about an item. It returns false if one is registered already.
 func (a *asks) begin(ctx context.Context, item string) (context.Context, *acpAsk, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.open[item] != nil {
-		return nil, nil, false
-	}
-	if a.open == nil {
-		a.open = map[string]*acpAsk{}
-	}
 	mine := &acpAsk{}
 	ctx, mine.withdraw = context.WithCancel(ctx)
-	a.open[item] = mine
+	if _, open := a.open.LoadOrStore(item, mine); open {
+		mine.withdraw()
+		return nil, nil, false
+	}
 	return ctx, mine, true
-}
-
-// decline marks a request as declined.
-func (a *asks) decline(mine *acpAsk) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	mine.declined = true
 }
 
 // waits reports whether the client is being asked about an item.
 func (a *asks) waits(item string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.open[item] != nil && !a.open[item].declined
+	x, open := a.open.Load(item)
+	return open && !x.(*acpAsk).declined.Load()
 }
 
 // withdraw cancels the requests about items that are no longer open.
 func (a *asks) withdraw(open []control.InboxItem) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for item, x := range a.open {
+	a.open.Range(func(item, x any) bool {
 		if !slices.ContainsFunc(open, func(i control.InboxItem) bool { return i.ID == item }) {
-			x.withdraw()
-			delete(a.open, item)
+			x.(*acpAsk).withdraw()
+			a.open.Delete(item)
 		}
-	}
+		return true
+	})
 }
 
 // askAgain removes the declined requests, so that their items are asked about again.
 func (a *asks) askAgain() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for item, x := range a.open {
-		if x.declined {
-			delete(a.open, item)
+	a.open.Range(func(item, x any) bool {
+		if x.(*acpAsk).declined.Load() {
+			a.open.Delete(item)
 		}
-	}
+		return true
+	})
 }
 
 // syncInbox handles the items that wait for the human: it asks the client about them, cancels requests about settled
@@ -1512,7 +1497,7 @@ func (f *acpFollower) asking(l *link, item string, how func(context.Context) boo
 	f.session.s.work.Go(func() {
 		defer mine.withdraw()
 		if !how(ctx) {
-			f.asks.decline(mine)
+			mine.declined.Store(true)
 			f.wake()
 		}
 	})

@@ -276,8 +276,7 @@ func (h *Hub) Watch() (changed <-chan struct{}, end func()) {
 
 // Board passes a run's events to listeners other than the frontend. It never delays the run.
 type Board struct {
-	mu        sync.Mutex
-	listeners map[chan contract.Event]func(contract.Event) bool // which events they get
+	listeners sync.Map // for each channel a func(contract.Event) bool: which events it gets
 }
 
 // Publishing is a hook with which tests stop a run's goroutine.
@@ -293,34 +292,23 @@ func (b *Board) Sink(next runloop.Sink) runloop.Sink {
 }
 
 func (b *Board) publish(e contract.Event) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for events, match := range b.listeners {
-		if !match(e) {
-			continue
+	b.listeners.Range(func(events, match any) bool {
+		if match.(func(contract.Event) bool)(e) {
+			select {
+			case events.(chan contract.Event) <- e:
+			default:
+			}
 		}
-		select {
-		case events <- e:
-		default:
-		}
-	}
+		return true
+	})
 }
 
 // Subscribe returns a channel of the events that match, and a function that ends the subscription. If the buffer of the
 // channel is full, events are lost. match is called on the run's goroutine: it must not block.
 func (b *Board) Subscribe(match func(contract.Event) bool) (events <-chan contract.Event, end func()) {
 	c := make(chan contract.Event, 16)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.listeners == nil {
-		b.listeners = map[chan contract.Event]func(contract.Event) bool{}
-	}
-	b.listeners[c] = match
-	return c, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.listeners, c)
-	}
+	b.listeners.Store(c, match)
+	return c, func() { b.listeners.Delete(c) }
 }
 
 // This part of the package sends the events of a run to the clients that subscribe to it: events in order,

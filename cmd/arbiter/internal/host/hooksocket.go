@@ -374,8 +374,7 @@ func (s *HookSocketServer) giveBack(agent HookSocketAgent, d decision) {
 // Tokens has the tokens that the hooks of sessions in terminals present: a random one for each generation of an
 // agent.
 type Tokens struct {
-	mu   sync.Mutex
-	list map[string]token // by agent
+	list sync.Map // [token] by agent
 }
 
 type token struct {
@@ -386,20 +385,14 @@ type token struct {
 // Issue makes the token of a generation; it replaces the older one.
 func (t *Tokens) Issue(a bridge.AgentRef) string {
 	secret := rand.Text()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.list == nil {
-		t.list = map[string]token{}
-	}
-	t.list[a.ID] = token{a.Generation, secret}
+	t.list.Store(a.ID, token{a.Generation, secret})
 	return secret
 }
 
 // Good reports whether secret is the agent's token. It compares in constant time.
 func (t *Tokens) Good(a bridge.AgentRef, secret string) bool {
-	t.mu.Lock()
-	have := t.list[a.ID]
-	t.mu.Unlock()
+	issued, _ := t.list.Load(a.ID)
+	have, _ := issued.(token)
 	same := subtle.ConstantTimeCompare([]byte(have.secret), []byte(secret)) == 1
 	return same && have.secret != "" && have.generation == a.Generation
 }

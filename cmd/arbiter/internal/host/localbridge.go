@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -113,39 +114,6 @@ func (b BridgeStart) Open(ctx context.Context,
 	return client, init.Claude, nil
 }
 
-// BridgePresent holds the bridge that a run currently uses. A lost bridge is replaced by another. The zero value holds
-// none.
-type BridgePresent struct {
-	mu     sync.Mutex
-	client *bridge.Client
-	opened bool // its sandbox was tried; it may be used
-}
-
-// Keep sets the current bridge, as soon as it has started, so that it can be closed. opened is set once its sandbox
-// was tried.
-func (p *BridgePresent) Keep(c *bridge.Client, opened bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.client, p.opened = c, opened
-}
-
-// Client returns the current bridge; nil: none was started.
-func (p *BridgePresent) Client() *bridge.Client {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.client
-}
-
-// Opened returns the current bridge if it may be used, or nil.
-func (p *BridgePresent) Opened() *bridge.Client {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.opened {
-		return nil
-	}
-	return p.client
-}
-
 // SideBridge is a bridge outside of any run, through which commands ask models. Its processes are owned like those of a
 // run. It stores nothing.
 type SideBridge struct {
@@ -233,16 +201,17 @@ func (a *SideBridge) Close() {
 
 // bridges has the bridges of a run: one on this machine, and one for each other host.
 type bridges struct {
-	here    BridgePresent
-	watch   sync.WaitGroup // one for each bridge here: reports its end
-	sandbox confinement    // of the agents here
+	here    atomic.Pointer[bridge.Client] // the current one, as soon as it has started; nil before
+	usable  atomic.Pointer[bridge.Client] // the same once its sandbox was tried: before, it refuses every question
+	watch   sync.WaitGroup                // one for each bridge here: reports its end
+	sandbox confinement                   // of the agents here
 	others  *Bridges
 }
 
 // drop closes the bridge of a host. The goroutine that watches it reports its end.
 func (b *bridges) drop(host string) {
 	if host == supervisor.LifecycleHere {
-		_ = b.here.Client().Close()
+		_ = b.here.Load().Close()
 		return
 	}
 	b.others.Drop(host)
@@ -251,7 +220,7 @@ func (b *bridges) drop(host string) {
 // close closes all bridges and waits until their ends were reported to the loop.
 func (b *bridges) close() error {
 	b.others.Close()
-	client := b.here.Client()
+	client := b.here.Load()
 	if client == nil {
 		return nil
 	}
@@ -265,7 +234,7 @@ func (r *hostedRun) openOn(ctx context.Context, host string) (runloop.Opened, *i
 	if host != supervisor.LifecycleHere {
 		return r.bridges.others.Open(ctx, host)
 	}
-	if err := r.bridges.here.Client().Close(); err != nil {
+	if err := r.bridges.here.Load().Close(); err != nil {
 		r.diagnostics.log.Warn("bridge", "error", err)
 	}
 	swept := proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: LocalBridge})
@@ -290,7 +259,10 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 			start.Log.Warn("the bridge's process could not be recorded", "error", err)
 		}
 	}
-	client, claude, failed := start.Open(ctx, func(c *bridge.Client) { b.here.Keep(c, false) })
+	client, claude, failed := start.Open(ctx, func(c *bridge.Client) {
+		b.usable.Store(nil)
+		b.here.Store(c)
+	})
 	if failed != nil {
 		return nil, bridge.ClaudeInfo{}, failed
 	}
@@ -309,7 +281,7 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 	} else if cfg := b.sandbox.config(); cfg != nil {
 		r.notice.add("sandbox: %s", settings.Confines(*cfg, b.sandbox.hosts))
 	}
-	b.here.Keep(client, true)
+	b.usable.Store(client)
 	return Port{Client: client, Terminals: &f.terminals, Hooks: f.hooks.Path(), Options: *o,
 		Telemetry: r.diagnostics.telemetry}, claude, nil
 }

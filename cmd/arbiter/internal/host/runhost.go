@@ -320,7 +320,7 @@ func (r *hostedRun) openDecider() (Opened, error) {
 		Spent:    func() float64 { return r.loop.Snapshot().Spent() },
 		Confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
 		Bridge: func() Querier {
-			client := r.bridges.here.Opened()
+			client := r.bridges.usable.Load()
 			if client == nil {
 				return nil
 			}
@@ -613,7 +613,7 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 		Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry, Log: log,
 		HaltApplied: func() bool { return f.halter.HaltApplied() },
 	}
-	f.halter = &Halter{ID: r.choices.Options.Run, Input: f.input, Bridge: r.bridges.here.Client,
+	f.halter = &Halter{ID: r.choices.Options.Run, Input: f.input, Bridge: r.bridges.here.Load,
 		Elsewhere: r.bridges.others, Log: log}
 	f.hooks = ServeHooks(dir, r.loop, &f.terminals, log)
 	var err error

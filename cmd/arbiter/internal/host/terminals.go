@@ -30,8 +30,7 @@ import (
 // Terminals tracks which client has which agent's session in a terminal: one at a time. It removes the output of
 // terminals from the stream of events before the loop, and never blocks that stream.
 type Terminals struct {
-	mu    sync.Mutex
-	holds map[string]*Claim // by agent
+	holds sync.Map // [*Claim] by agent
 }
 
 // Claim is one attachment, from before its terminal is open until after its end.
@@ -49,33 +48,22 @@ type Claim struct {
 
 // Claim reserves an agent for a client.
 func (t *Terminals) Claim(agent, who string, size control.Size, term string) (*Claim, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if h := t.holds[agent]; h != nil {
+	h := &Claim{who: who, since: time.Now(), term: term, size: size, feed: control.NewFeed(0)}
+	if other, taken := t.holds.LoadOrStore(agent, h); taken {
+		h := other.(*Claim)
 		return nil, fmt.Errorf("%s is attached already: %s has it since %s", agent, h.who,
 			h.since.Local().Format("15:04:05"))
 	}
-	if t.holds == nil {
-		t.holds = map[string]*Claim{}
-	}
-	h := &Claim{who: who, since: time.Now(), term: term, size: size, feed: control.NewFeed(0)}
-	t.holds[agent] = h
 	return h, nil
 }
 
 // Release releases an agent.
-func (t *Terminals) Release(agent string, h *Claim) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.holds[agent] == h {
-		delete(t.holds, agent)
-	}
-}
+func (t *Terminals) Release(agent string, h *Claim) { t.holds.CompareAndDelete(agent, h) }
 
 func (t *Terminals) Of(agent string) *Claim {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.holds[agent]
+	held, _ := t.holds.Load(agent)
+	h, _ := held.(*Claim)
+	return h
 }
 
 // Holder returns the name of the client that has taken over an agent; empty: none.
