@@ -63,18 +63,18 @@ type server struct {
 	ctx   context.Context
 	work  sync.WaitGroup
 
+	calls   atomic.Uint64 // number of requests sent
+	serving sync.Map      // running prompts by request id: functions that cancel them
+
 	mu       sync.Mutex
 	can      features
 	sessions map[string]*session
-	serving  map[jsonrpc2.ID]func() // running prompts by request id; the function cancels the prompt
-	calls    uint64                 // number of requests sent
 }
 
 // ServeACP serves a client until the client closes its end or ctx ends. Runs continue after that.
 func ServeACP(ctx context.Context, in io.Reader, out io.Writer, c ACPConfig) error {
 	ctx, stop := context.WithCancel(ctx)
-	s := &server{ACPConfig: c, ready: make(chan struct{}), ctx: ctx, sessions: map[string]*session{},
-		serving: map[jsonrpc2.ID]func(){}}
+	s := &server{ACPConfig: c, ready: make(chan struct{}), ctx: ctx, sessions: map[string]*session{}}
 	s.conn = jsonrpc2.NewConn(ctx, newStream(in, out), s, jsonrpc2.SetLogger(quiet{}))
 	close(s.ready)
 	select {
@@ -218,10 +218,7 @@ func (s *server) send(frames []frame) {
 
 // call sends a request to the client and waits for the answer. If ctx ends first, it cancels the request.
 func (s *server) call(ctx context.Context, method string, p, result any) error {
-	s.mu.Lock()
-	s.calls++
-	id := jsonrpc2.ID{Num: s.calls}
-	s.mu.Unlock()
+	id := jsonrpc2.ID{Num: s.calls.Add(1)}
 	w, err := s.conn.DispatchCall(ctx, method, p, jsonrpc2.PickID(id))
 	if err != nil {
 		return err
@@ -956,14 +953,10 @@ func (s *server) prompt(req *jsonrpc2.Request, p sessionParams) {
 		return
 	}
 	mine := open.add()
-	s.mu.Lock()
-	s.serving[req.ID] = func() { s.cancel(open.id) }
-	s.mu.Unlock()
+	s.serving.Store(req.ID, func() { s.cancel(open.id) })
 	s.work.Go(func() {
 		result, err := open.await(mine, text)
-		s.mu.Lock()
-		delete(s.serving, req.ID)
-		s.mu.Unlock()
+		s.serving.Delete(req.ID)
 		s.answer(req, result, err)
 	})
 }
@@ -990,11 +983,8 @@ func (s *server) cancelRequest(req *jsonrpc2.Request) {
 	if params(req, &p) != nil || p.RequestID == nil {
 		return
 	}
-	s.mu.Lock()
-	cancel := s.serving[*p.RequestID]
-	s.mu.Unlock()
-	if cancel != nil {
-		cancel()
+	if cancel, ok := s.serving.Load(*p.RequestID); ok {
+		cancel.(func())()
 	}
 }
 

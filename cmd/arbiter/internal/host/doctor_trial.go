@@ -58,8 +58,7 @@ type cliTrial struct {
 	seen   Observed
 	events []bridge.Event
 	change chan struct{} // closed and replaced with each event
-	judged map[string]bool
-	asked  map[string]bool
+	noted  sync.Map      // what the CLI has asked about: "judge" or "permit", and the word
 
 	called  chan struct{} // closed when the tool is called
 	release chan struct{} // closed when it may answer
@@ -74,8 +73,8 @@ func (t *cliTrial) stepTime() time.Duration { return t.timeout / 5 }
 // Try finds out what the CLI at a path can do: it plays the script in a scratch directory, which it removes. It
 // returns when all abilities were tried, or when the time is up.
 func Try(ctx context.Context, path string, pidns proctree.Mode, timeout time.Duration) Observed {
-	t := &cliTrial{timeout: timeout, seen: Observed{}, change: make(chan struct{}), judged: map[string]bool{},
-		asked: map[string]bool{}, called: make(chan struct{}), release: make(chan struct{})}
+	t := &cliTrial{timeout: timeout, seen: Observed{}, change: make(chan struct{}),
+		called: make(chan struct{}), release: make(chan struct{})}
 	dir, err := os.MkdirTemp("", "arbiter-doctor-")
 	if err != nil {
 		return Observed{"session": err}
@@ -244,11 +243,11 @@ func (t *cliTrial) turn(ctx context.Context, ref bridge.AgentRef) {
 		return e.MessageID == id && e.Proof == "lifecycle"
 	})), "no proof came")
 	t.hold(ctx, "stream", t.saw(ref, is[bridge.Delta](nil)), "no pieces of text came")
-	t.hold(ctx, "hooks", t.noted(t.judged, wordAsked) && t.noted(t.judged, wordDenied),
+	t.hold(ctx, "hooks", t.was("judge", wordAsked) && t.was("judge", wordDenied),
 		"no callback came")
-	t.hold(ctx, "permissions", t.noted(t.asked, wordAsked) && t.made(wordAsked),
+	t.hold(ctx, "permissions", t.was("permit", wordAsked) && t.made(wordAsked),
 		"it was not asked for, or did not run when permitted")
-	t.hold(ctx, "denials", !t.made(wordDenied) && t.noted(t.judged, wordDenied),
+	t.hold(ctx, "denials", !t.made(wordDenied) && t.was("judge", wordDenied),
 		"it ran, or permission was not asked for")
 	t.hold(ctx, "warnings", t.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })),
 		"no callback came")
@@ -401,12 +400,12 @@ func (t *cliTrial) ToolCall(ctx context.Context, _ bridge.ToolCallParams) (bridg
 
 // Judge implements bridge.Handler.
 func (t *cliTrial) Judge(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
-	switch word := wordOf(string(p.Input)); word {
+	word := wordOf(string(p.Input))
+	t.noted.Store("judge "+word, true)
+	switch word {
 	case wordDenied:
-		t.note(t.judged, word)
 		return bridge.JudgeResult{Behavior: bridge.Deny, Message: "This is denied."}, nil
 	case wordAsked:
-		t.note(t.judged, word)
 		return bridge.JudgeResult{Behavior: bridge.Ask}, nil
 	}
 	return bridge.JudgeResult{Behavior: bridge.Pass}, nil
@@ -415,7 +414,7 @@ func (t *cliTrial) Judge(_ context.Context, p bridge.JudgeParams) (bridge.JudgeR
 // Permission implements bridge.Handler.
 func (t *cliTrial) Permission(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
 	word := wordOf(string(p.Input))
-	t.note(t.asked, word)
+	t.noted.Store("permit "+word, true)
 	if word == wordAsked {
 		return bridge.PermissionResult{Behavior: bridge.Allow}, nil
 	}
@@ -437,16 +436,10 @@ func wordOf(input string) string {
 	return ""
 }
 
-func (t *cliTrial) note(in map[string]bool, word string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	in[word] = true
-}
-
-func (t *cliTrial) noted(in map[string]bool, word string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return in[word]
+// was reports whether the CLI has asked how to judge a command, or to permit it.
+func (t *cliTrial) was(asked, word string) bool {
+	_, ok := t.noted.Load(asked + " " + word)
+	return ok
 }
 
 // errEnded says that the session ended while the trial waited for an event.

@@ -398,23 +398,28 @@ type TrustGate struct {
 	// inventory reads the settings in a directory on another host. [bridge.ErrClosed] says that the host is lost.
 	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error)
 
-	mu   sync.Mutex
-	seen map[string]trust.Listing // by host and hash: what was trusted, or found instead
+	seen sync.Map // [trust.Listing] by host and hash: what was trusted, or found instead
 }
 
-// seenAs returns the key of a listing in [TrustGate.seen].
-func seenAs(host, hash string) string { return host + "\x00" + hash }
+// see keeps a listing of a host.
+func (w *TrustGate) see(host string, l trust.Listing) { w.seen.Store([2]string{host, l.Hash}, l) }
+
+// known returns a listing of a host.
+func (w *TrustGate) known(host, hash string) (trust.Listing, bool) {
+	x, ok := w.seen.Load([2]string{host, hash})
+	l, _ := x.(trust.Listing)
+	return l, ok
+}
 
 // NewTrustGate makes the gate of a run that works in place. seen is the state of the workspace before the run.
 func NewTrustGate(
 	place, state, run string, seen settings.TrustState,
 	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error),
 ) *TrustGate {
-	return &TrustGate{
-		place: place, state: state, run: run, inventory: inventory,
-		seen: map[string]trust.Listing{seenAs(supervisor.LifecycleHere, seen.Listing.Hash): seen.Listing,
-			seenAs(supervisor.LifecycleHere, seen.Was.Hash): seen.Was},
-	}
+	w := &TrustGate{place: place, state: state, run: run, inventory: inventory}
+	w.see(supervisor.LifecycleHere, seen.Listing)
+	w.see(supervisor.LifecycleHere, seen.Was)
+	return w
 }
 
 // Check is a runloop.Gate.
@@ -429,13 +434,11 @@ func (w *TrustGate) Check(ctx context.Context, p bridge.SpawnParams, pinned runl
 	if now.Hash == pinned.Workspace {
 		return w.ownGate(p.Config.CWD, now)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	text := "the workspace has changed since it was trusted"
-	if was, ok := w.seen[seenAs(supervisor.LifecycleHere, pinned.Workspace)]; ok {
+	if was, ok := w.known(supervisor.LifecycleHere, pinned.Workspace); ok {
 		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), settings.MaxListedChanges), 600)
 	}
-	w.seen[seenAs(supervisor.LifecycleHere, now.Hash)] = now
+	w.see(supervisor.LifecycleHere, now)
 	return &runloop.Untrusted{Message: text, Hash: now.Hash}
 }
 
@@ -457,9 +460,7 @@ func (w *TrustGate) ownGate(dir string, trusted trust.Listing) error {
 // workspace lacks, or if a human has trusted its settings on that host. The host's report is compared with what was
 // trusted here: a host can hide settings, but cannot make others trusted.
 func (w *TrustGate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pinned) error {
-	w.mu.Lock()
-	trusted, known := w.seen[seenAs(supervisor.LifecycleHere, pinned.Workspace)]
-	w.mu.Unlock()
+	trusted, known := w.known(supervisor.LifecycleHere, pinned.Workspace)
 	if !known {
 		return fmt.Errorf("%s: the trusted settings are no longer known", dir)
 	}
@@ -483,9 +484,7 @@ func (w *TrustGate) gateElsewhere(ctx context.Context, dir string, pinned runloo
 	if kept, ok, err := store.On(pinned.Host).Trusted(w.place); err == nil && ok && kept.Hash == there.Hash {
 		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.seen[seenAs(pinned.Host, there.Hash)] = there
+	w.see(pinned.Host, there)
 	return &runloop.Untrusted{Hash: there.Hash, Message: fmt.Sprintf("host %s: %s has settings that are not trusted: %s",
 		pinned.Host, dir, sanitize.Line(trust.Summary(changes, settings.MaxListedChanges), 600))}
 }
@@ -502,9 +501,7 @@ func untrusted(dir string, changes []trust.Change) error {
 
 // Record stores that the human has trusted settings in the run, if they are still known.
 func (w *TrustGate) Record(_ context.Context, host, hash string) error {
-	w.mu.Lock()
-	l, ok := w.seen[seenAs(host, hash)]
-	w.mu.Unlock()
+	l, ok := w.known(host, hash)
 	if !ok {
 		return fmt.Errorf("the trusted settings are no longer known")
 	}
