@@ -290,10 +290,12 @@ func EnvName(s Setting) []string {
 	return []string{s.Env}
 }
 
-func Flags() []cli.Flag {
-	var flags []cli.Flag
+// Flags returns the flags of all settings, or only those with some names.
+func Flags(names ...string) (flags []cli.Flag) {
 	for _, s := range Table {
-		flags = append(flags, s.Flag())
+		if len(names) == 0 || slices.Contains(names, s.Name) {
+			flags = append(flags, s.Flag())
+		}
 	}
 	return flags
 }

@@ -32,17 +32,10 @@ const maxInput = 4 << 20
 
 // DecideFlags returns the flags of commands that ask a decider, from the table of settings.
 func DecideFlags() []cli.Flag {
-	var flags []cli.Flag
-	for _, s := range settings.Table {
-		switch s.Name {
-		case "cwd", "claude", "model", "arbiter-model", "decider", "decider-model", "decider-provider",
-			"decider-base-url", "decider-key-env", "decider-max-tokens", "decider-temperature", "decider-effort",
-			"decider-timeout", "env", "arbiter-env", "trust", "max-cost", "pid-namespace", "rehearse", "scenario",
-			"stand-in", "state-dir", "config", "debug":
-			flags = append(flags, s.Flag())
-		}
-	}
-	return flags
+	return settings.Flags("cwd", "claude", "model", "arbiter-model", "decider", "decider-model", "decider-provider",
+		"decider-base-url", "decider-key-env", "decider-max-tokens", "decider-temperature", "decider-effort",
+		"decider-timeout", "env", "arbiter-env", "trust", "max-cost", "pid-namespace", "rehearse", "scenario", "stand-in",
+		"state-dir", "config", "debug")
 }
 
 // DecideCommand is `arbiter decide`.

@@ -57,22 +57,10 @@ Exit code 5: a run cannot start. Warnings leave it 0.`),
 			command.JSONFlag(),
 			&cli.BoolFlag{Name: "no-trial", Aliases: []string{"offline"}, Usage: "run no session of claude"},
 			&cli.DurationFlag{Name: "trial-timeout", Value: host.DefaultTimeout, Usage: "time limit for the sessions"},
-		}, lookingFlags()...),
+		}, settings.Flags("cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "network", "allow-host",
+			"pid-namespace", "state-dir", "config")...),
 		Action: e.doctor,
 	}
-}
-
-// lookingFlags returns the flags for settings that say where to look.
-func lookingFlags() []cli.Flag {
-	var flags []cli.Flag
-	for _, s := range settings.Table {
-		switch s.Name {
-		case "cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "network", "allow-host", "pid-namespace",
-			"state-dir", "config":
-			flags = append(flags, s.Flag())
-		}
-	}
-	return flags
 }
 
 func (e env) doctor(c *cli.Context) error {
