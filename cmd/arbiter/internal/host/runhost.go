@@ -185,43 +185,45 @@ type hostedRun struct {
 	frontends   frontends
 }
 
-// newRun creates a run that has not started.
-func newRun(c settings.Choices) (*hostedRun, error) {
+// openRun opens a new run, or one that was played before.
+func openRun(c settings.Choices) (*hostedRun, error) {
 	r := &hostedRun{choices: c}
-	o := &r.choices.Options
-	o.Run = cmp.Or(o.Run, uuid.NewString())
-	o.Delimiter = supervisor.NewDelimiter(rand.Reader)
-	o.HumanPresent = !c.NoInput
-	o.Claude = c.Claude
-	script, err := ReadScenario(c)
-	if err != nil {
-		return nil, err
+	open := r.begin
+	if c.Resume {
+		open = r.resume
 	}
-	if err := checkIsolation(context.Background(), *o); err != nil {
-		return nil, err
-	}
-	if err := r.openStorage(); err != nil {
-		return nil, err
-	}
-	for _, text := range []string{c.Notice, settings.UnknownTools(c.Options)} {
-		if text != "" {
-			r.notice.add("%s", text)
-		}
-	}
-	if err := r.prepareNew(script); err != nil {
+	if err := open(); err != nil {
 		r.close()
 		return nil, err
 	}
 	return r, nil
 }
 
-// prepareNew locks the directory of a new run, and opens what the run needs.
-func (r *hostedRun) prepareNew(script *rehearsal.Scenario) error {
+// begin makes a new run: it locks its directory, and opens what it needs.
+func (r *hostedRun) begin() error {
+	c, o := &r.choices, &r.choices.Options
+	o.Run = cmp.Or(o.Run, uuid.NewString())
+	o.Delimiter = supervisor.NewDelimiter(rand.Reader)
+	o.HumanPresent = !c.NoInput
+	o.Claude = c.Claude
+	script, err := ReadScenario(*c)
+	if err == nil {
+		err = checkIsolation(context.Background(), *o)
+	}
+	if err == nil {
+		err = r.openStorage()
+	}
+	if err != nil {
+		return err
+	}
+	for _, text := range []string{c.Notice, settings.UnknownTools(*o)} {
+		if text != "" {
+			r.notice.add("%s", text)
+		}
+	}
 	if err := r.lockPlace(); err != nil {
 		return err
 	}
-	c, o := &r.choices, &r.choices.Options
-	var err error
 	r.storage.journal, err = r.storage.Create(journal.Meta{Run: o.Run, CWD: c.Place, Began: time.Now(),
 		Version: command.Version(), Title: command.Title(o.Task), Rehearsal: c.Rehearse}, r.storage.options)
 	if err != nil {
@@ -233,9 +235,14 @@ func (r *hostedRun) prepareNew(script *rehearsal.Scenario) error {
 	if err := r.recall(o); err != nil {
 		r.notice.add("the lessons of earlier runs cannot be read: %v", err)
 	}
-	if c.Rehearse {
-		if err := r.lockScratch(); err != nil {
-			return err
+	if c.Rehearse { // it has a workspace now
+		if !c.Share {
+			if err := r.storage.lockWorkspace(o.CWD); err != nil {
+				return err
+			}
+		}
+		if err := r.storage.update(func(m *journal.Meta) { m.Workspace = o.CWD }); err != nil {
+			return command.Environmentf("journal: %v", err)
 		}
 	}
 	*o = o.WithDefaults()
@@ -263,20 +270,6 @@ func (r *hostedRun) lockPlace() error {
 		return err
 	}
 	return r.storage.lockWorkspace(r.choices.Place)
-}
-
-// lockScratch locks the workspace that a rehearsal has created, and records it.
-func (r *hostedRun) lockScratch() error {
-	dir := r.choices.Options.CWD
-	if !r.choices.Share {
-		if err := r.storage.lockWorkspace(dir); err != nil {
-			return err
-		}
-	}
-	if err := r.storage.update(func(m *journal.Meta) { m.Workspace = dir }); err != nil {
-		return command.Environmentf("journal: %v", err)
-	}
-	return nil
 }
 
 // openServices opens what a run needs besides its journal: the log and, with a script, the stage of a rehearsal.
@@ -688,14 +681,6 @@ func (r *hostedRun) heedSignals() (stop func()) {
 		r.loop.Put(input.Signal{Signal: name, Fast: n > 1})
 		return true
 	}, nil, nil)
-}
-
-// openRun opens a new run, or one that was played before.
-func openRun(c settings.Choices) (*hostedRun, error) {
-	if c.Resume {
-		return resumeRun(c)
-	}
-	return newRun(c)
 }
 
 // drainDeadline bounds the writing of the last lines if the reader of stdout is slow but alive.

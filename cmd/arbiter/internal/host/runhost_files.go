@@ -378,21 +378,15 @@ func (r *hostedRun) receipt(next string) []string {
 // A hosted run consists of parts that own their state: the storage of the run (storage), the output of the process
 // (diagnostics), its bridges, the sandbox and the files of its agents, and its interfaces to clients (frontends).
 
-// resumeRun opens a run that was played before.
-func resumeRun(c settings.Choices) (*hostedRun, error) {
-	r := &hostedRun{choices: c}
+// resume opens a run that was played before.
+func (r *hostedRun) resume() error {
 	if err := r.openStorage(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.lockAgain(); err != nil {
-		r.close()
-		return nil, err
+		return err
 	}
-	if err := r.resumeState(); err != nil {
-		r.close()
-		return nil, err
-	}
-	return r, nil
+	return r.resumeState()
 }
 
 // lockAgain finds the run, locks it and its directory, and restores its state.
