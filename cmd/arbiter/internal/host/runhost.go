@@ -188,11 +188,23 @@ type hostedRun struct {
 // openRun opens a new run, or one that was played before.
 func openRun(c settings.Choices) (*hostedRun, error) {
 	r := &hostedRun{choices: c}
-	open := r.begin
-	if c.Resume {
-		open = r.resume
+	var err error
+	// The loop must exist before anything is appended to the journal.
+	r.storage, err = openStorage(c.StateDir, journal.Options{
+		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
+		Trouble:   func(err error) { r.loop.Trouble(err) },
+		MaxBytes:  c.Journal, History: runstore.History,
+	}, &r.notice)
+	switch {
+	case err != nil:
+	case c.Resume:
+		if err = r.lockAgain(); err == nil {
+			err = r.resume()
+		}
+	default:
+		err = r.begin()
 	}
-	if err := open(); err != nil {
+	if err != nil {
 		r.close()
 		return nil, err
 	}
@@ -209,9 +221,6 @@ func (r *hostedRun) begin() error {
 	script, err := ReadScenario(*c)
 	if err == nil {
 		err = checkIsolation(context.Background(), *o)
-	}
-	if err == nil {
-		err = r.openStorage()
 	}
 	if err != nil {
 		return err
@@ -247,16 +256,6 @@ func (r *hostedRun) begin() error {
 	}
 	*o = o.WithDefaults()
 	r.decider, err = r.openDecider()
-	return err
-}
-
-// openStorage opens the state directory. The loop must exist before anything is appended to the journal.
-func (r *hostedRun) openStorage() (err error) {
-	r.storage, err = openStorage(r.choices.StateDir, journal.Options{
-		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
-		Trouble:   func(err error) { r.loop.Trouble(err) },
-		MaxBytes:  r.choices.Journal, History: runstore.History,
-	}, &r.notice)
 	return err
 }
 

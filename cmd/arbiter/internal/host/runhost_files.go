@@ -378,17 +378,6 @@ func (r *hostedRun) receipt(next string) []string {
 // A hosted run consists of parts that own their state: the storage of the run (storage), the output of the process
 // (diagnostics), its bridges, the sandbox and the files of its agents, and its interfaces to clients (frontends).
 
-// resume opens a run that was played before.
-func (r *hostedRun) resume() error {
-	if err := r.openStorage(); err != nil {
-		return err
-	}
-	if err := r.lockAgain(); err != nil {
-		return err
-	}
-	return r.resumeState()
-}
-
 // lockAgain finds the run, locks it and its directory, and restores its state.
 func (r *hostedRun) lockAgain() error {
 	info, err := runstore.ToResume(r.storage.Store, r.choices.Place, r.choices.Session)
@@ -419,8 +408,8 @@ func (r *hostedRun) lockAgain() error {
 	return err
 }
 
-// resumeState checks that the run can continue, and determines its options.
-func (r *hostedRun) resumeState() error {
+// resume checks that the run can continue, determines its options, and opens what it needs.
+func (r *hostedRun) resume() error {
 	run, s := command.ShortID(r.choices.Options.Run), r.resumed
 	if !s.Reached() {
 		return command.Usagef("nothing to resume: run %s has no task, or never started an agent", run)
