@@ -93,7 +93,8 @@ const (
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host PlainHost) error {
 	s := &plainSession{
 		frontend: f, host: host, narrator: newNarrator(f.Verbose, host.Name), mail: newMailbox(f.Verbose),
-		dead: make(chan struct{}), lines: make(chan inputLine), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
+		dead: make(chan struct{}), lines: make(chan inputLine), jobs: make(chan workerJob), results: make(chan result),
+		quit: make(chan struct{}),
 	}
 	s.out = hosting.NewOutput(out, hosting.OutputOptions[string]{
 		Most:   1, // the others count as waiting until it is written
