@@ -1,6 +1,9 @@
 package supervisor
 
 import (
+	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,9 +74,7 @@ func TestCompleteIsJudged(t *testing.T) {
 	if diff := cmp.Diff([]string{"make test", "make lint"}, p.criteria(map[string]string{"make test": "--- FAIL: TestWarp"})); diff != "" {
 		t.Errorf("run, -want +got:\n%s", diff)
 	}
-	if p.s.Ending != nil {
-		t.Fatalf("complete over a criterion that failed: %+v", p.s.Ending)
-	}
+	p.goesOn("complete over a criterion that failed")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "| --- FAIL: TestWarp", "exit code 1")
 	p.complete()
 	p.criteria(nil)
@@ -85,7 +86,6 @@ func TestCompleteIsJudged(t *testing.T) {
 	if n := len(told[contract.Acceptance](p)); n != 4 {
 		t.Errorf("%d acceptance events for two criteria and two rounds", n)
 	}
-	p.folds()
 }
 
 // TestRejectedTooOften: the third rejection asks the human; without one the run fails with exit code 1.
@@ -235,9 +235,7 @@ func TestTheRulesNeverCompleteOverAFailedCriterion(t *testing.T) {
 				}
 				return
 			}
-			if r, exit := p.finished(); r.Status != contract.StatusFailed || exit != contract.ExitFailed {
-				t.Errorf("%+v, exit %d", r, exit)
-			}
+			p.endsAs(contract.StatusFailed, contract.ExitFailed)
 		})
 	}
 }
@@ -263,4 +261,273 @@ func TestCriteriaGoWithTheTask(t *testing.T) {
 	if list := resume("make test", "make lint"); len(list) != 2 {
 		t.Errorf("named anew, there is %+v", list)
 	}
+}
+
+func set(t *testing.T, list ...AcceptanceGiven) AcceptanceState {
+	t.Helper()
+	var s AcceptanceState
+	testkit.OK(t, s.HumanSets(list))
+	return s
+}
+
+var (
+	tests = AcceptanceGiven{Text: "the tests pass", Command: "make test"}
+	lint  = AcceptanceGiven{Command: "make lint"}
+	reads = AcceptanceGiven{Text: "the README is easy to read"}
+)
+
+// TestHumanMayDoAnything: set and add criteria, take them over from the Arbiter, and drop them.
+func TestHumanMayDoAnything(t *testing.T) {
+	s := set(t, tests)
+	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, lint, reads}))
+	testkit.OK(t, s.HumanAdds(reads))
+	got := []string{}
+	for _, c := range s.Criteria {
+		got = append(got, c.By+" "+c.Text)
+	}
+	if want := []string{"human the tests pass", "human the README is easy to read",
+		"arbiter make lint"}; !slices.Equal(got, want) {
+		t.Fatalf("%q", got)
+	}
+	if err := s.HumanDrops(1); err != nil || s.Criteria[0].Text != reads.Text {
+		t.Errorf("%v, %+v", err, s.Criteria)
+	}
+	if err := s.HumanDrops(3); err == nil || !strings.Contains(err.Error(), "no criterion 3: 2") {
+		t.Error(err)
+	}
+	testkit.OK(t, s.HumanSets([]AcceptanceGiven{lint}))
+	if len(s.Criteria) != 1 || s.Criteria[0].By != contract.Human {
+		t.Errorf("%+v", s.Criteria)
+	}
+}
+
+// TestBounds: an invalid criterion is refused with its number.
+func TestBounds(t *testing.T) {
+	for want, list := range map[string][]AcceptanceGiven{
+		"criterion 2 has neither a text": {tests, {Text: " \n"}},
+		"the text of criterion 1":        {{Text: strings.Repeat("x", MaxText+1)}},
+		"the command of criterion 1":     {{Command: strings.Repeat("x", MaxCommand+1)}},
+		"NUL":                            {{Command: "make\x00"}},
+		"these are 31":                   slices.Repeat([]AcceptanceGiven{tests}, MaxCriteria+1),
+	} {
+		var s AcceptanceState
+		if err := s.HumanSets(list); err == nil || !strings.Contains(err.Error(), want) || s.Criteria != nil {
+			t.Errorf("%v, not %q", err, want)
+		}
+	}
+	s := set(t, lint, lint)
+	if len(s.Criteria) != 1 || s.Criteria[0].Text != lint.Command {
+		t.Errorf("%+v", s.Criteria)
+	}
+}
+
+// TestARoundIsJudgedWhenAllIsIn: also in copies of the state from before.
+func TestARoundIsJudgedWhenAllIsIn(t *testing.T) {
+	s := set(t, tests, reads)
+	s.Begin("two")
+	if _, ok := s.Judge(); ok || len(s.Pending()) != 1 {
+		t.Error("it is judged before all is in")
+	}
+	before := s
+	s.Finish(bridge.CheckResult{SHA256: "ab"}, "")
+	s.Finish(bridge.CheckResult{Exit: 1}, "") // no command is pending
+	if len(before.Pending()) != 1 {
+		t.Error("the copy before was written to")
+	}
+	if o, _ := s.Judge(); o.Verdict != AcceptanceAccepted {
+		t.Errorf("%+v", o)
+	}
+	want := []contract.Acceptance{
+		{Text: tests.Text, Command: tests.Command, By: "human", Status: "passed", SHA256: "ab", Tree: "two"},
+		{Text: reads.Text, By: "human", Status: "unproven", ExitCode: -1},
+	}
+	if got := s.Events(); !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestCriterionWithoutARunFails: a command that did not run counts as failed, and a change of the criteria
+// voids the round.
+func TestCriterionWithoutARunFails(t *testing.T) {
+	s := set(t, tests)
+	s.Begin("")
+	s.Finish(bridge.CheckResult{}, "not permitted")
+	if o, ok := s.Judge(); !ok || o.Verdict != AcceptanceRejected || !strings.Contains(o.Evidence, "not permitted") {
+		t.Errorf("%+v", o)
+	}
+	if e := s.Events()[0]; e.Status != string(AcceptanceFailed) || e.ExitCode != -1 {
+		t.Errorf("%+v", e)
+	}
+	s.Begin("")
+	s.Finish(bridge.CheckResult{Exit: 2, Output: "FAIL: TestLogin\n"}, "")
+	o, _ := s.Judge()
+	testkit.Same(t, "evidence", "## Criterion 1, set by the human: the tests pass\n\nCommand: make test\n"+
+		"Result: exit code 2\nThe end of its output:\n\nFAIL: TestLogin\n", o.Evidence)
+	s.Begin("")
+	if err := s.HumanAdds(lint); err != nil || s.Round != nil {
+		t.Errorf("the round goes on with other criteria: %v, %+v", err, s.Round)
+	}
+	s.BeginTask()
+	if s.Results != nil || s.Rejections != 0 || len(s.Criteria) != 2 {
+		t.Errorf("another task begins with %+v", s)
+	}
+}
+
+// TestAskHow: the Arbiter is asked once for each list how the criteria without proof hold.
+func TestAskHow(t *testing.T) {
+	s := set(t, tests, reads)
+	if text := s.AskHow(); !strings.Contains(text, reads.Text) || strings.Contains(text, tests.Text) {
+		t.Errorf("%q", text)
+	}
+	if text := s.AskHow(); text != "" {
+		t.Errorf("again: %q", text)
+	}
+	if err := s.HumanAdds(AcceptanceGiven{Text: "and short"}); err != nil || s.AskHow() == "" {
+		t.Error("another list is asked about again")
+	}
+}
+
+// TestEvidenceIsBounded: even if every criterion fails with endless output.
+func TestEvidenceIsBounded(t *testing.T) {
+	var list []AcceptanceGiven
+	for i := range MaxCriteria {
+		list = append(list, AcceptanceGiven{Text: strings.Repeat("t", MaxText), Command: strings.Repeat("c", MaxCommand-i)})
+	}
+	s := set(t, list...)
+	s.Begin("t")
+	for range s.Pending() {
+		s.Finish(bridge.CheckResult{Exit: 1, Output: strings.Repeat("é", 1<<20)}, "")
+	}
+	o, _ := s.Judge()
+	if most := evidence + MaxCriteria*1200; len(o.Evidence) > most || len(o.Text) > MaxCriteria*300 {
+		t.Errorf("%d bytes of evidence, %d of text", len(o.Evidence), len(o.Text))
+	}
+	data, err := json.Marshal(s)
+	if err != nil || len(data) > MaxCriteria*(2*MaxText+2*MaxCommand+evidenceOne+500) {
+		t.Errorf("%v, %d bytes of state", err, len(data))
+	}
+}
+
+// TestRepeatingIsNotAdopting: a list can repeat a criterion of the Arbiter and leave it to the Arbiter, so that
+// its command still needs permission.
+func TestRepeatingIsNotAdopting(t *testing.T) {
+	s := set(t, tests)
+	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, {Text: "it is clean", Command: "make lint"}}))
+	theirs := AcceptanceGiven{Text: "it is clean", Command: "make lint", By: contract.Arbiter}
+	testkit.OK(t, s.HumanSets([]AcceptanceGiven{tests, theirs, reads}))
+	var by []string
+	for _, c := range s.Criteria {
+		by = append(by, c.By)
+	}
+	if !slices.Equal(by, []string{contract.Human, contract.Human, contract.Arbiter}) ||
+		s.Criteria[2].Command != "make lint" {
+		t.Errorf("%+v", s.Criteria)
+	}
+	theirs.Command = "make"
+	if err := s.HumanSets([]AcceptanceGiven{theirs}); err == nil || len(s.Criteria) != 3 {
+		t.Errorf("a criterion that the Arbiter did not set is kept as its own: %v, %+v", err, s.Criteria)
+	}
+}
+
+// FuzzState calls random methods in random order. In every case, the Arbiter has weakened nothing, every
+// accepted criterion was proven on the tree, no copy is changed, and a decoded state continues like the encoded
+// one.
+func FuzzState(f *testing.F) {
+	f.Add([]byte("h1a2b1f0f0jb1f1f0j"))
+	f.Add([]byte("h3b2f0a0f1jx1b2f0f0f0jd1q"))
+	f.Add([]byte("\x00\xff\x80hh99"))
+	f.Fuzz(func(t *testing.T, plan []byte) {
+		var s AcceptanceState
+		for i := 0; i+1 < len(plan) && i < 200; i += 2 {
+			before, image := s, encodedAcceptance(t, s)
+			human := s.ofHuman()
+			act(t, &s, plan[i], int(plan[i+1]))
+			if encodedAcceptance(t, before) != image {
+				t.Fatalf("%q wrote to the copy before", plan[i])
+			}
+			if plan[i] == 'a' && !slices.Equal(human, s.ofHuman()) {
+				t.Fatalf("the Arbiter made %+v of %+v", s.ofHuman(), human)
+			}
+			var back AcceptanceState
+			if err := json.Unmarshal([]byte(encodedAcceptance(t, s)), &back); err != nil || encodedAcceptance(t, back) != encodedAcceptance(t, s) {
+				t.Fatalf("%v: %+v is %+v once decoded", err, s, back)
+			}
+			s = back
+		}
+	})
+}
+
+func encodedAcceptance(t *testing.T, s AcceptanceState) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// act calls one method. Errors are valid answers.
+func act(t *testing.T, s *AcceptanceState, what byte, n int) {
+	trees := []string{"", "one", "two"}
+	switch what {
+	case 'h':
+		_ = s.HumanSets(given(n))
+	case 'x':
+		_ = s.HumanAdds(given(n + 1)[n%2])
+	case 'd':
+		_ = s.HumanDrops(n % 5)
+	case 'a':
+		var list []AcceptanceGiven
+		for _, c := range s.Criteria {
+			if n%7 != 0 || c.By == contract.Arbiter {
+				list = append(list, AcceptanceGiven{Text: c.Text, Command: c.Command})
+			}
+		}
+		_ = s.ArbiterSets(append(list, given(n)...))
+	case 'b':
+		s.Begin(trees[n%3])
+	case 'f':
+		failed := ""
+		if n%11 == 0 {
+			failed = "out of time"
+		}
+		s.Finish(bridge.CheckResult{Exit: n % 3, Output: string(rune(n)) + "\xff"}, failed)
+	case 'j':
+		var tree string
+		if s.Round != nil {
+			tree = s.Round.Tree
+		}
+		criteria := s.Criteria
+		if o, ok := s.Judge(); ok && o.Verdict == AcceptanceAccepted {
+			accepted(t, s, criteria, tree)
+		} else if ok && (o.Text == "" || o.Evidence == "" ||
+			o.Verdict == AcceptanceExhausted != (s.Rejections >= MaxRejections)) {
+			t.Fatalf("%+v after %d rejections", o, s.Rejections)
+		}
+	case 'q':
+		s.AskHow()
+		s.Rejections = 0
+	case 't':
+		s.BeginTask()
+	}
+}
+
+// accepted fails unless every criterion with a command passed on the tree.
+func accepted(t *testing.T, s *AcceptanceState, criteria []Criterion, tree string) {
+	for i, e := range s.Events() {
+		want := AcceptancePassed
+		if criteria[i].Command == "" {
+			want = AcceptanceUnproven
+		}
+		if e.Status != string(want) || want == AcceptancePassed && e.Tree != tree || e.ExitCode > 0 {
+			t.Fatalf("accepted on %q with %+v", tree, e)
+		}
+	}
+}
+
+func given(n int) []AcceptanceGiven {
+	list := []AcceptanceGiven{{Text: "t" + strconv.Itoa(n%4)}, {Text: "t" + strconv.Itoa(n%5), Command: "c" + strconv.Itoa(n%3)}}
+	if n%13 == 0 {
+		return append(list, AcceptanceGiven{Command: "\xff\x00"})
+	}
+	return list
 }

@@ -20,9 +20,7 @@ func TestPermissionsAreConfigured(t *testing.T) {
 		{Permissions: "accept-edits"}, {Permissions: "accept-edits"}, {Allow: "Bash(make *)"}, {Allow: " Bash(make *) "},
 		{Ask: "Bash(make publish)"}, {Deny: "Edit(secret/**)"}, {Deny: "Bash(rm *)"},
 	} {
-		if ok, why := p.command(c); !ok {
-			t.Errorf("%+v: %s", c, why)
-		}
+		p.mustCommand(c)
 	}
 	changed := func(s *State) string {
 		return fmt.Sprintln(s.Options.Permissions, s.Options.Allow, s.Options.Ask, s.Options.Deny, s.Permission.Changes)
@@ -36,27 +34,11 @@ func TestPermissionsAreConfigured(t *testing.T) {
 		}
 	}
 	testkit.Same(t, "notices of 4 changes", 4, notices)
-	for name, c := range map[string]contract.Configure{
-		"nothing":                      {},
-		"of nothing":                   {ID: "orch-1"},
-		"a mode that is none":          {Permissions: "bypass"},
-		"allow-all without a word":     {Permissions: "allow-all"},
-		"a risk of nothing":            {Permissions: "ask", AcceptRisk: true},
-		"a risk of a rule":             {Allow: "Bash(ls)", AcceptRisk: true},
-		"no rule":                      {Deny: "Bash("},
-		"two at once":                  {Allow: "Bash(ls)", Deny: "Bash(cat)"},
-		"a model and a mode":           {Model: "haiku", Permissions: "ask"},
-		"a rule for one of the agents": {ID: "orch-1", Allow: "Bash(ls)"},
-	} {
-		if ok, why := p.command(c); ok || why == "" {
-			t.Errorf("%s: accepted", name)
-		}
-	}
+	p.command(contract.Configure{Permissions: "bypass"})
 	testkit.Same(t, "what was rejected changed it", want, changed(&p.s))
 	if ok, why := p.command(contract.Configure{Permissions: "allow-all", AcceptRisk: true}); !ok || p.s.Options.Permissions != "allow-all" {
 		t.Errorf("%q: %s", p.s.Options.Permissions, why)
 	}
-	p.folds()
 	p.resume("")
 	if s := last[contract.Session](p); s.Permissions != "allow-all" {
 		t.Errorf("the next process run: %+v", s)
@@ -86,7 +68,6 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)
 	}
 	testkit.Same(t, "", []string{"p1 allow by rule", "p3 allow by rule", "p2 deny by nobody"}, got)
-	p.folds()
 }
 
 // TestRulesThatChangeMeanwhile: a request whose rules were evaluated before they changed is checked against the
@@ -117,5 +98,97 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	f.Params.Request, f.Params.Input, f.Changes = "p3", bashParams("ls").Input, 2
 	if p.do(f); len(effects[input.Reconsider](p)) != before+1 {
 		t.Error("a request by the rules in force is looked at twice")
+	}
+}
+
+// TestConfigure: one setting at a time, each answered once; a rejected command changes nothing.
+func TestConfigure(t *testing.T) {
+	for name, c := range map[string]struct {
+		cmd    contract.Configure
+		policy bool // the rules change
+		answer string
+	}{
+		"nothing":         {contract.Configure{}, false, "changes nothing"},
+		"two":             {contract.Configure{Model: "m", Allow: "Bash(ls)"}, false, "allow and model are given"},
+		"a model":         {contract.Configure{Model: "m"}, false, "no living agent"},
+		"an unknown mode": {contract.Configure{Permissions: "x"}, false, "no permission mode"},
+		"a risk":          {contract.Configure{Permissions: "allow-all"}, false, "i_accept_the_risk"},
+		"of nothing":      {contract.Configure{ID: "orch-1"}, false, "changes nothing"},
+		"a risk of ask":   {contract.Configure{Permissions: "ask", AcceptRisk: true}, false, "allow-all only"},
+		"a risk of none":  {contract.Configure{Allow: "Bash(ls)", AcceptRisk: true}, false, "allow-all only"},
+		"with a model":    {contract.Configure{Model: "haiku", Permissions: "ask"}, false, "model and permissions are given"},
+		"a rule of one":   {contract.Configure{ID: "orch-1", Allow: "Bash(cat)"}, false, "leave out id"},
+		"of one agent":    {contract.Configure{Permissions: "rules", ID: "orch-1"}, false, "leave out id"},
+		"the same mode":   {contract.Configure{Permissions: "ask"}, false, "already"},
+		"a mode":          {contract.Configure{Permissions: "rules"}, true, "permissions: rules"},
+		"no rule":         {contract.Configure{Deny: "Bash("}, false, "deny: "},
+		"the same rule":   {contract.Configure{Allow: "Bash(ls)"}, false, "is a rule already"},
+		"a rule":          {contract.Configure{Deny: "Bash(rm *)"}, true, "from now on: deny Bash(rm *)"},
+	} {
+		before := runconfig.Options{Permissions: "ask", Allow: []string{"Bash(ls)"}}
+		st := &step{State: State{Options: before}}
+		st.configure("r", c.cmd)
+		answer := ""
+		for _, b := range emitted[contract.Accepted](st) {
+			answer += b.Message
+		}
+		for _, b := range emitted[contract.Rejected](st) {
+			answer += b.Message
+		}
+		if !strings.Contains(answer, c.answer) {
+			t.Errorf("%s: answered %q", name, answer)
+		}
+		if same := SameRules(&before, &st.Options); same == c.policy || st.Permission.Changes > 0 != c.policy {
+			t.Errorf("%s: the rules are the same: %v", name, same)
+		}
+	}
+}
+
+// TestTheModelIsTriedFirst: a model that the CLI refuses changes nothing; a model that it accepts is used for
+// every agent, and for later ones.
+func TestTheModelIsTriedFirst(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Model, o.ArbiterModel = "old", "older" })
+	p.spawn("dig")
+	set := func(model, id string) input.SetModel {
+		t.Helper()
+		before := len(effects[input.SetModel](p))
+		p.mustCommand(contract.Configure{ID: id, Model: model})
+		all := effects[input.SetModel](p)
+		if len(all) != before+1 {
+			t.Fatalf("%d models are being set", len(all)-before)
+		}
+		return all[before]
+	}
+	refused := set("nonsense", "")
+	p.do(input.Configured{Agent: refused.Agent, Model: "nonsense", All: true, Failed: "no such model"})
+	if p.s.Options.Model != "old" || p.s.Options.ArbiterModel != "older" {
+		t.Errorf("a refused model was taken over: %q, %q", p.s.Options.Model, p.s.Options.ArbiterModel)
+	}
+	p.contains("the error", last[contract.Error](p).Message, "nonsense", "no such model")
+	taken := set("new", "")
+	if taken.Agent.ID != contract.Arbiter || !taken.All {
+		t.Fatalf("the first to try it: %+v", taken)
+	}
+	p.do(input.Configured{Agent: taken.Agent, Model: "new", All: true})
+	all := effects[input.SetModel](p)
+	if next := all[len(all)-1]; next.Agent.ID != "orch-1" || next.All || next.Model != "new" {
+		t.Errorf("the next: %+v", next)
+	}
+	if p.s.Options.Model != "new" || p.s.Options.ArbiterModel != "" {
+		t.Errorf("options: %q, %q", p.s.Options.Model, p.s.Options.ArbiterModel)
+	}
+	own := set("own", "orch-1")
+	p.do(input.Configured{Agent: own.Agent, Model: "own"})
+	a, arbiter := p.agent("orch-1"), p.agent(contract.Arbiter)
+	testkit.Same(t, "orch-1 would be started with", "own", p.s.agentConfig(&a).Model)
+	testkit.Same(t, "the Arbiter would be started with", "new", p.s.agentConfig(&arbiter).Model)
+	if ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"}); ok {
+		t.Error("no agent got a model")
+	}
+	before := len(effects[input.SetModel](p))
+	p.do(input.BridgeLost{Message: "gone"})
+	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[input.SetModel](p)) != before ||
+		p.s.Options.Model != "later" {
+		t.Error("a model cannot be chosen while no agent is there to try it")
 	}
 }

@@ -93,9 +93,7 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 		p.verdict(id, v)
 	}
 	testkit.Same(t, "modes", []string{"planner", "developer", "tester"}, modes)
-	if r, exit := p.finished(); r.Status != contract.StatusComplete || exit != contract.ExitComplete {
-		t.Errorf("result %+v, exit %d", r, exit)
-	}
+	p.endsAs(contract.StatusComplete, contract.ExitComplete)
 	want := []string{"selecting", "executing", "evaluating", "selecting"}
 	if got := phases(p); !slices.Equal(got[:4], want) || got[len(got)-1] != "complete" {
 		t.Errorf("states %v", got)
@@ -109,7 +107,6 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 			t.Errorf("decision %+v", d)
 		}
 	}
-	p.folds()
 }
 
 // TestADecisionIsRecordedWithItsInput: every decider's decision is stored with its input.
@@ -149,14 +146,11 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 		}
 	}
 	testkit.Same(t, "decisions still wait to be recorded", 0, len(p.s.Rulings.Unrecorded))
-	p.folds()
 }
 
 // TestADecisionIsRecordedAfterACrash: a crash comes between a decision and its record.
 func TestADecisionIsRecordedAfterACrash(t *testing.T) {
-	p := begin(t, nil)
-	p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, _ := oneWorks(t, nil)
 	first := effects[input.Note](p)[0].Decision
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
@@ -170,7 +164,6 @@ func TestADecisionIsRecordedAfterACrash(t *testing.T) {
 	if again := effects[input.Note](p); len(again) != 0 {
 		t.Errorf("recorded twice: %+v", again)
 	}
-	p.folds()
 }
 
 func failedTool() *bridge.FailedTool {
@@ -180,8 +173,7 @@ func failedTool() *bridge.FailedTool {
 // stumble lets an Orchestrator ask for help because its last tool call failed.
 func (p *play) stumble(id string) {
 	p.t.Helper()
-	raw, _ := json.Marshal(report("question", "It does not install.", true))
-	p.turn(id, bridge.Turn{Verdict: raw, Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
+	p.turn(id, verdictTurn(report("question", "It does not install.", true), bridge.Turn{Tools: 3, Failed: failedTool(), Files: []string{"package.json"}}))
 }
 
 // breaksOff lets an Orchestrator stop at a failed tool call, without a verdict.
@@ -193,9 +185,7 @@ func (p *play) breaksOff(id string) {
 
 // TestAFailureNamesTheFilesAround: what was read and what was written, each once, is in the input of the decision.
 func TestAFailureNamesTheFilesAround(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	for _, path := range []string{"/w/README.md", "/w/package.json", "/w/README.md"} {
 		p.happen(id, bridge.ToolUse{Tool: "Read", ToolUse: "t", Input: json.RawMessage(`{"file_path":"` + path + `"}`)})
 	}
@@ -203,7 +193,6 @@ func TestAFailureNamesTheFilesAround(t *testing.T) {
 	p.breaksOff(id)
 	in := decider.SelectInput(p.s.Record())
 	testkit.Same(t, "accessed", "package.json /w/README.md", strings.Join(in.LastError.Context.FilesAccessed, " "))
-	p.folds()
 }
 
 // TestThePlanFollowsTheSession: an Orchestrator that the Arbiter summons works on the step at hand, and its done ends
@@ -225,13 +214,10 @@ func TestThePlanFollowsTheSession(t *testing.T) {
 	if three := p.spawn("dye it"); p.s.Task.Plan[1].Agent != three {
 		t.Errorf("plan %+v", p.s.Task.Plan)
 	}
-	p.folds()
 }
 
 func TestAFailedToolIsAFailedExecution(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.breaksOff(id)
 	if p.s.Task.Failures != 1 || p.s.Task.TotalFailures != 1 || p.s.Task.Phase != machine.Executing {
 		t.Errorf("%d failures in a row, %d in all, %s", p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.Phase)
@@ -254,32 +240,23 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	if perf == nil || perf.SuccessRate != 50 {
 		t.Errorf("performance %+v", perf)
 	}
-	p.folds()
 }
 
 // TestARetryTooMany: the limit of failures is checked when a retry is ruled; it prevents no other ruling of the
 // Arbiter.
 func TestARetryTooMany(t *testing.T) {
 	for _, other := range []bool{false, true} {
-		p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 2 })
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, func(o *runconfig.Options) { o.MaxFailures = 2 })
 		p.stumble(id)
 		p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
 		p.stumble(id)
 		if other {
 			p.verdict("arbiter", ruling("CONTINUE", "Leave it out.", "to", id))
-			if p.s.Ending != nil {
-				t.Errorf("ended: %+v", p.s.Ending)
-			}
+			p.goesOn("ended")
 			continue
 		}
 		p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
-		r, exit := p.finished()
-		if r.Status != contract.StatusFailed || exit != contract.ExitFailed || !strings.Contains(r.Summary, "2 executions in a row failed") || !strings.Contains(r.Summary, "exit code 1") {
-			t.Errorf("result %+v, exit %d", r, exit)
-		}
-		p.folds()
+		p.endsAs(contract.StatusFailed, contract.ExitFailed, "2 executions in a row failed", "exit code 1")
 	}
 }
 
@@ -305,20 +282,14 @@ func TestLimitsComeBeforeRetryAndContinue(t *testing.T) {
 }
 
 func TestTotalFailuresEndATask(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxFailures, o.MaxTotalFailures = 10, 2 })
-	one := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, func(o *runconfig.Options) { o.MaxFailures, o.MaxTotalFailures = 10, 2 })
 	p.stumble(one)
 	p.verdict("arbiter", ruling("CONTINUE", "Go on without it.", "to", one))
 	p.verdict(one, report("done", "without it", true))
 	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
 	two := p.working()
 	p.crash(two, 5)
-	r, exit := p.finished()
-	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || !strings.Contains(r.Summary, "--max-total-failures") {
-		t.Errorf("result %+v, exit %d", r, exit)
-	}
-	p.folds()
+	p.endsAs(contract.StatusFailed, contract.ExitFailed, "--max-total-failures")
 }
 
 // TestTheArbiterIsDown: the run continues by the rules and announces it; when the Arbiter is back, it reads
@@ -341,9 +312,7 @@ func TestTheArbiterIsDown(t *testing.T) {
 	if p.agent(developer).Mode != "developer" || p.agent(planner).Status == AgentReady {
 		t.Errorf("%s is a %s; the planner is %s", developer, p.agent(developer).Mode, p.agent(planner).Status)
 	}
-	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.Choose{Option: "retry"})
 	if p.s.Rulings.FallbackReason != "" {
 		t.Error("the rules still decide")
 	}
@@ -351,10 +320,7 @@ func TestTheArbiterIsDown(t *testing.T) {
 	p.verdict(developer, report("done", "it is built", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "it is built", "Build it", "a plan", "Decided by fallback")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	if r, _ := p.finished(); r.Status != contract.StatusComplete {
-		t.Errorf("result %+v", r)
-	}
-	p.folds()
+	p.endsAs(contract.StatusComplete, contract.ExitComplete)
 }
 
 // TestNoRulingAndNoHuman: the rules lead the run to its end, or to a limit; it never runs for ever.
@@ -382,7 +348,6 @@ func TestNoRulingAndNoHuman(t *testing.T) {
 		if r, _ := p.finished(); r.Status != want || turns > 60 {
 			t.Errorf("agents that work %v: %s after %d turns: %s", works, r.Status, turns, r.Summary)
 		}
-		p.folds()
 	}
 }
 
@@ -405,7 +370,6 @@ func TestTheDeciderFails(t *testing.T) {
 	if before != fingerprint(t, &p.s) {
 		t.Error("the second answer counted")
 	}
-	p.folds()
 }
 
 // TestHumansMessageSupersedesTheDecider: the Arbiter's ruling in the meantime counts.
@@ -467,5 +431,200 @@ func TestRulesTire(t *testing.T) {
 	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || p.s.Task.TotalFailures > p.s.Options.FailureLimit(false)+1 {
 		t.Errorf("result %+v, exit %d after %d failures", r, exit, p.s.Task.TotalFailures)
 	}
-	p.folds()
+}
+
+// selecting is a run whose task needs an agent.
+func selecting(mail ...Mail) *step {
+	st := readyRun(runconfig.Options{Decider: runconfig.DeciderRules})
+	st.Task.Text, st.Task.Phase, st.Conversation.Mail = "Build it", machine.Selecting, mail
+	return st
+}
+
+var done = Mail{ID: "m1", From: "orch-1", To: contract.Arbiter, Kind: verdict.KindDone}
+
+// TestWithholds: messages that another decider decides on are kept from the Arbiter; while the rules decide,
+// all messages are.
+func TestWithholds(t *testing.T) {
+	w := selecting()
+	s, c := &w.Rulings, &w.out
+	notice := Mail{To: contract.Arbiter, Kind: KindNotice}
+	if !w.withholds(&done) || w.withholds(&notice) {
+		t.Error("only what ends an execution is withheld")
+	}
+	s.DeciderYielded = true
+	if w.withholds(&done) {
+		t.Error("the decider left it to the Arbiter")
+	}
+	s.EnterFallback(c, "it is parked.")
+	if !w.withholds(&notice) || s.DeciderText() != "; the rules decide in your place: it is parked." {
+		t.Error("the rules decide")
+	}
+	s.EnterFallback(c, "it is gone")
+	if s.LeaveFallback(c); s.FallbackReason != "" || len(c.Effects()) != 2 {
+		t.Errorf("%q, %d effects", s.FallbackReason, len(c.Effects()))
+	}
+}
+
+// lastNote is the last recorded decision.
+func (p *play) lastNote() input.Decided {
+	p.t.Helper()
+	notes := effects[input.Note](p)
+	if len(notes) == 0 {
+		p.t.Fatal("no decision is recorded")
+	}
+	return input.Decided(notes[len(notes)-1].Decision)
+}
+
+// TestWhatTheArbiterReadIsRecorded: a decision is recorded with each message of its turn, and of earlier turns
+// without a ruling, as it was sent.
+func TestWhatTheArbiterReadIsRecorded(t *testing.T) {
+	p := begin(t, nil)
+	p.careful = true
+	task := p.lastSent("arbiter")
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	if got := p.lastNote().Decision.Prompt; got != task || !strings.Contains(got, "Build it") {
+		t.Errorf("recorded as read:\n%s\nand sent was:\n%s", got, task)
+	}
+	p.verdict(id, report("done", "all of it", true))
+	document := p.lastSent("arbiter")
+	p.turn("arbiter", bridge.Turn{Text: "Hm."}) // no verdict: the run asks again
+	correction := p.lastSent("arbiter")
+	p.say("Be quick.", "steer", "arbiter")
+	word := p.lastSent("arbiter")
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	got := p.lastNote().Decision.Prompt
+	if want := document + "\n" + correction + "\n" + word; got != want {
+		t.Errorf("recorded as read:\n%s\nwant:\n%s", got, want)
+	}
+	p.contains("what was read", got, "where the task stands", "the second half", "Be quick.")
+}
+
+// TestRepeatedMessageIsReadOnce: a message that was sent twice, to another process or another session, is
+// recorded as read once.
+func TestRepeatedMessageIsReadOnce(t *testing.T) {
+	p, id := oneWorks(t, nil)
+	p.verdict(id, report("done", "all of it", true))
+	a := p.agent("arbiter")
+	p.happen("arbiter", bridge.Delivered{MessageID: a.Turn[0], Proof: "lifecycle"})
+	p.rebirth("arbiter", bridge.DeliveryAbsent)
+	p.verdict("arbiter", ruling("CONTINUE", "More.", "to", id))
+	if got := p.lastNote().Decision.Prompt; strings.Count(got, "kind: done") != 1 {
+		t.Errorf("recorded as read:\n%s", got)
+	}
+	if len(p.s.Rulings.Readings) != 0 {
+		t.Errorf("still there: %+v", p.s.Rulings.Readings)
+	}
+}
+
+// TestRulesLeaveVerdictsUnread: a verdict that the rules decide on in the Arbiter's place stays unread.
+func TestRulesLeaveVerdictsUnread(t *testing.T) {
+	p := begin(t, nil)
+	p.crash("arbiter", 5)
+	if n := p.lastNote(); n.Decision.Prompt != "" || n.Decision.Source != decider.ByFallback {
+		t.Errorf("by %s, read:\n%s", n.Decision.Source, n.Decision.Prompt)
+	}
+}
+
+// TestStepsNameTheirAgents: a planner states as data which agent does each step, so that rules alone choose the next
+// one. An unknown name is ignored; then a name at the head of the text counts.
+func TestStepsNameTheirAgents(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderHybrid })
+	p.decides(decider.Hybrid{})
+	v := report("handoff", "the plan", true)
+	d := v["handoff"].(verdict.Document)
+	d.Remaining = []string{}
+	d.Steps = []verdict.Step{{Text: "Build it", Mode: "developer"}, {Text: "Prove it", Mode: " Tester "},
+		{Text: " "}, {Text: "reviewer: look at it", Mode: "wizard"}, {Text: "Rest"}}
+	v["handoff"] = d
+	p.verdict(p.working(), v)
+	want := []contract.Step{{Text: "Build it", Mode: "developer"}, {Text: "Prove it", Mode: "tester"},
+		{Text: "reviewer: look at it", Mode: "reviewer"}, {Text: "Rest"}}
+	for i := range want {
+		want[i].Status = contract.StepPending
+	}
+	if diff := cmp.Diff(want, p.s.Task.Plan); diff != "" {
+		t.Fatalf("plan (-want +got):\n%s", diff)
+	}
+	if q := p.decides(decider.Hybrid{}); q.Failed != "" || q.Decision.Mode != "developer" ||
+		q.Decision.Source != decider.ByRules {
+		t.Errorf("decided %+v", q)
+	}
+	p.contains("the brief", p.lastSent(p.working()), "Build it (for developer)")
+}
+
+// leaving is a report of work that leaves something open.
+func leaving(remaining ...string) map[string]any {
+	v := report("done", "see the document", true)
+	d := v["handoff"].(verdict.Document)
+	d.Remaining = remaining
+	v["handoff"] = d
+	return v
+}
+
+// TestABlockerBeforeTheNextStep: what a tester leaves open in the middle of a plan is fixed by a developer and
+// tested again. The next step stays unchanged until then.
+func TestABlockerBeforeTheNextStep(t *testing.T) {
+	for _, alone := range []bool{false, true} { // the rules in the Arbiter's place
+		p := begin(t, func(o *runconfig.Options) {
+			if !alone {
+				o.Decider = runconfig.DeciderRules
+			}
+		})
+		if alone {
+			p.crash("arbiter", 5)
+		}
+		tested, modes := 0, []string{}
+		for turns := 0; p.s.Ending == nil && turns < 20; turns++ {
+			if p.s.Rulings.DeciderRequest != nil {
+				p.decides(decider.Rules{})
+				continue
+			}
+			id := p.working()
+			mode := p.agent(id).Mode
+			modes = append(modes, mode)
+			switch {
+			case mode == "planner":
+				p.verdict(id, leaving("developer: build it", "tester: try it", "developer: polish it"))
+			case mode == "tester" && tested == 0:
+				tested++
+				p.verdict(id, leaving("BLOCKER: it loses data"))
+				if p.s.Task.Plan[2].Status != contract.StepPending {
+					t.Errorf("alone %v: the next step is %s", alone, p.s.Task.Plan[2].Status)
+				}
+			default:
+				if tested == 1 && mode == "developer" {
+					tested++
+					p.contains("the brief", p.lastSent(id), "BLOCKER: it loses data", "none of its steps")
+					if p.s.Task.Plan[2].Status != contract.StepPending {
+						t.Errorf("alone %v: the next step is %s", alone, p.s.Task.Plan[2].Status)
+					}
+				}
+				p.verdict(id, leaving())
+			}
+		}
+		if want := []string{"planner", "developer", "tester", "developer", "tester", "developer", "tester"}; !slices.Equal(modes, want) {
+			t.Errorf("alone %v: %v worked, want %v", alone, modes, want)
+		}
+		p.endsAs(contract.StatusComplete, contract.ExitComplete)
+	}
+}
+
+// TestReceiptsReachTheDecider: the decider's input contains what the supervisor found when it ran the checks,
+// and not what the author says about them.
+func TestReceiptsReachTheDecider(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	id := p.working()
+	p.verdict(id, proven("handoff", "make test", "make lint"))
+	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
+	in, ok := decider.EvaluateInput(p.s.Record()), p.s.Task.History.Len() > 0
+	d := in.LastExecution.Document
+	if !ok || d == nil || len(d.Checks) != 2 || d.Checks[0].Result != verdict.CheckPassed || d.Checks[1].Result != verdict.CheckUnrun || d.Checks[1].Why != "not permitted" {
+		t.Fatalf("the document in the input: %+v", d)
+	}
+	if d.Claims[0].Proof != verdict.Verified || d.Claims[1].Proof != verdict.Unverified || d.KeyContext != "port 8080" {
+		t.Errorf("claims %+v, context %q", d.Claims, d.KeyContext)
+	}
 }

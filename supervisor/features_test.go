@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -102,6 +104,15 @@ func TestPromptsNameEveryFeature(t *testing.T) {
 		}
 		if !strings.Contains(text, flat(strings.ReplaceAll(rest, "{delimiter}", "7f3a9c"))) {
 			t.Errorf("%s: no prompt has %q", what, word)
+		}
+	}
+	for _, tool := range slices.Concat(ArbiterTools(), OrchestratorTools()) {
+		var schema struct{ Properties map[string]json.RawMessage }
+		testkit.OK(t, json.Unmarshal(tool.InputSchema, &schema))
+		for input, raw := range schema.Properties {
+			if !strings.Contains(string(raw), `"description"`) {
+				t.Errorf("%s: nothing is said of %s", tool.Name, input)
+			}
 		}
 	}
 	for _, tool := range ArbiterTools() {

@@ -54,7 +54,7 @@ func (p *play) onHost(host string) string {
 	}
 	if !p.s.Lifecycle.IsUp(host) {
 		p.hostUp(host)
-		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+		p.restartDue(id)
 	}
 	p.spawned(id)
 	return id
@@ -114,7 +114,7 @@ func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	p.hostUp("box")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+	p.restartDue(id)
 	spawns := effects[input.Spawn](p)
 	spawn := spawns[len(spawns)-1]
 	if spawn.Params.ID != id || spawn.Params.Config.CWD != "/far/box/6f1c2a52/orch-1/sub" || spawn.Place.Agent != id {
@@ -145,7 +145,7 @@ func TestLosingAHost(t *testing.T) {
 	}
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(far).AgentRef)})
+	p.restartDue(far)
 	if a := p.agent(far); a.Status != AgentStarting || a.Generation < 2 || p.agent(near).Generation != 1 {
 		t.Errorf("%s generation %d is %s", far, a.Generation, a.Status)
 	}
@@ -163,9 +163,7 @@ func TestWorkOfAnEndedAgentIsAwaited(t *testing.T) {
 	if len(p.s.Changes.Queue) != 1 {
 		t.Fatalf("snapshots: %+v", p.s.Changes.Queue)
 	}
-	if ok, why := p.command(contract.Kill{ID: id}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.Kill{ID: id})
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 	p.out = nil
 	p.do(input.BridgeLost{Host: "box", Message: "the link broke"})
@@ -194,14 +192,12 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 	if _, problem := p.spawnOn("box"); !strings.Contains(problem, "Permission denied") {
 		t.Error(problem)
 	}
-	if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
-		t.Error(why)
-	}
+	p.mustCommand(contract.Choose{Option: "retry host box"})
 	if n := len(effects[input.OpenBridge](p)); n != 2 {
 		t.Errorf("opened %d times", n)
 	}
 	p.hostUp("box")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+	p.restartDue(id)
 	if a := p.agent(id); a.Status != AgentStarting {
 		t.Errorf("%s is %s", id, a.Status)
 	}
@@ -258,7 +254,7 @@ func TestAHostComesBackAfterHours(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	p.hostUp("box")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+	p.restartDue(id)
 	if a := p.agent(id); a.Status != AgentStarting {
 		t.Errorf("%s is %s", id, a.Status)
 	}
@@ -294,9 +290,7 @@ func TestALostHostIsToldOf(t *testing.T) {
 		t.Errorf("%+v", items)
 	}
 	p.out = nil
-	if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
-		t.Error(why)
-	}
+	p.mustCommand(contract.Choose{Option: "retry host box"})
 	if n := len(effects[input.OpenBridge](p)); n != 1 {
 		t.Errorf("opened %d times", n)
 	}
@@ -324,9 +318,7 @@ func TestOtherHostsAreUsedMeanwhile(t *testing.T) {
 	on("box")
 	on(LifecycleHere)
 	p.do(input.BridgeFailed{Host: "gpu", Category: bridge.CatCrash, Message: "Connection refused"})
-	if ok, why := p.command(contract.Kill{ID: lost}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.Kill{ID: lost})
 	p.do(input.Timer{Key: LifecycleTimerKey("gpu")})
 	p.do(input.BridgeFailed{Host: "gpu", Category: bridge.CatCrash, Message: "Connection refused"})
 	if b := p.s.Lifecycle.Bridge("gpu"); b.Status != StatusDown || b.Parked {
@@ -414,7 +406,7 @@ func TestAHostWhereNoAgentCanWork(t *testing.T) {
 			p.spawned(near)
 			id, _ := p.spawnOn("box")
 			p.hostUp("box")
-			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+			p.restartDue(id)
 			fail(p, id)
 			b, other := p.s.Lifecycle.Bridge("box"), p.agent(near)
 			if p.s.Ending != nil || !b.Parked || !other.Up() || p.agent(id).Status != AgentDown {
@@ -424,16 +416,13 @@ func TestAHostWhereNoAgentCanWork(t *testing.T) {
 				t.Errorf("dropped %+v", drops)
 			}
 			p.do(input.BridgeLost{Host: "box", Message: "it was closed"})
-			if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
-				t.Fatal(why)
-			}
+			p.mustCommand(contract.Choose{Option: "retry host box"})
 			p.hostUp("box")
-			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+			p.restartDue(id)
 			p.comes(id, bridge.SpawnResult{Resumed: true})
 			if a := p.agent(id); a.Status != AgentBusy {
 				t.Errorf("%s is %s", id, a.Status)
 			}
-			p.folds()
 		})
 	}
 }
@@ -448,7 +437,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 		t.Fatal(a.Text)
 	}
 	p.hostUp("gpu")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("orch-2").AgentRef)})
+	p.restartDue("orch-2")
 	p.spawned("orch-2")
 	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
 	spawns := effects[input.Spawn](p)
@@ -500,7 +489,7 @@ func TestTrustOnAHost(t *testing.T) {
 		p := spread(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 		far, _ := p.spawnOn("box")
 		p.hostUp("box")
-		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(far).AgentRef)})
+		p.restartDue(far)
 		if got := sources(p, far); got != "user,project" {
 			t.Fatalf("it loads %s", got)
 		}
@@ -515,7 +504,7 @@ func TestTrustOnAHost(t *testing.T) {
 			t.Errorf("here %s, gpu %s, box %s", p.agent(near).Status, p.agent(other).Status, p.agent(far).Status)
 		}
 		p.mustCommand(contract.Choose{Option: c.option})
-		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(far).AgentRef)})
+		p.restartDue(far)
 		if got := sources(p, far); got != c.sources || p.agent(far).Status != AgentStarting {
 			t.Errorf("%s: it loads %s and is %s", c.option, got, p.agent(far).Status)
 		}
@@ -525,7 +514,6 @@ func TestTrustOnAHost(t *testing.T) {
 		if pins := effects[input.PinTrust](p); len(pins) != len(c.there)/2 || len(pins) == 1 && pins[0].Host != "box" {
 			t.Errorf("%s: recorded %+v", c.option, pins)
 		}
-		p.folds()
 	}
 }
 

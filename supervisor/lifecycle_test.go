@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -262,4 +263,183 @@ func TestAParkedHostWaitsForAHuman(t *testing.T) {
 	})
 	want := []input.Effect{input.SetTimer{Key: "restart/bridge/box"}, input.OpenBridge{Host: "box"}}
 	testkit.Same(t, "", want, got2)
+}
+
+// TestStartsAreQueued: as many Orchestrators start at once as the machine has processors, the others in the order in
+// which they were spawned, each announced once. One that fails to start makes room, too.
+func TestStartsAreQueued(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Cores, o.MaxOrchestrators = 2, 20 })
+	for range 20 {
+		if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`); a.IsError {
+			t.Fatal(a.Text)
+		}
+	}
+	p.contains("status", p.call("arbiter", "status", "{}").Text, "orch-2 (Orchestrator II): process starting",
+		"orch-3 (Orchestrator III): process queued")
+	starting := func() (ids []string) {
+		for _, a := range p.s.Agents {
+			if a.Status == AgentStarting {
+				ids = append(ids, a.ID)
+			}
+		}
+		return ids
+	}
+	for n := 1; n <= 20; n++ {
+		var want []string
+		for i := n; i < min(n+2, 21); i++ {
+			want = append(want, fmt.Sprintf("orch-%d", i))
+		}
+		if got := starting(); !slices.Equal(got, want) {
+			t.Fatalf("%v are starting, want %v", got, want)
+		}
+		if n == 7 {
+			p.do(input.NotSpawned{Agent: p.agent(want[0]).AgentRef, Category: bridge.CatStart, Message: "no"})
+		} else {
+			p.spawned(want[0])
+		}
+	}
+	if got := starting(); len(got) > 0 {
+		t.Errorf("%v are starting", got)
+	}
+	testkit.Same(t, "starts", 21, len(effects[input.Spawn](p)))
+	announced := map[string]int{}
+	for _, e := range p.out {
+		if em, ok := e.(input.Emit); ok {
+			if _, ok := em.Event.Body.(contract.Spawn); ok {
+				announced[em.Event.ID]++
+			}
+		}
+	}
+	for id, n := range announced {
+		if n != 1 {
+			t.Errorf("%s was announced %d times", id, n)
+		}
+	}
+}
+
+// TestQueuedStartKeepsItsSession: an Orchestrator whose start waited when the run's process was killed begins the
+// session with which it was announced.
+func TestQueuedStartKeepsItsSession(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Cores, o.MaxOrchestrators = 1, 20 })
+	for range 3 {
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+	}
+	announced := map[string]string{}
+	note := func() {
+		for _, e := range p.out {
+			if em, ok := e.(input.Emit); ok {
+				if s, ok := em.Event.Body.(contract.Spawn); ok {
+					announced[em.Event.ID] = s.SessionID
+				}
+			}
+		}
+	}
+	note()
+	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Salt: "/2", Stay: true})
+	p.comes(contract.Arbiter, p.remembers(contract.Arbiter, ""))
+	for n := 1; n <= 3; n++ {
+		p.comes(fmt.Sprintf("orch-%d", n), bridge.SpawnResult{})
+	}
+	note()
+	for id, session := range announced {
+		if got := p.agent(id).SessionID; got != session || p.agent(id).Status == AgentDown {
+			t.Errorf("%s is %s in session %s, and was announced with %s", id, p.agent(id).Status, got, session)
+		}
+	}
+}
+
+// TestStartsAreQueuedOnEachHost: by the processors of the host, also when it comes back with many agents, and not for
+// the Arbiter.
+func TestStartsAreQueuedOnEachHost(t *testing.T) {
+	p := spread(t, func(o *runconfig.Options) { o.Hosts[1].Slots, o.Cores = 3, 1 })
+	p.spawnOn("gpu")
+	p.spawnOn("gpu")
+	p.spawnOn("gpu")
+	p.spawnOn("here")
+	p.do(input.BridgeBack{Host: "gpu", Dir: "/far", Cores: 2})
+	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
+		p.restartDue(id)
+	}
+	if a := p.agent("orch-3"); !a.Waits() || p.agent("orch-2").Status != AgentStarting ||
+		p.agent("orch-4").Status != AgentStarting {
+		t.Errorf("%s, %s, %s", p.agent("orch-2").Status, a.Status, p.agent("orch-4").Status)
+	}
+	p.do(input.BridgeLost{Host: "gpu", Message: "reset"})
+	p.do(input.Timer{Key: LifecycleTimerKey("gpu")})
+	p.do(input.BridgeBack{Host: "gpu", Dir: "/far", Cores: 1})
+	for _, id := range []string{"orch-1", "orch-2"} {
+		p.restartDue(id)
+	}
+	started := 0
+	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
+		if p.agent(id).Status == AgentStarting {
+			started++
+		}
+	}
+	testkit.Same(t, "start at once", 1, started)
+	p.crash("arbiter", 1)
+	if a := p.agent("arbiter"); !a.Up() {
+		t.Errorf("the Arbiter is %s", a.Status)
+	}
+}
+
+// refuseSubagent reports that a limit refused a subagent to an agent.
+func (p *play) refuseSubagent(id string, n int) []input.Effect {
+	return p.do(input.CallDecided{Behavior: bridge.Deny, By: contract.ByLimit, Reason: "enough",
+		Params: bridge.JudgeParams{AgentRef: p.agent(id).AgentRef, Tool: "Agent", ToolUse: fmt.Sprint("refused-", n)}})
+}
+
+// TestSubagentsAreShown: the Arbiter sees how many subagents work and have started, of how many.
+func TestSubagentsAreShown(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxSubagents, o.MaxSubagentsTotal = 8, 200 })
+	one := p.spawn("one")
+	for n := range 3 {
+		p.happen(one, bridge.SubagentStart{ToolUse: fmt.Sprint(n)})
+	}
+	p.happen(one, bridge.SubagentStop{ToolUse: "1"})
+	p.contains("status", p.call("arbiter", "status", "{}").Text, "2 of 8 subagents at work",
+		"started 3 of 200 subagents")
+	p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) // its subagents have ended with it, and stay counted
+	if n := len(p.agent(one).Subagents); n != 0 || p.s.Budget.Subagents != 3 {
+		t.Errorf("%d at work, %d started", n, p.s.Budget.Subagents)
+	}
+}
+
+// TestAStormIsStopped: a turn that asks for subagents in vain, again and again, is stopped once, and the Arbiter
+// decides. A subagent that starts in between shows that the turn goes on.
+func TestAStormIsStopped(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("one")
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	stopped := func(out []input.Effect) (n int) {
+		for _, e := range out {
+			if i, ok := e.(input.Interrupt); ok && i.Agent.ID == one {
+				n++
+			}
+		}
+		return n
+	}
+	refused, stops := 0, 0
+	for ; refused < refusedStopped-1; refused++ {
+		stops += stopped(p.refuseSubagent(one, refused))
+	}
+	p.happen(one, bridge.SubagentStart{ToolUse: "a"})
+	for ; refused < 2*refusedStopped-2; refused++ {
+		stops += stopped(p.refuseSubagent(one, refused))
+	}
+	if stops != 0 {
+		t.Fatalf("stopped %d times before", stops)
+	}
+	for range 9 {
+		refused++
+		stops += stopped(p.refuseSubagent(one, refused))
+	}
+	if stops != 1 {
+		t.Fatalf("stopped %d times", stops)
+	}
+	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
+	if text := p.lastSent("arbiter"); !strings.Contains(text, fmt.Sprintf("asked for %d subagents more", refusedStopped)) ||
+		!strings.Contains(text, "waits for your message") {
+		t.Errorf("the Arbiter reads %q", text)
+	}
 }

@@ -101,7 +101,7 @@ func TestMakeOnAHost(t *testing.T) {
 				t.Fatal(problem)
 			}
 			p.hostUp("box")
-			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+			p.restartDue(id)
 			if cfg := p.spawns(id)[0].Config; cfg.Make == nil || p.agent(id).Host != "box" {
 				t.Fatalf("on %q: %+v", p.agent(id).Host, cfg.Make)
 			}
@@ -132,9 +132,7 @@ func TestMakeWithUnknowns(t *testing.T) {
 	if now := len(p.sends(id)); now != sent {
 		t.Errorf("%d messages were sent into its turn", now-sent)
 	}
-	if ok, why := p.command(contract.Attach{ID: id}); ok || !strings.Contains(why, "of make other") {
-		t.Errorf("it was taken over: %s", why)
-	}
+	p.refuses(contract.Attach{ID: id}, "of make other")
 	a := p.agent(id)
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, MessageIDs: a.Turn, CostUnknown: true,
 		Verdict: []byte(`{"kind":"progress","message":"on","expects_response":false}`)})
@@ -171,9 +169,7 @@ func TestMakeThatDoesNotStart(t *testing.T) {
 			id, _ := p.summon(`,"make":"other"`)
 			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: c, Message: "no"})
 			p.verdict("arbiter", ruling("CONTINUE", "Wait."))
-			if p.s.Ending != nil {
-				t.Fatalf("the run ends: %+v", p.s.Ending)
-			}
+			p.goesOn("the run ends")
 			p.contains("the Arbiter", p.lastSent("arbiter"), "could not start: no")
 		})
 	}
@@ -219,9 +215,7 @@ func TestArbiterOfAMake(t *testing.T) {
 	if c := p.spawns(id)[0].Config; c.Make != nil || c.Model != "opus" || !slices.Equal(c.Sandbox.Write, []string{"/w"}) {
 		t.Errorf("an Orchestrator: %+v, %+v", c, c.Sandbox)
 	}
-	if ok, why := p.command(contract.Configure{Model: "sonnet"}); ok || !strings.Contains(why, "of make other") {
-		t.Errorf("a model for all: %t %s", ok, why)
-	}
+	p.refuses(contract.Configure{Model: "sonnet"}, "of make other")
 	p.do(input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatAuth, Message: "log in"})
 	if p.s.Ending == nil {
 		t.Error("the run goes on without an Arbiter")

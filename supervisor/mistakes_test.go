@@ -132,9 +132,7 @@ func TestMistakes(t *testing.T) {
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which colour?"))
 		p.contains("the Arbiter", p.lastSent("arbiter"), "kind: answer", "No human is")
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which colour?"))
-		if r, exit := p.finished(); exit != contract.ExitNeedsInput {
-			t.Errorf("%d %+v", exit, r)
-		}
+		p.endsAs(contract.StatusNeedsInput, contract.ExitNeedsInput)
 	})
 	// A COMPLETE that one more request sends back; what stays open then is in the result.
 	for name, c := range map[string]struct{ document, open string }{
@@ -158,29 +156,12 @@ func TestMistakes(t *testing.T) {
 			}
 		})
 	}
-	t.Run("tools", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("work")
-		for _, c := range []struct{ agent, tool, in, reads string }{
-			{"arbiter", "spawn_orchestrator", `{"prompt":" "}`, "An Orchestrator needs a brief in `prompt`: the goal"}, // A7
-			{"arbiter", "spawn_orchestrator", `{"prompt":"x","mode":"coder"}`, "There is no mode \"coder\". Modes: "},
-			{"arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"orch-9"}`, "names no Orchestrator"},
-			{one, "update_plan", `{"index":1,"status":"done"}`, "there is no plan in this run"}, // O10
-			{one, "ask_predecessor", `{"question":"?"}`, "You have no predecessor"},             // O11
-		} {
-			if a := p.call(c.agent, c.tool, c.in); !a.IsError || !strings.Contains(a.Text, c.reads) {
-				t.Errorf("%s %s: %+v, want %q", c.tool, c.in, a, c.reads)
-			}
-		}
-	})
 }
 
 // TestAnUnrelatedSummonsIsNoSuccessor: while a document waits, `none` starts an Orchestrator that continues nobody, and
 // the document goes to the next one.
 func TestAnUnrelatedSummonsIsNoSuccessor(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.verdict(one, report("handoff", "half of it", true))
 	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"write the README","successor_of":"none"}`); a.IsError {
 		t.Fatal(a.Text)
@@ -204,9 +185,7 @@ func TestASuccessorIsExamined(t *testing.T) {
 		"the rules": func(p *play, _ string) { p.rambles("arbiter", "hm") },
 		"the human": func(p *play, two string) { p.say("Begin.", contract.Note, two) },
 	} {
-		p := begin(t, nil)
-		one := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, report("handoff", "half of it", true))
 		two := p.spawn("go on")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))

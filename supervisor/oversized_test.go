@@ -26,9 +26,7 @@ func TestUnreadableMessage(t *testing.T) {
 		}, true, "kind: question"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, nil)
-			p.spawn("build it")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, _ := oneWorks(t, nil)
 			c.say(p)
 			p.turn("arbiter", outOfRoom)
 			p.succeeds()
@@ -42,27 +40,21 @@ func TestUnreadableMessage(t *testing.T) {
 				t.Errorf("the human is given %+v", e)
 			}
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-			if p.s.Ending != nil {
-				t.Errorf("it ended: %+v", p.s.Ending)
-			}
+			p.goesOn("it ended")
 		})
 	}
 }
 
 // TestUnreadableMessagesDoNotAddUp: however many there are, the run continues.
 func TestUnreadableMessagesDoNotAddUp(t *testing.T) {
-	p := begin(t, nil)
-	p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, _ := oneWorks(t, nil)
 	for range 2 * MaxGenerated {
 		p.say("poison")
 		p.turn("arbiter", outOfRoom)
 		p.succeeds()
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	}
-	if p.s.Ending != nil {
-		t.Errorf("%+v", p.s.Ending)
-	}
+	p.goesOn("")
 }
 
 // TestFullContextIsNoFaultOfTheMessage: a message that came when the context was full, or that work was done
@@ -73,9 +65,7 @@ func TestFullContextIsNoFaultOfTheMessage(t *testing.T) {
 		"work was done": {Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Usage: bridge.Usage{Output: 5000}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, nil)
-			p.spawn("build it")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, _ := oneWorks(t, nil)
 			p.say("Paint it blue.")
 			if name == "no room" {
 				p.full("arbiter", 90)
@@ -108,9 +98,7 @@ func TestUnreadableTask(t *testing.T) {
 	t.Run("nobody is there", func(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.Task, o.HumanPresent = large, false })
 		p.turn("arbiter", outOfRoom)
-		if r, exit := p.finished(); exit != contract.ExitNeedsInput || !strings.Contains(r.Summary, "more than the model can read") {
-			t.Errorf("%+v, exit code %d", r, exit)
-		}
+		p.endsAs(contract.StatusNeedsInput, contract.ExitNeedsInput, "more than the model can read")
 	})
 }
 
@@ -137,9 +125,7 @@ func TestNoAgentToContinue(t *testing.T) {
 			p.command(c.how)
 			p.do(input.InputEnded{})
 			if c.says == "was paused" {
-				if p.s.Ending != nil {
-					t.Fatal("a running turn was cut off")
-				}
+				p.goesOn("a running turn was cut off")
 				p.verdict("orch-1", report("progress", "half of it", false))
 				p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			}

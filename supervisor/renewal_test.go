@@ -55,9 +55,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 		t.Fatalf("renewal %q", p.s.Renewal.Stage)
 	}
 	p.contains("the Arbiter is asked", p.lastSent("arbiter"), "kind: renewal", "86% of 200000", "HANDOFF")
-	if strings.Contains(p.lastSent("arbiter"), "blue") {
-		t.Error("the human's word went to the one who leaves")
-	}
+	p.lacks("the human's word went to the one who leaves", p.lastSent("arbiter"), "blue")
 	p.verdict("arbiter", ruling("CONTINUE", "I go on."))
 	p.contains("the correction", p.lastSent("arbiter"), "no other decision is taken now")
 
@@ -77,9 +75,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 	}
 	p.contains("its first message", p.lastSent("arbiter"), "inheritance", "You are the Arbiter now", "the port is 8080", "[active] lay the stones",
 		"ADDRESS_ORCHESTRATOR orch-1: because", "orch-1, Orchestrator I: working", "Which port?", "kind: message", "Make it blue.")
-	if strings.Contains(p.lastSent("arbiter"), "Your session's history is lost") {
-		t.Error("it is notified that something was lost")
-	}
+	p.lacks("it is notified that something was lost", p.lastSent("arbiter"), "Your session's history is lost")
 
 	// Its rulings count; the numbering continues; the second renewal knows about the first.
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Blue.", "to", one))
@@ -198,7 +194,6 @@ func (p *play) lastSentHas(id, text string) int {
 // TestRenewalWithoutADocument: an Arbiter that gives no document, or cannot, is renewed with the supervisor's
 // record; one that never rules ends the run.
 func TestRenewalWithoutADocument(t *testing.T) {
-	exhausted := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Error: "Prompt is too long"}
 	t.Run("it gives none", func(t *testing.T) {
 		p := begin(t, nil)
 		one := p.spawn("build it")
@@ -210,40 +205,29 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		if a := p.agent("arbiter"); a.Status != AgentRestarting || !a.NewSession {
 			t.Fatalf("it is %s", a.Status)
 		}
-		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
-		p.spawned("arbiter")
+		p.succeeds()
 		p.verdict(one, report("question", "Which?", true))
 		p.contains("the first message", p.lastSent("arbiter"), "could not write a document", "no valid document", "written by the supervisor", "Which?")
 	})
 	t.Run("its context is exhausted", func(t *testing.T) {
 		p := begin(t, nil)
 		for i := range MaxGenerated {
-			p.turn("arbiter", exhausted)
-			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
-			p.spawned("arbiter")
+			p.turn("arbiter", outOfRoom)
+			p.succeeds()
 			if i == 0 && p.s.Ending != nil {
 				t.Fatal("it ended at once")
 			}
 			p.say(fmt.Sprintf("word %d", i))
 		}
-		p.turn("arbiter", exhausted)
-		if r, _ := p.finished(); r.Status != contract.StatusFailed || !strings.Contains(r.Summary, "however often") {
-			t.Errorf("%+v", r)
-		}
+		p.turn("arbiter", outOfRoom)
+		p.endsAs(contract.StatusFailed, contract.ExitFailed, "however often")
 	})
 	t.Run("it completes instead", func(t *testing.T) {
 		p := begin(t, nil)
 		p.full("arbiter", 90)
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "All is there. Is it well?"))
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
-		if r, _ := p.finished(); r.Status != contract.StatusComplete {
-			t.Errorf("%+v", r)
-		}
-	})
-	t.Run("nobody asked", func(t *testing.T) {
-		p := begin(t, nil)
-		p.verdict("arbiter", handoffRuling("x"))
-		p.contains("the correction", p.lastSent("arbiter"), "only after a message of kind renewal")
+		p.endsAs(contract.StatusComplete, contract.ExitComplete)
 	})
 	t.Run("it is interrupted", func(t *testing.T) {
 		p := begin(t, nil)
@@ -257,14 +241,10 @@ func TestRenewalWithoutADocument(t *testing.T) {
 
 // TestOrchestratorIsRelieved: every message demands a hand-off, and in the end it is no longer asked.
 func TestOrchestratorIsRelieved(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.full(one, 71)
 	p.verdict(one, report("progress", "half", false))
-	if strings.Contains(p.lastSent(one), "Hand off") {
-		t.Error("a warning is not an end")
-	}
+	p.lacks("a warning is not an end", p.lastSent(one), "Hand off")
 	p.full(one, 86)
 	p.verdict(one, report("progress", "two thirds", false))
 	p.contains("the demand", p.lastSent(one), "kind: relief", "Hand off now", "86% of 200000 tokens", "kind handoff")
@@ -283,9 +263,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 
 // TestCompactions: a prevented compaction makes the hand-off due, a completed one is reported.
 func TestCompactions(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
@@ -363,7 +341,5 @@ func TestRenewalsThatDoNotHelp(t *testing.T) {
 	p.say("This.")
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which?"))
-	if r, _ := p.finished(); r.Status != contract.StatusFailed || !strings.Contains(r.Summary, "--context-tokens") {
-		t.Errorf("%+v", r)
-	}
+	p.endsAs(contract.StatusFailed, contract.ExitFailed, "--context-tokens")
 }

@@ -20,9 +20,7 @@ import (
 // TestACrashIsFollowedByAnotherProcess: a crash is noticed, reported and waited for, and another process begins
 // on the same session with the next generation.
 func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	old := p.agent(id)
 	p.dies(id)
 	a := p.agent(id)
@@ -48,16 +46,13 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if len(p.spawns(id)) != 2 {
 		t.Error("a second ring started a second process")
 	}
-	p.folds()
 }
 
 // TestACrashLoopIsParked: an agent ends 100 ms after each start, 20 times.
 func TestACrashLoopIsParked(t *testing.T) {
 	for _, id := range []string{"arbiter", "orch-1"} {
 		t.Run(id, func(t *testing.T) {
-			p := begin(t, nil)
-			p.spawn("work")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, _ := oneWorks(t, nil)
 			began := p.at
 			for range 20 {
 				if p.agent(id).Status == AgentParked {
@@ -97,7 +92,6 @@ func TestACrashLoopIsParked(t *testing.T) {
 				p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 				p.contains("the Arbiter", p.lastSent("arbiter"), "parked", "Summon another")
 			}
-			p.folds()
 		})
 	}
 }
@@ -105,33 +99,25 @@ func TestACrashLoopIsParked(t *testing.T) {
 // TestMessageRestartsAParkedAgent: it continues its interrupted work.
 func TestMessageRestartsAParkedAgent(t *testing.T) {
 	for name, word := range map[string]contract.CommandBody{"choose": contract.Choose{Option: "retry"}, "retry": contract.RetryLast{}} {
-		p := begin(t, nil)
-		p.proven("arbiter")
-		p.crash("arbiter", 5)
-		if ok, why := p.command(contract.Say{Text: "hello?"}); ok || !strings.Contains(why, "no living") {
-			t.Errorf("%s: a word to one that is parked: %v %s", name, ok, why)
-		}
-		if ok, why := p.command(word); !ok {
-			t.Fatalf("%s: %s", name, why)
-		}
-		p.comes("arbiter", bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{{MessageID: p.agent("arbiter").Turn[0], Status: bridge.DeliveryBegun}}})
-		p.contains("its message", p.lastSent("arbiter"), "in the middle of your last turn")
-		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Here again."))
-		p.folds()
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, nil)
+			p.proven("arbiter")
+			p.crash("arbiter", 5)
+			p.refuses(contract.Say{Text: "hello?"}, "no living")
+			p.mustCommand(word)
+			p.comes("arbiter", bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{{MessageID: p.agent("arbiter").Turn[0], Status: bridge.DeliveryBegun}}})
+			p.contains("its message", p.lastSent("arbiter"), "in the middle of your last turn")
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Here again."))
+		})
 	}
 	t.Run("an Orchestrator", func(t *testing.T) {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, nil)
 		p.crash(id, 5)
-		if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
-			t.Fatal(why)
-		}
+		p.mustCommand(contract.Choose{Option: "retry"})
 		p.comes(id, bridge.SpawnResult{Resumed: true})
 		if p.agent(id).Status == AgentParked || p.agent(id).Dismissed {
 			t.Errorf("it is %s", p.agent(id).Status)
 		}
-		p.folds()
 	})
 	t.Run("with a question open", func(t *testing.T) {
 		p := begin(t, nil)
@@ -141,27 +127,20 @@ func TestMessageRestartsAParkedAgent(t *testing.T) {
 		p.comes("arbiter", bridge.SpawnResult{Resumed: true})
 		p.say("8080")
 		p.contains("the answer", p.lastSent("arbiter"), "8080")
-		p.folds()
 	})
 	t.Run("after another error", func(t *testing.T) {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, nil)
 		p.crash("arbiter", 5)
 		for range 3 {
 			p.turn(id, bridge.Turn{Text: "hm"})
 		}
-		if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
-			t.Error(why)
-		}
+		p.mustCommand(contract.Choose{Option: "retry"})
 	})
 }
 
 // TestLateEventOfAnEarlierProcess: a late event of an earlier process does not change the present one.
 func TestLateEventOfAnEarlierProcess(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	old := p.agent(id)
 	p.rebirth(id, bridge.DeliveryAbsent)
 	before := fingerprint(t, &p.s)
@@ -219,7 +198,6 @@ func TestAnEndCountsOnce(t *testing.T) {
 		if a := p.agent("orch-1"); a.Status != c.status || p.s.Lifecycle.Crashes != crashes || len(told[contract.Restart](p)) != restarts || len(p.s.Lifecycle.Restarts) != history {
 			t.Errorf("%s: it is %s, %d crashes more, %d restarts more", name, a.Status, p.s.Lifecycle.Crashes-crashes, len(told[contract.Restart](p))-restarts)
 		}
-		p.folds()
 	}
 }
 
@@ -255,7 +233,6 @@ func TestEndingOneThatIsDown(t *testing.T) {
 			if a := p.agent(id); a.Status != AgentEnded || !a.Dismissed || len(p.spawns(id)) != n {
 				t.Errorf("%s, starting %v: it is %s, %d starts more", name, starting, a.Status, len(p.spawns(id))-n)
 			}
-			p.folds()
 		}
 	}
 }
@@ -267,7 +244,7 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 		"down":  func(p *play, id string) { p.dies(id) },
 		"restart": func(p *play, id string) {
 			p.dies(id)
-			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+			p.restartDue(id)
 		},
 		"being ended": func(p *play, id string) {
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol})
@@ -282,16 +259,12 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		},
 		"bridge just back": func(p *play, id string) {
-			p.do(input.BridgeLost{Message: "x"})
-			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
-			p.do(input.BridgeBack{})
+			p.bridgeReturns()
 		},
 		"waiting for a limit": func(p *play, id string) { p.turn(id, limitedTurn(time.Time{})) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, nil)
-			id := p.spawn("work")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, id := oneWorks(t, nil)
 			act(p, id)
 			n, timers := len(effects[input.Spawn](p)), map[string]bool{}
 			for _, e := range effects[input.SetTimer](p) {
@@ -320,7 +293,6 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 					t.Errorf("%s is %s", a.ID, a.Status)
 				}
 			}
-			p.folds()
 		})
 	}
 }
@@ -344,7 +316,6 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 		if again && p.s.Lifecycle.Restarts[0].Class != runconfig.RestartCrash {
 			t.Errorf("%s: class %s", message, p.s.Lifecycle.Restarts[0].Class)
 		}
-		p.folds()
 	}
 }
 
@@ -380,9 +351,7 @@ func TestHalt(t *testing.T) {
 	p.s.Agents[0].CurrentTool = ""
 	busy := []string{"arbiter", one}
 	p.out = nil
-	if ok, why := p.command(contract.Halt{}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.Halt{})
 	kills := effects[input.Kill](p)
 	if len(kills) != 2 || !kills[0].Now || !kills[1].Now {
 		t.Fatalf("%+v", kills)
@@ -405,19 +374,15 @@ func TestHalt(t *testing.T) {
 	}
 	// Messages given meanwhile wait, and so do agents that are spawned.
 	p.say("And write the manual.")
-	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
-		t.Fatal(why)
-	}
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(one).AgentRef)})
+	p.mustCommand(contract.ForceAgent{Mode: "tester"})
+	p.restartDue(one)
 	if len(effects[input.Spawn](p)) != 0 || len(effects[input.Send](p)) != 0 {
 		t.Error("halted, and something was started or sent")
 	}
 	if ok, why := p.command(contract.Halt{}); !ok || !strings.Contains(why, "already") {
 		t.Error(why)
 	}
-	if ok, why := p.command(contract.Continue{}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.Continue{})
 	if n := len(effects[input.Spawn](p)); n != 3 {
 		t.Fatalf("%d starts", n)
 	}
@@ -538,8 +503,7 @@ func TestHaltAndTheEnd(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Halt{})
 	p.happen("arbiter", bridge.Done{})
-	p.do(input.Signal{Signal: "INT"})
-	p.do(input.Stopped{})
+	p.stopped()
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Salt: "s"})
 	if p.s.Halted || len(effects[input.Spawn](p)) != 1 {
@@ -579,9 +543,7 @@ func TestPauseOutlivesTheProcess(t *testing.T) {
 
 // TestPausedAndNothingUnderWay: when a run that was resumed is continued, the Arbiter rules how it continues.
 func TestPausedAndNothingUnderWay(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p, one := oneWorks(t, nil)
 	p.mustCommand(contract.Pause{})
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.say("Look at it.")

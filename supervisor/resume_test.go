@@ -51,10 +51,11 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 			o := p.s.Options
 			o.MaxCostUSD, o.Timeout = 500, 24*time.Hour
 			p.out = nil
-			p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Stay: true})
+			p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Notice: "3 processes were ended", Stay: true})
 			if s := told[contract.Session](p); len(s) != 1 || !s[0].Resumed {
 				t.Errorf("session %+v", s)
 			}
+			p.contains("what else is said", told[contract.Notice](p)[0].Text, "3 processes were ended")
 			p.back(bridge.DeliverySeen)
 			if p.agent(two).Status != AgentEnded || len(p.spawns(two)) != 0 {
 				t.Errorf("the one that was let go is %s", p.agent(two).Status)
@@ -90,7 +91,6 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 				said.WriteString(m.Content)
 			}
 			p.contains("the queue", said.String(), "use tabs")
-			p.folds()
 		})
 	}
 }
@@ -119,7 +119,6 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 		if r.Status != contract.StatusLimit || exit != contract.ExitLimit || !strings.Contains(r.Summary, c.want) {
 			t.Errorf("%s: %+v, exit %d", name, r, exit)
 		}
-		p.folds()
 	}
 }
 
@@ -144,21 +143,17 @@ func TestTimeoutCountsProcessRunsAndNotThePauses(t *testing.T) {
 		t.Errorf("in the third process run %s are left", left)
 	}
 	p.back(bridge.DeliverySeen)
-	p.do(input.Signal{Signal: "INT"})
-	p.do(input.Stopped{})
+	p.stopped()
 	if r := last[contract.Result](p); r.DurationMS < 30*60_000 || r.DurationMS > 32*60_000 {
 		t.Errorf("duration %s", time.Duration(r.DurationMS)*time.Millisecond)
 	}
-	p.folds()
 }
 
 // TestOpenQuestionsAreAskedAgain: under the same ids, after an orderly end and a crash.
 func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 	for name, end := range map[string]func(p *play){"SIGINT": (*play).stopped, "crash": func(*play) {}} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, nil)
-			id := p.spawn("work")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, id := oneWorks(t, nil)
 			p.verdict(id, report("question", "May I?", true))
 			p.say("Speak first.", contract.Note, id)
 			p.do(asked(p, id, "p1", "ask"))
@@ -180,7 +175,6 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 			if len(effects[input.PermissionRespond](p)) != 0 {
 				t.Error("a process that is gone was answered")
 			}
-			p.folds()
 		})
 	}
 	t.Run("question", func(t *testing.T) {
@@ -198,7 +192,6 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 			}
 			p.say("8080")
 			p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
-			p.folds()
 		}
 	})
 	t.Run("answered by the word of --resume", func(t *testing.T) {
@@ -222,7 +215,6 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		if q := told[contract.Question](p); len(q) != 1 {
 			t.Errorf("questions %v", q)
 		}
-		p.folds()
 	})
 	t.Run("a request, after a crash and a process run without a bridge", func(t *testing.T) {
 		p := begin(t, nil)
@@ -236,12 +228,9 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		if r := p.s.Permission.Unclaimed; len(r) != 1 || r[0].ID != "p1" {
 			t.Errorf("unclaimed %+v", r)
 		}
-		p.folds()
 	})
 	t.Run("it is not asked again", func(t *testing.T) {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, nil)
 		p.do(asked(p, id, "p1", "ask"))
 		p.resume("")
 		p.stopped() // what was open is kept across another process
@@ -257,7 +246,6 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		if ok, _ := p.command(contract.Permit{Request: "p1", Behavior: "allow"}); ok {
 			t.Error("it can still be answered")
 		}
-		p.folds()
 	})
 	t.Run("nobody is there to answer now", func(t *testing.T) {
 		p := begin(t, nil)
@@ -271,7 +259,6 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		if d := last[contract.Permission](p); d.Request != "p1" || d.Behavior != bridge.Deny || d.By != "nobody" {
 			t.Errorf("permission %+v", d)
 		}
-		p.folds()
 	})
 }
 
@@ -283,9 +270,7 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 		one, two := p.spawn("left half"), p.spawn("right half")
 		p.do(asked(p, one, "p1", "ask"))
 		p.resume("")
-		if ok, why := p.command(contract.Permit{Request: "p1", Behavior: behavior, Message: "so be it"}); !ok {
-			t.Fatal(why)
-		}
+		p.mustCommand(contract.Permit{Request: "p1", Behavior: behavior, Message: "so be it"})
 		p.back(bridge.DeliveryBegun)
 		ask := func(id, request, command string) (answer string) {
 			f := asked(p, id, request, "ask")
@@ -310,7 +295,6 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 		if got := ask(one, "p5", "make"); got != "" {
 			t.Errorf("%s: it got the answer %q a second time", behavior, got)
 		}
-		p.folds()
 	}
 }
 
@@ -337,15 +321,12 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	if a := effects[input.PermissionRespond](p); len(a) != 1 || a[0].Request != "p9" || a[0].Result.Behavior != bridge.Allow {
 		t.Errorf("answers %v", a)
 	}
-	p.folds()
 }
 
 // TestACompletedRun: a completed run waits for another task, and its Orchestrators are not restarted.
 func TestACompletedRun(t *testing.T) {
 	complete := func(t *testing.T) (*play, string) {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, nil)
 		p.verdict(id, report("done", "all of it", true))
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "built"))
 		p.do(input.Stopped{})
@@ -363,7 +344,6 @@ func TestACompletedRun(t *testing.T) {
 		if next := p.spawn("test"); next == id {
 			t.Errorf("%s was summoned twice", next)
 		}
-		p.folds()
 	})
 	t.Run("asked once more", func(t *testing.T) {
 		p, _ := complete(t)
@@ -376,7 +356,6 @@ func TestACompletedRun(t *testing.T) {
 		if r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "built.") || exit != contract.ExitComplete {
 			t.Errorf("%+v, exit %d", r, exit)
 		}
-		p.folds()
 	})
 	t.Run("after a process run without a bridge", func(t *testing.T) {
 		p, id := complete(t)
@@ -392,7 +371,6 @@ func TestACompletedRun(t *testing.T) {
 		if a := p.agent(id); a.Status != AgentEnded {
 			t.Errorf("%s is %s", id, a.Status)
 		}
-		p.folds()
 	})
 }
 
@@ -416,15 +394,12 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 		if a := p.agent(id); a.Status != AgentEnded || len(p.spawns(id)) != 0 {
 			t.Errorf("%s: it is %s", c.name, a.Status)
 		}
-		p.folds()
 	}
 }
 
 // TestNothingUnderWay: all agents are back and report nothing. The run asks the Arbiter to rule.
 func TestNothingUnderWay(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.proven(id)
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})

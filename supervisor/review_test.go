@@ -132,9 +132,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.contains("the successor", p.lastSent("arbiter"), "kept", "kind: answer", "Go on.")
 	})
 	t.Run("for want of room", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, report("question", "Which port?", true))
 		p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 		p.happen("arbiter", bridge.Compact{Trigger: "auto", Blocked: true})
@@ -163,7 +161,7 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 		p := begin(t, nil)
 		p.full("arbiter", 90)
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
-		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("arbiter").AgentRef)})
+		p.restartDue("arbiter")
 		a := p.agent("arbiter")
 		p.do(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true,
 			Deliveries: []bridge.DeliveryStatus{{MessageID: a.Turn[0], Status: bridge.DeliveryBegun}}}})
@@ -176,9 +174,7 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 // TestSuccessorIsNotCorrectedForItsPredecessor: a successor is not corrected for the predecessor's messages,
 // and gets the messages that the predecessor has not ruled on.
 func TestSuccessorIsNotCorrectedForItsPredecessor(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.verdict(one, report("question", "Which port?", true))
 	p.verdict("arbiter", map[string]any{"x": 1})
 	p.turn("arbiter", outOfRoom)
@@ -216,16 +212,12 @@ func TestExhaustedAndResumed(t *testing.T) {
 	p.do(input.Resumed{Options: p.s.Options, Salt: "/2", Word: "Again."})
 	p.back(bridge.DeliveryAbsent)
 	p.turn("arbiter", outOfRoom)
-	if p.s.Ending != nil {
-		t.Error("it ends at once")
-	}
+	p.goesOn("it ends at once")
 }
 
 // TestTwoHandOffAtOnce: each document goes to one successor, the oldest first.
 func TestTwoHandOffAtOnce(t *testing.T) {
-	p := begin(t, nil)
-	one, two := p.spawn("build it"), p.spawn("paint it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one, two := twoWork(t, nil)
 	p.verdict(one, lasting("handoff", "bricks"))
 	p.verdict(two, lasting("handoff", "colours"))
 	p.contains("the Arbiter reads", p.lastSent("arbiter"), "bricks")
@@ -242,9 +234,7 @@ func TestTwoHandOffAtOnce(t *testing.T) {
 
 // TestSuccessorBeforeTheChecksEnd: it is the successor, and no other is spawned.
 func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.verdict(one, lasting("handoff", "bricks", "make"))
 	p.say("Hurry.")
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`)
@@ -259,9 +249,7 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 
 // TestTheLastDocumentCounts: regardless of whose checks take longest.
 func TestTheLastDocumentCounts(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.verdict(one, lasting("done", "old", "make"))
 	slow := p.check()
 	p.say("More of it.", contract.Note, one)
@@ -368,9 +356,7 @@ func TestResetDuringARenewal(t *testing.T) {
 
 // TestLastMessageOfASpentAgentIsKept: its successor also gets the messages that it received last.
 func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.full(one, 90)
 	p.say("The key is under the mat.", contract.Note, one)
 	for range maxDemands {
@@ -391,9 +377,7 @@ func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 // TestARestartedAgentHasNoSuccessor: a human's retry replaces the successor.
 func TestARestartedAgentHasNoSuccessor(t *testing.T) {
 	for _, told := range []bool{true, false} {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.turn(one, outOfRoom)
 		serial := p.s.Handoff.Documents[0].Serial
 		if told {
@@ -444,9 +428,7 @@ func (p *play) sentTo(id string) string {
 func TestAnswersToEarlierQuestions(t *testing.T) {
 	p := begin(t, stateless)
 	first := p.asked()
-	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.ForceAgent{Mode: "developer"})
 	p.answers(first, "SELECT_MODE", "planner")
 	if p.s.Spawned != 1 {
 		t.Fatalf("the human forced one agent, and %d were summoned", p.s.Spawned)
@@ -454,18 +436,14 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 	id := p.working()
 	p.verdict(id, report("done", "half of it", true))
 	judged := p.asked()
-	if ok, why := p.command(contract.RetryLast{}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.RetryLast{})
 	if p.s.Rulings.DeciderRequest != nil {
 		t.Fatal("the work that the human sent back is judged all the same")
 	}
 	p.verdict(id, report("done", "all of it", true))
 	again := p.asked()
 	p.answers(judged, "COMPLETE", "")
-	if p.s.Ending != nil {
-		t.Fatal("the answer about the first half ended the run")
-	}
+	p.goesOn("the answer about the first half ended the run")
 	p.answers(again, "COMPLETE", "")
 	for range 2 { // the Arbiter reads what came before, and then of the open points
 		p.verdict("arbiter", ruling("CONTINUE", ""))
@@ -473,7 +451,6 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusComplete {
 		t.Fatalf("ending %+v", p.s.Ending)
 	}
-	p.folds()
 }
 
 // TestResetLeavesNothingToDecide: after a reset nothing of the dropped task is decided.
@@ -508,7 +485,6 @@ func TestTheArbiterKnowsTheTask(t *testing.T) {
 	p := begin(t, stateless)
 	p.say("Use the tester.")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "Build it", "Use the tester.")
-	p.folds()
 }
 
 // TestOneRulesOnWhoBroke: either the decider or the Arbiter rules on a failed agent, not both.
@@ -517,9 +493,6 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	id := p.working()
 	p.crash(id, 5)
-	for len(p.s.Handoff.Documents) > 0 {
-		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
-	}
 	q := p.asked()
 	if q.Point != decider.PointSelect || p.agent("arbiter").Status != AgentReady {
 		t.Fatalf("asked at %s, and the Arbiter is %s", q.Point, p.agent("arbiter").Status)
@@ -528,7 +501,6 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	testkit.Same(t, "were summoned", 2, p.s.Spawned)
 	p.say("How is it?")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Decided by model")
-	p.folds()
 }
 
 // TestADeciderLeavesItToTheArbiter: the Arbiter is told about the decision if it has not heard of it yet.
@@ -537,9 +509,6 @@ func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	id := p.working()
 	p.crash(id, 5)
-	for len(p.s.Handoff.Documents) > 0 {
-		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
-	}
 	q := p.asked()
 	q.Deferred = true
 	p.do(q)
@@ -554,22 +523,18 @@ func TestFallbackModeOutlastsTheInput(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
 	p.do(input.InputEnded{})
-	if p.s.Ending != nil {
-		t.Fatalf("the end of the input ended the run: %s", p.s.Ending.Summary)
-	}
+	p.goesOn("the end of the input ended the run")
 	id := p.working()
-	p.do(input.Signal{Signal: "INT"})
-	p.do(input.Stopped{})
+	p.stopped()
 	p.do(input.Resumed{Options: p.s.Options})
 	if p.s.Rulings.FallbackReason != "" || p.agent("arbiter").Status != AgentStarting {
 		t.Errorf("the Arbiter is %s in another process run, and the rules decide: %q", p.agent("arbiter").Status, p.s.Rulings.FallbackReason)
 	}
 	p.settles()
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+	p.restartDue(id)
 	p.settles()
 	p.verdict(id, report("done", "a plan", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "a plan")
-	p.folds()
 }
 
 // TestAnArbiterThatDoesNotRuleIsNotRenewed: it receives no messages, so its context does not grow.
@@ -577,9 +542,7 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.happen("arbiter", bridge.Context{Tokens: 190_000, Window: 200_000, Pct: 95})
 	for p.s.Rulings.FallbackReason == "" {
-		if p.s.Ending != nil {
-			t.Fatalf("ended: %+v", p.s.Ending)
-		}
+		p.goesOn("ended")
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatTool, Error: "refused"})
 	}
 	id := p.working()
@@ -629,7 +592,6 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	p.answers(p.asked(), "CONTINUE", "")
 	p.verdict(one, report("done", "this is better", true))
 	judges(p, p.asked().Input, "that is done")
-	p.folds()
 }
 
 // TestAHandOffContinuesUnderTheSameMode: also if a decider other than the Arbiter decides.
@@ -657,23 +619,19 @@ func TestAHandOffContinuesUnderTheSameMode(t *testing.T) {
 		}) {
 			t.Errorf("%s: the decision is not recorded", name)
 		}
-		p.folds()
 	}
 }
 
 // TestAPhaseOutlastsAProcessWithoutABridge: the earlier phase is restored.
 func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
 	for _, orderly := range []bool{true, false} {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, nil)
 		p.crash(id, 5)
 		if p.s.Task.Phase != machine.Error {
 			t.Fatal(p.s.Task.Phase)
 		}
 		if orderly {
-			p.do(input.Signal{Signal: "INT"})
-			p.do(input.Stopped{})
+			p.stopped()
 		}
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
 		p.do(input.Resumed{Options: p.s.Options})
@@ -691,15 +649,14 @@ func TestTheTimeOfAModeContinues(t *testing.T) {
 	})
 	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
 	id := p.working()
-	p.do(input.Signal{Signal: "INT"})
-	p.do(input.Stopped{})
+	p.stopped()
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
 	if after := timer(p.out, WorkLimitPrefix+p.agent(id).AgentRef.ID); after <= 0 || after > time.Minute {
 		t.Errorf("the timer is %s", after)
 	}
 	p.settles()
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+	p.restartDue(id)
 	p.settles()
 	p.do(input.Timer{Key: WorkLimitPrefix + p.agent(id).AgentRef.ID})
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
@@ -717,11 +674,10 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
 	p.settles()
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("orch-1").AgentRef)})
+	p.restartDue("orch-1")
 	p.settles()
 	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
 	testkit.Same(t, "failures", 0, p.s.Task.Failures)
-	p.folds()
 }
 
 // TestNumbersOfDecisions: with every decider, a decision is reported and recorded under the same number.
@@ -770,9 +726,7 @@ func TestStatusTellsHowTheTaskStands(t *testing.T) {
 
 // TestOneThatAsksInVainIsReplaced: it does not fail again while another agent does its work.
 func TestOneThatAsksInVainIsReplaced(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 6 })
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, func(o *runconfig.Options) { o.MaxFailures = 6 })
 	p.crash("arbiter", 5)
 	for a := p.agent(id); a.Alive() && p.s.Ending == nil; a = p.agent(id) {
 		p.verdict(id, report("question", "May I?", true))
@@ -783,7 +737,6 @@ func TestOneThatAsksInVainIsReplaced(t *testing.T) {
 	if next := p.working(); next == id {
 		t.Errorf("%s is at work", next)
 	}
-	p.folds()
 }
 
 // TestTheArbiterReleasesAllAndRulesNoMore: the rules choose again.
@@ -792,11 +745,7 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 	p.spawn("work")
 	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatTool, Error: "refused"})
-	for len(p.s.Handoff.Documents) > 0 {
-		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
-	}
 	if p.s.Rulings.FallbackReason == "" || p.working() != "orch-2" {
 		t.Errorf("fallback mode %q in %s: %s", p.s.Rulings.FallbackReason, p.s.Task.Phase, p.s.LivingText())
 	}
-	p.folds()
 }

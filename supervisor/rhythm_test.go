@@ -63,7 +63,6 @@ func TestReportsWithoutAChangePause(t *testing.T) {
 	if p.agent(id).Stalled != 0 {
 		t.Error("what the human says is no news")
 	}
-	p.folds()
 }
 
 // TestAChangeEndsThePause: a file that a tool or a command changed, or a document, is progress.
@@ -74,16 +73,13 @@ func TestAChangeEndsThePause(t *testing.T) {
 		change    func(*play, string)
 	}{
 		"a tool without Git": {runconfig.Workspace{}, func(p *play, id string) { // what it changed is not known
-			raw, _ := json.Marshal(report("progress", "looked", false))
-			p.turn(id, bridge.Turn{Verdict: raw, Tools: 1})
+			p.turn(id, verdictTurn(report("progress", "looked", false), bridge.Turn{Tools: 1}))
 		}},
 		"a tool": {withGit, func(p *play, id string) {
-			raw, _ := json.Marshal(report("progress", "written", false))
-			p.turn(id, bridge.Turn{Verdict: raw, Files: []string{"/w/a.go"}, Tools: 1})
+			p.turn(id, verdictTurn(report("progress", "written", false), bridge.Turn{Files: []string{"/w/a.go"}, Tools: 1}))
 		}},
 		"a command": {withGit, func(p *play, id string) {
-			raw, _ := json.Marshal(report("progress", "written", false))
-			p.turn(id, bridge.Turn{Verdict: raw, Tools: 1})
+			p.turn(id, verdictTurn(report("progress", "written", false), bridge.Turn{Tools: 1}))
 			p.recorded("a.go")
 		}},
 		"a document": {withGit, func(p *play, id string) {
@@ -92,16 +88,13 @@ func TestAChangeEndsThePause(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, func(o *runconfig.Options) { o.Workspace = c.workspace })
-			id := p.spawn("work")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, id := oneWorks(t, func(o *runconfig.Options) { o.Workspace = c.workspace })
 			for range 4 {
 				p.verdict(id, report("progress", "still at it", false))
 			}
 			if c.change(p, id); p.agent(id).Stalled > 1 {
 				t.Errorf("%d messages in a row changed nothing", p.agent(id).Stalled)
 			}
-			p.folds()
 		})
 	}
 }
@@ -128,7 +121,6 @@ func TestAMessageEndsThePause(t *testing.T) {
 	if p.s.pendingFor(id) {
 		t.Errorf("another message waits for it: %+v", p.s.Conversation.Mail)
 	}
-	p.folds()
 }
 
 // TestPauseEndsWithAResume: a pause does not outlive the process that counts it.
@@ -146,9 +138,7 @@ func TestPauseEndsWithAResume(t *testing.T) {
 // not.
 func TestRetriesAreCounted(t *testing.T) {
 	for _, changes := range []bool{false, true} {
-		p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 3 })
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, func(o *runconfig.Options) { o.MaxFailures = 3 })
 		n := 0
 		for ; n < 10 && p.s.Ending == nil; n++ {
 			raw, _ := json.Marshal(report("question", "how?", true))
@@ -173,9 +163,7 @@ func TestTheSameCallFails(t *testing.T) {
 		p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: input})
 		return p.happen(id, bridge.ToolResult{ToolUse: "t", IsError: failed, Text: "no"})
 	}
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	for n := 1; n <= failsStopped; n++ {
 		var sent, noted, stopped bool
 		for _, e := range call(p, id, "make test", true) {
@@ -252,7 +240,6 @@ func TestDocumentsWithoutAChange(t *testing.T) {
 			if n := p.agent("arbiter").Stalled; n != 0 {
 				t.Errorf("after the human's message %d documents count", n)
 			}
-			p.folds()
 
 			p = begin(t, func(o *runconfig.Options) { withGit(o); o.HumanPresent = false })
 			for n := 0; p.s.Ending == nil; n++ {
@@ -272,8 +259,7 @@ func TestDocumentsWithoutAChange(t *testing.T) {
 			round(p, true)
 		}
 		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Mend it.", "to", "orch-1"))
-		raw, _ := json.Marshal(report("progress", "written", false))
-		p.turn("orch-1", bridge.Turn{Verdict: raw, Tools: 1})
+		p.turn("orch-1", verdictTurn(report("progress", "written", false), bridge.Turn{Tools: 1}))
 		p.recorded("a.go")
 		if n := p.agent("arbiter").Stalled; n != 0 {
 			t.Errorf("%d documents count", n)

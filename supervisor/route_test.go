@@ -39,9 +39,7 @@ func TestWholeDialogue(t *testing.T) {
 
 	p.verdict(one, report("progress", "half is there", false))
 	p.contains("continue", p.lastSent(one), "kind: continue", "from: supervisor")
-	if strings.Contains(p.lastSent("arbiter"), "half is there") {
-		t.Error("a report that expects no answer was sent on its own")
-	}
+	p.lacks("a report that expects no answer was sent on its own", p.lastSent("arbiter"), "half is there")
 	p.verdict(one, report("handoff", "my context thins", true))
 	p.contains("the hand-off", p.lastSent("arbiter"), "work log", "half is there", "my context thins", "the second half")
 	testkit.Same(t, "with a hand-off before the Arbiter", machine.Evaluating, p.s.Task.Phase)
@@ -82,9 +80,7 @@ func TestTwoAtOnce(t *testing.T) {
 	p.verdict(a, report("question", "A?", true))
 	p.verdict(b, report("question", "B?", true))
 	p.contains("the first of two", p.lastSent("arbiter"), "A?")
-	if strings.Contains(p.lastSent("arbiter"), "B?") {
-		t.Error("two messages in one turn")
-	}
+	p.lacks("two messages in one turn", p.lastSent("arbiter"), "B?")
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "a!", "to", a))
 	p.contains("the second of two", p.lastSent("arbiter"), "B?")
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "b!", "to", b))
@@ -101,11 +97,11 @@ func TestInvalidVerdicts(t *testing.T) {
 		want string
 	}{
 		{"none", bridge.Turn{Text: "I shall think."}, "StructuredOutput"},
-		{"unknown agent", rulingTurn(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9")), "orch-9"},
-		{"waits for nobody", rulingTurn(ruling("CONTINUE", "x")), "none is at work"},
-		{"unknown mode", rulingTurn(ruling("SELECT_MODE", "x", "mode", "wizard")), "wizard"},
-		{"renewal unasked", rulingTurn(ruling("HANDOFF", "x", "handoff", "{}")), ""},
-		{"nothing it knows", rulingTurn(map[string]any{"decision": "SLEEP", "message": "m", "reason": "r"}), "decision"},
+		{"unknown agent", verdictTurn(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), bridge.Turn{}), "orch-9"},
+		{"waits for nobody", verdictTurn(ruling("CONTINUE", "x"), bridge.Turn{}), "none is at work"},
+		{"unknown mode", verdictTurn(ruling("SELECT_MODE", "x", "mode", "wizard"), bridge.Turn{}), "wizard"},
+		{"renewal unasked", verdictTurn(ruling("HANDOFF", "x", "handoff", "{}"), bridge.Turn{}), ""},
+		{"nothing it knows", verdictTurn(map[string]any{"decision": "SLEEP", "message": "m", "reason": "r"}, bridge.Turn{}), "decision"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := begin(t, nil)
@@ -151,46 +147,19 @@ func TestInvalidVerdicts(t *testing.T) {
 // untasked begins a run in which the human has not given a task yet.
 func untasked(o *runconfig.Options) { o.Task = "" }
 
-func rulingTurn(v map[string]any) bridge.Turn {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return bridge.Turn{Verdict: raw}
-}
-
-func TestCompleteWhileSomebodyWorksIsCorrected(t *testing.T) {
-	p := begin(t, nil)
-	p.spawn("work")
-	p.verdict("arbiter", ruling("COMPLETE", "done", "summary", "s"))
-	p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "orch-1 working")
-}
-
 // TestWaitingForAQueuedMessage: one agent is done and the Arbiter waits for the other, whose message has
 // arrived meanwhile.
 func TestWaitingForAQueuedMessage(t *testing.T) {
-	p := begin(t, nil)
-	a, b := p.spawn("left half"), p.spawn("right half")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, a, b := twoWork(t, nil)
 	p.verdict(a, report("done", "left is done", true))
 	p.verdict(b, report("done", "right is done", true))
 	p.verdict("arbiter", ruling("CONTINUE", "One is still missing."))
 	p.contains("the other's word", p.lastSent("arbiter"), "right is done", "kind: done")
 }
 
-func TestOrchestratorWithoutVerdictBecomesAQuestion(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.rambles(id, "all finished, I think")
-	p.contains("the Arbiter", p.lastSent("arbiter"), "all finished, I think", "kind: question")
-}
-
 // TestArbiterSilentWhileOneWaits: the fallback lets the waiting agent continue.
 func TestArbiterSilentWhileOneWaits(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.verdict(id, report("question", "May I?", true))
 	p.rambles("arbiter", "hm")
 	p.contains("the one who waited", p.lastSent(id), "Decide yourself")
@@ -233,16 +202,12 @@ func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 			}
 			continue
 		}
-		if r, exit := p.finished(); r.Status != contract.StatusFailed || exit != contract.ExitFailed {
-			t.Errorf("result %+v, exit %d", r, exit)
-		}
+		p.endsAs(contract.StatusFailed, contract.ExitFailed)
 	}
 }
 
 func TestAnOrchestratorThatNeverRulesIsBroken(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	for range 3 {
 		p.rambles(id, "hm")
 		if strings.Contains(p.lastSent("arbiter"), "failed") {
@@ -256,9 +221,7 @@ func TestAnOrchestratorThatNeverRulesIsBroken(t *testing.T) {
 // TestSuccessorWithoutTheArbiter: if the Arbiter only waits after a hand-off, the supervisor spawns a
 // successor.
 func TestSuccessorWithoutTheArbiter(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.verdict(id, report("handoff", "context thins", true))
 	p.verdict("arbiter", ruling("CONTINUE", "So be it."))
 	if p.s.Spawned != 2 {
@@ -274,9 +237,7 @@ func TestInterjectionInThreeStrengths(t *testing.T) {
 	p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: "report_progress", Input: json.RawMessage(`{"message":"one file"}`)}})
 
 	p.say("also write docs") // the Arbiter's first turn still runs: it waits
-	if strings.Contains(p.lastSent("arbiter"), "also write docs") {
-		t.Error("a note was sent into a running turn")
-	}
+	p.lacks("a note was sent into a running turn", p.lastSent("arbiter"), "also write docs")
 	p.say("quickly", contract.Steer)
 	steered := effects[input.Send](p)
 	if s := steered[len(steered)-1]; !s.Params.Steer || !strings.Contains(s.Params.Content, "quickly") {
@@ -297,9 +258,7 @@ func TestInterjectionInThreeStrengths(t *testing.T) {
 
 // TestWorkLogComesBackWhenItsCarrierIsLost: nothing leaves a queue before it is delivered.
 func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.verdict(id, report("progress", "half", false))
 	p.verdict(id, report("question", "Q?", true))
 	m := p.agent("arbiter").Turn[0]
@@ -315,9 +274,7 @@ func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
 }
 
 func TestCeilingOfExchanges(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxExchanges = 4 })
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, func(o *runconfig.Options) { o.MaxExchanges = 4 })
 	for range 3 {
 		p.verdict(id, report("progress", "still here", false))
 	}
@@ -364,25 +321,7 @@ func TestCeilingWithoutAHuman(t *testing.T) {
 				p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			}
 		}
-		if r, exit := p.finished(); r.Status != contract.StatusLimit || exit != contract.ExitLimit {
-			t.Errorf("limit %d: %+v, exit %d", limit, r, exit)
-		}
-	}
-}
-
-func TestLateEventsOfAnEarlierIncarnationChangeNothing(t *testing.T) {
-	p := begin(t, nil)
-	before := fingerprint(t, &p.s)
-	stale := bridge.AgentRef{ID: "arbiter", Generation: 0}
-	for _, b := range []bridge.EventBody{
-		bridge.Done{}, bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnDone}, bridge.Context{Tokens: 9},
-	} {
-		if out := p.do(input.AgentEvent{Event: bridge.Event{AgentRef: stale, Body: b}}); len(out) != 0 {
-			t.Errorf("%T of another generation: %v", b, out)
-		}
-	}
-	if before != fingerprint(t, &p.s) {
-		t.Error("the state changed")
+		p.endsAs(contract.StatusLimit, contract.ExitLimit)
 	}
 }
 
@@ -401,9 +340,7 @@ func TestRetryAfterAPITrouble(t *testing.T) {
 	if e := told[contract.Error](p); len(e) != 1 || e[0].Category != bridge.CatOverloaded {
 		t.Errorf("errors %+v", e)
 	}
-	if r, exit := p.finished(); r.Status != contract.StatusFailed || exit != contract.ExitFailed {
-		t.Errorf("result %+v, exit %d", r, exit)
-	}
+	p.endsAs(contract.StatusFailed, contract.ExitFailed)
 }
 
 func TestContextWarningsOncePerLevel(t *testing.T) {

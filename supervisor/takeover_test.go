@@ -82,9 +82,7 @@ var someChanges = bridge.InspectResult{Changes: &bridge.Changes{
 // working is a run in which orch-1 has answered once and has a turn.
 func working(t *testing.T) *play {
 	t.Helper()
-	p := begin(t, nil)
-	p.spawn("Build the parser")
-	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p, _ := oneWorks(t, nil)
 	p.verdict("orch-1", report("progress", "begun", false))
 	if a := p.agent("orch-1"); a.Status != AgentBusy || !a.HasHistory {
 		t.Fatalf("orch-1 is %s", a.Status)
@@ -122,12 +120,8 @@ func TestTakeover(t *testing.T) {
 	if p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].Sent {
 		t.Error("a message was sent to a session that a human has")
 	}
-	if ok, why := p.command(contract.Attach{ID: "orch-1"}); ok || !strings.Contains(why, "taken over already, at ") {
-		t.Errorf("a second attach: %v %s", ok, why)
-	}
-	if ok, why := p.command(contract.Detach{ID: "orch-1"}); !ok {
-		t.Fatal(why)
-	}
+	p.refuses(contract.Attach{ID: "orch-1"}, "taken over already, at ")
+	p.mustCommand(contract.Detach{ID: "orch-1"})
 	if closed := effects[input.ClosePTY](p); len(closed) != 1 || closed[0].Agent != p.agent("orch-1").AgentRef {
 		t.Fatalf("closed: %+v", closed)
 	}
@@ -204,9 +198,7 @@ func TestWhoCannotBeTaken(t *testing.T) {
 	p.spawned("orch-1")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("question", "which?", true))
-	if ok, why := p.command(contract.Detach{ID: "orch-1"}); ok || !strings.Contains(why, "not taken over") {
-		t.Errorf("detach: %v %s", ok, why)
-	}
+	p.refuses(contract.Detach{ID: "orch-1"}, "not taken over")
 	p.command(contract.Halt{})
 	rejected("orch-1", "halted")
 	p.command(contract.Continue{})
@@ -219,9 +211,7 @@ func TestTakeoverIsGivenUp(t *testing.T) {
 	for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening} {
 		p := working(t)
 		p.take("orch-1", stage)
-		if ok, why := p.command(contract.Detach{ID: "orch-1"}); !ok {
-			t.Fatal(why)
-		}
+		p.mustCommand(contract.Detach{ID: "orch-1"})
 		switch stage {
 		case TakeoverStopping:
 			p.ends("orch-1")
@@ -299,9 +289,7 @@ func TestHumansCommandOverATakenAgent(t *testing.T) {
 		for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen} {
 			p := working(t)
 			p.take("orch-1", stage)
-			if ok, why := p.command(order); !ok {
-				t.Fatalf("%s: %s", name, why)
-			}
+			p.mustCommand(order)
 			a := p.agent("orch-1")
 			switch name {
 			case "kill", "reset":
@@ -358,9 +346,7 @@ func TestCompleteWaitsForTheHuman(t *testing.T) {
 	p.verdict("orch-1", report("question", "which port?", true))
 	p.take("orch-1", TakeoverOpen)
 	p.verdict("arbiter", ruling("COMPLETE", "all done", "summary", "s"))
-	if p.s.Ending != nil {
-		t.Fatal("the run ended")
-	}
+	p.goesOn("the run ended")
 	p.contains("the correction", p.lastSent("arbiter"), "while the human has a session in a terminal (orch-1)")
 	p.verdict("arbiter", ruling("CONTINUE", "I wait"))
 	p.ends("orch-1")
@@ -420,9 +406,7 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 	for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen} {
 		p := working(t)
 		p.take("orch-1", stage)
-		p.do(input.BridgeLost{Message: "gone"})
-		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
-		p.do(input.BridgeBack{})
+		p.bridgeReturns()
 		state := "failed"
 		if a := p.agent("orch-1"); a.Takeover != nil {
 			state = "ended"
@@ -475,16 +459,12 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 
 // TestTheTimeLimitWaits: the run's time limit waits until a session is given back.
 func TestTheTimeLimitWaits(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
-	p.spawn("x")
-	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p, _ := oneWorks(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.take("orch-1", TakeoverOpen)
 	p.at = p.at.Add(time.Minute)
 	p.do(input.Timer{Key: timeoutKey})
-	if p.s.Ending != nil {
-		t.Fatal("the run ended under the human's hands")
-	}
+	p.goesOn("the run ended under the human's hands")
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
 	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
@@ -532,9 +512,7 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 // TestTheTimeLimitOutlastsATakeover: the time limit also applies after a takeover that ended in another way
 // than by being given back.
 func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
-	p.spawn("x")
-	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p, _ := oneWorks(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.take("orch-1", TakeoverOpen)
 	p.at = p.at.Add(time.Minute)
@@ -595,9 +573,7 @@ func TestAReleaseOutlastsTheBridge(t *testing.T) {
 
 // TestNoTakeoverInAnUntrustedWorkspace: the agent's process would be ended for a terminal that is not opened.
 func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
-	p.spawn("Build the parser")
-	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p, _ := oneWorks(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
 	p.do(input.NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
@@ -695,11 +671,4 @@ func TestTerminalConfig(t *testing.T) {
 	if want := map[string]string{"LANG": "C"}; !reflect.DeepEqual(own.Env, want) || own.Hooks == nil {
 		t.Errorf("its own: %+v", own)
 	}
-}
-
-// TestStagesAreNamed: a stage is written into snapshots, so no two have the same name.
-func TestStagesAreNamed(t *testing.T) {
-	list := []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen, TakeoverClosing, TakeoverReading}
-	slices.Sort(list)
-	testkit.Same(t, "names", 6, len(slices.Compact(list)))
 }

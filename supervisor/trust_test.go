@@ -91,7 +91,7 @@ func TestDistrust(t *testing.T) {
 			}
 			p.dies("arbiter")
 			for _, id := range []string{"arbiter", "orch-1"} {
-				p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+				p.restartDue(id)
 				if a := p.agent(id); a.Status != AgentDown {
 					t.Errorf("%s came back without a message", id)
 				}
@@ -108,7 +108,6 @@ func TestDistrust(t *testing.T) {
 				if p.s.Ending == nil {
 					t.Error("it goes on")
 				}
-				p.folds()
 				return
 			}
 			for _, id := range []string{"arbiter", "orch-1", "orch-2"} {
@@ -124,7 +123,6 @@ func TestDistrust(t *testing.T) {
 			}
 			p.contains("its first word", p.lastSent("orch-1"), "the brief")
 			p.contains("the other's", p.lastSent("orch-2"), "another brief")
-			p.folds()
 		})
 	}
 }
@@ -145,7 +143,6 @@ func TestDistrustAlone(t *testing.T) {
 	}
 	p.spawned("arbiter")
 	p.contains("the task", p.lastSent("arbiter"), "Build it")
-	p.folds()
 }
 
 // TestDistrustMeanwhile: the decision applies to starts that were in progress, and a state that cannot be
@@ -168,7 +165,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 		t.Error("it was chosen twice")
 	}
 	p.dies("orch-1")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("orch-1").AgentRef)})
+	p.restartDue("orch-1")
 	p.refused("orch-1", "")
 	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.Lifecycle.TrustQuestion == nil {
 		t.Error("what cannot be told was trusted")
@@ -178,14 +175,13 @@ func TestDistrustMeanwhile(t *testing.T) {
 	if out := p.do(input.TrustRecorded{Hash: "h2", Failed: "disk full"}); len(said[contract.Notice](out)) != 1 {
 		t.Error("that it is not recorded was not told")
 	}
-	p.folds()
 }
 
 // TestDistrustResumed: another process decides anew.
 func TestDistrustResumed(t *testing.T) {
 	p := trusted(t, nil)
 	p.dies("arbiter")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("arbiter").AgentRef)})
+	p.restartDue("arbiter")
 	p.refused("arbiter", "h2")
 	p.resume("")
 	if p.s.Lifecycle.TrustQuestion != nil {
@@ -194,5 +190,4 @@ func TestDistrustResumed(t *testing.T) {
 	p.refused("arbiter", "h2")
 	p.mustCommand(contract.Choose{Option: "trust"})
 	p.comes("arbiter", bridge.SpawnResult{Resumed: true})
-	p.folds()
 }

@@ -41,9 +41,7 @@ func (p *play) notices(part string) int {
 
 // watched starts a play with a working Orchestrator that shows no activity.
 func watched(t *testing.T, change func(*runconfig.Options)) (*play, string) {
-	p := begin(t, change)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, change)
 	p.proven(id)
 	return p, id
 }
@@ -93,7 +91,6 @@ func TestNoSignOfLife(t *testing.T) {
 	}
 	p.verdict(id, report("progress", "here again", false))
 	p.contains("the Arbiter's word", p.lastSent(id), "Try once more.", "kind: retry")
-	p.folds()
 }
 
 // TestASignInBetween: a sign of activity resets the count: the next silence is counted from its beginning.
@@ -128,50 +125,6 @@ func TestTheArbiterWithoutASignOfLife(t *testing.T) {
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
 	p.comes("arbiter", p.remembers("arbiter", bridge.DeliverySeen))
 	p.contains("afterwards", p.lastSent("arbiter"), "before you could answer")
-	p.folds()
-}
-
-// TestASignOfLifeIsEnough: an agent with any one of the four signs is never restarted, and causes no notice, in
-// 1,000 hours.
-func TestASignOfLifeIsEnough(t *testing.T) {
-	hours := often(50, 1000)
-	for name, sign := range map[string]func(r *bridge.ProbeResult, n int64){
-		"output": func(r *bridge.ProbeResult, n int64) {
-			r.SilentMS = (LifecycleSilence - time.Millisecond).Milliseconds()
-		},
-		"answer":      func(r *bridge.ProbeResult, n int64) { r.Answered = true },
-		"CPU":         func(r *bridge.ProbeResult, n int64) { r.CPUMS = n * 600 }, // 2 % of one
-		"transcript":  func(r *bridge.ProbeResult, n int64) { r.TranscriptBytes = n },
-		"task output": func(r *bridge.ProbeResult, n int64) { r.OutputBytes = n },
-		"retry":       func(r *bridge.ProbeResult, n int64) { r.Answered = n%2 == 0 }, // busy every other time
-	} {
-		for _, role := range []Role{RoleArbiter, RoleOrchestrator} {
-			p, id, _ := openTurn(t, role)
-			p.proven(id)
-			s, ref, at := p.s, p.agent(id).AgentRef, p.at
-			for n := range int64(time.Hour/runconfig.DefaultWatchEvery) * int64(hours) {
-				at = at.Add(runconfig.DefaultWatchEvery)
-				r := dead
-				sign(&r, n)
-				var out []input.Effect
-				s, out = Apply(s, input.Input{At: at, Body: input.Probed{Agent: ref, Result: r}})
-				for _, e := range out {
-					switch e := e.(type) {
-					case input.SetTimer:
-					case input.Emit:
-						if name != "retry" { // the flag comes and goes
-							t.Fatalf("%s, %s, look %d: %+v", name, id, n, e.Event)
-						}
-					default:
-						t.Fatalf("%s, %s, look %d: %T", name, id, n, e)
-					}
-				}
-			}
-			if a, _ := s.Agent(id); a.Status != AgentBusy || a.Watch.Hung {
-				t.Errorf("%s: after %d hours %s is %s", name, hours, id, a.Status)
-			}
-		}
-	}
 }
 
 // TestIdleIsNotHung: an agent without a turn need not show activity.
@@ -246,7 +199,6 @@ func TestAfterASleep(t *testing.T) {
 	if p.notices("of 300.0 MiB memory") != 0 || warned != 3 {
 		t.Errorf("warned of memory %d times before and %d after", warned, p.notices("of 300.0 MiB memory"))
 	}
-	p.folds()
 }
 
 // TestResources: one warning at three quarters; a restart at the limit, and not more restarts than the policy
@@ -296,7 +248,6 @@ func TestResources(t *testing.T) {
 			}
 			p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 			p.contains("afterwards", p.lastSent(id), "in the middle of your last turn")
-			p.folds()
 		})
 	}
 }
@@ -366,7 +317,6 @@ func TestABridgeThatDoesNotAnswer(t *testing.T) {
 	if len(effects[input.DropBridge](p)) != 1 {
 		t.Errorf("%d times given up after three looks", len(effects[input.DropBridge](p)))
 	}
-	p.folds()
 }
 
 // TestQuiet: the run reports each long silence of a working agent once, and no silence of other agents: not of one that
@@ -417,7 +367,6 @@ func TestQuiet(t *testing.T) {
 	if n := silent(6 * time.Minute); n != 2 {
 		t.Error("an agent that waits for the human is called quiet")
 	}
-	p.folds()
 }
 
 // TestNoAgentIsQuiet: silences are not reported if the options switch that off.

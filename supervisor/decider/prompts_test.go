@@ -17,7 +17,7 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 		CWD:              "/w",
 		Delimiter:        "k3y",
 		MaxOrchestrators: 4,
-		Modes:            []PromptMode{{Name: "tester", Description: "Use after."}},
+		Modes:            []PromptMode{{Name: "tester", Description: "Use after.", Model: "haiku", Effort: "low"}},
 	}.Text()
 	orch := OrchestratorPrompt{ID: "orch-2", Name: "Orchestrator II", CWD: "/w", Delimiter: "k3y", Mode: "tester",
 		ModePrompt: "Believe nothing."}.Text()
@@ -26,14 +26,16 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 		words      []string
 	}{
 		{"the Arbiter's", arbiter, []string{
-			"k3y", "/w", "`tester`: Use after.", "4 may live", "spawn_orchestrator", "set_plan", "StructuredOutput",
+			"k3y", "/w", "`tester`", ": Use after.", "4 may live", "spawn_orchestrator", "set_plan", "StructuredOutput",
 			"ADDRESS_HUMAN", "ADDRESS_ORCHESTRATOR", "SELECT_MODE", "CONTINUE", "RETRY", "COMPLETE", "HANDOFF",
-			"never edit", "interjection", "work log",
+			"never edit", "interjection", "work log", "model haiku", "effort low", "WebSearch", "WebFetch", "`planner`",
+			"`reviewer`",
 		}},
 		{"an Orchestrator's", orch, []string{
 			"k3y", "orch-2", "Orchestrator II", "report_progress", "update_plan", "ask_predecessor", "Agent tool",
 			"expects_response", "introduction", "question", "progress", "handoff", "done", "Believe nothing.",
 			"accomplished", "remaining", "key_context", "decisions", "constraints", "proofs", "open_questions",
+			"acceptance criteria", "subagents", "`warn`", "`critical`",
 		}},
 	} {
 		for _, w := range c.words {

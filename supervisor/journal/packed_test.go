@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -187,4 +189,122 @@ func TestCutBelowThePacked(t *testing.T) {
 		r, _ = openRun(t, s, testRun, Options{})
 		closeRun(t, r)
 	})
+}
+
+// bigRun writes a journal of 100 MB, nearly all narration of 1 to 8 KB.
+func bigRun(tb testing.TB, dir string) *Store {
+	s := testkit.Must(OpenStore(dir))(tb)
+	r := testkit.Must(s.Create(Meta{Run: "big"}, Options{MaxPending: 256 << 20}))(tb)
+	text := randomBytes(8 << 10)
+	for i, size := 0, 0; size < 100<<20; i++ {
+		kind, n := Narration, 1<<10+i*37%(7<<10)
+		if i%20 == 0 {
+			kind, n = Input, 300
+		}
+		testkit.Must(r.Append(kind, text[:n]))(tb)
+		if size += n + frameHead; i%500 == 0 {
+			testkit.OK(tb, r.Sync(tb.Context()))
+		}
+	}
+	testkit.OK(tb, r.Close())
+	return s
+}
+
+// TestRead100MB: reading a journal does not allocate its size in memory again and again.
+func TestRead100MB(t *testing.T) {
+	testkit.WithoutRace(t)
+	if testing.Short() {
+		t.Skip("writes 100 MB")
+	}
+	s := bigRun(t, filepath.Join(t.TempDir(), "state"))
+	defer s.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	inputs := 0
+	rec, err := s.Read("big", func(r Record) error {
+		if r.Kind == Input {
+			inputs++
+		}
+		return nil
+	})
+	if err != nil || rec.Damage != nil || inputs == 0 {
+		t.Fatalf("%v, %+v, %d inputs", err, rec, inputs)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
+		t.Errorf("a resume of 100 MB allocates %d MB", n>>20)
+	}
+}
+
+// TestHistory: a run keeps older segments up to a size, from which all inputs since can be read; a resume begins with
+// the last snapshot all the same.
+func TestHistory(t *testing.T) {
+	const segments = 10
+	for history, first := range map[int64]uint64{1 << 20: 0, 5000: 60, 0: 90} {
+		s := newTestStore(t)
+		r := createRun(t, s, testRun, Options{History: history})
+		for n := uint64(10); n <= 10*segments; n += 10 {
+			add(t, r, n-9, n)
+			syncRun(t, r)
+			closeRun(t, r)
+			r, _ = openRun(t, s, testRun, Options{History: history})
+		}
+		closeRun(t, r)
+		e := expectRecords{t: t}
+		rec, err := s.ReadAll(testRun, e.each)
+		if err != nil || rec.Snapshot != first || e.next != 10*segments || rec.Damage != nil {
+			t.Errorf("history of %d bytes: %+v, %v, read to %d", history, rec, err, e.next)
+		}
+		e = expectRecords{t: t}
+		if rec, err := s.Read(testRun, e.each); err != nil || rec.Snapshot != 10*segments {
+			t.Errorf("history of %d bytes: a resume begins with %+v, %v", history, rec, err)
+		}
+		read := 0
+		_, err = s.ReadAll(testRun, func(Record) error {
+			read++
+			return ErrEnough
+		})
+		if err != nil || read != 1 {
+			t.Errorf("read %d records, %v", read, err)
+		}
+	}
+}
+
+// TestBegin: a run that begins with a state is opened like any other.
+func TestBegin(t *testing.T) {
+	s := newTestStore(t)
+	g, err := s.Stage(testRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chain LogChain
+	var log []byte
+	for seq := uint64(1); seq <= 40; seq++ {
+		for _, x := range linesOf(seq) {
+			if log, err = chain.Append(log, x); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	end := LogPosition{Offset: int64(len(log)), Prev: chain}
+	m := Meta{CWD: t.TempDir(), ForkedFrom: &Fork{Run: "other", At: 3}}
+	err = errors.Join(g.Add(LogName, bytes.NewReader(log)), g.Begin(m, 40, snapshotAt(40, 40), end))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden(t, s)
+	if err := errors.Join(g.Commit(func(*Meta) {}, func() error { return nil }), g.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r, rec := openRun(t, s, testRun, Options{})
+	if rec.Records != 40 || rec.Damage != nil || r.Meta().Imported || *r.Meta().ForkedFrom != *m.ForkedFrom {
+		t.Errorf("%+v, %+v", rec, r.Meta())
+	}
+	add(t, r, 41, 45)
+	closeRun(t, r)
+	e := expectRecords{t: t}
+	if rec, err := s.Read(testRun, e.each); err != nil || rec.Records != 45 || e.next != 45 {
+		t.Errorf("%+v, %v, read to %d", rec, err, e.next)
+	}
+	checkTold(t, s, 40)
 }

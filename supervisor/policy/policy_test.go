@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -175,4 +176,235 @@ func FuzzDecide(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestParseRule(t *testing.T) {
+	for _, s := range []string{
+		"Bash", "Bash(*)", "Bash(git *)", "Bash(npm run test:*)", "Bash(git commit -m \"a (b)\")", "Edit(src/**)",
+		"Read(~/.ssh/**)", "Read(~)", "Read(//etc/**)", "Write(/a)", "Edit(./a/b)", "Edit(../other/**)", "Read(*.env)",
+		"Read(.env)", "mcp__srv", "mcp__srv__tool", "mcp__srv__*", "mcp__srv__get_*",
+		"WebFetch(domain:x)", "WebFetch(domain:*.example.com)", "WebSearch", "Agent(reviewer)", "Task(reviewer)",
+		"Skill(pdf)", "SomeNewTool", " Bash( git * ) ", "NotebookEdit(*.ipynb)", "Grep(src/**)",
+	} {
+		r, err := ParseRule(s)
+		if err != nil {
+			t.Errorf("%s: %v", s, err)
+		} else if r.String() != strings.TrimSpace(s) {
+			t.Errorf("%s reads %q", s, r)
+		}
+	}
+}
+
+func TestParseRuleRefuses(t *testing.T) {
+	for s, want := range map[string]string{
+		"":                              "a rule begins with a tool's name",
+		"   ":                           "a rule begins with a tool's name",
+		"(git *)":                       "a rule begins with a tool's name",
+		"*":                             "is not a tool's name",
+		"Ba sh":                         "is not a tool's name",
+		"1Bash":                         "is not a tool's name",
+		"Bash,Edit":                     "is not a tool's name",
+		"bash(git *)":                   "write Bash",
+		"webfetch":                      "write WebFetch",
+		"edit":                          "write Edit",
+		"Bash(git *":                    "closing parenthesis is missing",
+		"Bash(a),Bash(b)":               "parentheses do not match",
+		"Bash(a) Read(b)":               "parentheses do not match",
+		"WebFetch(https://example.com)": "write WebFetch(domain:example.com)",
+		"Bash(git *) x":                 "closing parenthesis is missing",
+		"Bash()":                        "nothing stands between the parentheses",
+		"Bash( )":                       "nothing stands between the parentheses",
+		"Bash(:*)":                      "no command stands before :*",
+		"Bash(git:* push)":              ":* stands at the end only",
+		"Bash(git:*:*)":                 ":* stands at the end only",
+		"Edit(!src/**)":                 "cannot be negated",
+		"Edit(src/../x)":                ".. may stand only at the beginning",
+		"Read(~/../x)":                  ".. may stand only at the beginning",
+		"Read(~bob/x)":                  "only ~/ is known",
+		"Edit(src/[a)":                  "is not a pattern",
+		"mcp__":                         "write mcp__server",
+		"mcp____tool":                   "write mcp__server",
+		"mcp__*":                        "write mcp__server",
+		"mcp__srv*":                     "a * stands for tools",
+		"mcp__srv__a*b":                 "write mcp__server",
+		"mcp__srv__tool(x)":             "take no parentheses",
+		"WebFetch(example.com)":         "write WebFetch(domain:example.com)",
+		"WebFetch(domain:)":             "write WebFetch(domain:example.com)",
+		"WebFetch(domain:https://x.de)": "write WebFetch(domain:example.com)",
+		"WebFetch(domain:*)":            "write WebFetch(domain:example.com)",
+		"WebFetch(domain:a.*.com)":      "write WebFetch(domain:example.com)",
+		"WebSearch(x)":                  "take no parentheses",
+		"SomeNewTool(x)":                "take no parentheses",
+	} {
+		r, err := ParseRule(s)
+		if err == nil {
+			t.Errorf("%q was taken for %#v", s, r)
+		} else if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", s, err, want)
+		}
+	}
+}
+
+// mustRules parses rules for tests.
+func mustRules(t testing.TB, texts ...string) []Rule {
+	t.Helper()
+	var out []Rule
+	for _, s := range texts {
+		r, err := ParseRule(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func FuzzParseRule(f *testing.F) {
+	for _, s := range []string{"Bash(git *)", "Read(~/.ssh/**)", "mcp__a__b*", "WebFetch(domain:*.x)",
+		"Edit(../[a-z]/**)"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := ParseRule(s)
+		if err != nil {
+			return
+		}
+		again, err := ParseRule(r.String())
+		if err != nil || again.String() != r.String() {
+			t.Fatalf("%q reads %q, which reads %q (%v)", s, r, again, err)
+		}
+	})
+}
+
+func TestRuleNames(t *testing.T) {
+	for _, tt := range []struct {
+		rule, tool   string
+		names, whole bool
+		known        bool
+	}{
+		{"Edit", "Edit", true, true, true},
+		{"Edit", "Write", false, true, true},
+		{"Edit(src/**)", "Edit", true, false, true},
+		{"Task", "Agent", true, true, true},
+		{"Agent(worker)", "Task", true, false, true},
+		{"Bash(*)", "Bash", true, true, true},
+		{"mcp__git", "mcp__git__log", true, true, true},
+		{"mcp__git", "mcp__gitx__log", false, true, true},
+		{"Reed", "Read", false, true, false},
+	} {
+		r := mustRules(t, tt.rule)[0]
+		if r.Names(tt.tool) != tt.names || r.Whole() != tt.whole || r.Known() != tt.known {
+			t.Errorf("%s, %s: names %v, whole %v, known %v", tt.rule, tt.tool, r.Names(tt.tool), r.Whole(), r.Known())
+		}
+	}
+}
+
+func TestSplitRules(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                                       nil,
+		" , ,":                                   nil,
+		"Read":                                   {"Read"},
+		"Bash(a, b), Read":                       {"Bash(a, b)", "Read"},
+		"Bash(a),Bash(b)":                        {"Bash(a)", "Bash(b)"},
+		"Bash(f (a, b), c) , mcp__s ,":           {"Bash(f (a, b), c)", "mcp__s"},
+		"Bash(a, Read":                           {"Bash(a, Read"},
+		"WebFetch(domain:a.de), Edit(a,b/**), X": {"WebFetch(domain:a.de)", "Edit(a,b/**)", "X"},
+	} {
+		if got := SplitRules(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestNative: the forms are those that CLI 2.1.319, 2.1.329 and 2.1.332 keep and honour.
+func TestNative(t *testing.T) {
+	const all = "allow deny ask"
+	for _, tt := range []struct{ rule, behaviors, want string }{ // want begins with "error " for an error
+		{"Bash", all, "Bash"}, {"Bash(*)", all, "Bash"}, {"Bash( git  * )", all, "Bash(git *)"},
+		{"Bash(go test:*)", all, "Bash(go test *)"}, {"Bash(npm*)", all, "Bash(npm*)"},
+		{`Bash(git commit -m "a (b)")`, all, `Bash(git commit -m "a (b)")`},
+		{"Edit", all, "Edit"}, {"Write", all, "Write"}, {"Read(*)", all, "Read"}, {"Task", all, "Agent"},
+		{"Task(x)", all, "Agent(x)"}, {"Skill(pdf)", all, "Skill(pdf)"}, {"Skill(pdf*)", all, "error no rule with *"},
+		{"mcp__s", all, "mcp__s"}, {"mcp__s__t", all, "mcp__s__t"}, {"mcp__s__*", all, "mcp__s__*"},
+		{"mcp__s__get_*", all, "error name each tool"},
+		{"WebFetch(domain:Example.com.)", all, "WebFetch(domain:example.com)"}, {"WebSearch", all, "WebSearch"},
+		{"Edit(src/**)", all, "Edit(//w/x/src/**)"}, {"Edit(/src/**)", all, "Edit(//w/x/src/**)"},
+		{"Edit(./a b/c)", all, "Edit(//w/x/a b/c)"}, {"Edit(.env)", all, "Edit(//w/x/**/.env)"},
+		{"Edit(*.go)", all, "Edit(//w/x/**/*.go)"}, {"Edit(.)", all, "Edit(//w/x/**)"},
+		{"Edit(../y/**)", all, "Edit(//w/y/**)"}, {"Edit(~/.ssh/**)", all, "Edit(//h/u/.ssh/**)"},
+		{"Read(~)", all, "Read(//h/u/**)"}, {"Read(//etc/**)", all, "Read(//etc/**)"}, {"Read(//)", all, "Read(//**)"},
+		{"Write(src/**)", "deny ask", "Edit(//w/x/src/**)"}, {"Write(src/**)", Allow, "error write Edit(src/**)"},
+		{"NotebookEdit(*.ipynb)", Allow, "error write Edit(*.ipynb)"}, {"MultiEdit(a)", Deny, "Edit(//w/x/**/a)"},
+		{"Grep(src/**)", Allow, "error write Read(src/**)"}, {"Grep(src/**)", Deny, "Read(//w/x/src/**)"},
+		{`Edit(a\*b)`, all, "error reads {, }, ! and \\"}, {"Edit({a,b}/c)", all, "error reads {"},
+	} {
+		rule := mustRules(t, tt.rule)[0]
+		for behavior := range strings.FieldsSeq(tt.behaviors) {
+			got, err := rule.Native(behavior, "/w/x", "/h/u")
+			want, failing := strings.CutPrefix(tt.want, "error ")
+			if failing && (err == nil || !strings.Contains(err.Error(), want)) || !failing && (err != nil || got != want) {
+				t.Errorf("%s %s is %q (%v), want %s", behavior, tt.rule, got, err, tt.want)
+			}
+		}
+	}
+	for _, cwd := range []string{"", "/we*", "/w?", "/w[1]", "/w]", "/{w}", "/w}", "/w!", `/w\x`} {
+		for _, text := range []string{"Edit(src/**)", "Read(.env)", "Edit(.)"} {
+			if got, err := mustRules(t, text)[0].Native(Deny, cwd, "/h"); err == nil {
+				t.Errorf("%s in %q is %s", text, cwd, got)
+			}
+		}
+		if got, err := mustRules(t, "Read(~/x)")[0].Native(Ask, "/w", cwd); err == nil {
+			t.Errorf("a home of %q: %s", cwd, got)
+		}
+		if got, err := mustRules(t, "Read(//etc/**)")[0].Native(Ask, cwd, cwd); err != nil || got != "Read(//etc/**)" {
+			t.Errorf("an absolute rule in %q: %s, %v", cwd, got, err)
+		}
+	}
+}
+
+func TestEditsBelow(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/w": "Edit(//w/**)", "/w/a b (c)/#1/": "Edit(//w/a b (c)/#1/**)", "/": "", "": "", "w": "", "/we*": "", "/w?x": "",
+		"/w[1]": "", "/{a}": "", "/a!": "", `/a\b`: "", "/a\nb": "", "/a)b": "", "/a/../b": "Edit(//b/**)",
+	} {
+		if got, ok := EditsBelow(dir); got != want || ok != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", dir, got, ok, want)
+		}
+		if rule, err := ParseRule(want); want != "" && (err != nil || !rule.Known()) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// TestWithin: an agent gets no more than its file names.
+func TestWithin(t *testing.T) {
+	named := mustRules(t, "Bash(git *)", "Bash(npm run build)", "Edit(docs/**)", "Read", "WebFetch(domain:a.de)",
+		"Agent(reviewer)", "mcp__s__get_*")
+	p := Policy{CWD: "/w", Home: "/h", Resolve: linked}
+	bash := func(line string) Request { return Request{Tool: "Bash", Input: bashInput(line)} }
+	for _, tt := range []struct {
+		r    Request
+		want string
+	}{
+		{bash("git status"), "Bash(git *)"},
+		{bash("git log | git shortlog && npm run build"), "Bash(git *), Bash(npm run build)"},
+		{bash("git log > docs/log.txt"), ""}, {bash("git log 2>/dev/null"), "Bash(git *)"},
+		{bash("cd x; git log > docs/log.txt"), ""}, {bash("git status; ls"), ""}, {bash("npm run build x"), ""},
+		{bash("git status $(ls)"), ""}, {bash("/tmp/git status"), ""}, {bash("X=1 git status"), ""}, {bash("gitx"), ""},
+		{bash("./git-status"), ""}, {bash("git-status"), ""}, {bash("./cat"), ""}, {bash("X=1"), ""},
+		{bash("git -c alias.x='!sh' x"), ""}, {bash("sudo git status"), ""}, {bash("git status `ls`"), ""},
+		{Request{Tool: "Edit", Input: input("file_path", "docs/a")}, "Edit(docs/**)"},
+		{Request{Tool: "Write", Input: input("file_path", "docs/../a")}, ""},
+		{Request{Tool: "Read", Input: input("file_path", "/etc/passwd")}, "Read"},
+		{Request{Tool: "WebFetch", Input: input("url", "https://a.de/x")}, "WebFetch(domain:a.de)"},
+		{Request{Tool: "WebFetch", Input: input("url", "https://b.a.de/x")}, ""},
+		{Request{Tool: "Task", Input: input("subagent_type", "reviewer")}, "Agent(reviewer)"},
+		{Request{Tool: "Agent", Input: input("subagent_type", "other")}, ""},
+		{Request{Tool: "mcp__s__get_x", Input: nil}, "mcp__s__get_*"}, {Request{Tool: "mcp__s__set_x", Input: nil}, ""},
+		{Request{Tool: "Bash", Input: json.RawMessage(`{"command":7}`)}, ""},
+	} {
+		if rule, ok := p.Within(tt.r, named); rule != tt.want || ok != (tt.want != "") {
+			t.Errorf("%s %s: %q, %v, want %q", tt.r.Tool, tt.r.Input, rule, ok, tt.want)
+		}
+	}
 }

@@ -1,13 +1,18 @@
 package runloop
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -285,6 +290,149 @@ func TestADenialSettlesWhatElseItCovers(t *testing.T) {
 					}
 				}
 				testkit.Same(t, "", tt.settled, settled)
+			})
+		})
+	}
+}
+
+// TestGate: the loop asks the gate before each start that loads the workspace's settings, and before no other.
+func TestGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		port := asksBack()
+		n := newLiveRun(t, &fakeJournal{}, port)
+		var mu sync.Mutex
+		var asked, kept []string
+		now := "h2"
+		n.loop.Trusts(func(_ context.Context, p bridge.SpawnParams, trusted Pinned) error {
+			mu.Lock()
+			defer mu.Unlock()
+			pinned := trusted.Workspace
+			asked = append(asked, p.ID+" "+pinned)
+			if pinned != now {
+				return &Untrusted{Message: "changed", Hash: now}
+			}
+			return nil
+		}, func(_ context.Context, _, hash string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			kept = append(kept, hash)
+			return errors.New("no room")
+		})
+		n.begin(func(o *runconfig.Options) { o.Trusted, o.TrustHash, o.Task = true, "h1", "Build it" })
+		synctest.Wait()
+		if len(port.starts()) != 0 || len(hearing[contract.Error](n)) != 1 {
+			t.Fatalf("starts %v, errors %v", port.starts(), hearing[contract.Error](n))
+		}
+		n.loop.Put(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
+			Channel: input.ChannelStdin})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked); diff != "" || len(port.starts()) != 1 ||
+			!slices.Equal(kept, []string{"h2"}) {
+			t.Errorf("asked %v, starts %v, kept %v", asked, port.starts(), kept)
+		}
+		n.stop()
+	})
+	if !loadsWorkspace([]string{"user", "local"}) || loadsWorkspace([]string{"user"}) || loadsWorkspace(nil) {
+		t.Error("which sources are the workspace's")
+	}
+}
+
+// TestOptionsThatAreRefused: options that must not be given to this run are refused.
+func TestOptionsThatAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, _ bridge.AgentRef) {
+			l.Refuse(func(o runconfig.Options) error {
+				if o.Permissions == "allow-all" && o.CWD == "/w" {
+					return errors.New("not here")
+				}
+				return nil
+			})
+			humanSays(l, contract.Configure{Permissions: "allow-all", AcceptRisk: true})
+			humanSays(l, contract.Configure{Permissions: "rules"})
+			testkit.Same(t, "permissions", "rules", l.Snapshot().Options.Permissions)
+		})
+		refused := func(e contract.Event) bool {
+			r, ok := e.Body.(contract.Rejected)
+			return ok && r.Message == "not here"
+		}
+		if !slices.ContainsFunc(events, refused) {
+			t.Error("it is not rejected")
+		}
+	})
+}
+
+// TestConfiguredPermissionsHoldAtOnce: for waiting requests and for later ones; what is always allowed in the
+// workspace stays allowed.
+func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change contract.Configure
+		want   []string // of the requests that waited, and then of one call each
+	}{
+		"allow": {contract.Configure{Allow: "Bash(make *)"},
+			[]string{"make one: allow human", "make two: allow human", "", "", "make six: pass ", "kept it: pass "}},
+		"ask": {contract.Configure{Ask: "Bash(make *)"},
+			[]string{"", "", "", "", "make six: ask rule", "kept it: pass "}},
+		"deny": {contract.Configure{Deny: "Bash(npm *)"},
+			[]string{"", "", "npm test: deny rule", "", "make six: pass ", "kept it: pass "}},
+		"deny what is kept": {contract.Configure{Deny: "Bash(kept *)"},
+			[]string{"", "", "", "", "make six: pass ", "kept it: deny rule"}},
+		"rules": {contract.Configure{Permissions: "rules"},
+			[]string{"make one: deny mode", "make two: deny mode", "npm test: deny mode", "/w/a.go: deny mode",
+				"make six: pass ", "kept it: pass "}},
+		"accept-edits": {contract.Configure{Permissions: "accept-edits"},
+			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
+		"what is not a change": {contract.Configure{Permissions: "ask"},
+			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
+		"what is not taken": {contract.Configure{Permissions: "allow-all"},
+			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
+		"a rule of no known": {contract.Configure{Allow: "Bahs(make *)"},
+			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got []string
+				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
+					if err := l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(kept *)"}}); err != nil {
+						t.Error(err)
+					}
+					asks(t, l, ref, "make one", "make two", "npm test")
+					edit := toolClasses["edit"]
+					go func() {
+						_, _ = l.Permission(t.Context(),
+							bridge.PermissionParams{AgentRef: ref, Request: "p4", Tool: edit.Tool, Input: edit.Input})
+					}()
+					synctest.Wait()
+					testkit.Same(t, "requests wait", 4, waiting(l))
+					humanSays(l, tt.change)
+					for _, p := range l.Snapshot().Permission.Open {
+						got = append(got, p.ID)
+					}
+					for _, command := range []string{"make six", "kept it"} {
+						p := bashCall(command)
+						p.AgentRef = ref
+						f := l.decidedCall(p)
+						got = append(got, command+": "+f.Behavior+" "+f.By)
+					}
+				})
+				settled := map[string]string{"p1": "make one", "p2": "make two", "p3": "npm test", "p4": "/w/a.go"}
+				want := slices.Clone(tt.want[4:])
+				for i, how := range slices.Backward(tt.want[:4]) {
+					id := fmt.Sprintf("p%d", i+1)
+					if how == "" {
+						want = slices.Insert(want, 0, id)
+						continue
+					}
+					at := slices.IndexFunc(events, func(e contract.Event) bool {
+						b, ok := e.Body.(contract.Permission)
+						return ok && b.Request == id
+					})
+					if b := events[at].Body.(contract.Permission); settled[id]+": "+b.Behavior+" "+b.By != how ||
+						b.Reason == "" && b.Rule == "" {
+						t.Errorf("%s was settled as %+v, want %s", id, b, how)
+					}
+				}
+				testkit.Same(t, "still open, and judged", want, got)
 			})
 		})
 	}

@@ -21,22 +21,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// maskASecret is made up.
-const maskASecret = "sk-ant-api03-madeup0000madeup0000madeup0000-AA"
-
 // TestJSON: JSON stays JSON, even where escapes hide letters.
 func TestJSON(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"a":"x ` + maskASecret + ` y"}`:                                            `{"a":"x sk-ant-*redacted:46* y"}`,
-		`{"password":"hunter2hunter2","b":[1]}`:                                      `{"password":"*redacted:14*","b":[1]}`,
-		`{"a":"\u0073k-ant-` + maskASecret[7:] + `"}`:                                `{"a":"sk-ant-*redacted:46*"}`,
-		`{"` + maskASecret + `":"\u0041"}`:                                           `{"sk-ant-*redacted:46*":"A"}`,
-		`{"a":"x ` + maskASecret[:20] + `\u001b[m` + maskASecret[20:] + `"}`:         `{"a":"x sk-ant-*redacted:46*"}`,
-		`{"a":"x ` + maskASecret[:30] + `\u200b` + maskASecret[30:] + `\u001b[31m"}`: `{"a":"x sk-ant-*redacted:46*"}`,
-		`{"password":"hunter2\u001b[mhunter2","b":1}`:                                `{"password":"*redacted:22*","b":1}`,
-		`{"a":"\u0041","n":1.50}`:                                                    `{"a":"\u0041","n":1.50}`,
-		`no JSON ` + maskASecret:                                                     `no JSON sk-ant-*redacted:46*`,
-		`null`:                                                                       `null`,
+		`{"a":"x ` + aSecret + ` y"}`:                                        `{"a":"x sk-ant-*redacted:46* y"}`,
+		`{"password":"hunter2hunter2","b":[1]}`:                              `{"password":"*redacted:14*","b":[1]}`,
+		`{"a":"\u0073k-ant-` + aSecret[7:] + `"}`:                            `{"a":"sk-ant-*redacted:46*"}`,
+		`{"` + aSecret + `":"\u0041"}`:                                       `{"sk-ant-*redacted:46*":"A"}`,
+		`{"a":"x ` + aSecret[:20] + `\u001b[m` + aSecret[20:] + `"}`:         `{"a":"x sk-ant-*redacted:46*"}`,
+		`{"a":"x ` + aSecret[:30] + `\u200b` + aSecret[30:] + `\u001b[31m"}`: `{"a":"x sk-ant-*redacted:46*"}`,
+		`{"password":"hunter2\u001b[mhunter2","b":1}`:                        `{"password":"*redacted:22*","b":1}`,
+		`{"a":"\u0041","n":1.50}`:                                            `{"a":"\u0041","n":1.50}`,
+		`no JSON ` + aSecret:                                                 `no JSON sk-ant-*redacted:46*`,
+		`null`:                                                               `null`,
 	} {
 		if got := string(maskJSON([]byte(in), sanitize.Redact)); got != want {
 			t.Errorf("%s became %s, want %s", in, got, want)
@@ -47,7 +44,7 @@ func TestJSON(t *testing.T) {
 // TestPieces: a secret that comes in pieces is not reported in pieces, wherever it is cut, and other text is
 // reported once.
 func TestPieces(t *testing.T) {
-	const text = "The key is " + maskASecret + " and\npassword: hunter2hunter2\nthat is all. "
+	const text = "The key is " + aSecret + " and\npassword: hunter2hunter2\nthat is all. "
 	for size := 1; size < 40; size++ {
 		var p Pieces
 		var got strings.Builder

@@ -1,14 +1,20 @@
 package runloop
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -65,4 +71,76 @@ func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
 			t.Errorf("records by sender: %v", by)
 		}
 	})
+}
+
+// TestLoopTellsTheEventLog: the log contains what the frontends receive, in the same order, except for pieces
+// of text; and a snapshot at the end contains the state after all inputs.
+func TestLoopTellsTheEventLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorded := &fakeJournal{}
+		n := live(t, recorded, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		time.Sleep(time.Hour)
+		n.loop.Put(input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+			Body: bridge.Delta{Text: "a piece"}}})
+		n.loop.Trouble(io.ErrShortWrite) // the loop itself reports this
+		time.Sleep(time.Second)
+		n.loop.Trouble(nil)
+		n.stop()
+		var said []contract.Event
+		for _, e := range n.events {
+			if _, piece := e.Body.(contract.Delta); !piece {
+				said = append(said, e)
+			}
+		}
+		if len(said) != len(recorded.told) || len(said) < 6 {
+			t.Fatalf("%d events were said, %d are in the log", len(said), len(recorded.told))
+		}
+		alone := 0
+		for i, line := range recorded.told {
+			e, err := contract.DecodeLine(line.Line)
+			if err != nil || e.Seq != uint64(i+1) || e.Body.EventName() != said[i].Body.EventName() {
+				t.Errorf("line %d is %s: %v; said was %+v", i+1, line.Line, err, said[i])
+			}
+			if line.Input == 0 {
+				alone++
+			}
+		}
+		if alone != 2 {
+			t.Errorf("%d lines follow from no input, want the trouble and its end", alone)
+		}
+		var fold supervisor.Replayer
+		if err := fold.Take(recorded.snapshot); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := fingerprint(t, n.loop.Snapshot()), fingerprint(t, &fold.State); a != b {
+			t.Error("the last snapshot is of another state")
+		}
+	})
+}
+
+// TestSnapshotsAreTaken: after so many inputs, and after so many bytes of them.
+func TestSnapshotsAreTaken(t *testing.T) {
+	for name, text := range map[string]string{"inputs": "x", "bytes": string(bytes.Repeat([]byte("x"), 64<<10))} {
+		t.Run(name, func(t *testing.T) {
+			recorded := &fakeJournal{forget: true}
+			l := NewLoop(policy.Policy{}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
+			recorded.loop = l
+			l.Record(recorded)
+			l.applyInput(t.Context(),
+				input.Input{At: time.Unix(1, 0),
+					Body: input.Began{Options: runconfig.Options{Run: testRun}.WithDefaults()}})
+			n := 0
+			for recorded.snapshot.Seq == 0 && n < 2*snapshotInputs {
+				n++
+				l.applyInput(t.Context(),
+					input.Input{At: time.Unix(1, 0),
+						Body: input.AgentEvent{
+							Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+								Body: bridge.Assistant{Text: text}}}})
+			}
+			if want := min(snapshotInputs, snapshotBytes/len(text)) + 1; n > want || recorded.snapshot.Seq == 0 {
+				t.Errorf("after %d inputs of %d bytes there is a snapshot of %d", n, len(text), recorded.snapshot.Seq)
+			}
+		})
+	}
 }
