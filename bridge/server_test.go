@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
@@ -238,4 +241,259 @@ func TestConcurrentAgents(t *testing.T) {
 			t.Errorf("%d agents were heard, want %d", len(next), agents)
 		}
 	})
+}
+
+func TestOneOfTwoSpawnsSucceeds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{}
+		l.launch = func(_ context.Context, p SpawnParams, h Host) (Agent, error) {
+			time.Sleep(time.Second)
+			return l.add(p, h), nil
+		}
+		r := newRig(t, l, &recorder{})
+		defer r.leave(t)
+		errs := make(chan error, 2)
+		for range 2 {
+			go func() { errs <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
+		}
+		first, second := <-errs, <-errs
+		if codeOf(first) != CodeAgentExists || second != nil {
+			t.Errorf("got %v, then %v; want one refused at once, the other started", first, second)
+		}
+	})
+}
+
+func TestKillDuringStart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{launch: func(ctx context.Context, _ SpawnParams, h Host) (Agent, error) {
+			h.Emit(Event{Body: Stderr{Text: "starting"}})
+			<-ctx.Done()
+			h.Emit(Event{Body: Stderr{Text: "undone"}})
+			return nil, ctx.Err()
+		}}
+		r := newRig(t, l, &recorder{})
+		defer r.leave(t)
+		spawned := make(chan error)
+		go func() { spawned <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
+		synctest.Wait()
+		begun := time.Now()
+		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
+			t.Errorf("kill: %v", err)
+		}
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("kill took %v", took)
+		}
+		if err := <-spawned; codeOf(err) != CodeEnded {
+			t.Errorf("spawn: %v", err)
+		}
+		if n := len(r.h.all()); n != 2 {
+			t.Errorf("%d events, want both of the start", n)
+		}
+	})
+}
+
+// A launcher that finishes at the moment of the kill has made an agent that no caller waits for.
+func TestKillAsStartSucceeds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{}
+		l.launch = func(ctx context.Context, p SpawnParams, h Host) (Agent, error) {
+			<-ctx.Done()
+			return l.add(p, h), nil
+		}
+		r := newRig(t, l, &recorder{})
+		defer r.leave(t)
+		spawned := make(chan error)
+		go func() { spawned <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
+		synctest.Wait()
+		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
+			t.Errorf("kill: %v", err)
+		}
+		if err := <-spawned; codeOf(err) != CodeEnded {
+			t.Errorf("spawn: %v", err)
+		}
+		select {
+		case <-l.agent(AgentRef{"a", 1}).done:
+		default:
+			t.Error("the agent lives on")
+		}
+	})
+}
+
+func TestStartThatHangsIsCancelled(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{launch: func(ctx context.Context, _ SpawnParams, _ Host) (Agent, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		r := newRig(t, l, &recorder{})
+		defer r.leave(t)
+		begun := time.Now()
+		p := spawnParams("a", 1)
+		p.Config.StartTimeoutMS = 1000
+		_, err := r.Spawn(r.ctx, p)
+		var typed *RPCError
+		if !errors.As(err, &typed) || typed.Code != CodeClaude || typed.Category != CatStart {
+			t.Errorf("got %v", err)
+		}
+		if took, want := time.Since(begun), time.Second+startSlack; took != want {
+			t.Errorf("took %v, want %v", took, want)
+		}
+	})
+}
+
+func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{sweep: func(string) int { return 2 }}
+		r := newRig(t, l, &recorder{})
+		r.spawn(t, "good", 1)
+		slow := r.spawn(t, "slow", 1)
+		slow.stop = func(ctx context.Context, now bool) error {
+			if !now {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			slow.end()
+			return nil
+		}
+		stuck := r.spawn(t, "stuck", 1)
+		stuck.stop = func(ctx context.Context, _ bool) error { <-ctx.Done(); return ctx.Err() }
+		begun := time.Now()
+		res, err := r.Shutdown(r.ctx, ShutdownParams{GraceMS: 500})
+		want := ShutdownResult{Stopped: 2, Swept: 4, Unstopped: []string{"stuck#1"}}
+		if diff := cmp.Diff(want, res); err != nil || diff != "" {
+			t.Errorf("shutdown: %v, -want +got:\n%s", err, diff)
+		}
+		if took, most := time.Since(begun), 500*time.Millisecond+shutdownHard; took != most {
+			t.Errorf("took %v, want %v", took, most)
+		}
+		if _, err := r.Spawn(r.ctx, spawnParams("late", 1)); codeOf(err) != CodeShuttingDown {
+			t.Errorf("spawn after shutdown: %v", err)
+		}
+		r.Close()
+		var unstopped *UnstoppedError
+		if err := <-r.served; !errors.As(err, &unstopped) || !cmp.Equal(unstopped.Names, []string{"stuck#1"}) {
+			t.Errorf("Serve: %v", err)
+		}
+		r.stop()
+	})
+}
+
+func TestShutdownWhileSpawning(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{launch: func(ctx context.Context, _ SpawnParams, _ Host) (Agent, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		r := newRig(t, l, &recorder{})
+		defer r.leave(t)
+		spawned := make(chan error)
+		go func() { spawned <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
+		synctest.Wait()
+		if res, err := r.Shutdown(r.ctx, ShutdownParams{}); err != nil || len(res.Unstopped) > 0 {
+			t.Errorf("shutdown: %+v, %v", res, err)
+		}
+		if err := <-spawned; codeOf(err) != CodeEnded {
+			t.Errorf("spawn: %v", err)
+		}
+	})
+}
+
+// TestServeEndsWithinTwoSeconds: however the connection ends, Serve returns within two seconds, and names
+// the agents that did not stop.
+func TestServeEndsWithinTwoSeconds(t *testing.T) {
+	ends := map[string]func(*rig){
+		"client closes":    func(r *rig) { r.Close() },
+		"context is ended": func(r *rig) { r.stop() },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				l := &fakeLauncher{}
+				r := newRig(t, l, &recorder{})
+				r.spawn(t, "good", 1)
+				killed := make(chan time.Duration, 10)
+				stuck := r.spawn(t, "stuck", 1)
+				release := make(chan struct{})
+				begun := time.Now()
+				stuck.stop = func(_ context.Context, now bool) error {
+					if now {
+						killed <- time.Since(begun)
+					}
+					<-release // ignores its context, too
+					return nil
+				}
+				hung := make(chan error, 1)
+				l.launch = func(context.Context, SpawnParams, Host) (Agent, error) {
+					<-release
+					return nil, errors.New("late")
+				}
+				go func() { hung <- errOf(r.Spawn(r.ctx, spawnParams("hung", 1))) }()
+				synctest.Wait()
+				end(r)
+				err := <-r.served
+				if took := time.Since(begun); took > 2*time.Second {
+					t.Errorf("took %v", took)
+				}
+				var unstopped *UnstoppedError
+				want := []string{"hung#1", "stuck#1", "a request"}
+				if !errors.As(err, &unstopped) || !cmp.Equal(unstopped.Names, want) {
+					t.Errorf("Serve: %v, want %v unstopped", err, want)
+				}
+				if after := <-killed; after != endGrace || l.sweepCount() != 2 {
+					t.Errorf("killed after %v, want after %v; swept %d times, want 2", after, endGrace, l.sweepCount())
+				}
+				if err := <-hung; !errors.Is(err, ErrClosed) {
+					t.Errorf("spawn at the end of the connection: %v", err)
+				}
+				close(release)
+				r.Close()
+				r.stop()
+			})
+		})
+	}
+}
+
+// TestEndedAgentsAreReleased: of an agent that has ended the registry keeps the name, and nothing that the
+// driver holds.
+func TestEndedAgentsAreReleased(t *testing.T) {
+	r := newRegistry(nil, nil, slog.New(slog.NewTextHandler(io.Discard, nil)), nil)
+	launch := func(id string, generation int, session string) *fakeAgent {
+		t.Helper()
+		inc := testkit.Must(r.claim(AgentRef{ID: id, Generation: generation}, session))(t)
+		a := &fakeAgent{done: make(chan struct{})}
+		testkit.Must(inc.start(t.Context(), time.Minute,
+			func(context.Context) (Agent, error) { return a, nil }))(t)
+		return a
+	}
+	first := launch("orch-1", 1, "one")
+	launch("orch-2", 1, "two")
+	close(first.done)
+	launch("orch-3", 1, "three")
+	if a := r.latest["orch-1"].agent; a != nil {
+		t.Errorf("it is held still: %v", a)
+	}
+	if r.latest["orch-2"].agent == nil {
+		t.Error("one that lives was let go")
+	}
+	for _, c := range []struct {
+		generation int
+		code       int
+	}{{1, CodeEnded}, {2, CodeStale}} {
+		if _, err := r.find(AgentRef{ID: "orch-1", Generation: c.generation}); codeOf(err) != c.code {
+			t.Errorf("generation %d: %v", c.generation, err)
+		}
+	}
+	if err := r.latest["orch-1"].stop(t.Context(), true); err != nil {
+		t.Errorf("stopped again: %v", err)
+	}
+	if _, err := r.claim(AgentRef{ID: "orch-1", Generation: 1}, "one"); codeOf(err) != CodeStale {
+		t.Errorf("the same generation again: %v", err)
+	}
+	if _, err := r.claim(AgentRef{ID: "orch-4", Generation: 1}, "three"); codeOf(err) != CodeAgentExists {
+		t.Errorf("a session in use: %v", err)
+	}
+	launch("orch-1", 2, "one")
+	if incs, _ := r.live(); len(incs) != 3 {
+		t.Errorf("%d live", len(incs))
+	}
 }
