@@ -37,9 +37,7 @@ func TestAnswersDoNotOvertakeEvents(t *testing.T) {
 		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 1}, "m", "go", false, nil}); codeOf(err) != CodeBusy {
 			t.Errorf("message: %v", err)
 		}
-		if n := len(h.all()); n != 10 {
-			t.Errorf("the answer is there after %d of 10 events", n)
-		}
+		testkit.Same(t, "the answer is there after of 10 events", 10, len(h.all()))
 		seen := 0
 		h.judge = func(context.Context, JudgeParams) (JudgeResult, error) {
 			seen = len(h.all())
@@ -83,9 +81,7 @@ func TestEventsBeforeTheEndAreHandled(t *testing.T) {
 		c := NewClient(near, h, testLog(t))
 		called := make(chan error)
 		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
-		if _, err := bufio.NewReader(far).ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(bufio.NewReader(far).ReadString('\n'))(t)
 		for i := range 5 {
 			fmt.Fprintf(far,
 				`{"jsonrpc":"2.0","method":"event","params":{"n":%d,"id":"a","generation":1,"event":"delta","text":"%d"}}`+"\n",
@@ -96,9 +92,7 @@ func TestEventsBeforeTheEndAreHandled(t *testing.T) {
 			t.Errorf("the call: %v", err)
 		}
 		<-c.Done()
-		if n := len(h.all()); n != 5 {
-			t.Errorf("%d events of 5", n)
-		}
+		testkit.Same(t, "events of 5", 5, len(h.all()))
 		if err := c.Err(); !errors.Is(err, io.EOF) {
 			t.Errorf("Err: %v", err)
 		}
@@ -134,9 +128,7 @@ func TestSlowHandlerPausesReading(t *testing.T) {
 		}
 		close(release)
 		<-c.Done()
-		if n := len(h.all()); n != events {
-			t.Errorf("%d events of %d", n, events)
-		}
+		testkit.Same(t, "events", events, len(h.all()))
 	})
 }
 
@@ -155,9 +147,7 @@ func TestEndOfConnectionWhileReadingIsPaused(t *testing.T) {
 		time.Sleep(time.Minute)
 		close(release)
 		<-c.Done()
-		if n := len(h.all()); n != 3 {
-			t.Errorf("%d events of 3", n)
-		}
+		testkit.Same(t, "events of 3", 3, len(h.all()))
 		far.Close()
 	})
 }
@@ -305,9 +295,7 @@ func TestEventHandlerPanicEndsTheConnection(t *testing.T) {
 			a.host.Emit(Event{Body: Delta{}})
 		}
 		<-r.Done()
-		if handled != 2 {
-			t.Errorf("%d events were handled, want none after the second", handled)
-		}
+		testkit.Same(t, "events were handled", 2, handled)
 		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "event handler panicked: a bug") {
 			t.Errorf("Err: %v", err)
 		}

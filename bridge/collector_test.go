@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // fakeCollector returns what it was asked, or what check returns.
@@ -114,10 +116,7 @@ func TestWithoutACollector(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := joinedRigWith(t, &fakeLauncher{}, &recorder{}, nil)
 		defer r.leave(t)
-		res, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := testkit.Must(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"}))(t)
 		for _, method := range res.Capabilities {
 			if method == MethodCheck || method == MethodInspect {
 				t.Errorf("it claims to serve %s", method)
@@ -207,9 +206,7 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 				if err := <-r.served; err != nil && name != "context is ended" {
 					t.Errorf("Serve: %v", err)
 				}
-				if swept != 300 {
-					t.Errorf("swept after %d ms; the check's own processes are not strays", swept)
-				}
+				testkit.Same(t, "swept after ms; the check's own processes are not strays", 300, swept)
 				r.stop()
 			})
 		})

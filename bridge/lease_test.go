@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestLeaseOverSlowNetworks: with any delay up to a sixth of the lease, both sides keep the lease, and
@@ -165,9 +167,7 @@ func TestClientSleeps(t *testing.T) {
 		if err := <-lost; !errors.As(err, &silent) || silent.For < time.Hour {
 			t.Errorf("got %v", err)
 		}
-		if left := c.left(); left != 0 {
-			t.Errorf("the bridge ends in %v only", left)
-		}
+		testkit.Same(t, "the bridge ends in only", 0, c.left())
 		if _, err := c.tick(t.Context(), TickParams{}); codeOf(err) != CodeShuttingDown {
 			t.Errorf("a tick after it was given up: %v", err)
 		}

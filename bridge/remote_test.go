@@ -52,9 +52,7 @@ func TestRemoteBridge(t *testing.T) {
 			"a directory above": errOf(r.PrepareWork(r.ctx, PrepareWorkParams{Orchestrator: 1, Generation: 1,
 				Kind: "clone", Base: strings.Repeat("0", 40), Subdir: "../x"})),
 		} {
-			if codeOf(err) != -32602 {
-				t.Errorf("%s: %v", what, err)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: %v", what, err), -32602, codeOf(err))
 		}
 		r.end(t)
 	})
@@ -215,9 +213,7 @@ func TestWorkOfAnotherRun(t *testing.T) {
 	const branch, dir = "arbiter/01234567/orch-1.2", "/srv/far/01234567/orch-1"
 	p := placed{strict: true}
 	p.setWorkPlace("0123456789", "/srv/far")
-	if err := p.work(1, branch, dir, dir+"/sub"); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, p.work(1, branch, dir, dir+"/sub"))
 	for _, b := range []string{"", "main", "arbiter/01234567/main", "arbiter/01234567/orch-2.2",
 		"arbiter/01234567/orch-11.2", "arbiter/ffffffff/orch-1.2", branch + "/x",
 		branch + ":refs/heads/main", "arbiter/01234567/orch-1.+2"} {

@@ -89,9 +89,7 @@ func TestSchemaIsComplete(t *testing.T) {
 			t.Errorf("%s %q: missing, or without a description", name, method)
 		}
 	}
-	if len(methods) != len(d.Methods) {
-		t.Errorf("%d methods in the schema, %d constants", len(d.Methods), len(methods))
-	}
+	testkit.Same(t, "methods in the schema, constants", len(d.Methods), len(methods))
 	events := 0
 	f := testkit.Must(parser.ParseFile(token.NewFileSet(), "events.go", nil, 0))(t)
 	for _, decl := range f.Decls {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -33,9 +34,7 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		if err := r.Message(r.ctx, sent); err != nil {
 			t.Errorf("message: %v", err)
 		}
-		if diff := cmp.Diff(sent, got); diff != "" {
-			t.Errorf("message, -sent +received:\n%s", diff)
-		}
+		testkit.Same(t, "message, -sent +received", sent, got)
 		if res, err := r.Interrupt(r.ctx, ref); err != nil || len(res.StillQueued) != 1 {
 			t.Errorf("interrupt: %v %v", res, err)
 		}
@@ -152,9 +151,7 @@ func TestReferencesAreChecked(t *testing.T) {
 				SpawnParams{AgentRef: AgentRef{"b", 1}, Config: spawnParams("a", 1).Config})), CodeAgentExists},
 			{"alive", errOf(r.Spawn(r.ctx, spawnParams("a", 4))), CodeAgentExists},
 		} {
-			if codeOf(tc.err) != tc.want {
-				t.Errorf("%s: got %v, want code %d", tc.name, tc.err, tc.want)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: the code of %v", tc.name, tc.err), tc.want, codeOf(tc.err))
 		}
 		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 3}}); err != nil {
 			t.Fatalf("kill: %v", err)
@@ -232,14 +229,10 @@ func TestConcurrentAgents(t *testing.T) {
 				}
 				next[ev.ID]++
 			case Done:
-				if next[ev.ID] != lines {
-					t.Errorf("%s: done after %d events", ev.ID, next[ev.ID])
-				}
+				testkit.Same(t, fmt.Sprintf("%s: done after events", ev.ID), lines, next[ev.ID])
 			}
 		}
-		if len(next) != agents {
-			t.Errorf("%d agents were heard, want %d", len(next), agents)
-		}
+		testkit.Same(t, "agents were heard", agents, len(next))
 	})
 }
 
@@ -280,15 +273,11 @@ func TestKillDuringStart(t *testing.T) {
 		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
 			t.Errorf("kill: %v", err)
 		}
-		if took := time.Since(begun); took != 0 {
-			t.Errorf("kill took %v", took)
-		}
+		testkit.Same(t, "kill took", 0, time.Since(begun))
 		if err := <-spawned; codeOf(err) != CodeEnded {
 			t.Errorf("spawn: %v", err)
 		}
-		if n := len(r.h.all()); n != 2 {
-			t.Errorf("%d events, want both of the start", n)
-		}
+		testkit.Same(t, "events of the start", 2, len(r.h.all()))
 	})
 }
 

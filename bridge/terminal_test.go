@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -91,9 +92,7 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 		defer r.leave(t)
 		refused := func(what string, code int, err error) {
 			t.Helper()
-			if codeOf(err) != code {
-				t.Errorf("%s: %v, want code %d", what, err, code)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: the code of %v", what, err), code, codeOf(err))
 		}
 		r.spawn(t, "orch-1", 1)
 		refused("while its agent lives", CodeAgentExists, errOf(r.PTYOpen(r.ctx, onePTY("orch-1", 2))))
@@ -176,9 +175,7 @@ func TestTerminalParametersAreChecked(t *testing.T) {
 			"size too big":  r.PTYResize(r.ctx, PTYResizeParams{ref, 1 << 20, 1}),
 			"negative size": r.PTYResize(r.ctx, PTYResizeParams{ref, -1, 1}),
 		} {
-			if codeOf(err) != jsonrpc2.CodeInvalidParams {
-				t.Errorf("%s: %v", name, err)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: %v", name, err), jsonrpc2.CodeInvalidParams, codeOf(err))
 		}
 	})
 }

@@ -71,9 +71,8 @@ func TestCompleteIsJudged(t *testing.T) {
 	if !first.Permitted || first.Params.TimeoutMS < 60_000 {
 		t.Errorf("the human's own command is run as %+v", first)
 	}
-	if diff := cmp.Diff([]string{"make test", "make lint"}, p.criteria(map[string]string{"make test": "--- FAIL: TestWarp"})); diff != "" {
-		t.Errorf("run, -want +got:\n%s", diff)
-	}
+	testkit.Same(t, "run", []string{"make test", "make lint"},
+		p.criteria(map[string]string{"make test": "--- FAIL: TestWarp"}))
 	p.goesOn("complete over a criterion that failed")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "| --- FAIL: TestWarp", "exit code 1")
 	p.complete()
@@ -83,9 +82,7 @@ func TestCompleteIsJudged(t *testing.T) {
 	if diff := cmp.Diff(want, statusesOf(r.Acceptance)); diff != "" || exit != contract.ExitComplete {
 		t.Errorf("exit %d, -want +got:\n%s", exit, diff)
 	}
-	if n := len(told[contract.Acceptance](p)); n != 4 {
-		t.Errorf("%d acceptance events for two criteria and two rounds", n)
-	}
+	testkit.Same(t, "acceptance events for two criteria and two rounds", 4, len(told[contract.Acceptance](p)))
 }
 
 // TestRejectedTooOften: the third rejection asks the human; without one the run fails with exit code 1.
@@ -331,9 +328,7 @@ func TestARoundIsJudgedWhenAllIsIn(t *testing.T) {
 	before := s
 	s.Finish(bridge.CheckResult{SHA256: "ab"}, "")
 	s.Finish(bridge.CheckResult{Exit: 1}, "") // no command is pending
-	if len(before.Pending()) != 1 {
-		t.Error("the copy before was written to")
-	}
+	testkit.Same(t, "the copy before was written to", 1, len(before.Pending()))
 	if o, _ := s.Judge(); o.Verdict != AcceptanceAccepted {
 		t.Errorf("%+v", o)
 	}
@@ -341,9 +336,7 @@ func TestARoundIsJudgedWhenAllIsIn(t *testing.T) {
 		{Text: tests.Text, Command: tests.Command, By: "human", Status: "passed", SHA256: "ab", Tree: "two"},
 		{Text: reads.Text, By: "human", Status: "unproven", ExitCode: -1},
 	}
-	if got := s.Events(); !slices.Equal(got, want) {
-		t.Errorf("%+v", got)
-	}
+	testkit.Same(t, "events", want, s.Events())
 }
 
 // TestCriterionWithoutARunFails: a command that did not run counts as failed, and a change of the criteria
@@ -379,9 +372,7 @@ func TestAskHow(t *testing.T) {
 	if text := s.AskHow(); !strings.Contains(text, reads.Text) || strings.Contains(text, tests.Text) {
 		t.Errorf("%q", text)
 	}
-	if text := s.AskHow(); text != "" {
-		t.Errorf("again: %q", text)
-	}
+	testkit.Same(t, "again", "", s.AskHow())
 	if err := s.HumanAdds(AcceptanceGiven{Text: "and short"}); err != nil || s.AskHow() == "" {
 		t.Error("another list is asked about again")
 	}
@@ -458,10 +449,7 @@ func FuzzState(f *testing.F) {
 }
 
 func encodedAcceptance(t *testing.T, s AcceptanceState) string {
-	data, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.Must(json.Marshal(s))(t)
 	return string(data)
 }
 

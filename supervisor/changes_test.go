@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -44,9 +42,7 @@ func TestWhatAgentsPlantedIsSaid(t *testing.T) {
 		t.Fatalf("the last snapshot was not requested: %+v", request)
 	}
 	p.do(input.SnapshotTaken{Serial: request.Serial, Commit: "c", Planted: "git would run evil"})
-	if n := last[contract.Notice](p); n.Text != "git would run evil" {
-		t.Errorf("the last notice is %q", n.Text)
-	}
+	testkit.Same(t, "the last notice", "git would run evil", last[contract.Notice](p).Text)
 	last[contract.Result](p)
 }
 
@@ -204,9 +200,7 @@ func TestCommandsChangeFilesToo(t *testing.T) {
 		if !both {
 			want = append(want, root+"/gen/b.go")
 		}
-		if diff := cmp.Diff(want, p.agent(one).Work.Files); diff != "" {
-			t.Errorf("another works %v (-want +got):\n%s", both, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("another works %v", both), want, p.agent(one).Work.Files)
 	}
 }
 
@@ -282,9 +276,7 @@ func TestAgentsLearnOfARevert(t *testing.T) {
 	if a := p.agent(two); !strings.Contains(a.ReturnNotice, "The human reverted a.go") {
 		t.Errorf("%s receives %q with its next message", two, a.ReturnNotice)
 	}
-	if n := len(p.s.Conversation.WorkLog); n != 1 {
-		t.Errorf("%d entries in the work log", n)
-	}
+	testkit.Same(t, "entries in the work log", 1, len(p.s.Conversation.WorkLog))
 	if p.s.Changes.RevertsDone != 1 || len(p.s.Changes.Reverts) != 0 {
 		t.Errorf("%+v", p.s.Changes.Undoing)
 	}
@@ -373,9 +365,7 @@ func TestIsolatedWork(t *testing.T) {
 		t.Errorf("it starts in %s, %+v", spawn.Params.Config.CWD, spawn.Place)
 	}
 	p.contains("its prompt", spawn.Params.Config.AppendSystemPrompt, "/own/orch-1/sub", "The workspace is a Git worktree of your own")
-	if len(told[contract.Workspace](p)) != 0 {
-		t.Error("the directory is reported before it exists")
-	}
+	testkit.Same(t, "the directory is reported before it exists", 0, len(told[contract.Workspace](p)))
 	own := runconfig.Worktree{Branch: "arbiter/6f1c2a52/orch-1.1", Base: "b", Isolation: "worktree"}
 	two := p.call("arbiter", "spawn_orchestrator", `{"prompt":"printer"}`)
 	p.do(input.Spawned{Agent: p.agent("orch-2").AgentRef, Result: bridge.SpawnResult{Window: 200_000}, Own: own})
@@ -454,9 +444,7 @@ func TestMergeOverACrash(t *testing.T) {
 		t.Fatalf("asked again for %+v after %+v", again, first)
 	}
 	p.do(input.Merged{Serial: first.Serial, Status: input.StatusMerged, Head: "old"})
-	if len(told[contract.Merge](p)) != 0 {
-		t.Error("the answer of another process run was taken")
-	}
+	testkit.Same(t, "the answer of another process run was taken", 0, len(told[contract.Merge](p)))
 	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})
 	if merges := told[contract.Merge](p); len(merges) != 1 || merges[0].Head != "h" {
 		t.Errorf("told %+v", merges)

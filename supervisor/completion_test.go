@@ -194,9 +194,7 @@ func TestAModelIsAskedAgainOverAFailedCheck(t *testing.T) {
 	p.answers(p.asked(), "COMPLETE", "")
 	p.repeat(map[string]bool{"make it": true})
 	var in decider.EvaluateProgressInput
-	if err := json.Unmarshal(p.asked().Input, &in); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(p.asked().Input, &in))
 	if len(in.FailedChecks) != 1 || in.FailedChecks[0].Command != "make it" || in.FailedChecks[0].Agent != "developer" {
 		t.Errorf("what it is shown: %+v", in.FailedChecks)
 	}
@@ -423,9 +421,7 @@ func TestACheckRunsOnTheFilesBeforeTheWork(t *testing.T) {
 				p.answersCheck(true, c.then)
 			}
 			p.recorded("parser.go")
-			if e := last[contract.Check](p); e.Receipt.Before != c.want {
-				t.Errorf("the event says %q, want %q", e.Receipt.Before, c.want)
-			}
+			testkit.Same(t, "the event says", c.want, last[contract.Check](p).Receipt.Before)
 			if h := last[contract.Handoff](p); len(h.Receipts) != 1 || h.Receipts[0].Before != c.want {
 				t.Errorf("the document has %+v", h.Receipts)
 			}
@@ -505,9 +501,8 @@ func TestACompleteThatNothingProves(t *testing.T) {
 			p.do(input.Stopped{})
 			p.recorded()
 			r := last[contract.Result](p)
-			if got := slices.ContainsFunc(r.Open, func(text string) bool { return strings.Contains(text, open) }); got != c.back {
-				t.Errorf("open at the end: %q", r.Open)
-			}
+			testkit.Same(t, fmt.Sprintf("open at the end: %q", r.Open), c.back,
+				slices.ContainsFunc(r.Open, func(text string) bool { return strings.Contains(text, open) }))
 			want := map[bool]string{true: verdict.AlreadyTrue}[c.criterion.Exit == 0 && !c.criterion.TimedOut]
 			if c.criterion.Exit == 1 {
 				want = verdict.FailedAtFirst

@@ -77,9 +77,7 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	id := p.spawn("work")
 	p.do(asked(p, id, "p1", "ask"))
 	p.command(contract.Configure{Allow: "Bash(make *)"})
-	if n := len(effects[input.Reconsider](p)); n != 1 {
-		t.Errorf("reconsidered %d times", n)
-	}
+	testkit.Same(t, "reconsidered times", 1, len(effects[input.Reconsider](p)))
 	p.command(contract.Configure{Deny: "Bash(make)"})
 	of := input.PermissionResolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
 	if p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of}, Changes: 1}); len(p.s.Permission.Open) != 1 {

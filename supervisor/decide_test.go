@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -132,9 +133,7 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 		t.Errorf("the first decision, %s %d (-want +got):\n%s", first.Point, first.Number, diff)
 	}
 	var e decider.EvaluateProgressInput
-	if err := json.Unmarshal(second.Input, &e); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(second.Input, &e))
 	if second.Point != decider.PointEvaluate || second.About != id || e.LastExecution.Status != decider.StatusSuccess || !strings.Contains(e.LastExecution.Output.Full, "all of it") {
 		t.Errorf("the second: %+v", second)
 	}
@@ -211,9 +210,8 @@ func TestThePlanFollowsTheSession(t *testing.T) {
 	if s := p.s.Task.Plan; s[0].Status != contract.StepDone {
 		t.Errorf("plan %+v", s)
 	}
-	if three := p.spawn("dye it"); p.s.Task.Plan[1].Agent != three {
-		t.Errorf("plan %+v", p.s.Task.Plan)
-	}
+	three := p.spawn("dye it")
+	testkit.Same(t, "the step's agent", three, p.s.Task.Plan[1].Agent)
 }
 
 func TestAFailedToolIsAFailedExecution(t *testing.T) {
@@ -313,9 +311,7 @@ func TestTheArbiterIsDown(t *testing.T) {
 		t.Errorf("%s is a %s; the planner is %s", developer, p.agent(developer).Mode, p.agent(planner).Status)
 	}
 	p.mustCommand(contract.Choose{Option: "retry"})
-	if p.s.Rulings.FallbackReason != "" {
-		t.Error("the rules still decide")
-	}
+	testkit.Same(t, "the rules still decide", "", p.s.Rulings.FallbackReason)
 	p.settles()
 	p.verdict(developer, report("done", "it is built", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "it is built", "Build it", "a plan", "Decided by fallback")
@@ -367,9 +363,7 @@ func TestTheDeciderFails(t *testing.T) {
 	// A late or repeated answer changes nothing.
 	before := fingerprint(t, &p.s)
 	p.do(input.Decided(q))
-	if before != fingerprint(t, &p.s) {
-		t.Error("the second answer counted")
-	}
+	testkit.Same(t, "the second answer counted", before, fingerprint(t, &p.s))
 }
 
 // TestHumansMessageSupersedesTheDecider: the Arbiter's ruling in the meantime counts.
@@ -512,9 +506,7 @@ func TestRepeatedMessageIsReadOnce(t *testing.T) {
 	if got := p.lastNote().Decision.Prompt; strings.Count(got, "kind: done") != 1 {
 		t.Errorf("recorded as read:\n%s", got)
 	}
-	if len(p.s.Rulings.Readings) != 0 {
-		t.Errorf("still there: %+v", p.s.Rulings.Readings)
-	}
+	testkit.Same(t, fmt.Sprintf("still there: %+v", p.s.Rulings.Readings), 0, len(p.s.Rulings.Readings))
 }
 
 // TestRulesLeaveVerdictsUnread: a verdict that the rules decide on in the Arbiter's place stays unread.
@@ -589,16 +581,14 @@ func TestABlockerBeforeTheNextStep(t *testing.T) {
 			case mode == "tester" && tested == 0:
 				tested++
 				p.verdict(id, leaving("BLOCKER: it loses data"))
-				if p.s.Task.Plan[2].Status != contract.StepPending {
-					t.Errorf("alone %v: the next step is %s", alone, p.s.Task.Plan[2].Status)
-				}
+				testkit.Same(t, fmt.Sprintf("alone %v: the next step", alone), contract.StepPending,
+					p.s.Task.Plan[2].Status)
 			default:
 				if tested == 1 && mode == "developer" {
 					tested++
 					p.contains("the brief", p.lastSent(id), "BLOCKER: it loses data", "none of its steps")
-					if p.s.Task.Plan[2].Status != contract.StepPending {
-						t.Errorf("alone %v: the next step is %s", alone, p.s.Task.Plan[2].Status)
-					}
+					testkit.Same(t, fmt.Sprintf("alone %v: the next step", alone), contract.StepPending,
+						p.s.Task.Plan[2].Status)
 				}
 				p.verdict(id, leaving())
 			}

@@ -39,9 +39,7 @@ func TestASwallowedMessage(t *testing.T) {
 		timer(out, DeliveryTimerPrefix+first.MessageID) != ProofWait {
 		t.Fatalf("written again: %+v", again)
 	}
-	if p.notices("not received within 30s") != 1 {
-		t.Errorf("notices %v", told[contract.Notice](p))
-	}
+	testkit.Same(t, fmt.Sprintf("notices %v", told[contract.Notice](p)), 1, p.notices("not received within 30s"))
 	p.overdue("arbiter")
 	if k := effects[input.Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 ||
 		p.notices("sent twice and not received") != 1 {
@@ -54,17 +52,13 @@ func TestASwallowedMessage(t *testing.T) {
 	if third.MessageID == first.MessageID || third.Content != first.Content || third.Generation != 2 {
 		t.Errorf("to the next process: %+v", third)
 	}
-	if len(p.saidDelivered()) != 0 {
-		t.Error("delivered was said of a swallowed message")
-	}
+	testkit.Same(t, "delivered was said of a swallowed message", 0, len(p.saidDelivered()))
 	p.proven("arbiter")
 	want := ConversationLedger{Posted: 1, Sent: 3, Seen: 1, Resent: 1, Swallowed: 1, Requeued: 1}
 	if p.s.Conversation.Ledger != want {
 		t.Errorf("ledger %+v, want %+v", p.s.Conversation.Ledger, want)
 	}
-	if p.s.Lifecycle.Crashes != 0 {
-		t.Errorf("%d crashes", p.s.Lifecycle.Crashes)
-	}
+	testkit.Same(t, "crashes", 0, p.s.Lifecycle.Crashes)
 }
 
 // TestAProofThatComesLate: a late proof, for either of the two writes, settles it.
@@ -75,9 +69,7 @@ func TestAProofThatComesLate(t *testing.T) {
 	p.proven("arbiter")
 	p.proven("arbiter") // of the second one
 	p.speaks("arbiter")
-	if timer(p.out, DeliveryTimerPrefix+wire) != 0 {
-		t.Error("its proof is still awaited")
-	}
+	testkit.Same(t, "its proof is still awaited", 0, timer(p.out, DeliveryTimerPrefix+wire))
 	p.do(input.Timer{Key: DeliveryTimerPrefix + wire}) // it had rung already
 	if len(effects[input.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
 		t.Errorf("kills %v, %d sends, delivered %v", effects[input.Kill](p),
@@ -114,9 +106,7 @@ func TestSilenceWithAReason(t *testing.T) {
 		}
 		c.ends(p)
 		p.overdue("arbiter")
-		if len(p.sends("arbiter")) != 2 {
-			t.Errorf("%s: afterwards it was not written again", name)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: afterwards it was not written again", name), 2, len(p.sends("arbiter")))
 	}
 }
 
@@ -250,17 +240,13 @@ func TestDeliveredMeansRead(t *testing.T) {
 			if c.before != nil {
 				c.before(p, id)
 			}
-			if n := p.saidDelivered()[m.MessageID]; n != 0 {
-				t.Errorf("delivered %d times before a model has read it", n)
-			}
+			testkit.Same(t, "delivered times before a model has read it", 0, p.saidDelivered()[m.MessageID])
 			if c.then == nil {
 				return
 			}
 			c.then(p, id)
 			p.speaks(id)
-			if n := p.saidDelivered()[m.MessageID]; n != 1 {
-				t.Errorf("delivered %d times", n)
-			}
+			testkit.Same(t, "delivered times", 1, p.saidDelivered()[m.MessageID])
 			if len(p.s.Conversation.Accepted) > 1 { // what follows a resume may not be read yet
 				t.Errorf("kept: %v", p.s.Conversation.Accepted)
 			}
@@ -278,15 +264,11 @@ func TestSteeredIsDeliveredWhenRead(t *testing.T) {
 	word := last[contract.Message](p).MessageID
 	p.speaks(id)
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatServer, Error: "500"})
-	if n := p.saidDelivered()[word]; n != 0 {
-		t.Errorf("delivered %d times, and the request that contained it failed", n)
-	}
+	testkit.Same(t, "delivered times, and the request that contained it failed", 0, p.saidDelivered()[word])
 	p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
 	p.proven(id)
 	p.speaks(id)
-	if n := p.saidDelivered()[word]; n != 1 {
-		t.Errorf("delivered %d times", n)
-	}
+	testkit.Same(t, "delivered times", 1, p.saidDelivered()[word])
 }
 
 // TestUnansweredMessageIsReturned: an Orchestrator's session accepted a message of the human, the API
@@ -344,10 +326,7 @@ func (p *play) ledger() map[string]MessageRecord {
 	var fold Replayer
 	var m Messages
 	for _, r := range records(p.t, p.in) {
-		step, err := fold.Replay(r)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		step := testkit.Must(fold.Replay(r))(p.t)
 		notes(&m, step, &fold.State)
 	}
 	m.Close(&fold.State.Conversation)
@@ -388,9 +367,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 		"for the other": MessageReturned, "one more word": MessageSent, "and another": MessageWaiting,
 		"left: more is there": MessageWaiting, "Your report is in the work log. Continue.": MessageDelivered,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("statuses (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "statuses", want, got)
 	if sent["left half"] != 2 || sent[company] != 2 || sent["Build it"] != 1 || sent["and another"] != 0 || sent["They are at it."] != 0 {
 		t.Errorf("how often they were written: %v", sent)
 	}
@@ -464,9 +441,7 @@ func TestShelvedIsNotWaiting(t *testing.T) {
 			t.Errorf("%.40q is listed as waiting", text)
 		}
 	}
-	if r := list["Build it"]; r.Status != MessageDemoted {
-		t.Errorf("the task is listed as %q", r.Status)
-	}
+	testkit.Same(t, "the task is listed as", MessageDemoted, list["Build it"].Status)
 }
 
 // TestWhoIsAlive: a refusal lists the agents that can receive messages, and does not list an agent called "none".
@@ -535,9 +510,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 	if want := []string{"m1", "m0", "m2"}; !slices.Equal(order, want) { // m1 was on its way when m0 came
 		t.Errorf("the queue is %v, not %v", order, want)
 	}
-	if after.WorkLog[0].Carrier != "" {
-		t.Error("the report still travels with a message that was not sent")
-	}
+	testkit.Same(t, "the report still travels with a message that was not sent", "", after.WorkLog[0].Carrier)
 }
 
 // TestDeliverAndRequeue: a delivered message is kept while its turn runs, and is sent under another id if the

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -64,9 +66,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	})
 	t.Run("another decider", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderStateless)
-		if p.agent("arbiter").Status != AgentReady {
-			t.Error("the Arbiter was asked")
-		}
+		testkit.Same(t, "the Arbiter was asked", AgentReady, p.agent("arbiter").Status)
 		told(t, p.decides(decider.Rules{}), id)
 		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "rules" {
 			t.Errorf("decision %+v", d)
@@ -83,9 +83,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		if a := p.agent(id); a.Alive() {
 			t.Errorf("who failed is %s and %s", a.Status, a.Standing)
 		}
-		if mode := p.agent(p.working()).Mode; mode != "reviewer" {
-			t.Errorf("a %s works", mode)
-		}
+		testkit.Same(t, "a works", "reviewer", p.agent(p.working()).Mode)
 	})
 	t.Run("the Arbiter is down", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderSession)
@@ -142,9 +140,7 @@ func TestAPlanIsHandedOn(t *testing.T) {
 			t.Fatal("there is no plan")
 		}
 		p.decides(decider.Rules{})
-		if mode := p.agent(p.working()).Mode; mode != "developer" {
-			t.Errorf("a %s takes the plan up", mode)
-		}
+		testkit.Same(t, "a takes the plan up", "developer", p.agent(p.working()).Mode)
 	}
 }
 
@@ -349,9 +345,7 @@ func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 			t.Errorf("the human is asked: %+v", p.s.Question.Open)
 		}
 		p.contains("the notice", last[contract.Notice](p).Text, "sent again")
-		if n := len(told[contract.Delivered](p)); n != 0 {
-			t.Errorf("%d more are reported as delivered", n)
-		}
+		testkit.Same(t, "more are reported as delivered", 0, len(told[contract.Delivered](p)))
 		p.verdict("arbiter", ruling("CONTINUE", "So be it."))
 	}
 }
@@ -397,12 +391,8 @@ func TestARefusedRequestBeginsAfreshOnce(t *testing.T) {
 				p.refusedFor(id, c)
 				p.refusedFor(id, c)
 				p.ended(id)
-				if a := p.agent(id); a.Status != AgentParked {
-					t.Errorf("%s is %s", id, a.Status)
-				}
-				if p.s.Rulings.FallbackReason != "" {
-					t.Error("the rules go on over the human who is there")
-				}
+				testkit.Same(t, id, AgentParked, p.agent(id).Status)
+				testkit.Same(t, "the rules go on over the human who is there", "", p.s.Rulings.FallbackReason)
 				if role == RoleArbiter {
 					p.contains("the question", last[contract.Question](p).Text, "retry", "cancel")
 				}
@@ -446,9 +436,7 @@ func TestASessionThatAnsweredIsBegunAfreshAgain(t *testing.T) {
 	p.refusedFor(id, bridge.CatInvalidRequest)
 	p.refusedFor(id, bridge.CatInvalidRequest)
 	p.ended(id)
-	if a := p.agent(id); a.Status != AgentParked {
-		t.Errorf("after %d sessions it is %s", most, a.Status)
-	}
+	testkit.Same(t, fmt.Sprintf("after %d sessions it", most), AgentParked, p.agent(id).Status)
 }
 
 // TestAHookThatRefusesTheMessage: nobody has read the message, so it waits, and a human puts the hook right.
@@ -473,9 +461,7 @@ func TestAHookThatRefusesTheMessage(t *testing.T) {
 			if role == RoleOrchestrator {
 				return
 			}
-			if p.s.Rulings.FallbackReason != "" {
-				t.Error("the rules go on over the human who is there")
-			}
+			testkit.Same(t, "the rules go on over the human who is there", "", p.s.Rulings.FallbackReason)
 			p.mustCommand(contract.Choose{Option: "retry"})
 			n := len(p.sends(id))
 			p.comes(id, bridge.SpawnResult{Resumed: true})
@@ -504,12 +490,8 @@ func TestTheWindowOfAModelIsLearned(t *testing.T) {
 	if caps["far-model"] != 131_072 || len(caps) != 1 {
 		t.Errorf("the next agent's limits are %v", caps)
 	}
-	if len(before.Options.ContextTokensFor) != 0 {
-		t.Error("the state before has changed")
-	}
+	testkit.Same(t, "the state before has changed", 0, len(before.Options.ContextTokensFor))
 	tooLong.Window = 200_000 // larger than what is known
 	p.turn(next, tooLong)
-	if got := p.s.Options.ContextTokensFor["far-model"]; got != 131_072 {
-		t.Errorf("%d tokens", got)
-	}
+	testkit.Same(t, "tokens", 131_072, p.s.Options.ContextTokensFor["far-model"])
 }

@@ -189,10 +189,7 @@ func checkTable(t *testing.T, what string, names []string, table map[string]stri
 // messagesInPrompts are the kinds of messages that conversation.go defines, with who reads about them.
 func messagesInPrompts(t *testing.T) map[string]string {
 	t.Helper()
-	source, err := os.ReadFile("conversation.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := testkit.Must(os.ReadFile("conversation.go"))(t)
 	toHuman := []string{"report", "complete", "question"}
 	toOrchestrators := []string{"brief", "instruction", "continue", "relief"}
 	list := map[string]string{}

@@ -85,16 +85,13 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 		results = append(results, r.Result)
 	}
 	testkit.Same(t, "", []string{verdict.CheckPassed, verdict.CheckFailed, verdict.CheckUnrun}, results)
-	if diff := cmp.Diff([]string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}, h.Proofs); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", "",
+		cmp.Diff([]string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}, h.Proofs))
 	testkit.Same(t, "check events", 3, len(told[contract.Check](p)))
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 unrun or unclear",
 		"make test — expect: `ok` — PASSED", "make lint — expect: `ok` — FAILED", "UNRUN; not permitted",
 		"proved by make test — VERIFIED", "proved by make lint — REFUTED", "it is beautiful — UNVERIFIED (said to be verified)")
-	if len(p.s.Handoff.Documents) != 0 {
-		t.Errorf("still under way: %+v", p.s.Handoff.Documents)
-	}
+	testkit.Same(t, fmt.Sprintf("still under way: %+v", p.s.Handoff.Documents), 0, len(p.s.Handoff.Documents))
 }
 
 // TestNothingIsRuledOverARunningCheck: COMPLETE has to wait, CONTINUE need not.
@@ -138,9 +135,7 @@ func TestChecksAreBounded(t *testing.T) {
 			t.Fatal("the check was not asked for")
 		}
 		p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, c.Serial)})
-		if len(p.s.Permission.Open) != 0 {
-			t.Error("its permission is still asked")
-		}
+		testkit.Same(t, "its permission is still asked", 0, len(p.s.Permission.Open))
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time", "0 passed, 0 failed, 2 unrun or unclear")
 		p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("ok, but late")})
 	})
@@ -244,9 +239,7 @@ func TestNothingWasBegun(t *testing.T) {
 	p := begin(t, nil)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
 	p.command(contract.Kill{ID: "orch-1"})
-	if n := len(effects[input.Inspect](p)); n != 0 {
-		t.Error("surveyed for nothing")
-	}
+	testkit.Same(t, "surveyed for nothing", 0, len(effects[input.Inspect](p)))
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "was ended by the human")
 }
 

@@ -193,14 +193,10 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 		t.Error(problem)
 	}
 	p.mustCommand(contract.Choose{Option: "retry host box"})
-	if n := len(effects[input.OpenBridge](p)); n != 2 {
-		t.Errorf("opened %d times", n)
-	}
+	testkit.Same(t, "opened times", 2, len(effects[input.OpenBridge](p)))
 	p.hostUp("box")
 	p.restartDue(id)
-	if a := p.agent(id); a.Status != AgentStarting {
-		t.Errorf("%s is %s", id, a.Status)
-	}
+	testkit.Same(t, id, AgentStarting, p.agent(id).Status)
 }
 
 // TestAParkedHostWithoutAHuman: its agents are lost, and the Arbiter is notified.
@@ -255,9 +251,7 @@ func TestAHostComesBackAfterHours(t *testing.T) {
 	}
 	p.hostUp("box")
 	p.restartDue(id)
-	if a := p.agent(id); a.Status != AgentStarting {
-		t.Errorf("%s is %s", id, a.Status)
-	}
+	testkit.Same(t, id, AgentStarting, p.agent(id).Status)
 	// Failures before it was up for a while still count: it is not tried in a tight loop.
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
 	if r := last[contract.Restart](p); r.DelayMS < 60_000 {
@@ -276,9 +270,7 @@ func TestALostHostIsToldOf(t *testing.T) {
 	p.turn("arbiter", bridge.Turn{Verdict: json.RawMessage(`{"decision":"CONTINUE","message":"Go on.","reason":"x"}`)})
 	heard := p.lastSent("arbiter")
 	p.contains("the Arbiter", heard, id+" waits", "out of reach (Connection refused)", "release it")
-	if strings.Count(heard, id+" waits") != 1 {
-		t.Errorf("told more than once:\n%s", heard)
-	}
+	testkit.Same(t, fmt.Sprintf("told more than once:\n%s", heard), 1, strings.Count(heard, id+" waits"))
 	// The last ring has begun an attempt, which cannot be hurried.
 	if ok, _ := p.command(contract.Choose{Option: "retry host box"}); ok {
 		t.Error("it is tried twice at once")
@@ -291,9 +283,7 @@ func TestALostHostIsToldOf(t *testing.T) {
 	}
 	p.out = nil
 	p.mustCommand(contract.Choose{Option: "retry host box"})
-	if n := len(effects[input.OpenBridge](p)); n != 1 {
-		t.Errorf("opened %d times", n)
-	}
+	testkit.Same(t, "opened times", 1, len(effects[input.OpenBridge](p)))
 	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied (publickey)"})
 	if items := InboxOf(&p.s); len(items) != 1 || items[0].Optional ||
 		!strings.Contains(items[0].Text, "Permission denied") {
@@ -420,9 +410,7 @@ func TestAHostWhereNoAgentCanWork(t *testing.T) {
 			p.hostUp("box")
 			p.restartDue(id)
 			p.comes(id, bridge.SpawnResult{Resumed: true})
-			if a := p.agent(id); a.Status != AgentBusy {
-				t.Errorf("%s is %s", id, a.Status)
-			}
+			testkit.Same(t, id, AgentBusy, p.agent(id).Status)
 		})
 	}
 }
@@ -450,14 +438,10 @@ func TestEndingWithoutAHost(t *testing.T) {
 	p.onHost("box")
 	p.do(input.Signal{Signal: "INT"})
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
-	if len(effects[input.Finish](p)) != 0 {
-		t.Error("the loss of a host has ended the run")
-	}
+	testkit.Same(t, "the loss of a host has ended the run", 0, len(effects[input.Finish](p)))
 	p.do(input.Stopped{})
 	p.do(input.Timer{Key: lastSnapshotKey})
-	if len(effects[input.Finish](p)) != 1 {
-		t.Error("the run has not ended")
-	}
+	testkit.Same(t, "the run has not ended", 1, len(effects[input.Finish](p)))
 }
 
 // TestChecksRunWhereTheWorkWasDone: checks run on the author's host, and again here on the merged files.

@@ -1,13 +1,14 @@
 package supervisor
 
 import (
+	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -103,9 +104,8 @@ func TestOf(t *testing.T) {
 			var got []string
 			for _, i := range InboxOf(&s) {
 				got = append(got, brief(i))
-				if (i.Kind == InboxPermission) != (i.Request != nil) {
-					t.Errorf("%s: request %+v", i.ID, i.Request)
-				}
+				testkit.Same(t, fmt.Sprintf("%s: request %+v", i.ID, i.Request), (i.Request != nil),
+					(i.Kind == InboxPermission))
 			}
 			if a, b := strings.Join(got, "\n"), strings.Join(tt.want, "\n"); a != b {
 				t.Errorf("there is\n%s\nwant\n%s", a, b)
@@ -145,9 +145,7 @@ func TestCovered(t *testing.T) {
 	for rule, want := range map[string][]string{
 		"Bash(go test *)": {"header", "writer", "old"}, "Bash(go test ./writer)": {"writer"}, "Bash": nil, "": nil,
 	} {
-		if got := Covered(s, rule); !slices.Equal(got, want) {
-			t.Errorf("%s settles %v, want %v", rule, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s settles", rule), want, Covered(s, rule))
 	}
 	if Covered(nil, "Bash") != nil {
 		t.Error("no run has requests")

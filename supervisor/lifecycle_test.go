@@ -108,23 +108,16 @@ func TestFailures(t *testing.T) {
 		{Status: 429}: bridge.CatRateLimit, {Status: 500}: bridge.CatServer} {
 		testkit.Same(t, r.Status, want, RetryCategory(r))
 	}
-	if got := ExitText(bridge.Exit{Signal: "KILL", Stderr: "oops"}); got != "signal: KILL; oops" {
-		t.Error(got)
-	}
+	testkit.Same(t, "", "signal: KILL; oops", ExitText(bridge.Exit{Signal: "KILL", Stderr: "oops"}))
 	if got := RecoveryOptions(bridge.CatCredit, RoleArbiter); len(got) != 1 || !strings.Contains(got[0], "add credit") {
 		t.Errorf("without credit: %q", got)
 	}
-	if got := RecoveryOptions(bridge.CatCrash, RoleOrchestrator); !slices.Equal(got,
-		[]string{"retry", "skip", "cancel"}) {
-		t.Error(got)
-	}
+	testkit.Same(t, "", []string{"retry", "skip", "cancel"}, RecoveryOptions(bridge.CatCrash, RoleOrchestrator))
 }
 
 func TestLimits(t *testing.T) {
 	for pct, want := range map[float64]string{69: "", 70: AgentLevelWarn, 85: LevelCritical} {
-		if got := ContextLevel(bridge.Context{Window: 1, Pct: pct}, 70, 85); got != want {
-			t.Errorf("%v %%: %q, want %q", pct, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("%v %%", pct), want, ContextLevel(bridge.Context{Window: 1, Pct: pct}, 70, 85))
 	}
 	testkit.Same(t, "an unknown window", "", ContextLevel(bridge.Context{Pct: 99}, 70, 85))
 	a := Agent{}
@@ -136,9 +129,8 @@ func TestLimits(t *testing.T) {
 		t.Error("a dollar reaches the limit of one")
 	}
 	for failures, want := range map[int]time.Duration{1: time.Second, 2: 4 * time.Second, 4: 16 * time.Second} {
-		if got := RetryDelay(failures, time.Second, 10*time.Second); got != want {
-			t.Errorf("after %d failures: %s, want %s", failures, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("after %d failures", failures), want,
+			RetryDelay(failures, time.Second, 10*time.Second))
 	}
 }
 
@@ -230,9 +222,7 @@ func TestNothingStartsBeforeTheLeaseIsOver(t *testing.T) {
 		t.Errorf("after a loss: %v", got)
 	}
 	s.back("gpu", bridge.ClaudeInfo{})
-	if left := s.MayStillRun(); !slices.Equal(left, []string{"box", "gpu"}) {
-		t.Errorf("may still run: %v", left)
-	}
+	testkit.Same(t, "may still run", []string{"box", "gpu"}, s.MayStillRun())
 	s.Resume(bridge.ClaudeInfo{}, start, time.Minute, []string{"gpu"})
 	got = collect(0, func(c *input.Collector) { s.Want(c, "box"); s.Want(c, "gpu"); s.Want(c, "new") })
 	want := []input.Effect{input.SetTimer{Key: "restart/bridge/box", After: time.Minute + leaseGrace},
@@ -311,9 +301,7 @@ func TestStartsAreQueued(t *testing.T) {
 		}
 	}
 	for id, n := range announced {
-		if n != 1 {
-			t.Errorf("%s was announced %d times", id, n)
-		}
+		testkit.Same(t, fmt.Sprintf("%s was announced times", id), 1, n)
 	}
 }
 

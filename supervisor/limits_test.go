@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -118,10 +119,8 @@ func TestALimitResetDuringASleep(t *testing.T) {
 		p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.at = p.at.Add(c.slept)
-		if after := timer(p.do(input.WokeFromSleep{Slept: c.slept}),
-			RetryPrefix+RunOf(p.agent("arbiter").AgentRef)); after != 0 {
-			t.Errorf("an agent that no longer waits gets a request to continue after %s", after)
-		}
+		testkit.Same(t, "an agent that no longer waits gets a request to continue after", 0, timer(p.do(input.WokeFromSleep{Slept: c.slept}),
+			RetryPrefix+RunOf(p.agent("arbiter").AgentRef)))
 	}
 }
 
@@ -297,9 +296,7 @@ func TestFuse(t *testing.T) {
 	if a := p.agent(one); !killed || a.Status != AgentParked {
 		t.Fatalf("%s, %v", a.Status, out)
 	}
-	if got := p.fuses(one); !slices.Equal(got, []string{"set", "warn", "blown"}) {
-		t.Errorf("told %v", got)
-	}
+	testkit.Same(t, "told", []string{"set", "warn", "blown"}, p.fuses(one))
 	p.happen(one, bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04})
 	p.mustCommand(contract.Choose{Option: "retry"})
 	if a := p.agent(one); a.Status == AgentParked || a.Fuse.Level != "" || a.FuseSpent() != 0 || a.ReachedLimit != "" {
@@ -315,9 +312,7 @@ func TestFuse(t *testing.T) {
 func TestFuseAtTheEndOfATurn(t *testing.T) {
 	p, one := fused(t, nil)
 	p.costs(one, 1.2, report("question", "which?", true))
-	if a := p.agent(one); a.Status != AgentParked {
-		t.Errorf("who asks is %s", a.Status)
-	}
+	testkit.Same(t, "who asks", AgentParked, p.agent(one).Status)
 	p.contains("the Arbiter", p.lastSent("arbiter")+p.status(), "its fuse is spent ($1.2000 of $1.0000)", "fuse_usd")
 	p, one = fused(t, nil)
 	p.costs(one, 1.2, report("done", "all", true))
@@ -525,9 +520,7 @@ func TestQuotaReserveIsLifted(t *testing.T) {
 	p.say("This one.")
 	before := len(p.sends("arbiter"))
 	p.mustCommand(contract.Continue{})
-	if len(p.sends("arbiter")) != before+1 {
-		t.Error("the human's word is still held")
-	}
+	testkit.Same(t, "the human's word is still held", before+1, len(p.sends("arbiter")))
 	p.reads("arbiter", 85, resets)
 	if p.s.Budget.Holds() {
 		t.Error("held again in the same window")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -156,9 +157,7 @@ func TestMakeWithUnknowns(t *testing.T) {
 			said++
 		}
 	}
-	if said != 1 {
-		t.Errorf("what it lacks was said %d times", said)
-	}
+	testkit.Same(t, "what it lacks was said times", 1, said)
 }
 
 // TestMakeThatDoesNotStart: the run goes on, whatever the reason.
@@ -221,9 +220,7 @@ func TestArbiterOfAMake(t *testing.T) {
 		t.Error("the run goes on without an Arbiter")
 	}
 	p = begun(func(*runconfig.Options) {})
-	if c := p.spawns("arbiter")[0].Config; c.Model != "" {
-		t.Errorf("it gets Claude's model %s", c.Model)
-	}
+	testkit.Same(t, "it gets Claude's model", "", p.spawns("arbiter")[0].Config.Model)
 }
 
 // TestArbiterOfAMakeIsRenewed: it is, when its turns are used up while nobody knows how full its context is; the

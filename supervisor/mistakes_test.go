@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -170,9 +171,7 @@ func TestAnUnrelatedSummonsIsNoSuccessor(t *testing.T) {
 	if a := p.agent("orch-2"); a.Predecessor != "" || strings.Contains(p.lastSent("orch-2"), "Handed over") {
 		t.Errorf("it succeeds %q:\n%s", a.Predecessor, p.lastSent("orch-2"))
 	}
-	if three := p.spawn("go on"); p.agent(three).Predecessor != one {
-		t.Errorf("the successor continues %q", p.agent(three).Predecessor)
-	}
+	testkit.Same(t, "the successor continues", one, p.agent(p.spawn("go on")).Predecessor)
 }
 
 // TestASuccessorIsExamined: until the Arbiter or the human has answered a successor, it may only read. Its introduction
@@ -218,14 +217,10 @@ func TestAssumptionsWaitForTheHuman(t *testing.T) {
 	}
 	p.say("Yes.")
 	p.verdict("arbiter", ruling("SELECT_MODE", "Build it.", "mode", "developer"))
-	if len(p.s.Agents) != 2 {
-		t.Errorf("%d agents", len(p.s.Agents))
-	}
+	testkit.Same(t, "agents", 2, len(p.s.Agents))
 	alone := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	alone.verdict("arbiter", assuming("SELECT_MODE", "Build it."))
-	if len(alone.s.Agents) != 2 {
-		t.Errorf("alone: %d agents", len(alone.s.Agents))
-	}
+	testkit.Same(t, "alone: agents", 2, len(alone.s.Agents))
 }
 
 // TestBriefsHaveCriteriaAndPlan: an Orchestrator reads what the task is judged by, and the steps that it marks.

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -170,9 +171,8 @@ func TestModelOutputIsRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %T: %v", c.Name, f, err)
 			}
-			if !reflect.DeepEqual(back.Body, f) {
-				t.Errorf("%s: %T (-written +read):\n%.2000s", c.Name, f, cmp.Diff(f, back.Body))
-			}
+			testkit.Same(t, fmt.Sprintf("%s: (-written +read):\n%.2000s", c.Name, cmp.Diff(f, back.Body)), f,
+				back.Body)
 		}
 	}
 }

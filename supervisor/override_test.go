@@ -84,9 +84,7 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "tester", Reason: "late", Source: decider.ByModel}
 			summoned := p.s.Spawned
 			p.do(input.Decided(late))
-			if p.s.Spawned != summoned {
-				t.Error("what came too late was carried out")
-			}
+			testkit.Same(t, "what came too late was carried out", summoned, p.s.Spawned)
 			at := p.working()
 			p.verdict(at, report("done", "that, too", true))
 			if p.s.Rulings.DeciderRequest == nil || p.s.Rulings.DeciderRequest.About != at {
@@ -157,9 +155,7 @@ func TestAKillLeavesTheEvaluation(t *testing.T) {
 	p.mustCommand(contract.ForceAgent{Mode: "reviewer"})
 	p.settles()
 	p.mustCommand(contract.Kill{ID: "orch-2"})
-	if p.s.Task.Phase != machine.Evaluating {
-		t.Errorf("%s: %v", p.s.Task.Phase, phases(p))
-	}
+	testkit.Same(t, fmt.Sprintf("phase after %v", phases(p)), machine.Evaluating, p.s.Task.Phase)
 }
 
 // TestADecisionOverAResume: a decision is recorded with the request to the Arbiter, although the run was killed
@@ -199,9 +195,7 @@ func TestTakenBackInAPause(t *testing.T) {
 		t.Errorf("taken back: %s", why)
 	}
 	p.command(contract.Continue{})
-	if a := p.agent("arbiter"); a.Status != AgentBusy {
-		t.Errorf("the Arbiter is %s", a.Status)
-	}
+	testkit.Same(t, "the Arbiter", AgentBusy, p.agent("arbiter").Status)
 }
 
 // TestABriefIsEdited: later records contain the new text.
@@ -210,9 +204,7 @@ func TestABriefIsEdited(t *testing.T) {
 	p.command(contract.ForceAgent{Mode: "tester"})
 	i := slices.IndexFunc(p.s.Conversation.Mail, func(m Mail) bool { return m.Kind == KindBrief })
 	p.mustCommand(contract.EditMessage{MessageID: p.s.Conversation.Mail[i].ID, Text: "Test it twice"})
-	if a := p.agent("orch-1"); a.Brief != "Test it twice" {
-		t.Errorf("%q", a.Brief)
-	}
+	testkit.Same(t, "brief", "Test it twice", p.agent("orch-1").Brief)
 	p.spawned("orch-1")
 	p.contains("what it receives", p.lastSent("orch-1"), "Test it twice")
 }
@@ -234,9 +226,7 @@ func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
 		t.Fatal("the answer about the old words counts")
 	}
 	p.answers(again, "SELECT_MODE", "tester")
-	if a := p.agent("orch-1"); a.Mode != "tester" {
-		t.Errorf("%s", a.Mode)
-	}
+	testkit.Same(t, "mode", "tester", p.agent("orch-1").Mode)
 	p.contains("the brief", p.agent("orch-1").Brief, "Build another")
 }
 
@@ -325,9 +315,7 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 			if !p.s.Halted || p.s.Lifecycle.Crashes != 0 || len(p.s.Lifecycle.Restarts) != 0 || p.s.Ending != nil {
 				t.Fatalf("%s: halted %v, %d crashes, %v, %+v", first, p.s.Halted, p.s.Lifecycle.Crashes, p.s.Lifecycle.Restarts, p.s.Ending)
 			}
-			if n := len(told[contract.Halted](p)); n != 1 {
-				t.Errorf("%s: told %d times", first, n)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: told times", first), 1, len(told[contract.Halted](p)))
 			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 			p.do(input.BridgeBack{})
 			if len(effects[input.Spawn](p)) != 0 {
@@ -370,9 +358,8 @@ func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	}
 	p.ends("orch-1")
 	p.do(asked(p, "orch-1", "p2", "ask"))
-	if len(p.s.Permission.Open) != 0 {
-		t.Errorf("of one whose session a human has: %+v", p.s.Permission.Open)
-	}
+	testkit.Same(t, fmt.Sprintf("of one whose session a human has: %+v", p.s.Permission.Open), 0,
+		len(p.s.Permission.Open))
 	p = begin(t, nil)
 	p.command(contract.Halt{})
 	if r := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`); !r.IsError || p.s.Spawned != 0 {
@@ -386,9 +373,7 @@ func TestAWayOutOfATerminalThatIsNotClosed(t *testing.T) {
 	p.take("orch-1", TakeoverOpen)
 	p.command(contract.Detach{ID: "orch-1"})
 	p.command(contract.Detach{ID: "orch-1"})
-	if n := len(effects[input.ClosePTY](p)); n != 2 {
-		t.Errorf("closed %d times", n)
-	}
+	testkit.Same(t, "closed times", 2, len(effects[input.ClosePTY](p)))
 }
 
 // TestEditBeforeItIsSent: a waiting message can be changed and withdrawn; a sent one cannot.

@@ -2,11 +2,10 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -175,9 +174,7 @@ func TestScopesOfAnAnswer(t *testing.T) {
 		want := contract.Permission{
 			Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: input.PermissionKey(request.Tool, request.Input), Scope: scope,
 		}
-		if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
-			t.Errorf("%s %s, -want +got:\n%s", tt.scope, tt.rule, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("%s %s", tt.scope, tt.rule), want, last[contract.Permission](p))
 	}
 }
 
@@ -189,16 +186,12 @@ func TestADenialForTheRun(t *testing.T) {
 		Request: "p1", Behavior: "deny", By: "human", Tool: "Bash", Rule: "Bash(make *)", Scope: "run", Reason: "No.",
 		Action: input.PermissionKey("Bash", bashParams("make all").Input),
 	}
-	if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	testkit.Same(t, "", want, last[contract.Permission](p))
 	if !slices.Equal(p.s.Options.Deny, []string{"Bash(make *)"}) || len(p.s.Permission.Rules) != 0 {
 		t.Errorf("denied by %v, allowed by %v", p.s.Options.Deny, p.s.Permission.Rules)
 	}
 	p.resume("")
-	if !slices.Equal(p.s.Options.Deny, []string{"Bash(make *)"}) {
-		t.Errorf("the next process run denies by %v", p.s.Options.Deny)
-	}
+	testkit.Same(t, "the next process run denies by", []string{"Bash(make *)"}, p.s.Options.Deny)
 }
 
 // TestOtherRulesAfterAResume: waiting requests are checked against the rules of the resumed run, before their
@@ -292,9 +285,7 @@ func TestChangedRulesReachTheAgents(t *testing.T) {
 			late = append(late, g)
 		}
 	}
-	if len(late) != 1 {
-		t.Errorf("an agent that started meanwhile: %+v", effects[input.GiveRules](p))
-	}
+	testkit.Same(t, fmt.Sprintf("an agent that started meanwhile: %+v", effects[input.GiveRules](p)), 1, len(late))
 	failed := input.RulesGiven{Agent: p.agent("orch-1").AgentRef, Failed: "it has not taken the deny rule"}
 	if out := p.do(failed); len(out) != 1 {
 		t.Errorf("a failure: %+v", out)

@@ -262,9 +262,7 @@ func (p *play) say(text string, more ...string) {
 	if len(more) > 1 {
 		c.To = more[1]
 	}
-	if ok, why := p.command(c); !ok {
-		p.t.Fatalf("message was rejected: %s", why)
-	}
+	p.mustCommand(c)
 }
 
 // lastSent returns the last message to the agent.
@@ -585,10 +583,7 @@ func records(t testing.TB, list []input.Input) []journal.Record {
 		if !input.Recorded(in.Body) {
 			continue
 		}
-		raw, err := input.EncodeInput(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(input.EncodeInput(in))(t)
 		kind := journal.Input
 		if input.Narrates(in.Body) {
 			kind = journal.Narration
@@ -684,8 +679,6 @@ func enumOf(t *testing.T, schema, field string) (names []string) {
 func lastAtOf(t *testing.T, state string) time.Time {
 	t.Helper()
 	var s State
-	if err := json.Unmarshal([]byte(state), &s); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(state), &s))
 	return s.Budget.Runtime.LastAt
 }

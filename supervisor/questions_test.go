@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -224,9 +225,7 @@ func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
 			if q := told[contract.Question](p); len(q) != 1 || q[0].Text != reserved {
 				t.Fatalf("questions: %+v", q)
 			}
-			if p.s.Task.Phase != machine.Executing {
-				t.Errorf("%s, and %s works", p.s.Task.Phase, works)
-			}
+			testkit.Same(t, fmt.Sprintf("phase while %s works", works), machine.Executing, p.s.Task.Phase)
 			then(p, asks, works)
 			p.stillAsks(asks)
 			p.say("It may go.")
@@ -328,9 +327,7 @@ func TestAskedInVain(t *testing.T) {
 	p.contains("the answer", p.lastSent("arbiter"), "No human is present")
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", reserved))
 	p.stillAsks(asks)
-	if n := len(told[contract.Question](p)); n != 2 {
-		t.Errorf("%d questions", n)
-	}
+	testkit.Same(t, "questions", 2, len(told[contract.Question](p)))
 	p.verdict(works, report("done", "that is done", true))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What now?"))
 	r, exit := p.finished()
@@ -374,9 +371,7 @@ func TestDeciderDoesNotCompleteWithUnreadMessages(t *testing.T) {
 		t.Errorf("decision %+v", d)
 	}
 	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
-	if mode := p.agent(p.working()).Mode; mode != "tester" {
-		t.Errorf("a %s works", mode)
-	}
+	testkit.Same(t, "a works", "tester", p.agent(p.working()).Mode)
 }
 
 // TestRulesDoNotCompleteWithUnreadMessages: if the Arbiter can no longer read them, the run asks the human

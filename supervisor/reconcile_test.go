@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -81,9 +82,7 @@ func TestDeliveryStatuses(t *testing.T) {
 						t.Errorf("delivered was said %d times, and the model had begun: %v", got, begun)
 					}
 					p.speaks(id)
-					if got := p.saidDelivered()[m.MessageID]; got != 1 {
-						t.Errorf("delivered was said %d times", got)
-					}
+					testkit.Same(t, "delivered was said times", 1, p.saidDelivered()[m.MessageID])
 				})
 			}
 		}
@@ -101,16 +100,12 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 		if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
 			t.Errorf("questions: %v", q)
 		}
-		if len(p.sends(id)) != 1 {
-			t.Errorf("it was asked again: %v", p.sends(id))
-		}
+		testkit.Same(t, fmt.Sprintf("it was asked again: %v", p.sends(id)), 1, len(p.sends(id)))
 		turn := last[contract.Turn](p)
 		if turn.CostUSD != 0 || p.s.Budget.CostUSD != cost || len(turn.MessageIDs) != 1 || turn.MessageIDs[0] != m.MessageID {
 			t.Errorf("turn %+v, cost %v", turn, p.s.Budget.CostUSD)
 		}
-		if p.saidDelivered()[m.MessageID] != 1 {
-			t.Error("the task was not called delivered once")
-		}
+		testkit.Same(t, "the task was not called delivered once", 1, p.saidDelivered()[m.MessageID])
 	})
 	t.Run("orchestrator", func(t *testing.T) {
 		p, id, _ := openTurn(t, RoleOrchestrator)
@@ -165,9 +160,7 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 			}
 			p.verdict(id, report("progress", "on the way", false))
 			for id, times := range p.saidDelivered() {
-				if times != 1 {
-					t.Errorf("%s was said to be delivered %d times", id, times)
-				}
+				testkit.Same(t, fmt.Sprintf("%s was said to be delivered times", id), 1, times)
 			}
 		})
 	}
@@ -191,13 +184,10 @@ func TestReportsTravelOnce(t *testing.T) {
 		p.verdict(id, report("question", "And the host?", true))
 		p.lacks("%s", p.lastSent("arbiter"), "half is there")
 		for m, times := range p.saidDelivered() {
-			if times != 1 {
-				t.Errorf("%s: %s was said to be delivered %d times", fate, m, times)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: %s was said to be delivered times", fate, m), 1, times)
 		}
-		if len(p.s.Conversation.WorkLog) != 0 {
-			t.Errorf("%s: the work log keeps %v", fate, p.s.Conversation.WorkLog)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: the work log keeps %v", fate, p.s.Conversation.WorkLog), 0,
+			len(p.s.Conversation.WorkLog))
 	}
 }
 
@@ -218,9 +208,7 @@ func TestACrashDuringTheNotice(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 	for m, times := range p.saidDelivered() {
-		if times != 1 {
-			t.Errorf("%s was said to be delivered %d times", m, times)
-		}
+		testkit.Same(t, fmt.Sprintf("%s was said to be delivered times", m), 1, times)
 	}
 }
 
@@ -278,9 +266,7 @@ func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 		if kind == verdict.KindQuestion {
 			want = machine.Executing
 		}
-		if p.s.Task.Phase != want {
-			t.Errorf("after a %s: %s", kind, p.s.Task.Phase)
-		}
+		testkit.Same(t, fmt.Sprintf("after a %s", kind), want, p.s.Task.Phase)
 		p.verdict("arbiter", ruling("CONTINUE", "I wait.", "to", id))
 	}
 }

@@ -95,9 +95,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 		t.Errorf("%d renewals, generation %d", p.s.Renewal.Count, p.agent("arbiter").Generation)
 	}
 	for _, a := range p.s.Agents[1:] {
-		if a.Generation != 1 {
-			t.Errorf("%s lost its place: generation %d", a.ID, a.Generation)
-		}
+		testkit.Same(t, fmt.Sprintf("%s lost its place: generation", a.ID), 1, a.Generation)
 	}
 }
 
@@ -110,9 +108,7 @@ func TestRenewalWhileAHumanIsAsked(t *testing.T) {
 	if p.s.Question.Open == nil || p.agent("arbiter").Status != AgentReady {
 		t.Fatalf("question %v, the Arbiter is %s", p.s.Question.Open, p.agent("arbiter").Status)
 	}
-	if n := len(told[contract.Question](p)); n != 1 {
-		t.Errorf("asked %d times", n)
-	}
+	testkit.Same(t, "asked times", 1, len(told[contract.Question](p)))
 	p.say("Blue.")
 	p.contains("the answer", p.lastSent("arbiter"), "Asked of the human, and not answered yet", "Red or blue?", "kind: answer", "Blue.")
 }
@@ -172,9 +168,7 @@ func TestRenewalOverAResume(t *testing.T) {
 				t.Errorf("the successor: %+v", a)
 			}
 			p.verdict(one, report("question", "Which port?", true))
-			if n := p.lastSentHas("arbiter", "inheritance"); n != 1 {
-				t.Errorf("the inheritance was sent %d times", n)
-			}
+			testkit.Same(t, "the inheritance was sent times", 1, p.lastSentHas("arbiter", "inheritance"))
 			p.contains("the first message", p.lastSent("arbiter"), "kept", "Which port?")
 		})
 	}
@@ -280,9 +274,7 @@ func TestCompactions(t *testing.T) {
 	two := p.spawn("go on")
 	p.full(two, 90)
 	p.happen(two, bridge.ContextWarning{Pct: 90, Level: "critical"})
-	if p.agent(two).NotifyingLevel != "critical" {
-		t.Error("what it was told is forgotten")
-	}
+	testkit.Same(t, "what it was told is forgotten", "critical", p.agent(two).NotifyingLevel)
 	p.happen(two, bridge.Compact{Trigger: "auto", PreTokens: 172_000, PostTokens: 2600})
 	a := p.agent(two)
 	if a.Compactions != 1 || a.ContextLow() || a.NotifiedLevel != "" {

@@ -43,9 +43,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 		t.Errorf("spawn %+v", e)
 	}
 	p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
-	if len(p.spawns(id)) != 2 {
-		t.Error("a second ring started a second process")
-	}
+	testkit.Same(t, "a second ring started a second process", 2, len(p.spawns(id)))
 }
 
 // TestACrashLoopIsParked: an agent ends 100 ms after each start, 20 times.
@@ -161,9 +159,7 @@ func TestLateEventOfAnEarlierProcess(t *testing.T) {
 			t.Errorf("%T %+v led to %v", f, f, out)
 		}
 	}
-	if fingerprint(t, &p.s) != before {
-		t.Error("the state is another")
-	}
+	testkit.Same(t, "the state is another", before, fingerprint(t, &p.s))
 	p.do(asked(p, id, "p1", "ask"))
 	late := asked(p, id, "p2", "allow")
 	late.Params.AgentRef = old.AgentRef
@@ -289,9 +285,7 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 				t.Errorf("ends %v, starts after it %d", effects[input.Finish](p), len(effects[input.Spawn](p))-n)
 			}
 			for _, a := range p.s.Agents {
-				if a.Status != AgentEnded {
-					t.Errorf("%s is %s", a.ID, a.Status)
-				}
+				testkit.Same(t, a.ID, AgentEnded, a.Status)
 			}
 		})
 	}
@@ -365,9 +359,7 @@ func TestHalt(t *testing.T) {
 	p.out = nil
 	for _, id := range busy {
 		p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed", Expected: true}})
-		if a := p.agent(id); a.Status != AgentDown {
-			t.Errorf("%s is %s", id, a.Status)
-		}
+		testkit.Same(t, id, AgentDown, p.agent(id).Status)
 	}
 	if n := len(effects[input.Spawn](p)); n != 0 || p.s.Lifecycle.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
 		t.Errorf("%d starts, %d crashes", n, p.s.Lifecycle.Crashes)
@@ -420,9 +412,7 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 			}
 			ends[0]()
 			ends[1]()
-			if a := p.agent(id); a.Status != AgentDown {
-				t.Errorf("%s is %s", id, a.Status)
-			}
+			testkit.Same(t, id, AgentDown, p.agent(id).Status)
 		}
 		if p.s.Ending != nil || len(told[contract.Error](p)) != 0 {
 			t.Errorf("ending %+v, errors %+v", p.s.Ending, told[contract.Error](p))
@@ -457,13 +447,9 @@ func TestHaltWithoutABridge(t *testing.T) {
 	p.out = nil
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
-	if len(effects[input.Spawn](p)) != 0 {
-		t.Error("a bridge that came back started an agent")
-	}
+	testkit.Same(t, "a bridge that came back started an agent", 0, len(effects[input.Spawn](p)))
 	p.command(contract.Continue{})
-	if len(effects[input.Spawn](p)) != 1 {
-		t.Error("continue started no agent")
-	}
+	testkit.Same(t, "continue started no agent", 1, len(effects[input.Spawn](p)))
 }
 
 // TestContinueWhileTheBridgeIsEnded: a halt ends the bridge, and a continue command comes before the bridge has

@@ -2,13 +2,13 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -73,9 +73,7 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 					t.Errorf("%s: session %s (was %s), or its role is missing", id, s[0].Config.SessionID, old.SessionID)
 				}
 			}
-			if diff := cmp.Diff(before.Task.Plan, p.s.Task.Plan); diff != "" {
-				t.Errorf("plan: %s", diff)
-			}
+			testkit.Same(t, "plan", before.Task.Plan, p.s.Task.Plan)
 			if p.s.Spawned != 2 || p.s.Task.Iterations != 2 || p.s.Budget.CostUSD != before.Budget.CostUSD ||
 				p.s.Task.Text != "Build it" || p.s.Budget.Runtime.Processes != 2 {
 				t.Errorf("spawned %d, iterations %d, $%v, task %q, processes %d", p.s.Spawned, p.s.Task.Iterations,
@@ -112,9 +110,7 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 		c.reach(p)
 		p.do(input.Stopped{})
 		p.resume("")
-		if len(effects[input.Spawn](p)) != 0 {
-			t.Errorf("%s: agents were started", name)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: agents were started", name), 0, len(effects[input.Spawn](p)))
 		r, exit := p.finished()
 		if r.Status != contract.StatusLimit || exit != contract.ExitLimit || !strings.Contains(r.Summary, c.want) {
 			t.Errorf("%s: %+v, exit %d", name, r, exit)
@@ -172,9 +168,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 			if len(p.s.Permission.Open) != 1 || p.s.Permission.Open[0].At != p.at {
 				t.Errorf("open since another time: %+v", p.s.Permission.Open)
 			}
-			if len(effects[input.PermissionRespond](p)) != 0 {
-				t.Error("a process that is gone was answered")
-			}
+			testkit.Same(t, "a process that is gone was answered", 0, len(effects[input.PermissionRespond](p)))
 		})
 	}
 	t.Run("question", func(t *testing.T) {
@@ -283,18 +277,11 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 			return answer
 		}
 		p.proven(one)
-		if got := ask(two, "p2", "make"); got != "" {
-			t.Errorf("%s: another agent got the answer %q", behavior, got)
-		}
-		if got := ask(one, "p3", "make install"); got != "" {
-			t.Errorf("%s: another action got the answer %q", behavior, got)
-		}
-		if got := ask(one, "p4", "make"); got != behavior {
-			t.Errorf("%s: the same agent with the same action got %q", behavior, got)
-		}
-		if got := ask(one, "p5", "make"); got != "" {
-			t.Errorf("%s: it got the answer %q a second time", behavior, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: another agent got the answer", behavior), "", ask(two, "p2", "make"))
+		testkit.Same(t, fmt.Sprintf("%s: another action got the answer", behavior), "",
+			ask(one, "p3", "make install"))
+		testkit.Same(t, "the same agent with the same action", behavior, ask(one, "p4", "make"))
+		testkit.Same(t, fmt.Sprintf("%s: it got the answer a second time", behavior), "", ask(one, "p5", "make"))
 	}
 }
 
@@ -349,9 +336,7 @@ func TestACompletedRun(t *testing.T) {
 		p, _ := complete(t)
 		p.out = nil
 		p.do(input.Resumed{Options: p.s.Options})
-		if len(effects[input.Spawn](p)) != 0 {
-			t.Error("agents were started for nothing")
-		}
+		testkit.Same(t, "agents were started for nothing", 0, len(effects[input.Spawn](p)))
 		r, exit := p.finished()
 		if r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "built.") || exit != contract.ExitComplete {
 			t.Errorf("%+v, exit %d", r, exit)
@@ -368,9 +353,7 @@ func TestACompletedRun(t *testing.T) {
 			t.Error("it is not complete any more")
 		}
 		p.resume("")
-		if a := p.agent(id); a.Status != AgentEnded {
-			t.Errorf("%s is %s", id, a.Status)
-		}
+		testkit.Same(t, id, AgentEnded, p.agent(id).Status)
 	})
 }
 

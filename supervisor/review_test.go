@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -111,9 +112,8 @@ func TestCompactionDuringARenewal(t *testing.T) {
 	p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 	p.happen("arbiter", bridge.Compact{Trigger: "auto", PreTokens: 172_000})
 	p.verdict("arbiter", handoffRuling("kept"))
-	if a := p.agent("arbiter"); a.Status != AgentRestarting {
-		t.Errorf("it is %s, and was told: %s", a.Status, p.lastSent("arbiter"))
-	}
+	testkit.Same(t, fmt.Sprintf("status after it was told: %s", p.lastSent("arbiter")), AgentRestarting,
+		p.agent("arbiter").Status)
 }
 
 // TestInterruptedAtItsEnd: if a human stops an Arbiter whose context is nearly full, the human is asked, as
@@ -194,9 +194,7 @@ func TestInheritedOnce(t *testing.T) {
 		p.succeeds()
 	}
 	first := p.lastSent("arbiter")
-	if n := strings.Count(first, "You are the successor of the Arbiter before you"); n != 1 {
-		t.Errorf("it inherits %d times", n)
-	}
+	testkit.Same(t, "it inherits times", 1, strings.Count(first, "You are the successor of the Arbiter before you"))
 	p.contains("its first message", first, "kind: task", "Build it")
 }
 
@@ -256,9 +254,7 @@ func TestTheLastDocumentCounts(t *testing.T) {
 	p.verdict(one, lasting("handoff", "new", "ls"))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
 	p.do(input.Checked{Serial: slow.Serial, Number: 1, Result: ok("ok")})
-	if d := p.agent(one).Document; d.KeyContext != "new" {
-		t.Errorf("its document is the %s one", d.KeyContext)
-	}
+	testkit.Same(t, "its document is the one", "new", p.agent(one).Document.KeyContext)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	two := p.spawn("go on")
 	p.contains("the successor", p.lastSent(two), "new")
@@ -330,9 +326,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 	t.Run("reset", func(t *testing.T) {
 		p, _ := begun(t)
 		p.command(contract.Reset{})
-		if len(p.s.Permission.Open) != 0 {
-			t.Error("it is still asked for")
-		}
+		testkit.Same(t, "it is still asked for", 0, len(p.s.Permission.Open))
 	})
 }
 
@@ -460,9 +454,8 @@ func TestResetLeavesNothingToDecide(t *testing.T) {
 	p.verdict(p.working(), report("done", "old work", true))
 	late := p.asked()
 	p.command(contract.Reset{})
-	if n := len(p.s.Conversation.Mail); n != 1 {
-		t.Errorf("%d messages wait after a reset: %+v", n, p.s.Conversation.Mail)
-	}
+	testkit.Same(t, fmt.Sprintf("messages wait after a reset: %+v", p.s.Conversation.Mail), 1,
+		len(p.s.Conversation.Mail))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.answers(late, "CONTINUE", "")
 	p.say("Another task")
@@ -559,9 +552,7 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	judges := func(p *play, input json.RawMessage, text string) {
 		t.Helper()
 		var in decider.EvaluateProgressInput
-		if err := json.Unmarshal(input, &in); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(input, &in))
 		if in.LastExecution.Output == nil || !strings.Contains(in.LastExecution.Output.Full, text) {
 			t.Errorf("judged is %+v, and not %q", in.LastExecution.Output, text)
 		}
@@ -610,9 +601,8 @@ func TestAHandOffContinuesUnderTheSameMode(t *testing.T) {
 		if a := p.agent(next); next == id || a.Mode != "developer" || a.Predecessor != id {
 			t.Errorf("%s: %s, a %s, takes up the work of %s", name, next, a.Mode, a.Predecessor)
 		}
-		if n := strings.Count(p.sentTo(next), "the first half"); n != 1 {
-			t.Errorf("%s: the successor got the document %d times", name, n)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: the successor got the document times", name), 1,
+			strings.Count(p.sentTo(next), "the first half"))
 		if !slices.ContainsFunc(effects[input.Note](p), func(n input.Note) bool {
 			return n.Decision.About == id &&
 				len(n.Decision.Input) > 0
@@ -635,9 +625,7 @@ func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
 		}
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
 		p.do(input.Resumed{Options: p.s.Options})
-		if p.s.Task.Phase != machine.Error {
-			t.Errorf("orderly %v: %s", orderly, p.s.Task.Phase)
-		}
+		testkit.Same(t, fmt.Sprintf("orderly %v", orderly), machine.Error, p.s.Task.Phase)
 	}
 }
 

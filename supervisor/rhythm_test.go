@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -60,9 +61,7 @@ func TestReportsWithoutAChangePause(t *testing.T) {
 		t.Errorf("a human is asked at message %d, held %v", n, p.s.Conversation.Held)
 	}
 	p.say("go on")
-	if p.agent(id).Stalled != 0 {
-		t.Error("what the human says is no news")
-	}
+	testkit.Same(t, "what the human says is no news", 0, p.agent(id).Stalled)
 }
 
 // TestAChangeEndsThePause: a file that a tool or a command changed, or a document, is progress.
@@ -129,9 +128,7 @@ func TestPauseEndsWithAResume(t *testing.T) {
 	p.stopped()
 	p.resume("")
 	p.back(bridge.DeliverySeen)
-	if a := p.agent(id); a.Status != AgentBusy {
-		t.Errorf("%s is %s", id, a.Status)
-	}
+	testkit.Same(t, id, AgentBusy, p.agent(id).Status)
 }
 
 // TestRetriesAreCounted: RETRY and question in turns end at the limit of failures; with changes in between they do
@@ -184,9 +181,8 @@ func TestTheSameCallFails(t *testing.T) {
 	for _, between := range []bool{false, true} {
 		call(p, id, "make", between)
 		call(p, id, "make test", true)
-		if n := p.agent(id).Fails; n != 1 {
-			t.Errorf("after another call (failed: %v) it failed %d times in a row", between, n)
-		}
+		testkit.Same(t, fmt.Sprintf("after another call (failed: %v) it failed times in a row", between), 1,
+			p.agent(id).Fails)
 	}
 }
 
@@ -196,9 +192,8 @@ func TestQuestionsInARow(t *testing.T) {
 	for n := 1; n <= questionsInRow; n++ {
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And what of this?"))
 		p.say("This is so.")
-		if told := strings.Contains(p.lastSent("arbiter"), "5 times in a row"); told != (n == questionsInRow) {
-			t.Errorf("question %d: told %v", n, told)
-		}
+		testkit.Same(t, fmt.Sprintf("question %d: told", n), (n == questionsInRow),
+			strings.Contains(p.lastSent("arbiter"), "5 times in a row"))
 	}
 }
 
@@ -237,9 +232,7 @@ func TestDocumentsWithoutAChange(t *testing.T) {
 				t.Error("the work goes on while a human is asked")
 			}
 			p.say("go on")
-			if n := p.agent("arbiter").Stalled; n != 0 {
-				t.Errorf("after the human's message %d documents count", n)
-			}
+			testkit.Same(t, "after the human's message documents count", 0, p.agent("arbiter").Stalled)
 
 			p = begin(t, func(o *runconfig.Options) { withGit(o); o.HumanPresent = false })
 			for n := 0; p.s.Ending == nil; n++ {
@@ -261,8 +254,6 @@ func TestDocumentsWithoutAChange(t *testing.T) {
 		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Mend it.", "to", "orch-1"))
 		p.turn("orch-1", verdictTurn(report("progress", "written", false), bridge.Turn{Tools: 1}))
 		p.recorded("a.go")
-		if n := p.agent("arbiter").Stalled; n != 0 {
-			t.Errorf("%d documents count", n)
-		}
+		testkit.Same(t, "documents count", 0, p.agent("arbiter").Stalled)
 	})
 }

@@ -122,9 +122,7 @@ func TestRights(t *testing.T) {
 		}
 	}
 	slices.Sort(methods)
-	if every := everyMethod(t); !slices.Equal(methods, every) {
-		t.Errorf("the matrix has %q\nthere are %q", methods, every)
-	}
+	testkit.Same(t, "the matrix has\nthere", everyMethod(t), methods)
 	if cases != len(methods)*len(parties) || cases < 300 {
 		t.Errorf("%d cases", cases)
 	}
@@ -177,9 +175,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			}
 			after := p.s
 			after.Budget.Runtime.LastAt = lastAtOf(t, before)
-			if fingerprint(t, &after) != before {
-				t.Errorf("%T by %q changes the state", b, channel)
-			}
+			testkit.Same(t, fmt.Sprintf("%T by %q changes the state", b, channel), before, fingerprint(t, &after))
 			if !malformed && (!refused(out, "is accepted from stdin") || len(out) != 1) {
 				t.Errorf("%T by %q: %+v", b, channel, out)
 			}
@@ -279,9 +275,7 @@ func TestMessagesNeedTheRight(t *testing.T) {
 		{contract.Arbiter, contract.Arbiter, false}, {contract.Arbiter, contract.Human, true}, {contract.Human, one, true},
 		{contract.Supervisor, two, true}, {"somebody", one, false}, {"", one, false}, {contract.Human, "somebody", false}, {contract.Human, "", false},
 	} {
-		if got := p.s.mayWrite(c.from, c.to); got != c.may {
-			t.Errorf("%q to %q: %t", c.from, c.to, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%q to %q", c.from, c.to), c.may, p.s.mayWrite(c.from, c.to))
 		st := &step{State: p.s, at: p.at}
 		n := len(st.Conversation.Mail)
 		st.post(Mail{From: c.from, To: c.to, Kind: KindInstruction, Text: "do it"})
@@ -467,9 +461,7 @@ func TestAnotherSessionIsDisowned(t *testing.T) {
 	if list := told[contract.Error](p); len(list) != n+1 || !strings.Contains(list[n].Message, "yet another") {
 		t.Errorf("errors: %+v", list)
 	}
-	if d := last[contract.Done](p); d.SessionID != one.SessionID {
-		t.Errorf("done says %s", d.SessionID)
-	}
+	testkit.Same(t, "done says", one.SessionID, last[contract.Done](p).SessionID)
 	if a := p.agent("orch-1"); a.Status != AgentDown {
 		t.Errorf("%s is %s", a.ID, a.Status)
 	}
@@ -520,19 +512,14 @@ func TestApprovalsNameTheirAction(t *testing.T) {
 	p.do(asked(p, one, "p1", "ask"))
 	c := input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
 		Body: contract.Permit{Request: "p1", Behavior: bridge.Allow}}}
-	raw, err := input.EncodeInput(input.Input{At: time.Unix(1, 0), Body: p.s.ExactInput(c)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(input.EncodeInput(input.Input{At: time.Unix(1, 0), Body: p.s.ExactInput(c)}))(t)
 	p.contains("record", string(raw), keyOf(p.s.Permission.Open[0].Params), input.ChannelStdin)
 	for _, other := range []input.Body{
 		input.Command{Command: contract.Command{Body: contract.Permit{Request: "p2", Behavior: bridge.Allow}}},
 		input.Command{Command: contract.Command{Body: contract.Permit{Request: "p1", Action: "mine"}}},
 		input.Command{Command: contract.Command{Body: contract.Pause{}}}, input.InputEnded{},
 	} {
-		if got := p.s.ExactInput(other); !reflect.DeepEqual(got, other) {
-			t.Errorf("%+v became %+v", other, got)
-		}
+		testkit.Same(t, "became", other, p.s.ExactInput(other))
 	}
 }
 

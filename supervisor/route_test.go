@@ -21,9 +21,7 @@ func TestWholeDialogue(t *testing.T) {
 	p := begin(t, nil)
 	p.contains("the task", p.lastSent("arbiter"), "Build it", "from: human", "kind: task")
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
-	if q := last[contract.Question](p); q.Text != "Which port?" {
-		t.Errorf("question %q", q.Text)
-	}
+	testkit.Same(t, "question", "Which port?", last[contract.Question](p).Text)
 	p.say("8080")
 	p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
 

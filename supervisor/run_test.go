@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -93,9 +94,7 @@ func TestHowRunsEnd(t *testing.T) {
 func TestWithoutABridge(t *testing.T) {
 	p := &play{t: t}
 	p.do(input.NoBridge{Options: runconfig.Options{Run: testRun}, Category: bridge.CatClaudeMissing, Message: "no claude on PATH"})
-	if s := told[contract.Session](p); len(s) != 1 {
-		t.Error("the first line is missing")
-	}
+	testkit.Same(t, "the first line is missing", 1, len(told[contract.Session](p)))
 	if e := last[contract.Error](p); e.Category != bridge.CatClaudeMissing || len(e.RecoveryOptions) == 0 {
 		t.Errorf("error %+v", e)
 	}
@@ -119,9 +118,7 @@ func TestPermissionAnswers(t *testing.T) {
 		return a[len(a)-1].Result
 	}
 	p.do(asked(p, id, "p1", "allow"))
-	if answer().Behavior != bridge.Allow {
-		t.Error("a rule's allow was not carried out")
-	}
+	testkit.Same(t, "a rule's allow was not carried out", bridge.Allow, answer().Behavior)
 	p.do(asked(p, id, "p2", "ask"))
 	if ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow", Scope: "run"}); !ok || answer().Behavior != bridge.Allow {
 		t.Error("a human's allow was not carried out")
@@ -144,9 +141,7 @@ func TestPermissionAnswers(t *testing.T) {
 		t.Error("an unanswered request was not denied")
 	}
 	p.do(asked(p, id, "p5", ""))
-	if answer().Behavior != bridge.Deny {
-		t.Error("doubt was not a deny")
-	}
+	testkit.Same(t, "doubt was not a deny", bridge.Deny, answer().Behavior)
 	late := asked(p, id, "p6", "ask")
 	late.Params.Input = json.RawMessage(`{"command":"make late"}`)
 	p.do(late)
@@ -155,9 +150,7 @@ func TestPermissionAnswers(t *testing.T) {
 		t.Error("an ending run left a request open")
 	}
 	p.do(asked(p, id, "p7", "allow"))
-	if answer().Behavior != bridge.Deny {
-		t.Error("a tool was allowed while the run was ending")
-	}
+	testkit.Same(t, "a tool was allowed while the run was ending", bridge.Deny, answer().Behavior)
 }
 
 // TestPlaceOfARequest: a request says where its call runs and until when it waits, which is for ever unless a limit was

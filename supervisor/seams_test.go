@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -131,9 +130,7 @@ func TestWhoWaitsInLine(t *testing.T) {
 			leave(spare)
 		}
 		kept := line[:min(waiting, RecordsKept)]
-		if diff := cmp.Diff(kept, p.s.Handoff.SuccessorQueue); diff != "" {
-			t.Errorf("%d wait:\n%s", waiting, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("%d wait", waiting), kept, p.s.Handoff.SuccessorQueue)
 		for _, id := range kept {
 			heir := p.spawn("go on")
 			if p.agent(heir).Predecessor != id || !strings.Contains(p.sentTo(heir), "the second half") {
@@ -211,7 +208,5 @@ func TestThoseLongGone(t *testing.T) {
 	status := p.call("arbiter", "status", `{}`).Text
 	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Spawned-GoneShown),
 		fmt.Sprintf("orch-%d", p.s.Spawned))
-	if n := strings.Count(status, "orch-"); n != GoneShown {
-		t.Errorf("%d are listed", n)
-	}
+	testkit.Same(t, "are listed", GoneShown, strings.Count(status, "orch-"))
 }

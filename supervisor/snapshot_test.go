@@ -298,14 +298,9 @@ func TestForkFromASnapshot(t *testing.T) {
 		if turn != "" {
 			s.Agents[0].Turn = []string{turn}
 		}
-		raw, err := Snapshot{State: s}.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(Snapshot{State: s}.Encode())(t)
 		f := ForkFinder{Number: 5}
-		if err := f.Take(journal.Record{Kind: journal.Snapshot, Seq: 900, Payload: raw}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Take(journal.Record{Kind: journal.Snapshot, Seq: 900, Payload: raw}))
 		if f.First != want || f.Last() != 36 || f.Found {
 			t.Errorf("turn %q: from %d to %d, want from %d", turn, f.First, f.Last(), want)
 		}
@@ -334,10 +329,7 @@ func TestForkedState(t *testing.T) {
 		s.Agents = append(s.Agents, a)
 	}
 	f := ForkFinder{Number: 3, State: s}
-	forked, err := f.Fork(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	forked := testkit.Must(f.Fork(run))(t)
 	now := &forked.State
 	if now.Options.Run != run || now.Options.ForkedFrom.Run != old || now.Options.ForkedFrom.CostUSD != 1.5 ||
 		now.Spent() != 1.5 || now.Paused || now.Ending == nil || !now.Options.Workspace.Isolated() {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -115,13 +116,9 @@ func TestTheFirstTurnIsAlone(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.MaxOrchestrators = limit, 4 })
 		ids := []string{p.spawn("one"), p.spawn("two"), p.spawn("three"), p.spawn("four")}
 		p.verdict("arbiter", ruling("CONTINUE", "Wait."))
-		if n := p.s.busyCount(); n != want {
-			t.Errorf("limit $%v: %d turns run, want %d", limit, n, want)
-		}
+		testkit.Same(t, fmt.Sprintf("limit $%v: turns run", limit), want, p.s.busyCount())
 		p.happen(ids[0], bridge.Spent{CostUSD: 0.01})
-		if n := p.s.busyCount(); n != 4 {
-			t.Errorf("limit $%v: %d turns run when costs are known", limit, n)
-		}
+		testkit.Same(t, fmt.Sprintf("limit $%v: turns run when costs are known", limit), 4, p.s.busyCount())
 	}
 }
 
@@ -150,9 +147,7 @@ func TestTurnsTakeTurns(t *testing.T) {
 		}
 	}
 	p.costs(ids[0], 0.3, report("progress", "so far", false))
-	if n := p.s.busyCount(); n != 1 {
-		t.Errorf("%d turns run", n)
-	}
+	testkit.Same(t, "turns run", 1, p.s.busyCount())
 }
 
 // spends lets a turn reach the limit of a run.
@@ -409,9 +404,7 @@ func TestWindows(t *testing.T) {
 	if left, ok := w.Forecast(); !news || !ok || left != 19*time.Minute {
 		t.Errorf("used up in %s, %v", left, ok)
 	}
-	if before.Windows[0].UsedPct != 50 {
-		t.Error("a reading changed an earlier state")
-	}
+	testkit.Same(t, "a reading changed an earlier state", 50, before.Windows[0].UsedPct)
 	if _, news = s.Read("five_hour", 81.4, resets, budgetNoon.Add(32*time.Minute)); news {
 		t.Error("less than a percent is reported")
 	}
@@ -472,12 +465,9 @@ func TestForecast(t *testing.T) {
 	first.Step, third.Step, summons.Step = 1, 3, 2
 	all.USD, all.Tokens, all.Minutes, all.Unknown = 1, 2000, 8, 1
 	got, about := p.forecasts()
-	if diff := cmp.Diff([]contract.Forecast{all, first, third, summons}, got); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{contract.Supervisor, contract.Supervisor, contract.Supervisor, "orch-1"}, about); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", "", cmp.Diff([]contract.Forecast{all, first, third, summons}, got))
+	testkit.Same(t, "", "",
+		cmp.Diff([]string{contract.Supervisor, contract.Supervisor, contract.Supervisor, "orch-1"}, about))
 }
 
 // TestNothingIsInvented: without earlier runs the plan has no price, and that is said; nobody says it where nobody has

@@ -274,9 +274,8 @@ func TestSpoofs(t *testing.T) {
 				p := base.fork(t)
 				w.say(p, s.text)
 				cases++
-				if got := p.course(); got != want {
-					t.Errorf("%s, %s: another course than of a plain text:\n%s\nwant:\n%s", s.file, s.name, got, want)
-				}
+				testkit.Same(t, fmt.Sprintf("%s, %s: another course than of a plain text", s.file, s.name), want,
+					p.course())
 				checkSenders(t, s, base.s, p)
 				checkNothingApproved(t, s, p)
 				for _, e := range effects[input.Send](p) {
@@ -508,9 +507,7 @@ func TestRoleIsSentAgain(t *testing.T) {
 	}
 	for id, list := range roles {
 		for _, role := range list[1:] {
-			if role != list[0] {
-				t.Errorf("%s learns of another role", id)
-			}
+			testkit.Same(t, fmt.Sprintf("%s learns of another role", id), list[0], role)
 		}
 	}
 }

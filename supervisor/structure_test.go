@@ -71,10 +71,7 @@ func TestFilesUseOnlyWhatStandsBelow(t *testing.T) {
 	order := indexed(t)
 	fset, parsed := token.NewFileSet(), []*ast.File(nil)
 	for _, name := range sourceFiles(t) {
-		f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(parser.ParseFile(fset, name, nil, parser.SkipObjectResolution))(t)
 		parsed = append(parsed, f)
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}

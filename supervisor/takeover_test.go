@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,9 +25,7 @@ var aMark = &bridge.InspectMark{AtMS: 1_800_000_000_000, Transcript: 4711, Git: 
 // take lets the human take over an agent's session, up to a stage.
 func (p *play) take(id string, until TakeoverStage) {
 	p.t.Helper()
-	if ok, why := p.command(contract.Attach{ID: id}); !ok {
-		p.t.Fatalf("attach %s: %s", id, why)
-	}
+	p.mustCommand(contract.Attach{ID: id})
 	steps := []struct {
 		stage TakeoverStage
 		then  func()
@@ -319,9 +318,7 @@ func TestHaltedInATakeover(t *testing.T) {
 		t.Fatalf("%s %+v", a.Status, a.Takeover)
 	}
 	p.command(contract.Continue{})
-	if a := p.agent("orch-1"); a.Status != AgentStarting {
-		t.Errorf("%s", a.Status)
-	}
+	testkit.Same(t, "status", AgentStarting, p.agent("orch-1").Status)
 }
 
 // TestTakeoverOfTheArbiter: the Orchestrators' messages wait for it.
@@ -351,9 +348,7 @@ func TestCompleteWaitsForTheHuman(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "I wait"))
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("arbiter"); a.Status != AgentBusy {
-		t.Errorf("the Arbiter is %s: it is to rule how it goes on", a.Status)
-	}
+	testkit.Same(t, "the Arbiter is: it is to rule how it goes on", AgentBusy, p.agent("arbiter").Status)
 }
 
 // TestNothingWasDoneInATakeover: the Arbiter, which waits for a session that a human has, is notified
@@ -378,9 +373,8 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 		p.verdict("orch-1", report("question", "which port?", true))
 		back(p)
 		p.returns("orch-1")
-		if a := p.agent("arbiter"); a.Status != AgentBusy {
-			t.Errorf("%s: the Arbiter is %s, and no agent is at work", name, a.Status)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: the Arbiter is, and no agent is at work", name), AgentBusy,
+			p.agent("arbiter").Status)
 		p.contains(name, p.lastSent("arbiter"), "gave back", "Decide how the work goes on.")
 	}
 	p := working(t)
@@ -390,9 +384,7 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 	p.ends("orch-1")
 	p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 	p.returns("orch-1")
-	if a := p.agent("arbiter"); a.Status != AgentReady {
-		t.Errorf("the Arbiter is %s: a human is to speak", a.Status)
-	}
+	testkit.Same(t, "the Arbiter is: a human is to speak", AgentReady, p.agent("arbiter").Status)
 }
 
 // idles lets the Arbiter wait for a session that a human has.
@@ -551,9 +543,7 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 		} else {
 			p.do(input.BridgeLost{Message: "gone"})
 		}
-		if timer(p.out, key) != time.Minute {
-			t.Errorf("%s: its time has no end", end)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: its time has no end", end), time.Minute, timer(p.out, key))
 	}
 }
 
@@ -580,9 +570,7 @@ func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
 	if ok, why := p.command(contract.Attach{ID: "orch-1"}); ok {
 		t.Errorf("taken over: %s", why)
 	}
-	if a := p.agent("orch-1"); a.Status != AgentBusy {
-		t.Errorf("%s", a.Status)
-	}
+	testkit.Same(t, "status", AgentBusy, p.agent("orch-1").Status)
 }
 
 // TestATakeoverOfOneThatIsNotStarted: the takeover ends.
@@ -634,9 +622,7 @@ func TestDigestBounds(t *testing.T) {
 	}
 	c.Typed = append(c.Typed, "the last\nof them")
 	d := atTakeover(TakeoverReading).Digest("n", "id", began, bridge.InspectResult{Changes: c}, "")
-	if n := strings.Count(d.Quotes, "(cut)"); n != typedKept-1+1 {
-		t.Errorf("%d texts are cut:\n%s", n, d.Quotes)
-	}
+	testkit.Same(t, fmt.Sprintf("texts are cut:\n%s", d.Quotes), typedKept-1+1, strings.Count(d.Quotes, "(cut)"))
 	for _, want := range []string{"the last of it:", "«the last\n  of them»", "Its last words there:\n- «sss"} {
 		if !strings.Contains(d.Quotes, want) {
 			t.Errorf("no %q in:\n%s", want, d.Quotes)

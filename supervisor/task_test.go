@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -87,9 +88,7 @@ func TestModesHaveLimits(t *testing.T) {
 		"turns": {agents.Limits{MaxTurns: 1}, func(p *play, id string) {}},
 		"cost":  {agents.Limits{MaxCostUSD: 0.5}, func(p *play, id string) {}},
 		"time": {agents.Limits{Timeout: time.Minute}, func(p *play, id string) {
-			if after := timer(p.out, WorkLimitPrefix+p.agent(id).AgentRef.ID); after != time.Minute {
-				p.t.Errorf("the timer is %s", after)
-			}
+			testkit.Same(p.t, "the timer", time.Minute, timer(p.out, WorkLimitPrefix+p.agent(id).AgentRef.ID))
 			p.do(input.Timer{Key: WorkLimitPrefix + p.agent(id).AgentRef.ID})
 		}},
 	} {
@@ -230,9 +229,7 @@ func TestPlanIsCopied(t *testing.T) {
 		t.Error("a list does not bring a finished step back")
 	}
 	after.DropTasks("orch-1")
-	if len(after.AgentTasks) != 0 {
-		t.Errorf("%+v", after.AgentTasks)
-	}
+	testkit.Same(t, after.AgentTasks, 0, len(after.AgentTasks))
 }
 
 // TestExecutions: how each execution ends, and how that changes the counters.
@@ -334,9 +331,8 @@ func TestParallelWorkIsAttributedToWhoDoesIt(t *testing.T) {
 			for id, want := range c.steps {
 				a := p.agent(id)
 				st := step{State: p.s, at: p.at}
-				if got := st.Task.AgentFailure(&st.Roster, a.ID, bridge.CatCrash, "it broke", st.at).Step; got != want {
-					t.Errorf("a failure of %s is of step %d, want %d", id, got, want)
-				}
+				testkit.Same(t, fmt.Sprintf("a failure of %s is of step", id), want,
+					st.Task.AgentFailure(&st.Roster, a.ID, bridge.CatCrash, "it broke", st.at).Step)
 			}
 			p.busyAt("orch-1", "make one")
 			p.busyAt("orch-2", "make two")

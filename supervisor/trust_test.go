@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -92,18 +94,14 @@ func TestDistrust(t *testing.T) {
 			p.dies("arbiter")
 			for _, id := range []string{"arbiter", "orch-1"} {
 				p.restartDue(id)
-				if a := p.agent(id); a.Status != AgentDown {
-					t.Errorf("%s came back without a message", id)
-				}
+				testkit.Same(t, fmt.Sprintf("%s came back without a message", id), AgentDown, p.agent(id).Status)
 			}
 			out = c.choose(p)
 			if p.s.Options.TrustHash != c.hash || p.s.Options.Trusted != (c.hash != "") {
 				t.Errorf("options: trusted %v, %q", p.s.Options.Trusted, p.s.Options.TrustHash)
 			}
 			pins := slices.ContainsFunc(out, func(e input.Effect) bool { _, ok := e.(input.PinTrust); return ok })
-			if pins != (c.hash == "h2") {
-				t.Errorf("recorded: %v", pins)
-			}
+			testkit.Same(t, "recorded", (c.hash == "h2"), pins)
 			if c.sources == "" {
 				if p.s.Ending == nil {
 					t.Error("it goes on")
@@ -153,9 +151,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"b"}`)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"c"}`)
 	p.refused("orch-1", "h2")
-	if out := p.refused("orch-2", "h2"); len(said[contract.Error](out)) != 0 {
-		t.Error("the same was asked twice")
-	}
+	testkit.Same(t, "the same was asked twice", 0, len(said[contract.Error](p.refused("orch-2", "h2"))))
 	p.mustCommand(contract.Choose{Option: "trust"})
 	p.refused("orch-3", "h2") // its gate checked before the choice
 	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
@@ -172,9 +168,8 @@ func TestDistrustMeanwhile(t *testing.T) {
 	}
 	p.mustCommand(contract.Choose{Option: "without"})
 	p.do(input.TrustRecorded{Hash: "h2"})
-	if out := p.do(input.TrustRecorded{Hash: "h2", Failed: "disk full"}); len(said[contract.Notice](out)) != 1 {
-		t.Error("that it is not recorded was not told")
-	}
+	testkit.Same(t, "that it is not recorded was not told", 1,
+		len(said[contract.Notice](p.do(input.TrustRecorded{Hash: "h2", Failed: "disk full"}))))
 }
 
 // TestDistrustResumed: another process decides anew.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -65,9 +66,7 @@ func TestNoSignOfLife(t *testing.T) {
 	for range 20 {
 		p.look(id, dead)
 	}
-	if n := p.notices("no sign of life"); n != 1 {
-		t.Errorf("flagged %d times", n)
-	}
+	testkit.Same(t, "flagged times", 1, p.notices("no sign of life"))
 	told := 0
 	for _, m := range p.sends("arbiter") {
 		if strings.Contains(m.Content, "gives no sign of life") {
@@ -154,9 +153,7 @@ func TestAStoppedProcess(t *testing.T) {
 	alive.Answered = true
 	p.look(id, alive)
 	p.look(id, stopped)
-	if p.notices("SIGSTOP") != 2 {
-		t.Error("the second time was not told")
-	}
+	testkit.Same(t, "the second time was not told", 2, p.notices("SIGSTOP"))
 }
 
 // TestAfterASleep: all agents get time to recover. A probe that was running during the sleep does not count,
@@ -174,9 +171,8 @@ func TestAfterASleep(t *testing.T) {
 	woke := p.at
 	out := p.do(input.WokeFromSleep{Slept: 8 * time.Hour})
 	for _, id := range ids {
-		if after := timer(out, WatchPrefix+RunOf(p.agent(id).AgentRef)); after != WakeGrace {
-			t.Errorf("%s is looked at after %s", id, after)
-		}
+		testkit.Same(t, fmt.Sprintf("%s is looked at after", id), WakeGrace,
+			timer(out, WatchPrefix+RunOf(p.agent(id).AgentRef)))
 	}
 	p.out = nil
 	next := map[string]time.Time{}
@@ -227,21 +223,15 @@ func TestResources(t *testing.T) {
 			for range 20 {
 				p.look(id, c.warn)
 			}
-			if n := p.notices(" uses "); n != warnings {
-				t.Errorf("warned %d times: %v", n, told[contract.Notice](p))
-			}
+			testkit.Same(t, fmt.Sprintf("warned times: %v", told[contract.Notice](p)), warnings, p.notices(" uses "))
 			p.look(id, bridge.ProbeResult{Answered: true})
 			p.look(id, c.warn)
-			if n := p.notices(" uses "); n != 2*warnings {
-				t.Errorf("after it had gone down and up again, warned %d times", n)
-			}
+			testkit.Same(t, "after it had gone down and up again, warned times", 2*warnings, p.notices(" uses "))
 			p.look(id, c.over)
 			if k := effects[input.Kill](p); len(k) != 1 || k[0].Now {
 				t.Fatalf("kills %v", k)
 			}
-			if p.notices(c.want) != 1 {
-				t.Errorf("notices %v", told[contract.Notice](p))
-			}
+			testkit.Same(t, fmt.Sprintf("notices %v", told[contract.Notice](p)), 1, p.notices(c.want))
 			p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 			if r := last[contract.Restart](p); !strings.Contains(r.Reason, c.want) {
 				t.Errorf("restart %+v", r)
@@ -314,9 +304,7 @@ func TestABridgeThatDoesNotAnswer(t *testing.T) {
 		t.Fatal("an answer in between counts for nothing")
 	}
 	mute()
-	if len(effects[input.DropBridge](p)) != 1 {
-		t.Errorf("%d times given up after three looks", len(effects[input.DropBridge](p)))
-	}
+	testkit.Same(t, "times given up after three looks", 1, len(effects[input.DropBridge](p)))
 }
 
 // TestQuiet: the run reports each long silence of a working agent once, and no silence of other agents: not of one that
@@ -329,44 +317,29 @@ func TestQuiet(t *testing.T) {
 		p.look(id, r)
 		return len(told[contract.Quiet](p))
 	}
-	if n := silent(time.Hour); n != 0 {
-		t.Error("an agent whose turn has just begun is called quiet")
-	}
+	testkit.Same(t, "an agent whose turn has just begun is called quiet", 0, silent(time.Hour))
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"go test ./..."}`)})
 	p.at = p.at.Add(time.Hour)
-	if n := silent(5*time.Minute - 10*time.Second); n != 0 {
-		t.Error("told before its time")
-	}
+	testkit.Same(t, "told before its time", 0, silent(5*time.Minute-10*time.Second))
 	timers := effects[input.SetTimer](p)
-	if again := timers[len(timers)-1]; again.After != 10*time.Second {
-		t.Errorf("looked at again after %s, not when the silence is long enough", again.After)
-	}
+	testkit.Same(t, "looked at again after, not when the silence is long enough", 10*time.Second,
+		timers[len(timers)-1].After)
 	for range 5 {
 		silent(5*time.Minute + time.Second)
 	}
-	if n := silent(time.Hour); n != 1 {
-		t.Errorf("told %d times of one silence", n)
-	}
+	testkit.Same(t, "told times of one silence", 1, silent(time.Hour))
 	if q := last[contract.Quiet](p); q.Seconds != 301 || q.Doing != "Bash go test ./..." {
 		t.Errorf("told %+v", q)
 	}
-	if n := silent(time.Second); n != 1 {
-		t.Error("told of an agent that works")
-	}
+	testkit.Same(t, "told of an agent that works", 1, silent(time.Second))
 	p.happen(id, bridge.Retry{Attempt: 1, DelayMS: 600_000, Status: 529})
-	if n := silent(6 * time.Minute); n != 1 {
-		t.Error("an agent that waits for the API is called quiet")
-	}
+	testkit.Same(t, "an agent that waits for the API is called quiet", 1, silent(6*time.Minute))
 	p.at = p.at.Add(10 * time.Minute)
-	if n := silent(6 * time.Minute); n != 2 {
-		t.Error("not told of the next silence")
-	}
+	testkit.Same(t, "not told of the next silence", 2, silent(6*time.Minute))
 	silent(time.Second)
 	p.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "r1",
 		Tool: "Bash", Input: []byte(`{"command":"make"}`)}, Behavior: "ask"})
-	if n := silent(6 * time.Minute); n != 2 {
-		t.Error("an agent that waits for the human is called quiet")
-	}
+	testkit.Same(t, "an agent that waits for the human is called quiet", 2, silent(6*time.Minute))
 }
 
 // TestNoAgentIsQuiet: silences are not reported if the options switch that off.
@@ -374,7 +347,5 @@ func TestNoAgentIsQuiet(t *testing.T) {
 	p, id := watched(t, nil)
 	p.at = p.at.Add(time.Hour)
 	p.look(id, dead)
-	if n := len(told[contract.Quiet](p)); n != 0 {
-		t.Errorf("told %d times", n)
-	}
+	testkit.Same(t, "told times", 0, len(told[contract.Quiet](p)))
 }

@@ -160,9 +160,7 @@ func TestLocate(t *testing.T) {
 	if got, ok := Locate(config, session); !ok || got != file {
 		t.Errorf("located %q, %v", got, ok)
 	}
-	if n := Size(file); n != 15 {
-		t.Errorf("size %d, want the session's and its subagent's", n)
-	}
+	testkit.Same(t, "size, of the session and its subagent", 15, Size(file))
 	for _, bad := range []string{"", "escape", "../escape", "*", session + "/../" + session, strings.Repeat("?", 36),
 		session[:35]} {
 		if got, ok := Locate(config, bad); ok {
@@ -218,9 +216,7 @@ func FuzzStatuses(f *testing.F) {
 			}
 		}
 		torn := append(append(bytes.Clone(content), '\n'), "\x00\x00{\"type\":\"user\",\"uuid\":\"A\",\"mess"...)
-		if diff := cmp.Diff(render(got), render(read(torn))); diff != "" {
-			t.Errorf("a torn line at the end changed (-before +after):\n%s", diff)
-		}
+		testkit.Same(t, "a torn line at the end changed (-before +after)", render(got), render(read(torn)))
 	})
 }
 
@@ -319,15 +315,11 @@ func TestTurnsLeft(t *testing.T) {
 				m.Compacted("")
 			default:
 				var n int
-				if _, err := fmt.Sscan(word, &n); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(fmt.Sscan(word, &n))(t)
 				m.Sample(Sample{MessageID: fmt.Sprint(i), Usage: Usage{Input: n}})
 			}
 		}
-		if got := m.TurnsLeft(test.limit); got != test.want {
-			t.Errorf("%s: %d, want %d", test.name, got, test.want)
-		}
+		testkit.Same(t, test.name, test.want, m.TurnsLeft(test.limit))
 	}
 }
 
@@ -341,17 +333,14 @@ func TestWindow(t *testing.T) {
 		{Window{Model: 200_000, Compaction: 167_000, Cap: 300_000}, 167_000}, {Window{Cap: 5}, 5},
 		{Window{Model: -1, Compaction: 7}, 7},
 	} {
-		if got := test.window.Effective(); got != test.want {
-			t.Errorf("%+v: %d, want %d", test.window, got, test.want)
-		}
+		testkit.Same(t, test.window, test.want, test.window.Effective())
 	}
 	for _, test := range []struct {
 		tokens, window int
 		want           float64
 	}{{0, 100, 0}, {70, 100, 70}, {150, 100, 150}, {5, 0, 0}, {-5, 100, 0}} {
-		if got := Percent(test.tokens, test.window); got != test.want {
-			t.Errorf("%d of %d: %v, want %v", test.tokens, test.window, got, test.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%d of %d", test.tokens, test.window), test.want,
+			Percent(test.tokens, test.window))
 	}
 }
 

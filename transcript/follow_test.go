@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -160,9 +159,7 @@ func TestFollower(t *testing.T) {
 					if len(got) == 0 {
 						t.Fatalf("nothing reported, want %s", want)
 					}
-					if got[0] != want {
-						t.Errorf("reported %s, want %s", got[0], want)
-					}
+					testkit.Same(t, "reported", want, got[0])
 					got = got[1:]
 				})
 				if len(got) > 0 {
@@ -599,9 +596,7 @@ func TestFollowerOfDamage(t *testing.T) {
 			cancel()
 			<-done
 		})
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("in pieces of %d (-want +got):\n%s", size, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("in pieces of %d", size), want, got)
 	}
 }
 
@@ -713,9 +708,7 @@ func TestWatcherIsNotified(t *testing.T) {
 	late := filepath.Join(dir, "projects", "p", "session.jsonl")
 	bell, _ = soon.Watch(late)
 	for range 2 { // it appears, and is replaced
-		if err := os.MkdirAll(filepath.Dir(late), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(late), 0o700))
 		for watched := false; !watched; {
 			rings(bell, "the interval is over")
 			soon.mu.Lock()
@@ -724,9 +717,7 @@ func TestWatcherIsNotified(t *testing.T) {
 		}
 		write(late, "{}\n")
 		rings(bell, "a file appears in a new directory")
-		if err := os.RemoveAll(filepath.Dir(late)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.RemoveAll(filepath.Dir(late)))
 		for watched := true; watched; {
 			rings(bell, "the directory is removed")
 			soon.mu.Lock()

@@ -143,10 +143,8 @@ func TestVerdictIsJSON(t *testing.T) {
 	if got := statuses(t, s.String(), "A")[0]; got != `A ruled {"n":true}` {
 		t.Fatal(got)
 	}
-	if got := statuses(t, strings.Replace(s.String(), `"data":{"n":true}`, `"data":{"n":tru}`, 1),
-		"A")[0]; got != "A begun" {
-		t.Error(got)
-	}
+	testkit.Same(t, "", "A begun", statuses(t, strings.Replace(s.String(), `"data":{"n":true}`, `"data":{"n":tru}`, 1),
+		"A")[0])
 }
 
 // FuzzRecords: no line makes the decoder panic, and a line that is a JSON object is one record.
@@ -200,20 +198,14 @@ func TestIrregularFiles(t *testing.T) {
 		"self":   func(path string) error { return os.Symlink(path, path) },
 	} {
 		path := filepath.Join(dir, name+".jsonl")
-		if err := make(path); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, make(path))
 		if _, err := ReadDeliveries(context.Background(), path, []string{"A"}); !errors.Is(err, ErrNotRegular) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if n := Size(path); n != 0 {
-			t.Errorf("%s has a size of %d", name, n)
-		}
+		testkit.Same(t, fmt.Sprintf("%s has a size", name), 0, Size(path))
 	}
 	sparse := filepath.Join(dir, "sparse.jsonl")
-	if err := os.WriteFile(sparse, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(sparse, nil, 0o600))
 	if err := os.Truncate(sparse, 1<<40); err != nil {
 		t.Skipf("no sparse files here: %v", err)
 	}
@@ -487,9 +479,7 @@ func TestCorpusReadings(t *testing.T) {
 			return
 		}
 		newest := testkit.Must(ReadNewest(path))(t)
-		if newest.Sample.Model != "claude-opus-5-5" {
-			t.Errorf("%s: %+v", path, newest)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: %+v", path, newest), "claude-opus-5-5", newest.Sample.Model)
 		got[filepath.Base(filepath.Dir(path))] = newest.Sample.Usage.Context()
 	})
 	testkit.Same(t, "", map[string]int{"work": 80000, "compaction": 31000}, got)

@@ -260,9 +260,7 @@ func TestRepeatIsDropped(t *testing.T) {
 		if turns := of[bridge.Turn](s.host); len(turns) != 2 {
 			t.Errorf("turns: %+v", turns)
 		}
-		if n := strings.Count(model.lastRequest(), "ONLY-ONCE"); n != 1 {
-			t.Errorf("the model sees the message %d times", n)
-		}
+		testkit.Same(t, "the model sees the message times", 1, strings.Count(model.lastRequest(), "ONLY-ONCE"))
 	})
 }
 
@@ -298,9 +296,7 @@ func TestClosedStdin(t *testing.T) {
 	for _, size := range []int{10, 1 << 20} {
 		err := s.agent.Message(context.Background(),
 			bridge.MessageParams{MessageID: id, Content: strings.Repeat("x", size)})
-		if errCode(err) != bridge.CodeEnded {
-			t.Errorf("message of %d bytes: %v", size, err)
-		}
+		testkit.Same(t, fmt.Sprintf("message of %d bytes: %v", size, err), bridge.CodeEnded, errCode(err))
 	}
 	await(s.host, 1, func(e bridge.Error) bool {
 		return e.Category == bridge.CatProtocol && strings.Contains(e.Message, "input")
@@ -348,9 +344,7 @@ func TestDeathsInMidTurn(t *testing.T) {
 				s.message(bridge.MessageParams{MessageID: id, Content: fakeStarted + test.step})
 				await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == id })
 				if test.kill != 0 {
-					if err := syscall.Kill(s.agent.Info().PID, test.kill); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, syscall.Kill(s.agent.Info().PID, test.kill))
 				}
 				done := await[bridge.Done](s.host, 1, nil)
 				if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatCrash {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
@@ -89,10 +88,8 @@ func TestDecode(t *testing.T) {
 			continue
 		}
 		clear(line) // the reader uses it again
-		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(Unknown{}, "Raw", "Err"),
-			cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.line, diff)
-		}
+		testkit.Same(t, test.line, test.want,
+			got, cmpopts.IgnoreFields(Unknown{}, "Raw", "Err"), cmpopts.EquateEmpty())
 		if u, ok := got.(Unknown); ok && string(u.Raw) != test.line {
 			t.Errorf("%s: kept as %s", test.line, u.Raw)
 		}
@@ -115,9 +112,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(`null`)
 	f.Fuzz(func(t *testing.T, line string) {
 		got, err := decode([]byte(line))
-		if (err == nil) != (got != nil) {
-			t.Errorf("%q: %v, %v", line, got, err)
-		}
+		testkit.Same(t, fmt.Sprintf("%q: %v, %v", line, got, err), (got != nil), (err == nil))
 		if u, ok := got.(Unknown); ok && string(u.Raw) != line {
 			t.Errorf("%q was kept as %q", line, u.Raw)
 		}
@@ -141,10 +136,7 @@ func TestCaptures(t *testing.T) {
 	}
 	kinds := map[string]int{}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(os.ReadFile(file))(t)
 		n := 0
 		for line := range strings.Lines(string(raw)) {
 			n++

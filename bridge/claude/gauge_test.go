@@ -232,10 +232,8 @@ func TestTurnsWithSteering(t *testing.T) {
 	if err := begin("c", true); err != nil {
 		t.Errorf("steer: %v", err)
 	}
-	if diff := cmp.Diff([]string{"a", "b"},
-		counted.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}})); diff != "" {
-		t.Errorf("first result (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "first result", []string{"a", "b"},
+		counted.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}}))
 	// No tool was left after which the CLI could insert c: c becomes the next turn.
 	if err := begin("d", false); errCode(err) != bridge.CodeBusy {
 		t.Errorf("message before c's turn: %v", err)
@@ -243,9 +241,7 @@ func TestTurnsWithSteering(t *testing.T) {
 	if got := counted.finish(resultFrame{MessageUUIDs: []string{"a"}}); got != nil {
 		t.Errorf("a second result for a: %v", got)
 	}
-	if diff := cmp.Diff([]string{"c"}, counted.finish(resultFrame{MessageUUIDs: []string{"c"}})); diff != "" {
-		t.Errorf("second result (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "second result", []string{"c"}, counted.finish(resultFrame{MessageUUIDs: []string{"c"}}))
 	if counted.busy() {
 		t.Error("busy with nothing open")
 	}
@@ -258,9 +254,7 @@ func TestTurnsWithSteering(t *testing.T) {
 func TestTurnsWithoutIDs(t *testing.T) {
 	counted := newTurns()
 	for _, id := range []string{"a", "b"} {
-		if _, err := counted.begin(id, true); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(counted.begin(id, true))(t)
 	}
 	if !counted.deliver("a") || counted.deliver("a") || counted.deliver("stranger") {
 		t.Error("delivered is said once, and of our own messages")
@@ -268,12 +262,8 @@ func TestTurnsWithoutIDs(t *testing.T) {
 	if got := counted.finish(resultFrame{Origin: json.RawMessage(`{"kind":"peer"}`)}); got != nil {
 		t.Errorf("a peer's result ended %v", got)
 	}
-	if diff := cmp.Diff([]string{"a"}, counted.finish(resultFrame{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"b"}, counted.lose()); diff != "" {
-		t.Errorf("lost (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", []string{"a"}, counted.finish(resultFrame{}))
+	testkit.Same(t, "lost", []string{"b"}, counted.lose())
 	if _, err := counted.begin("c", false); errCode(err) != bridge.CodeEnded {
 		t.Errorf("after the end: %v", err)
 	}
@@ -311,9 +301,7 @@ func TestGauge(t *testing.T) {
 	if c, _ := g.reading(frame("m7", "opus", "", 60_000)); c.Window != 100_000 {
 		t.Errorf("with the threshold: %+v", c)
 	}
-	if p := (&gauge{}).pct(); p != 0 {
-		t.Errorf("no window known: %v", p)
-	}
+	testkit.Same(t, "no window known", 0, (&gauge{}).pct())
 }
 
 func TestSubagentAccounting(t *testing.T) {
@@ -338,9 +326,7 @@ func TestSubagentAccounting(t *testing.T) {
 		t.Error("stopped twice") // task_notification, then the tool result
 	}
 	want := []bridge.SubagentStop{{Description: "delve", ToolUse: "t2", Status: "stopped"}}
-	if diff := cmp.Diff(want, s.stopAll("stopped")); diff != "" {
-		t.Errorf("rest (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "rest", want, s.stopAll("stopped"))
 }
 
 func TestFlatten(t *testing.T) {
@@ -351,9 +337,7 @@ func TestFlatten(t *testing.T) {
 		``:        "",
 		`{"x":1}`: `{"x":1}`,
 	} {
-		if got := flatten(json.RawMessage(in)); got != want {
-			t.Errorf("%s: %q, want %q", in, got, want)
-		}
+		testkit.Same(t, in, want, flatten(json.RawMessage(in)))
 	}
 }
 
@@ -478,19 +462,13 @@ func TestCosts(t *testing.T) {
 		t.Errorf("by model (-want +got):\n%s", diff)
 	}
 	resumed.add(resultFrame{TotalCost: 5.5})
-	if got := resumed.take(); got != 0.5 {
-		t.Errorf("by difference: %v", got)
-	}
+	testkit.Same(t, "by difference", 0.5, resumed.take())
 	blind := newCosts(true)
 	blind.add(resultFrame{TotalCost: 5}) // how much of it was spent before is unknown
 	blind.add(resultFrame{TotalCost: 5.25})
-	if got := blind.take(); got != 0.25 {
-		t.Errorf("resumed without a share: %v", got)
-	}
+	testkit.Same(t, "resumed without a share", 0.25, blind.take())
 	resumed.add(resultFrame{TotalCost: 0.25}) // never negative
-	if got := resumed.take(); got != 0 {
-		t.Errorf("a total that fell: %v", got)
-	}
+	testkit.Same(t, "a total that fell", 0, resumed.take())
 }
 
 func TestLongestPrompt(t *testing.T) {
@@ -501,9 +479,7 @@ func TestLongestPrompt(t *testing.T) {
 		"tokens > 99999999999999999999999 maximum": 0,
 		"413 request too large: 33554432 bytes":    0,
 	} {
-		if got := longestPrompt(text); got != want {
-			t.Errorf("%s: %d, want %d", text, got, want)
-		}
+		testkit.Same(t, text, want, longestPrompt(text))
 	}
 }
 

@@ -62,9 +62,7 @@ func TestHooksInOrder(t *testing.T) {
 	s := hooked(t, fakeGood)
 	s.cfg.Hooks.Spent = string(hooks.LevelWarn)
 	s.launch()
-	if err := s.agent.Configure(context.Background(), bridge.ConfigureParams{Reminder: "NEW-PLAN"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.agent.Configure(context.Background(), bridge.ConfigureParams{Reminder: "NEW-PLAN"}))
 	tool := `{"hook_event_name":"PostToolUse","tool_name":"Bash"}`
 	compact := `{"hook_event_name":"PreCompact","trigger":"auto"}`
 	boundary := `out {"type":"system","subtype":"compact_boundary","uuid":"b1","compact_metadata":{"trigger":"auto","pre_tokens":870}}` + "\n"
@@ -202,9 +200,7 @@ func TestHookEvents(t *testing.T) {
 			bridge.SubagentStart{Description: "Explore", ToolUse: "a1", Type: "Explore"}},
 		{hooks.SubagentEnded{ID: "a1", Type: "Explore"}, bridge.SubagentStop{Description: "Explore", ToolUse: "a1"}},
 	} {
-		if diff := cmp.Diff(c.want, HookEvent(c.effect, r)); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", c.effect, diff)
-		}
+		testkit.Same(t, c.effect, c.want, HookEvent(c.effect, r))
 	}
 }
 
@@ -226,19 +222,12 @@ func TestHookRefusesTheMessage(t *testing.T) {
 			}
 			t.Parallel()
 			s, model := stageFor(t, realSpec(t), verdictReply)
-			settings, err := json.Marshal(map[string]any{"hooks": map[string]any{"UserPromptSubmit": []any{
-				map[string]any{"hooks": []any{map[string]any{"type": "command", "command": c.command}}}}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			settings := testkit.Must(json.Marshal(map[string]any{"hooks": map[string]any{"UserPromptSubmit": []any{
+				map[string]any{"hooks": []any{map[string]any{"type": "command", "command": c.command}}}}}}))(t)
 			home := s.cfg.Env["HOME"]
 			for path, text := range map[string]string{".claude/settings.json": string(settings)} {
-				if err := os.MkdirAll(filepath.Dir(filepath.Join(home, path)), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(home, path), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(home, path)), 0o700))
+				testkit.OK(t, os.WriteFile(filepath.Join(home, path), []byte(text), 0o600))
 			}
 			s.cfg.SettingSources = []string{"user"}
 			s.launch()
@@ -251,18 +240,13 @@ func TestHookRefusesTheMessage(t *testing.T) {
 			if unread := slices.Equal(turn.Unread, turn.MessageIDs); unread == c.kept {
 				t.Errorf("kept by the session: %t, but unread are %q", c.kept, turn.Unread)
 			}
-			if n := len(model.all()); n != 0 {
-				t.Errorf("the model was asked %d times", n)
-			}
-			if err := os.WriteFile(filepath.Join(home, "open"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Same(t, "the model was asked times", 0, len(model.all()))
+			testkit.OK(t, os.WriteFile(filepath.Join(home, "open"), nil, 0o600))
 			if turn := s.turn("THE-NEXT"); turn.Outcome != bridge.TurnDone || turn.Category != "" {
 				t.Errorf("the next turn: %+v", turn)
 			}
-			if had := strings.Contains(model.lastRequest(), "THE-MESSAGE"); had != c.kept {
-				t.Errorf("the next request has the message: %t, want %t", had, c.kept)
-			}
+			testkit.Same(t, "the next request has the message", c.kept,
+				strings.Contains(model.lastRequest(), "THE-MESSAGE"))
 		})
 	}
 }
@@ -324,9 +308,7 @@ func TestJudgeAnswers(t *testing.T) {
 	}
 	want := []string{`orch-1#1 Read {"file_path":"a"} toolu_1 a0`, `orch-1#1 Bash {"command":"x"}  `,
 		`orch-1#1 Odd {}  `, `orch-1#1 Write {}  `, `orch-1#1 Odd {}  `, `orch-1#1 Odd {}  `}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("judged, -want +got:\n%s", diff)
-	}
+	testkit.Same(t, "judged", want, got)
 }
 
 // TestJudgeOfAnAgentThatEnds: while an agent is being stopped nothing more runs, and a client that hangs
@@ -367,9 +349,7 @@ func TestJudgeWhileTheModeChanges(t *testing.T) {
 		return bridge.JudgeResult{Behavior: bridge.Pass}, nil
 	}
 	s.launch()
-	if err := s.agent.Configure(t.Context(), bridge.ConfigureParams{PermissionMode: "acceptEdits"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.agent.Configure(t.Context(), bridge.ConfigureParams{PermissionMode: "acceptEdits"}))
 	for mode, passes := range map[string]bool{"acceptEdits": true, "plan": false} {
 		call, _ := split([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Read","permission_mode":"` + mode + `"}`))
 		if answer := s.agent.(*agent).judge(t.Context(), call); (answer.Specific == nil) != passes {

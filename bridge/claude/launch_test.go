@@ -144,9 +144,7 @@ func TestDetectRemembers(t *testing.T) {
 			info.StandIn {
 			t.Errorf("got %+v, %v", info, err)
 		}
-		if n := asked(); n != wantAsked {
-			t.Errorf("asked %d times, want %d", n, wantAsked)
-		}
+		testkit.Same(t, "asked times", wantAsked, asked())
 	}
 	l := NewLauncher(cache)
 	detect(l, 1)
@@ -230,10 +228,7 @@ func TestVersions(t *testing.T) {
 func TestSupportedVersionsMatchTheTable(t *testing.T) {
 	var texts [2]string
 	for i, name := range []string{"drift.md", "claude-versions"} {
-		raw, err := os.ReadFile(filepath.Join("..", "..", "testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(os.ReadFile(filepath.Join("..", "..", "testdata", name)))(t)
 		texts[i] = string(raw)
 	}
 	_, line, _ := strings.Cut(texts[0], "\n| behaviour | ")
@@ -301,25 +296,15 @@ func wrapped(t *testing.T, mark string) bridge.ClaudeSpec {
 
 func replaceCLI(t *testing.T, path, mark string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())(t)
 	fresh := path + ".new"
-	if err := os.WriteFile(fresh, []byte("#!/bin/sh\n# "+mark+"\nexec '"+self+"' \"$@\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(fresh, path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(fresh, []byte("#!/bin/sh\n# "+mark+"\nexec '"+self+"' \"$@\"\n"), 0o700))
+	testkit.OK(t, os.Rename(fresh, path))
 }
 
 func sumOf(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(os.ReadFile(path))(t)
 	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
@@ -345,9 +330,8 @@ func TestProgramReplaced(t *testing.T) {
 		}
 	}
 	third := s.secondAgent()
-	if third.agent.Info().ClaudeSHA256 != sumOf(t, s.spec.Path) {
-		t.Errorf("the hash is not told: %+v", third.agent.Info())
-	}
+	testkit.Same(t, fmt.Sprintf("the hash is not told: %+v", third.agent.Info()), sumOf(t, s.spec.Path),
+		third.agent.Info().ClaudeSHA256)
 	for _, stage := range []*stageOf{s, third} {
 		if list := of[bridge.Error](stage.host); len(list) != 0 {
 			t.Errorf("told without need: %+v", list)
@@ -366,20 +350,14 @@ func TestSumIsRemembered(t *testing.T) {
 	l := NewLauncher(cache)
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if sum := l.pins.sum(stopped, info); sum != "" {
-		t.Errorf("it goes on behind its end: %s", sum)
-	}
-	if sum := l.pins.sum(t.Context(), info); sum != sumOf(t, path) {
-		t.Errorf("sum: %s", sum)
-	}
+	testkit.Same(t, "it goes on behind its end", "", l.pins.sum(stopped, info))
+	testkit.Same(t, "sum", sumOf(t, path), l.pins.sum(t.Context(), info))
 	l = NewLauncher(cache)
 	if info, err := l.Detect(t.Context(), bridge.ClaudeSpec{Path: path}); err != nil || info.SHA256 != sumOf(t, path) {
 		t.Errorf("%+v, %v", info, err)
 	}
 	info.Identity = "1:2:3:4" // a file that was replaced before it was read
-	if sum := l.pins.sum(t.Context(), info); sum != "" {
-		t.Errorf("the hash of another file: %s", sum)
-	}
+	testkit.Same(t, "the hash of another file", "", l.pins.sum(t.Context(), info))
 }
 
 // TestStartIsRecorded: the arguments with which an agent was started are reported, without values of its
@@ -395,13 +373,9 @@ func TestStartIsRecorded(t *testing.T) {
 		info.PermissionMode != "default" || info.Sandbox || info.PID == 0 {
 		t.Errorf("%+v", info)
 	}
-	if got := after("--append-system-prompt"); got != fmt.Sprintf("sha256:%x (300 bytes)",
-		sha256.Sum256([]byte(s.cfg.AppendSystemPrompt))) {
-		t.Errorf("a long argument: %s", got)
-	}
-	if got := after("--model"); got != "[the value of SOME_TOKEN]" {
-		t.Errorf("a secret: %s", got)
-	}
+	testkit.Same(t, "a long argument", fmt.Sprintf("sha256:%x (300 bytes)",
+		sha256.Sum256([]byte(s.cfg.AppendSystemPrompt))), after("--append-system-prompt"))
+	testkit.Same(t, "a secret", "[the value of SOME_TOKEN]", after("--model"))
 	if !slices.Contains(info.Env, "SOME_TOKEN") || !slices.IsSorted(info.Env) ||
 		strings.Contains(strings.Join(info.Env, " "), "=") {
 		t.Errorf("environment: %v", info.Env)
@@ -418,25 +392,17 @@ func TestCapOfALargeWindow(t *testing.T) {
 			ContextCaps: map[string]int{marked: 500_000}})
 		for range 2 {
 			g.learn(contextUsage{Model: text, RawMaxTokens: 1_000_000})
-			if n := g.reach(); n != 500_000 {
-				t.Errorf("%s: %d by the CLI's word", text, n)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: by the CLI's word", text), 500_000, g.reach())
 			s := messageOf("m1", 10_000)
 			s.Model = plain
 			g.sample(s, fromStream)
-			if n := g.reach(); n != 500_000 {
-				t.Errorf("%s: %d after a message", text, n)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: after a message", text), 500_000, g.reach())
 		}
 		g.turnEnded(map[string]modelUsage{text: {ContextWindow: 400_000}})
-		if n := g.reach(); n != 400_000 {
-			t.Errorf("%s: %d after a result", text, n)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: after a result", text), 400_000, g.reach())
 	}
 	// The cap of one model does not apply to another.
 	g := newGauge(bridge.AgentConfig{Model: marked, ContextCap: 300_000, ContextCaps: map[string]int{marked: 500_000}})
 	g.sample(messageOf("m1", 10_000), fromStream)
-	if n := g.reach(); n != 300_000 {
-		t.Errorf("%d for another model", n)
-	}
+	testkit.Same(t, "for another model", 300_000, g.reach())
 }

@@ -324,9 +324,7 @@ func TestLiveCompaction(t *testing.T) {
 				tokens = append(tokens, c.Tokens)
 			}
 		}
-		if want := "[50503 172503 20503 120503 121503]"; want != fmt.Sprint(tokens) {
-			t.Errorf("readings %v, want %s", tokens, want)
-		}
+		testkit.Same(t, fmt.Sprintf("readings %v", tokens), "[50503 172503 20503 120503 121503]", fmt.Sprint(tokens))
 
 		requests := model.all()
 		if after := requests[3]; !strings.Contains(after, "SHORTENED") ||
@@ -338,9 +336,7 @@ func TestLiveCompaction(t *testing.T) {
 		for _, w := range of[bridge.ContextWarning](s.host) {
 			levels = append(levels, w.Level)
 		}
-		if strings.Join(levels, " ") != "critical warn" {
-			t.Errorf("warnings: %v", levels)
-		}
+		testkit.Same(t, fmt.Sprintf("warnings: %v", levels), "critical warn", strings.Join(levels, " "))
 	})
 }
 
@@ -410,12 +406,8 @@ func TestLiveResumeContext(t *testing.T) {
 		for _, w := range of[bridge.ContextWarning](next.host) {
 			levels = append(levels, w.Level)
 		}
-		if strings.Join(levels, " ") != "critical" {
-			t.Errorf("warnings: %v", levels)
-		}
-		if n := strings.Count(model.lastRequest(), reportedWarn); n != 1 {
-			t.Errorf("warn stands %d times in the history", n)
-		}
+		testkit.Same(t, fmt.Sprintf("warnings: %v", levels), "critical", strings.Join(levels, " "))
+		testkit.Same(t, "warn stands times in the history", 1, strings.Count(model.lastRequest(), reportedWarn))
 	})
 }
 

@@ -151,9 +151,7 @@ func TestLiveStop(t *testing.T) {
 			s.checkNoProcesses()
 			turn := s.turnOf(id)
 			want := map[bool]string{false: bridge.TurnInterrupted, true: bridge.TurnLost}[now]
-			if turn.Outcome != want {
-				t.Errorf("outcome %q, want %q", turn.Outcome, want)
-			}
+			testkit.Same(t, "outcome", want, turn.Outcome)
 			done := await[bridge.Done](s.host, 1, nil)
 			// What its process group has not ended yet is swept, too.
 			if !done.Exit.Expected || done.Exit.Swept < 1 || done.SessionID != s.cfg.SessionID {

@@ -188,9 +188,7 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 		}
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
-	if !slices.Equal(left, []string{file}) {
-		t.Errorf("files: %v", left)
-	}
+	testkit.Same(t, "files", []string{file}, left)
 }
 
 // launchJudged launches an agent that waits for the rules only briefly, so that a test can wait for that.

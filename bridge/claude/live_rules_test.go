@@ -125,9 +125,7 @@ func TestLiveBypass(t *testing.T) {
 		var r refuser
 		s.host.permission, s.host.judge = r.permission, c.judge
 		s.launch()
-		if got := s.agent.Info().PermissionMode; got != bridge.BypassPermissions {
-			t.Errorf("in mode %s", got)
-		}
+		testkit.Same(t, "in mode", bridge.BypassPermissions, s.agent.Info().PermissionMode)
 		s.turn("go")
 		if diff := cmp.Diff([]string{"free"}, made(t, s.dir)); diff != "" || len(r.list) > 0 {
 			t.Errorf("asked %q; files, -want +got:\n%s", r.list, diff)
@@ -221,9 +219,7 @@ func TestLiveDeniedTools(t *testing.T) {
 			inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 				dir := t.TempDir()
 				keep := filepath.Join(dir, "keep")
-				if err := os.WriteFile(keep, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(keep, nil, 0o600))
 				write := reply{tools: []call{{"Write", map[string]any{"file_path": filepath.Join(dir, "made"), "content": "x"}}}}
 				remove := reply{tools: []call{bash("rm -f " + keep)}}
 				touch := func(name string) reply { return reply{tools: []call{bash("touch " + filepath.Join(dir, name))}} }

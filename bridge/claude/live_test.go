@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -241,9 +242,7 @@ func TestLiveSubagent(t *testing.T) {
 		t.Errorf("start %+v, stop %+v", starts[0], stops[0])
 	}
 	for _, use := range of[bridge.ToolUse](s.host) {
-		if (use.Tool == "Bash") != (use.Subagent == starts[0].ToolUse) {
-			t.Errorf("tool use: %+v", use)
-		}
+		testkit.Same(t, fmt.Sprintf("tool use: %+v", use), (use.Subagent == starts[0].ToolUse), (use.Tool == "Bash"))
 	}
 	for _, c := range of[bridge.Context](s.host) {
 		if c.Tokens > 900_000 {

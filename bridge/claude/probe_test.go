@@ -128,9 +128,7 @@ func awaitStopped(t *testing.T, pid int) {
 // turnlessStop stops an agent in order; the ladder has to continue it first.
 func (s *stageOf) turnlessStop() {
 	s.t.Helper()
-	if err := s.agent.Stop(context.Background(), false); err != nil {
-		s.t.Error(err)
-	}
+	testkit.OK(s.t, s.agent.Stop(context.Background(), false))
 	s.checkNoProcesses()
 }
 
@@ -198,9 +196,7 @@ func TestProbeDistinguishesSilences(t *testing.T) {
 			if used := second.CPUMS - first.CPUMS; !test.busy && used > 200 {
 				t.Errorf("%d ms of CPU used by an idle process", used)
 			}
-			if second.TranscriptBytes != first.TranscriptBytes {
-				t.Errorf("the transcript grew from %d to %d bytes", first.TranscriptBytes, second.TranscriptBytes)
-			}
+			testkit.Same(t, "the transcript grew from to bytes", first.TranscriptBytes, second.TranscriptBytes)
 			if test.busy { // the hardest to end: it spins, and ignores TERM
 				s.turnlessStop()
 			} else {
@@ -286,10 +282,7 @@ type api struct {
 
 func startAPI(t testing.TB, script ...reply) *api {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	a := &api{url: "http://" + ln.Addr().String(), script: script}
 	srv := &http.Server{Handler: http.HandlerFunc(a.serve)}
 	served := make(chan struct{})

@@ -349,9 +349,7 @@ func TestRepeatAfterResume(t *testing.T) {
 			t.Errorf("delivered: %+v", d)
 		}
 		next.turn("NEXT")
-		if n := strings.Count(model.lastRequest(), "ONCE"); n != 1 {
-			t.Errorf("the model sees the message %d times", n)
-		}
+		testkit.Same(t, "the model sees the message times", 1, strings.Count(model.lastRequest(), "ONCE"))
 	})
 }
 

@@ -158,9 +158,7 @@ func TestLiveSandboxStop(t *testing.T) {
 	waitFile(t, filepath.Join(s.dir, "ready"))
 	testkit.OK(t, s.agent.Stop(context.Background(), false))
 	s.checkNoProcesses()
-	if turn := s.turnOf(id); turn.Outcome != bridge.TurnInterrupted {
-		t.Errorf("outcome %q", turn.Outcome)
-	}
+	testkit.Same(t, "outcome", bridge.TurnInterrupted, s.turnOf(id).Outcome)
 	if done := await[bridge.Done](s.host, 1, nil); !done.Exit.Expected {
 		t.Errorf("done: %+v", done)
 	}

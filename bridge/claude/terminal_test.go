@@ -294,9 +294,7 @@ func TestTerminalOfASessionWithoutAHistory(t *testing.T) {
 	if _, err := s.tryOpenTerminal(nil); err == nil || !strings.Contains(err.Error(), "no history") {
 		t.Errorf("%v", err)
 	}
-	if len(s.host.all()) != 0 {
-		t.Error("events of a terminal that is not there")
-	}
+	testkit.Same(t, "events of a terminal that is not there", 0, len(s.host.all()))
 }
 
 // atShell starts a shell in a terminal, for things that no CLI would do.
@@ -359,9 +357,7 @@ func TestTerminalReportsWhyItEnded(t *testing.T) {
 		`exit 1`:    "",
 	} {
 		_, h, _ := atShell(t, script)
-		if done := await[bridge.Done](h, 1, nil); done.Exit.Stderr != want {
-			t.Errorf("%s: %q, want %q", script, done.Exit.Stderr, want)
-		}
+		testkit.Same(t, script, want, await[bridge.Done](h, 1, nil).Exit.Stderr)
 	}
 }
 

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -50,13 +48,8 @@ func TestLiveToolShell(t *testing.T) {
 		!strings.HasPrefix(results[0].Text, "version: ") {
 		t.Fatalf("results: %+v of %+v", results, s.host.all())
 	}
-	dir, err := filepath.EvalSymlinks(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.TrimSpace(results[1].Text); got != filepath.Join(dir, "sub") {
-		t.Errorf("the second call ran in %q", got)
-	}
+	dir := testkit.Must(filepath.EvalSymlinks(s.dir))(t)
+	testkit.Same(t, "the second call ran in", filepath.Join(dir, "sub"), strings.TrimSpace(results[1].Text))
 	close(judged)
 	var places []string
 	for p := range judged {
@@ -229,9 +222,7 @@ func TestToolCalls(t *testing.T) {
 		d := newToolCalls()
 		tc.play(d)
 		testkit.Same(t, name, tc.want, turnOfCalls(d))
-		if diff := cmp.Diff(bridge.Turn{}, turnOfCalls(d)); diff != "" {
-			t.Errorf("%s: the next turn begins with:\n%s", name, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: the next turn begins with", name), bridge.Turn{}, turnOfCalls(d))
 	}
 }
 
@@ -327,9 +318,7 @@ func TestToolCallsOfALostTurn(t *testing.T) {
 	} {
 		s := fake(t, fakeGood)
 		turn := s.turn(fakeStarted + tc.script + "exit 9")
-		if turn.Outcome != bridge.TurnLost {
-			t.Errorf("%s: %+v", name, turn)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: %+v", name, turn), bridge.TurnLost, turn.Outcome)
 		testkit.Same(t, name, tc.want, toolCallsOf(turn))
 	}
 }

@@ -28,9 +28,7 @@ func TestConfigDir(t *testing.T) {
 		{[]string{"HOME=/h", "CLAUDE_CONFIG_DIR=/c"}, "/c"},
 		{[]string{"CLAUDE_CONFIG_DIR=c"}, "/w/c"},
 	} {
-		if got := ConfigDir(c.env, "/w"); got != c.want {
-			t.Errorf("%v: %s, want %s", c.env, got, c.want)
-		}
+		testkit.Same(t, c.env, c.want, ConfigDir(c.env, "/w"))
 	}
 }
 
@@ -52,8 +50,6 @@ func TestEnvironOf(t *testing.T) {
 		{"negative", args(0xffffffff, "/bin/x\x00x\x00A=1\x00"), ""},
 		{"short", []byte{1, 0}, ""},
 	} {
-		if got := string(environOf(tt.args)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		testkit.Same(t, tt.name, tt.want, string(environOf(tt.args)))
 	}
 }

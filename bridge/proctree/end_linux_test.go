@@ -101,9 +101,7 @@ func TestArbiterKilled(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			took := collapse(t, t.TempDir(), mode, testkit.Run(t), killArbiter)
 			t.Logf("%d deaf agents and %d escaped from them were gone after %v", agents, 2*agents, took)
-			if n := orphans(); n != 0 {
-				t.Errorf("%d without a mark are left", n)
-			}
+			testkit.Same(t, "without a mark are left", 0, orphans())
 		})
 	}
 }

@@ -240,9 +240,7 @@ func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 			c, err = Start(cmd, Mark{Run: testkit.Run(t)})
 			started <- err
 		}()
-		if err := <-started; err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, <-started)
 	}
 	t.Cleanup(func() { kill(t, c) })
 	testkit.OK(t, until("the thread is gone", func() bool {
@@ -313,10 +311,8 @@ func TestHundredStartAndStopTogether(t *testing.T) {
 	if left := Survivors(testkit.Run(t)); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if err := until("all goroutines have ended",
-		func() bool { return runtime.NumGoroutine() <= goroutines }); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, until("all goroutines have ended",
+		func() bool { return runtime.NumGoroutine() <= goroutines }))
 }
 
 func init() {
@@ -383,15 +379,11 @@ func noProc([]string) {
 func TestFallsBack(t *testing.T) {
 	t.Run("never", func(t *testing.T) {
 		cmd := again(os.Args[0], "fine")
-		if err := fallsBack(cmd, Isolate(t.Context(), cmd, ModeNever)); err != nil {
-			t.Error(err)
-		}
+		testkit.OK(t, fallsBack(cmd, Isolate(t.Context(), cmd, ModeNever)))
 	})
 	t.Run("a program that knows nothing of it", func(t *testing.T) {
 		cmd := exec.Command("/bin/echo", "ok")
-		if err := fallsBack(cmd, Isolate(t.Context(), cmd, ModeAlways)); err != nil {
-			t.Error(err)
-		}
+		testkit.OK(t, fallsBack(cmd, Isolate(t.Context(), cmd, ModeAlways)))
 	})
 	for _, name := range []string{"no namespaces", "masked", "no proc"} {
 		t.Run(name, func(t *testing.T) {
@@ -484,9 +476,7 @@ func TestMonitoredInANamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-c.Done()
-	if code := c.State().ExitCode(); code != 7 {
-		t.Errorf("exit code %d", code)
-	}
+	testkit.Same(t, "exit code", 7, c.State().ExitCode())
 }
 
 // TestBridgesOfOneRun: two bridges on one machine have agents of the same names. The end of one bridge ends
@@ -510,9 +500,7 @@ func TestBridgesOfOneRun(t *testing.T) {
 	if left := SurvivorsMarked(Mark{Run: testkit.Run(t), Bridge: "box-2"}); len(left) != 1 || left[0].PID != other {
 		t.Errorf("survivors of the other bridge: %v", left)
 	}
-	if n := Sweep(testkit.Run(t), ""); n != 1 {
-		t.Errorf("the sweep of the whole run killed %d", n)
-	}
+	testkit.Same(t, "the sweep of the whole run killed", 1, Sweep(testkit.Run(t), ""))
 	gone(t, other)
 }
 
@@ -527,16 +515,11 @@ func testKeep(t *testing.T, begin func(*exec.Cmd) (func(), error)) {
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.Env, cmd.Stdout = []string{}, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	ended, err := begin(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ended := testkit.Must(begin(cmd))(t)
 	if n := Sweep(testkit.Run(t), ""); n != 0 || !alive(cmd.Process.Pid) {
 		t.Errorf("the sweep killed %d", n)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, cmd.Process.Kill())
 	if err := cmd.Wait(); err == nil {
 		t.Error("it was not killed")
 	}

@@ -101,9 +101,7 @@ func TestNothingOutlivesTheFirstProcess(t *testing.T) {
 	}
 	testkit.OK(t, unix.Kill(c.PID(), unix.SIGKILL))
 	_ = c.Wait()
-	if n := insiders(namespace); n != 0 {
-		t.Errorf("%d processes outlived the subreaper", n)
-	}
+	testkit.Same(t, "processes outlived the subreaper", 0, insiders(namespace))
 }
 
 // inside checks what a namespace changes, and what it does not.
@@ -388,9 +386,7 @@ func TestSweepStrays(t *testing.T) {
 		t.Error("more was swept")
 	}
 	for _, run := range []string{one, two, alive} {
-		if asked[run] != 1 {
-			t.Errorf("asked %d times about %q", asked[run], run)
-		}
+		testkit.Same(t, fmt.Sprintf("asked times about %q", run), 1, asked[run])
 	}
 	if again := SweepStrays(dead); again != nil {
 		t.Errorf("the second sweep found %v", again)
@@ -412,9 +408,7 @@ func TestStrayOfTwoRuns(t *testing.T) {
 	c := testkit.Must(Start(cmd, Mark{Run: inner}))(t)
 	t.Cleanup(func() { kill(t, c) })
 	bears(t, c.PID())
-	if got := runsOf(environ(c.PID())); !slices.Equal(got, []string{inner}) {
-		t.Errorf("a child bears %q, want the inner run's mark alone", got)
-	}
+	testkit.Same(t, "a child bears, besides the mark of the inner run", []string{inner}, runsOf(environ(c.PID())))
 	over := func(runs ...string) func(string) bool {
 		return func(run string) bool { return slices.Contains(runs, run) }
 	}

@@ -441,10 +441,8 @@ func TestLineage(t *testing.T) {
 			t.Errorf("%d is younger than its child", line[i].PID)
 		}
 	}
-	if runs := entriesOf([]byte(EnvRun+"=one\x00X=\x00"+EnvRun+"=two\x00"), EnvRun); !slices.Equal(runs,
-		[]string{"one", "two"}) {
-		t.Errorf("several marks: %q", runs)
-	}
+	testkit.Same(t, "several marks", []string{"one", "two"},
+		entriesOf([]byte(EnvRun+"=one\x00X=\x00"+EnvRun+"=two\x00"), EnvRun))
 	if _, err := Lineage(1 << 30); err == nil {
 		t.Error("an unknown process has a lineage")
 	}

@@ -18,14 +18,9 @@ import (
 
 func TestBuiltin(t *testing.T) {
 	list := List()
-	if got := strings.Join(Names(list), " "); got != "developer planner reviewer tester" {
-		t.Errorf("names: %s", got)
-	}
+	testkit.Same(t, "names", "developer planner reviewer tester", strings.Join(Names(list), " "))
 	for _, a := range list {
-		src, err := files.ReadFile("builtin/" + a.Name + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := testkit.Must(files.ReadFile("builtin/" + a.Name + ".md"))(t)
 		if _, problems := read(a.Name+".md", src); len(problems) > 0 {
 			t.Errorf("%v", problems)
 		}
@@ -42,17 +37,13 @@ func TestBuiltin(t *testing.T) {
 				t.Errorf("%s may %s: %v %s", a.Name, tool, ok, why)
 			}
 		}
-		if a.Source != BuiltinSource {
-			t.Errorf("%s is from %q", a.Name, a.Source)
-		}
+		testkit.Same(t, fmt.Sprintf("%s is from", a.Name), BuiltinSource, a.Source)
 	}
 }
 
 func TestLookup(t *testing.T) {
 	list := []Agent{{Name: "b", Source: "1"}, {Name: "a"}, {Name: "b", Source: "2"}}
-	if got := strings.Join(Names(list), " "); got != "b a b" {
-		t.Errorf("names: %s", got)
-	}
+	testkit.Same(t, "names", "b a b", strings.Join(Names(list), " "))
 	if a, ok := Lookup(list, "b"); !ok || a.Source != "1" {
 		t.Errorf("%+v, %v", a, ok)
 	}
@@ -212,9 +203,7 @@ func TestReadProblems(t *testing.T) {
 				}
 				lines = append(lines, line)
 			}
-			if diff := cmp.Diff(tt.want, strings.Join(lines, "\n")); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Same(t, "lines", tt.want, strings.Join(lines, "\n"))
 		})
 	}
 }
@@ -398,15 +387,11 @@ func TestHomeIsNoWorkspace(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	env := map[string]string{"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c", "XDG_CONFIG_HOME": "/x"}
 	get := func(k string) string { return env[k] }
-	if diff := cmp.Diff(Places{CWD: "/w", Config: "/x/arbiter", Claude: "/c"},
-		UserPlaces("/w", false, get)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", "", cmp.Diff(Places{CWD: "/w", Config: "/x/arbiter", Claude: "/c"},
+		UserPlaces("/w", false, get)))
 	env = map[string]string{"XDG_CONFIG_HOME": "relative"}
 	testkit.Same(t, "", Places{CWD: "/w", Trusted: true}, UserPlaces("/w", true, get))
-	if got := len(Discover(Places{CWD: "relative", Trusted: true}).Agents); got != len(List()) {
-		t.Errorf("%d agents", got)
-	}
+	testkit.Same(t, "agents", len(List()), len(Discover(Places{CWD: "relative", Trusted: true}).Agents))
 }
 
 func TestBrokenFiles(t *testing.T) {
@@ -513,10 +498,7 @@ func use(t *testing.T, call string) (tool string, input json.RawMessage) {
 	if field == "" {
 		field = "file_path"
 	}
-	input, err := json.Marshal(map[string]string{field: arg})
-	if err != nil {
-		t.Fatal(err)
-	}
+	input = testkit.Must(json.Marshal(map[string]string{field: arg}))(t)
 	return tool, input
 }
 

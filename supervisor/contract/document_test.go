@@ -18,7 +18,6 @@ import (
 	"sync"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -35,17 +34,10 @@ const page = "../../docs/contract.md"
 func TestDocument(t *testing.T) {
 	got := document(t)
 	if *update {
-		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(page, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(want), got); diff != "" {
-		t.Errorf("go test ./supervisor/contract -run Document -update writes it (-file +types):\n%s", diff)
-	}
+	want := testkit.Must(os.ReadFile(page))(t)
+	testkit.Same(t, "go test ./supervisor/contract -run Document -update writes it (-file +types)", string(want), got)
 }
 
 // TestEverythingIsExplained: every event, command and field has a description.
@@ -238,10 +230,7 @@ func typeOf(t *testing.T, p *jsonschema.Schema) string {
 
 func literal(t *testing.T, v any) string {
 	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(v))(t)
 	return string(raw)
 }
 
@@ -331,9 +320,7 @@ func definitions(t *testing.T, schema []byte) []string {
 		}
 		names = append(names, name)
 	}
-	if len(names) != len(doc.Defs) {
-		t.Errorf("%d definitions, %d in the union", len(doc.Defs), len(names))
-	}
+	testkit.Same(t, "definitions, in the union", len(doc.Defs), len(names))
 	return names
 }
 
@@ -419,9 +406,7 @@ func checkMutation(t *testing.T, line []byte, mutate func(map[string]any)) {
 
 func TestNewFieldsAreLegal(t *testing.T) {
 	line := []byte(`{"v":1,"seq":1,"time":"2026-11-21T04:05:06.000Z","id":"x","event":"notice","text":"t","later":[1]}`)
-	if err := validEvent(line); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, validEvent(line))
 }
 
 func TestSchemasAreStable(t *testing.T) {

@@ -78,9 +78,7 @@ func TestCachedKeys(t *testing.T) {
 		o.Store = &MemoryStore{}
 		salts[o.model().(Cached).Salt] = true
 	}
-	if len(salts) != 6 {
-		t.Errorf("%d salts of 6 models: %v", len(salts), salts)
-	}
+	testkit.Same(t, fmt.Sprintf("salts of 6 models: %v", salts), 6, len(salts))
 }
 
 func TestCachedKeepsNothingDoubtful(t *testing.T) {
@@ -190,9 +188,7 @@ func TestDecidersConform(t *testing.T) {
 					got, err = d.Decide(context.Background(), EvaluateInput(task))
 					conforms(t, name+": evaluating, "+what, got, err, EvaluateInput(task))
 				}
-				if diff := cmp.Diff(SelectInput(task), in); diff != "" {
-					t.Errorf("%s: the input was changed (-want +got):\n%s", name, diff)
-				}
+				testkit.Same(t, fmt.Sprintf("%s: the input was changed", name), SelectInput(task), in)
 			}
 		}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -285,12 +281,8 @@ func TestKeysAreOfTheSituation(t *testing.T) {
 	if k := Key(SelectInput(r)); !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(k) {
 		t.Errorf("key %q is not a sha256", k)
 	}
-	if Key(SelectInput(r)) != Key(SelectInput(later(r))) {
-		t.Error("time and money change a selection's key")
-	}
-	if Key(EvaluateInput(r)) != Key(EvaluateInput(later(r))) {
-		t.Error("time and money change an evaluation's key")
-	}
+	testkit.Same(t, "time and money change a selection's key", Key(SelectInput(later(r))), Key(SelectInput(r)))
+	testkit.Same(t, "time and money change an evaluation's key", Key(EvaluateInput(later(r))), Key(EvaluateInput(r)))
 	if Key(SelectInput(r)) == Key(EvaluateInput(r)) || Key(SelectAgentInput{}) == Key(EvaluateProgressInput{}) {
 		t.Error("both points have one key")
 	}
@@ -307,22 +299,14 @@ func TestKeysSurviveTheJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	var read SelectAgentInput
-	if err := json.Unmarshal(text, &read); err != nil {
-		t.Fatal(err)
-	}
-	if Key(read) != Key(in) {
-		t.Error("a selection that was read back has another key")
-	}
+	testkit.OK(t, json.Unmarshal(text, &read))
+	testkit.Same(t, "a selection that was read back has another key", Key(in), Key(read))
 	if text, err = json.Marshal(eval); err != nil {
 		t.Fatal(err)
 	}
 	var judged EvaluateProgressInput
-	if err := json.Unmarshal(text, &judged); err != nil {
-		t.Fatal(err)
-	}
-	if Key(judged) != Key(eval) {
-		t.Error("an evaluation that was read back has another key")
-	}
+	testkit.OK(t, json.Unmarshal(text, &judged))
+	testkit.Same(t, "an evaluation that was read back has another key", Key(eval), Key(judged))
 }
 
 // TestEveryMemberIsInTheKey changes each member of an input, wherever it is, and checks that the key changes,
@@ -485,9 +469,7 @@ func TestDirStoreStaysInItsDirectory(t *testing.T) {
 			t.Errorf("%q is a key", key)
 		}
 	}
-	if len(warned) != 4 {
-		t.Errorf("warned %q, want 4 times", warned)
-	}
+	testkit.Same(t, fmt.Sprintf("times warned: %q", warned), 4, len(warned))
 }
 
 func TestDirStoreIsBounded(t *testing.T) {
@@ -549,9 +531,7 @@ func TestDirStoreReportsErrors(t *testing.T) {
 	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: strings.Repeat("x", maxEntry)})
 	s.Close()
 	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: "x"})
-	if len(warned) != 2 {
-		t.Errorf("warned of %v, want two failures", warned)
-	}
+	testkit.Same(t, fmt.Sprintf("failures warned of: %v", warned), 2, len(warned))
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
 		t.Errorf("%d files, %v; want none", len(files), err)
 	}

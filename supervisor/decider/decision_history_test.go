@@ -69,9 +69,7 @@ func TestHistoryCountsAllAndKeepsItsEnd(t *testing.T) {
 		t.Errorf("tokens %v, want %v", got, want)
 	}
 	testkit.Same(t, "mean", time.Second, h.Mean())
-	if got := h.Last(-1); len(got) != 0 {
-		t.Errorf("the last -1 are %d", len(got))
-	}
+	testkit.Same(t, "the last -1", 0, len(h.Last(-1)))
 }
 
 func TestHistoryForgetsWhatOldExecutionsSaid(t *testing.T) {
@@ -87,14 +85,10 @@ func TestHistoryForgetsWhatOldExecutionsSaid(t *testing.T) {
 		t.Errorf("the oldest output has %d runes, want at most %d", n, SummaryRunes)
 	}
 	for i, e := range list[1:] {
-		if e.Output != long {
-			t.Errorf("the output of execution %d was shortened", i+1)
-		}
+		testkit.Same(t, fmt.Sprintf("the output of execution %d was shortened", i+1), long, e.Output)
 	}
 	for _, e := range failures(h) {
-		if e.Output != long {
-			t.Errorf("the output of failure %d was shortened", e.Iteration)
-		}
+		testkit.Same(t, fmt.Sprintf("the output of failure %d was shortened", e.Iteration), long, e.Output)
 	}
 }
 
@@ -243,7 +237,5 @@ func TestInputsCostTheWindow(t *testing.T) {
 	if most := keptOutputs*1200 + keptExecutions*SummaryRunes*4; said > most {
 		t.Errorf("%d bytes of output are kept, want at most %d", said, most)
 	}
-	if d := long.History.Mean(); d != time.Second {
-		t.Errorf("mean %v", d)
-	}
+	testkit.Same(t, "mean", time.Second, long.History.Mean())
 }

@@ -151,12 +151,8 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s: step %d is %d, %s", c.statuses, i, s.Index, s.Status)
 			}
 		}
-		if (p.Current() == nil) != c.complete {
-			t.Errorf("%s: at hand is %v", c.statuses, p.Current())
-		}
-		if r.Steps[0].Index != 0 {
-			t.Errorf("%s: the record was changed", c.statuses)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: at hand is %v", c.statuses, p.Current()), c.complete, (p.Current() == nil))
+		testkit.Same(t, fmt.Sprintf("%s: the record was changed", c.statuses), 0, r.Steps[0].Index)
 	}
 	for _, wrong := range []int{-1, 9} { // in an input that was written by hand
 		if p := (&DecisionPlan{Steps: make([]DecisionStep, 3), CurrentStepIndex: wrong}); p.Current() != nil ||
@@ -257,9 +253,7 @@ func TestNothingHostileBreaksAnInput(t *testing.T) {
 		eval.LastExecution.Output.Full, in.LastError.Attempted, in.LastError.Message,
 		in.LastError.Context.CommandExecuted, in.AvailableAgents[0].WhenToUse,
 	} {
-		if text != "a\uFFFDb" {
-			t.Errorf("%q, want the wrong byte replaced", text)
-		}
+		testkit.Same(t, "with the wrong byte replaced", "a\uFFFDb", text)
 	}
 }
 
@@ -316,9 +310,7 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 		"an evaluation's points":    cmp.Diff(open, e.OpenPoints),
 		"what history itself tells": cmp.Diff(whole, r.History.Last(1)[0].Document),
 	} {
-		if d != "" {
-			t.Errorf("%s (-want +got):\n%s", what, d)
-		}
+		testkit.Same(t, fmt.Sprintf("%s (-want +got)", what), "", d)
 	}
 	// Another agent works, and then the reviewer has nothing left: the point is reported with the agent that
 	// worked, and is not reported after that.
@@ -373,9 +365,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		e.Document = Handed(d, nil)
 		r.History = r.History.Add(e)
 	}
-	if n := len(r.History.Last(1)[0].Document.Remaining); n != leftItems+1 {
-		t.Errorf("%d points remain", n)
-	}
+	testkit.Same(t, "points remain", leftItems+1, len(r.History.Last(1)[0].Document.Remaining))
 	for name, in := range map[string]any{"selection": SelectInput(r), "evaluation": EvaluateInput(r)} {
 		raw := testkit.Must(json.Marshal(in))(t)
 		if len(raw) > 200_000 {
@@ -407,9 +397,7 @@ func TestRecoveryOptions(t *testing.T) {
 				t.Errorf("%s: %s says nothing", c.f.Category, o.Action)
 			}
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s, transient %v (-want +got):\n%s", c.f.Category, c.f.Transient, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("%s, transient %v", c.f.Category, c.f.Transient), c.want, got)
 	}
 }
 
@@ -421,12 +409,8 @@ func TestNothingIsSkippedWhereThereIsNoPlan(t *testing.T) {
 		}
 	}
 	r.Steps = []DecisionStep{{}}
-	if n := len(SelectInput(r).LastError.RecoveryOptions); n != 3 {
-		t.Errorf("%d options with a plan, want 3", n)
-	}
-	if got := SelectInput(r).LastError.Category; got != UnknownError {
-		t.Errorf("an error without a category is %q", got)
-	}
+	testkit.Same(t, "options with a plan", 3, len(SelectInput(r).LastError.RecoveryOptions))
+	testkit.Same(t, "an error without a category", UnknownError, SelectInput(r).LastError.Category)
 	if SelectInput(DecisionRecord{}).LastError != nil {
 		t.Error("an error where there is none")
 	}
@@ -449,9 +433,7 @@ func TestToolCategory(t *testing.T) {
 		{"InputValidationError: Write failed: the required parameter `content` is missing", false, ValidationError},
 		{"context deadline exceeded", false, TimeoutError},
 	} {
-		if got := ToolCategory(c.message, c.denied); got != c.want {
-			t.Errorf("%q, denied %v: %s, want %s", c.message, c.denied, got, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%q, denied %v", c.message, c.denied), c.want, ToolCategory(c.message, c.denied))
 	}
 }
 
@@ -486,9 +468,7 @@ func TestCut(t *testing.T) {
 			"Looked at this and that. Looked at this and that.…\nerror one"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Cut(c.text, c.most); got != c.want {
-				t.Errorf("cut to %d: %q, want %q", c.most, got, c.want)
-			}
+			testkit.Same(t, fmt.Sprintf("cut to %d", c.most), c.want, Cut(c.text, c.most))
 		})
 	}
 }
@@ -517,9 +497,7 @@ func FuzzCut(f *testing.F) {
 		if n := utf8.RuneCountInString(got); n > max(most, 0) {
 			t.Errorf("cut to %d, %q has %d runes: %q", most, s, n, got)
 		}
-		if again := Cut(got, most); again != got {
-			t.Errorf("cut to %d twice: %q, then %q", most, got, again)
-		}
+		testkit.Same(t, fmt.Sprintf("cut to %d twice", most), got, Cut(got, most))
 		if short := strings.TrimSpace(s); utf8.ValidString(s) && utf8.RuneCountInString(short) <= most && got != short {
 			t.Errorf("cut to %d, %q became %q", most, s, got)
 		}

@@ -50,9 +50,7 @@ func TestModelIsCorrected(t *testing.T) {
 	if strings.Contains(asker.asked[2].Prompt, "nonsense") {
 		t.Error("corrections pile up")
 	}
-	if got.Prompt != asker.asked[2].Prompt {
-		t.Error("the prompt told is not the one that was answered")
-	}
+	testkit.Same(t, "the prompt told is not the one that was answered", asker.asked[2].Prompt, got.Prompt)
 }
 
 func TestModelStaysInvalid(t *testing.T) {
@@ -313,9 +311,7 @@ func TestClip(t *testing.T) {
 		{"thread", 6, "thread"}, {"threads", 6, "threa…"}, {"fäden", 5, "fäden"}, {"fädens", 5, "fäde…"},
 		{"a b c", 3, "a…"}, {"", 3, ""},
 	} {
-		if got := clip(c.in, c.n); got != c.want {
-			t.Errorf("clip(%q, %d) = %q, want %q", c.in, c.n, got, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("clip(%q, %d) =", c.in, c.n), c.want, clip(c.in, c.n))
 	}
 }
 
@@ -413,19 +409,12 @@ func TestFallback(t *testing.T) {
 		Usage: Usage{CostUSD: 2}}
 	var told []string
 	f := Fallback{First: fixed{d: spent, err: errBroken}, Warn: func(s string) { told = append(told, s) }}
-	got, err := f.Decide(context.Background(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(f.Decide(context.Background(), in))(t)
 	want, _ := in.Rule()
 	want.Source, want.Prompt, want.Answer, want.Attempts, want.Usage = ByFallback, "p", "a", 3, Usage{CostUSD: 2}
 	want.Warnings = []string{"first", "the rules decide: the thread is cut"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want.Warnings[1:], told); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "", want, got)
+	testkit.Same(t, "told", want.Warnings[1:], told)
 }
 
 func TestFallbackDoesNotActOnWhatCannotBe(t *testing.T) {

@@ -219,9 +219,7 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 		withoutSecret(t, name, err)
 	}
-	if got := NewKey(" \t" + secret + "\r\n"); got.text != secret {
-		t.Errorf("%q", got.text)
-	}
+	testkit.Same(t, "a key with blanks around it", secret, NewKey(" \t"+secret+"\r\n").text)
 	withoutSecret(t, "the configuration", good, &good, good.Key, []APIKey{good.Key})
 	var e *url.Error
 	if _, err := NewAPIClient(APIConfig{Provider: OpenAI, Model: "m", BaseURL: "http://[" + secret}); errors.As(err, &e) {

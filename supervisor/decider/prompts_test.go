@@ -181,14 +181,11 @@ func TestOverrides(t *testing.T) {
 	}
 	builtin := rendered(t, promptBuiltIn(), sampleInput())
 	for _, name := range []string{"system of evaluate.md", "evaluate.md", "state.md"} {
-		if texts[name] != builtin[name] {
-			t.Errorf("%s is not the built-in one", name)
-		}
+		testkit.Same(t, fmt.Sprintf("%s is not the built-in one", name), builtin[name], texts[name])
 	}
 	s = testkit.Must(NewSet(map[string]string{"select.md": "Choose."}))(t)
-	if got := rendered(t, s, sampleInput())["system of select.md"]; got != builtin["system of select.md"] {
-		t.Errorf("without a system block it is %q", got)
-	}
+	testkit.Same(t, "without a system block it", builtin["system of select.md"],
+		rendered(t, s, sampleInput())["system of select.md"])
 	if s, err := NewSet(nil); err != nil || s != promptBuiltIn() {
 		t.Errorf("no overrides: %v, %v", s, err)
 	}
@@ -209,9 +206,7 @@ func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {
 	s := testkit.Must(NewSet(own))(t)
 	want := rendered(t, promptBuiltIn(), sampleInput())
 	for name, text := range rendered(t, s, sampleInput()) {
-		if text != want[name] {
-			t.Errorf("%s differs", name)
-		}
+		testkit.Same(t, fmt.Sprintf("%s differs", name), want[name], text)
 	}
 }
 

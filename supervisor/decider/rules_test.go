@@ -313,9 +313,8 @@ func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 			}
 			selected, _ := SelectAgentInput{Task: "t", Plan: c.plan, History: in.History,
 				OpenPoints: c.open, AvailableAgents: in.AvailableAgents}.Rule()
-			if (selected.Decision == Complete) != (c.want == Complete) {
-				t.Errorf("selected: %+v", selected)
-			}
+			testkit.Same(t, fmt.Sprintf("selected: %+v", selected), (c.want == Complete),
+				(selected.Decision == Complete))
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -245,9 +246,7 @@ func TestFilesThatAreLeftOut(t *testing.T) {
 		}
 	}
 	want := "not recorded, so that diff, undo and merges leave it alone: "
-	if !slices.Equal(told, []string{want + "a", want + "b"}) {
-		t.Errorf("told %q", told)
-	}
+	testkit.Same(t, "told", []string{want + "a", want + "b"}, told)
 }
 
 // TestResumed: requests of a process that has ended are repeated, except for the last snapshot: the run
@@ -284,9 +283,7 @@ func (r *run) last(paths ...string) LastChange {
 
 func (r *run) wants(want LastChange, paths ...string) {
 	r.t.Helper()
-	if diff := cmp.Diff(want, r.last(paths...)); diff != "" {
-		r.t.Errorf("last change of %q, -want +got:\n%s", paths, diff)
-	}
+	testkit.Same(r.t, fmt.Sprintf("last change of %q", paths), want, r.last(paths...))
 }
 
 // TestLastChange: the newest change counts, and an agent is named only if it is known to have made it.
@@ -580,9 +577,7 @@ func TestConflictsGoBack(t *testing.T) {
 	conflict()
 	act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
 	s.take(t, IsolationMerged{Serial: s.Serial, Status: StatusMerged, Head: "h"})
-	if len(s.Conflicts) != 0 {
-		t.Errorf("after a merge: %+v", s.Conflicts)
-	}
+	testkit.Same(t, fmt.Sprintf("after a merge: %+v", s.Conflicts), 0, len(s.Conflicts))
 	act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
 	o, got := s.take(t, IsolationMerged{Serial: s.Serial, Status: StatusUnfinished, Detail: "rebase"})
 	if !strings.Contains(o.Back, "a rebase is under way") || len(got.Told) != 0 {

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -148,9 +150,7 @@ func TestAnswer(t *testing.T) {
 			if len(s.Actions) != tt.actions || len(s.Rules) != tt.rules {
 				t.Errorf("granted actions %v, rules %v", s.Actions, s.Rules)
 			}
-			if tt.rejected != (len(s.Open) == 1) {
-				t.Errorf("%d open", len(s.Open))
-			}
+			testkit.Same(t, fmt.Sprintf("%d open", len(s.Open)), tt.rejected, (len(s.Open) == 1))
 		})
 	}
 }
@@ -198,9 +198,7 @@ func TestTurnOver(t *testing.T) {
 	before, c := s, &Collector{}
 	s.TurnOver(c, "orch-1")
 	want := []string{"p0 deny withdrawn", "p1 deny withdrawn"}
-	if diff := cmp.Diff(want, told(c)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "told", want, told(c))
 	if len(s.Open) != 2 || s.Open[0].ID != "p2" || s.Open[1].ID != "p3" || len(s.Unclaimed) != 1 {
 		t.Errorf("left: %v, unclaimed %v", s.Open, s.Unclaimed)
 	}

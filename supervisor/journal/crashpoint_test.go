@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -51,9 +50,7 @@ func TestCrashPointsAreListed(t *testing.T) {
 		})
 	}
 	slices.Sort(called)
-	if diff := cmp.Diff(slices.Sorted(slices.Values(CrashPoints)), called); diff != "" {
-		t.Errorf("points (-listed +called):\n%s", diff)
-	}
+	testkit.Same(t, "points (-listed +called)", slices.Sorted(slices.Values(CrashPoints)), called)
 }
 
 // TestKilledAtEachPoint kills a process at the first, second and third time that it passes each point, and then
@@ -105,9 +102,7 @@ func killAt(t *testing.T, point string, nth int) {
 		fmt.Sscanf(line, "committed %d", &promised)
 	}
 	s := openTestStore(t, dir)
-	if _, err := s.List(); err != nil {
-		t.Error(err)
-	}
+	testkit.Must(s.List())(t)
 	r, rec, err := s.Open(testRun, 0, Options{}, resumeTest)
 	if err != nil {
 		if promised > 0 || !errors.Is(err, ErrNotFound) {
@@ -121,9 +116,7 @@ func killAt(t *testing.T, point string, nth int) {
 	closeRun(t, r)
 	if strings.Contains(point, ".remove.") {
 		s.Remove("hurt")
-		if _, err := s.Prune(Retention{Runs: 1}); err != nil {
-			t.Error(err)
-		}
+		testkit.Must(s.Prune(Retention{Runs: 1}))(t)
 		if entries, err := os.ReadDir(filepath.Join(dir, runsName)); err != nil || len(entries) != 1 {
 			t.Errorf("left: %v, %v", entries, err)
 		}
@@ -369,9 +362,7 @@ func TestUnsafeStateDirectory(t *testing.T) {
 func wantMode(t *testing.T, path string, want fs.FileMode) {
 	t.Helper()
 	info := testkit.Must(os.Lstat(path))(t)
-	if info.Mode().Perm() != want {
-		t.Errorf("%s has mode %v, want %v", path, info.Mode(), want)
-	}
+	testkit.Same(t, fmt.Sprintf("%s has mode %v", path, info.Mode()), want, info.Mode().Perm())
 }
 
 // TestUnsafeFiles: a file that another user put in the place of a journal file is not used, changed or waited
@@ -522,9 +513,7 @@ func TestMovedAway(t *testing.T) {
 				if err := receive(t, told); !errors.Is(err, ErrVanished) {
 					t.Fatalf("trouble: %v", err)
 				}
-				if d := r.Durable(); d != 4 {
-					t.Errorf("%d records are called durable", d)
-				}
+				testkit.Same(t, "records are called durable", 4, r.Durable())
 				if what == "read-only" {
 					testkit.OK(t, os.Chmod(dir, 0o700))
 				} else {

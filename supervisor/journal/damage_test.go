@@ -400,9 +400,7 @@ func TestFormatsOfOthers(t *testing.T) {
 			if _, err := s.Read(testRun, nil); !c.check(err) {
 				t.Errorf("read: %v", err)
 			}
-			if after := listing(t, r.Dir()); !slices.Equal(before, after) {
-				t.Errorf("files were touched: %v, then %v", before, after)
-			}
+			testkit.Same(t, "files were touched", before, listing(t, r.Dir()))
 			if all, err := s.List(); err != nil || len(all) != 1 || !all[0].Damaged {
 				t.Errorf("list: %+v, %v", all, err)
 			}

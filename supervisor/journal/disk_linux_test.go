@@ -231,9 +231,7 @@ func TestFewDescriptors(t *testing.T) {
 		testkit.OK(t, seg.f.Close())
 	}
 	c := startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=24")
-	if line := c.next(); line != "opened 3" {
-		t.Errorf("with 24 descriptors: %s", line)
-	}
+	testkit.Same(t, "with 24 descriptors", "opened 3", c.next())
 	c.end()
 	c = startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=7")
 	if line := c.next(); !strings.Contains(line, "too many open files") {

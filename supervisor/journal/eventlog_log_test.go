@@ -85,9 +85,7 @@ func TestFormatOfALine(t *testing.T) {
 	const want = `{"sum":"642c55f8","n":1,"input":42,"at":1772366400123456789,"line":{"v":1}}
 {"sum":"4eba6a08","n":2,"input":0,"at":-5,"record":{"kind":"audit"}}
 `
-	if string(raw) != want {
-		t.Errorf("have %swant %s", raw, want)
-	}
+	testkit.Same(t, fmt.Sprintf("have %s", raw), want, string(raw))
 	for line := range bytes.Lines(raw) {
 		if !json.Valid(line) {
 			t.Errorf("not JSON: %s", line)
@@ -171,9 +169,7 @@ func TestWalksAgree(t *testing.T) {
 			t.Fatalf("on from entry %d: %+v, %v", i+1, rest, err)
 		}
 	}
-	if list := backward(t, raw); !slices.Equal(list, numbers(1, 60)) {
-		t.Errorf("backward: %v", list)
-	}
+	testkit.Same(t, "backward", numbers(1, 60), backward(t, raw))
 }
 
 func reversed(list []uint64) []uint64 { slices.Reverse(list); return list }
@@ -225,9 +221,8 @@ func TestDamage(t *testing.T) {
 			var list []uint64
 			h, err := logOf(bad).Each(t.Context(), LogPosition{}, func(e LogEntry) error {
 				list = append(list, e.N)
-				if fmt.Sprint(e) != good[e.N] {
-					t.Errorf("byte %d: entry %d is handed out changed: %v", at, e.N, e)
-				}
+				testkit.Same(t, fmt.Sprintf("byte %d: entry %d is handed out changed: %v", at, e.N, e), good[e.N],
+					fmt.Sprint(e))
 				return nil
 			})
 			want := slices.DeleteFunc(numbers(1, 8), func(n uint64) bool { return n == uint64(hit)+1 })
@@ -291,9 +286,7 @@ func TestReadWhileItGrows(t *testing.T) {
 		}
 		next = h.Next
 	}
-	if !slices.Equal(list, numbers(1, uint64(len(ends)))) {
-		t.Errorf("read %v", list)
-	}
+	testkit.Same(t, "read", numbers(1, uint64(len(ends))), list)
 }
 
 func TestWalksEndEarly(t *testing.T) {
@@ -340,9 +333,7 @@ func TestLongLines(t *testing.T) {
 	if list, _ := forward(t, raw); !slices.Equal(list, numbers(1, 5)) {
 		t.Errorf("forward: %v", list)
 	}
-	if list := backward(t, raw); !slices.Equal(list, numbers(1, 5)) {
-		t.Errorf("backward: %v", list)
-	}
+	testkit.Same(t, "backward", numbers(1, 5), backward(t, raw))
 }
 
 // FuzzLog reads files with any content: both directions end, agree, and return only complete lines.

@@ -251,9 +251,7 @@ func TestHangingDisk(t *testing.T) {
 		}
 		close(answer)
 		<-r.done
-		if r.Durable() != 1 {
-			t.Error("the record was not written in the end")
-		}
+		testkit.Same(t, "the record was not written in the end", 1, r.Durable())
 	})
 }
 
@@ -429,9 +427,7 @@ func TestSoonSharesACommit(t *testing.T) {
 		}
 		addSoon(t, r, 6)
 		closeRun(t, r)
-		if d := r.Durable(); d != 6 {
-			t.Errorf("after Close %d are durable, want 6", d)
-		}
+		testkit.Same(t, "durable after Close", 6, r.Durable())
 	})
 }
 
@@ -498,9 +494,7 @@ func TestLinesAreNotDelayedTwice(t *testing.T) {
 		addLine(t, r)
 		time.Sleep(SoonDelay - time.Nanosecond)
 		synctest.Wait()
-		if n := logged.Load(); n != 1 {
-			t.Errorf("%d writes to the event log after the commit, want 1", n)
-		}
+		testkit.Same(t, "writes to the event log after the commit", 1, logged.Load())
 		closeRun(t, r)
 	})
 }

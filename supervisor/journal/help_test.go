@@ -119,12 +119,8 @@ func (e *expectRecords) each(r Record) error {
 func checkRecords(t *testing.T, read func(func(Record) error) error, n uint64) {
 	t.Helper()
 	e := expectRecords{t: t}
-	if err := read(e.each); err != nil {
-		t.Error(err)
-	}
-	if e.next != n {
-		t.Errorf("%d records came back, want %d", e.next, n)
-	}
+	testkit.OK(t, read(e.each))
+	testkit.Same(t, "records came back", n, e.next)
 }
 
 // The state in these tests is how many records there were, and up to which of them their lines were added to

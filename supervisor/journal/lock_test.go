@@ -61,13 +61,10 @@ func TestLockOfAnotherProcess(t *testing.T) {
 		t.Errorf("%+v", rec)
 	}
 	// And the other way round: the child is refused.
-	if line := startChild(t, "open", dir, "").next(); line != fmt.Sprintf("held %d %s false", os.Getpid(), testRun) {
-		t.Errorf("the other process: %s", line)
-	}
+	testkit.Same(t, "the other process", fmt.Sprintf("held %d %s false", os.Getpid(), testRun),
+		startChild(t, "open", dir, "").next())
 	closeRun(t, r)
-	if line := startChild(t, "open", dir, "").next(); line != "opened 0" {
-		t.Errorf("the other process, after close: %s", line)
-	}
+	testkit.Same(t, "the other process, after close", "opened 0", startChild(t, "open", dir, "").next())
 }
 
 // TestOpenWaits: Open waits for an ending owner.
@@ -85,9 +82,7 @@ func TestOpenWaits(t *testing.T) {
 		result <- err
 	}()
 	c.kill()
-	if err := <-result; err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, <-result)
 }
 
 // TestInheritedLock: a child that inherited the lock keeps it when its parent is killed.
@@ -115,9 +110,7 @@ func TestLockDir(t *testing.T) {
 	s := newTestStore(t)
 	cwd := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(cwd, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(cwd, link))
 	l, err := s.LockDir(cwd, testRun)
 	if err != nil {
 		t.Fatal(err)

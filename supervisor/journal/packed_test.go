@@ -62,9 +62,7 @@ func TestPackedLog(t *testing.T) {
 		}
 		n := 0
 		testkit.OK(t, log.Backward(context.Background(), LogPosition{}, func(LogEntry) bool { n++; return true }))
-		if lines := bytes.Count(whole, []byte("\n")); n != lines {
-			t.Errorf("backward it has %d of %d lines", n, lines)
-		}
+		testkit.Same(t, "backward it has of lines", bytes.Count(whole, []byte("\n")), n)
 		testkit.OK(t, log.Close())
 		closeRun(t, r)
 		kept := testkit.Must(s.Keep(testRun))(t)
@@ -293,9 +291,7 @@ func TestBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	hidden(t, s)
-	if err := errors.Join(g.Commit(func(*Meta) {}, func() error { return nil }), g.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(g.Commit(func(*Meta) {}, func() error { return nil }), g.Close()))
 	r, rec := openRun(t, s, testRun, Options{})
 	if rec.Records != 40 || rec.Damage != nil || r.Meta().Imported || *r.Meta().ForkedFrom != *m.ForkedFrom {
 		t.Errorf("%+v, %+v", rec, r.Meta())

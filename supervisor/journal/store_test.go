@@ -481,9 +481,7 @@ func TestRefusedResumeChangesNothing(t *testing.T) {
 		func(*Recovered) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
 		t.Errorf("open: %v", err)
 	}
-	if after := listing(t, r.Dir()); !slices.Equal(before, after) {
-		t.Errorf("files were touched: %v, then %v", before, after)
-	}
+	testkit.Same(t, "files were touched", before, listing(t, r.Dir()))
 	r, rec := openRun(t, s, testRun, Options{})
 	if rec.Harmed() || len(rec.Damage) != 1 || rec.Damage[0].SetAside == "" {
 		t.Errorf("%+v", rec)
@@ -551,9 +549,7 @@ func TestImport(t *testing.T) {
 	files := exported(t, 7)
 	s := newTestStore(t)
 	g := stageAll(t, s, files)
-	if err := g.Add("beside/-some-project/x.jsonl", strings.NewReader("x")); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, g.Add("beside/-some-project/x.jsonl", strings.NewReader("x")))
 	hidden(t, s)
 	here := t.TempDir()
 	failed := errors.New("not yet")
@@ -562,9 +558,7 @@ func TestImport(t *testing.T) {
 	}
 	hidden(t, s)
 	testkit.OK(t, g.Commit(func(m *Meta) { m.CWD = here }, func() error { return nil }))
-	if err := g.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, g.Close())
 	info, err := s.Latest(here, nil)
 	if err != nil || info.Run != testRun || !info.Imported || info.Damaged || info.Live {
 		t.Errorf("%+v, %v", info, err)
@@ -644,9 +638,7 @@ func TestImportIsRefused(t *testing.T) {
 			t.Errorf("%q was written", name)
 		}
 	}
-	if err := g.Add("x", strings.NewReader("1")); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, g.Add("x", strings.NewReader("1")))
 	if err := g.Add("x", strings.NewReader("2")); err == nil {
 		t.Error("a file was replaced")
 	}

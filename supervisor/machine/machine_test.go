@@ -61,12 +61,8 @@ func TestWhatHoldsAsWritten(t *testing.T) {
 	slices.Sort(kept)
 	want := []string{"executing by AGENT_COMPLETE", "executing by AGENT_TOOL_CALL", "executing by CANCEL",
 		"idle by START_TASK"}
-	if diff := cmp.Diff(want, kept); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if len(written) != 11 {
-		t.Errorf("SPEC-0003 has transitions in 11 places, not %d", len(written))
-	}
+	testkit.Same(t, "", want, kept)
+	testkit.Same(t, "SPEC-0003 has transitions in 11 places", 11, len(written))
 }
 
 // Everything that SPEC-0003 names exists under the same name.
@@ -87,17 +83,13 @@ func TestEverythingNamedIsThere(t *testing.T) {
 			t.Errorf("there is no guard %s", g)
 		}
 	}
-	if State(s.Initial) != initial() {
-		t.Errorf("a run begins in %s, not in %s", initial(), s.Initial)
-	}
+	testkit.Same(t, fmt.Sprintf("a run begins in, not in %s", s.Initial), initial(), State(s.Initial))
 	for name, state := range s.States {
 		if !slices.Contains(all, State(name)) || State(name).Live() == state.Final {
 			t.Errorf("the state %s is missing, or final where it should not be", name)
 		}
 	}
-	if len(s.States) != len(all) {
-		t.Errorf("%d states, not %d", len(all), len(s.States))
-	}
+	testkit.Same(t, "states", len(all), len(s.States))
 }
 
 var update = flag.Bool("update", false, "write GRAPH.md")
@@ -178,12 +170,8 @@ func TestMermaidDrawsTheTable(t *testing.T) {
 		}
 	}
 	slices.Sort(arrows)
-	if diff := cmp.Diff(wanted(), arrows); diff != "" {
-		t.Errorf("(-table +graph):\n%s", diff)
-	}
-	if !slices.Equal(final, ends) {
-		t.Errorf("final states are %v", final)
-	}
+	testkit.Same(t, "arrows (-table +graph)", wanted(), arrows)
+	testkit.Same(t, "final states", ends, final)
 }
 
 // dotNode, dotEdge and dotSetting are the statements of Graphviz' language that we use; names that its grammar
@@ -229,9 +217,7 @@ func TestDOTDrawsTheTable(t *testing.T) {
 		titles[m[1]] = unquoted(t, m[2])
 	}
 	slices.Sort(arrows)
-	if diff := cmp.Diff(wanted(), arrows); diff != "" {
-		t.Errorf("(-table +graph):\n%s", diff)
-	}
+	testkit.Same(t, "arrows (-table +graph)", wanted(), arrows)
 }
 
 // unquoted is the label in a list of attributes.
@@ -261,9 +247,7 @@ func TestJSONIsTheTable(t *testing.T) {
 		}
 		want := Table[i]
 		want.If, want.Do = append([]Guard{}, want.If...), append([]Action{}, want.Do...)
-		if diff := cmp.Diff(want, back); diff != "" {
-			t.Errorf("row %d (-table +json):\n%s", i, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("row %d (-table +json)", i), want, back)
 	}
 }
 
@@ -357,10 +341,7 @@ type model map[place][]transition
 // loaded reads a file of testdata/machine, and refuses unknown fields.
 func loaded[T any](t testing.TB, name string) T {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "testdata", "machine", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(filepath.Join("..", "..", "testdata", "machine", name)))(t)
 	var v T
 	if err := yaml.UnmarshalWithOptions(raw, &v, yaml.Strict()); err != nil {
 		t.Fatalf("%s: %v", name, err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
@@ -28,10 +29,7 @@ func TestAttacks(t *testing.T) {
 			}
 			r := Request{Tool: "Bash", Input: bashInput(a.Text()), CWD: filepath.Join(place.Work, a.CWD)}
 			if a.Tool != "" {
-				input, err := json.Marshal(a.Input)
-				if err != nil {
-					t.Fatal(err)
-				}
+				input := testkit.Must(json.Marshal(a.Input))(t)
 				r.Tool, r.Input = a.Tool, input
 			}
 			if d := p.Decide(r); d.Behavior != Deny && d.Behavior != Ask {
@@ -209,14 +207,11 @@ func TestHostileCommands(t *testing.T) {
 		if got := decideBash(deny, command); got != Deny && got != Ask {
 			t.Errorf("%q is %q, though evil is denied", command, got)
 		}
-		if got := decideBash(ask, command); got != Ask {
-			t.Errorf("%q is %q, although evil needs a permission", command, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%q is, although evil needs a permission", command), Ask,
+			decideBash(ask, command))
 	}
 	for _, command := range runsGood {
-		if got := decideBash(deny, command); got != "" {
-			t.Errorf("%q is %q, though only evil is denied", command, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%q is, though only evil is denied", command), "", decideBash(deny, command))
 	}
 	onlyGood := []string{"good ()", "good\\", "good;;", "good &&", "| good", "good \x1b[2J"} // or nothing
 	for _, command := range slices.Concat(writes, runsEvil) {
@@ -412,9 +407,8 @@ func TestBashDeny(t *testing.T) {
 				if got := deny.Decide(r).Behavior; got != Deny && got != Ask {
 					t.Errorf("deny %s: %s %.80q is %q, want deny or ask", tt.rule, tool, c, got)
 				}
-				if got := ask.Decide(r).Behavior; got != Ask {
-					t.Errorf("ask %s: %s %.80q is %q, want ask", tt.rule, tool, c, got)
-				}
+				testkit.Same(t, fmt.Sprintf("ask %s: %s %.80q", tt.rule, tool, c), Ask,
+					ask.Decide(r).Behavior)
 			}
 			for _, c := range tt.passed {
 				if d := deny.Decide(Request{Tool: tool, Input: bashInput(c)}); d != (Decision{}) {
@@ -431,9 +425,8 @@ func TestBashInputInDoubt(t *testing.T) {
 	for _, input := range []string{``, `null`, `[]`, `{}`, `{"command":7}`, `{"command":null}`,
 		`{"Command":"git status"}`, `{"command":["git","status"]}`, `{"command":"git status"`, `"git status"`,
 		`{"command":"git status","dangerouslyDisableSandbox":true}`} {
-		if d := deny.Decide(Request{Tool: "Bash", Input: json.RawMessage(input)}); d.Behavior != Ask {
-			t.Errorf("deny: %s is %q, want ask", input, d.Behavior)
-		}
+		testkit.Same(t, fmt.Sprintf("deny: %s", input), Ask,
+			deny.Decide(Request{Tool: "Bash", Input: json.RawMessage(input)}).Behavior)
 	}
 }
 

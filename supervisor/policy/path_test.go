@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -91,9 +92,8 @@ func TestReadRulesCoverSearches(t *testing.T) {
 		{"Grep", input("pattern", ".env"), ""},
 		{"Edit", input("file_path", ".env"), ""},
 	} {
-		if got := p.Decide(Request{Tool: tt.tool, Input: tt.input}).Behavior; got != tt.want {
-			t.Errorf("%s %s is %s, want %s", tt.tool, tt.input, got, tt.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s %s is", tt.tool, tt.input), tt.want,
+			p.Decide(Request{Tool: tt.tool, Input: tt.input}).Behavior)
 	}
 }
 
@@ -195,9 +195,7 @@ func TestUnresolvable(t *testing.T) {
 	broken := func(string) (string, error) { return "", errors.New("permission denied") }
 	r := Request{Tool: "Write", Input: input("file_path", "/w/src/a")}
 	p := Policy{CWD: "/w", Resolve: broken, Deny: mustRules(t, "Edit(//etc/**)")}
-	if d := p.Decide(r); d.Behavior != Ask {
-		t.Errorf("deny: %q, want ask", d.Behavior)
-	}
+	testkit.Same(t, "deny", Ask, p.Decide(r).Behavior)
 	if rule, ok := p.Within(r, mustRules(t, "Edit(src/**)")); ok {
 		t.Errorf("it is within %s", rule)
 	}
@@ -268,8 +266,7 @@ func TestOnlyReads(t *testing.T) {
 		"Read": true, "Grep": true, "Write": false, "NotebookEdit": false, "Agent": false, "mcp__db__drop": false,
 		"mcp__arbiter__ask_predecessor": true, bridge.VerdictTool: true, "Monitor": false,
 	} {
-		if got := p.OnlyReads(Request{Tool: tool, Input: json.RawMessage(`{}`)}, true); got != want {
-			t.Errorf("%s: reads %v", tool, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: reads", tool), want,
+			p.OnlyReads(Request{Tool: tool, Input: json.RawMessage(`{}`)}, true))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -250,10 +249,7 @@ func mustRules(t testing.TB, texts ...string) []Rule {
 	t.Helper()
 	var out []Rule
 	for _, s := range texts {
-		r, err := ParseRule(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(ParseRule(s))(t)
 		out = append(out, r)
 	}
 	return out
@@ -310,9 +306,7 @@ func TestSplitRules(t *testing.T) {
 		"Bash(a, Read":                           {"Bash(a, Read"},
 		"WebFetch(domain:a.de), Edit(a,b/**), X": {"WebFetch(domain:a.de)", "Edit(a,b/**)", "X"},
 	} {
-		if got := SplitRules(text); !slices.Equal(got, want) {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		testkit.Same(t, text, want, SplitRules(text))
 	}
 }
 

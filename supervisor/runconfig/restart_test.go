@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -308,9 +310,7 @@ func TestClockWentBack(t *testing.T) {
 				}
 			}
 			d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now)
-			if d.Attempt != 3 {
-				t.Errorf("%+v: the failures are forgotten", d)
-			}
+			testkit.Same(t, fmt.Sprintf("%+v: the failures are forgotten", d), 3, d.Attempt)
 			h = h.Add(p, d.Entry(RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now), now)
 			for _, a := range h {
 				if a.At.After(now) {
@@ -332,9 +332,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		now := at(time.Duration(i) * time.Millisecond)
 		h = h.Add(p, RestartAttempt{Agent: "orch-1", Class: RestartCrash, At: now}, now)
 	}
-	if len(h) != maxHistory {
-		t.Errorf("%d attempts are kept, want %d", len(h), maxHistory)
-	}
+	testkit.Same(t, "attempts are kept", maxHistory, len(h))
 	if want := at((maxHistory + 999) * time.Millisecond); !h[len(h)-1].At.Equal(want) {
 		t.Errorf("the newest is lost")
 	}

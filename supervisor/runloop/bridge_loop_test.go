@@ -88,9 +88,7 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 				opened.Load(), dead.starts())
 		}
 		n.loop.Put(input.Signal{Signal: "INT"})
-		if exit := n.over(); exit != contract.ExitInterrupted {
-			t.Errorf("exit %d", exit)
-		}
+		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 	})
 }
 
@@ -205,9 +203,7 @@ func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) {
 				told++
 			}
 		}
-		if told != 1 {
-			t.Errorf("told %d times", told)
-		}
+		testkit.Same(t, "told times", 1, told)
 		n.stop()
 	})
 }

@@ -271,9 +271,7 @@ func TestASlowListener(t *testing.T) {
 		next := 0
 		for _, e := range events {
 			if a, ok := e.Body.(contract.Accepted); ok {
-				if a.Ref != fmt.Sprint(next) {
-					t.Errorf("accepted %s in place of %d", a.Ref, next)
-				}
+				testkit.Same(t, fmt.Sprintf("accepted in place of %d", next), fmt.Sprint(next), a.Ref)
 				next++
 			}
 		}

@@ -49,9 +49,7 @@ func TestAnswersHold(t *testing.T) {
 		{Rule: "Bash(cargo *)"},
 		{Action: input.PermissionKey("Bash", bashCall("npm ci").Input), Tool: "Bash"},
 	}
-	if err := l.Grants(&memory{}, kept); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, l.Grants(&memory{}, kept))
 	for command, want := range map[string]string{
 		"make all": "ask mode", "make install": "deny rule", "npm test": "allow human", "npm test ": "ask rule",
 		"npm run": "ask rule", "npm ci": "allow human", "cargo build": "ask mode",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
@@ -149,9 +151,8 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 			t.Errorf("%s %s: %s by %s", p.Tool, p.Input, r.Behavior, f.By)
 		}
 		answer := l.answer(toolCall{agent: "arbiter", tool: p.Tool, input: p.Input})
-		if answer.Behavior != answered {
-			t.Errorf("asked by can_use_tool, %s %s: %+v", p.Tool, p.Input, answer)
-		}
+		testkit.Same(t, fmt.Sprintf("asked by can_use_tool, %s %s: %+v", p.Tool, p.Input, answer), answered,
+			answer.Behavior)
 	}
 }
 
@@ -378,9 +379,7 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 	)
 	for line, want := range map[string]string{"make all": policy.Deny, "go test": policy.Ask, "ls": policy.Allow} {
 		d := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(line).Input, check: true})
-		if d.Behavior != want {
-			t.Errorf("check %s: %+v", line, d)
-		}
+		testkit.Same(t, fmt.Sprintf("check %s: %+v", line, d), want, d.Behavior)
 	}
 }
 
@@ -408,9 +407,7 @@ func TestNativeRules(t *testing.T) {
 		})
 		l.policy.Home = "/h"
 		if name == "rules and grants" {
-			if err := l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(npm test)"}}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(npm test)"}}))
 		}
 		rules, mode, unsupported := l.nativeRules(l.Snapshot(), "orch-1")
 		if diff := cmp.Diff(tt.want, rules); diff != "" || mode != tt.mode || len(unsupported) > 0 {

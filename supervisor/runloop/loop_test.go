@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"reflect"
@@ -267,9 +268,7 @@ func TestLoopReportsAnAgentThatDoesNotStart(t *testing.T) {
 		for _, e := range events {
 			if b, ok := e.Body.(contract.Error); ok {
 				errs++
-				if b.Category != bridge.CatStart {
-					t.Errorf("error %+v", b)
-				}
+				testkit.Same(t, fmt.Sprintf("error %+v", b), bridge.CatStart, b.Category)
 			}
 		}
 		testkit.Same(t, "error events", 1, errs)
@@ -403,10 +402,7 @@ func (j *fakeJournal) inputs(t *testing.T) []input.Body {
 	defer j.mu.Unlock()
 	var list []input.Body
 	for _, r := range j.records {
-		in, err := input.DecodeInput(r.Payload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := testkit.Must(input.DecodeInput(r.Payload))(t)
 		list = append(list, in.Body)
 	}
 	return list
@@ -602,9 +598,6 @@ func happenings(text string) []input.Body {
 
 func fingerprint(t *testing.T, s *supervisor.State) string {
 	t.Helper()
-	raw, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(s))(t)
 	return string(raw)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -102,9 +101,7 @@ func TestTroubleWithTheDisk(t *testing.T) {
 			len(e[0].RecoveryOptions) == 0 {
 			t.Fatalf("errors %v", e)
 		}
-		if pct := n.loop.Snapshot().Agents[0].Context.Pct; pct != 50 {
-			t.Errorf("an agent's word was not taken: %v", pct)
-		}
+		testkit.Same(t, "an agent's word was not taken", 50, n.loop.Snapshot().Agents[0].Context.Pct)
 		n.loop.Trouble(errors.New("no space left on device")) // reported once
 		recorded.takes(0)
 		n.loop.Trouble(nil)
@@ -119,9 +116,7 @@ func TestTroubleWithTheDisk(t *testing.T) {
 		for _, a := range hearing[contract.Accepted](n) {
 			refs = append(refs, a.Ref)
 		}
-		if !slices.Equal(refs, []string{"before", "after"}) {
-			t.Errorf("accepted %v", refs)
-		}
+		testkit.Same(t, "accepted", []string{"before", "after"}, refs)
 		n.stop()
 		for _, f := range recorded.inputs(t) {
 			if c, ok := f.(input.Command); ok && c.Command.Ref == "during" {
@@ -212,9 +207,8 @@ func TestASignalInTrouble(t *testing.T) {
 				if want := contract.ExitInterrupted; exit != want && !strings.HasPrefix(name, "stop") {
 					t.Errorf("exit %d", exit)
 				}
-				if len(hearing[contract.Accepted](n)) != 0 {
-					t.Errorf("accepted %v", hearing[contract.Accepted](n))
-				}
+				testkit.Same(t, fmt.Sprintf("accepted %v", hearing[contract.Accepted](n)), 0,
+					len(hearing[contract.Accepted](n)))
 				if name != "idle" && name != "many events" {
 					if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "w" ||
 						!strings.Contains(r[0].Message, "could not be recorded") {
@@ -319,9 +313,7 @@ func TestInputsThatTheJournalRejects(t *testing.T) {
 		n.say("large", strings.Repeat("x", 2<<20))
 		n.say("small", "x")
 		time.Sleep(time.Second)
-		if a := hearing[contract.Assistant](n); len(a) != 2 {
-			t.Errorf("%d texts were shown", len(a))
-		}
+		testkit.Same(t, "texts were shown", 2, len(hearing[contract.Assistant](n)))
 		a, r := hearing[contract.Accepted](n), hearing[contract.Rejected](n)
 		if len(a) != 1 || a[0].Ref != "small" || len(r) != 1 || r[0].Ref != "large" ||
 			!strings.Contains(r[0].Message, "too large") {
@@ -346,14 +338,10 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
 			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
 		}
-		if recorded.count() != before {
-			t.Errorf("%d records more", recorded.count()-before)
-		}
+		testkit.Same(t, fmt.Sprintf("%d records more", recorded.count()-before), before, recorded.count())
 		var fold supervisor.Replayer
 		for _, r := range recorded.records {
-			if err := fold.Take(r); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, fold.Take(r))
 		}
 		testkit.Same(t, "the journal folds to an Arbiter that is", supervisor.AgentReady, fold.State.Agents[0].Status)
 	})
@@ -407,9 +395,7 @@ func TestMayWait(t *testing.T) {
 		{"a command, whose sender waits", input.Command{}, []input.Effect{emit}, false},
 		{"an agent's request, which waits", input.PermissionAsked{}, []input.Effect{emit}, false},
 	} {
-		if got := mayWait(c.body, c.effects); got != c.want {
-			t.Errorf("%s: may wait %v, want %v", c.name, got, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: may wait", c.name), c.want, mayWait(c.body, c.effects))
 	}
 }
 

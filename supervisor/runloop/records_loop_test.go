@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -53,15 +54,10 @@ func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
 				told++
 			}
 		}
-		if told != 3 {
-			t.Errorf("%d strangers were told of, want 3", told)
-		}
+		testkit.Same(t, "strangers told of", 3, told)
 		by := map[string]int{}
 		for _, r := range kept.records {
-			in, err := input.DecodeInput(r.Payload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			in := testkit.Must(input.DecodeInput(r.Payload))(t)
 			by[in.From.By]++
 			if agent := in.From.By == "arbiter"; agent != (in.From.Session != "") || agent != (in.From.Gen == 1) {
 				t.Errorf("from %+v: %s", in.From, r.Payload)
@@ -105,13 +101,9 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 				alone++
 			}
 		}
-		if alone != 2 {
-			t.Errorf("%d lines follow from no input, want the trouble and its end", alone)
-		}
+		testkit.Same(t, "lines that follow from no input: the trouble and its end", 2, alone)
 		var fold supervisor.Replayer
-		if err := fold.Take(recorded.snapshot); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, fold.Take(recorded.snapshot))
 		if a, b := fingerprint(t, n.loop.Snapshot()), fingerprint(t, &fold.State); a != b {
 			t.Error("the last snapshot is of another state")
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -149,9 +150,8 @@ func TestAtOnce(t *testing.T) {
 	admitted(t, &s, l, noon, one, "g", "")
 	admitted(t, &s, l, noon, one, "h", "")
 	next := bridge.AgentRef{ID: "orch-1", Generation: 2}
-	if why := s.Admit(next, "i", []bridge.AgentRef{next, two}, l, noon); why != "" {
-		t.Errorf("subagents of a process that ended count: %s", why)
-	}
+	testkit.Same(t, "subagents of a process that ended count", "",
+		s.Admit(next, "i", []bridge.AgentRef{next, two}, l, noon))
 }
 
 // TestTotal: the subagents of the whole run are counted, also after it was resumed, and whatever became of them.
@@ -194,7 +194,5 @@ func TestStorm(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	if n := passed.Load(); n != 20 {
-		t.Errorf("%d were admitted at once, want 20", n)
-	}
+	testkit.Same(t, "admitted at once", 20, passed.Load())
 }

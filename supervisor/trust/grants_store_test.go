@@ -153,9 +153,7 @@ func TestModesUnderAnyUmask(t *testing.T) {
 			"grants/" + s.name + ".lock": 0o600} {
 			info, err := os.Stat(filepath.Join(state, name))
 			testkit.OK(t, err)
-			if got := info.Mode().Perm(); got != want {
-				t.Errorf("umask %o: %s is %o, want %o", umask, name, got, want)
-			}
+			testkit.Same(t, fmt.Sprintf("umask %o: %s is", umask, name), want, info.Mode().Perm())
 		}
 	}
 }
@@ -366,9 +364,7 @@ func TestManyAddAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := load(t, open(t, dir, cwd)); len(got) != 2*each*perAdder+1 {
-		t.Errorf("%d grants were kept, want %d", len(got), 2*each*perAdder+1)
-	}
+	testkit.Same(t, "grants were kept", 2*each*perAdder+1, len(load(t, open(t, dir, cwd))))
 }
 
 // TestLockIsNotWaitedForForever: a process that holds the lock and hangs does not block others for long.

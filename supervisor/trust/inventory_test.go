@@ -183,9 +183,7 @@ func TestChanges(t *testing.T) {
 				t.Errorf("changed: %v, %q, want %q", before.Hash != after.Hash, got, c.want)
 			}
 			w.write(c.file, string(raw))
-			if back := w.look(""); back.Hash != before.Hash {
-				t.Error("set back, the hash is another")
-			}
+			testkit.Same(t, "set back, the hash is another", before.Hash, w.look("").Hash)
 		})
 	}
 	w := newWorkspace(t)
@@ -258,9 +256,7 @@ func TestWorktree(t *testing.T) {
 	for _, text := range []string{"", "gitdir:", "gitdir: \x00", "gitdir: /", strings.Repeat("x", 10000),
 		"gitdir: .git"} {
 		w.write(".git", text)
-		if l := w.look(""); l.Root != w.dir {
-			t.Errorf(".git %.20q: root %s", text, l.Root)
-		}
+		testkit.Same(t, fmt.Sprintf(".git %.20q: root", text), w.dir, w.look("").Root)
 	}
 }
 

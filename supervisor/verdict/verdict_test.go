@@ -3,6 +3,7 @@ package verdict
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -126,9 +127,7 @@ func TestProofs(t *testing.T) {
 		{Result: CheckFailed, Why: "exit code 2, expected 0", Exit: 2, SHA256: strings.Repeat("cd", 32)},
 		{Result: CheckUnrun, Exit: -1, Why: "denied"}}
 	want := []string{Verified, Refuted, Unverified, Unverified, Unverified, Unverified}
-	if diff := cmp.Diff(want, d.Proofs(receipts)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "proofs", want, d.Proofs(receipts))
 	if diff := cmp.Diff([]string{Unverified, Unverified, Unverified, Unverified, Unverified, Unverified},
 		d.Proofs(nil)); diff != "" {
 		t.Error("without receipts the author's word verifies nothing:", diff)
@@ -246,9 +245,7 @@ func checkStruct(t *testing.T, path string, typ reflect.Type, schema *jsonschema
 		}
 		want := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Struct: "object",
 			reflect.Int: "integer"}[kind.Kind()]
-		if sub.Type != want {
-			t.Errorf("%s.%s is %q, want %q", path, name, sub.Type, want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s.%s is", path, name), want, sub.Type)
 		if kind.Kind() == reflect.Struct {
 			checkStruct(t, path+"."+name, kind, sub)
 		}
@@ -259,9 +256,7 @@ func checkStruct(t *testing.T, path string, typ reflect.Type, schema *jsonschema
 	}
 	slices.Sort(fields)
 	slices.Sort(properties)
-	if diff := cmp.Diff(fields, properties); diff != "" {
-		t.Errorf("%s: properties (-struct +schema):\n%s", path, diff)
-	}
+	testkit.Same(t, fmt.Sprintf("%s: properties (-struct +schema)", path), fields, properties)
 }
 
 func TestEnumsMatchConstants(t *testing.T) {
