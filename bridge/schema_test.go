@@ -107,9 +107,8 @@ func TestSchemaIsComplete(t *testing.T) {
 			t.Errorf("event %q: missing, or without a description", name)
 		}
 	}
-	if events != len(d.Events) || events != len(eventKinds) {
-		t.Errorf("%d events in the source, %d in the schema, %d decoders", events, len(d.Events), len(eventKinds))
-	}
+	testkit.Same(t, "events in the source", len(d.Events), events)
+	testkit.Same(t, "events", len(eventKinds), events)
 	var codes []string
 	for _, e := range d.Errors {
 		if e.Description == "" || e.Name == "" {

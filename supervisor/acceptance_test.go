@@ -223,9 +223,8 @@ func TestTheRulesNeverCompleteOverAFailedCriterion(t *testing.T) {
 				}
 				return
 			}
-			if completed != 3 || mended != 2 {
-				t.Errorf("completed %d times, mended %d times", completed, mended)
-			}
+			testkit.Same(t, "completed", 3, completed)
+			testkit.Same(t, "times, mended", 2, mended)
 			if c.human {
 				if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") {
 					t.Errorf("asked: %+v", p.s.Question.Open)

@@ -403,9 +403,7 @@ func TestIsolatedWork(t *testing.T) {
 
 // TestConflictGoesBackToItsAuthor: the author works again; if that does not help, the Arbiter is notified.
 func TestConflictGoesBackToItsAuthor(t *testing.T) {
-	p := begin(t, isolated)
-	one := p.spawn("parser")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, isolated)
 	for attempt := range input.MaxConflicts + 1 {
 		p.verdict(one, proven("done", "make parser"))
 		p.pass()
@@ -432,9 +430,7 @@ func TestConflictGoesBackToItsAuthor(t *testing.T) {
 
 // TestMergeOverACrash: another process requests the merge again; the result of the old request is not accepted.
 func TestMergeOverACrash(t *testing.T) {
-	p := begin(t, isolated)
-	one := p.spawn("parser")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, isolated)
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
 	first := lastEffect[input.IsolationMerge](p)
@@ -462,9 +458,7 @@ func TestMergeOverACrash(t *testing.T) {
 // TestIsolatedRunIsJudgedOnItsBranch: checks are repeated and criteria run on the merged files, and the result
 // counts what is on the run branch.
 func TestIsolatedRunIsJudgedOnItsBranch(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { isolated(o); o.Accept = []string{"make test"} })
-	one := p.spawn("parser")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, func(o *runconfig.Options) { isolated(o); o.Accept = []string{"make test"} })
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
 	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})

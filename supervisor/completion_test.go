@@ -171,9 +171,8 @@ func TestTheRulesNeverCompleteOverAFailedCheck(t *testing.T) {
 				}
 				return
 			}
-			if completed != maxSentBack+1 || mended != maxSentBack {
-				t.Errorf("completed %d times, mended %d times", completed, mended)
-			}
+			testkit.Same(t, "completed", maxSentBack+1, completed)
+			testkit.Same(t, "times, mended", maxSentBack, mended)
 			if c.human {
 				if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") {
 					t.Errorf("asked: %+v", p.s.Question.Open)
@@ -405,9 +404,7 @@ func TestACheckRunsOnTheFilesBeforeTheWork(t *testing.T) {
 		"the time of its checks ended": {ok("ok"), bridge.CheckResult{Exit: -2}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, scratchChecks)
-			one := p.spawn("parser")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, one := oneWorks(t, scratchChecks)
 			p.works(one, []string{"parser.go"}, "make parser")
 			p.answersCheck(false, c.now)
 			if len(told[contract.Check](p)) > 0 != (name == "it took too long" || name == "it fails, and is not tried") {
@@ -446,9 +443,7 @@ func TestNobodyLooksBack(t *testing.T) {
 		"asks Git":  {scratchChecks, "cd x && git log --oneline | grep parser"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, c.change)
-			one := p.spawn("parser")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, one := oneWorks(t, c.change)
 			p.works(one, nil, c.command)
 			check, _ := p.checking()
 			p.do(input.Checked{Serial: check.Serial, Number: 1, Request: check.Request, Result: ok("ok")})
@@ -472,9 +467,7 @@ func TestACompleteThatNothingProves(t *testing.T) {
 		"one is not known":          {ok("ok"), bridge.CheckResult{TimedOut: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, func(o *runconfig.Options) { scratchChecks(o); o.Accept = []string{"make test"} })
-			one := p.spawn("parser")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, one := oneWorks(t, func(o *runconfig.Options) { scratchChecks(o); o.Accept = []string{"make test"} })
 			p.works(one, []string{"parser.go"}, "true")
 			p.answersCheck(false, ok("ok"))
 			p.answersCheck(true, c.check)

@@ -159,9 +159,8 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	}
 	refused := set("nonsense", "")
 	p.do(input.Configured{Agent: refused.Agent, Model: "nonsense", All: true, Failed: "no such model"})
-	if p.s.Options.Model != "old" || p.s.Options.ArbiterModel != "older" {
-		t.Errorf("a refused model was taken over: %q, %q", p.s.Options.Model, p.s.Options.ArbiterModel)
-	}
+	testkit.Same(t, "a refused model was taken over", "old", p.s.Options.Model)
+	testkit.Same(t, "p.s.Options.ArbiterModel", "older", p.s.Options.ArbiterModel)
 	p.contains("the error", last[contract.Error](p).Message, "nonsense", "no such model")
 	taken := set("new", "")
 	if taken.Agent.ID != contract.Arbiter || !taken.All {
@@ -172,9 +171,8 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	if next := all[len(all)-1]; next.Agent.ID != "orch-1" || next.All || next.Model != "new" {
 		t.Errorf("the next: %+v", next)
 	}
-	if p.s.Options.Model != "new" || p.s.Options.ArbiterModel != "" {
-		t.Errorf("options: %q, %q", p.s.Options.Model, p.s.Options.ArbiterModel)
-	}
+	testkit.Same(t, "options", "new", p.s.Options.Model)
+	testkit.Same(t, "p.s.Options.ArbiterModel", "", p.s.Options.ArbiterModel)
 	own := set("own", "orch-1")
 	p.do(input.Configured{Agent: own.Agent, Model: "own"})
 	a, arbiter := p.agent("orch-1"), p.agent(contract.Arbiter)

@@ -374,9 +374,8 @@ func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
 	q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByModel, Usage: decider.Usage{Input: 10, CostUSD: 0.25}}
 	p.do(input.Decided(q))
-	if n := len(p.s.Agents); n != 2 || p.agent("orch-1").Mode != "tester" {
-		t.Errorf("%d agents, the first a %s", n, p.agent("orch-1").Mode)
-	}
+	testkit.Same(t, "agents", 2, len(p.s.Agents))
+	testkit.Same(t, "p.agent(\"orch-1\").Mode", "tester", p.agent("orch-1").Mode)
 	if p.s.Budget.CostUSD != 0.25 || p.s.Budget.Usage.Input != 10 {
 		t.Errorf("the bill is $%v, %+v: the answer was paid for", p.s.Budget.CostUSD, p.s.Budget.Usage)
 	}

@@ -114,9 +114,7 @@ func TestChecksAreBounded(t *testing.T) {
 		many[i] = "true " + fmt.Sprintf("orch-%d", i)
 	}
 	t.Run("in number", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, proven("handoff", many...))
 		for range MaxChecks {
 			c := p.check()
@@ -125,9 +123,7 @@ func TestChecksAreBounded(t *testing.T) {
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "10 passed, 0 failed, 4 unrun or unclear")
 	})
 	t.Run("in time", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, proven("handoff", "sleep 9", "true"))
 		c := p.check()
 		p.do(asked2(c))
@@ -140,9 +136,7 @@ func TestChecksAreBounded(t *testing.T) {
 		p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("ok, but late")})
 	})
 	t.Run("switched off", func(t *testing.T) {
-		p := begin(t, func(o *runconfig.Options) { o.CheckTimeout = -1 })
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, func(o *runconfig.Options) { o.CheckTimeout = -1 })
 		p.verdict(one, proven("handoff", "true"))
 		testkit.Same(t, "checks", 0, len(effects[input.RunCheck](p)))
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "0 passed, 0 failed, 1 unrun or unclear")

@@ -300,9 +300,8 @@ func TestOtherHostsAreUsedMeanwhile(t *testing.T) {
 	on := func(want string) {
 		t.Helper()
 		id, problem := p.spawnOn("")
-		if a := p.agent(id); problem != "" || a.Host != want {
-			t.Errorf("placed on %q: %s", a.Host, problem)
-		}
+		testkit.Same(t, "problem", "", problem)
+		testkit.Same(t, "placed on", want, p.agent(id).Host)
 	}
 	p.do(input.Timer{Key: LifecycleTimerKey("gpu")}) // it is being tried
 	on("box")
@@ -450,9 +449,8 @@ func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 	id := p.onHost("box")
 	p.verdict(id, proven("done", "true"))
 	check := effects[input.RunCheck](p)[0]
-	if check.Host != "box" || check.Params.CWD != "/far/box/6f1c2a52/orch-1/sub" {
-		t.Errorf("%q, %s", check.Host, check.Params.CWD)
-	}
+	testkit.Same(t, "check.Host", "box", check.Host)
+	testkit.Same(t, "check.Params.CWD", "/far/box/6f1c2a52/orch-1/sub", check.Params.CWD)
 	// The host is lost during the check: it runs again with the host's next bridge.
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
@@ -489,12 +487,10 @@ func TestTrustOnAHost(t *testing.T) {
 		}
 		p.mustCommand(contract.Choose{Option: c.option})
 		p.restartDue(far)
-		if got := sources(p, far); got != c.sources || p.agent(far).Status != AgentStarting {
-			t.Errorf("%s: it loads %s and is %s", c.option, got, p.agent(far).Status)
-		}
-		if got := p.s.Lifecycle.Bridge("box").TrustHash; got != c.there || p.s.Options.TrustHash != "h1" {
-			t.Errorf("%s: pinned %q there, %q here", c.option, got, p.s.Options.TrustHash)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: loads", c.option), c.sources, sources(p, far))
+		testkit.Same(t, fmt.Sprintf("%s: p.agent(far).Status", c.option), AgentStarting, p.agent(far).Status)
+		testkit.Same(t, fmt.Sprintf("%s: pinned", c.option), c.there, p.s.Lifecycle.Bridge("box").TrustHash)
+		testkit.Same(t, fmt.Sprintf("%s: there", c.option), "h1", p.s.Options.TrustHash)
 		if pins := effects[input.PinTrust](p); len(pins) != len(c.there)/2 || len(pins) == 1 && pins[0].Host != "box" {
 			t.Errorf("%s: recorded %+v", c.option, pins)
 		}

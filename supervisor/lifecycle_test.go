@@ -388,17 +388,14 @@ func TestSubagentsAreShown(t *testing.T) {
 	p.contains("status", p.call("arbiter", "status", "{}").Text, "2 of 8 subagents at work",
 		"started 3 of 200 subagents")
 	p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) // its subagents have ended with it, and stay counted
-	if n := len(p.agent(one).Subagents); n != 0 || p.s.Budget.Subagents != 3 {
-		t.Errorf("%d at work, %d started", n, p.s.Budget.Subagents)
-	}
+	testkit.Same(t, "at work", 0, len(p.agent(one).Subagents))
+	testkit.Same(t, "started", 3, p.s.Budget.Subagents)
 }
 
 // TestAStormIsStopped: a turn that asks for subagents in vain, again and again, is stopped once, and the Arbiter
 // decides. A subagent that starts in between shows that the turn goes on.
 func TestAStormIsStopped(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("one")
-	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p, one := oneWorks(t, nil)
 	stopped := func(out []input.Effect) (n int) {
 		for _, e := range out {
 			if i, ok := e.(input.Interrupt); ok && i.Agent.ID == one {

@@ -98,9 +98,8 @@ func TestMistakes(t *testing.T) {
 				t.Fatalf("the correction does not say %q:\n%s", m.reads, p.lastSent(role))
 			}
 		}
-		if requests != m.requests || failed() != (m.reads != "") {
-			t.Errorf("%d requests, want %d; the human reads of it: %v", requests, m.requests, failed())
-		}
+		testkit.Same(t, "requests", m.requests, requests)
+		testkit.Same(t, "failed()", (m.reads != ""), failed())
 		if e := told[contract.Error](p); len(e) > 0 && e[0].Category != bridge.CatVerdict {
 			t.Errorf("error %+v", e[0])
 		}
@@ -124,9 +123,8 @@ func TestMistakes(t *testing.T) {
 		p := begin(t, nil)
 		one := p.spawn("work") // in the turn that ends with
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-		if p.agent(one).Status != AgentBusy || p.agent("arbiter").Status != AgentReady {
-			t.Errorf("%s, %s", p.agent(one).Status, p.agent("arbiter").Status)
-		}
+		testkit.Same(t, "p.agent(one).Status", AgentBusy, p.agent(one).Status)
+		testkit.Same(t, "p.agent(\"arbiter\").Status", AgentReady, p.agent("arbiter").Status)
 	})
 	t.Run("A11 asks where nobody is", func(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })

@@ -126,9 +126,8 @@ func TestAnswerAfterAResetIsTheNextTask(t *testing.T) {
 	}
 	p.contains("what the Arbiter reads", p.lastSent(contract.Arbiter), "kind: task", "Build another")
 	p.mustCommand(contract.ForceAgent{Mode: "tester"})
-	if p.s.Task.Phase != machine.Executing || p.s.Task.Iterations != 1 {
-		t.Errorf("%s, iteration %d", p.s.Task.Phase, p.s.Task.Iterations)
-	}
+	testkit.Same(t, "iteration", machine.Executing, p.s.Task.Phase)
+	testkit.Same(t, "p.s.Task.Iterations", 1, p.s.Task.Iterations)
 }
 
 // TestAnOverrideAnswersAQuestion: nothing waits for the human who has just ruled.
@@ -535,9 +534,7 @@ func TestThePlanTellsWhoEachStepIsFor(t *testing.T) {
 // TestWhatBecomesOfWordsWithoutAVerdict: text without a verdict is reported correctly: an Orchestrator's goes
 // to the Arbiter.
 func TestWhatBecomesOfWordsWithoutAVerdict(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("one")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.rambles(id, "I am done.")
 	if e := last[contract.Error](p); strings.Contains(e.Message, "rules") || !strings.Contains(e.Message, "go to the Arbiter as a question") {
 		t.Errorf("error %q", e.Message)

@@ -112,9 +112,8 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 		p.proven(id)
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(report("done", "all of it", true), p.agent(id).Turn[0])}})
-		if p.agent(id).Standing != AgentFinished || len(p.sends(id)) != 1 {
-			t.Errorf("standing %s, sends %d", p.agent(id).Standing, len(p.sends(id)))
-		}
+		testkit.Same(t, "standing", AgentFinished, p.agent(id).Standing)
+		testkit.Same(t, "sends", 1, len(p.sends(id)))
 		p.contains("the Arbiter", p.lastSent("arbiter"), "all of it", "kind: "+verdict.KindDone)
 	})
 	t.Run("an invalid one is asked for again", func(t *testing.T) {
@@ -466,9 +465,8 @@ func TestACrashNoteSaysWhatIsKnown(t *testing.T) {
 			}
 			p.contains("what the Arbiter reads", read.String(), "Orchestrator I (orch-1) was summoned", "weave the header",
 				"Do not do that again")
-			if again := p.spawnAgain("weave the header"); again != id || p.s.Spawned != 1 {
-				t.Errorf("%s was summoned, %d in all", again, p.s.Spawned)
-			}
+			testkit.Same(t, "was summoned", id, p.spawnAgain("weave the header"))
+			testkit.Same(t, "in all", 1, p.s.Spawned)
 		})
 	}
 }

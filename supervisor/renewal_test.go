@@ -91,9 +91,8 @@ func TestArbiterIsRenewed(t *testing.T) {
 	p.verdict(one, report("question", "Very blue?", true))
 	p.renewNow("very blue")
 	p.contains("the third's first message", p.lastSent("arbiter"), "very blue", "Very blue?", "How blue?", "HANDOFF: because", "orch-2, Orchestrator II")
-	if p.s.Renewal.Count != 2 || p.agent("arbiter").Generation != 3 {
-		t.Errorf("%d renewals, generation %d", p.s.Renewal.Count, p.agent("arbiter").Generation)
-	}
+	testkit.Same(t, "renewals", 2, p.s.Renewal.Count)
+	testkit.Same(t, "p.agent(\"arbiter\").Generation", 3, p.agent("arbiter").Generation)
 	for _, a := range p.s.Agents[1:] {
 		testkit.Same(t, fmt.Sprintf("%s lost its place: generation", a.ID), 1, a.Generation)
 	}

@@ -434,9 +434,8 @@ func TestHaltAndContinueInOneBreath(t *testing.T) {
 	p.command(contract.Continue{})
 	p.out = nil
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
-	if len(effects[input.Spawn](p)) != 1 || p.agent("arbiter").Status != AgentStarting {
-		t.Errorf("the Arbiter is %s", p.agent("arbiter").Status)
-	}
+	testkit.Same(t, "len(effects[input.Spawn](p))", 1, len(effects[input.Spawn](p)))
+	testkit.Same(t, "the Arbiter", AgentStarting, p.agent("arbiter").Status)
 }
 
 // TestHaltWithoutABridge: if the halt had to kill the bridge, the next bridge starts no agent either.
@@ -479,9 +478,8 @@ func TestHaltsAreCounted(t *testing.T) {
 	p.command(contract.Halt{})
 	p.command(contract.Halt{})
 	p.command(contract.Continue{})
-	if p.s.Halts != 2 || p.s.Halted {
-		t.Errorf("%d halts, halted: %v", p.s.Halts, p.s.Halted)
-	}
+	testkit.Same(t, "halts", 2, p.s.Halts)
+	testkit.Same(t, "p.s.Halted", false, p.s.Halted)
 }
 
 // TestHaltAndTheEnd: a halted run ends, and is resumed, like any other.
@@ -492,9 +490,8 @@ func TestHaltAndTheEnd(t *testing.T) {
 	p.stopped()
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Salt: "s"})
-	if p.s.Halted || len(effects[input.Spawn](p)) != 1 {
-		t.Errorf("halted: %v, %d starts", p.s.Halted, len(effects[input.Spawn](p)))
-	}
+	testkit.Same(t, "halted", false, p.s.Halted)
+	testkit.Same(t, "len(effects[input.Spawn](p))", 1, len(effects[input.Spawn](p)))
 }
 
 // TestPauseOutlivesTheProcess: a run that a human paused or halted is still paused when it is resumed, after

@@ -57,9 +57,8 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 			}
 			p.contains("what else is said", told[contract.Notice](p)[0].Text, "3 processes were ended")
 			p.back(bridge.DeliverySeen)
-			if p.agent(two).Status != AgentEnded || len(p.spawns(two)) != 0 {
-				t.Errorf("the one that was let go is %s", p.agent(two).Status)
-			}
+			testkit.Same(t, "the one that was let go", AgentEnded, p.agent(two).Status)
+			testkit.Same(t, "len(p.spawns(two))", 0, len(p.spawns(two)))
 			for _, id := range []string{"arbiter", one} {
 				s := p.spawns(id)
 				if len(s) != 1 || !s[0].Config.Resume || s[0].Generation != 2 {
@@ -374,9 +373,8 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 		p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"`+c.reason+`"}`)
 		c.after(p)
 		p.resume("")
-		if a := p.agent(id); a.Status != AgentEnded || len(p.spawns(id)) != 0 {
-			t.Errorf("%s: it is %s", c.name, a.Status)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: a.Status", c.name), AgentEnded, p.agent(id).Status)
+		testkit.Same(t, fmt.Sprintf("%s: len(p.spawns(id))", c.name), 0, len(p.spawns(id)))
 	}
 }
 

@@ -264,9 +264,7 @@ func TestTheLastDocumentCounts(t *testing.T) {
 // its permission.
 func TestChecksNeedNoAuthor(t *testing.T) {
 	begun := func(t *testing.T) (*play, input.RunCheck) {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, lasting("done", "bricks", "make"))
 		c := p.check()
 		p.do(asked2(c))
@@ -301,9 +299,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p.contains("the Arbiter", lastMail(p, "arbiter"), "PASSED")
 	})
 	t.Run("asked after it was started again", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, lasting("done", "bricks", "make"))
 		c := p.check()
 		p.crash(one, 1)
@@ -520,9 +516,8 @@ func TestFallbackModeOutlastsTheInput(t *testing.T) {
 	id := p.working()
 	p.stopped()
 	p.do(input.Resumed{Options: p.s.Options})
-	if p.s.Rulings.FallbackReason != "" || p.agent("arbiter").Status != AgentStarting {
-		t.Errorf("the Arbiter is %s in another process run, and the rules decide: %q", p.agent("arbiter").Status, p.s.Rulings.FallbackReason)
-	}
+	testkit.Same(t, "in another process run, and the rules decide", "", p.s.Rulings.FallbackReason)
+	testkit.Same(t, "the Arbiter", AgentStarting, p.agent("arbiter").Status)
 	p.settles()
 	p.restartDue(id)
 	p.settles()
@@ -685,9 +680,8 @@ func TestNumbersOfDecisions(t *testing.T) {
 		kept = append(kept, n.Decision.Number)
 	}
 	want := []int{1, 2, 3, 4}
-	if !slices.Equal(said, want) || !slices.Equal(kept, want) {
-		t.Errorf("told %v, recorded %v", said, kept)
-	}
+	testkit.Same(t, "told", want, said)
+	testkit.Same(t, "recorded", want, kept)
 }
 
 // TestMessageLeavesOtherDocumentsPending: the document of another agent still waits for the decider.

@@ -57,9 +57,8 @@ func TestReportsWithoutAChangePause(t *testing.T) {
 		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", id))
 		p.verdict(id, report("question", "may I go on?", true))
 	}
-	if n := p.agent(id).Stalled; n != stalledForHuman || !p.s.Conversation.Held {
-		t.Errorf("a human is asked at message %d, held %v", n, p.s.Conversation.Held)
-	}
+	testkit.Same(t, "a human is asked at message", stalledForHuman, p.agent(id).Stalled)
+	testkit.Same(t, "held", true, p.s.Conversation.Held)
 	p.say("go on")
 	testkit.Same(t, "what the human says is no news", 0, p.agent(id).Stalled)
 }

@@ -45,9 +45,8 @@ func TestWholeDialogue(t *testing.T) {
 	two := p.spawn("go on")
 	p.contains("the successor's brief", p.lastSent(two), "go on", "Handed over by Orchestrator I", "port 8080")
 	p.verdict("arbiter", ruling("CONTINUE", "Another is summoned."))
-	if h := last[contract.Handoff](p); h.From != one || h.To != two {
-		t.Errorf("handoff %s → %s", h.From, h.To)
-	}
+	testkit.Same(t, "handoff", one, last[contract.Handoff](p).From)
+	testkit.Same(t, "→", two, last[contract.Handoff](p).To)
 	if !p.s.Agents[1].Alive() {
 		t.Error("the predecessor was released before its successor spoke")
 	}

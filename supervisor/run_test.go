@@ -222,9 +222,8 @@ func TestTheProgramIsReplacedByABrokenOne(t *testing.T) {
 				if !human {
 					return
 				}
-				if a := p.agent("arbiter"); a.Status != AgentParked || p.s.Rulings.FallbackReason != "" {
-					t.Errorf("the Arbiter is %s, the rules go on: %q", a.Status, p.s.Rulings.FallbackReason)
-				}
+				testkit.Same(t, "the Arbiter", AgentParked, p.agent("arbiter").Status)
+				testkit.Same(t, "the rules go on", "", p.s.Rulings.FallbackReason)
 				p.contains("the question", last[contract.Question](p).Text, "exec format error", "retry")
 				p.mustCommand(contract.Choose{Option: "retry"})
 				broken.Agent = p.agent("arbiter").AgentRef

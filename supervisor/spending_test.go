@@ -152,9 +152,7 @@ func TestTurnsTakeTurns(t *testing.T) {
 
 // spends lets a turn reach the limit of a run.
 func spends(t *testing.T, human bool) (*play, string) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent, o.FuseUSD = 1, human, 99 })
-	one := p.spawn("one")
-	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p, one := oneWorks(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent, o.FuseUSD = 1, human, 99 })
 	p.happen(one, bridge.Spent{CostUSD: 1.2})
 	if len(effects[input.Interrupt](p)) != 0 || p.s.Ending != nil {
 		t.Fatal("the only turn that runs does not finish")
@@ -313,9 +311,7 @@ func TestBudgetIsReported(t *testing.T) {
 
 // TestASuccessorMayStart: when 80 % are spent a successor may start, because it replaces another agent.
 func TestASuccessorMayStart(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.FuseUSD = 1, 9 })
-	one := p.spawn("one")
-	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p, one := oneWorks(t, func(o *runconfig.Options) { o.MaxCostUSD, o.FuseUSD = 1, 9 })
 	p.happen(one, bridge.Spent{CostUSD: 0.85})
 	p.verdict(one, report("handoff", "half", true))
 	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`); a.IsError {

@@ -530,9 +530,8 @@ func TestADocumentIsNotTheArbitersWord(t *testing.T) {
 		switch {
 		case strings.Contains(text, "Push to main."):
 			handed = true
-			if s.from != one || !s.report {
-				t.Errorf("a worker's words in a section from %s, report %t", s.from, s.report)
-			}
+			testkit.Same(t, "a worker's words in a section from", one, s.from)
+			testkit.Same(t, "report", true, s.report)
 		case strings.Contains(text, "Go on as you see fit.") && (s.from != contract.Arbiter || s.report):
 			t.Errorf("the brief in a section from %s, report %t", s.from, s.report)
 		}

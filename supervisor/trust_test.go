@@ -88,18 +88,16 @@ func TestDistrust(t *testing.T) {
 				t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns("orch-1")))
 			}
 			p.call("arbiter", "spawn_orchestrator", `{"prompt":"another brief"}`)
-			if a := p.agent("orch-2"); a.Status != AgentDown || len(p.spawns("orch-2")) != 0 {
-				t.Errorf("another is %s, %d starts", a.Status, len(p.spawns("orch-2")))
-			}
+			testkit.Same(t, "another", AgentDown, p.agent("orch-2").Status)
+			testkit.Same(t, "len(p.spawns(\"orch-2\"))", 0, len(p.spawns("orch-2")))
 			p.dies("arbiter")
 			for _, id := range []string{"arbiter", "orch-1"} {
 				p.restartDue(id)
 				testkit.Same(t, fmt.Sprintf("%s came back without a message", id), AgentDown, p.agent(id).Status)
 			}
 			out = c.choose(p)
-			if p.s.Options.TrustHash != c.hash || p.s.Options.Trusted != (c.hash != "") {
-				t.Errorf("options: trusted %v, %q", p.s.Options.Trusted, p.s.Options.TrustHash)
-			}
+			testkit.Same(t, "p.s.Options.TrustHash", c.hash, p.s.Options.TrustHash)
+			testkit.Same(t, "options: trusted", (c.hash != ""), p.s.Options.Trusted)
 			pins := slices.ContainsFunc(out, func(e input.Effect) bool { _, ok := e.(input.PinTrust); return ok })
 			testkit.Same(t, "recorded", (c.hash == "h2"), pins)
 			if c.sources == "" {

@@ -85,9 +85,8 @@ func TestNoSignOfLife(t *testing.T) {
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
 	p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 	p.contains("after the restart", p.lastSent(id), "in the middle of your last turn")
-	if p.agent(id).Watch.Hung || p.s.Lifecycle.Crashes != 0 {
-		t.Errorf("hung %v, %d crashes", p.agent(id).Watch.Hung, p.s.Lifecycle.Crashes)
-	}
+	testkit.Same(t, "hung", false, p.agent(id).Watch.Hung)
+	testkit.Same(t, "p.s.Lifecycle.Crashes", 0, p.s.Lifecycle.Crashes)
 	p.verdict(id, report("progress", "here again", false))
 	p.contains("the Arbiter's word", p.lastSent(id), "Try once more.", "kind: retry")
 }
@@ -103,9 +102,8 @@ func TestASignInBetween(t *testing.T) {
 		r.Answered = true
 		p.look(id, r)
 	}
-	if a := p.agent(id); a.Watch.Hung || len(p.sends("arbiter")) != 1 {
-		t.Errorf("hung %v, the Arbiter heard %d messages", a.Watch.Hung, len(p.sends("arbiter")))
-	}
+	testkit.Same(t, "hung", false, p.agent(id).Watch.Hung)
+	testkit.Same(t, "the Arbiter heard", 1, len(p.sends("arbiter")))
 }
 
 // TestTheArbiterWithoutASignOfLife: no agent can judge the Arbiter, so the run starts it again,
@@ -133,9 +131,8 @@ func TestIdleIsNotHung(t *testing.T) {
 	for range 100 {
 		p.look("arbiter", dead)
 	}
-	if p.notices("sign of life") != 0 || len(effects[input.Kill](p)) != 0 {
-		t.Error("an idle agent was flagged")
-	}
+	testkit.Same(t, "an idle agent was flagged: p.notices(\"sign of life\")", 0, p.notices("sign of life"))
+	testkit.Same(t, "an idle agent was flagged: len(effects[input.Kill](p))", 0, len(effects[input.Kill](p)))
 }
 
 // TestAStoppedProcess: it is reported as stopped, once each time, and left alone.
@@ -192,9 +189,8 @@ func TestAfterASleep(t *testing.T) {
 	if after := p.at.Sub(woke); after < WakeGrace || len(effects[input.Kill](p)) != 0 {
 		t.Errorf("flagged %s after the sleep, kills %v", after, effects[input.Kill](p))
 	}
-	if p.notices("of 300.0 MiB memory") != 0 || warned != 3 {
-		t.Errorf("warned of memory %d times before and %d after", warned, p.notices("of 300.0 MiB memory"))
-	}
+	testkit.Same(t, "times before", 0, p.notices("of 300.0 MiB memory"))
+	testkit.Same(t, "warned of memory", 3, warned)
 }
 
 // TestResources: one warning at three quarters; a restart at the limit, and not more restarts than the policy

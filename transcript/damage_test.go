@@ -261,9 +261,8 @@ func TestMeterReadings(t *testing.T) {
 		for _, s := range test.samples {
 			fresh += map[bool]string{true: "+", false: "-"}[m.Sample(s)]
 		}
-		if fresh != test.fresh || m.Tokens() != test.tokens {
-			t.Errorf("%s: %s at %d, want %s at %d", test.name, fresh, m.Tokens(), test.fresh, test.tokens)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: fresh", test.name), test.fresh, fresh)
+		testkit.Same(t, fmt.Sprintf("%s: m.Tokens()", test.name), test.tokens, m.Tokens())
 	}
 }
 

@@ -118,9 +118,8 @@ func TestDamagedLines(t *testing.T) {
 		for _, r := range records {
 			ids = append(ids, r.Head().UUID)
 		}
-		if got := strings.Join(ids, " "); got != test.want || whole {
-			t.Errorf("%s: %q, whole %v; want %q", test.name, got, whole, test.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: got", test.name), test.want, strings.Join(ids, " "))
+		testkit.Same(t, fmt.Sprintf("%s: whole", test.name), false, whole)
 	}
 	for _, line := range []string{"", " \r", "[1]", "null", `"text"`, "7"} {
 		if records, whole := Decode([]byte(line)); !whole || len(records) != 0 {

@@ -109,9 +109,7 @@ func TestLiveSideQuestionAndConfigure(t *testing.T) {
 	s, model := live(t, reply{text: "one"}, reply{text: "SIDE"}, reply{text: "valid"}, reply{text: "two"})
 	s.launch()
 	s.turn("go")
-	if answer, err := s.agent.Ask(context.Background(), "what?"); err != nil || answer != "SIDE" {
-		t.Errorf("ask: %q, %v", answer, err)
-	}
+	testkit.Same(t, "ask", "SIDE", testkit.Must(s.agent.Ask(context.Background(), "what?"))(t))
 	if err := s.agent.Configure(context.Background(),
 		bridge.ConfigureParams{Model: "claude-haiku-4-5", PermissionMode: "acceptEdits"}); err != nil {
 		t.Errorf("configure: %v", err)

@@ -120,9 +120,8 @@ func TestLiveVerdict(t *testing.T) {
 			text += d.Text
 		}
 	}
-	if text != "no verdict yet" || partial != `{"message":"so it is"}` {
-		t.Errorf("deltas: %q, %q", text, partial)
-	}
+	testkit.Same(t, "deltas", "no verdict yet", text)
+	testkit.Same(t, "partial", `{"message":"so it is"}`, partial)
 	turn = s.turn("decide again")
 	if turn.Verdict != nil || turn.Text != "none again" || turn.Outcome != bridge.TurnDone {
 		t.Errorf("turn without a verdict: %+v", turn)

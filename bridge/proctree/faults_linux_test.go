@@ -431,9 +431,7 @@ func TestMonitored(t *testing.T) {
 	cmd := exec.Command("sh", "-c", script)
 	c, out := monitored(t, cmd)
 	output := bufio.NewReader(out)
-	if line, err := output.ReadString('\n'); err != nil || line != "ready\n" {
-		t.Fatalf("%q, %v", line, err)
-	}
+	testkit.Same(t, "line", "ready\n", testkit.Must(output.ReadString('\n'))(t))
 	if pid := c.Confined(); pid == 0 || pid == c.PID() {
 		t.Errorf("confined is %d, the monitor %d", pid, c.PID())
 	}

@@ -141,10 +141,8 @@ func TestPlans(t *testing.T) {
 			r.Steps = append(r.Steps, DecisionStep{Description: s, Status: s})
 		}
 		p := SelectInput(r).Plan
-		if p.CurrentStepIndex != c.current || p.IsComplete != c.complete {
-			t.Errorf("%s: at %d, complete %v; want %d, %v", c.statuses, p.CurrentStepIndex, p.IsComplete, c.current,
-				c.complete)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: p.CurrentStepIndex", c.statuses), c.current, p.CurrentStepIndex)
+		testkit.Same(t, fmt.Sprintf("%s: complete", c.statuses), c.complete, p.IsComplete)
 		for i, s := range p.Steps {
 			if s.Index != i+1 || !slices.Contains([]string{"pending", "in_progress", "complete", "failed", "skipped"},
 				s.Status) {

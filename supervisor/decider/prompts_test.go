@@ -287,9 +287,7 @@ func TestNothingRenderedIsAnError(t *testing.T) {
 	if _, err := s.State(StatePrompt{Input: begins()}); err == nil || err.Error() != "state.md renders nothing" {
 		t.Errorf("nothing rendered: %v", err)
 	}
-	if text, err := s.State(StatePrompt{Input: sampleInput()}); err != nil || text != "x\n" {
-		t.Errorf("rendered %q, %v", text, err)
-	}
+	testkit.Same(t, "rendered", "x\n", testkit.Must(s.State(StatePrompt{Input: sampleInput()}))(t))
 	s = testkit.Must(NewSet(map[string]string{"state.md": "{{.Task}}"}))(t)
 	in := begins()
 	in.Task = strings.Repeat("x", MaxPrompt+1)
@@ -310,9 +308,8 @@ func TestSetsAreUsedFromManyGoroutines(t *testing.T) {
 				if got, _, err := s.Prompt(sampleInput()); err != nil || got != want {
 					t.Errorf("%q, %v", got, err)
 				}
-				if got, err := s.Brief(BriefPrompt{Input: sampleInput()}); err != nil || got != "developerA task.\n" {
-					t.Errorf("%q, %v", got, err)
-				}
+				testkit.Same(t, "got", "developerA task.\n",
+					testkit.Must(s.Brief(BriefPrompt{Input: sampleInput()}))(t))
 			}
 		})
 	}

@@ -405,9 +405,8 @@ func TestMoreIsChangedWhileASnapshotIsTaken(t *testing.T) {
 				c.after(r)
 			}
 			f, _ := r.s.File("p")
-			if !slices.Equal(f.Known(), c.known) || !slices.Equal(f.Maybe(), c.maybe) {
-				t.Errorf("known %v, maybe %v, want %v and %v", f.Known(), f.Maybe(), c.known, c.maybe)
-			}
+			testkit.Same(t, "known", c.known, f.Known())
+			testkit.Same(t, "maybe", c.maybe, f.Maybe())
 		})
 	}
 }

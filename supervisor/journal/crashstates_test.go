@@ -116,9 +116,7 @@ func addBatch(t *testing.T, r *Run, from, last uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for seq := from; seq <= last; seq++ {
-		if got, err := r.add(kindOf(seq), payload(seq)); err != nil || got != seq {
-			t.Fatalf("record %d got number %d: %v", seq, got, err)
-		}
+		testkit.Same(t, "number", seq, testkit.Must(r.add(kindOf(seq), payload(seq)))(t))
 	}
 }
 

@@ -105,9 +105,8 @@ func TestFullDiskIsRetried(t *testing.T) {
 				if n, err := tr.last(); !errors.Is(err, c.err) || n > 2 {
 					t.Errorf("trouble %v, told %d times, want %v", err, n, c.err)
 				}
-				if r.Durable() != 10 || tr.upTo != 10 {
-					t.Errorf("%d durable, %d committed, want 10", r.Durable(), tr.upTo)
-				}
+				testkit.Same(t, "durable", 10, r.Durable())
+				testkit.Same(t, "committed", 10, tr.upTo)
 				if records, bytes := r.Pending(); records != 15 || bytes != 15*(frameHead+100) {
 					t.Errorf("%d records of %d bytes are pending", records, bytes)
 				}
@@ -287,9 +286,7 @@ func TestPendingIsBounded(t *testing.T) {
 		}
 		fail.set(nil)
 		syncRun(t, r)
-		if seq, err := r.Append(Narration, nil); err != nil || seq != 161 {
-			t.Errorf("after that: record %d, %v", seq, err)
-		}
+		testkit.Same(t, "after that: record", 161, testkit.Must(r.Append(Narration, nil))(t))
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
@@ -422,9 +419,8 @@ func TestSoonSharesACommit(t *testing.T) {
 		began := time.Now()
 		addSoon(t, r, 5)
 		syncRun(t, r)
-		if took := time.Since(began); took != 0 || r.Durable() != 5 {
-			t.Errorf("Sync took %v, and %d are durable", took, r.Durable())
-		}
+		testkit.Same(t, "Sync took", 0, time.Since(began))
+		testkit.Same(t, "r.Durable()", 5, r.Durable())
 		addSoon(t, r, 6)
 		closeRun(t, r)
 		testkit.Same(t, "durable after Close", 6, r.Durable())

@@ -66,9 +66,7 @@ func TestListFindLatest(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	for prefix, want := range map[string]string{"b": "bbb", "aa": "aa", "aaa-1": "aaa-1", "aaa-2": "aaa-2"} {
-		if i, err := s.Find(prefix); err != nil || i.Run != want {
-			t.Errorf("find %q: %v, %v", prefix, i.Run, err)
-		}
+		testkit.Same(t, fmt.Sprintf("find %q: i.Run", prefix), want, testkit.Must(s.Find(prefix))(t).Run)
 	}
 	var ambiguous *AmbiguousError
 	if _, err := s.Find("a"); !errors.As(err, &ambiguous) || len(ambiguous.Matches) != 3 || ambiguous.Prefix != "a" {
@@ -81,9 +79,7 @@ func TestListFindLatest(t *testing.T) {
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	testkit.OK(t, os.Symlink(here, link))
-	if i, err := s.Latest(link, nil); err != nil || i.Run != "aa" {
-		t.Errorf("latest: %v, %v", i.Run, err)
-	}
+	testkit.Same(t, "latest", "aa", testkit.Must(s.Latest(link, nil))(t).Run)
 	if _, err := s.Latest(t.TempDir(), nil); !errors.Is(err, ErrNotFound) {
 		t.Errorf("latest of another directory: %v", err)
 	}
@@ -297,12 +293,8 @@ func TestPrune(t *testing.T) {
 	if err := s.Remove("run-2"); !errors.As(err, &refused) || refused.Run != "run-2" {
 		t.Errorf("over the directory of an agent: %v", err)
 	}
-	if removed, err := s.Prune(Retention{Runs: 6}); err != nil || !slices.Equal(removed, []string{"run-0"}) {
-		t.Errorf("removed %v, %v", removed, err)
-	}
-	if removed, err := s.Prune(Retention{Runs: 5}); err != nil || !slices.Equal(removed, []string{"run-3"}) {
-		t.Errorf("removed %v over the directory of an agent, %v", removed, err)
-	}
+	testkit.Same(t, "removed", []string{"run-0"}, testkit.Must(s.Prune(Retention{Runs: 6}))(t))
+	testkit.Same(t, "removed", []string{"run-3"}, testkit.Must(s.Prune(Retention{Runs: 5}))(t))
 	testkit.OK(t, os.Remove(work))
 	removed, err := s.Prune(Retention{Runs: 4})
 	if diff := cmp.Diff([]string{"run-2"}, removed); diff != "" || err != nil {

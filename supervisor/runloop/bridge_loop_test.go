@@ -164,9 +164,8 @@ func onTwoHosts(t *testing.T) (*liveRun, *fakePort) {
 func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, far := onTwoHosts(t)
-		if !slices.Equal(far.starts(), []string{"orch-1#1"}) || !slices.Equal(n.port.starts(), []string{"arbiter#1"}) {
-			t.Errorf("there: %v, here: %v", far.starts(), n.port.starts())
-		}
+		testkit.Same(t, "there", []string{"orch-1#1"}, far.starts())
+		testkit.Same(t, "here", []string{"arbiter#1"}, n.port.starts())
 		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != supervisor.AgentBusy {
 			t.Errorf("it is %s", a.Status)
 		}

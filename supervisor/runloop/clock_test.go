@@ -1,6 +1,7 @@
 package runloop
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -61,9 +62,8 @@ func TestAStaleRing(t *testing.T) {
 			l.setTimer(input.SetTimer{Key: "k", After: time.Second})
 			ring := <-l.inbox
 			c.after(l)
-			if got := l.stale(ring.Body); got != c.stale || len(l.timers) != c.left {
-				t.Errorf("%s: stale %v, %d timers left", name, got, len(l.timers))
-			}
+			testkit.Same(t, fmt.Sprintf("%s: stale", name), c.stale, l.stale(ring.Body))
+			testkit.Same(t, fmt.Sprintf("%s: len(l.timers)", name), c.left, len(l.timers))
 		})
 	}
 }

@@ -216,9 +216,8 @@ func TestAHundredAgents(t *testing.T) {
 			t.Fatal(r, err)
 		}
 		time.Sleep(10 * time.Minute)
-		if up := n.port.alive(); up != 1 || n.loop.Snapshot().LivingCount() != 0 {
-			t.Errorf("%d agents are up, %d live", up, n.loop.Snapshot().LivingCount())
-		}
+		testkit.Same(t, "agents are up", 1, n.port.alive())
+		testkit.Same(t, "live", 0, n.loop.Snapshot().LivingCount())
 		for range 100 {
 			if r, err := n.loop.ToolCall(t.Context(),
 				bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator",

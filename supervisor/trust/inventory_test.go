@@ -420,9 +420,7 @@ func TestStore(t *testing.T) {
 	path, _, err := s.path(w.dir)
 	testkit.OK(t, err)
 	for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): os.ModeDir | 0o700} {
-		if info, err := os.Stat(name); err != nil || info.Mode() != want {
-			t.Errorf("%s: %v, %v", name, info.Mode(), err)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: info.Mode()", name), want, testkit.Must(os.Stat(name))(t).Mode())
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
