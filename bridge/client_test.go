@@ -261,9 +261,7 @@ func TestFailedRequestsToClient(t *testing.T) {
 }
 
 func TestAgentPanicIsAnAnswer(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		a := r.spawn(t, "a", 1)
 		a.ask = func(context.Context, string) (string, error) { panic("a bug") }
 		if _, err := r.Ask(r.ctx, AskParams{AgentRef{"a", 1}, "q"}); codeOf(err) != jsonrpc2.CodeInternalError {
@@ -336,9 +334,7 @@ func TestHandlersMayClose(t *testing.T) {
 
 // A cancelled call is cancelled at the other end too, and the connection continues.
 func TestCancelledCallsAreCancelled(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		a := r.spawn(t, "a", 1)
 		ended := make(chan struct{}, 1)
 		a.ask = func(ctx context.Context, _ string) (string, error) {
@@ -436,9 +432,7 @@ func TestQueryReachesTheQuerier(t *testing.T) {
 
 func TestParametersOfAQueryAreChecked(t *testing.T) {
 	testkit.WithoutRace(t)
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		for name, p := range map[string]QueryParams{
 			"no prompt": {CWD: "/w"}, "no directory": {Prompt: "p"}, "a relative directory": {Prompt: "p", CWD: "."},
 			"a negative time":     {Prompt: "p", CWD: "/w", TimeoutMS: -1},
@@ -450,20 +444,6 @@ func TestParametersOfAQueryAreChecked(t *testing.T) {
 			if _, err := r.Query(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
 				t.Errorf("query with %s: %v", name, err)
 			}
-		}
-	})
-}
-
-func TestWithoutAQuerier(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := joinedRigOf(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)
-		defer r.leave(t)
-		res, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})
-		if err != nil || slices.Contains(res.Capabilities, MethodQuery) {
-			t.Errorf("capabilities: %v, %v", res.Capabilities, err)
-		}
-		if _, err := r.Query(r.ctx, oneQuery); codeOf(err) != CodeUnsupported {
-			t.Errorf("query: %v", err)
 		}
 	})
 }

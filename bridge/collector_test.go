@@ -112,25 +112,6 @@ func TestParametersOfTheCollectorAreChecked(t *testing.T) {
 	})
 }
 
-func TestWithoutACollector(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := joinedRigWith(t, &fakeLauncher{}, &recorder{}, nil)
-		defer r.leave(t)
-		res := testkit.Must(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"}))(t)
-		for _, method := range res.Capabilities {
-			if method == MethodCheck || method == MethodInspect {
-				t.Errorf("it claims to serve %s", method)
-			}
-		}
-		if _, err := r.Check(r.ctx, oneCheck); codeOf(err) != CodeUnsupported {
-			t.Errorf("check: %v", err)
-		}
-		if _, err := r.Inspect(r.ctx, oneInspection); codeOf(err) != CodeUnsupported {
-			t.Errorf("survey: %v", err)
-		}
-	})
-}
-
 func TestCheckEndsWithItsCaller(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, ended := &fakeCollector{}, make(chan struct{})

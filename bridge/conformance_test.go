@@ -402,6 +402,16 @@ func newRig(t *testing.T, l *fakeLauncher, h *recorder) *rig {
 	return r
 }
 
+// inRig runs a test in a bubble with a rig.
+func inRig(t *testing.T, l *fakeLauncher, h *recorder, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, l, h)
+		defer r.leave(t)
+		test(t, r)
+	})
+}
+
 // bareRig has not called initialize.
 func bareRig(t *testing.T, l *fakeLauncher) *rig { return joinedRig(t, l, &recorder{}) }
 

@@ -265,9 +265,7 @@ var oneTrial = SandboxParams{CWD: "/w", Env: map[string]string{"X": "y"},
 		Reach: []string{"/b/c"}}}
 
 func TestSandboxReachesTheSandboxer(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		got, err := r.Sandbox(r.ctx, oneTrial)
 		if diff := cmp.Diff(SandboxResult{Reason: "run-1 in /w", Version: "0.8.0"}, got); err != nil || diff != "" {
 			t.Errorf("%v, -want +got:\n%s", err, diff)
@@ -276,9 +274,7 @@ func TestSandboxReachesTheSandboxer(t *testing.T) {
 }
 
 func TestSandboxParametersAreChecked(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		relative := &SandboxConfig{Program: "bwrap"}
 		for name, ask := range map[string]func() error{
 			"no program": func() error { _, err := r.Sandbox(r.ctx, SandboxParams{CWD: "/w"}); return err },
@@ -315,18 +311,25 @@ func TestSandboxParametersAreChecked(t *testing.T) {
 	})
 }
 
-// TestNoSandboxer: a launcher that cannot try sandboxes does not claim that it can.
-func TestNoSandboxer(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := joinedRigOf(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)
-		defer r.leave(t)
-		res, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})
-		if err != nil || slices.Contains(res.Capabilities, MethodSandbox) {
-			t.Errorf("capabilities: %v, %v", res.Capabilities, err)
-		}
-		if _, err := r.Sandbox(r.ctx, oneTrial); codeOf(err) != CodeUnsupported ||
-			!strings.Contains(err.Error(), "no sandbox") {
-			t.Errorf("served: %v", err)
-		}
-	})
+// TestNotServed: a bridge whose launcher or collector lacks a part does not claim to serve it, and refuses its calls.
+func TestNotServed(t *testing.T) {
+	for method, call := range map[string]func(*rig) error{
+		MethodQuery:   func(r *rig) error { return errOf(r.Query(r.ctx, oneQuery)) },
+		MethodPTYOpen: func(r *rig) error { return errOf(r.PTYOpen(r.ctx, onePTY("a", 1))) },
+		MethodSandbox: func(r *rig) error { return errOf(r.Sandbox(r.ctx, oneTrial)) },
+		MethodCheck:   func(r *rig) error { return errOf(r.Check(r.ctx, oneCheck)) },
+		MethodInspect: func(r *rig) error { return errOf(r.Inspect(r.ctx, oneInspection)) },
+	} {
+		t.Run(method, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := joinedRigOf(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)
+				defer r.leave(t)
+				res := testkit.Must(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"}))(t)
+				if err := call(r); slices.Contains(res.Capabilities, method) || codeOf(err) != CodeUnsupported ||
+					method == MethodSandbox && !strings.Contains(err.Error(), "no sandbox") {
+					t.Errorf("served: %v, %v", res.Capabilities, err)
+				}
+			})
+		})
+	}
 }

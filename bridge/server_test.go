@@ -19,9 +19,7 @@ import (
 )
 
 func TestEveryMethodReachesItsAgent(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		ref := AgentRef{"orch-1", 1}
 		res, err := r.Spawn(r.ctx, spawnParams("orch-1", 1))
 		if diff := cmp.Diff(SpawnResult{SessionID: "s-orch-1", PID: 4711, ClaudeVersion: "2.1.329"}, res); err != nil ||
@@ -131,9 +129,7 @@ func TestInitializeComesFirstAndOnce(t *testing.T) {
 }
 
 func TestReferencesAreChecked(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		r.spawn(t, "a", 3)
 		for _, tc := range []struct {
 			name string
@@ -169,9 +165,7 @@ func TestReferencesAreChecked(t *testing.T) {
 func errOf[T any](_ T, err error) error { return err }
 
 func TestNothingFollowsDone(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		a := r.spawn(t, "a", 1)
 		a.host.Emit(Event{AgentRef{"somebody else", 9}, Assistant{Text: "one"}})
 		a.end()
@@ -256,56 +250,53 @@ func TestOneOfTwoSpawnsSucceeds(t *testing.T) {
 	})
 }
 
+// TestKillDuringStart: a start that is under way ends at once, even if the launcher has made an agent meanwhile.
 func TestKillDuringStart(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		l := &fakeLauncher{launch: func(ctx context.Context, _ SpawnParams, h Host) (Agent, error) {
-			h.Emit(Event{Body: Stderr{Text: "starting"}})
-			<-ctx.Done()
-			h.Emit(Event{Body: Stderr{Text: "undone"}})
-			return nil, ctx.Err()
-		}}
-		r := newRig(t, l, &recorder{})
-		defer r.leave(t)
-		spawned := make(chan error)
-		go func() { spawned <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
-		synctest.Wait()
-		begun := time.Now()
-		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
-			t.Errorf("kill: %v", err)
-		}
-		testkit.Same(t, "kill took", 0, time.Since(begun))
-		if err := <-spawned; codeOf(err) != CodeEnded {
-			t.Errorf("spawn: %v", err)
-		}
-		testkit.Same(t, "events of the start", 2, len(r.h.all()))
-	})
-}
-
-// A launcher that finishes at the moment of the kill has made an agent that no caller waits for.
-func TestKillAsStartSucceeds(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		l := &fakeLauncher{}
-		l.launch = func(ctx context.Context, p SpawnParams, h Host) (Agent, error) {
-			<-ctx.Done()
-			return l.add(p, h), nil
-		}
-		r := newRig(t, l, &recorder{})
-		defer r.leave(t)
-		spawned := make(chan error)
-		go func() { spawned <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
-		synctest.Wait()
-		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
-			t.Errorf("kill: %v", err)
-		}
-		if err := <-spawned; codeOf(err) != CodeEnded {
-			t.Errorf("spawn: %v", err)
-		}
-		select {
-		case <-l.agent(AgentRef{"a", 1}).done:
-		default:
-			t.Error("the agent lives on")
-		}
-	})
+	kill := func(r *rig) error { return r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}) }
+	for name, c := range map[string]struct {
+		end      func(*rig) error
+		succeeds bool
+	}{
+		"kill": {end: kill}, "kill as the start succeeds": {end: kill, succeeds: true},
+		"shutdown": {end: func(r *rig) error {
+			res, err := r.Shutdown(r.ctx, ShutdownParams{})
+			if len(res.Unstopped) > 0 {
+				err = fmt.Errorf("not stopped: %v", res.Unstopped)
+			}
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				l := &fakeLauncher{}
+				l.launch = func(ctx context.Context, p SpawnParams, h Host) (Agent, error) {
+					h.Emit(Event{Body: Stderr{Text: "starting"}})
+					<-ctx.Done()
+					if c.succeeds {
+						return l.add(p, h), nil
+					}
+					h.Emit(Event{Body: Stderr{Text: "undone"}})
+					return nil, ctx.Err()
+				}
+				r := newRig(t, l, &recorder{})
+				defer r.leave(t)
+				spawned := make(chan error)
+				go func() { spawned <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
+				synctest.Wait()
+				begun := time.Now()
+				testkit.OK(t, c.end(r))
+				testkit.Same(t, "the end took", 0, time.Since(begun))
+				if err := <-spawned; codeOf(err) != CodeEnded {
+					t.Errorf("spawn: %v", err)
+				}
+				if c.succeeds {
+					<-l.agent(AgentRef{"a", 1}).done // else it lives on
+				} else {
+					testkit.Same(t, "events of the start", 2, len(r.h.all()))
+				}
+			})
+		})
+	}
 }
 
 func TestStartThatHangsIsCancelled(t *testing.T) {
@@ -364,26 +355,6 @@ func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 			t.Errorf("Serve: %v", err)
 		}
 		r.stop()
-	})
-}
-
-func TestShutdownWhileSpawning(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		l := &fakeLauncher{launch: func(ctx context.Context, _ SpawnParams, _ Host) (Agent, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}}
-		r := newRig(t, l, &recorder{})
-		defer r.leave(t)
-		spawned := make(chan error)
-		go func() { spawned <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
-		synctest.Wait()
-		if res, err := r.Shutdown(r.ctx, ShutdownParams{}); err != nil || len(res.Unstopped) > 0 {
-			t.Errorf("shutdown: %+v, %v", res, err)
-		}
-		if err := <-spawned; codeOf(err) != CodeEnded {
-			t.Errorf("spawn: %v", err)
-		}
 	})
 }
 

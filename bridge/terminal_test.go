@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -87,9 +86,7 @@ func onePTY(id string, generation int) PTYOpenParams {
 }
 
 func TestTerminalIsAnIncarnation(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		refused := func(what string, code int, err error) {
 			t.Helper()
 			testkit.Same(t, fmt.Sprintf("%s: the code of %v", what, err), code, codeOf(err))
@@ -138,9 +135,7 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 }
 
 func TestTerminalEndsWithTheAgents(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		for _, id := range []string{"a", "b"} {
 			testkit.Must(r.PTYOpen(r.ctx, onePTY(id, 1)))(t)
 		}
@@ -158,9 +153,7 @@ func TestTerminalEndsWithTheAgents(t *testing.T) {
 
 func TestTerminalParametersAreChecked(t *testing.T) {
 	testkit.WithoutRace(t)
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		ref := AgentRef{"a", 1}
 		for name, err := range map[string]error{
 			"no session": errOf(r.PTYOpen(r.ctx, PTYOpenParams{AgentRef: ref, Config: AgentConfig{CWD: "/w"}, Cols: 1,
@@ -182,9 +175,7 @@ func TestTerminalParametersAreChecked(t *testing.T) {
 
 // TestWriteEndsWithItsCaller: a write that is never read ends with its caller.
 func TestWriteEndsWithItsCaller(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		testkit.Must(r.PTYOpen(r.ctx, onePTY("a", 1)))(t)
 		ended := false
 		r.l.terminal(AgentRef{"a", 1}).write = func(ctx context.Context) error {
@@ -203,20 +194,6 @@ func TestWriteEndsWithItsCaller(t *testing.T) {
 		synctest.Wait()
 		if !ended {
 			t.Error("the bridge goes on with it")
-		}
-	})
-}
-
-func TestBridgeWithoutTerminals(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := joinedRigOf(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)
-		defer r.leave(t)
-		res, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})
-		if err != nil || slices.Contains(res.Capabilities, MethodPTYOpen) {
-			t.Errorf("%v %v", res.Capabilities, err)
-		}
-		if _, err := r.PTYOpen(r.ctx, onePTY("a", 1)); codeOf(err) != CodeUnsupported {
-			t.Errorf("%v", err)
 		}
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -182,57 +181,6 @@ func TestJudgedOnATree(t *testing.T) {
 	r := last[contract.Result](p)
 	if r.Changes == nil || len(r.Acceptance) != 1 || r.Acceptance[0].Tree != "tree" {
 		t.Errorf("%+v", r.Acceptance)
-	}
-}
-
-// TestTheRulesNeverCompleteOverAFailedCriterion: an Orchestrator has to fix it. After three rejections the run
-// asks a human, or fails.
-func TestTheRulesNeverCompleteOverAFailedCriterion(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		human   bool
-		mending int // the criterion holds from this COMPLETE on
-	}{{"mended", true, 2}, {"never, with a human", true, 99}, {"never, alone", false, 99}} {
-		t.Run(c.name, func(t *testing.T) {
-			p := begin(t, func(o *runconfig.Options) {
-				o.Decider, o.HumanPresent, o.Accept = runconfig.DeciderRules, c.human, []string{"make it"}
-			})
-			completed, mended := 0, 0
-			for turns := 0; p.s.Ending == nil && p.s.Question.Open == nil && turns < 60; turns++ {
-				if p.s.Rulings.DeciderRequest != nil {
-					if d := p.decides(decider.Rules{}); d.Decision.Decision == "COMPLETE" {
-						completed++
-						output := ""
-						if completed < c.mending {
-							output = "it is broken"
-						}
-						p.criteria(map[string]string{"make it": output})
-					}
-					continue
-				}
-				id := p.working()
-				if strings.Contains(p.lastSent(id), "these fail") {
-					mended++
-					p.contains("the brief", p.lastSent(id), "make it", "exit code 1", "it is broken")
-				}
-				p.verdict(id, leaving())
-			}
-			if c.mending < 99 {
-				if r, _ := p.finished(); r.Status != contract.StatusComplete || mended != 1 {
-					t.Errorf("%+v, mended %d times", r, mended)
-				}
-				return
-			}
-			testkit.Same(t, "completed", 3, completed)
-			testkit.Same(t, "times, mended", 2, mended)
-			if c.human {
-				if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") {
-					t.Errorf("asked: %+v", p.s.Question.Open)
-				}
-				return
-			}
-			p.endsAs(contract.StatusFailed, contract.ExitFailed)
-		})
 	}
 }
 

@@ -131,55 +131,70 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 	}
 }
 
-// TestTheRulesNeverCompleteOverAFailedCheck: the check is fixed, or after a few attempts a human is asked or
-// the run fails.
-func TestTheRulesNeverCompleteOverAFailedCheck(t *testing.T) {
+// TestTheRulesNeverCompleteOverAFailure of a check or a criterion: it is fixed, or after a few attempts a human is asked
+// or the run fails.
+func TestTheRulesNeverCompleteOverAFailure(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		human   bool
-		mending int // the check holds from this COMPLETE on
-	}{{"mended", true, 2}, {"never, with a human", true, 99}, {"never, alone", false, 99}} {
+		name             string
+		criterion, human bool
+		mending          int // it holds from this COMPLETE on
+	}{
+		{"check mended", false, true, 2}, {"check never, with a human", false, true, 99}, {"check never, alone", false, false, 99},
+		{"criterion mended", true, true, 2}, {"criterion never, with a human", true, true, 99},
+		{"criterion never, alone", true, false, 99},
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := begin(t, func(o *runconfig.Options) { o.Decider, o.HumanPresent = runconfig.DeciderRules, c.human })
+			p := begin(t, func(o *runconfig.Options) {
+				o.Decider, o.HumanPresent = runconfig.DeciderRules, c.human
+				if c.criterion {
+					o.Accept = []string{"make it"}
+				}
+			})
 			completed, mended := 0, 0
 			for turns := 0; p.s.Ending == nil && p.s.Question.Open == nil && turns < 60; turns++ {
 				if p.s.Rulings.DeciderRequest != nil {
 					if d := p.decides(decider.Rules{}); d.Decision.Decision == "COMPLETE" {
 						completed++
-						p.repeat(map[string]bool{"make it": completed < c.mending})
+						switch {
+						case !c.criterion:
+							p.repeat(map[string]bool{"make it": completed < c.mending})
+						case completed < c.mending:
+							p.criteria(map[string]string{"make it": "it is broken"})
+						default:
+							p.criteria(map[string]string{"make it": ""})
+						}
 					}
 					continue
 				}
 				id := p.working()
 				v := leaving()
-				if p.agent(id).Mode == "developer" {
-					if strings.Contains(p.lastSent(id), "these fail") {
-						mended++
-						p.contains("the brief", p.lastSent(id), "make it", "exit code 2")
-					} else {
-						d := v["handoff"].(verdict.Document)
-						d.Checks = []verdict.Check{{Command: "make it", Expect: "exit 0"}}
-						v["handoff"] = d
-					}
+				switch said := p.lastSent(id); {
+				case strings.Contains(said, "these fail"):
+					mended++
+					p.contains("the brief", said, "make it", map[bool]string{true: "it is broken", false: "exit code 2"}[c.criterion])
+				case !c.criterion && p.agent(id).Mode == "developer":
+					d := v["handoff"].(verdict.Document)
+					d.Checks = []verdict.Check{{Command: "make it", Expect: "exit 0"}}
+					v["handoff"] = d
 				}
 				p.verdict(id, v)
 				p.pass()
 			}
 			if c.mending < 99 {
-				if r, _ := p.finished(); r.Status != contract.StatusComplete || mended != 1 || *r.Checks != (contract.Checks{Passed: 1}) {
+				if r, _ := p.finished(); r.Status != contract.StatusComplete || mended != 1 ||
+					!c.criterion && *r.Checks != (contract.Checks{Passed: 1}) {
 					t.Errorf("%+v, mended %d times", r, mended)
 				}
 				return
 			}
-			testkit.Same(t, "completed", maxSentBack+1, completed)
-			testkit.Same(t, "times, mended", maxSentBack, mended)
-			if c.human {
-				if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") {
-					t.Errorf("asked: %+v", p.s.Question.Open)
-				}
-				return
+			sentBack := map[bool]int{false: maxSentBack, true: 2}[c.criterion]
+			testkit.Same(t, "completed", sentBack+1, completed)
+			testkit.Same(t, "mended", sentBack, mended)
+			if !c.human {
+				p.endsAs(contract.StatusFailed, contract.ExitFailed)
+			} else if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") {
+				t.Errorf("asked: %+v", p.s.Question.Open)
 			}
-			p.endsAs(contract.StatusFailed, contract.ExitFailed, "make it")
 		})
 	}
 }

@@ -454,4 +454,7 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 	if !slices.Equal(heard, []string{"handoff", "done"}) || p.s.Handoff.IsDue() {
 		t.Errorf("heard %v, documents under way: %v", heard, p.s.Handoff.Documents)
 	}
+	testkit.Same(t, "its document is the one", "the second", p.agent(one).Document.KeyContext)
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.contains("the successor", p.lastSent(p.spawn("go on")), "the second")
 }

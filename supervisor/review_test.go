@@ -186,8 +186,8 @@ func TestSuccessorIsNotCorrectedForItsPredecessor(t *testing.T) {
 	p.contains("its first message", first, "inheritance", "Which port?", "kind: notice", "had answered")
 }
 
-// TestInheritedOnce: the successor of an Arbiter that read only its inheritance gets one inheritance, not two.
-func TestInheritedOnce(t *testing.T) {
+// TestExhaustedAndResumed: a human's resume gives the Arbiter new retries.
+func TestExhaustedAndResumed(t *testing.T) {
 	p := begin(t, nil)
 	for range MaxGenerated {
 		p.turn("arbiter", outOfRoom)
@@ -196,15 +196,6 @@ func TestInheritedOnce(t *testing.T) {
 	first := p.lastSent("arbiter")
 	testkit.Same(t, "it inherits times", 1, strings.Count(first, "You are the successor of the Arbiter before you"))
 	p.contains("its first message", first, "kind: task", "Build it")
-}
-
-// TestExhaustedAndResumed: a human's resume gives the Arbiter new retries.
-func TestExhaustedAndResumed(t *testing.T) {
-	p := begin(t, nil)
-	for range MaxGenerated {
-		p.turn("arbiter", outOfRoom)
-		p.succeeds()
-	}
 	p.turn("arbiter", outOfRoom)
 	p.stopped()
 	p.do(input.Resumed{Options: p.s.Options, Salt: "/2", Word: "Again."})
@@ -243,21 +234,6 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	if len(p.s.Handoff.SuccessorQueue) > 0 {
 		t.Errorf("%s waits for another successor", p.s.Handoff.SuccessorQueue)
 	}
-}
-
-// TestTheLastDocumentCounts: regardless of whose checks take longest.
-func TestTheLastDocumentCounts(t *testing.T) {
-	p, one := oneWorks(t, nil)
-	p.verdict(one, lasting("done", "old", "make"))
-	slow := p.check()
-	p.say("More of it.", contract.Note, one)
-	p.verdict(one, lasting("handoff", "new", "ls"))
-	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
-	p.do(input.Checked{Serial: slow.Serial, Number: 1, Result: ok("ok")})
-	testkit.Same(t, "its document is the one", "new", p.agent(one).Document.KeyContext)
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	two := p.spawn("go on")
-	p.contains("the successor", p.lastSent(two), "new")
 }
 
 // TestChecksNeedNoAuthor: the author's turns, its end and its next process do not affect a check that waits for
@@ -490,20 +466,14 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	testkit.Same(t, "were summoned", 2, p.s.Spawned)
 	p.say("How is it?")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Decided by model")
-}
-
-// TestADeciderLeavesItToTheArbiter: the Arbiter is told about the decision if it has not heard of it yet.
-func TestADeciderLeavesItToTheArbiter(t *testing.T) {
-	p := begin(t, stateless)
+	// The decider may leave it to the Arbiter, which has not heard of it yet.
+	p = begin(t, stateless)
 	p.answers(p.asked(), "SELECT_MODE", "developer")
-	id := p.working()
-	p.crash(id, 5)
-	q := p.asked()
+	p.crash(p.working(), 5)
+	q = p.asked()
 	q.Deferred = true
 	p.do(q)
-	if p.agent("arbiter").Status != AgentBusy {
-		t.Fatal("no decider rules")
-	}
+	testkit.Same(t, "the Arbiter", AgentBusy, p.agent("arbiter").Status)
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Decide.")
 }
 

@@ -449,18 +449,32 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 	}
 }
 
-// TestTheTimeLimitWaits: the run's time limit waits until a session is given back.
+// TestTheTimeLimitWaits for the end of a takeover, however it ends.
 func TestTheTimeLimitWaits(t *testing.T) {
-	p, _ := oneWorks(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
-	p.verdict("orch-1", report("progress", "begun", false))
-	p.take("orch-1", TakeoverOpen)
-	p.at = p.at.Add(time.Minute)
-	p.do(input.Timer{Key: timeoutKey})
-	p.goesOn("the run ended under the human's hands")
-	p.ends("orch-1")
-	p.seen("orch-1", someChanges)
-	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
-		t.Errorf("%+v", p.s.Ending)
+	for name, end := range map[string]func(*play){
+		"given back": func(p *play) { p.ends("orch-1"); p.seen("orch-1", someChanges) },
+		"killed": func(p *play) {
+			p.out = nil
+			p.do(input.Timer{Key: timeoutKey})
+			p.command(contract.Kill{ID: "orch-1"})
+			if timer(p.out, timeoutKey) <= 0 {
+				p.t.Fatal("no timer is set any more")
+			}
+			p.do(input.Timer{Key: timeoutKey})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := oneWorks(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
+			p.verdict("orch-1", report("progress", "begun", false))
+			p.take("orch-1", TakeoverOpen)
+			p.at = p.at.Add(time.Minute)
+			p.do(input.Timer{Key: timeoutKey})
+			p.goesOn("the run ended under the human's hands")
+			end(p)
+			if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
+				t.Errorf("%+v", p.s.Ending)
+			}
+		})
 	}
 }
 
@@ -498,25 +512,6 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 	}
 	if e := last[contract.Takeover](p); e.State != StateFailed {
 		t.Errorf("%+v", e)
-	}
-}
-
-// TestTheTimeLimitOutlastsATakeover: the time limit also applies after a takeover that ended in another way
-// than by being given back.
-func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
-	p, _ := oneWorks(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
-	p.verdict("orch-1", report("progress", "begun", false))
-	p.take("orch-1", TakeoverOpen)
-	p.at = p.at.Add(time.Minute)
-	p.out = nil
-	p.do(input.Timer{Key: timeoutKey})
-	p.command(contract.Kill{ID: "orch-1"})
-	if timer(p.out, timeoutKey) <= 0 {
-		t.Fatal("no timer is set any more")
-	}
-	p.do(input.Timer{Key: timeoutKey})
-	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
-		t.Errorf("%+v", p.s.Ending)
 	}
 }
 

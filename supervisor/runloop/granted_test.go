@@ -185,97 +185,65 @@ func humanSays(l *Loop, body contract.CommandBody) {
 	synctest.Wait()
 }
 
-// TestAGrantSettlesWhatElseItCovers: what a human allows for the run, or always, answers all other requests
-// for the same action, or with which the CLI offered the same rule; other requests stay open.
-func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
+// TestAnswersSettleWhatElseTheyCover: what a human allows or denies for the run, or always, by a rule or by the action,
+// answers all other requests for the same action, or with which the CLI offered the same rule. A denial also answers
+// those that come later. Other requests stay open.
+func TestAnswersSettleWhatElseTheyCover(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer  contract.Permit
 		settled []string
 	}{
-		"once": {contract.Permit{}, []string{"p2 once "}},
-		"a rule, for run": {contract.Permit{Scope: "run", Rule: "Bash(make *)"},
-			[]string{"p2 run Bash(make *)", "p1 run Bash(make *)", "p4 run Bash(make *)", "p5 run Bash(make *)"}},
-		"a rule, always": {contract.Permit{Scope: "always", Rule: "Bash(make *)"},
-			[]string{"p2 always Bash(make *)", "p1 run Bash(make *)", "p4 run Bash(make *)", "p5 run Bash(make *)"}},
-		"the same action": {contract.Permit{Scope: "run"}, []string{"p2 run ", "p5  "}},
+		"allow once": {contract.Permit{Behavior: bridge.Allow}, []string{"p2 human once "}},
+		"allow by a rule, for run": {contract.Permit{Behavior: bridge.Allow, Scope: "run", Rule: "Bash(make *)"},
+			[]string{"p2 human run Bash(make *)", "p1 human run Bash(make *)", "p4 human run Bash(make *)",
+				"p5 human run Bash(make *)"}},
+		"allow by a rule, always": {contract.Permit{Behavior: bridge.Allow, Scope: "always", Rule: "Bash(make *)"},
+			[]string{"p2 human always Bash(make *)", "p1 human run Bash(make *)", "p4 human run Bash(make *)",
+				"p5 human run Bash(make *)"}},
+		"allow the same action": {contract.Permit{Behavior: bridge.Allow, Scope: "run"},
+			[]string{"p2 human run ", "p5 human  "}},
+		"deny once": {contract.Permit{Behavior: bridge.Deny}, []string{"p2 human  "}},
+		"deny the same action": {contract.Permit{Behavior: bridge.Deny, Scope: "run"},
+			[]string{"p2 human run ", "p5 human  ", "p6 human  "}},
+		"deny by a rule": {contract.Permit{Behavior: bridge.Deny, Scope: "run", Rule: "Bash(make *)"},
+			[]string{"p2 human run Bash(make *)", "p1 rule  Bash(make *)", "p4 rule  Bash(make *)", "p5 rule  Bash(make *)",
+				"p6 rule  Bash(make *)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				commands := []string{"make one", "make two", "npm test", "make three", "make two"}
 				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
 					answers := asks(t, l, ref, commands...)
-					if n := waiting(l); n != len(commands) {
-						t.Errorf("%d requests wait", n)
-						return
-					}
-					tt.answer.Request, tt.answer.Behavior = "p2", bridge.Allow
+					other := contract.Permit{Request: "p2", Behavior: tt.answer.Behavior, Scope: "run", Rule: "Bash(npm *)"}
+					humanSays(l, other)
+					testkit.Same(t, "requests wait after an answer that is none", len(commands), waiting(l))
+					tt.answer.Request = "p2"
 					humanSays(l, tt.answer)
-					if n := waiting(l); n != len(commands)-len(tt.settled) {
+					asked := len(commands)
+					if tt.answer.Behavior == bridge.Deny {
+						late := bridge.PermissionParams{AgentRef: ref, Request: "p6", Tool: "Bash",
+							Input: bashCall("make two").Input}
+						if tt.answer.Scope == "" {
+							late.Input = bashCall("npm run").Input
+						}
+						answer := make(chan bridge.PermissionResult, 1)
+						go func() {
+							r, err := l.Permission(t.Context(), late)
+							if err != nil {
+								t.Error(err)
+							}
+							answer <- r
+						}()
+						synctest.Wait()
+						answers, asked = append(answers, answer), asked+1
+					}
+					if n := waiting(l); n != asked-len(tt.settled) {
 						t.Errorf("%d requests still wait", n)
 						return
 					}
 					for _, line := range tt.settled {
-						if r := <-answers[line[1]-'1']; r.Behavior != bridge.Allow {
-							t.Errorf("%s: %+v", line, r)
-						}
-					}
-				})
-				var settled []string
-				for _, e := range events {
-					if b, ok := e.Body.(contract.Permission); ok && b.Behavior == bridge.Allow {
-						settled = append(settled, b.Request+" "+b.Scope+" "+b.Rule)
-						if b.By != contract.Human || b.Tool != "Bash" || len(b.Action) != 64 || e.ID != "orch-1" {
-							t.Errorf("%s: %+v", e.ID, b)
-						}
-					}
-				}
-				testkit.Same(t, "", tt.settled, settled)
-			})
-		})
-	}
-}
-
-// TestADenialSettlesWhatElseItCovers: what a human denies for the run, by a rule or by the action, is denied to
-// all agents that requested it, and to those that request it later. A rule that does not cover the request is
-// rejected.
-func TestADenialSettlesWhatElseItCovers(t *testing.T) {
-	for name, tt := range map[string]struct {
-		answer  contract.Permit
-		settled []string
-	}{
-		"once":            {contract.Permit{}, []string{"p2 human "}},
-		"the same action": {contract.Permit{Scope: "run"}, []string{"p2 human ", "p4 human ", "p5 human "}},
-		"a rule": {contract.Permit{Scope: "run", Rule: "Bash(make *)"},
-			[]string{"p2 human Bash(make *)", "p1 rule Bash(make *)", "p4 rule Bash(make *)", "p5 rule Bash(make *)"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				commands := []string{"make one", "make two", "npm test", "make two"}
-				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
-					answers := asks(t, l, ref, commands...)
-					other := contract.Permit{Request: "p2", Behavior: bridge.Deny, Scope: "run", Rule: "Bash(npm *)"}
-					humanSays(l, other)
-					testkit.Same(t, "requests wait after an answer that is none", len(commands), waiting(l))
-					tt.answer.Request, tt.answer.Behavior = "p2", bridge.Deny
-					humanSays(l, tt.answer)
-					late := bridge.PermissionParams{AgentRef: ref, Request: "p5", Tool: "Bash",
-						Input: bashCall("make two").Input}
-					if tt.answer.Scope == "" {
-						late.Input = bashCall("npm run").Input
-					}
-					answer := make(chan bridge.PermissionResult, 1)
-					go func() {
-						r, err := l.Permission(t.Context(), late)
-						if err != nil {
-							t.Error(err)
-						}
-						answer <- r
-					}()
-					synctest.Wait()
-					testkit.Same(t, "requests still wait", len(commands)+1-len(tt.settled), waiting(l))
-					answers = append(answers, answer)
-					for _, line := range tt.settled {
-						if r := <-answers[line[1]-'1']; r.Behavior != bridge.Deny || r.Message == "" {
+						if r := <-answers[line[1]-'1']; r.Behavior != tt.answer.Behavior ||
+							r.Behavior == bridge.Deny && r.Message == "" {
 							t.Errorf("%s: %+v", line, r)
 						}
 					}
@@ -283,11 +251,14 @@ func TestADenialSettlesWhatElseItCovers(t *testing.T) {
 				var settled []string
 				for _, e := range events {
 					b, ok := e.Body.(contract.Permission)
-					if ok && b.Behavior == bridge.Deny && (b.By == contract.Human || b.By == "rule") {
-						settled = append(settled, b.Request+" "+b.By+" "+b.Rule)
+					if ok && b.Behavior == tt.answer.Behavior && (b.By == contract.Human || b.By == "rule") {
+						settled = append(settled, strings.Join([]string{b.Request, b.By, b.Scope, b.Rule}, " "))
+						if b.Tool != "Bash" || len(b.Action) != 64 || e.ID != "orch-1" {
+							t.Errorf("%s: %+v", e.ID, b)
+						}
 					}
 				}
-				testkit.Same(t, "", tt.settled, settled)
+				testkit.Same(t, "settled", tt.settled, settled)
 			})
 		})
 	}

@@ -77,32 +77,28 @@ func TestNoSubagentPastALimit(t *testing.T) {
 	}
 }
 
-// TestSubagentsOfTheHourCountAfterAResume: subagents that a run started before it was resumed count against its
-// limit.
-func TestSubagentsOfTheHourCountAfterAResume(t *testing.T) {
-	l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
-		s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour = 9, 3
-		now := time.Now()
-		s.Budget.SubagentStarts = []time.Time{now.Add(-2 * time.Hour), now.Add(-2 * time.Minute), now.Add(-time.Minute)}
-	})
-	for n, want := range []string{bridge.Pass, bridge.Deny} {
-		r, f := judgement(t, l, "orch-1", subagentCall(n))
-		if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, "--max-subagents-per-hour") {
-			t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)
-		}
-	}
-}
-
-// TestSubagentsOfTheRunCountAfterAResume: however a run was interrupted, it does not start more subagents than it may.
-func TestSubagentsOfTheRunCountAfterAResume(t *testing.T) {
-	l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
-		s.Options.MaxSubagents, s.Options.MaxSubagentsTotal, s.Budget.Subagents = 9, 3, 2
-	})
-	for n, want := range []string{bridge.Pass, bridge.Deny} {
-		r, f := judgement(t, l, "orch-1", subagentCall(n))
-		if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, "--max-subagents-total") {
-			t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)
-		}
+// TestSubagentsCountAfterAResume: subagents that a run started before it was resumed count against its limits.
+func TestSubagentsCountAfterAResume(t *testing.T) {
+	now := time.Now()
+	for limit, before := range map[string]func(*supervisor.State){
+		"--max-subagents-per-hour": func(s *supervisor.State) {
+			s.Options.MaxSubagentsPerHour = 3
+			s.Budget.SubagentStarts = []time.Time{now.Add(-2 * time.Hour), now.Add(-2 * time.Minute), now.Add(-time.Minute)}
+		},
+		"--max-subagents-total": func(s *supervisor.State) { s.Options.MaxSubagentsTotal, s.Budget.Subagents = 3, 2 },
+	} {
+		t.Run(limit, func(t *testing.T) {
+			l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
+				s.Options.MaxSubagents = 9
+				before(s)
+			})
+			for n, want := range []string{bridge.Pass, bridge.Deny} {
+				r, f := judgement(t, l, "orch-1", subagentCall(n))
+				if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, limit) {
+					t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)
+				}
+			}
+		})
 	}
 }
 
