@@ -332,26 +332,37 @@ func TestHandlersMayClose(t *testing.T) {
 	}
 }
 
-// A cancelled call is cancelled at the other end too, and the connection continues.
 func TestCancelledCallsAreCancelled(t *testing.T) {
-	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		a := r.spawn(t, "a", 1)
-		ended := make(chan struct{}, 1)
-		a.ask = func(ctx context.Context, _ string) (string, error) {
-			<-ctx.Done() // by the cancel notification
-			ended <- struct{}{}
-			return "", ctx.Err()
-		}
-		ctx, cancel := context.WithTimeout(r.ctx, time.Millisecond)
-		defer cancel()
-		if _, err := r.Ask(ctx, AskParams{AgentRef{"a", 1}, "q"}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-		<-ended
-		if _, err := r.Context(r.ctx, AgentRef{"a", 1}); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
-	})
+	for name, call := range map[string]func(*rig, context.Context) error{
+		"ask":   func(r *rig, ctx context.Context) error { return errOf(r.Ask(ctx, AskParams{AgentRef{"a", 1}, "q"})) },
+		"check": func(r *rig, ctx context.Context) error { return errOf(r.Check(ctx, oneCheck)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				ended := make(chan struct{}, 1)
+				wait := func(ctx context.Context) error {
+					<-ctx.Done() // by the cancel notification
+					ended <- struct{}{}
+					return ctx.Err()
+				}
+				r := collectorRig(t, &fakeCollector{check: func(ctx context.Context, _ Owner, _ CheckParams) (CheckResult, error) {
+					return CheckResult{}, wait(ctx)
+				}})
+				defer r.leave(t)
+				r.spawn(t, "a", 1).ask = func(ctx context.Context, _ string) (string, error) { return "", wait(ctx) }
+				ctx, cancel := context.WithTimeout(r.ctx, time.Millisecond)
+				defer cancel()
+				if err := call(r, ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v", err)
+				}
+				<-ended
+				synctest.Wait() // its answer, which no caller waits for, is on its way
+				if _, err := r.Context(r.ctx, AgentRef{"a", 1}); err != nil {
+					t.Errorf("afterwards: %v", err)
+				}
+			})
+		})
+	}
 }
 
 // A cancelled call must not stay in jsonrpc2's map when no answer ever comes. Without the synthetic answer

@@ -112,26 +112,6 @@ func TestParametersOfTheCollectorAreChecked(t *testing.T) {
 	})
 }
 
-func TestCheckEndsWithItsCaller(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w, ended := &fakeCollector{}, make(chan struct{})
-		w.check = func(ctx context.Context, _ Owner, _ CheckParams) (CheckResult, error) {
-			<-ctx.Done() // by the cancel notification
-			close(ended)
-			return CheckResult{}, ctx.Err()
-		}
-		r := collectorRig(t, w)
-		defer r.leave(t)
-		ctx, cancel := context.WithTimeout(r.ctx, time.Millisecond)
-		defer cancel()
-		if _, err := r.Check(ctx, oneCheck); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-		<-ended
-		synctest.Wait() // its answer, which no caller waits for, is on its way
-	})
-}
-
 // However the connection ends, a running check ends with it, at once; agents that stop slowly do not delay
 // that.
 func TestCheckEndsWithTheConversation(t *testing.T) {

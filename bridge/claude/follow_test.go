@@ -266,10 +266,7 @@ func TestRepeatIsDropped(t *testing.T) {
 
 // A message that the child read and dropped is not delivered, and its repeat is.
 func TestSwallowedMessage(t *testing.T) {
-	t.Parallel()
-	s, _ := stageFor(t, standInSpec(t), verdictReply)
-	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "swallow"
-	s.launch()
+	s := faulty(t, "swallow", verdictReply)
 	p := bridge.MessageParams{MessageID: uuid.NewString(), Content: "go"}
 	s.message(p)
 	if !s.probe().Answered { // so the message has been read
@@ -363,10 +360,7 @@ func TestDeathsInMidTurn(t *testing.T) {
 }
 
 func TestOtherSession(t *testing.T) {
-	t.Parallel()
-	s, _ := stageFor(t, standInSpec(t), verdictReply, reply{text: "THEIRS"}, reply{text: "THEIRS"})
-	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "other-session@2"
-	s.launch()
+	s := faulty(t, "other-session@2", verdictReply, reply{text: "THEIRS"}, reply{text: "THEIRS"})
 	if turn := s.turn("one"); turn.Outcome != bridge.TurnDone {
 		t.Errorf("turn: %+v", turn)
 	}
@@ -392,10 +386,7 @@ func TestOtherSession(t *testing.T) {
 }
 
 func TestLimitAndAuth(t *testing.T) {
-	t.Parallel()
-	s, _ := stageFor(t, standInSpec(t), verdictReply)
-	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "limit:600@1,auth@2"
-	s.launch()
+	s := faulty(t, "limit:600@1,auth@2", verdictReply)
 	soon := time.Now().Add(10 * time.Minute).Unix()
 	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatUsageLimit ||
 		turn.ResetsAt < soon-1 || turn.ResetsAt > time.Now().Add(10*time.Minute).Unix()+1 {
@@ -409,48 +400,9 @@ func TestLimitAndAuth(t *testing.T) {
 	}
 }
 
-// A history that the API refuses is reported as such: retrying does not help.
-func TestBrokenHistory(t *testing.T) {
-	realAtNight(t)
-	for name, text := range map[string]string{
-		"call": "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01. Each " +
-			"`tool_use` block must have a corresponding `tool_result` block in the next message.",
-		"result": "messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01",
-	} {
-		t.Run(name, func(t *testing.T) {
-			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-				s, _ := stageFor(t, spec, reply{status: 400, kind: "invalid_request_error", message: text})
-				s.launch()
-				if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatResume {
-					t.Errorf("turn: %+v", turn)
-				}
-			})
-		})
-	}
-}
-
-// A turn that the API refused has used nothing: this is how the supervisor knows that no model has read the
-// turn's message.
-func TestRefusedTurnUsesNothing(t *testing.T) {
-	realAtNight(t)
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		s, _ := stageFor(t, spec,
-			reply{status: 429, kind: "rate_limit_error", message: "Claude AI usage limit reached|1999999999"})
-		s.cfg.Env["CLAUDE_CODE_MAX_RETRIES"] = "0"
-		s.launch()
-		if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Usage != (bridge.Usage{}) ||
-			turn.Category != bridge.CatUsageLimit {
-			t.Errorf("turn: %+v", turn)
-		}
-	})
-}
-
 // The wait for a child that reads nothing is bounded, and unsent messages still belong to the sender.
 func TestStandInStopsReading(t *testing.T) {
-	t.Parallel()
-	s, _ := stageFor(t, standInSpec(t), verdictReply)
-	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "deaf"
-	s.launch()
+	s := faulty(t, "deaf", verdictReply)
 	s.turn("go")
 	id := uuid.NewString()
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
@@ -469,10 +421,7 @@ func TestStandInStopsReading(t *testing.T) {
 
 // TestResultsMissingAndDoubled: a turn ends once, even if its result is missing or comes twice.
 func TestResultsMissingAndDoubled(t *testing.T) {
-	t.Parallel()
-	s, _ := stageFor(t, standInSpec(t), verdictReply, verdictReply, verdictReply)
-	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "no-result@1,double-result@2"
-	s.launch()
+	s := faulty(t, "no-result@1,double-result@2", verdictReply, verdictReply, verdictReply)
 	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol ||
 		!strings.Contains(turn.Error, "without a result") {
 		t.Errorf("no result: %+v", turn)

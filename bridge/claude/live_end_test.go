@@ -44,6 +44,13 @@ func TestLiveAPIErrors(t *testing.T) {
 		{reply{status: 400, kind: "invalid_request_error", message: "bad thing"}, bridge.CatInvalidRequest},
 		{reply{status: 400, kind: "invalid_request_error", message: "prompt is too long: 300000 tokens > 200000 maximum"},
 			bridge.CatPromptTooLong},
+		// A history that the API refuses is reported as such: retrying does not help.
+		{reply{status: 400, kind: "invalid_request_error", message: "messages.1: `tool_use` ids were found without " +
+			"`tool_result` blocks immediately after: toolu_01. Each `tool_use` block must have a corresponding " +
+			"`tool_result` block in the next message."}, bridge.CatResume},
+		{reply{status: 400, kind: "invalid_request_error", message: "messages.0.content.1: unexpected `tool_use_id` found " +
+			"in `tool_result` blocks: toolu_01"}, bridge.CatResume},
+		{reply{status: 429, kind: "rate_limit_error", message: "Claude AI usage limit reached|1999999999"}, bridge.CatUsageLimit},
 		{reply{status: 401, kind: "authentication_error", message: "invalid x-api-key"}, bridge.CatAuth},
 		{reply{status: 403, kind: "permission_error", message: "no"}, bridge.CatAuth},
 		{reply{status: 404, kind: "not_found_error", message: "model"}, bridge.CatInvalidRequest},
@@ -56,10 +63,12 @@ func TestLiveAPIErrors(t *testing.T) {
 				realAtNight(t)
 			}
 			s, _ := live(t, test.reply)
+			s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 			s.launch()
 			turn := s.turn("go")
+			// A turn that the API refused has used nothing: so the supervisor knows that no model has read its message.
 			if turn.Outcome != bridge.TurnFailed || turn.Category != test.want || turn.Error == "" ||
-				turn.Verdict != nil {
+				turn.Verdict != nil || turn.Usage != (bridge.Usage{}) {
 				t.Errorf("turn: %+v", turn)
 			}
 			if len(of[bridge.Assistant](s.host)) != 0 || len(of[bridge.Context](s.host)) != 0 {

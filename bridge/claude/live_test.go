@@ -126,9 +126,7 @@ func TestLiveVerdict(t *testing.T) {
 	if turn.Verdict != nil || turn.Text != "none again" || turn.Outcome != bridge.TurnDone {
 		t.Errorf("turn without a verdict: %+v", turn)
 	}
-	if !strings.Contains(model.lastRequest(), "structured-output-enforce") {
-		t.Error("the CLI did not ask for the verdict")
-	}
+	model.hasRead(t, "the CLI did not ask for the verdict", "structured-output-enforce")
 }
 
 func TestLiveLongPromptAndSchema(t *testing.T) {
@@ -142,9 +140,7 @@ func TestLiveLongPromptAndSchema(t *testing.T) {
 	if turn := s.turn("go"); string(turn.Verdict) != `{"message":"m"}` {
 		t.Errorf("turn: %+v", turn)
 	}
-	if !strings.Contains(model.lastRequest(), "RULE-ONE long long") {
-		t.Error("the system prompt did not reach the model")
-	}
+	model.hasRead(t, "the system prompt did not reach the model", "RULE-ONE long long")
 }
 
 func TestLivePermission(t *testing.T) {
@@ -169,9 +165,7 @@ func TestLivePermission(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.dir, "denied")); err == nil {
 		t.Error("the denied tool ran")
 	}
-	if !strings.Contains(model.lastRequest(), "NOT-THIS") {
-		t.Error("the reason did not reach the model")
-	}
+	model.hasRead(t, "the reason did not reach the model", "NOT-THIS")
 	if len(asked) != 2 || asked[0].Tool != "Bash" || asked[0].ID != "orch-1" || asked[0].ToolUse == "" ||
 		asked[0].Request == asked[1].Request {
 		t.Errorf("asked: %+v", asked)
@@ -212,9 +206,7 @@ func TestLiveMCP(t *testing.T) {
 			t.Errorf("result %d: %+v, want %q", i, result, want)
 		}
 	}
-	if !strings.Contains(model.lastRequest(), "REPORT-HERE") {
-		t.Error("the tool was not offered with its description")
-	}
+	model.hasRead(t, "the tool was not offered with its description", "REPORT-HERE")
 	if n := of[bridge.Notice](s.host); len(n) > 0 {
 		t.Errorf("notices in a healthy session: %+v", n)
 	}
@@ -288,9 +280,7 @@ func TestLiveSteer(t *testing.T) {
 	turn := s.turnOf(first)
 	testkit.Same(t, "message ids", []string{first, second}, turn.MessageIDs)
 	await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == second })
-	if !strings.Contains(model.lastRequest(), "LOOK-LEFT") {
-		t.Error("the steering message did not reach the model")
-	}
+	model.hasRead(t, "the steering message did not reach the model", "LOOK-LEFT")
 	if turn := s.turn("next"); turn.Outcome != bridge.TurnDone { // nothing is left open
 		t.Errorf("turn: %+v", turn)
 	}
@@ -308,9 +298,7 @@ func TestLiveQuestionIsDenied(t *testing.T) {
 	}
 	s.launch()
 	s.turn("go")
-	if !strings.Contains(model.lastRequest(), "No such tool available: AskUserQuestion") {
-		t.Error("the tool was not refused at once")
-	}
+	model.hasRead(t, "the tool was not refused at once", "No such tool available: AskUserQuestion")
 }
 
 func TestLiveSlashIsText(t *testing.T) {
@@ -323,9 +311,7 @@ func TestLiveSlashIsText(t *testing.T) {
 	if turn := s.turn("@/etc/hostname"); turn.Text != "second" || len(of[bridge.ToolUse](s.host)) != 0 {
 		t.Errorf("turn: %+v", turn)
 	}
-	if !strings.Contains(model.lastRequest(), `"/clear"`) {
-		t.Error("the text did not reach the model as it was")
-	}
+	model.hasRead(t, "the text did not reach the model as it was", `"/clear"`)
 }
 
 func TestLiveTools(t *testing.T) {

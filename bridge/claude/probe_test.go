@@ -317,6 +317,14 @@ func (a *api) lastRequest() string {
 	return string(data)
 }
 
+// hasRead checks that a text is in the newest request.
+func (a *api) hasRead(t *testing.T, otherwise, text string) {
+	t.Helper()
+	if !strings.Contains(a.lastRequest(), text) {
+		t.Error(otherwise)
+	}
+}
+
 func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		http.NotFound(w, r)

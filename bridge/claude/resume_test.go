@@ -32,6 +32,15 @@ func stageFor(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, 
 	return s, model
 }
 
+// faulty launches the stand-in with a fault.
+func faulty(t *testing.T, fault string, script ...reply) *stageOf {
+	t.Helper()
+	t.Parallel()
+	s, _ := stageFor(t, standInSpec(t), script...)
+	s.cfg.Env["ARBITER_STANDIN_FAULT"] = fault
+	return s.launch()
+}
+
 // again prepares a resume of the session that asks for the delivery status of messages.
 func (s *stageOf) again(pending ...string) *stageOf {
 	s.t.Helper()
@@ -200,9 +209,7 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 			{MessageID: second, Status: bridge.DeliverySeen}}
 		testkit.Same(t, "fates", want, next.agent.Info().Deliveries)
 		next.turn("go on")
-		if !strings.Contains(model.lastRequest(), "LOOK-LEFT") {
-			t.Error("the model does not see the folded message")
-		}
+		model.hasRead(t, "the model does not see the folded message", "LOOK-LEFT")
 	})
 }
 

@@ -383,8 +383,7 @@ func TestUnsafeFiles(t *testing.T) {
 		for _, name := range []string{segmentName(1), metaName, lockName} {
 			t.Run(what+" as "+name, func(t *testing.T) {
 				testkit.OK(t, os.WriteFile(victim, []byte("precious"), 0o644), os.Chmod(victim, 0o644))
-				s := newTestStore(t)
-				r := createRun(t, s, testRun, Options{})
+				s, r := newRun(t)
 				add(t, r, 1, 3)
 				closeRun(t, r)
 				path := filepath.Join(r.Dir(), name)
@@ -459,8 +458,7 @@ func TestModes(t *testing.T) {
 
 func createRunAt(t *testing.T, s *Store) *Run {
 	t.Helper()
-	r := testkit.Must(s.Create(Meta{Run: testRun}, Options{}))(t)
-	return r
+	return testkit.Must(s.Create(Meta{Run: testRun}, Options{}))(t)
 }
 
 func allOurs(t *testing.T, dir string) {

@@ -280,8 +280,7 @@ func failTimes2(m *memFS, call, name string, n int, err error) {
 
 func freshStore(t *testing.T, m *memFS) *Store {
 	t.Helper()
-	s := testkit.Must(openStore(m.root()))(t)
-	return s
+	return testkit.Must(openStore(m.root()))(t)
 }
 
 // TestCrashStates cuts the power at each moment of each scenario, lets parts of what was not synced reach the

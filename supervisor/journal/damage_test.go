@@ -209,8 +209,7 @@ func TestMetaBitFlipped(t *testing.T) {
 // TestDamageIsSetAside: on a real disk the prefix is kept, the rest is copied, existing files are not changed,
 // and nothing is reported twice.
 func TestDamageIsSetAside(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	addBatches(t, r, 40, 8)
 	closeRun(t, r)
 	_, ends := journalOf(8, 8, 8, 8, 8)
@@ -249,8 +248,7 @@ func TestDamageIsSetAside(t *testing.T) {
 // TestShortened: a journal that ends before the place where it was closed is damaged, though everything in it
 // is good.
 func TestShortened(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	addBatches(t, r, 20, 5)
 	closeRun(t, r)
 	_, ends := journalOf(5, 5, 5, 5)
@@ -274,8 +272,7 @@ func TestMetaLost(t *testing.T) {
 		"random": randomBytes(1 << 20),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestStore(t)
-			r := createRun(t, s, testRun, Options{})
+			s, r := newRun(t)
 			cwd := r.Meta().CWD
 			add(t, r, 1, 5)
 			closeRun(t, r)
@@ -312,8 +309,7 @@ func randomBytes(n int) []byte {
 // TestSparseSegment: a file of 1 TB without content costs neither memory nor minutes, and counts with the space
 // that it takes on disk.
 func TestSparseSegment(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	add(t, r, 1, 5)
 	closeRun(t, r)
 	path := filepath.Join(r.Dir(), segmentName(1))
@@ -388,8 +384,7 @@ func TestFormatsOfOthers(t *testing.T) {
 		{"random", randomBytes(1 << 20), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newTestStore(t)
-			r := createRun(t, s, testRun, Options{})
+			s, r := newRun(t)
 			closeRun(t, r)
 			path := filepath.Join(r.Dir(), segmentName(1))
 			testkit.OK(t, os.WriteFile(path, c.content, 0o600))

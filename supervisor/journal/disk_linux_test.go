@@ -216,8 +216,7 @@ func TestRealSlowDisk(t *testing.T) {
 // TestFewDescriptors: with nearly no descriptors left, opening fails and can be retried; a journal of many
 // segments needs few.
 func TestFewDescriptors(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	addBatches(t, r, 3, 1)
 	closeRun(t, r)
 	dir, err := s.runs.Dir(testRun)

@@ -93,8 +93,7 @@ func TestFullDiskIsRetried(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var tr troubles
 				var fail failing
-				m := newMemFS()
-				r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, tr.options()))(t)
+				m, _, r := runInMemory(t, tr.options())
 				addBatches(t, r, 10, 5)
 				fail.set(c.err)
 				m.setFault(fail.on(c.calls...))
@@ -132,8 +131,7 @@ func TestFullDiskIsRetried(t *testing.T) {
 func TestFailedSyncIsNeverTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr troubles
-		m := newMemFS()
-		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, tr.options()))(t)
+		m, _, r := runInMemory(t, tr.options())
 		addBatches(t, r, 10, 5)
 		failTimes(m, "sync", segmentName(1), 1, syscall.EIO)
 		began := time.Now()
@@ -166,15 +164,12 @@ func TestCloseGivesUpInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fail failing
 		fail.set(syscall.ENOSPC)
-		m := newMemFS()
-		s := freshStore(t, m)
-		r, err := s.Create(Meta{Run: testRun}, Options{})
-		testkit.OK(t, err)
+		m, s, r := runInMemory(t, Options{})
 		addBatches(t, r, 5, 5)
 		m.setFault(fail.on("write"))
 		add(t, r, 6, 8)
 		began := time.Now()
-		err = r.Close()
+		err := r.Close()
 		if err == nil || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "3 records") {
 			t.Errorf("close: %v", err)
 		}
@@ -199,8 +194,7 @@ func TestCloseGivesUpInTime(t *testing.T) {
 // TestSlowDisk: if an fsync takes 5 s, only callers that ask to wait do.
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemFS()
-		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun}, Options{}))(t)
+		m, _, r := runInMemory(t, Options{})
 		m.setFault(func(call, _ string) error {
 			if call == "sync" {
 				time.Sleep(5 * time.Second)
@@ -231,9 +225,7 @@ func TestSlowDisk(t *testing.T) {
 // TestHangingDisk: a disk that never answers does not block Close for ever.
 func TestHangingDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemFS()
-		s := freshStore(t, m)
-		r := testkit.Must(s.Create(Meta{Run: testRun}, Options{}))(t)
+		m, s, r := runInMemory(t, Options{})
 		answer := make(chan struct{})
 		m.setFault(func(call, _ string) error {
 			if call == "sync" {
@@ -263,8 +255,7 @@ func TestPendingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fail failing
 		fail.set(syscall.ENOSPC)
-		m := newMemFS()
-		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun}, Options{MaxPending: 10_000}))(t)
+		m, _, r := runInMemory(t, Options{MaxPending: 10_000})
 		m.setFault(fail.on("write"))
 		narrated, inputs := 0, 0
 		for range 1000 {
@@ -468,8 +459,7 @@ func TestLinesShareAWrite(t *testing.T) {
 // the writer busy.
 func TestLinesAreNotDelayedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemFS()
-		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, Options{}))(t)
+		m, _, r := runInMemory(t, Options{})
 		add(t, r, 1, 1)
 		syncRun(t, r)
 		var slow atomic.Bool

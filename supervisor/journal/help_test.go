@@ -51,6 +51,21 @@ func createRun(t *testing.T, s *Store, id string, o Options) *Run {
 	return r
 }
 
+// newRun creates a run in a new store.
+func newRun(t *testing.T) (*Store, *Run) {
+	t.Helper()
+	s := newTestStore(t)
+	return s, createRun(t, s, testRun, Options{})
+}
+
+// runInMemory creates a run in a store in memory.
+func runInMemory(t *testing.T, o Options) (*memFS, *Store, *Run) {
+	t.Helper()
+	m := newMemFS()
+	s := freshStore(t, m)
+	return m, s, testkit.Must(s.Create(Meta{Run: testRun, CWD: "/"}, o))(t)
+}
+
 func openRun(t *testing.T, s *Store, id string, o Options) (*Run, Recovery) {
 	t.Helper()
 	r, rec, err := s.Open(id, 0, o, resumeTest)

@@ -21,8 +21,7 @@ import (
 )
 
 func TestSecondOwnerIsRefused(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
 	var held *HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Run != testRun || held.Gone ||
@@ -147,8 +146,7 @@ func TestLockDir(t *testing.T) {
 }
 
 func TestOver(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	for _, run := range []string{testRun, "another", "../runs/" + testRun, ""} {
 		if s.Over(run) {
 			t.Errorf("%q is over", run)

@@ -146,9 +146,7 @@ func TestWhatIsOpenedToFindRuns(t *testing.T) {
 // TestARunWhoseProcessWasKilled looks live until somebody looks, and can be live again.
 func TestARunWhoseProcessWasKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemFS()
-		s := freshStore(t, m)
-		r := testkit.Must(s.Create(Meta{Run: testRun, CWD: "/"}, Options{}))(t)
+		m, s, r := runInMemory(t, Options{})
 		add(t, r, 1, 3)
 		syncRun(t, r)
 		m.reboot()
@@ -315,8 +313,7 @@ func TestPrune(t *testing.T) {
 }
 
 func TestReadWhileLive(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -344,8 +341,7 @@ func TestReadWhileLive(t *testing.T) {
 }
 
 func TestUpdate(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	testkit.OK(t, r.Update(t.Context(), func(m *Meta) { m.Title, m.Run, m.Closed = "new", "other", 99 }))
 	if m := r.Meta(); m.Title != "new" || m.Run != testRun || m.Closed != 0 {
 		t.Errorf("%+v", m)
@@ -388,8 +384,7 @@ func TestWriteCloseOpen(t *testing.T) {
 
 // TestReadTo reads from the last snapshot before an input: the newest one, or the previous one, which is kept.
 func TestReadTo(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	for n := uint64(10); n <= 30; n += 10 {
 		add(t, r, n-9, n)
 		syncRun(t, r)
@@ -461,8 +456,7 @@ func resumedBytes(t *testing.T, snapshots int) int {
 // TestRefusedResumeChangesNothing: for example because of a state of another version. A torn end of the event
 // log is kept, too: in that version it may not be torn.
 func TestRefusedResumeChangesNothing(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	add(t, r, 1, 10)
 	closeRun(t, r)
 	log := filepath.Join(r.Dir(), LogName)
@@ -485,8 +479,7 @@ func TestRefusedResumeChangesNothing(t *testing.T) {
 // exported returns the files of a run with so many records, as Keep returns them.
 func exported(t *testing.T, records uint64) map[string][]byte {
 	t.Helper()
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	add(t, r, 1, records)
 	syncRun(t, r)
 	var held *HeldError
