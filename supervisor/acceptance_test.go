@@ -2,12 +2,11 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -76,36 +75,31 @@ func TestCompleteIsJudged(t *testing.T) {
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "| --- FAIL: TestWarp", "exit code 1")
 	p.complete()
 	p.criteria(nil)
-	r, exit := p.finished()
-	want := []string{"human: make test: passed", "human: make lint: passed"}
-	if diff := cmp.Diff(want, statusesOf(r.Acceptance)); diff != "" || exit != contract.ExitComplete {
-		t.Errorf("exit %d, -want +got:\n%s", exit, diff)
-	}
+	r := p.endsAs(contract.StatusComplete, contract.ExitComplete)
+	testkit.Same(t, "criteria", []string{"human: make test: passed", "human: make lint: passed"}, statusesOf(r.Acceptance))
 	testkit.Same(t, "acceptance events for two criteria and two rounds", 4, len(told[contract.Acceptance](p)))
 }
 
 // TestRejectedTooOften: the third rejection asks the human; without one the run fails with exit code 1.
 func TestRejectedTooOften(t *testing.T) {
 	for _, present := range []bool{true, false} {
-		p := begin(t, func(o *runconfig.Options) { o.Accept, o.HumanPresent = []string{"make test"}, present })
-		for range 3 {
-			p.complete()
-			p.criteria(map[string]string{"make test": "broken"})
-		}
-		if !present {
-			if r, exit := p.finished(); exit != contract.ExitFailed || r.Status != contract.StatusFailed {
-				t.Errorf("without a human: %s, exit %d", r.Status, exit)
+		t.Run(fmt.Sprintf("a human: %v", present), func(t *testing.T) {
+			p := begin(t, func(o *runconfig.Options) { o.Accept, o.HumanPresent = []string{"make test"}, present })
+			for range 3 {
+				p.complete()
+				p.criteria(map[string]string{"make test": "broken"})
 			}
-			continue
-		}
-		p.contains("the question", last[contract.Question](p).Text, "COMPLETE was rejected 3 times", "make test (exit code 1)")
-		p.do(input.Command{Channel: input.ChannelScreen,
-			Command: contract.Command{Body: contract.Say{Text: "Try once more."}}})
-		p.complete()
-		p.criteria(nil)
-		if _, exit := p.finished(); exit != contract.ExitComplete {
-			t.Errorf("after the human's answer: exit %d", exit)
-		}
+			if !present {
+				p.endsAs(contract.StatusFailed, contract.ExitFailed)
+				return
+			}
+			p.contains("the question", last[contract.Question](p).Text, "COMPLETE was rejected 3 times", "make test (exit code 1)")
+			p.do(input.Command{Channel: input.ChannelScreen,
+				Command: contract.Command{Body: contract.Say{Text: "Try once more."}}})
+			p.complete()
+			p.criteria(nil)
+			p.endsAs(contract.StatusComplete, contract.ExitComplete)
+		})
 	}
 }
 

@@ -114,10 +114,8 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 		}
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "The parser is not wanted any more."))
 		p.repeat(failing)
-		r, exit := p.finished()
-		if r.Status != contract.StatusComplete || exit != contract.ExitComplete || *r.Checks != want {
-			t.Errorf("mended %v: %+v, %+v, exit %d", mended, r, *r.Checks, exit)
-		}
+		r := p.endsAs(contract.StatusComplete, contract.ExitComplete)
+		testkit.Same(t, fmt.Sprintf("mended %v: checks", mended), want, *r.Checks)
 		if mended != (len(r.Failing) == 0) || mended == strings.Contains(r.Summary, "orch-1: `make parser`") {
 			t.Errorf("mended %v: failing %q, summary %q", mended, r.Failing, r.Summary)
 		}
@@ -214,10 +212,7 @@ func TestAModelIsAskedAgainOverAFailedCheck(t *testing.T) {
 	}
 	p.answers(p.asked(), "COMPLETE", "")
 	p.repeat(map[string]bool{"make it": true})
-	r, exit := p.finished()
-	if r.Status != contract.StatusIncomplete || exit != contract.ExitFailed || len(r.Failing) != 1 {
-		t.Errorf("%+v, exit %d", r, exit)
-	}
+	testkit.Same(t, "failing", 1, len(p.endsAs(contract.StatusIncomplete, contract.ExitFailed).Failing))
 }
 
 // TestACompleteIsOvertaken: messages and work that begin while the checks are repeated prevent a COMPLETE.
@@ -375,10 +370,8 @@ func TestOpenPointsGoBackOnce(t *testing.T) {
 	p.complete()
 	p.contains("the notice", p.lastSent("arbiter"), "leaves open: the second half", "no check")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "The second half is not wanted."))
-	r, exit := p.finished()
-	if r.Status != contract.StatusComplete || exit != contract.ExitComplete || len(r.Open) != 2 {
-		t.Errorf("%+v, exit %d", r, exit)
-	}
+	r := p.endsAs(contract.StatusComplete, contract.ExitComplete)
+	testkit.Same(t, "open", 2, len(r.Open))
 	p.contains("the summary", r.Summary, "The second half is not wanted. Open at the end: no check", "the second half.")
 }
 

@@ -262,20 +262,18 @@ func TestARetryTooMany(t *testing.T) {
 // what was achieved.
 func TestLimitsComeBeforeRetryAndContinue(t *testing.T) {
 	for _, decision := range []string{"RETRY", "CONTINUE"} {
-		p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
-		id := p.spawn("work")
-		p.call("arbiter", "set_plan", `{"steps":[{"text":"one","status":"done"},{"text":"two"}]}`)
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-		p.verdict(id, report("done", "half of it", true))
-		p.verdict("arbiter", ruling(decision, "More.", "to", id))
-		r, exit := p.finished()
-		if r.Status != contract.StatusLimit || exit != contract.ExitLimit {
-			t.Errorf("%s: result %+v, exit %d", decision, r, exit)
-		}
-		p.contains("the summary", r.Summary, "--max-iterations", "1 of 2 steps", "half of it")
-		if got := phases(p); got[len(got)-1] != "complete" {
-			t.Errorf("states %v", got)
-		}
+		t.Run(decision, func(t *testing.T) {
+			p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
+			id := p.spawn("work")
+			p.call("arbiter", "set_plan", `{"steps":[{"text":"one","status":"done"},{"text":"two"}]}`)
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.verdict(id, report("done", "half of it", true))
+			p.verdict("arbiter", ruling(decision, "More.", "to", id))
+			p.endsAs(contract.StatusLimit, contract.ExitLimit, "--max-iterations", "1 of 2 steps", "half of it")
+			if got := phases(p); got[len(got)-1] != "complete" {
+				t.Errorf("states %v", got)
+			}
+		})
 	}
 }
 

@@ -384,13 +384,14 @@ func (p *play) goesOn(what string) {
 }
 
 // endsAs lets the agents stop, and compares the result.
-func (p *play) endsAs(status string, exit contract.Exit, summary ...string) {
+func (p *play) endsAs(status string, exit contract.Exit, summary ...string) contract.Result {
 	p.t.Helper()
 	r, got := p.finished()
 	if r.Status != status || got != exit {
 		p.t.Errorf("result %+v, exit %d; want %s, %d", r, got, status, exit)
 	}
 	p.contains("the summary", r.Summary, summary...)
+	return r
 }
 
 // bridgeReturns ends the bridge and opens another.

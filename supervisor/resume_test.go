@@ -105,15 +105,14 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 			p.do(input.Timer{Key: timeoutKey})
 		}, "--timeout"},
 	} {
-		p := begin(t, c.change)
-		c.reach(p)
-		p.do(input.Stopped{})
-		p.resume("")
-		testkit.Same(t, fmt.Sprintf("%s: agents were started", name), 0, len(effects[input.Spawn](p)))
-		r, exit := p.finished()
-		if r.Status != contract.StatusLimit || exit != contract.ExitLimit || !strings.Contains(r.Summary, c.want) {
-			t.Errorf("%s: %+v, exit %d", name, r, exit)
-		}
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, c.change)
+			c.reach(p)
+			p.do(input.Stopped{})
+			p.resume("")
+			testkit.Same(t, "agents were started", 0, len(effects[input.Spawn](p)))
+			p.endsAs(contract.StatusLimit, contract.ExitLimit, c.want)
+		})
 	}
 }
 
