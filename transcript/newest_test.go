@@ -44,107 +44,73 @@ func inFile(t testing.TB, content string) string {
 func TestNewest(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		write func(*scribe)
-		tail  string // after the end of the last line
+		write func(*scribe) // after a message of 100 tokens
+		tail  string        // after the end of the last line
 		want  string
 	}{
-		{"an empty file", func(s *scribe) {}, "", "nothing"},
-		{"no answer yet", func(s *scribe) { s.prompt("A") }, "", "nothing"},
-		{"the only line", func(s *scribe) { s.spent("m1", 100, nil) }, "", "100"},
-		{"the last of two", func(s *scribe) {
-			s.spent("m1", 100, nil)
-			s.spent("m2", 200, nil)
-			s.result("t", false)
-		}, "", "200"},
-		{"blocks of one message", func(s *scribe) { s.spent("m1", 100, nil); s.spent("m1", 100, nil) }, "", "100"},
-		{"a subagent's", func(s *scribe) { s.spent("m1", 100, nil); s.spent("m2", 900, m{"isSidechain": true}) }, "",
-			"100"},
-		{"synthetic", func(s *scribe) { s.spent("m1", 100, nil); s.own("No response requested.", false) }, "", "100"},
+		{"an empty file", func(s *scribe) { s.lines = nil }, "", "nothing"},
+		{"no answer yet", func(s *scribe) { s.lines = nil; s.prompt("A") }, "", "nothing"},
+		{"the only line", func(*scribe) {}, "", "100"},
+		{"the last of two", func(s *scribe) { s.spent("m2", 200, nil); s.result("t", false) }, "", "200"},
+		{"blocks of one message", func(s *scribe) { s.spent("m1", 100, nil) }, "", "100"},
+		{"a subagent's", func(s *scribe) { s.spent("m2", 900, m{"isSidechain": true}) }, "", "100"},
+		{"synthetic", func(s *scribe) { s.own("No response requested.", false) }, "", "100"},
 		{"synthetic, with usage", func(s *scribe) {
-			s.spent("m1", 100, nil)
 			s.spent("m2", 9, m{"message": m{"id": "m2", "model": "<synthetic>", "usage": m{"input_tokens": 9}}})
 		}, "", "100"},
-		{"an API error", func(s *scribe) {
-			s.spent("m1", 100, nil)
-			s.spent("m2", 200, m{"isApiErrorMessage": true})
-		}, "", "100"},
+		{"an API error", func(s *scribe) { s.spent("m2", 200, m{"isApiErrorMessage": true}) }, "", "100"},
 		{"nothing used", func(s *scribe) {
-			s.spent("m1", 100, nil)
 			s.line(m{"type": "assistant", "message": m{"id": "m2", "model": "opus", "usage": m{"input_tokens": 0}}})
 		}, "", "100"},
-		{"less than nothing", func(s *scribe) { s.spent("m1", 100, nil); s.spent("m2", -50, nil) }, "", "100"},
+		{"less than nothing", func(s *scribe) { s.spent("m2", -50, nil) }, "", "100"},
 		{"no count at all", func(s *scribe) {
-			s.spent("m1", 100, nil)
 			s.line(m{"type": "assistant",
 				"message": m{"id": "m2", "model": "opus", "usage": m{"input_tokens": "many"}}})
 		}, "", "100"},
-		{"another session's", func(s *scribe) {
-			s.spent("m1", 100, nil)
-			s.spent("m2", 200, m{"sessionId": "else"})
-		}, "", "100"},
-		{"a compaction", func(s *scribe) { s.spent("m1", 100, nil); s.compacts(42); s.user("summary", false) }, "",
-			"compacted"},
+		{"another session's", func(s *scribe) { s.spent("m2", 200, m{"sessionId": "else"}) }, "", "100"},
+		{"a compaction", func(s *scribe) { s.compacts(42); s.user("summary", false) }, "", "compacted"},
 		{"a subagent's compaction", func(s *scribe) {
-			s.spent("m1", 100, nil)
 			s.line(m{"type": "system", "subtype": "compact_boundary", "isSidechain": true})
 		}, "", "100"},
 		{"another session's compaction", func(s *scribe) {
-			s.spent("m1", 100, nil)
 			s.line(m{"type": "system", "subtype": "compact_boundary", "sessionId": "else"})
 		}, "", "100"},
-		{"read after a compaction", func(s *scribe) {
-			s.spent("m1", 100, nil)
-			s.compacts(42)
-			s.spent("m2", 50, nil)
-		}, "", "50"},
-		{"a cut last line", func(s *scribe) { s.spent("m1", 100, nil) },
-			`{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":7`, "100"},
-		{"a last line without its end", func(s *scribe) { s.spent("m1", 100, nil) },
+		{"read after a compaction", func(s *scribe) { s.compacts(42); s.spent("m2", 50, nil) }, "", "50"},
+		{"a cut last line", func(*scribe) {}, `{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":7`, "100"},
+		{"a last line without its end", func(*scribe) {},
 			`{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":7}}}`, "100"},
-		{"a cut line as long as many blocks", func(s *scribe) { s.spent("m1", 100, nil) }, strings.Repeat("x", 5<<20),
-			"100"},
-		{"a stub joined with the line", func(s *scribe) {
-			s.spent("m1", 100, nil)
-			s.lines[0] = `{"type":"pr-link","prNu` + s.lines[0]
-		}, "", "100"},
-		{"two on a line", func(s *scribe) {
-			s.spent("m1", 100, nil)
-			s.spent("m2", 200, nil)
-			s.lines = []string{s.lines[0] + s.lines[1]}
-		}, "", "200"},
+		{"a cut line as long as many blocks", func(*scribe) {}, strings.Repeat("x", 5<<20), "100"},
+		{"a stub joined with the line", func(s *scribe) { s.lines[0] = `{"type":"pr-link","prNu` + s.lines[0] },
+			"", "100"},
+		{"two on a line", func(s *scribe) { s.spent("m2", 200, nil); s.lines = []string{s.lines[0] + s.lines[1]} },
+			"", "200"},
 		{"a compaction before it on a line", func(s *scribe) {
+			s.lines = nil
 			s.compacts(42)
 			s.spent("m2", 200, nil)
 			s.lines = []string{s.lines[0] + s.lines[1]}
 		}, "", "200"},
-		{"NULs and garbage behind", func(s *scribe) {
-			s.spent("m1", 100, nil)
-			s.lines = append(s.lines, "\x00\x00", `{"usage"`)
-		}, "", "100"},
+		{"NULs and garbage behind", func(s *scribe) { s.lines = append(s.lines, "\x00\x00", `{"usage"`) }, "", "100"},
 		{"a text that quotes a transcript", func(s *scribe) {
-			s.spent("m1", 100, nil)
 			s.user(`{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":7}}}`+"\n"+`"compact_boundary"`,
 				false)
 		}, "", "100"},
 		{"long lines behind", func(s *scribe) {
-			s.spent("m1", 100, nil)
 			for n := range 5 {
 				s.user(strings.Repeat("y", 3*firstBlock+n), false)
 			}
 		}, "", "100"},
 		{"in a long line", func(s *scribe) {
+			s.lines = nil
 			s.prompt("A")
 			s.spent("m1", 100, m{"toolUseResult": strings.Repeat("z", 3*maxBlock)})
 			s.prompt("B")
 		}, "", "100"},
-		{"CRLF", func(s *scribe) {
-			s.spent("m1", 100, nil)
-			s.lines[0] += "\r"
-			s.lines = append(s.lines, "\r", "")
-		}, "", "100"},
+		{"CRLF", func(s *scribe) { s.lines[0] += "\r"; s.lines = append(s.lines, "\r", "") }, "", "100"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &scribe{}
+			s.spent("m1", 100, nil)
 			test.write(s)
 			content := test.tail
 			if len(s.lines) > 0 {
@@ -366,98 +332,78 @@ func TestDeliveryStatuses(t *testing.T) {
 	verdict := m{"message": "m"}
 	for _, test := range []struct {
 		name  string
-		write func(*scribe)
+		write func(*scribe) // after the prompt A
 		want  []string
 	}{
-		{"nothing", func(s *scribe) {}, []string{"A absent"}},
-		{"waiting for the API", func(s *scribe) { s.prompt("A") }, []string{"A seen"}},
-		{"closed by a resume", func(s *scribe) {
-			s.prompt("A")
-			s.own("No response requested.", false)
-			s.prompt("B")
-		}, []string{"A seen", "B seen"}},
-		{"a tool runs", func(s *scribe) { s.prompt("A"); s.assistant("tool_use", use("t1", "Bash", m{})) },
+		{"nothing", func(s *scribe) { s.lines = nil }, []string{"A absent"}},
+		{"waiting for the API", func(*scribe) {}, []string{"A seen"}},
+		{"closed by a resume", func(s *scribe) { s.own("No response requested.", false); s.prompt("B") },
+			[]string{"A seen", "B seen"}},
+		{"a tool runs", func(s *scribe) { s.assistant("tool_use", use("t1", "Bash", m{})) }, []string{"A begun"}},
+		{"a tool ran", func(s *scribe) { s.assistant("tool_use", use("t1", "Bash", m{})); s.result("t1", false) },
 			[]string{"A begun"}},
-		{"a tool ran", func(s *scribe) {
-			s.prompt("A")
-			s.assistant("tool_use", use("t1", "Bash", m{}))
-			s.result("t1", false)
-		}, []string{"A begun"}},
 		{"a tool ran, closed by a resume", func(s *scribe) {
-			s.prompt("A")
 			s.assistant("tool_use", use("t1", "Bash", m{}))
 			s.result("t1", true)
 			s.own("No response requested.", false)
 			s.prompt("B")
 			s.rule("t2", verdict) // B's, not A's
 		}, []string{"A begun", `B ruled {"message":"m"}`}},
-		{"ruled", func(s *scribe) { s.prompt("A"); s.rule("t1", verdict) }, []string{`A ruled {"message":"m"}`}},
-		{"ruled, and more followed", func(s *scribe) { s.prompt("A"); s.rule("t1", verdict); s.prompt("B") },
+		{"ruled", func(s *scribe) { s.rule("t1", verdict) }, []string{`A ruled {"message":"m"}`}},
+		{"ruled, and more followed", func(s *scribe) { s.rule("t1", verdict); s.prompt("B") },
 			[]string{`A ruled {"message":"m"}`, "B seen"}},
-		{"verdict called only", func(s *scribe) {
-			s.prompt("A")
-			s.assistant("tool_use", use("t1", "StructuredOutput", verdict))
-		}, []string{"A begun"}},
+		{"verdict called only", func(s *scribe) { s.assistant("tool_use", use("t1", "StructuredOutput", verdict)) },
+			[]string{"A begun"}},
 		{"verdict accepted, its result not written", func(s *scribe) {
-			s.prompt("A")
 			s.assistant("tool_use", use("t1", "StructuredOutput", verdict))
 			s.line(m{"type": "attachment", "attachment": m{"type": "structured_output", "data": m{"message": "m"},
 				"toolUseID": "t1"}})
 		}, []string{`A ruled {"message":"m"}`}},
 		{"verdict refused", func(s *scribe) {
-			s.prompt("A")
 			s.assistant("tool_use", use("t1", "StructuredOutput", m{"x": 1}))
 			s.result("t1", true)
 		}, []string{"A begun"}},
 		{"verdict refused, then good", func(s *scribe) {
-			s.prompt("A")
 			s.assistant("tool_use", use("t1", "StructuredOutput", m{"x": 1}))
 			s.result("t1", true)
 			s.rule("t2", verdict)
 		}, []string{`A ruled {"message":"m"}`}},
 		{"interrupted in a tool", func(s *scribe) {
-			s.prompt("A")
 			s.assistant("tool_use", use("t1", "Bash", m{}))
 			s.result("t1", true)
 			s.user("[Request interrupted by user for tool use]", false)
 		}, []string{"A ended"}},
-		{"interrupted before the first word", func(s *scribe) {
-			s.prompt("A")
-			s.user("[Request interrupted by user]", false)
-		}, []string{"A seen"}},
+		{"interrupted before the first word", func(s *scribe) { s.user("[Request interrupted by user]", false) },
+			[]string{"A seen"}},
 		{"a message with the words of an interrupt", func(s *scribe) {
-			s.prompt("A")
 			s.line(m{"type": "user", "uuid": "B", "promptSource": "sdk",
 				"message": m{"role": "user", "content": "[Request interrupted by user]"}})
 		}, []string{"A seen", "B seen"}},
-		{"API failure", func(s *scribe) { s.prompt("A"); s.own("API Error: 500", true) }, []string{"A seen"}},
+		{"API failure", func(s *scribe) { s.own("API Error: 500", true) }, []string{"A seen"}},
 		{"API failure after a tool", func(s *scribe) {
-			s.prompt("A")
 			s.assistant("tool_use", use("t1", "Bash", m{}))
 			s.result("t1", true)
 			s.own("API Error: 500", true)
 		}, []string{"A ended"}},
-		{"plain text", func(s *scribe) { s.prompt("A"); s.assistant("end_turn", text("done")) }, []string{"A ended"}},
+		{"plain text", func(s *scribe) { s.assistant("end_turn", text("done")) }, []string{"A ended"}},
 		{"plain text, verdict asked for", func(s *scribe) {
-			s.prompt("A")
 			s.assistant("end_turn", text("done"))
 			s.user("[structured-output-enforce] You MUST …", true)
 		}, []string{"A begun"}},
 		{"plain text twice", func(s *scribe) {
-			s.prompt("A")
 			s.assistant("end_turn", text("done"))
 			s.user("[structured-output-enforce] You MUST …", true)
 			s.assistant("end_turn", text("done, I say"))
 		}, []string{"A ended"}},
-		{"token limit", func(s *scribe) { s.prompt("A"); s.assistant("max_tokens", text("and so")) }, []string{"A begun"}},
+		{"token limit", func(s *scribe) { s.assistant("max_tokens", text("and so")) }, []string{"A begun"}},
 		{"model set in mid-turn", func(s *scribe) {
-			s.prompt("A")
 			s.user("<local-command-stdout>Set model to haiku</local-command-stdout>", false)
 			s.rule("t1", verdict)
 		}, []string{`A ruled {"message":"m"}`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &scribe{}
+			s.prompt("A")
 			test.write(s)
 			var ids []string
 			for _, w := range test.want {
