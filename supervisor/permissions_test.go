@@ -365,6 +365,13 @@ func TestEveryRequestEndsAfterACrash(t *testing.T) {
 			p.back(bridge.DeliveryBegun)
 			p.verdict(id, report("progress", "another way", false))
 		}, false, contract.ByWithdrawn},
+		"stopped before its turn ends without it": {func(p *play, id string) {
+			p.stopped() // what was open is kept across another process
+			p.resume("")
+			p.back(bridge.DeliveryBegun)
+			p.verdict(id, report("done", "all of it", true))
+			p.refuses(contract.Permit{Request: "p1", Behavior: "allow"}, "")
+		}, false, contract.ByWithdrawn},
 		"its turn is interrupted": {func(p *play, id string) {
 			p.back(bridge.DeliveryBegun)
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
@@ -418,6 +425,7 @@ func TestEveryRequestEndsAfterACrash(t *testing.T) {
 		o.HumanPresent = false
 		p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Stay: true})
 		checkEnds(t, p, false, contract.ByNobody)
+		testkit.Same(t, "behavior", bridge.Deny, last[contract.Permission](p).Behavior)
 	})
 	t.Run("a check whose author is gone", func(t *testing.T) {
 		p, id := oneWorks(t, nil)

@@ -221,37 +221,6 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 			t.Errorf("unclaimed %+v", r)
 		}
 	})
-	t.Run("it is not asked again", func(t *testing.T) {
-		p, id := oneWorks(t, nil)
-		p.do(asked(p, id, "p1", "ask"))
-		p.resume("")
-		p.stopped() // what was open is kept across another process
-		p.resume("")
-		p.back(bridge.DeliveryBegun)
-		p.verdict(id, report("done", "all of it", true))
-		if r := told[contract.PermissionRequest](p); len(r) != 0 {
-			t.Errorf("asked again: %+v", r)
-		}
-		if d := told[contract.Permission](p); len(d) != 1 || d[0].Request != "p1" || d[0].By != contract.ByWithdrawn {
-			t.Errorf("permissions %+v", d)
-		}
-		if ok, _ := p.command(contract.Permit{Request: "p1", Behavior: "allow"}); ok {
-			t.Error("it can still be answered")
-		}
-	})
-	t.Run("nobody is there to answer now", func(t *testing.T) {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.do(asked(p, id, "p1", "ask"))
-		p.stopped()
-		p.out = nil
-		o := p.s.Options
-		o.HumanPresent = false
-		p.do(input.Resumed{Options: o})
-		if d := last[contract.Permission](p); d.Request != "p1" || d.Behavior != bridge.Deny || d.By != "nobody" {
-			t.Errorf("permission %+v", d)
-		}
-	})
 }
 
 // TestAnAnswerForOneThatAsksAgain: a human answers while the process that asked has ended. The answer is for
