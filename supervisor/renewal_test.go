@@ -215,13 +215,6 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		p.turn("arbiter", outOfRoom)
 		p.endsAs(contract.StatusFailed, contract.ExitFailed, "however often")
 	})
-	t.Run("it completes instead", func(t *testing.T) {
-		p := begin(t, nil)
-		p.full("arbiter", 90)
-		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "All is there. Is it well?"))
-		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
-		p.endsAs(contract.StatusComplete, contract.ExitComplete)
-	})
 	t.Run("it is interrupted", func(t *testing.T) {
 		p := begin(t, nil)
 		p.full("arbiter", 90)

@@ -61,6 +61,7 @@ func TestUnansweredRenewal(t *testing.T) {
 	t.Run("it completed instead", func(t *testing.T) {
 		p := asked(t, nil)
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
+		testkit.Same(t, "status", contract.StatusComplete, p.s.Ending.Status)
 		again(p)
 	})
 	t.Run("the cost was reached", func(t *testing.T) {

@@ -343,77 +343,75 @@ func TestFlatten(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	for _, test := range []struct {
-		name     string
-		f        resultFrame
-		tr       priorErrors
-		outcome  string
-		category bridge.Category
+		name string
+		f    resultFrame
+		tr   priorErrors
+		want any // the outcome, or the category of a failure
 	}{
-		{"done", resultFrame{Subtype: "success", TerminalReason: "completed"}, priorErrors{}, bridge.TurnDone, ""},
+		{"done", resultFrame{Subtype: "success", TerminalReason: "completed"}, priorErrors{}, bridge.TurnDone},
 		{"done after a refused tool call", resultFrame{Subtype: "success"}, priorErrors{kind: "server_error"},
-			bridge.TurnDone, ""},
-		{"interrupted", resultFrame{Subtype: "error_during_execution", IsError: true, TerminalReason: "aborted_tools"},
-			priorErrors{}, bridge.TurnInterrupted, ""},
+			bridge.TurnDone},
+		{"interrupted",
+			resultFrame{Subtype: "error_during_execution", IsError: true, TerminalReason: "aborted_tools"},
+			priorErrors{}, bridge.TurnInterrupted},
 		{"interrupted, no error", resultFrame{Subtype: "success", TerminalReason: "aborted_streaming"}, priorErrors{},
-			bridge.TurnInterrupted, ""},
+			bridge.TurnInterrupted},
 		{"prompt", resultFrame{Subtype: "success", IsError: true, TerminalReason: "prompt_too_long", APIStatus: 400},
-			priorErrors{}, bridge.TurnFailed, bridge.CatPromptTooLong},
-		{"blocking", resultFrame{IsError: true, TerminalReason: "blocking_limit"}, priorErrors{}, bridge.TurnFailed,
+			priorErrors{}, bridge.CatPromptTooLong},
+		{"blocking", resultFrame{IsError: true, TerminalReason: "blocking_limit"}, priorErrors{},
 			bridge.CatPromptTooLong},
-		{"budget", resultFrame{Subtype: "error_max_budget_usd", IsError: true}, priorErrors{}, bridge.TurnFailed,
-			bridge.CatBudget},
+		{"budget", resultFrame{Subtype: "error_max_budget_usd", IsError: true}, priorErrors{}, bridge.CatBudget},
 		{"verdict", resultFrame{Subtype: "error_max_structured_output_retries", IsError: true}, priorErrors{},
-			bridge.TurnFailed, bridge.CatVerdict},
+			bridge.CatVerdict},
 		{"compaction", resultFrame{Subtype: "success", TerminalReason: "rapid_refill_breaker"}, priorErrors{},
-			bridge.TurnFailed, bridge.CatCompaction},
+			bridge.CatCompaction},
 		{"refusal", resultFrame{IsError: true, StopReason: "refusal", TerminalReason: "api_error"},
-			priorErrors{kind: "invalid_request"}, bridge.TurnFailed, bridge.CatRefusal},
+			priorErrors{kind: "invalid_request"}, bridge.CatRefusal},
 		{"login", resultFrame{IsError: true, Text: "Not logged in · Please run /login"},
-			priorErrors{kind: "authentication_failed"}, bridge.TurnFailed, bridge.CatAuth},
-		{"401", resultFrame{IsError: true, APIStatus: 401}, priorErrors{}, bridge.TurnFailed, bridge.CatAuth},
+			priorErrors{kind: "authentication_failed"}, bridge.CatAuth},
+		{"401", resultFrame{IsError: true, APIStatus: 401}, priorErrors{}, bridge.CatAuth},
 		{"no credit left",
 			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 Your credit balance is too low to access the API"},
-			priorErrors{kind: "invalid_request"}, bridge.TurnFailed, bridge.CatCredit},
-		{"no credit left, in few words", resultFrame{IsError: true}, priorErrors{kind: "billing_error"}, bridge.TurnFailed,
+			priorErrors{kind: "invalid_request"}, bridge.CatCredit},
+		{"no credit left, in few words", resultFrame{IsError: true}, priorErrors{kind: "billing_error"},
 			bridge.CatCredit},
-		{"no credit left, status alone", resultFrame{IsError: true, APIStatus: 402}, priorErrors{}, bridge.TurnFailed,
-			bridge.CatCredit},
+		{"no credit left, status alone", resultFrame{IsError: true, APIStatus: 402}, priorErrors{}, bridge.CatCredit},
 		{"429", resultFrame{IsError: true, APIStatus: 429, Text: "API Error: Request rejected (429) · slow down"},
-			priorErrors{}, bridge.TurnFailed, bridge.CatRateLimit},
+			priorErrors{}, bridge.CatRateLimit},
 		{"usage limit", resultFrame{IsError: true, APIStatus: 429, Text: "Claude AI usage limit reached|1795300000"},
-			priorErrors{}, bridge.TurnFailed, bridge.CatUsageLimit},
+			priorErrors{}, bridge.CatUsageLimit},
 		{"usage limit, new words", resultFrame{IsError: true, Text: "You've hit your limit · resets 3pm (UTC)"},
-			priorErrors{kind: "rate_limit"}, bridge.TurnFailed, bridge.CatUsageLimit},
+			priorErrors{kind: "rate_limit"}, bridge.CatUsageLimit},
 		{"usage limit, event", resultFrame{IsError: true, APIStatus: 429},
-			priorErrors{rejected: true, resetsAt: 1795300000}, bridge.TurnFailed, bridge.CatUsageLimit},
+			priorErrors{rejected: true, resetsAt: 1795300000}, bridge.CatUsageLimit},
 		{"usage limit, event without a time", resultFrame{IsError: true, APIStatus: 429}, priorErrors{rejected: true},
-			bridge.TurnFailed, bridge.CatUsageLimit},
+			bridge.CatUsageLimit},
 		{"tools and results do not match",
 			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 due to tool use concurrency issues."},
-			priorErrors{kind: "invalid_request"}, bridge.TurnFailed, bridge.CatResume},
+			priorErrors{kind: "invalid_request"}, bridge.CatResume},
 		{"a result without its tool",
-			resultFrame{IsError: true, APIStatus: 400,
-				Text: "API Error: 400 orphaned tool_result in conversation history."}, priorErrors{kind: "invalid_request"},
-			bridge.TurnFailed, bridge.CatResume},
+			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 orphaned tool_result in conversation history."},
+			priorErrors{kind: "invalid_request"}, bridge.CatResume},
 		{"the same in the API's words",
-			resultFrame{IsError: true, APIStatus: 400,
-				Text: "API Error: 400 messages.1: `tool_use` ids were found without `tool_result` blocks"}, priorErrors{},
-			bridge.TurnFailed, bridge.CatResume},
+			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 messages.1: `tool_use` ids were found without `tool_result` blocks"},
+			priorErrors{}, bridge.CatResume},
 		{"400 about something else",
 			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 tools.0: bad name"}, priorErrors{},
-			bridge.TurnFailed, bridge.CatInvalidRequest},
-		{"529", resultFrame{IsError: true, APIStatus: 529}, priorErrors{}, bridge.TurnFailed, bridge.CatOverloaded},
-		{"status of the frame before", resultFrame{IsError: true}, priorErrors{status: 503}, bridge.TurnFailed,
-			bridge.CatServer},
-		{"413", resultFrame{IsError: true, APIStatus: 413, TerminalReason: "image_error"}, priorErrors{}, bridge.TurnFailed,
-			bridge.CatPromptTooLong},
-		{"kind alone", resultFrame{IsError: true}, priorErrors{kind: "model_not_found"}, bridge.TurnFailed,
 			bridge.CatInvalidRequest},
+		{"529", resultFrame{IsError: true, APIStatus: 529}, priorErrors{}, bridge.CatOverloaded},
+		{"status of the frame before", resultFrame{IsError: true}, priorErrors{status: 503}, bridge.CatServer},
+		{"413", resultFrame{IsError: true, APIStatus: 413, TerminalReason: "image_error"}, priorErrors{},
+			bridge.CatPromptTooLong},
+		{"kind alone", resultFrame{IsError: true}, priorErrors{kind: "model_not_found"}, bridge.CatInvalidRequest},
 		{"connection", resultFrame{IsError: true, TerminalReason: "api_error"}, priorErrors{kind: "unknown"},
-			bridge.TurnFailed, bridge.CatServer},
+			bridge.CatServer},
 	} {
 		o := judge(test.f, test.tr)
-		if o.outcome != test.outcome || o.category != test.category {
+		got := any(o.outcome)
+		if o.outcome == bridge.TurnFailed {
+			got = o.category
+		}
+		if got != test.want || o.outcome != bridge.TurnFailed && o.category != "" {
 			t.Errorf("%s: got %+v", test.name, o)
 		}
 		if named := !test.tr.rejected ||
