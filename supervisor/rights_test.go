@@ -590,9 +590,7 @@ func recorded(t *testing.T, inputs ...input.Body) *journal.EventLog {
 			if err == nil {
 				raw, err = chain.Append(raw, content)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 		}
 		state = after
 	}

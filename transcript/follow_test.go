@@ -607,9 +607,7 @@ func appendTo(t testing.TB, path, text string) {
 		_, err = f.WriteString(text)
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 }
 
 // A file that cannot be read any more, because another machine has replaced it, blocks nothing.
@@ -673,9 +671,7 @@ func TestWatcherIsNotified(t *testing.T) {
 			_, err = f.WriteString(text)
 			_ = f.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	}
 	rings := func(b Bell, what string) {
 		t.Helper()

@@ -157,9 +157,7 @@ func TestBackwardLines(t *testing.T) {
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				if !bytes.HasPrefix(content.Bytes()[at:], append(line, '\n')) {
 					t.Errorf("sizes %v: line at %d is not what the file has there", sizes, at)
 				}

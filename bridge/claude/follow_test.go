@@ -163,9 +163,7 @@ func TestFollowWhatCounts(t *testing.T) {
 func TestFollowWaitsForTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, pipe, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		defer r.Close()
 		defer pipe.Close()
 		ask := func() *following {

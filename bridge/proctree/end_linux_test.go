@@ -534,8 +534,6 @@ func realCLI(t *testing.T) string {
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return path
 }

@@ -77,9 +77,7 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 	for _, leader := range []string{"killed", "ended on its own"} {
 		t.Run(leader, func(t *testing.T) {
 			out, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			defer out.Close()
 			cmd := again(os.Args[0], "tree", "5")
 			cmd.Stdout = struct{ *os.File }{w} // no *os.File for os/exec: it copies, and Wait waits for that
@@ -412,9 +410,7 @@ func userNamespaces() bool {
 func monitored(t *testing.T, cmd *exec.Cmd) (*Child, *os.File) {
 	t.Helper()
 	out, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { out.Close() })
 	defer theirs.Close()
 	cmd.Env, cmd.Stdout = []string{"PATH=/usr/bin:/bin"}, theirs

@@ -421,9 +421,7 @@ func TestStrayOfTwoRuns(t *testing.T) {
 	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "1000"}, attr)
 	children.pids[pid] = true
 	children.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 		_, _ = syscall.Wait4(pid, nil, 0, nil)

@@ -136,9 +136,7 @@ func TestDecodeLine(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			want := Line{V: 1, Seq: 3, Time: at, Event: Event{"orch-1", tt.want}}
 			testkit.Same(t, "line", want, got)
 		})

@@ -295,9 +295,7 @@ func TestKeysAreOfTheSituation(t *testing.T) {
 func TestKeysSurviveTheJournal(t *testing.T) {
 	in, eval := SelectInput(full()), EvaluateInput(full())
 	text, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	var read SelectAgentInput
 	testkit.OK(t, json.Unmarshal(text, &read))
 	testkit.Same(t, "a selection that was read back has another key", Key(in), Key(read))

@@ -33,9 +33,7 @@ func TestSituationsOfTheSpecification(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			text := testkit.Must(json.MarshalIndent(c.input, "", "  "))(t)
 			system, prompt, err := set.Prompt(c.input)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			golden(t, c.name, "input.json", string(text)+"\n")
 			golden(t, c.name, "system.md", system)
 			golden(t, c.name, "prompt.md", prompt)

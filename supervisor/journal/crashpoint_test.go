@@ -432,9 +432,7 @@ func TestModes(t *testing.T) {
 		syncRun(t, r)
 		l, err := s.LockDir("/", testRun)
 		unix.Umask(old)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		l.Close()
 		closeRun(t, r)
 		allOurs(t, dir)

@@ -84,9 +84,7 @@ func openOn(t *testing.T, m *memFS, s *Store) *Run {
 	t.Helper()
 	tl := &teller{m: m}
 	r, _, err := s.Open(testRun, 0, tl.options(), resumeTest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	m.promise(r.Durable())
 	last[m] = tl
 	return tl.begin(r)

@@ -117,9 +117,7 @@ func TestEveryBitFlipped(t *testing.T) {
 		if err == nil {
 			err = next.follow(&f)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		links = append(links, next)
 	}
 	var wg sync.WaitGroup

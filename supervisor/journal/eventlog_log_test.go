@@ -625,9 +625,7 @@ func TestHistory(t *testing.T) {
 func TestBegin(t *testing.T) {
 	s := newTestStore(t)
 	g, err := s.Stage(testRun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	var chain LogChain
 	var log []byte
 	for seq := uint64(1); seq <= 40; seq++ {
@@ -640,9 +638,7 @@ func TestBegin(t *testing.T) {
 	end := LogPosition{Offset: int64(len(log)), Prev: chain}
 	m := Meta{CWD: t.TempDir(), ForkedFrom: &Fork{Run: "other", At: 3}}
 	err = errors.Join(g.Add(LogName, bytes.NewReader(log)), g.Begin(m, 40, snapshotAt(40, 40), end))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	hidden(t, s)
 	testkit.OK(t, errors.Join(g.Commit(func(*Meta) {}, func() error { return nil }), g.Close()))
 	r, rec := openRun(t, s, testRun, Options{})

@@ -69,9 +69,7 @@ func runInMemory(t *testing.T, o Options) (*memFS, *Store, *Run) {
 func openRun(t *testing.T, s *Store, id string, o Options) (*Run, Recovery) {
 	t.Helper()
 	r, rec, err := s.Open(id, 0, o, resumeTest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r, rec
 }

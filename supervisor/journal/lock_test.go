@@ -99,9 +99,7 @@ func TestInheritedLock(t *testing.T) {
 	}
 	fmt.Fprintln(c.in) // the grandchild ends
 	r, _, err := s.Open(testRun, failAfter, Options{}, resumeTest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	closeRun(t, r)
 }
 
@@ -111,9 +109,7 @@ func TestLockDir(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	testkit.OK(t, os.Symlink(cwd, link))
 	l, err := s.LockDir(cwd, testRun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_, err = s.LockDir(link, "second")
 	var held *HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Run != testRun || held.CWD != cwd {

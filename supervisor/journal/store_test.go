@@ -496,9 +496,7 @@ func exported(t *testing.T, records uint64) map[string][]byte {
 	files := map[string][]byte{}
 	for _, name := range names {
 		content, size, err := k.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		b, err := io.ReadAll(content)
 		if err != nil || int64(len(b)) != size {
 			t.Errorf("%s: %d of %d bytes, %v", name, len(b), size, err)
@@ -639,9 +637,7 @@ func TestLockWorkspace(t *testing.T) {
 	if errors.Is(err, ErrNoDirLock) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_, err = LockWorkspace(link)
 	var held *HeldError
 	if !errors.As(err, &held) || runtime.GOOS == "linux" && held.PID != os.Getpid() && held.PID != 0 {
