@@ -63,11 +63,10 @@ func TestLiveToolShell(t *testing.T) {
 // TestToolShell: commands get no login, whatever else there is in their environment, and run as in the CLI's own bash.
 func TestToolShell(t *testing.T) {
 	l := NewLauncher(filepath.Join(t.TempDir(), "cache"))
-	env, err := l.withToolShell([]string{"PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=a", "ANTHROPIC_KEY=a",
+	env := testkit.Must(l.withToolShell([]string{"PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=a", "ANTHROPIC_KEY=a",
 		"ANTHROPIC_AUTH_TOKEN=b", "CLAUDE_CODE_OAUTH_TOKEN=c", "ANTHROPIC_BASE_URL=http://x",
 		"ANTHROPIC_CUSTOM_HEADERS=d\ne", "INPUT_ANTHROPIC_API_KEY=e", "INPUT_ALL_INPUTS=f", "AWS_SECRET_ACCESS_KEY=theirs",
-		"AWS_BEARER_TOKEN_BEDROCK=g", "CLAUDE_CODE_MESSAGING_TOKEN=m", "odd-name=1", "arbiterx_name=2"})
-	testkit.OK(t, err)
+		"AWS_BEARER_TOKEN_BEDROCK=g", "CLAUDE_CODE_MESSAGING_TOKEN=m", "odd-name=1", "arbiterx_name=2"}))(t)
 	script, _ := strings.CutPrefix(env[len(env)-1], shellPrefix+"=")
 	run := func(command string) (output string, code int) {
 		cmd := exec.Command(script, command)

@@ -225,8 +225,7 @@ func TestFewDescriptors(t *testing.T) {
 	for n := 2; n <= 100; n++ { // as many crashes would leave
 		sc := newScanner(dir, Meta{Run: testRun})
 		testkit.OK(t, sc.scan())
-		seg, err := createSegment(dir, n, newHeader(testRun, 4, 3, sc.end.crc, 0), nil)
-		testkit.OK(t, err)
+		seg := testkit.Must(createSegment(dir, n, newHeader(testRun, 4, 3, sc.end.crc, 0), nil))(t)
 		testkit.OK(t, seg.f.Close())
 	}
 	c := startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=24")

@@ -197,8 +197,7 @@ func TestTornEnds(t *testing.T) {
 			t.Fatalf("cut at %d: backward %v", cut, back)
 		}
 		c := h.Next.Prev
-		mended, err := c.Append(slices.Clone(raw[:h.Next.Offset]), LogContent{At: began, Line: json.RawMessage(`{}`)})
-		testkit.OK(t, err)
+		mended := testkit.Must(c.Append(slices.Clone(raw[:h.Next.Offset]), LogContent{At: began, Line: json.RawMessage(`{}`)}))(t)
 		if list, h := forward(t, mended); !slices.Equal(list, numbers(1, whole+1)) || h.Damage != nil || h.Torn != 0 {
 			t.Fatalf("mended behind %d: %v, %+v", cut, list, h)
 		}

@@ -151,8 +151,7 @@ func TestModesUnderAnyUmask(t *testing.T) {
 		testkit.OK(t, err)
 		for name, want := range map[string]fs.FileMode{".": 0o700, "grants": 0o700, "grants/" + s.name + ".json": 0o600,
 			"grants/" + s.name + ".lock": 0o600} {
-			info, err := os.Stat(filepath.Join(state, name))
-			testkit.OK(t, err)
+			info := testkit.Must(os.Stat(filepath.Join(state, name)))(t)
 			testkit.Same(t, fmt.Sprintf("umask %o: %s is", umask, name), want, info.Mode().Perm())
 		}
 	}
@@ -163,8 +162,7 @@ func TestModesUnderAnyUmask(t *testing.T) {
 func TestUnsafeFiles(t *testing.T) {
 	valid := func(s *GrantStore) []byte {
 		testkit.OK(t, s.Add(byRule))
-		b, err := os.ReadFile(s.Path())
-		testkit.OK(t, err)
+		b := testkit.Must(os.ReadFile(s.Path()))(t)
 		return b
 	}
 	outside := filepath.Join(t.TempDir(), "planted")
@@ -314,8 +312,7 @@ func TestEntriesNotBelieved(t *testing.T) {
 	if removed, err := s.Remove(byRule); !removed || err != nil {
 		t.Error(removed, err)
 	}
-	b, err := os.ReadFile(s.Path())
-	testkit.OK(t, err)
+	b := testkit.Must(os.ReadFile(s.Path()))(t)
 	var flat bytes.Buffer
 	testkit.OK(t, json.Compact(&flat, b))
 	if !strings.Contains(flat.String(), strings.Join(bad, ",")) {
