@@ -52,9 +52,7 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		}
 		alive := ProbeResult{SilentMS: 1, CPUMS: 2, RSSBytes: 3, Processes: 4, Stopped: true, TranscriptBytes: 5,
 			OutputBytes: 6, OutputPath: "/tmp/x.output", Answered: true}
-		if res, err := r.Probe(r.ctx, ref); err != nil || res != alive {
-			t.Errorf("probe: %+v %v", res, err)
-		}
+		testkit.Same(t, "probe", alive, testkit.Must(r.Probe(r.ctx, ref))(t))
 		if _, err := r.Probe(r.ctx, AgentRef{"orch-1", 2}); codeOf(err) != CodeStale {
 			t.Errorf("probe of another generation: %v", err)
 		}

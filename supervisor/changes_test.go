@@ -361,9 +361,8 @@ func TestIsolatedWork(t *testing.T) {
 	one := p.spawn("parser")
 	spawn = lastEffect[input.Spawn](p)
 	want := runconfig.Place{Agent: one, Generation: 1, Kind: "worktree"}
-	if spawn.Place != want || spawn.Params.Config.CWD != "/own/orch-1/sub" {
-		t.Errorf("it starts in %s, %+v", spawn.Params.Config.CWD, spawn.Place)
-	}
+	testkit.Same(t, "spawn.Place", want, spawn.Place)
+	testkit.Same(t, "starts", "/own/orch-1/sub", spawn.Params.Config.CWD)
 	p.contains("its prompt", spawn.Params.Config.AppendSystemPrompt, "/own/orch-1/sub", "The workspace is a Git worktree of your own")
 	testkit.Same(t, "the directory is reported before it exists", 0, len(told[contract.Workspace](p)))
 	own := runconfig.Worktree{Branch: "arbiter/6f1c2a52/orch-1.1", Base: "b", Isolation: "worktree"}

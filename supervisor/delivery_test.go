@@ -55,9 +55,7 @@ func TestASwallowedMessage(t *testing.T) {
 	testkit.Same(t, "delivered was said of a swallowed message", 0, len(p.saidDelivered()))
 	p.proven("arbiter")
 	want := ConversationLedger{Posted: 1, Sent: 3, Seen: 1, Resent: 1, Swallowed: 1, Requeued: 1}
-	if p.s.Conversation.Ledger != want {
-		t.Errorf("ledger %+v, want %+v", p.s.Conversation.Ledger, want)
-	}
+	testkit.Same(t, "ledger", want, p.s.Conversation.Ledger)
 	testkit.Same(t, "crashes", 0, p.s.Lifecycle.Crashes)
 }
 
@@ -166,9 +164,8 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 				Verdict: []byte(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`)}}})
 	}
 	want := ConversationLedger{Posted: messages, Sent: 2 * messages, Seen: messages, Resent: messages}
-	if noticed != messages || s.Conversation.Ledger != want {
-		t.Errorf("%d of %d were noticed, ledger %+v", noticed, messages, s.Conversation.Ledger)
-	}
+	testkit.Same(t, "noticed", messages, noticed)
+	testkit.Same(t, "s.Conversation.Ledger", want, s.Conversation.Ledger)
 }
 
 // TestDeliveredMeansRead: the CLI accepts a message before hooks and the API may refuse it. It is delivered when a
@@ -416,9 +413,7 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 		if answered {
 			want.Seen, want.Returned, status = 1, 0, MessageDelivered
 		}
-		if p.s.Conversation.Ledger != want {
-			t.Errorf("answered %v: ledger %+v, want %+v", answered, p.s.Conversation.Ledger, want)
-		}
+		testkit.Same(t, fmt.Sprintf("answered %v: ledger", answered), want, p.s.Conversation.Ledger)
 		if r := p.ledger()["work"]; r.Status != status || r.Sent != 2 {
 			t.Errorf("answered %v: %+v", answered, r)
 		}

@@ -392,9 +392,7 @@ func TestEveryInputHasASender(t *testing.T) {
 		}
 		f := spoken(typ, a.AgentRef)
 		got := p.s.Origin(f)
-		if got != expected {
-			t.Errorf("%s is from %+v, want %+v", kind, got, expected)
-		}
+		testkit.Same(t, fmt.Sprintf("%s is from", kind), expected, got)
 		raw, err := input.EncodeInput(input.Input{At: p.at, Body: f, From: got})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
@@ -438,9 +436,7 @@ func TestOriginsAreNotOfText(t *testing.T) {
 		{event(one, 1), input.Origin{By: one, Gen: 1}}, // a late message; its session is not known
 		{input.PermissionWithdrawn{Request: "none"}, input.Origin{By: "supervisor"}},
 	} {
-		if got := p.s.Origin(c.f); got != c.want {
-			t.Errorf("%+v is from %+v, want %+v", c.f, got, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%+v is from", c.f), c.want, p.s.Origin(c.f))
 	}
 }
 

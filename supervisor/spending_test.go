@@ -41,9 +41,8 @@ func TestCostOfARunningTurn(t *testing.T) {
 	}
 	before := len(told[contract.Cost](p))
 	p.happen(one, bridge.Spent{CostUSD: 1}) // an answer that came late
-	if n := len(told[contract.Cost](p)); n != before || p.agent(one).Live != (bridge.Spent{}) {
-		t.Error("a turn that is over was counted twice")
-	}
+	testkit.Same(t, "a turn that is over was counted twice: n", before, len(told[contract.Cost](p)))
+	testkit.Same(t, "a turn that is over was counted twice: p.agent(one).Live", bridge.Spent{}, p.agent(one).Live)
 }
 
 // begins4 brings four agents to work under the limit of a run that has cost nothing yet.
@@ -356,9 +355,8 @@ func TestLimitOfADay(t *testing.T) {
 		t.Errorf("told at $7.50: %+v", list)
 	}
 	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 6.5})
-	if b := last[contract.Budget](p); b != (contract.Budget{Scope: "day", SpentUSD: 8.5, LimitUSD: 10, Level: "warn"}) {
-		t.Errorf("told %+v", b)
-	}
+	testkit.Same(t, "told", contract.Budget{Scope: "day", SpentUSD: 8.5, LimitUSD: 10, Level: "warn"},
+		last[contract.Budget](p))
 	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`); !a.IsError ||
 		!strings.Contains(a.Text, "--max-cost-per-day") {
 		t.Errorf("another agent starts: %+v", a)

@@ -349,9 +349,7 @@ func TestDeathsInMidTurn(t *testing.T) {
 				if test.kill == syscall.SIGSEGV { // a Go program dies of it with a trace
 					done.Exit.Code, done.Exit.Signal = test.want.Code, test.want.Signal
 				}
-				if done.Exit != test.want {
-					t.Errorf("exit %+v, want %+v", done.Exit, test.want)
-				}
+				testkit.Same(t, "exit", test.want, done.Exit)
 			}
 		})
 	}

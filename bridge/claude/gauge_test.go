@@ -311,9 +311,8 @@ func TestSubagentAccounting(t *testing.T) {
 		t.Error("a Bash passed for a subagent")
 	}
 	start, ok := s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1", AgentType: "Explore"})
-	if !ok || start != (bridge.SubagentStart{Description: "dig", ToolUse: "t1", Type: "Explore"}) {
-		t.Errorf("start: %+v, %v", start, ok)
-	}
+	testkit.Same(t, "ok", true, ok)
+	testkit.Same(t, "start", bridge.SubagentStart{Description: "dig", ToolUse: "t1", Type: "Explore"}, start)
 	if _, ok := s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"}); ok {
 		t.Error("started twice")
 	}

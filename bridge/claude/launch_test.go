@@ -257,9 +257,8 @@ func TestLogin(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "claude")
 		testkit.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n[ \"$*\" = 'auth status --json' ] || exit 9\n"+tt.script+"\n"),
 			0o700))
-		if got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: path}); got != tt.want {
-			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
-		}
+		testkit.Same(t, name, tt.want,
+			NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: path}))
 	}
 	if got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: "/no/claude"}); got.Known {
 		t.Errorf("without a CLI: %+v", got)

@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -439,9 +440,7 @@ func TestLiveDailyLines(t *testing.T) {
 		return
 	}
 	for i, l := range recorded {
-		if l != daily.Lines[i] {
-			t.Errorf("asks: %v, recorded: %v: %q", l.Asks, !l.Asks, l.Line)
-		}
+		testkit.Same(t, fmt.Sprintf("asks: %v, recorded: %v: %q", l.Asks, !l.Asks, l.Line), daily.Lines[i], l)
 	}
 }
 

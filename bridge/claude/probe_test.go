@@ -158,13 +158,9 @@ func TestProbesAreOne(t *testing.T) {
 	}
 	given, cancel := context.WithCancel(context.Background())
 	cancel()
-	if p := s.agent.Probe(given); p != (bridge.ProbeResult{}) {
-		t.Errorf("a probe that was given up: %+v", p)
-	}
+	testkit.Same(t, "a probe that was given up", bridge.ProbeResult{}, s.agent.Probe(given))
 	s.stopNow() // ends the ping
-	if p := s.probe(); p != (bridge.ProbeResult{}) {
-		t.Errorf("a probe of a dead agent: %+v", p)
-	}
+	testkit.Same(t, "a probe of a dead agent", bridge.ProbeResult{}, s.probe())
 }
 
 // The signs of life of a process that is silent in mid-turn, by cause.

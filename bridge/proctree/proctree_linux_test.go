@@ -393,9 +393,7 @@ func TestUsageBesideTheSweep(t *testing.T) {
 	}
 	kill(t, c)
 	all.Wait()
-	if u := c.Usage(); u != (Usage{}) {
-		t.Errorf("without processes: %+v", u)
-	}
+	testkit.Same(t, "without processes", Usage{}, c.Usage())
 }
 
 // For the tests outside of the package, which share this test binary.

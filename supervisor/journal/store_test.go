@@ -146,12 +146,12 @@ func TestWhatIsOpenedToFindRuns(t *testing.T) {
 // TestARunWhoseProcessWasKilled looks live until somebody looks, and can be live again.
 func TestARunWhoseProcessWasKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, s, r := runInMemory(t, Options{})
+		m, _, r := runInMemory(t, Options{})
 		add(t, r, 1, 3)
 		syncRun(t, r)
 		m.reboot()
 		r.Close()
-		s = freshStore(t, m)
+		s := freshStore(t, m)
 		for range 2 {
 			list, err := s.Live("")
 			all, allErr := s.List()

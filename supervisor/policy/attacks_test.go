@@ -411,9 +411,8 @@ func TestBashDeny(t *testing.T) {
 					ask.Decide(r).Behavior)
 			}
 			for _, c := range tt.passed {
-				if d := deny.Decide(Request{Tool: tool, Input: bashInput(c)}); d != (Decision{}) {
-					t.Errorf("%s: %s %.80q is %v", tt.rule, tool, c, d)
-				}
+				testkit.Same(t, fmt.Sprintf("%s: %s %.80q", tt.rule, tool, c), Decision{},
+					deny.Decide(Request{Tool: tool, Input: bashInput(c)}))
 			}
 		}
 	}

@@ -597,9 +597,7 @@ func TestUnresolvable(t *testing.T) {
 func TestWithoutHome(t *testing.T) {
 	r := Request{Tool: "Read", Input: input("file_path", "/.ssh/id")}
 	p := Policy{CWD: "/w", Resolve: plain, Deny: mustRules(t, "Read(~/.ssh/**)")}
-	if d := p.Decide(r); d != (Decision{}) {
-		t.Errorf("%v", d)
-	}
+	testkit.Same(t, "p.Decide(r)", Decision{}, p.Decide(r))
 	if rule, ok := p.Within(r, p.Deny); ok {
 		t.Errorf("it is within %s", rule)
 	}

@@ -161,9 +161,7 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%+v, want %s within %s to %s, attempt %d, %q", d, tt.action, tt.min, tt.max, tt.attempt,
 					tt.reason)
 			}
-			if again := DecideRestart(p, tt.history, tt.exit, noon); again != d {
-				t.Errorf("not the same twice: %+v, %+v", d, again)
-			}
+			testkit.Same(t, "not the same twice", d, DecideRestart(p, tt.history, tt.exit, noon))
 		})
 	}
 }
