@@ -254,9 +254,7 @@ func TestUnrunCheckIsNotRepeated(t *testing.T) {
 	p.do(input.Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	c, _ := p.checking()
-	if c.Params.Command != "make test" {
-		t.Fatalf("%q is repeated", c.Params.Command)
-	}
+	testkit.Same(t, "is repeated", "make test", c.Params.Command)
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
 	if r, _ := p.finished(); r.Status != contract.StatusComplete || *r.Checks != (contract.Checks{Unproven: 2}) {
 		t.Errorf("%+v, %+v", r, r.Checks)
@@ -492,9 +490,8 @@ func TestACompleteThatNothingProves(t *testing.T) {
 				}
 			}
 			completes(true)
-			if got := strings.Contains(p.lastSent("arbiter"), open); got != c.back {
-				t.Fatalf("sent back: %t: %s", got, p.lastSent("arbiter"))
-			}
+			testkit.Same(t, fmt.Sprintf("sent back: %s", p.lastSent("arbiter")), c.back,
+				strings.Contains(p.lastSent("arbiter"), open))
 			if c.back {
 				p.contains("what is open", p.lastSent("arbiter"), "`true`", "`make test`")
 				completes(false)

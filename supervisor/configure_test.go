@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -63,9 +61,8 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 		t.Fatalf("open: %+v", p.s.Permission.Open)
 	}
 	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
-	if len(p.s.Permission.Open) != 2 {
-		t.Fatalf("before the last one was held against them: %+v", p.s.Permission.Open)
-	}
+	testkit.Same(t, fmt.Sprintf("before the last one was held against them: %+v", p.s.Permission.Open), 2,
+		len(p.s.Permission.Open))
 	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
 	var got []string
 	for _, b := range told[contract.Permission](p) {
@@ -156,9 +153,7 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 		before := len(effects[input.SetModel](p))
 		p.mustCommand(contract.Configure{ID: id, Model: model})
 		all := effects[input.SetModel](p)
-		if len(all) != before+1 {
-			t.Fatalf("%d models are being set", len(all)-before)
-		}
+		testkit.Same(t, "models being set", 1, len(all)-before)
 		return all[before]
 	}
 	refused := set("nonsense", "")
@@ -207,9 +202,7 @@ func trusted(t *testing.T, change func(*runconfig.Options)) *play {
 // refused lets the gate refuse the start of an agent.
 func (p *play) refused(id, hash string) []input.Effect {
 	p.t.Helper()
-	if a := p.agent(id); a.Status != AgentStarting {
-		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
-	}
+	testkit.Same(p.t, fmt.Sprintf("%s does not start: it", id), AgentStarting, p.agent(id).Status)
 	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace has changed since it was trusted: changed: hook", Trust: hash})
 }
 
@@ -253,14 +246,10 @@ func TestDistrust(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := trusted(t, nil)
 			p.call("arbiter", "spawn_orchestrator", `{"prompt":"the brief"}`)
-			if got := sourcesOf(p.spawns("orch-1")[0]); got != "user,project" {
-				t.Fatalf("setting sources %s", got)
-			}
+			testkit.Same(t, "setting sources", "user,project", sourcesOf(p.spawns("orch-1")[0]))
 			out := p.refused("orch-1", "h2")
 			want := []contract.Error{{Category: bridge.CatTrust, Message: "the workspace has changed since it was trusted: changed: hook", RecoveryOptions: []string{"trust", "without", "cancel"}}}
-			if diff := cmp.Diff(want, said[contract.Error](out)); diff != "" {
-				t.Fatalf("told (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "told", want, said[contract.Error](out))
 			if a := p.agent("orch-1"); a.Status != AgentDown || len(p.spawns("orch-1")) != 1 {
 				t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns("orch-1")))
 			}

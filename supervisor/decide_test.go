@@ -532,9 +532,7 @@ func TestStepsNameTheirAgents(t *testing.T) {
 	for i := range want {
 		want[i].Status = contract.StepPending
 	}
-	if diff := cmp.Diff(want, p.s.Task.Plan); diff != "" {
-		t.Fatalf("plan (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "plan", want, p.s.Task.Plan)
 	if q := p.decides(decider.Hybrid{}); q.Failed != "" || q.Decision.Mode != "developer" ||
 		q.Decision.Source != decider.ByRules {
 		t.Errorf("decided %+v", q)

@@ -30,9 +30,7 @@ func (p *play) overdue(id string) []input.Effect {
 func TestASwallowedMessage(t *testing.T) {
 	p := begin(t, nil)
 	first := p.sends("arbiter")[0]
-	if wait := timer(p.out, DeliveryTimerPrefix+first.MessageID); wait != ProofWait {
-		t.Fatalf("its proof is awaited for %s", wait)
-	}
+	testkit.Same(t, "its proof is awaited", ProofWait, timer(p.out, DeliveryTimerPrefix+first.MessageID))
 	out := p.overdue("arbiter")
 	again := p.sends("arbiter")
 	if len(again) != 2 || again[1].MessageID != first.MessageID || again[1].Content != first.Content ||
@@ -95,9 +93,8 @@ func TestSilenceWithAReason(t *testing.T) {
 		p := begin(t, nil)
 		c.begins(p)
 		for range 100 {
-			if out := p.overdue("arbiter"); timer(out, DeliveryTimerPrefix+p.agent("arbiter").Turn[0]) != ProofWait {
-				t.Fatalf("%s: no timer checks it again", name)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: no timer checks it again", name), ProofWait,
+				timer(p.overdue("arbiter"), DeliveryTimerPrefix+p.agent("arbiter").Turn[0]))
 		}
 		if len(p.sends("arbiter")) != 1 || len(effects[input.Kill](p)) != 0 {
 			t.Errorf("%s: %d sends, kills %v", name, len(p.sends("arbiter")), effects[input.Kill](p))

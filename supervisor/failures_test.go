@@ -451,9 +451,7 @@ func TestAHookThatRefusesTheMessage(t *testing.T) {
 					Error: "UserPromptSubmit operation blocked by hook: no tickets in prompts"},
 			)
 			p.ended(id)
-			if a := p.agent(id); a.Status != AgentParked {
-				t.Fatalf("%s is %s", id, a.Status)
-			}
+			testkit.Same(t, id, AgentParked, p.agent(id).Status)
 			e := last[contract.Error](p)
 			if e.Category != bridge.CatHook || !strings.Contains(e.Message, "no tickets in prompts") {
 				t.Errorf("error %+v", e)

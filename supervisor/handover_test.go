@@ -127,9 +127,7 @@ func TestChecksAreBounded(t *testing.T) {
 		p.verdict(one, proven("handoff", "sleep 9", "true"))
 		c := p.check()
 		p.do(asked2(c))
-		if len(p.s.Permission.Open) != 1 {
-			t.Fatal("the check was not asked for")
-		}
+		testkit.Same(t, "the check was not asked for", 1, len(p.s.Permission.Open))
 		p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, c.Serial)})
 		testkit.Same(t, "its permission is still asked", 0, len(p.s.Permission.Open))
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time", "0 passed, 0 failed, 2 unrun or unclear")
@@ -258,9 +256,7 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 	one := p.spawn("build the bridge")
 	session := p.agent(one).SessionID
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCompaction, Error: "rapid refill"})
-	if a := p.agent(one); a.Status != AgentParked {
-		t.Fatalf("it is %s", a.Status)
-	}
+	testkit.Same(t, "p.agent(one).Status", AgentParked, p.agent(one).Status)
 	if d := last[contract.Done](p); d.Reason != string(bridge.CatCompaction) {
 		t.Errorf("done %+v", d)
 	}
@@ -284,9 +280,7 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 	}
 	ask()
 	p.restartDue(one)
-	if n := len(effects[input.AskAgent](p)); n != 0 {
-		t.Fatal("asked before it is there")
-	}
+	testkit.Same(t, "asked before it is there", 0, len(effects[input.AskAgent](p)))
 	p.do(input.Spawned{Agent: p.agent(one).AgentRef, Result: bridge.SpawnResult{Resumed: true}})
 	if q := effects[input.AskAgent](p); len(q) != 1 || q[0].Call != "c9" || q[0].Agent != p.agent(one).AgentRef {
 		t.Fatalf("asked %+v", q)

@@ -54,9 +54,7 @@ func (p *play) hostUp(host string, restarts ...string) []input.Effect {
 func (p *play) onHost(host string) string {
 	p.t.Helper()
 	id, problem := p.spawnOn(host)
-	if problem != "" {
-		p.t.Fatal(problem)
-	}
+	testkit.Same(p.t, "problem", "", problem)
 	if !p.s.Lifecycle.IsUp(host) {
 		p.hostUp(host, id)
 	}
@@ -162,9 +160,7 @@ func TestWorkOfAnEndedAgentIsAwaited(t *testing.T) {
 		Isolation: runconfig.IsolationWorktree}
 	p.turn(id, bridge.Turn{Tools: 1,
 		Verdict: json.RawMessage(`{"kind":"progress","message":"Half.","expects_response":false}`)})
-	if len(p.s.Changes.Queue) != 1 {
-		t.Fatalf("snapshots: %+v", p.s.Changes.Queue)
-	}
+	testkit.Same(t, fmt.Sprintf("snapshots: %+v", p.s.Changes.Queue), 1, len(p.s.Changes.Queue))
 	p.mustCommand(contract.Kill{ID: id})
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 	p.out = nil
@@ -486,9 +482,7 @@ func TestTrustOnAHost(t *testing.T) {
 		p := spread(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 		far, _ := p.spawnOn("box")
 		p.hostUp("box", far)
-		if got := sources(p, far); got != "user,project" {
-			t.Fatalf("it loads %s", got)
-		}
+		testkit.Same(t, "it loads", "user,project", sources(p, far))
 		p.refused(far, "h9")
 		if q := p.s.Lifecycle.TrustQuestion; q == nil || q.Host != "box" || q.Hash != "h9" {
 			t.Fatalf("asked: %+v", q)

@@ -279,9 +279,7 @@ func TestStartsAreQueued(t *testing.T) {
 		for i := n; i < min(n+2, 21); i++ {
 			want = append(want, fmt.Sprintf("orch-%d", i))
 		}
-		if got := starting(); !slices.Equal(got, want) {
-			t.Fatalf("%v are starting, want %v", got, want)
-		}
+		testkit.Same(t, "are starting", want, starting())
 		if n == 7 {
 			p.do(input.NotSpawned{Agent: p.agent(want[0]).AgentRef, Category: bridge.CatStart, Message: "no"})
 		} else {
@@ -412,16 +410,12 @@ func TestAStormIsStopped(t *testing.T) {
 	for ; refused < 2*refusedStopped-2; refused++ {
 		stops += stopped(p.refuseSubagent(one, refused))
 	}
-	if stops != 0 {
-		t.Fatalf("stopped %d times before", stops)
-	}
+	testkit.Same(t, "stopped times before", 0, stops)
 	for range 9 {
 		refused++
 		stops += stopped(p.refuseSubagent(one, refused))
 	}
-	if stops != 1 {
-		t.Fatalf("stopped %d times", stops)
-	}
+	testkit.Same(t, "stopped times", 1, stops)
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	if text := p.lastSent("arbiter"); !strings.Contains(text, fmt.Sprintf("asked for %d subagents more", refusedStopped)) ||
 		!strings.Contains(text, "waits for your message") {
@@ -439,9 +433,8 @@ func (p *play) look(id string, r bridge.ProbeResult) []input.Effect {
 	p.at = p.at.Add(runconfig.DefaultWatchEvery - 2*time.Second)
 	n := len(effects[input.Probe](p))
 	p.do(input.Timer{Key: WatchPrefix + RunOf(a.AgentRef)})
-	if len(effects[input.Probe](p)) != n+1 {
-		p.t.Fatalf("%s, which is %s, is not looked at", id, a.Status)
-	}
+	testkit.Same(p.t, fmt.Sprintf("%s, which is %s, is not looked at", id, a.Status), n+1,
+		len(effects[input.Probe](p)))
 	return p.do(input.Probed{Agent: a.AgentRef, Result: r})
 }
 
@@ -706,15 +699,11 @@ func TestABridgeThatDoesNotAnswer(t *testing.T) {
 	}
 	mute()
 	mute()
-	if len(effects[input.DropBridge](p)) != 0 {
-		t.Fatal("given up after two looks at all")
-	}
+	testkit.Same(t, "given up after two looks at all", 0, len(effects[input.DropBridge](p)))
 	p.do(input.Probed{Agent: p.agent("arbiter").AgentRef, Result: bridge.ProbeResult{Answered: true}})
 	mute()
 	mute()
-	if len(effects[input.DropBridge](p)) != 0 {
-		t.Fatal("an answer in between counts for nothing")
-	}
+	testkit.Same(t, "an answer in between counts for nothing", 0, len(effects[input.DropBridge](p)))
 	mute()
 	testkit.Same(t, "times given up after three looks", 1, len(effects[input.DropBridge](p)))
 }

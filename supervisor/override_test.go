@@ -212,18 +212,14 @@ func TestABriefIsEdited(t *testing.T) {
 func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
 	p := begin(t, stateless)
 	q := p.asked()
-	if p.s.Conversation.Mail[0].Kind != KindTask {
-		t.Fatalf("%+v", p.s.Conversation.Mail)
-	}
+	testkit.Same(t, "the first mail", KindTask, p.s.Conversation.Mail[0].Kind)
 	p.mustCommand(contract.EditMessage{MessageID: p.s.Conversation.Mail[0].ID, Text: "Build another"})
 	again := p.asked()
 	if again.Serial == q.Serial {
 		t.Fatal("the new words are not asked about")
 	}
 	p.answers(q, "SELECT_MODE", "planner")
-	if p.s.Spawned != 0 {
-		t.Fatal("the answer about the old words counts")
-	}
+	testkit.Same(t, "the answer about the old words counts", 0, p.s.Spawned)
 	p.answers(again, "SELECT_MODE", "tester")
 	testkit.Same(t, "mode", "tester", p.agent("orch-1").Mode)
 	p.contains("the brief", p.agent("orch-1").Brief, "Build another")
@@ -252,9 +248,7 @@ func checking(t *testing.T) *play {
 	testkit.OK(t, json.Unmarshal(raw, &v))
 	v["handoff"].(map[string]any)["checks"] = []map[string]string{{"command": "make", "expect": "ok"}}
 	p.verdict("orch-1", v)
-	if len(effects[input.RunCheck](p)) != 1 {
-		t.Fatal("no check is run")
-	}
+	testkit.Same(t, "no check is run", 1, len(effects[input.RunCheck](p)))
 	return p
 }
 
@@ -317,13 +311,9 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 			testkit.Same(t, fmt.Sprintf("%s: told times", first), 1, len(told[contract.Halted](p)))
 			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 			p.do(input.BridgeBack{})
-			if len(effects[input.Spawn](p)) != 0 {
-				t.Fatalf("%s: an agent is started", first)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: an agent is started", first), 0, len(effects[input.Spawn](p)))
 			p.command(contract.Continue{})
-			if n := len(effects[input.Spawn](p)); n != 2 {
-				t.Fatalf("%s: %d are started", first, n)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: are started", first), 2, len(effects[input.Spawn](p)))
 			p.settles()
 		}
 	}

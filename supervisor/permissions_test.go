@@ -310,9 +310,7 @@ func TestAnUnansweredRequest(t *testing.T) {
 			}
 			play.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: play.agent(id).AgentRef, Request: "p1", Tool: tool, Input: json.RawMessage("{}")}, Behavior: "ask", By: "rule"})
 			if present {
-				if len(play.s.Permission.Open) != 1 {
-					t.Fatalf("%s is not asked for", tool)
-				}
+				testkit.Same(t, fmt.Sprintf("%s is not asked for", tool), 1, len(play.s.Permission.Open))
 				play.do(input.Timer{Key: input.TimerPrefix + "p1"})
 			}
 			if a := effects[input.PermissionRespond](play); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {

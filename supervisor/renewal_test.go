@@ -29,9 +29,7 @@ func (p *play) renewNow(key string) string {
 	p.t.Helper()
 	a := p.agent("arbiter")
 	p.verdict("arbiter", handoffRuling(key))
-	if got := p.agent("arbiter"); got.Status != AgentRestarting {
-		p.t.Fatalf("after HANDOFF it is %s", got.Status)
-	}
+	testkit.Same(p.t, "after HANDOFF it", AgentRestarting, p.agent("arbiter").Status)
 	p.happen("arbiter", bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
 	p.spawned("arbiter")
 	return a.SessionID
@@ -44,16 +42,12 @@ func TestArbiterIsRenewed(t *testing.T) {
 	one := p.spawn("build it")
 	p.full("arbiter", 71)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if p.s.Renewal.Stage != RenewalNone {
-		t.Fatal("a warning renews no agent")
-	}
+	testkit.Same(t, "a warning renews no agent", RenewalNone, p.s.Renewal.Stage)
 	p.verdict(one, report("question", "Which port?", true))
 	p.full("arbiter", 86)
 	p.say("Make it blue.", contract.Note) // waits for the turn's end
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
-	if p.s.Renewal.Stage != RenewalAsked {
-		t.Fatalf("renewal %q", p.s.Renewal.Stage)
-	}
+	testkit.Same(t, "renewal", RenewalAsked, p.s.Renewal.Stage)
 	p.contains("the Arbiter is asked", p.lastSent("arbiter"), "kind: renewal", "86% of 200000", "HANDOFF")
 	p.lacks("the human's word went to the one who leaves", p.lastSent("arbiter"), "blue")
 	p.verdict("arbiter", ruling("CONTINUE", "I go on."))
@@ -255,9 +249,7 @@ func TestCompactions(t *testing.T) {
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
 	testkit.Same(t, "entries in the work log", 1, len(p.s.Conversation.WorkLog))
 	p.do(input.Timer{Key: CompactionBlockedPrefix + RunOf(p.agent(one).AgentRef)})
-	if n := len(effects[input.Interrupt](p)); n != 1 {
-		t.Fatalf("%d interrupts", n)
-	}
+	testkit.Same(t, "interrupts", 1, len(effects[input.Interrupt](p)))
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.contains("its message", p.lastSent(one), "kind: relief", "you went on", "kind handoff")
 	p.verdict(one, report("handoff", "here", true))

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -267,9 +268,8 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 				timers[e.Key] = true
 			}
 			p.do(input.Signal{Signal: "INT"})
-			if len(effects[input.Shutdown](p)) != 1 {
-				t.Fatalf("shutdowns: %v", effects[input.Shutdown](p))
-			}
+			testkit.Same(t, fmt.Sprintf("shutdowns: %v", effects[input.Shutdown](p)), 1,
+				len(effects[input.Shutdown](p)))
 			for key := range timers {
 				p.do(input.Timer{Key: key})
 			}
@@ -375,9 +375,7 @@ func TestHalt(t *testing.T) {
 		t.Error(why)
 	}
 	p.mustCommand(contract.Continue{})
-	if n := len(effects[input.Spawn](p)); n != 3 {
-		t.Fatalf("%d starts", n)
-	}
+	testkit.Same(t, "starts", 3, len(effects[input.Spawn](p)))
 	p.back(bridge.DeliveryBegun)
 	if p.agent("arbiter").Status != AgentBusy || p.agent(one).Status != AgentBusy {
 		t.Errorf("the Arbiter is %s, %s is %s", p.agent("arbiter").Status, one, p.agent(one).Status)

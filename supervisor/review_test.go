@@ -245,9 +245,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p.verdict(one, lasting("done", "bricks", "make"))
 		c := p.check()
 		p.do(asked2(c))
-		if len(p.s.Permission.Open) != 1 {
-			t.Fatal("no question is open")
-		}
+		testkit.Same(t, "no question is open", 1, len(p.s.Permission.Open))
 		return p, c
 	}
 	open := func(p *play) {
@@ -334,9 +332,7 @@ func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 		t.Fatal("too early")
 	}
 	p.verdict(one, report("progress", "the roof is on", false))
-	if p.agent(one).Status != AgentParked {
-		t.Fatalf("it is %s", p.agent(one).Status)
-	}
+	testkit.Same(t, "p.agent(one).Status", AgentParked, p.agent(one).Status)
 	p.inspect(traces)
 	p.contains("the Arbiter", p.lastSent("arbiter"), "the roof is on", "The key is under the mat.")
 }
@@ -397,9 +393,7 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 	first := p.asked()
 	p.mustCommand(contract.ForceAgent{Mode: "developer"})
 	p.answers(first, "SELECT_MODE", "planner")
-	if p.s.Spawned != 1 {
-		t.Fatalf("the human forced one agent, and %d were summoned", p.s.Spawned)
-	}
+	testkit.Same(t, "the human forced one agent, and were summoned", 1, p.s.Spawned)
 	id := p.working()
 	p.verdict(id, report("done", "half of it", true))
 	judged := p.asked()
@@ -583,9 +577,7 @@ func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
 	for _, orderly := range []bool{true, false} {
 		p, id := oneWorks(t, nil)
 		p.crash(id, 5)
-		if p.s.Task.Phase != machine.Error {
-			t.Fatal(p.s.Task.Phase)
-		}
+		testkit.Same(t, "p.s.Task.Phase", machine.Error, p.s.Task.Phase)
 		if orderly {
 			p.stopped()
 		}
@@ -662,9 +654,7 @@ func TestMessageLeavesOtherDocumentsPending(t *testing.T) {
 	two := p.spawn("that")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("done", "this is done", true))
-	if p.s.Task.Phase != machine.Evaluating {
-		t.Fatal(p.s.Task.Phase)
-	}
+	testkit.Same(t, "p.s.Task.Phase", machine.Evaluating, p.s.Task.Phase)
 	p.say("Hurry.", contract.Note, two)
 	testkit.Same(t, "and a document is with the Arbiter", machine.Evaluating, p.s.Task.Phase)
 }

@@ -221,9 +221,7 @@ func TestSuccessorWithoutTheArbiter(t *testing.T) {
 	p, id := oneWorks(t, nil)
 	p.verdict(id, report("handoff", "context thins", true))
 	p.verdict("arbiter", ruling("CONTINUE", "So be it."))
-	if p.s.Spawned != 2 {
-		t.Fatalf("%d summoned", p.s.Spawned)
-	}
+	testkit.Same(t, "summoned", 2, p.s.Spawned)
 	p.spawned("orch-2")
 	p.contains("its brief", p.lastSent("orch-2"), "from: supervisor", "port 8080")
 }
@@ -362,9 +360,7 @@ func (p *play) pauses(id string) (list []time.Duration) {
 		pause := timer(out, RhythmPrefix+RunOf(p.agent(id).AgentRef))
 		list = append(list, pause)
 		if pause > 0 {
-			if p.agent(id).Status != AgentReady {
-				p.t.Fatal("it continues before its pause is over")
-			}
+			testkit.Same(p.t, "it continues before its pause is over", AgentReady, p.agent(id).Status)
 			p.at = p.at.Add(pause)
 			p.do(input.Timer{Key: RhythmPrefix + RunOf(p.agent(id).AgentRef)})
 		}
@@ -382,7 +378,7 @@ func TestReportsWithoutAChangePause(t *testing.T) {
 	got := p.pauses(id)
 	want := []time.Duration{0, 0, 5 * time.Second, 10 * time.Second, 20 * time.Second, 0}
 	if len(got) != len(want) {
-		t.Fatalf("pauses %v", got)
+		t.Fatalf("pauses %v, want %v", got, want)
 	}
 	for i := range want {
 		if got[i] != want[i] {

@@ -139,9 +139,7 @@ func TestPermissionAnswers(t *testing.T) {
 	other := asked(p, id, "p4", "ask")
 	other.Params.Input = json.RawMessage(`{"command":"make install"}`)
 	p.do(other)
-	if len(p.s.Permission.Open) != 1 {
-		t.Fatal("a grant for the run covered another action")
-	}
+	testkit.Same(t, "a grant for the run covered another action", 1, len(p.s.Permission.Open))
 	p.do(input.Timer{Key: input.TimerPrefix + "p4"})
 	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "timeout" {
 		t.Error("an unanswered request was not denied")

@@ -623,9 +623,7 @@ func allWays() []string {
 // text as with a plain one, and a model reads the text only inside the envelope of its sender.
 func TestModelOutput(t *testing.T) {
 	b, names := &teller{spoofed(t), map[string]*play{}}, allWays()
-	if b.base.s.Options.Delimiter != corpus.Delimiter {
-		t.Fatal("the corpus imitates the envelopes of another run")
-	}
+	testkit.Same(t, "the corpus imitates the envelopes of another run", corpus.Delimiter, b.base.s.Options.Delimiter)
 	for i, c := range corpus.ModelOutput(t, "..") {
 		for j, name := range names {
 			switch {

@@ -99,9 +99,7 @@ func TestTakeover(t *testing.T) {
 	}
 	p.happen("orch-1", bridge.Turn{MessageIDs: []string{cut}, Outcome: bridge.TurnInterrupted})
 	p.ends("orch-1")
-	if len(effects[input.OpenPTY](p)) != 0 {
-		t.Fatal("the terminal is opened before anybody has looked")
-	}
+	testkit.Same(t, "the terminal is opened before anybody has looked", 0, len(effects[input.OpenPTY](p)))
 	looks := effects[input.Inspect](p)
 	if len(looks) != 1 || !looks[0].Params.Mark || looks[0].Params.SessionID != p.agent("orch-1").SessionID {
 		t.Fatalf("looks: %+v", looks)

@@ -59,9 +59,7 @@ func TestPhasesAreRestored(t *testing.T) {
 		for _, orderly := range []bool{true, false} {
 			p := begin(t, nil)
 			get(p)
-			if p.s.Task.Phase != phase {
-				t.Fatalf("%s instead of %s", p.s.Task.Phase, phase)
-			}
+			testkit.Same(t, "p.s.Task.Phase", phase, p.s.Task.Phase)
 			before := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Rulings.Decisions}
 			if orderly {
 				p.stopped()
@@ -185,9 +183,7 @@ func TestOverridesInEveryState(t *testing.T) {
 	}
 	p.contains("the one who worked on it", p.lastSent(id), "skipped")
 	p.verdict(id, report("done", "b, too", true))
-	if p.s.Task.Phase != machine.Evaluating {
-		t.Fatal(p.s.Task.Phase)
-	}
+	testkit.Same(t, "p.s.Task.Phase", machine.Evaluating, p.s.Task.Phase)
 	if ok, why := p.command(contract.RetryLast{}); !ok || p.s.Task.Phase != machine.Executing {
 		t.Errorf("retry: %v %s, %s", ok, why, p.s.Task.Phase)
 	}
