@@ -564,8 +564,7 @@ func TestImportCutShort(t *testing.T) {
 	files := exported(t, 3)
 	s := newTestStore(t)
 	left := func() (names []string) {
-		all := testkit.Must(s.runs.Names())(t)
-		return all
+		return testkit.Must(s.runs.Names())(t)
 	}
 	killed := func() {
 		g := stageAll(t, s, files)

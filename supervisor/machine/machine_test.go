@@ -227,8 +227,7 @@ func unquoted(t *testing.T, attributes string) string {
 	if m == nil {
 		return ""
 	}
-	text := testkit.Must(strconv.Unquote(m[1]))(t)
-	return text
+	return testkit.Must(strconv.Unquote(m[1]))(t)
 }
 
 func TestJSONIsTheTable(t *testing.T) {

@@ -162,8 +162,7 @@ func TestModesUnderAnyUmask(t *testing.T) {
 func TestUnsafeFiles(t *testing.T) {
 	valid := func(s *GrantStore) []byte {
 		testkit.OK(t, s.Add(byRule))
-		b := testkit.Must(os.ReadFile(s.Path()))(t)
-		return b
+		return testkit.Must(os.ReadFile(s.Path()))(t)
 	}
 	outside := filepath.Join(t.TempDir(), "planted")
 	for name, put := range map[string]func(path string, b []byte) error{

@@ -47,8 +47,7 @@ func (w workspace) link(to, name string) {
 
 func (w workspace) look(at string) Listing {
 	w.t.Helper()
-	l := testkit.Must(Inventory(filepath.Join(w.dir, at)))(w.t)
-	return l
+	return testkit.Must(Inventory(filepath.Join(w.dir, at)))(w.t)
 }
 
 // kinds are the items as lines without their hashes.

@@ -313,8 +313,7 @@ func resolve(t *testing.T, raw json.RawMessage) *jsonschema.Resolved {
 	t.Helper()
 	var s jsonschema.Schema
 	testkit.OK(t, json.Unmarshal(raw, &s))
-	r := testkit.Must(s.Resolve(nil))(t)
-	return r
+	return testkit.Must(s.Resolve(nil))(t)
 }
 
 const doc = `{"accomplished":["a"],"remaining":[],"key_context":"k"}`
