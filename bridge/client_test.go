@@ -433,8 +433,7 @@ func TestQueryReachesTheQuerier(t *testing.T) {
 				Stderr: "words"}
 		}
 		_, err = r.Query(r.ctx, oneQuery)
-		var rpc *RPCError
-		if !errors.As(err, &rpc) || rpc.Category != CatUsageLimit || rpc.Stderr != "words" {
+		if rpc, ok := errors.AsType[*RPCError](err); !ok || rpc.Category != CatUsageLimit || rpc.Stderr != "words" {
 			t.Errorf("a failure of the API: %#v", err)
 		}
 		testkit.Same(t, "parameters", oneQuery, asked)

@@ -309,8 +309,7 @@ func TestStartThatHangsIsCancelled(t *testing.T) {
 		p := spawnParams("a", 1)
 		p.Config.StartTimeoutMS = 1000
 		_, err := r.Spawn(r.ctx, p)
-		var typed *RPCError
-		if !errors.As(err, &typed) || typed.Code != CodeClaude || typed.Category != CatStart {
+		if typed, ok := errors.AsType[*RPCError](err); !ok || typed.Code != CodeClaude || typed.Category != CatStart {
 			t.Errorf("got %v", err)
 		}
 		if took, want := time.Since(begun), time.Second+startSlack; took != want {

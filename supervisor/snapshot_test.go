@@ -128,8 +128,7 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 		{`{"v":0,"state":{}}`, "older"}, {fmt.Sprintf(`{"v":%d,"state":{"Options":7}}`, StateVersion+1), "newer"},
 	} {
 		_, err := decodeSnapshot([]byte(c.raw))
-		var version *VersionError
-		if !errors.As(err, &version) || !strings.Contains(err.Error(), c.want) {
+		if _, ok := errors.AsType[*VersionError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.raw, err)
 		}
 	}

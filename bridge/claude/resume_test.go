@@ -254,8 +254,7 @@ func TestTheEndOfASessionIsLost(t *testing.T) {
 					next.turn("NEXT")
 					return
 				}
-				var refused *bridge.RPCError
-				if !errors.As(err, &refused) || refused.Category != bridge.CatResume ||
+				if refused, ok := errors.AsType[*bridge.RPCError](err); !ok || refused.Category != bridge.CatResume ||
 					!strings.Contains(refused.Message, "lacks the end of the last turn") {
 					t.Errorf("it is continued, or not refused for this: %v", err)
 				}

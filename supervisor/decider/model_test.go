@@ -56,8 +56,7 @@ func TestModelIsCorrected(t *testing.T) {
 func TestModelStaysInvalid(t *testing.T) {
 	asker := says("one", "two", "three")
 	got, err := Model{Ask: asker, Prompts: plain{}}.Decide(context.Background(), SelectInput(record()))
-	var invalid *InvalidError
-	if !errors.As(err, &invalid) || invalid.Attempts != 3 || invalid.Answer != "three" {
+	if invalid, ok := errors.AsType[*InvalidError](err); !ok || invalid.Attempts != 3 || invalid.Answer != "three" {
 		t.Fatalf("error %v, want an InvalidError after three answers", err)
 	}
 	if got.Decision != "" || got.Attempts != 3 || got.Usage.CostUSD != 1.5 || got.Answer != "three" {
@@ -249,8 +248,7 @@ func TestParseDecisionRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseDecision(c.raw, c.point, builtIn())
-			var wrong *AnswerError
-			if !errors.As(err, &wrong) || !strings.Contains(wrong.Problem, c.want) {
+			if wrong, ok := errors.AsType[*AnswerError](err); !ok || !strings.Contains(wrong.Problem, c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
 			testkit.Same(t, "a decision came with the error", Decision{}, got)

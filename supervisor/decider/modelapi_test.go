@@ -328,8 +328,7 @@ func withoutSecret(t *testing.T, what string, values ...any) {
 // failsAs checks an error of an API, and the words in it.
 func failsAs(t *testing.T, err error, transient, hopeless bool, words []string) {
 	t.Helper()
-	var e *APIError
-	if !errors.As(err, &e) || e.Transient() != transient || e.Hopeless() != hopeless {
+	if e, ok := errors.AsType[*APIError](err); !ok || e.Transient() != transient || e.Hopeless() != hopeless {
 		t.Fatalf("%#v, want transient %v, hopeless %v", err, transient, hopeless)
 	}
 	for _, word := range words {

@@ -400,8 +400,7 @@ func TestUnsafeFiles(t *testing.T) {
 					}
 					return err
 				})
-				var unsafe *UnsafeError
-				if !errors.As(err, &unsafe) {
+				if _, ok := errors.AsType[*UnsafeError](err); !ok {
 					t.Errorf("open: %v", err)
 				}
 				if all, err := s.List(); err != nil || len(all) != 1 || name == metaName && !all[0].Damaged {

@@ -93,8 +93,7 @@ func TestInheritedLock(t *testing.T) {
 	c.cmd.Process.Kill()
 	c.cmd.Process.Wait()
 	_, _, err := s.Open(testRun, 200*time.Millisecond, Options{}, resumeTest)
-	var held *HeldError
-	if !errors.As(err, &held) || held.PID != c.cmd.Process.Pid || !held.Gone {
+	if held, ok := errors.AsType[*HeldError](err); !ok || held.PID != c.cmd.Process.Pid || !held.Gone {
 		t.Errorf("%v, %+v", err, held)
 	}
 	fmt.Fprintln(c.in) // the grandchild ends

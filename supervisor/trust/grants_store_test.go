@@ -237,8 +237,7 @@ func TestUnsafeDirectories(t *testing.T) {
 			if err == nil {
 				s.Close()
 			}
-			var unsafe *statedir.UnsafeError
-			if !errors.As(err, &unsafe) {
+			if _, ok := errors.AsType[*statedir.UnsafeError](err); !ok {
 				t.Errorf("%s is a %s: %v", where, name, err)
 			}
 		}

@@ -486,8 +486,7 @@ func FuzzParse(f *testing.F) {
 func roundTrip[T any](t *testing.T, v T, err error, parse func(json.RawMessage) (T, error)) {
 	t.Helper()
 	if err != nil {
-		var p *Problem
-		if !errors.As(err, &p) || p.Text == "" {
+		if p, ok := errors.AsType[*Problem](err); !ok || p.Text == "" {
 			t.Fatalf("error %#v, want a *Problem with a text", err)
 		}
 		return
