@@ -405,9 +405,7 @@ func TestARefusedRequestBeginsAfreshOnce(t *testing.T) {
 func TestWhatTheRefusedSessionHadIsGivenAgain(t *testing.T) {
 	p, id, _ := openTurn(t, RoleOrchestrator)
 	p.command(contract.Say{Text: "Use port 8080."})
-	if got := p.lastSent("arbiter"); !strings.Contains(got, "Use port 8080.") {
-		t.Fatalf("the Arbiter was sent %q", got)
-	}
+	p.contains("the Arbiter was sent", p.lastSent("arbiter"), "Use port 8080.")
 	p.afresh("arbiter", bridge.CatInvalidRequest)
 	p.contains("the record", p.lastSent("arbiter"), "history is lost")
 	p.verdict("arbiter", ruling("CONTINUE", "I know again."))

@@ -612,9 +612,7 @@ func TestMakeWithUnknowns(t *testing.T) {
 	a = p.agent(id)
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, MessageIDs: a.Turn,
 		Verdict: []byte(`{"kind":"progress","message":"on","expects_response":false}`)})
-	if a := p.agent(id); !strings.Contains(a.ReachedLimit, "nobody knows how full its context is") {
-		t.Errorf("limit %q", a.ReachedLimit)
-	}
+	p.contains("limit", p.agent(id).ReachedLimit, "nobody knows how full its context is")
 	p.crash(id, 1)
 	p.restartDue(id)
 	if list := p.spawns(id); len(list) != 2 || !list[1].Config.Resume || list[1].Config.MakeSession != "theirs" {

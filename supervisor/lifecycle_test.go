@@ -638,9 +638,7 @@ func TestResources(t *testing.T) {
 			}
 			testkit.Same(t, fmt.Sprintf("notices %v", told[contract.Notice](p)), 1, p.notices(c.want))
 			p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
-			if r := last[contract.Restart](p); !strings.Contains(r.Reason, c.want) {
-				t.Errorf("restart %+v", r)
-			}
+			p.contains("restart", last[contract.Restart](p).Reason, c.want)
 			p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 			p.contains("afterwards", p.lastSent(id), "in the middle of your last turn")
 		})

@@ -516,9 +516,7 @@ func TestTheFirstChoiceHasAnInput(t *testing.T) {
 func TestThePlanTellsWhoEachStepIsFor(t *testing.T) {
 	p := begin(t, nil)
 	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "Weave", Status: contract.StepPending, Mode: "developer"}, {Text: "Rest", Status: contract.StepPending}}})
-	if m := last[contract.Message](p); !strings.Contains(m.Text, "1. [pending] Weave (for developer)\n2. [pending] Rest\n") {
-		t.Errorf("the Arbiter is given %q", m.Text)
-	}
+	p.contains("the Arbiter is given", last[contract.Message](p).Text, "1. [pending] Weave (for developer)\n2. [pending] Rest\n")
 }
 
 // TestWhatBecomesOfWordsWithoutAVerdict: text without a verdict is reported correctly: an Orchestrator's goes

@@ -73,9 +73,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 
 	// Its rulings count; the numbering continues; the second renewal knows about the first.
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Blue.", "to", one))
-	if strings.Contains(lastMail(p, "arbiter"), "inheritance") {
-		t.Error("inherited twice")
-	}
+	p.lacks("inherited twice", lastMail(p, "arbiter"), "inheritance")
 	p.verdict(one, report("question", "How blue?", true))
 	p.full("arbiter", 90)
 	two := p.spawn("paint it")

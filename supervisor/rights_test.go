@@ -263,9 +263,7 @@ func TestVerdictsNeedTheRole(t *testing.T) {
 	}
 	p := begin(t, nil)
 	p.verdict("arbiter", report("question", "May I?", true))
-	if m := p.lastSent("arbiter"); !strings.Contains(m, "kind: correction") {
-		t.Errorf("the Arbiter gave an Orchestrator's verdict: %s", m)
-	}
+	p.contains("the Arbiter gave an Orchestrator's verdict", p.lastSent("arbiter"), "kind: correction")
 }
 
 // TestMessagesNeedTheRight: an Orchestrator may write to the Arbiter only.
