@@ -498,11 +498,8 @@ func TestRoleIsSentAgain(t *testing.T) {
 	for _, s := range effects[input.Spawn](p) {
 		c := s.Params.Config
 		roles[s.Params.ID] = append(roles[s.Params.ID], c.SystemPrompt+c.AppendSystemPrompt)
-		for _, part := range []string{p.s.Options.Delimiter, "Only the first line of an envelope says who speaks"} {
-			if !strings.Contains(strings.Join(strings.Fields(c.SystemPrompt+c.AppendSystemPrompt), " "), part) {
-				t.Errorf("%s is not told %q", s.Params.String(), part)
-			}
-		}
+		p.contains("what "+s.Params.String()+" is told", strings.Join(strings.Fields(c.SystemPrompt+c.AppendSystemPrompt), " "),
+			p.s.Options.Delimiter, "Only the first line of an envelope says who speaks")
 		if c.Hooks == nil || !strings.Contains(c.Hooks.Reminder, p.s.Options.Delimiter) {
 			t.Errorf("%s has no reminder", s.Params.String())
 		}
