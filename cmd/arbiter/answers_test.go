@@ -33,83 +33,76 @@ func (s *script) decided(r contract.PermissionRequest) contract.Permission {
 // and answers the question; a watcher there sees the same events as stdout.
 func TestAnswersFromASecondTerminal(t *testing.T) {
 	testkit.Long(t)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s, model := waitingRun(t, p)
-			run := command.ShortID(collect[contract.Session](s)[0].Session)
-			watcher := s.look("watch")
-			s.runs(contract.ExitUsage, "several permission requests are open", "allow")
-			s.runs(contract.ExitComplete, ": allow", "allow", run, "all")
-			for _, command := range []string{"touch warp", "touch weft"} {
-				if d := s.decided(s.asks(command)); d.Behavior != "allow" || d.By != "human" || d.Scope != "once" {
-					t.Errorf("%s: %+v", command, d)
-				}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, model := waitingRun(t, p)
+		run := command.ShortID(collect[contract.Session](s)[0].Session)
+		watcher := s.look("watch")
+		s.runs(contract.ExitUsage, "several permission requests are open", "allow")
+		s.runs(contract.ExitComplete, ": allow", "allow", run, "all")
+		for _, command := range []string{"touch warp", "touch weft"} {
+			if d := s.decided(s.asks(command)); d.Behavior != "allow" || d.By != "human" || d.Scope != "once" {
+				t.Errorf("%s: %+v", command, d)
 			}
+		}
 
-			one := s.asks("touch one")
-			s.runs(contract.ExitUsage, "allow it with its id: arbiter allow "+one.Request, "allow")
-			s.runs(contract.ExitComplete, one.Request, "allow", one.Request)
-			if d := s.decided(one); d.Behavior != "allow" || d.Scope != "once" {
-				t.Errorf("once: %+v", d)
-			}
-			two := s.asks("touch two")
-			s.runs(contract.ExitUsage, "no permission request \""+one.Request, "deny", one.Request)
-			s.runs(contract.ExitUsage, "does not cover", "allow", two.Request, "--for", "run", "--rule", "Bash(make *)")
-			answer := besideJSON[struct {
-				Run     string
-				Answers []subcommands.PermitAnswer
-			}](s, "allow", strings.TrimPrefix(two.Request, "perm-")[:12], "--for", "run", "--rule", "Bash(touch *)")
-			if d := s.decided(two); d.Scope != "run" || d.Rule != "Bash(touch *)" || len(answer.Answers) != 1 ||
-				answer.Answers[0].Request != two.Request || !answer.Answers[0].Accepted {
-				t.Errorf("for the run: %+v, %+v", d, answer)
-			}
-			four := s.asks("mkdir four") // the run did not ask about three
-			s.runs(contract.ExitComplete, ": allow", "allow", run, four.Request, "--for", "always")
-			if d := s.decided(four); d.Scope != "always" {
-				t.Errorf("always: %+v", d)
-			}
-			remove := s.asks("rm one")
-			s.runs(contract.ExitComplete, "Run "+run, "deny", "--for", "run", "--message", "Leave it there.")
-			if d := s.decided(remove); d.Behavior != "deny" || d.By != "human" || d.Reason != "Leave it there." {
-				t.Errorf("denied: %+v", d)
-			}
+		one := s.asks("touch one")
+		s.runs(contract.ExitUsage, "allow it with its id: arbiter allow "+one.Request, "allow")
+		s.runs(contract.ExitComplete, one.Request, "allow", one.Request)
+		if d := s.decided(one); d.Behavior != "allow" || d.Scope != "once" {
+			t.Errorf("once: %+v", d)
+		}
+		two := s.asks("touch two")
+		s.runs(contract.ExitUsage, "no permission request \""+one.Request, "deny", one.Request)
+		s.runs(contract.ExitUsage, "does not cover", "allow", two.Request, "--for", "run", "--rule", "Bash(make *)")
+		answer := besideJSON[struct {
+			Run     string
+			Answers []subcommands.PermitAnswer
+		}](s, "allow", strings.TrimPrefix(two.Request, "perm-")[:12], "--for", "run", "--rule", "Bash(touch *)")
+		if d := s.decided(two); d.Scope != "run" || d.Rule != "Bash(touch *)" || len(answer.Answers) != 1 ||
+			answer.Answers[0].Request != two.Request || !answer.Answers[0].Accepted {
+			t.Errorf("for the run: %+v, %+v", d, answer)
+		}
+		four := s.asks("mkdir four") // the run did not ask about three
+		s.runs(contract.ExitComplete, ": allow", "allow", run, four.Request, "--for", "always")
+		if d := s.decided(four); d.Scope != "always" {
+			t.Errorf("always: %+v", d)
+		}
+		remove := s.asks("rm one")
+		s.runs(contract.ExitComplete, "Run "+run, "deny", "--for", "run", "--message", "Leave it there.")
+		if d := s.decided(remove); d.Behavior != "deny" || d.By != "human" || d.Reason != "Leave it there." {
+			t.Errorf("denied: %+v", d)
+		}
 
-			await[contract.Question](s, "the question", nil)
-			s.runs(contract.ExitComplete, "Which <colour> & why?\n  Answer with: arbiter send "+run+" TEXT", "status")
-			s.runs(contract.ExitUsage, "no permission request is open", "allow")
-			s.runs(contract.ExitComplete, "No permission request is open", "allow", "all")
-			s.runs(contract.ExitUsage, "nor any other", "allow", "perm-1")
-			if b := s.besideIn(s.cmd.Dir, "the red one\n", "send", "--json", "-"); b.code != contract.ExitComplete ||
-				!strings.Contains(b.out, `"accepted":true`) {
-				t.Errorf("send: %+v", b)
+		await[contract.Question](s, "the question", nil)
+		s.runs(contract.ExitComplete, "Which <colour> & why?\n  Answer with: arbiter send "+run+" TEXT", "status")
+		s.runs(contract.ExitUsage, "no permission request is open", "allow")
+		s.runs(contract.ExitComplete, "No permission request is open", "allow", "all")
+		s.runs(contract.ExitUsage, "nor any other", "allow", "perm-1")
+		if b := s.besideIn(s.cmd.Dir, "the red one\n", "send", "--json", "-"); b.code != contract.ExitComplete ||
+			!strings.Contains(b.out, `"accepted":true`) {
+			t.Errorf("send: %+v", b)
+		}
+		s.completes()
+		s.runs(contract.ExitComplete, "one exact action of Bash", "grants") // what was always allowed
+		if got := watcher.ends(contract.ExitComplete); got != s.raw.String() {
+			t.Errorf("the watcher prints\n%s\ninstead of\n%s", got, s.raw.String())
+		}
+		var asked, again int
+		for _, d := range collect[contract.Permission](s) {
+			if d.Behavior == "deny" && strings.Contains(d.Reason, "denied it for this run") {
+				again++
 			}
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			s.runs(contract.ExitComplete, "one exact action of Bash", "grants") // what was always allowed
-			if got := watcher.ends(contract.ExitComplete); got != s.raw.String() {
-				t.Errorf("the watcher prints\n%s\ninstead of\n%s", got, s.raw.String())
+		}
+		if asked = len(collect[contract.PermissionRequest](s)); asked != 6 || again != 1 {
+			t.Errorf("%d requests, and %d denied as before", asked, again)
+		}
+		for _, name := range []string{"warp", "weft", "one", "two", "three", "four"} {
+			if _, err := os.Stat(filepath.Join(s.cmd.Dir, name)); err != nil {
+				t.Error(err)
 			}
-			var asked, again int
-			for _, d := range collect[contract.Permission](s) {
-				if d.Behavior == "deny" && strings.Contains(d.Reason, "denied it for this run") {
-					again++
-				}
-			}
-			if asked = len(collect[contract.PermissionRequest](s)); asked != 6 || again != 1 {
-				t.Errorf("%d requests, and %d denied as before", asked, again)
-			}
-			for _, name := range []string{"warp", "weft", "one", "two", "three", "four"} {
-				if _, err := os.Stat(filepath.Join(s.cmd.Dir, name)); err != nil {
-					t.Error(err)
-				}
-			}
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v", list)
-			}
-		})
-	}
+		}
+		onScript(t, model)
+	})
 }
 
 // TestWrongAnswers: an answer that cannot be right is refused before anything is sent, and the error says what

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -102,14 +101,10 @@ func (w *twoTerminals) sent(incoming string) string {
 // TestAttachFromAnotherTerminal: a person takes an Orchestrator's session into a second terminal, speaks
 // with it, and gives it back; the run continues, the Orchestrator knows what was said, and the Arbiter is notified.
 func TestAttachFromAnotherTerminal(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's TestTakeoverInATerminal covers the real CLI
-			t.Parallel()
-			w := openTwoTerminals(t, who, hand)
-			w.takenAndGivenBack("Orchestrator I")
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) { // the driver's TestTakeoverInATerminal covers the real CLI
+		w := openTwoTerminals(t, who, hand)
+		w.takenAndGivenBack("Orchestrator I")
+	})
 }
 
 // takenAndGivenBack takes the session of an Orchestrator into a terminal, speaks with it, and gives it back; a
@@ -135,8 +130,7 @@ func (w *twoTerminals) takenAndGivenBack(name string) {
 		w.t.Errorf("it ended with %+v", ended)
 	}
 	w.run.send(contract.Say{Text: "the red one"})
-	await[contract.Result](w.run, "the end", nil)
-	w.run.finish(contract.ExitComplete)
+	w.run.completes()
 	if got := w.sent("Take the red one"); !strings.Contains(got, "my word is sesame") ||
 		!strings.Contains(got, "I-shall-remember-it") {
 		w.t.Errorf("the Orchestrator does not know what was said:\n%.3000s", got)
@@ -170,13 +164,10 @@ func TestTerminalOfAnAttachmentIsClosed(t *testing.T) {
 			w.takeover("open")
 			w.awaitIdle(p)
 			goes(p)
-			if _, err := p.Exit(p.ctx); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(p.Exit(p.ctx))(t)
 			w.takeover("ended")
 			w.run.send(contract.Say{Text: "the red one"})
-			await[contract.Result](w.run, "the end", nil)
-			w.run.finish(contract.ExitComplete)
+			w.run.completes()
 		})
 	}
 }
@@ -203,12 +194,7 @@ func TestAttachRefuses(t *testing.T) {
 			t.Errorf("%v: it says\n%s", tt.args, text)
 		}
 	}
-	cmd := exec.Command("arbiter", "attach", "orch-1")
-	cmd.Env, cmd.Dir = w.env, w.work
-	out, _ := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != int(contract.ExitEnvironment) {
-		t.Errorf("without a terminal: %d, %s", code, out)
-	}
+	w.fails(contract.ExitEnvironment, "attach", "orch-1") // without a terminal
 	w.run.send(contract.Cancel{})
 	w.run.finish(contract.ExitFailed)
 }

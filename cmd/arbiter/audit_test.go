@@ -92,8 +92,7 @@ func TestAuditIsTheLedger(t *testing.T) {
 	write := await[contract.PermissionRequest](s, "a request for Write",
 		func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
 	s.send(contract.Permit{Request: write.Request, Behavior: bridge.Deny, Message: "not that one"})
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 
 	raw, lines := s.auditOf()
 	for _, entry := range secretsSeeded {
@@ -254,8 +253,7 @@ func forgeRecord(t *testing.T, path, run string, payload []byte) {
 // acts on it, and reports it.
 func TestForgedDuringTheRun(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	run := s.run()
 	found, err := filepath.Glob(filepath.Join(s.cmd.Dir, "**", "arbiter", "runs", run, "journal-000001"))
 	if more, _ := filepath.Glob(filepath.Join(s.cmd.Dir, ".local", "state", "arbiter", "runs", run,
@@ -277,7 +275,7 @@ func TestForgedDuringTheRun(t *testing.T) {
 	if !slices.ContainsFunc(collect[contract.Error](s), func(e contract.Error) bool {
 		return strings.Contains(e.Message, "somebody else wrote to the journal")
 	}) {
-		t.Errorf("no alarm:\n%s", s.dump())
+		t.Error("no alarm:")
 	}
 	if out, _ := s.output(0, "replay", run); strings.Contains(out, "FORGED") ||
 		!strings.Contains(out, "Call it nameless.") {

@@ -19,10 +19,7 @@ import (
 // same run and in turns, is the bare CLI with the same calls; its commands do not count as its processor time. It plays
 // the pinned CLI.
 func BenchmarkToolCall(b *testing.B) {
-	claude, err := pinnedClaude()
-	if err != nil {
-		b.Fatal(err)
-	}
+	claude := testkit.Must(pinnedClaude())(b)
 	if claude == "" {
 		b.Skip("no claude: run scripts/setup")
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
 // crowdPlayer is the CLI in a crowd: the first Orchestrator hops, all others are stand-ins that follow a
@@ -60,9 +59,7 @@ type crowded struct {
 // gather prepares a crowded run; face is --json, --plain, or empty for the screen.
 func gather(b *testing.B, agents, hops int, frontend ...string) *crowded {
 	b.Helper()
-	script := testkit.Must(rehearsal.Parse("crowd.yaml", []byte(crowdPlay(agents))))(b)
-	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{}))(b)
-	b.Cleanup(func() { _ = model.Close() })
+	model := serve(b, crowdPlay(agents))
 	player := testkit.Must(exec.LookPath("crowd-player"))(b)
 	gauges, err := os.MkdirTemp("/tmp", "gauge") // a short path, as a socket's path length is limited
 	if err != nil {

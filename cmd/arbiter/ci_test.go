@@ -165,9 +165,7 @@ func TestActionIsSafe(t *testing.T) {
 // namesPlay starts the model of [carried].
 func namesPlay(t *testing.T) *rehearsal.Server {
 	t.Helper()
-	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(carried)))(t)
-	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(t)
-	t.Cleanup(func() { _ = model.Close() })
+	model := serve(t, carried)
 	return model
 }
 

@@ -19,27 +19,24 @@ var early = []string{"--model", "claude-opus-5-5", "--env", settings.CompactWind
 // TestCompactionBlocked: if an agent ignores the context warning, its compaction is blocked, and it hands off.
 func TestCompactionBlocked(t *testing.T) {
 	testkit.Long(t)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.inside(t)
-			t.Parallel()
-			s := start(t, nil,
-				slices.Concat(p.args, early,
-					[]string{"--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/cornered.yaml"),
-						"--task", "Dig"})...)
-			r := s.finish(contract.ExitComplete)
-			if !sums(r, "filled in") {
-				t.Errorf("result %+v", r)
-			}
-			c := collect[contract.Compact](s)
-			if len(c) != 1 || !c[0].Blocked || c[0].Trigger != "auto" {
-				t.Errorf("compactions %+v\n%s", c, s.dump())
-			}
-			if l := collect[contract.ContextWarning](s); len(l) != 1 || l[0].Level != "critical" {
-				t.Errorf("warnings %+v", l)
-			}
-		})
-	}
+	eachPlayer(t, func(t *testing.T, p player) {
+		p.inside(t)
+		s := start(t, nil,
+			slices.Concat(p.args, early,
+				[]string{"--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/cornered.yaml"),
+					"--task", "Dig"})...)
+		r := s.finish(contract.ExitComplete)
+		if !sums(r, "filled in") {
+			t.Errorf("result %+v", r)
+		}
+		c := collect[contract.Compact](s)
+		if len(c) != 1 || !c[0].Blocked || c[0].Trigger != "auto" {
+			t.Errorf("compactions %+v", c)
+		}
+		if l := collect[contract.ContextWarning](s); len(l) != 1 || l[0].Level != "critical" {
+			t.Errorf("warnings %+v", l)
+		}
+	})
 }
 
 const loop = `
@@ -71,31 +68,28 @@ actors:
 // successor gets a record of its work.
 func TestCompactionLoop(t *testing.T) {
 	testkit.Long(t)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.inside(t)
-			t.Parallel()
-			s := start(t, nil,
-				slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", scenarioFile(t, loop),
-					"--task", "Stay afloat"})...)
-			r := s.finish(contract.ExitComplete)
-			if !sums(r, "mended") {
-				t.Errorf("result %+v", r)
+	eachPlayer(t, func(t *testing.T, p player) {
+		p.inside(t)
+		s := start(t, nil,
+			slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", scenarioFile(t, loop),
+				"--task", "Stay afloat"})...)
+		r := s.finish(contract.ExitComplete)
+		if !sums(r, "mended") {
+			t.Errorf("result %+v", r)
+		}
+		s.oneError(bridge.CatCompaction)
+		happened := 0
+		for _, c := range collect[contract.Compact](s) {
+			if !c.Blocked {
+				happened++
 			}
-			s.oneError(bridge.CatCompaction)
-			happened := 0
-			for _, c := range collect[contract.Compact](s) {
-				if !c.Blocked {
-					happened++
-				}
-			}
-			if happened < 2 {
-				t.Errorf("%d compactions\n%s", happened, s.dump())
-			}
-			h := collect[contract.Handoff](s)
-			if len(h) != 2 || h[0].From != "orch-1" || !strings.Contains(h[0].GeneratedBecause, "fills as fast") {
-				t.Errorf("hand-offs %+v", h)
-			}
-		})
-	}
+		}
+		if happened < 2 {
+			t.Errorf("%d compactions", happened)
+		}
+		h := collect[contract.Handoff](s)
+		if len(h) != 2 || h[0].From != "orch-1" || !strings.Contains(h[0].GeneratedBecause, "fills as fast") {
+			t.Errorf("hand-offs %+v", h)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -43,49 +44,45 @@ actors:
 // TestOtherDeciderDecides plays a run with a stateless decider, plays the same task again with the
 // decision cache, and then replays the run with its decisions made again.
 func TestOtherDeciderDecides(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // TestDecisionsAreMadeAgainByAModel uses the real CLI
-			t.Parallel()
-			scenario := write(t, aloneDecided, t.TempDir(), "alone.yaml")
-			flags := append([]string{"--json", "--scenario", scenario, "--decider", "stateless", "--decision-cache",
-				"--no-input", "--task", "Weave"}, p.args...)
-			s := start(t, nil, flags...)
-			r := s.finish(contract.ExitComplete)
-			if !sums(r, "done") { // the Arbiter was asked about the open points, and insisted
-				t.Errorf("result %+v", r)
+	eachPlayerLong(t, func(t *testing.T, p player) { // TestDecisionsAreMadeAgainByAModel uses the real CLI
+		scenario := write(t, aloneDecided, t.TempDir(), "alone.yaml")
+		flags := append([]string{"--json", "--scenario", scenario, "--decider", "stateless", "--decision-cache",
+			"--no-input", "--task", "Weave"}, p.args...)
+		s := start(t, nil, flags...)
+		r := s.finish(contract.ExitComplete)
+		if !sums(r, "done") { // the Arbiter was asked about the open points, and insisted
+			t.Errorf("result %+v", r)
+		}
+		if got, want := reasonsOf(s),
+			"SELECT_MODE developer by model, SELECT_MODE tester by model, COMPLETE by model, COMPLETE by session"; got != want {
+			t.Errorf("decided %s\nwant    %s", got, want)
+		}
+		for _, d := range collect[contract.Decision](s) {
+			if d.Number == 0 || d.CostUSD <= 0 && d.Source != "session" || len(d.Warnings) > 0 {
+				t.Errorf("%+v", d)
 			}
-			if got, want := reasonsOf(s),
-				"SELECT_MODE developer by model, SELECT_MODE tester by model, COMPLETE by model, COMPLETE by session"; got != want {
-				t.Errorf("decided %s\nwant    %s\n%s", got, want, s.dump())
-			}
-			for _, d := range collect[contract.Decision](s) {
-				if d.Number == 0 || d.CostUSD <= 0 && d.Source != "session" || len(d.Warnings) > 0 {
-					t.Errorf("%+v", d)
-				}
-			}
-			if r.CostUSD < collect[contract.Decision](s)[0].CostUSD {
-				t.Errorf("the decider's cost is missing in %g", r.CostUSD)
-			}
-			// The same task in another run: cached decisions are not asked for again, only the end is.
-			again := s.again(flags...)
-			again.finish(contract.ExitComplete)
-			if got, want := reasonsOf(again),
-				"SELECT_MODE developer by cache, SELECT_MODE tester by cache, COMPLETE by model, COMPLETE by session"; got != want {
-				t.Errorf("with what was remembered: %s\nwant %s\n%s", got, want, again.dump())
-			}
-			// A replay asks for every decision.
-			out, _ := s.output(int(contract.ExitComplete),
-				append([]string{"replay", s.run(), "--decisions", "--scenario", scenario}, p.args...)...)
-			if !strings.Contains(out, "stateless: 4 asked, 4 the same") {
-				t.Error(out)
-			}
-			if out, _ = s.output(int(contract.ExitFailed), "replay", s.run(), "--decisions", "--decider",
-				"rules"); !strings.Contains(out, "now       SELECT_MODE planner (rules)") {
-				t.Error(out)
-			}
-		})
-	}
+		}
+		if r.CostUSD < collect[contract.Decision](s)[0].CostUSD {
+			t.Errorf("the decider's cost is missing in %g", r.CostUSD)
+		}
+		// The same task in another run: cached decisions are not asked for again, only the end is.
+		again := s.again(flags...)
+		again.finish(contract.ExitComplete)
+		if got, want := reasonsOf(again),
+			"SELECT_MODE developer by cache, SELECT_MODE tester by cache, COMPLETE by model, COMPLETE by session"; got != want {
+			t.Errorf("with what was remembered: %s\nwant %s", got, want)
+		}
+		// A replay asks for every decision.
+		out, _ := s.output(int(contract.ExitComplete),
+			append([]string{"replay", s.run(), "--decisions", "--scenario", scenario}, p.args...)...)
+		if !strings.Contains(out, "stateless: 4 asked, 4 the same") {
+			t.Error(out)
+		}
+		if out, _ = s.output(int(contract.ExitFailed), "replay", s.run(), "--decisions", "--decider",
+			"rules"); !strings.Contains(out, "now       SELECT_MODE planner (rules)") {
+			t.Error(out)
+		}
+	})
 }
 
 // TestLostBridgeIsAskedAgain kills the bridge while a decider's model thinks: the question goes to the bridge
@@ -109,14 +106,12 @@ func TestLostBridgeIsAskedAgain(t *testing.T) {
 	if !ok {
 		t.Skip("no /proc here")
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 	s.finish(contract.ExitComplete)
 	first := collect[contract.Decision](s)[0]
 	if first.Decision != "SELECT_MODE" || first.Mode != "developer" || first.Source != "model" ||
 		len(first.Warnings) == 0 {
-		t.Errorf("the first decision: %+v\n%s", first, s.dump())
+		t.Errorf("the first decision: %+v", first)
 	}
 }
 

@@ -15,33 +15,30 @@ import (
 // TestDetach: a run without a frontend continues when the command has ended. Other commands answer it, resume
 // it after a kill, and complete it.
 func TestDetach(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // TestOneRunManyClients covers the real CLI behind a host process
-			t.Parallel()
-			h := newTestHome(t, who)
-			scenario := absolute(t, "testdata/scenarios/screen.yaml")
-			out := h.output(append(h.rehearsing(scenario), "--detach", "--task", "Make a thing")...)
-			run := strings.TrimSpace(out)
-			if runs := h.runs(); len(runs) != 1 || runs[0] != run {
-				t.Fatalf("printed %q, and there are the runs %v", out, runs)
-			}
-			h.waits("question")
-			testkit.Same(t, "resuming a live run prints", out, h.output("--detach", "--resume"))
-			host := h.hosts()
-			testkit.OK(t, syscall.Kill(host[0], syscall.SIGKILL))
-			awaitGone(t, run)
-			testkit.Same(t, "resuming prints", out, h.output("--detach", "--session", run[:6]))
-			h.waits("question")
-			h.output("send", "call it dawn")
-			h.waits("permission")
-			h.output("allow", "all")
-			awaitGone(t, run)
-			if state := h.output("sessions", "show", run); !strings.Contains(state, "complete") {
-				t.Errorf("it ended so:\n%s", state)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		// TestOneRunManyClients covers the real CLI behind a host process
+		h := newTestHome(t, who)
+		scenario := absolute(t, "testdata/scenarios/screen.yaml")
+		out := h.output(append(h.rehearsing(scenario), "--detach", "--task", "Make a thing")...)
+		run := strings.TrimSpace(out)
+		if runs := h.runs(); len(runs) != 1 || runs[0] != run {
+			t.Fatalf("printed %q, and there are the runs %v", out, runs)
+		}
+		h.waits("question")
+		testkit.Same(t, "resuming a live run prints", out, h.output("--detach", "--resume"))
+		host := h.hosts()
+		testkit.OK(t, syscall.Kill(host[0], syscall.SIGKILL))
+		awaitGone(t, run)
+		testkit.Same(t, "resuming prints", out, h.output("--detach", "--session", run[:6]))
+		h.waits("question")
+		h.output("send", "call it dawn")
+		h.waits("permission")
+		h.output("allow", "all")
+		awaitGone(t, run)
+		if state := h.output("sessions", "show", run); !strings.Contains(state, "complete") {
+			t.Errorf("it ended so:\n%s", state)
+		}
+	})
 }
 
 // TestRunPort: a client cannot pass flags that override what it chooses by other means, such as the directory,

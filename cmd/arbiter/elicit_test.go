@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -58,10 +59,7 @@ actors:
 // server. An answer that does not fit is refused with what is asked for; a denial declines.
 func TestAnMCPServerAsks(t *testing.T) {
 	t.Parallel()
-	server, err := exec.LookPath("curious")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := testkit.Must(exec.LookPath("curious"))(t)
 	for _, c := range []struct {
 		version, behavior, message, want string
 		long                             bool

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
@@ -39,7 +39,7 @@ func TestAgentDies(t *testing.T) {
 			}
 			if !slices.ContainsFunc(collect[contract.Done](s),
 				func(d contract.Done) bool { return d.Reason == string(bridge.CatCrash) }) {
-				t.Errorf("no event reports the crash\n%s", s.dump())
+				t.Error("no event reports the crash")
 			}
 		})
 	}
@@ -61,9 +61,7 @@ func TestStubbornAgents(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.fault})
-			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool {
-				return id == "orch-1"
-			})
+			s.at("orch-1")
 			awaitCrowd(t, s.run(), c.least)
 			s.send(contract.SetPlan{Steps: []contract.Step{}})
 			await[contract.Accepted](s, "an answer in the midst of it", nil)
@@ -79,16 +77,7 @@ func TestStubbornAgents(t *testing.T) {
 // awaitCrowd waits until at least that many processes of the run are alive.
 func awaitCrowd(t *testing.T, run string, least int) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for len(survivors(run)) < least {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%d processes, want %d", len(survivors(run)), least)
-		}
-	}
+	until(t, fmt.Sprintf("%d processes", least), func() bool { return len(survivors(run)) >= least })
 }
 
 // TestStoppedAgent: a stopped process is reported as stopped, not as dead. The run can still be ended, and it
@@ -144,16 +133,14 @@ func TestProgramGone(t *testing.T) {
 			claude := sickClaude(t, nil)
 			s := start(t, nil, "--rehearse", "--claude", claude, "--json", "--scenario",
 				scenarioFile(t, spin("touch up.txt; exec tail -f /dev/null")), "--task", "Weave")
-			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool {
-				return id == "orch-1"
-			})
+			s.at("orch-1")
 			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 			pid := agentPID(t, s.run(), "orch-1.1")
 			testkit.OK(t, c.do(claude))
 			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 			r := s.finish(contract.ExitComplete)
 			if !sums(r, "without it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 			e := collect[contract.Error](s)
 			if len(e) != 1 || !strings.Contains(e[0].Message, claude) || len(e[0].RecoveryOptions) == 0 {
@@ -190,7 +177,7 @@ echo tried`
 			r := s.finish(contract.ExitComplete)
 			// Only inside a PID namespace, which root gets without further setup, the bridge cannot be reached.
 			if want := b2n(mode == "never" || os.Getuid() != 0); r.Crashes != want || len(s.reasons()) != want {
-				t.Errorf("%d crashes, want %d, restarts %q\n%s", r.Crashes, want, s.reasons(), s.dump())
+				t.Errorf("%d crashes, want %d, restarts %q", r.Crashes, want, s.reasons())
 			}
 			if list := s.reasons(); len(list) > 0 && !strings.Contains(list[0], "the bridge") ||
 				len(list) > 0 && !strings.Contains(list[0], "signal: killed") {
@@ -207,7 +194,7 @@ echo tried`
 			}
 			s.gone()
 			if s.cmd.ProcessState.Exited() {
-				t.Fatalf("arbiter ended on its own: %v\n%s", s.cmd.ProcessState, s.dump())
+				t.Fatalf("arbiter ended on its own: %v", s.cmd.ProcessState)
 			}
 			awaitGone(t, s.run())
 			n := s.again("--json", "--resume")
@@ -267,7 +254,7 @@ func TestGreedyAgents(t *testing.T) {
 				t.Errorf("notice %q", n.Text)
 			}
 			if r := s.finish(contract.ExitComplete); r.Crashes != 0 || !sums(r, "spun") {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 			if list := s.reasons(); len(list) != 1 || !strings.Contains(list[0], "over its limits") {
 				t.Errorf("restarts %q", list)
@@ -317,7 +304,7 @@ func TestCrashLoopOfAnOrchestrator(t *testing.T) {
 	s := perform(t, spin("echo spun"), sick{"orch-1.*": "die-mid-turn"})
 	r := s.finish(contract.ExitComplete)
 	if !sums(r, "without it") || len(s.spawns("orch-1")) != 5 {
-		t.Errorf("%d spawns, result %+v\n%s", len(s.spawns("orch-1")), r, s.dump())
+		t.Errorf("%d spawns, result %+v", len(s.spawns("orch-1")), r)
 	}
 	testkit.Same(t, "crashes", 5, r.Crashes)
 }

@@ -2,11 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
@@ -66,21 +66,12 @@ func TestSilentAgent(t *testing.T) {
 // awaitLooks waits until the log shows that the watchdog has looked more times from now on.
 func (s *script) awaitLooks(more int) {
 	s.t.Helper()
-	path := collect[contract.Session](s)[0].Log
 	looks := func() int {
-		text, _ := os.ReadFile(path)
+		text, _ := os.ReadFile(collect[contract.Session](s)[0].Log)
 		return strings.Count(string(text), `"type":"probed"`)
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for first := looks(); looks() < first+more; {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			s.t.Fatalf("%d looks of %d", looks()-first, more)
-		}
-	}
+	first := looks()
+	until(s.t, fmt.Sprintf("%d looks", more), func() bool { return looks() >= first+more })
 }
 
 // TestOtherSessionIsNotRouted: a process that reports another session's id is ended, and arbiter
@@ -89,12 +80,12 @@ func TestOtherSessionIsNotRouted(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin("echo spun"), sick{"orch-1.1": "other-session"})
 	if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
-		t.Errorf("result %+v\n%s", r, s.dump())
+		t.Errorf("result %+v", r)
 	}
 	// If it was ended before its session had a history, the session is not found, and a new one is begun.
 	sp := s.spawns("orch-1")
 	if len(sp) < 2 || len(sp) > 3 || len(s.reasons()) != len(sp)-1 || len(sp) == 3 && sp[2].Resumed {
-		t.Errorf("spawned %+v, restarts %q\n%s", sp, s.reasons(), s.dump())
+		t.Errorf("spawned %+v, restarts %q", sp, s.reasons())
 	}
 	s.oneError(bridge.CatProtocol)
 	s.mu.Lock()
@@ -130,18 +121,16 @@ func TestSwallowed(t *testing.T) {
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.ill}, "--watch-every", "1s")
 			if r := s.finish(contract.ExitComplete); !sums(r, "spun") || r.Crashes != 0 {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 			if sp := s.spawns("orch-1"); len(sp) != c.spawns {
 				t.Errorf("spawned %+v", sp)
 			}
 			out, _ := s.output(0, "sessions", "show", "--json", s.run())
 			var shown subcommands.SessionReport
-			if err := json.Unmarshal([]byte(out), &shown); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, json.Unmarshal([]byte(out), &shown))
 			if l := shown.Ledger; l.Resent != c.resent || l.Swallowed != c.swallowed || l.Posted != l.Seen+l.Returned {
-				t.Errorf("ledger %+v\n%s", l, s.dump())
+				t.Errorf("ledger %+v", l)
 			}
 			for _, m := range shown.Messages {
 				if m.Kind == "brief" && (m.Status != "delivered" || m.Sent != 2+c.swallowed) {
@@ -161,7 +150,7 @@ func TestNeverReady(t *testing.T) {
 	s := perform(t, spin("echo spun"), sick{"orch-1.*": "silent-init"}, "--start-timeout", "15s")
 	r := s.finish(contract.ExitComplete)
 	if !sums(r, "without it") || len(s.spawns("orch-1")) != 1 {
-		t.Errorf("result %+v\n%s", r, s.dump())
+		t.Errorf("result %+v", r)
 	}
 	s.oneError(bridge.CatStart)
 	if slices.ContainsFunc(s.lines,
@@ -178,7 +167,7 @@ func TestUsageLimit(t *testing.T) {
 		t.Parallel()
 		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:2"}, "--max-wait", "4s")
 		if r := s.finish(contract.ExitComplete); r.Crashes != 0 || !sums(r, "spun") {
-			t.Errorf("result %+v\n%s", r, s.dump())
+			t.Errorf("result %+v", r)
 		}
 		list := collect[contract.Retry](s)
 		if len(list) != 1 || !strings.Contains(list[0].Reason, "resets at") || list[0].DelayMS > 4000 {
@@ -197,7 +186,7 @@ func TestUsageLimit(t *testing.T) {
 		s.oneError(bridge.CatUsageLimit)
 		n := s.again("--json", "--resume")
 		if r := n.finish(contract.ExitComplete); !sums(r, "spun") {
-			t.Errorf("result %+v\n%s", r, n.dump())
+			t.Errorf("result %+v", r)
 		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
@@ -228,27 +217,23 @@ func TestKeyRefusedInParallel(t *testing.T) {
 // of the work: the rules continue the task up to its limit.
 func TestCutStream(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-				append(p.args, "--json", "--no-input", "--max-iterations", "1",
-					"--scenario", faultScenario(t, "{cut_after: 4, repeat: forever}"), "--task", "Speak")...)
-			if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
-				t.Errorf("result %+v", r)
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+			append(p.args, "--json", "--no-input", "--max-iterations", "1",
+				"--scenario", faultScenario(t, "{cut_after: 4, repeat: forever}"), "--task", "Speak")...)
+		if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
+			t.Errorf("result %+v", r)
+		}
+		for _, e := range collect[contract.Error](s) {
+			if e.Category != bridge.CatVerdict {
+				t.Errorf("error %+v", e)
 			}
-			for _, e := range collect[contract.Error](s) {
-				if e.Category != bridge.CatVerdict {
-					t.Errorf("error %+v", e)
-				}
-			}
-			if d := collect[contract.Decision](s); len(d) == 0 ||
-				slices.ContainsFunc(d, func(d contract.Decision) bool { return d.Source != "fallback" }) {
-				t.Errorf("decisions %+v", d)
-			}
-		})
-	}
+		}
+		if d := collect[contract.Decision](s); len(d) == 0 ||
+			slices.ContainsFunc(d, func(d contract.Decision) bool { return d.Source != "fallback" }) {
+			t.Errorf("decisions %+v", d)
+		}
+	})
 }
 
 // TestMoneyIsSpentOnce: a run that ended at its cost limit ends at once when it is resumed and no human

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -137,20 +136,11 @@ func aliveAs(run string) map[string][]int {
 // awaitProcess waits until /proc shows a process in a state.
 func awaitProcess(t *testing.T, pid int, state string) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for {
+	until(t, fmt.Sprintf("process %d that is %s", pid, state), func() bool {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if _, rest, ok := strings.Cut(string(stat), ") "); ok && strings.HasPrefix(rest, state) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("process %d is not %s but %s", pid, state, stat)
-		}
-	}
+		_, rest, ok := strings.Cut(string(stat), ") ")
+		return ok && strings.HasPrefix(rest, state)
+	})
 }
 
 func onlyLinux(t *testing.T) {

@@ -38,9 +38,7 @@ func TestImpatientSignals(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": "ignore-term,hang"})
-			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool {
-				return id == "orch-1"
-			})
+			s.at("orch-1")
 			for range c.signals {
 				if s.cmd.Process.Signal(syscall.SIGINT) != nil {
 					break // it has ended
@@ -60,7 +58,7 @@ func TestImpatientSignals(t *testing.T) {
 			awaitGone(t, s.run())
 			n := s.again("--json", "--resume")
 			if r := n.finish(contract.ExitComplete); !sums(r, "spun") {
-				t.Errorf("result %+v\n%s", r, n.dump())
+				t.Errorf("result %+v", r)
 			}
 		})
 	}
@@ -70,15 +68,14 @@ func TestImpatientSignals(t *testing.T) {
 // resumed.
 func TestQuit(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	s.mustSignal(syscall.SIGQUIT)
 	s.gone()
 	awaitGone(t, s.run())
 	if !strings.Contains(s.stderr.String(), "goroutine ") {
 		t.Errorf("no stacks: %.300s", s.stderr.String())
 	}
-	s.namedAfter("Call it nameless.")
+	s.resumed()
 }
 
 // TestIgnoredSignals: under nohup, or when a script ignores them, the signals that a terminal sends to all of its
@@ -101,12 +98,12 @@ func TestIgnoredSignals(t *testing.T) {
 	s.finish(contract.ExitTerminated)
 }
 
-// namedAfter resumes the dialogue, and answers its question.
-func (s *script) namedAfter(word string, args ...string) *script {
+// resumed resumes the dialogue, and answers its question.
+func (s *script) resumed(args ...string) *script {
 	s.t.Helper()
 	n := s.again(append([]string{"--json", "--resume"}, args...)...)
 	await[contract.Question](n, "the question again", nil)
-	n.send(contract.Say{Text: word})
+	n.send(contract.Say{Text: "Call it nameless."})
 	n.finish(contract.ExitComplete)
 	return n
 }
@@ -154,7 +151,7 @@ func TestTerminalGone(t *testing.T) {
 	}
 	awaitGone(t, s.run())
 	s.cmd.Stderr = nil
-	s.namedAfter("Call it nameless.")
+	s.resumed()
 }
 
 // TestMessagesToUnavailableAgents: a message to an agent that is starting waits for it. A message to an agent
@@ -191,7 +188,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 	t.Run("leaving, gone, and nobody", func(t *testing.T) {
 		t.Parallel()
 		s := perform(t, spin("echo spun"), sick{"orch-1.1": "ignore-term,hang"})
-		await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+		s.at("orch-1")
 		s.send(contract.Kill{ID: "orch-1"})
 		await[contract.Accepted](s, "accepted", nil)
 		refused(s, "orch-1", `no living agent "orch-1"`)
@@ -220,7 +217,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 func TestCommandsAreNotTalk(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin("test -e up.txt || { touch up.txt; exec tail -f /dev/null; }"), nil)
-	await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+	s.at("orch-1")
 	awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 	await[contract.Decision](s, "the Arbiter's ruling", nil)
 	accepted := func(n int) {

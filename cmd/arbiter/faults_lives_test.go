@@ -47,13 +47,13 @@ func TestPanic(t *testing.T) {
 			s.launch()
 			s.gone()
 			if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitBug) {
-				t.Errorf("exit code %d, want %d\n%s", got, contract.ExitBug, s.dump())
+				t.Errorf("exit code %d, want %d", got, contract.ExitBug)
 			}
 			run := s.run()
 			awaitGone(t, run)
 			reports, _ := filepath.Glob(filepath.Join(filepath.Dir(collect[contract.Session](s)[0].Log), "crash-*.txt"))
 			if len(reports) != 1 {
-				t.Fatalf("reports: %v\n%s", reports, s.dump())
+				t.Fatalf("reports: %v", reports)
 			}
 			if info, err := os.Stat(reports[0]); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("mode %v, %v", info.Mode(), err)
@@ -75,7 +75,7 @@ func TestPanic(t *testing.T) {
 			s.cmd.Env = append(s.cmd.Env, "ARBITER_CRASH_AT=")
 			s.cmd.Path = ""
 			if n := s.again("--json", "--resume"); n.finish(contract.ExitComplete).Status != contract.StatusComplete {
-				t.Errorf("not completed\n%s", n.dump())
+				t.Error("not completed")
 			}
 		})
 	}
@@ -153,14 +153,12 @@ func TestInterruptedAtAnyMoment(t *testing.T) {
 	for lines := range second {
 		t.Run(fmt.Sprintf("second process run, %d lines", lines), func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-			await[contract.Question](s, "a question", nil)
-			_ = s.cmd.Process.Kill()
-			s.gone()
+			s := dialogue(t)
+			s.killed()
 			n := s.again("--json", "--resume")
 			n.interruptAfter(lines)
 			awaitGone(t, s.run())
-			n.namedAfter("Call it nameless.")
+			n.resumed()
 		})
 	}
 }
@@ -178,7 +176,7 @@ func (s *script) interruptAfter(lines int) {
 	// Before arbiter has installed its handler, the signal kills it as it does any program.
 	if ws := state.Sys().(syscall.WaitStatus); !(ws.Signaled() && lines == 0) &&
 		state.ExitCode() != int(contract.ExitInterrupted) {
-		s.t.Errorf("ended with %v\n%s", state, s.dump())
+		s.t.Errorf("ended with %v", state)
 	}
 }
 

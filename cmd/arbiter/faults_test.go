@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
@@ -52,7 +52,7 @@ func TestAPIFaults(t *testing.T) {
 func (s *script) oneError(want bridge.Category) {
 	s.t.Helper()
 	if e := collect[contract.Error](s); len(e) != 1 || e[0].Category != want || e[0].Message == "" {
-		s.t.Errorf("errors %+v, want one of %s\n%s", e, want, s.dump())
+		s.t.Errorf("errors %+v, want one of %s", e, want)
 	}
 }
 
@@ -75,14 +75,10 @@ func TestAPIStallIsWaitedOut(t *testing.T) {
 	text := "name: stall\ntitle: Silence\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " +
 		"fault: {stall: 3s}\n        verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
 	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
-			s.finish(contract.ExitComplete)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
+		s.finish(contract.ExitComplete)
+	})
 }
 
 // TestOverloadThatPasses: when the CLI has given up, arbiter waits until an overload has passed, and the run
@@ -94,21 +90,17 @@ func TestOverloadThatPasses(t *testing.T) {
 		"- fault: {status: 529}\n      - expect: kind. retry\n        verdict: {decision: COMPLETE, message: It is done., " +
 		"summary: s, reason: r}\n"
 	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-				append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
-			s.finish(contract.ExitComplete)
-			if r := collect[contract.Retry](s); len(r) == 0 {
-				t.Error("no retry event")
-			}
-			if e := collect[contract.Error](s); len(e) != 0 {
-				t.Errorf("errors %+v", e)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+			append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
+		s.finish(contract.ExitComplete)
+		if r := collect[contract.Retry](s); len(r) == 0 {
+			t.Error("no retry event")
+		}
+		if e := collect[contract.Error](s); len(e) != 0 {
+			t.Errorf("errors %+v", e)
+		}
+	})
 }
 
 // TestCLIFaults: a CLI that violates its own protocol, dies or becomes silent.
@@ -201,23 +193,19 @@ actors:
           message: It is mended.
           handoff: {accomplished: [mended], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
 `)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
-			await(s, "the tool", func(_ string, u contract.ToolUse) bool { return u.Tool == "Bash" })
-			run := collect[contract.Session](s)[0].Session
-			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
-			pid := agentPID(t, run, "orch-1.1")
-			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-			r := s.finish(contract.ExitComplete)
-			if r.Status != contract.StatusComplete || r.Crashes != 1 {
-				t.Errorf("result %+v", r)
-			}
-			s.restartedOnce("orch-1")
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+		await(s, "the tool", func(_ string, u contract.ToolUse) bool { return u.Tool == "Bash" })
+		run := collect[contract.Session](s)[0].Session
+		awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
+		pid := agentPID(t, run, "orch-1.1")
+		testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
+		r := s.finish(contract.ExitComplete)
+		if r.Status != contract.StatusComplete || r.Crashes != 1 {
+			t.Errorf("result %+v", r)
+		}
+		s.restartedOnce("orch-1")
+	})
 }
 
 // awaitFile waits until a file exists whose path matches the pattern.
@@ -226,25 +214,13 @@ func awaitFile(t *testing.T, path string) { t.Helper(); awaitText(t, path, "") }
 // awaitText waits for a file that contains a text; path is a pattern.
 func awaitText(t *testing.T, path, text string) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for {
+	until(t, path+" with "+strconv.Quote(text), func() bool {
 		found, _ := filepath.Glob(path)
-		for _, name := range found {
-			if text == "" { // it may be a directory
-				return
-			}
-			if raw, _ := os.ReadFile(name); strings.Contains(string(raw), text) {
-				return
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%s did not come, with %q", path, text)
-		}
-	}
+		return slices.ContainsFunc(found, func(name string) bool {
+			raw, _ := os.ReadFile(name) // it may be a directory
+			return text == "" || strings.Contains(string(raw), text)
+		})
+	})
 }
 
 // restartedOnce checks that an agent's process was restarted exactly once, on its own session, and that this
@@ -307,8 +283,7 @@ func TestSignals(t *testing.T) {
 	} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-			await[contract.Question](s, "a question", nil)
+			s := dialogue(t)
 			testkit.OK(t, s.cmd.Process.Signal(sig))
 			if r := s.finish(want); r.Status != contract.StatusInterrupted || r.Summary != "stopped by "+
 				unix.SignalName(sig) {
@@ -321,49 +296,40 @@ func TestSignals(t *testing.T) {
 // TestKilledArbiterLeavesNothing: after arbiter is killed, the bridge, a subreaper, ends all processes of the
 // run.
 func TestKilledArbiterLeavesNothing(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
-			await[contract.Question](s, "a question", nil)
-			run := collect[contract.Session](s)[0].Session
-			if len(survivors(run)) == 0 {
-				t.Fatal("the mark is not found on living agents: this test could not fail")
-			}
-			testkit.OK(t, s.cmd.Process.Kill())
-			_ = s.cmd.Wait()
-			awaitGone(t, run)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+		await[contract.Question](s, "a question", nil)
+		run := collect[contract.Session](s)[0].Session
+		if len(survivors(run)) == 0 {
+			t.Fatal("the mark is not found on living agents: this test could not fail")
+		}
+		testkit.OK(t, s.cmd.Process.Kill())
+		_ = s.cmd.Wait()
+		awaitGone(t, run)
+	})
 }
 
 // TestKilledBridge: another bridge replaces a killed one, ends the processes that it left, and restarts the
 // agents on their sessions.
 func TestKilledBridge(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
-			await[contract.Question](s, "a question", nil)
-			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-			if !ok {
-				t.Skip("no /proc here")
-			}
-			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-			if r := s.finish(contract.ExitComplete); r.Status != contract.StatusComplete || r.Crashes != 1 {
-				t.Errorf("result %+v", r)
-			}
-			s.restartedOnce(contract.Arbiter)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+		await[contract.Question](s, "a question", nil)
+		pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+		if !ok {
+			t.Skip("no /proc here")
+		}
+		testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
+		if r := s.finish(contract.ExitComplete); r.Status != contract.StatusComplete || r.Crashes != 1 {
+			t.Errorf("result %+v", r)
+		}
+		s.restartedOnce(contract.Arbiter)
+	})
 }
 
 // TestReaderGoesAway: when the reader of stdout goes away, the run ends and says so.
 func TestReaderGoesAway(t *testing.T) {
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	run := collect[contract.Session](s)[0].Session
 	s.closeOutput()
 	s.send(contract.Say{Text: "call it dawn"})

@@ -78,10 +78,7 @@ var forkPlays = []struct {
 	{"clones", func(t *testing.T) string { return strings.ReplaceAll(fourHands, "MEET", t.TempDir()) },
 		[]string{"--isolation", "clone"}, false, nil, true},
 	{"hand-offs and renewals", func(t *testing.T) string {
-		raw, err := rehearsal.BuiltinSource("generations")
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(rehearsal.BuiltinSource("generations"))(t)
 		return string(raw)
 	}, nil, false, nil, true},
 }
@@ -106,8 +103,7 @@ func TestForkAtEveryDecision(t *testing.T) {
 				run := s.run0()
 				if c.kill {
 					await[contract.Handoff](s, "a document", nil)
-					_ = s.cmd.Process.Kill()
-					s.gone()
+					s.killed()
 					awaitGone(t, run)
 					again := s.again("--json", "--no-input", "--resume", "--session", run)
 					again.finish(contract.ExitComplete)
@@ -123,9 +119,7 @@ func TestForkAtEveryDecision(t *testing.T) {
 					f.at(n, c.files[n])
 				}
 				f.wrong(last)
-				if list := model.Problems(); len(list) > 0 {
-					t.Errorf("the play left its script: %.3000v", list)
-				}
+				onScript(t, model)
 			})
 		}
 	}
@@ -175,9 +169,7 @@ func (f forks) killedAt(t *testing.T, bin, at string, n int, before map[string]s
 		ForkedFrom *contract.Fork `json:"forked_from"`
 	}
 	out, _ := f.output(0, "sessions", "--json")
-	if err := json.Unmarshal([]byte(out), &list); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(out), &list))
 	for _, r := range list {
 		if r.ForkedFrom == nil {
 			continue
@@ -219,8 +211,7 @@ func (f forks) at(n int, files []string) {
 	s := f.again("fork", f.run, "--at", fmt.Sprint(n), "--json", "--no-input")
 	fork := s.run0()
 	if files != nil {
-		_ = s.cmd.Process.Kill()
-		s.gone()
+		s.killed()
 		awaitGone(t, fork)
 		names := strings.Fields(f.repo.Git("ls-tree", "-r", "--name-only", "arbiter/"+fork[:8]+"/main"))
 		if !slices.Equal(names, files) {
@@ -315,9 +306,7 @@ func (f forks) sameEvents(fork string, n int) {
 func (f forks) sameMessages(fork string, n, asked int) {
 	plain := func(r rehearsal.Request) string {
 		var list []struct{ Content json.RawMessage }
-		if err := json.Unmarshal(r.Messages, &list); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.OK(f.t, json.Unmarshal(r.Messages, &list))
 		var all strings.Builder
 		add := func(text string) { // of Arbiter, except for figures: the CLI adds what it says about the directory
 			if strings.HasPrefix(text, "⟦") {
@@ -407,9 +396,7 @@ func TestForkInASandbox(t *testing.T) {
 	for n := 2; n <= f.last(); n++ {
 		f.at(n, twoStepsFiles[n])
 	}
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %.3000v", list)
-	}
+	onScript(t, model)
 }
 
 // TestIsolationIsKept: an isolated run whose repository cannot be used at one resume does not continue in the user's
@@ -422,13 +409,9 @@ func TestIsolationIsKept(t *testing.T) {
 	_ = s.cmd.Process.Signal(os.Interrupt)
 	s.gone()
 	git := filepath.Join(repo.Path, ".git")
-	if err := os.Rename(git, git+".away"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(git, git+".away"))
 	s.again("--json", "--resume", "--session", s.run()).finish(contract.ExitEnvironment)
-	if err := os.Rename(git+".away", git); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(git+".away", git))
 	n := s.again("--json", "--resume", "--session", s.run())
 	await[contract.Question](n, "the question again", nil)
 	n.send(contract.Say{Text: "Ada"})
@@ -483,12 +466,9 @@ func TestForkOfALiveRun(t *testing.T) {
 	awaitGone(t, detached) // the Arbiter was told something, and completes
 	for _, x := range []*script{fork, s} {
 		x.send(contract.Say{Text: "Ada"})
-		await[contract.Result](x, "the result", nil)
-		x.finish(contract.ExitComplete)
+		x.completes()
 	}
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %v", list)
-	}
+	onScript(t, model)
 	out, _ = s.output(0, "compare", run, fork.run())
 	for _, want := range []string{run[:8], fork.run()[:8], run[:8] + ", before decision 1", "complete", "since)"} {
 		if !strings.Contains(out, want) {
@@ -559,10 +539,7 @@ func TestForkIsTheCLIsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := rehearsal.Start(scenario, rehearsal.Options{Record: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	home, work := t.TempDir(), t.TempDir()
 	ask := func(fails bool, args ...string) (messages string) {
@@ -581,10 +558,7 @@ func TestForkIsTheCLIsOwn(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("transcripts: %v", files)
 	}
-	first, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(os.ReadFile(files[0]))(t)
 	answers := regexp.MustCompile(`"type":"assistant","uuid":"([^"]*)"`).FindAllSubmatch(first, -1)
 	if len(answers) == 0 {
 		t.Fatalf("no answer in %s", first)
@@ -597,9 +571,7 @@ func TestForkIsTheCLIsOwn(t *testing.T) {
 	copied := func() string {
 		id := uuid.NewString()
 		text := strings.ReplaceAll(string(first), session, id)
-		if err := os.WriteFile(filepath.Join(filepath.Dir(files[0]), id+".jsonl"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(filepath.Dir(files[0]), id+".jsonl"), []byte(text), 0o600))
 		return ask(false, "Three.", "--resume", id)
 	}
 	ask(false, "Two.", "--resume", session)

@@ -64,7 +64,7 @@ func TestGenerations(t *testing.T) {
 				s := start(t, nil, args...)
 				r := s.finish(contract.ExitComplete)
 				if r.Iterations != 3 || r.Crashes != 0 {
-					t.Errorf("result %+v\n%s", r, s.dump())
+					t.Errorf("result %+v", r)
 				}
 				checkGenerations(t, s, w.window)
 			})
@@ -193,15 +193,13 @@ func TestGenerationsOverKills(t *testing.T) {
 						"Weave three"})
 				s := start(t, nil, args...)
 				moment.wait(s)
-				_ = s.cmd.Process.Kill()
-				s.gone()
-				awaitGone(t, s.run())
+				s.killed()
 				work := collect[contract.Session](s)[0].CWD
 				testkit.OK(t, os.WriteFile(filepath.Join(work, "gate"), nil, 0o600))
 				n := s.again("--json", "--resume", "--no-input")
 				r := n.finish(contract.ExitComplete)
 				if r.Status != contract.StatusComplete || !sums(r, "Three generations wrote three files.") {
-					t.Errorf("result %+v\n%s", r, n.dump())
+					t.Errorf("result %+v", r)
 				}
 				testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(slices.Concat(s.lines, n.lines)))
 				for _, name := range []string{"one", "two", "three"} {

@@ -68,13 +68,8 @@ func (b *busy) stuck() {
 // halt runs `arbiter halt` in another process.
 func (b *busy) halt(args ...string) (out string, code int) {
 	b.t.Helper()
-	cmd := exec.Command("arbiter", append([]string{"halt"}, args...)...)
-	cmd.Env, cmd.Dir = b.cmd.Env, b.home
-	raw, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		b.t.Fatal(err)
-	}
-	return string(raw), cmd.ProcessState.ExitCode()
+	c := b.beside(append([]string{"halt"}, args...)...)
+	return c.out + c.errs, int(c.code)
 }
 
 // agents returns the run's processes except the bridge.
@@ -89,49 +84,31 @@ func (b *busy) agents() map[int]string {
 }
 
 // awaitStill waits until no agent is alive.
-func (b *busy) awaitStill(within time.Duration) {
+func (b *busy) awaitStill(most time.Duration) {
 	b.t.Helper()
-	late := time.After(within)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		left := b.agents()
-		if len(left) == 0 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			b.t.Fatalf("alive after %s: %v", within, left)
-		}
-	}
+	within(b.t, most, "end of all agents", func() bool { return len(b.agents()) == 0 })
 }
 
 // TestHaltAndContinue: `arbiter halt` in another process stops every agent, the run reports it, and after
 // continue the run completes.
 func TestHaltAndContinue(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's TestLiveStop ends the real CLI
-			t.Parallel()
-			b := atWork(t, who)
-			out, code := b.halt(b.run[:8])
-			if code != 0 || !strings.Contains(out, "is halted. No agent is alive") {
-				t.Errorf("exit %d: %s", code, out)
-			}
-			b.awaitStill(0)
-			if by := await[contract.Halted](b.script, "the halt", nil); by.By != "socket" {
-				t.Errorf("it came by %q", by.By)
-			}
-			if out, code := b.halt("--all"); code != 0 || !strings.Contains(out, "No agent is alive") {
-				t.Errorf("once more: %d, %s", code, out)
-			}
-			testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
-			b.send(contract.Continue{})
-			await[contract.Result](b.script, "the result", nil)
-			b.finish(contract.ExitComplete)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) { // the driver's TestLiveStop ends the real CLI
+		b := atWork(t, who)
+		out, code := b.halt(b.run[:8])
+		if code != 0 || !strings.Contains(out, "is halted. No agent is alive") {
+			t.Errorf("exit %d: %s", code, out)
+		}
+		b.awaitStill(0)
+		if by := await[contract.Halted](b.script, "the halt", nil); by.By != "socket" {
+			t.Errorf("it came by %q", by.By)
+		}
+		if out, code := b.halt("--all"); code != 0 || !strings.Contains(out, "No agent is alive") {
+			t.Errorf("once more: %d, %s", code, out)
+		}
+		testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
+		b.send(contract.Continue{})
+		b.script.completes()
+	})
 }
 
 // TestHaltWhereTheRunStandsStill: a halt does not depend on the run's goroutine. While the test blocks that

@@ -21,6 +21,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -47,6 +48,68 @@ func players(t *testing.T) []player {
 		list = append(list, player{name: "claude", args: []string{"--rehearse", "--claude", path}, real: true})
 	}
 	return list
+}
+
+// eachPlayer runs a test with each player, at the same time.
+func eachPlayer(t *testing.T, test func(t *testing.T, p player)) {
+	t.Helper()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, p)
+		})
+	}
+}
+
+// eachPlayerLong is eachPlayer, but the real CLI plays only if long tests are requested.
+func eachPlayerLong(t *testing.T, test func(t *testing.T, p player)) {
+	t.Helper()
+	eachPlayer(t, func(t *testing.T, p player) {
+		p.long(t)
+		test(t, p)
+	})
+}
+
+// path is the real CLI, or "" for the stand-in.
+func (p player) path() string {
+	if !p.real {
+		return ""
+	}
+	return p.args[len(p.args)-1]
+}
+
+// program is the player as a program claude, for runs that are no rehearsals.
+func (p player) program(t *testing.T) string {
+	t.Helper()
+	if p.real {
+		return p.path()
+	}
+	return standInProgram(t)
+}
+
+// serve starts a scripted model, which records its requests.
+func serve(t testing.TB, play string) *rehearsal.Server {
+	t.Helper()
+	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(play)))(t)
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(t)
+	t.Cleanup(func() { _ = model.Close() })
+	return model
+}
+
+// onScript reports where a play left its script.
+func onScript(t testing.TB, model *rehearsal.Server) {
+	t.Helper()
+	if list := model.Problems(); len(list) > 0 {
+		t.Errorf("the play left its script: %.3000v", list)
+	}
+}
+
+// dialogue starts the dialogue with the stand-in, and waits for its question.
+func dialogue(t *testing.T, args ...string) *script {
+	t.Helper()
+	s := start(t, nil, append([]string{"--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it"}, args...)...)
+	await[contract.Question](s, "a question", nil)
+	return s
 }
 
 // long skips a case with the real CLI, unless long tests are requested.
@@ -179,6 +242,9 @@ func (s *script) launch() {
 		}
 		<-s.ended
 		_ = stdout.Close()
+		if t.Failed() {
+			t.Log(s.dump())
+		}
 	})
 }
 
@@ -421,6 +487,14 @@ func (s *script) finish(want contract.Exit) contract.Result {
 	return last
 }
 
+// completes waits for the result before it finishes a run: the end of stdin would be an answer to what is asked until
+// then.
+func (s *script) completes() contract.Result {
+	s.t.Helper()
+	await[contract.Result](s, "the result", nil)
+	return s.finish(contract.ExitComplete)
+}
+
 // childNamed finds the child of a process that was started with an argument.
 func childNamed(parent int, arg string) (pid int, ok bool) {
 	for _, pid := range childrenOf(parent) {
@@ -472,4 +546,55 @@ func shortDir(t *testing.T) string {
 func sums(r contract.Result, summary string) bool {
 	said, _, _ := strings.Cut(r.Summary, ". Open at the end: ")
 	return strings.TrimSuffix(said, ".") == strings.TrimSuffix(summary, ".")
+}
+
+// commandRun is what an arbiter command has printed, and its exit code.
+type commandRun struct {
+	out, errs string
+	code      contract.Exit
+}
+
+// runIn runs an arbiter command to its end.
+func runIn(t testing.TB, env []string, dir, stdin string, args ...string) commandRun {
+	t.Helper()
+	var out, errs strings.Builder
+	cmd := exec.Command("arbiter", args...)
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, dir, strings.NewReader(stdin), &out, &errs
+	cmd.WaitDelay = waitTimeout
+	if err := cmd.Run(); cmd.ProcessState == nil { // else its exit code is used
+		t.Fatalf("arbiter %q did not start: %v", args, err)
+	}
+	return commandRun{out.String(), errs.String(), contract.Exit(cmd.ProcessState.ExitCode())}
+}
+
+// besideIn runs a command in a second terminal.
+func (s *script) besideIn(dir, stdin string, args ...string) commandRun {
+	s.t.Helper()
+	return runIn(s.t, s.cmd.Env, dir, stdin, args...)
+}
+
+// beside runs a command in the run's directory.
+func (s *script) beside(args ...string) commandRun {
+	s.t.Helper()
+	return s.besideIn(s.cmd.Dir, "", args...)
+}
+
+// until waits for a condition, of a program that does not notify.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	within(t, waitTimeout, what, holds)
+}
+
+func within(t *testing.T, most time.Duration, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(most)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("no %s within %s", what, most)
+		}
+	}
 }

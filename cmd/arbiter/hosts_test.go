@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -133,10 +132,8 @@ func TestHostsCommand(t *testing.T) {
 			t.Errorf("%s: %s", line, errs)
 		}
 	}
-	cmd := exec.Command("arbiter", "doctor", "--json", "--no-trial")
-	cmd.Env, cmd.Dir = s.cmd.Env, s.cmd.Dir
-	output, _ := cmd.Output() // claude may be missing
-	if !strings.Contains(string(output), `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`) {
+	output := s.beside("doctor", "--json", "--no-trial").out // claude may be missing
+	if !strings.Contains(output, `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`) {
 		t.Errorf("doctor: %s", output)
 	}
 	s.output(0, "hosts", "rm", "box")
@@ -198,14 +195,10 @@ func (w *remoteTakeover) elsewhere() map[int]string {
 // it, and gives it back; a second terminal is refused meanwhile. The Orchestrator knows what was said, and the Arbiter
 // is notified.
 func TestAttachOnAHost(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			w := takeOverOnHost(t, who, hand)
-			w.takenAndGivenBack("Orchestrator I @box")
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		w := takeOverOnHost(t, who, hand)
+		w.takenAndGivenBack("Orchestrator I @box")
+	})
 }
 
 // TestStopOnAHost: an Orchestrator on another host that ignores all signals can be stopped in the same ways as
@@ -226,8 +219,7 @@ func TestStopOnAHost(t *testing.T) {
 			await[contract.Halted](w.run, "the halt", nil)
 			w.release()
 			w.run.send(contract.Continue{})
-			await[contract.Result](w.run, "the result", nil)
-			w.run.finish(contract.ExitComplete)
+			w.run.completes()
 		}},
 		{"kill", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.run.send(contract.Kill{ID: "orch-1"})
@@ -243,8 +235,7 @@ func TestStopOnAHost(t *testing.T) {
 				await(w.run, "the end of the turn", func(id string, b contract.Turn) bool {
 					return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
 				})
-				await[contract.Result](w.run, "the result", nil)
-				w.run.finish(contract.ExitComplete)
+				w.run.completes()
 			}},
 		{"halt of a stopped arbiter", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.run.mustSignal(syscall.SIGSTOP)
@@ -312,13 +303,8 @@ func (w *remoteTakeover) release() {
 // beside runs an arbiter command in another process, and returns what it writes to stdout and stderr.
 func (w *remoteTakeover) beside(args ...string) (text string, code int) {
 	w.t.Helper()
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env, cmd.Dir = w.env, w.work
-	raw, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		w.t.Fatal(err)
-	}
-	return string(raw), cmd.ProcessState.ExitCode()
+	c := runIn(w.t, w.env, w.work, "", args...)
+	return c.out + c.errs, int(c.code)
 }
 
 // TestCostOfAHop measures the cost of a host's bridge, over ssh and through a local command in the same run:
@@ -524,14 +510,13 @@ func TestHostileHost(t *testing.T) {
 				t.Errorf("the human was told %+v", failed)
 			}
 			write(t, "", dir, "gate")
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
+			s.completes()
 			if list := model.Problems(); len(list) > 0 || !done.Load() {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+				t.Errorf("the play left its script: %v", list)
 			}
 			run := fmt.Sprintf("%.8s", s.run())
 			if got := repo.Git("ls-tree", "--name-only", "arbiter/"+run+"/main"); got != "old.txt\none.txt\ntwo.txt" {
-				t.Errorf("the run made %q\n%s", got, s.dump())
+				t.Errorf("the run made %q", got)
 			}
 			if now := repo.Git("rev-parse", "HEAD"); now != before {
 				t.Errorf("HEAD moved from %s to %s", before, now)
@@ -602,11 +587,8 @@ func TestOrchestratorsOnManyHosts(t *testing.T) {
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 	s, model := hiredIn(t, players(t)[0], manyHands(agents), repo.Path, "--config", config, "--hosts", "h1,h2,far",
 		"--isolation", "worktree", "--max-orchestrators", fmt.Sprint(agents), "--allow", "Write", "--task", "Weave")
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %v\n%s", list, s.dump())
-	}
+	s.completes()
+	onScript(t, model)
 	on, places := map[string]int{}, []string{}
 	for _, b := range collect[contract.Spawn](s) {
 		if b.Prompt != "" && b.Host != "" {
@@ -615,7 +597,7 @@ func TestOrchestratorsOnManyHosts(t *testing.T) {
 		}
 	}
 	if len(places) != agents || !slices.Contains([]string{"h3", "h4"}, places[0]) || places[1] != "h2" {
-		t.Fatalf("placed on %v\n%s", places, s.dump())
+		t.Fatalf("placed on %v", places)
 	}
 	for i := range 4 {
 		if n := on[fmt.Sprintf("h%d", i+1)]; n < agents/4 || n > slots {
@@ -630,7 +612,7 @@ func TestOrchestratorsOnManyHosts(t *testing.T) {
 	}
 	files := strings.Fields(repo.Git("ls-tree", "--name-only", fmt.Sprintf("arbiter/%.8s/main", s.run())))
 	if merged != agents || len(files) != agents+1 {
-		t.Errorf("%d merges, files %v\n%s", merged, files, s.dump())
+		t.Errorf("%d merges, files %v", merged, files)
 	}
 }
 
@@ -722,10 +704,7 @@ func TestOrchestratorsOnHosts(t *testing.T) {
 }
 
 func playOnHosts(t *testing.T, k hostKind, p player) {
-	claude := ""
-	if p.real {
-		claude = p.args[len(p.args)-1]
-	}
+	claude := p.path()
 	config := k.configuration(t, claude)
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
 	meet, err := os.MkdirTemp("", "meet") // also used by agents of another account
@@ -736,11 +715,8 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 		k.chose,
 		"--isolation", "worktree", "--lease", "30s", "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
 		"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %v\n%s", list, s.dump())
-	}
+	s.completes()
+	onScript(t, model)
 	merged := 0
 	for _, b := range collect[contract.Merge](s) {
 		if b.Status == "merged" {
@@ -756,11 +732,11 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 	}
 	delete(lived, "") // the Arbiter
 	if merged < 4 || len(lived) != len(stood) {
-		t.Errorf("%d merges; agents lived on %v, hosts were %v\n%s", merged, lived, stood, s.dump())
+		t.Errorf("%d merges; agents lived on %v, hosts were %v", merged, lived, stood)
 	}
 	for name, stands := range stood {
 		if !lived[name] || !strings.HasPrefix(stands, "waiting up ") {
-			t.Errorf("host %s was %s\n%s", name, stands, s.dump())
+			t.Errorf("host %s was %s", name, stands)
 		}
 	}
 	if k.chose == "nodes" && len(lived) != 2 {
@@ -785,17 +761,14 @@ func TestScenariosOnAHost(t *testing.T) {
 		for _, p := range players(t) {
 			t.Run(play.scenario+"/"+p.name, func(t *testing.T) {
 				source := testkit.Must(rehearsal.BuiltinSource(play.scenario))(t)
-				claude := ""
-				if p.real {
-					claude = p.args[len(p.args)-1]
-				}
+				claude := p.path()
 				repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 				s, model := hiredIn(t, p, string(source), repo.Path, "--config", ssh.configuration(t, claude), "--hosts",
 					ssh.chose, "--isolation", runconfig.IsolationWorktree, "--lease", "30s", "--allow", "Bash(*)", "--allow",
 					"Write", "--no-input", "--task", "Weave")
 				r := s.finish(contract.ExitComplete)
 				if list := model.Problems(); len(list) > 0 || r.Status != contract.StatusComplete || r.Crashes != 0 {
-					t.Errorf("result %+v; the play left its script: %v\n%s", r, list, s.dump())
+					t.Errorf("result %+v; the play left its script: %v", r, list)
 				}
 				far := map[string]bool{}
 				for _, l := range s.lines {
@@ -805,7 +778,7 @@ func TestScenariosOnAHost(t *testing.T) {
 				}
 				branch := "arbiter/" + r.Session[:8] + "/main"
 				if got := repo.Git("ls-tree", "--name-only", branch); len(far) != play.agents || got != play.made {
-					t.Errorf("%d agents lived on the host, want %d; the run made %q\n%s", len(far), play.agents, got, s.dump())
+					t.Errorf("%d agents lived on the host, want %d; the run made %q", len(far), play.agents, got)
 				}
 				if play.scenario == "workflow" {
 					testkit.Same(t, "plan", []string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s))

@@ -415,10 +415,7 @@ func TestLinkBreaks(t *testing.T) {
 }
 
 func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, after bool) {
-	claude := ""
-	if p.real {
-		claude = p.args[len(p.args)-1]
-	}
+	claude := p.path()
 	h := newLinkedHost(t, claude)
 	var broken atomic.Bool
 	h.onLine = func(e linkLine) linkBreak {
@@ -441,18 +438,15 @@ func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, afte
 		await(s, "the loss of the host", func(_ string, b contract.Host) bool { return b.Status == contract.HostLost })
 		h.restore()
 	}
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	if !broken.Load() {
-		t.Fatalf("the run never came to %s\n%s", step.name, s.dump())
+		t.Fatalf("the run never came to %s", step.name)
 	}
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %v\n%s", list, s.dump())
-	}
+	onScript(t, model)
 	h.sound(s, model)
 	got := strings.Fields(repo.Git("ls-files", "--cached", "--others", "--exclude-standard"))
 	if slices.Sort(got); !slices.Equal(got, []string{"old.txt", "one.begun", "one.txt", "two.begun", "two.txt"}) {
-		t.Errorf("the workspace has %q\n%s", got, s.dump())
+		t.Errorf("the workspace has %q", got)
 	}
 }
 
@@ -464,7 +458,7 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 	t := h.t
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(h.dir, "sessions", "twice")); err == nil {
-		t.Errorf("two processes were on one session at once\n%s", s.dump())
+		t.Error("two processes were on one session at once")
 	}
 	ended := map[string]bool{}
 	ledger := []ledgerLine{}
@@ -491,7 +485,7 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 		count := map[string]int{}
 		for _, found := range envelopeID.FindAllStringSubmatch(string(r.Messages), -1) {
 			if count[found[1]]++; count[found[1]] == 2 {
-				t.Errorf("message %s is twice in session %s\n%s", found[1], session, s.dump())
+				t.Errorf("message %s is twice in session %s", found[1], session)
 			}
 		}
 	}
@@ -501,7 +495,7 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 	heads := map[string]bool{}
 	for _, b := range collect[contract.Merge](s) {
 		if b.Status == "merged" && heads[b.Head] {
-			t.Errorf("%s was merged twice\n%s", b.Head, s.dump())
+			t.Errorf("%s was merged twice", b.Head)
 		}
 		heads[b.Head] = true
 	}
@@ -545,10 +539,9 @@ exec far-link '%s' "$@"
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 	s, model := hiredIn(t, players(t)[0], twoHands, repo.Path, "--config", config, "--hosts", "pod", "--lease", "1h",
 		"--allow", "Bash", "--task", "Weave")
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	if list := model.Problems(); len(list) > 0 || !broken.Load() {
-		t.Errorf("the play left its script: %v\n%s", list, s.dump())
+		t.Errorf("the play left its script: %v", list)
 	}
 	h.sound(s, model)
 	words := textOf(t, said)

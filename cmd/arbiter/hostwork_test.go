@@ -124,8 +124,7 @@ func TestNothingIsLeftOnAHost(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	repo, s, home := leavesAHost(t, oneHand)
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	data := filepath.Join(home, ".local/share/arbiter/hosts")
 	cache := filepath.Join(data, "cache", ".git")
 	if left, err := filepath.Glob(filepath.Join(data, "*", "orch-*")); err != nil || len(left) > 0 {
@@ -180,8 +179,7 @@ func TestUnmergedWorkStaysOnAHost(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	repo, s, home := leavesAHost(t, leftHand)
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	branch := repo.Git("for-each-ref", "--format=%(refname:short)", "refs/heads/arbiter/*/orch-1.*")
 	want := "the work of orch-1 was not merged: it is on branch " + branch
 	if output := s.stderr.String(); branch == "" || !strings.Contains(output, want) ||
@@ -247,11 +245,10 @@ func TestTrustedSettingsOnAHost(t *testing.T) {
 				config := hostKinds()[0].configuration(t, p.args[len(p.args)-1])
 				s, _ := hiredIn(t, p, oneHand, repo.Path, append([]string{"--config", config, "--hosts", "box",
 					"--allow", "Write", "--allow", "Bash", "--task", "Weave"}, c.args...)...)
-				await[contract.Result](s, "the result", nil)
-				s.finish(contract.ExitComplete)
+				s.completes()
 				raw, _ := os.ReadFile(mark)
 				if ran := strings.Contains(string(raw), "/orch-1"); ran != c.ran {
-					t.Errorf("the hook ran on the host: %v, in %q\n%s", ran, raw, s.dump())
+					t.Errorf("the hook ran on the host: %v, in %q", ran, raw)
 				}
 			})
 		}

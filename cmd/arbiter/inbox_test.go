@@ -22,7 +22,7 @@ func (s *script) waiting() []control.InboxItem {
 	defer cancel()
 	client, st, err := control.Dial(ctx, filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
 	if err != nil {
-		s.t.Fatalf("ask for the status: %v\n%s", err, s.dump())
+		s.t.Fatalf("ask for the status: %v", err)
 	}
 	client.Close()
 	return st.Inbox
@@ -80,44 +80,37 @@ actors:
 // permission request. After a crash the list contains the items that are really open, and answers to them count.
 func TestOpenItemsOfAHuman(t *testing.T) {
 	path := scenarioFile(t, puzzled)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // TestOneRunManyClients covers the real CLI
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
-			asked := await[contract.Question](s, "the question", nil)
-			request := await[contract.PermissionRequest](s, "the request", nil)
-			list := s.waiting()
-			testkit.Same(t, "what waits", "permission orch-2, question arbiter", kindsOf(list))
-			for _, i := range list {
-				if i.Since.IsZero() || i.Kind == "question" && (i.ID != asked.Question || i.Text != asked.Text) ||
-					i.Kind == "permission" && i.ID != request.Request {
-					t.Errorf("%+v is not %+v, or not %+v", i, asked, request)
-				}
+	eachPlayerLong(t, func(t *testing.T, p player) { // TestOneRunManyClients covers the real CLI
+		s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+		asked := await[contract.Question](s, "the question", nil)
+		request := await[contract.PermissionRequest](s, "the request", nil)
+		list := s.waiting()
+		testkit.Same(t, "what waits", "permission orch-2, question arbiter", kindsOf(list))
+		for _, i := range list {
+			if i.Since.IsZero() || i.Kind == "question" && (i.ID != asked.Question || i.Text != asked.Text) ||
+				i.Kind == "permission" && i.ID != request.Request {
+				t.Errorf("%+v is not %+v, or not %+v", i, asked, request)
 			}
-			_ = s.cmd.Process.Kill()
-			s.gone()
-			awaitGone(t, s.run())
-			var show subcommands.SessionReport
-			stdout, _ := s.output(0, "sessions", "show", s.run(), "--json")
-			if err := json.Unmarshal([]byte(stdout), &show); err != nil || len(show.Inbox) != 2 {
-				t.Errorf("sessions show: %v, %+v", err, show.Inbox)
-			}
+		}
+		s.killed()
+		var show subcommands.SessionReport
+		stdout, _ := s.output(0, "sessions", "show", s.run(), "--json")
+		if err := json.Unmarshal([]byte(stdout), &show); err != nil || len(show.Inbox) != 2 {
+			t.Errorf("sessions show: %v, %+v", err, show.Inbox)
+		}
 
-			n := s.again("--json", "--resume")
-			again := await[contract.Question](n, "the question again", nil)
-			testkit.Same(t, "asked again", asked, again)
-			await[contract.PermissionRequest](n, "the request again", nil)
-			testkit.Same(t, "what waits after the resume", "permission orch-2, question arbiter", kindsOf(n.waiting()))
-			n.accepts(contract.Permit{Request: request.Request, Behavior: "allow"})
-			await(n, "the end of the other's work", func(_ string, m contract.Message) bool {
-				return strings.HasPrefix(m.Text, "It is touched.")
-			})
-			n.accepts(contract.Say{Text: "Blue."})
-			await[contract.Result](n, "the result", nil)
-			n.finish(contract.ExitComplete)
+		n := s.again("--json", "--resume")
+		again := await[contract.Question](n, "the question again", nil)
+		testkit.Same(t, "asked again", asked, again)
+		await[contract.PermissionRequest](n, "the request again", nil)
+		testkit.Same(t, "what waits after the resume", "permission orch-2, question arbiter", kindsOf(n.waiting()))
+		n.accepts(contract.Permit{Request: request.Request, Behavior: "allow"})
+		await(n, "the end of the other's work", func(_ string, m contract.Message) bool {
+			return strings.HasPrefix(m.Text, "It is touched.")
 		})
-	}
+		n.accepts(contract.Say{Text: "Blue."})
+		n.completes()
+	})
 }
 
 // fourAsk is a play of four Orchestrators that each ask for permission.
@@ -158,61 +151,55 @@ actors:
 // offered, and a configured deny rule those that it is about; each request has its own events. An invalid mode or rule
 // is refused.
 func TestGrantAnswersRequestsOfOthers(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // the CLI gets the same answer in each case
-			t.Parallel()
-			path := scenarioFile(t, fourAsk)
-			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
-			for n := 1; n <= 4; n++ {
-				agent := fmt.Sprintf("orch-%d", n)
-				s.after(0, "the request of "+agent, func(l contract.Line) bool {
-					_, ok := l.Body.(contract.PermissionRequest)
-					return ok && l.ID == agent
-				})
+	eachPlayerLong(t, func(t *testing.T, p player) { // the CLI gets the same answer in each case
+		path := scenarioFile(t, fourAsk)
+		s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+		for n := 1; n <= 4; n++ {
+			agent := fmt.Sprintf("orch-%d", n)
+			s.after(0, "the request of "+agent, func(l contract.Line) bool {
+				_, ok := l.Body.(contract.PermissionRequest)
+				return ok && l.ID == agent
+			})
+		}
+		settled := func(agent, behavior, by string) {
+			t.Helper()
+			s.after(0, agent+" is answered", func(l contract.Line) bool {
+				b, ok := l.Body.(contract.Permission)
+				return ok && l.ID == agent && b.Behavior == behavior && b.By == by &&
+					!strings.HasPrefix(b.Request, "judge-")
+			})
+		}
+		var one contract.PermissionRequest
+		for _, b := range s.waiting() {
+			if b.Agent == "orch-1" {
+				testkit.OK(t, json.Unmarshal(b.Request, &one))
 			}
-			settled := func(agent, behavior, by string) {
-				t.Helper()
-				s.after(0, agent+" is answered", func(l contract.Line) bool {
-					b, ok := l.Body.(contract.Permission)
-					return ok && l.ID == agent && b.Behavior == behavior && b.By == by &&
-						!strings.HasPrefix(b.Request, "judge-")
-				})
+		}
+		ok, why := s.command(contract.Configure{Permissions: "yolo"})
+		if ok || !strings.Contains(why, "accept-edits") {
+			t.Errorf("a mode that is none: %v, %s", ok, why)
+		}
+		if ok, why = s.command(contract.Configure{Deny: "Bash("}); ok || !strings.Contains(why, "deny:") {
+			t.Errorf("a rule that is none: %v, %s", ok, why)
+		}
+		s.accepts(contract.Permit{Request: one.Request, Behavior: "allow", Scope: "run", Rule: "Bash(git fetch *)"})
+		settled("orch-1", "allow", "human")
+		settled("orch-2", "allow", "human") // the same rule was offered with it
+		s.accepts(contract.Configure{Permissions: "accept-edits"})
+		for _, b := range s.waiting() { // what waits stays a human's to answer
+			var r contract.PermissionRequest
+			if err := json.Unmarshal(b.Request, &r); err == nil && b.Agent == "orch-3" {
+				s.accepts(contract.Permit{Request: r.Request, Behavior: "allow"})
 			}
-			var one contract.PermissionRequest
-			for _, b := range s.waiting() {
-				if b.Agent == "orch-1" {
-					if err := json.Unmarshal(b.Request, &one); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			ok, why := s.command(contract.Configure{Permissions: "yolo"})
-			if ok || !strings.Contains(why, "accept-edits") {
-				t.Errorf("a mode that is none: %v, %s", ok, why)
-			}
-			if ok, why = s.command(contract.Configure{Deny: "Bash("}); ok || !strings.Contains(why, "deny:") {
-				t.Errorf("a rule that is none: %v, %s", ok, why)
-			}
-			s.accepts(contract.Permit{Request: one.Request, Behavior: "allow", Scope: "run", Rule: "Bash(git fetch *)"})
-			settled("orch-1", "allow", "human")
-			settled("orch-2", "allow", "human") // the same rule was offered with it
-			s.accepts(contract.Configure{Permissions: "accept-edits"})
-			for _, b := range s.waiting() { // what waits stays a human's to answer
-				var r contract.PermissionRequest
-				if err := json.Unmarshal(b.Request, &r); err == nil && b.Agent == "orch-3" {
-					s.accepts(contract.Permit{Request: r.Request, Behavior: "allow"})
-				}
-			}
-			settled("orch-3", "allow", "human")
-			testkit.Same(t, "what waits", "permission orch-4", kindsOf(s.waiting()))
-			s.accepts(contract.Configure{Deny: "Bash(mkdir *)"})
-			settled("orch-4", "deny", "rule")
-			s.accepts(contract.Cancel{})
-			s.finish(contract.ExitFailed)
-			if asked := collect[contract.PermissionRequest](s); len(asked) != 4 {
-				t.Errorf("asked: %+v", asked)
-			}
-		})
-	}
+		}
+		settled("orch-3", "allow", "human")
+		testkit.Same(t, "what waits", "permission orch-4", kindsOf(s.waiting()))
+		s.accepts(contract.Configure{Deny: "Bash(mkdir *)"})
+		settled("orch-4", "deny", "rule")
+		s.accepts(contract.Cancel{})
+		s.finish(contract.ExitFailed)
+		if asked := collect[contract.PermissionRequest](s); len(asked) != 4 {
+			t.Errorf("asked: %+v", asked)
+		}
+	})
 }

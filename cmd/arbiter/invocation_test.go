@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -258,12 +257,15 @@ func TestAmbiguousRun(t *testing.T) {
 }
 
 // A wrongHome is a home directory with faulty files, and a directory to work in.
-type wrongHome struct{ dir, work string }
+type wrongHome struct {
+	t         *testing.T
+	dir, work string
+}
 
 func newWrongHome(t *testing.T) wrongHome {
 	t.Helper()
 	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
-	h := wrongHome{dir, filepath.Join(dir, "work")}
+	h := wrongHome{t, dir, filepath.Join(dir, "work")}
 	testkit.OK(t, os.Mkdir(h.work, 0o700))
 	for name, text := range map[string]string{
 		"spec.md": "Build it.\n", "empty.md": "\n", "mark.md": "\ufeff", "a.md": "A.\n", "b.md": "B.\n",
@@ -284,15 +286,12 @@ func newWrongHome(t *testing.T) wrongHome {
 
 // arbiter runs the program, and returns the first line that is meant for the user.
 func (h wrongHome) arbiter(env []string, args ...string) (string, int) {
-	cmd := exec.Command("arbiter", args...)
-	cmd.Dir = h.work
 	state := "XDG_STATE_HOME=" + filepath.Join(h.dir, "state")
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + h.dir, state}, env...)
-	out, _ := cmd.CombinedOutput()
-	for line := range strings.Lines(string(out)) {
+	c := runIn(h.t, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + h.dir, state}, env...), h.work, "", args...)
+	for line := range strings.Lines(c.errs + c.out) {
 		if strings.HasPrefix(line, "arbiter: ") {
-			return strings.TrimSuffix(line, "\n"), cmd.ProcessState.ExitCode()
+			return strings.TrimSuffix(line, "\n"), int(c.code)
 		}
 	}
-	return string(out), cmd.ProcessState.ExitCode()
+	return c.out + c.errs, int(c.code)
 }

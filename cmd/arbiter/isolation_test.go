@@ -50,24 +50,21 @@ actors:
 		"HTTPS_PROXY=http://127.0.0.1:9", "http_proxy=http://127.0.0.1:9", "CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli",
 		"NODE_OPTIONS=--require=/nowhere", "LD_PRELOAD=", "BASH_ENV=/nowhere",
 	}
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, hostile, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Look", "--env",
-				"ANTHROPIC_API_KEY=sk-ant-secret-7")...)
-			s.finish(contract.ExitComplete)
-			env := testkit.Must(os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt")))(t)
-			for _, leak := range []string{"secret", user, "HTTPS_PROXY=http", "http_proxy=http", "NODE_OPTIONS",
-				"BASH_ENV", "USE_BEDROCK"} {
-				if strings.Contains(string(env), leak) {
-					t.Errorf("the shell of an agent sees %q", leak)
-				}
+	eachPlayer(t, func(t *testing.T, p player) {
+		s := start(t, hostile, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Look", "--env",
+			"ANTHROPIC_API_KEY=sk-ant-secret-7")...)
+		s.finish(contract.ExitComplete)
+		env := testkit.Must(os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt")))(t)
+		for _, leak := range []string{"secret", user, "HTTPS_PROXY=http", "http_proxy=http", "NODE_OPTIONS",
+			"BASH_ENV", "USE_BEDROCK"} {
+			if strings.Contains(string(env), leak) {
+				t.Errorf("the shell of an agent sees %q", leak)
 			}
-			if entries, err := os.ReadDir(user); err != nil || len(entries) > 0 {
-				t.Errorf("the user's configuration was written to: %v %v", entries, err)
-			}
-		})
-	}
+		}
+		if entries, err := os.ReadDir(user); err != nil || len(entries) > 0 {
+			t.Errorf("the user's configuration was written to: %v %v", entries, err)
+		}
+	})
 }
 
 // TestNotLoggedIn: if the real CLI has no login, the run ends with the exit code for the environment and says
@@ -265,9 +262,7 @@ func TestTrust(t *testing.T) {
 			if r := s.finish(contract.ExitComplete); r.Rehearsal {
 				t.Errorf("result %+v", r)
 			}
-			if p := model.Problems(); len(p) > 0 {
-				t.Errorf("the play left its script: %v", p)
-			}
+			onScript(t, model)
 			if got, err := os.ReadFile(filepath.Join(work, "hello.txt")); err != nil || string(got) != "hail\n" {
 				t.Errorf("hello.txt: %q, %v", got, err)
 			}

@@ -56,38 +56,32 @@ actors:
 // without a question. The Arbiter changes nothing.
 func TestModeRulesDenies(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s, model := hired(t, p, overreach, map[string]string{"kept": "x\n"}, "--no-input",
-				"--permissions", "rules", "--deny", "Bash(rm *)", "--task", "Try")
-			s.finish(contract.ExitComplete)
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, model := hired(t, p, overreach, map[string]string{"kept": "x\n"}, "--no-input",
+			"--permissions", "rules", "--deny", "Bash(rm *)", "--task", "Try")
+		s.finish(contract.ExitComplete)
+		onScript(t, model)
+		left, _ := filepath.Glob(filepath.Join(collect[contract.Session](s)[0].CWD, "*"))
+		if len(left) != 1 || filepath.Base(left[0]) != "kept" {
+			t.Errorf("files: %v", left)
+		}
+		var got []string
+		for _, b := range collect[contract.Permission](s) {
+			who := ""
+			if b.Subagent != "" {
+				who = " to a subagent"
 			}
-			left, _ := filepath.Glob(filepath.Join(collect[contract.Session](s)[0].CWD, "*"))
-			if len(left) != 1 || filepath.Base(left[0]) != "kept" {
-				t.Errorf("files: %v", left)
+			if len(b.Action) != 64 || b.Reason == "" {
+				t.Errorf("without action or reason: %+v", b)
 			}
-			var got []string
-			for _, b := range collect[contract.Permission](s) {
-				who := ""
-				if b.Subagent != "" {
-					who = " to a subagent"
-				}
-				if len(b.Action) != 64 || b.Reason == "" {
-					t.Errorf("without action or reason: %+v", b)
-				}
-				got = append(got, fmt.Sprintf("%s %s by %s%s", b.Tool, b.Behavior, b.By, who))
-			}
-			want := []string{"Bash deny by mode", "Bash deny by rule", "Write deny by mode",
-				"Bash deny by mode to a subagent"}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("permissions, -want +got:\n%s\n%s", diff, s.dump())
-			}
-		})
-	}
+			got = append(got, fmt.Sprintf("%s %s by %s%s", b.Tool, b.Behavior, b.By, who))
+		}
+		want := []string{"Bash deny by mode", "Bash deny by rule", "Write deny by mode",
+			"Bash deny by mode to a subagent"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("permissions, -want +got:\n%s", diff)
+		}
+	})
 }
 
 const touching = `name: touching
@@ -117,74 +111,64 @@ actors:
 // request, and applies from then on, also to subagents.
 func TestAnAnswerWithARule(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s, _ := hired(t, p, touching, nil, "--task", "Touch")
-			one := await[contract.PermissionRequest](s, "a request", nil)
-			s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Action: strings.Repeat("0", 64)})
-			await[contract.Rejected](s, "another action is rejected", nil)
-			s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Scope: contract.ScopeRun,
-				Rule: "Bash(git *)"})
-			await(s, "a rule that does not cover it is rejected", func(_ string, r contract.Rejected) bool {
-				return strings.Contains(r.Message, "does not cover")
-			})
-			s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Action: one.Action,
-				Scope: contract.ScopeRun, Rule: "Bash(touch *)"})
-			four := await(s, "what the rule does not cover", func(_ string, r contract.PermissionRequest) bool {
-				var input struct{ Command string }
-				return json.Unmarshal(r.Input, &input) == nil && strings.Contains(input.Command, "four")
-			})
-			if four.Subagent == "" || four.Action == one.Action {
-				t.Errorf("asked: %+v", four)
-			}
-			s.send(contract.Permit{Request: four.Request, Behavior: bridge.Deny, Message: "not that"})
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			if n := len(collect[contract.PermissionRequest](s)); n != 2 {
-				t.Errorf("%d requests\n%s", n, s.dump())
-			}
-			var got []string
-			for _, b := range collect[contract.Permission](s) {
-				got = append(got, fmt.Sprintf("%s by %s %s %s", b.Behavior, b.By, b.Rule, b.Scope))
-			}
-			want := []string{"allow by human Bash(touch *) run", "deny by human  "}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("permissions, -want +got:\n%s\n%s", diff, s.dump())
-			}
-			s.files(map[string]bool{"one": true, "two": true, "three": true, "four": false})
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, _ := hired(t, p, touching, nil, "--task", "Touch")
+		one := await[contract.PermissionRequest](s, "a request", nil)
+		s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Action: strings.Repeat("0", 64)})
+		await[contract.Rejected](s, "another action is rejected", nil)
+		s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Scope: contract.ScopeRun,
+			Rule: "Bash(git *)"})
+		await(s, "a rule that does not cover it is rejected", func(_ string, r contract.Rejected) bool {
+			return strings.Contains(r.Message, "does not cover")
 		})
-	}
+		s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Action: one.Action,
+			Scope: contract.ScopeRun, Rule: "Bash(touch *)"})
+		four := await(s, "what the rule does not cover", func(_ string, r contract.PermissionRequest) bool {
+			var input struct{ Command string }
+			return json.Unmarshal(r.Input, &input) == nil && strings.Contains(input.Command, "four")
+		})
+		if four.Subagent == "" || four.Action == one.Action {
+			t.Errorf("asked: %+v", four)
+		}
+		s.send(contract.Permit{Request: four.Request, Behavior: bridge.Deny, Message: "not that"})
+		s.completes()
+		if n := len(collect[contract.PermissionRequest](s)); n != 2 {
+			t.Errorf("%d requests", n)
+		}
+		var got []string
+		for _, b := range collect[contract.Permission](s) {
+			got = append(got, fmt.Sprintf("%s by %s %s %s", b.Behavior, b.By, b.Rule, b.Scope))
+		}
+		want := []string{"allow by human Bash(touch *) run", "deny by human  "}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("permissions, -want +got:\n%s", diff)
+		}
+		s.files(map[string]bool{"one": true, "two": true, "three": true, "four": false})
+	})
 }
 
 // TestAskRulesHoldOverTheUsersSettings: what the user's own settings allow is asked about, also for subagents, where an
 // ask rule says so. Only the exact action can be allowed then: a rule would change nothing.
 func TestAskRulesHoldOverTheUsersSettings(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s, _ := hired(t, p, touching, nil, "--env", lenient(t), "--ask", "Bash(touch *)", "--task", "Touch")
-			for _, name := range []string{"one", "two", "three", "four"} {
-				r := await(s, name, func(_ string, r contract.PermissionRequest) bool {
-					return strings.Contains(string(r.Input), "touch "+name)
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, _ := hired(t, p, touching, nil, "--env", lenient(t), "--ask", "Bash(touch *)", "--task", "Touch")
+		for _, name := range []string{"one", "two", "three", "four"} {
+			r := await(s, name, func(_ string, r contract.PermissionRequest) bool {
+				return strings.Contains(string(r.Input), "touch "+name)
+			})
+			if s.send(contract.Permit{Request: r.Request, Behavior: bridge.Allow, Scope: contract.ScopeRun,
+				Rule: "Bash(touch *)"}); name == "one" {
+				await(s, "a rule is rejected", func(_ string, r contract.Rejected) bool {
+					return strings.Contains(r.Message, "ask rule")
 				})
-				if s.send(contract.Permit{Request: r.Request, Behavior: bridge.Allow, Scope: contract.ScopeRun,
-					Rule: "Bash(touch *)"}); name == "one" {
-					await(s, "a rule is rejected", func(_ string, r contract.Rejected) bool {
-						return strings.Contains(r.Message, "ask rule")
-					})
-				}
-				behavior := map[bool]string{true: bridge.Deny, false: bridge.Allow}[name == "four"]
-				s.send(contract.Permit{Request: r.Request, Behavior: behavior, Action: r.Action, Message: "not that"})
 			}
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			s.files(map[string]bool{"one": true, "two": true, "three": true, "four": false})
-		})
-	}
+			behavior := map[bool]string{true: bridge.Deny, false: bridge.Allow}[name == "four"]
+			s.send(contract.Permit{Request: r.Request, Behavior: behavior, Action: r.Action, Message: "not that"})
+		}
+		s.completes()
+		s.files(map[string]bool{"one": true, "two": true, "three": true, "four": false})
+	})
 }
 
 // TestAlwaysHere: a call that is always allowed in a workspace is not asked about in the next run there, but is
@@ -201,8 +185,7 @@ func TestAlwaysHere(t *testing.T) {
 		Rule: "Bash(touch *)"})
 	four := await(s, "another", func(_ string, r contract.PermissionRequest) bool { return r.Request != one.Request })
 	s.send(contract.Permit{Request: four.Request, Behavior: bridge.Deny, Message: "not that"})
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 
 	s, _ = hired(t, p, touching, nil, append(args(work), "--permissions", "rules", "--no-input")...)
 	s.offScript = true // because the last call is denied

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,18 +62,15 @@ func weave(t *testing.T, p player, exit contract.Exit, args ...string) (
 	result := await[contract.Result](s, "the result", nil)
 	s.finish(exit)
 	if list := model.Problems(); len(list) > 0 {
-		t.Fatalf("the play left its script: %v\n%s", list, s.dump())
+		t.Fatalf("the play left its script: %v", list)
 	}
 	return repo, func(code contract.Exit, env []string, args ...string) string {
 		t.Helper()
-		cmd := exec.Command("arbiter", args...)
-		cmd.Env, cmd.Dir = append(append([]string{}, s.cmd.Env...), "LANG=C.UTF-8"), repo.Path
-		cmd.Env = append(cmd.Env, env...)
-		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != int(code) {
-			t.Errorf("arbiter %v: exit code %d, want %d\n%s", args, got, code, out)
+		c := runIn(t, slices.Concat(s.cmd.Env, []string{"LANG=C.UTF-8"}, env), repo.Path, "", args...)
+		if c.code != code {
+			t.Errorf("arbiter %v: exit code %d, want %d\n%s%s", args, c.code, code, c.out, c.errs)
 		}
-		return string(out)
+		return c.out + c.errs
 	}, result.Session
 }
 
@@ -141,14 +139,12 @@ func TestLandWithProof(t *testing.T) {
 			clone := gittest.Dir{TB: t, Path: gittest.Temp(t)}
 			clone.Git("clone", "-q", repo.Path, ".")
 			arbiterIn := func(code contract.Exit) string {
-				cmd := exec.Command("arbiter", "verify", "HEAD~1", "--json")
-				cmd.Dir = clone.Path
-				cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
-				out, _ := cmd.Output()
-				if got := cmd.ProcessState.ExitCode(); got != int(code) {
-					t.Errorf("in a clone: exit code %d\n%s", got, out)
+				c := runIn(t, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}, clone.Path, "",
+					"verify", "HEAD~1", "--json")
+				if c.code != code {
+					t.Errorf("in a clone: exit code %d\n%s", c.code, c.out)
 				}
-				return string(out)
+				return c.out
 			}
 			fetch := "git fetch origin refs/notes/arbiter:refs/notes/arbiter"
 			if out := arbiterIn(contract.ExitFailed); !strings.Contains(out, fetch) {

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,31 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
-
-// commandRun is an arbiter command in a second terminal, in the run's directory.
-type commandRun struct {
-	out, errs string
-	code      contract.Exit
-}
-
-// beside runs a command to its end.
-func (s *script) beside(args ...string) commandRun {
-	s.t.Helper()
-	return s.besideIn(s.cmd.Dir, "", args...)
-}
-
-func (s *script) besideIn(dir, stdin string, args ...string) commandRun {
-	s.t.Helper()
-	var out, errs strings.Builder
-	cmd := exec.CommandContext(s.t.Context(), "arbiter", args...)
-	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.cmd.Env, dir, strings.NewReader(stdin), &out, &errs
-	cmd.WaitDelay = waitTimeout
-	_ = cmd.Run() // its exit code is used instead
-	if cmd.ProcessState == nil {
-		s.t.Fatalf("arbiter %q did not start", args)
-	}
-	return commandRun{out.String(), errs.String(), contract.Exit(cmd.ProcessState.ExitCode())}
-}
 
 // runs runs a command and checks its exit code, and that its output contains a text.
 func (s *script) runs(code contract.Exit, want string, args ...string) commandRun {
@@ -182,8 +156,6 @@ func TestOfASilentRun(t *testing.T) {
 	b.runs(contract.ExitComplete, "does not answer", "ps")
 	b.runs(contract.ExitEnvironment, "does not answer", "status")
 	b.mustSignal(syscall.SIGCONT)
-	if err := os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
 	b.finish(contract.ExitComplete)
 }

@@ -62,10 +62,7 @@ func newMade(t *testing.T, name string, more ...string) *made {
 	m := &made{t: t, name: name, home: t.TempDir()}
 	spec := bridge.MakeSpec{Name: "opencode"}
 	if name == "fake" {
-		program, err := exec.LookPath("fake-acp")
-		if err != nil {
-			t.Fatal(err)
-		}
+		program := testkit.Must(exec.LookPath("fake-acp"))(t)
 		spec.Command = []string{program}
 	} else {
 		testkit.Long(t)
@@ -168,7 +165,7 @@ func TestAnotherMake(t *testing.T) {
 			t.Errorf("request %+v", r)
 		}
 		if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-			t.Errorf("result %+v\n%s", r, s.dump())
+			t.Errorf("result %+v", r)
 		}
 		if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "by another" {
 			t.Errorf("made.txt: %q, %v", raw, err)
@@ -239,7 +236,7 @@ func TestAnotherMakeIsInterrupted(t *testing.T) {
 				}
 			}
 			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 		})
 	}
@@ -273,7 +270,7 @@ func TestAnotherMakeResumes(t *testing.T) {
 				return id == "orch-1" && b.Resumed == (trap == "" && slices.Contains(resumes, name)) && b.Make == "other"
 			})
 			if r := n.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, n.dump())
+				t.Errorf("result %+v", r)
 			}
 		})
 	}
@@ -300,9 +297,7 @@ func (m *made) killed(s *script) *script {
 	}
 	_ = s.cmd.Process.Signal(syscall.SIGSTOP)
 	for _, pid := range []int{pid, s.cmd.Process.Pid} {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			m.t.Fatal(err)
-		}
+		testkit.OK(m.t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	s.gone()
 	awaitGone(m.t, s.run())
@@ -361,7 +356,7 @@ func TestAnotherMakeIsKilledAgainAndAgain(t *testing.T) {
 				s = next
 			}
 			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 			note()
 			told := map[string]int{}
@@ -432,18 +427,13 @@ func TestAnotherMakeFails(t *testing.T) {
 			name, trap, _ := strings.Cut(name, " ")
 			m := newMade(t, name, acptest.TrapsEnv+"="+trap)
 			if trap == "unasked" { // a make that is not known to ask does not start without a sandbox
-				raw, err := os.ReadFile(m.config)
-				if err != nil {
-					t.Fatal(err)
-				}
+				raw := testkit.Must(os.ReadFile(m.config))(t)
 				raw = []byte(strings.Replace(string(raw), "like: opencode", "like: unknown", 1))
-				if err := os.WriteFile(m.config, raw, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(m.config, raw, 0o600))
 			}
 			s := m.start(failPlay)
 			if r := s.finish(contract.ExitComplete); !sums(r, "by Claude") {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 			var told []string
 			for _, l := range s.lines {
@@ -508,7 +498,7 @@ func TestSecondOpinion(t *testing.T) {
 		s := m.start(play)
 		if r := s.finish(contract.ExitFailed); !strings.Contains(r.Summary, "one of two findings is proven") ||
 			len(r.Failing) != 1 { // a finding that does not reproduce stays open
-			t.Errorf("result %+v\n%s", r, s.dump())
+			t.Errorf("result %+v", r)
 		}
 		if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "a bug\n" {
 			t.Errorf("made.txt: %q, %v", raw, err)

@@ -29,9 +29,7 @@ func (m *made) leads(task string, more ...string) {
 			"allow-host: ['"+strings.TrimPrefix(m.model.Base, "http://")+"']")
 	}
 	config += "provider: {arbiter: other}\n" + strings.Join(more, "\n") + "\n"
-	if err := os.WriteFile(m.config, []byte(config), 0o600); err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.OK(m.t, os.WriteFile(m.config, []byte(config), 0o600))
 }
 
 const ledTask = `Lead it. [[tool set_plan|{"steps":[{"text":"Build it"}]}]] [[write forbidden|x]]
@@ -79,7 +77,7 @@ func TestAnotherMakeIsTheArbiter(t *testing.T) {
 		s := m.start(ledPlay)
 		s.answered()
 		if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-			t.Errorf("result %+v\n%s", r, s.dump())
+			t.Errorf("result %+v", r)
 		}
 		if text := textOf(t, filepath.Join(m.work, "made.txt")); text != "blue" {
 			t.Errorf("made.txt: %q", text)
@@ -141,7 +139,7 @@ func TestAnArbiterOfAnotherMakeResumes(t *testing.T) {
 				})
 				n.answered()
 				if r := n.finish(contract.ExitComplete); !sums(r, "all of it") {
-					t.Errorf("result %+v\n%s", r, n.dump())
+					t.Errorf("result %+v", r)
 				}
 			})
 		}
@@ -161,14 +159,14 @@ func TestAnArbiterOfAnotherMakeErrs(t *testing.T) {
 			s := m.start(play)
 			s.answered()
 			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 			corrected := slices.ContainsFunc(s.lines, func(l contract.Line) bool {
 				b, ok := l.Body.(contract.Message)
 				return ok && b.Kind == "correction" && strings.Contains(b.Text, acptest.Proven)
 			})
 			if !corrected {
-				t.Errorf("no correction\n%s", s.dump())
+				t.Error("no correction")
 			}
 		})
 	}
@@ -183,13 +181,11 @@ func TestAnArbiterOfAnotherMakeIsRenewed(t *testing.T) {
 			m := newMade(t, name, acptest.TrapsEnv+"=no-usage")
 			m.leads(`[[tool spawn_orchestrator|{"prompt":"Build it."}]]`)
 			config := strings.Replace(textOf(t, m.config), "    like:", "    max_turns: 2\n    like:", 1)
-			if err := os.WriteFile(m.config, []byte(config), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(m.config, []byte(config), 0o600))
 			s := m.start(ledPlay)
 			s.answered()
 			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 			sessions := map[string]bool{}
 			for _, l := range s.lines {
@@ -251,7 +247,7 @@ func (f forks) woven(conflict bool) {
 	if slices.ContainsFunc(collect[contract.Merge](f.script), func(m contract.Merge) bool {
 		return m.Status != "merged"
 	}) != conflict {
-		f.t.Errorf("conflict: not %t\n%s", conflict, f.dump())
+		f.t.Errorf("conflict: not %t", conflict)
 	}
 	for _, l := range f.lines {
 		if b, ok := l.Body.(contract.Spawn); ok && (b.Make == "other") != (l.ID == contract.Arbiter) {
@@ -273,9 +269,7 @@ func TestAMakeThatCannotBeTheArbiter(t *testing.T) {
 			if trap == "unasked" {
 				config := strings.NewReplacer("like: opencode", "like: codex", "unasked: false", "unasked: true").
 					Replace(textOf(t, m.config))
-				if err := os.WriteFile(m.config, []byte(config), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(m.config, []byte(config), 0o600))
 			}
 			s := m.start(ledPlay)
 			s.finish(contract.ExitEnvironment)

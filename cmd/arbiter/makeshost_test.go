@@ -69,7 +69,7 @@ func TestAnotherMakeOnAHost(t *testing.T) {
 				t.Errorf("request %+v", r)
 			}
 			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 			makes := map[string]string{}
 			for _, l := range s.lines {
@@ -112,7 +112,7 @@ func TestAnotherMakeOfALostHost(t *testing.T) {
 					b.Resumed == slices.Contains(resumes, strings.TrimSuffix(name, " by ssh"))
 			})
 			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestAMakeThatAHostLacks(t *testing.T) {
 		"expect: orch-1", "expect: Half is done").Replace(failPlay)
 	s, _ := startThere(t, "fake", play)
 	if r := s.finish(contract.ExitComplete); !sums(r, "by Claude") {
-		t.Errorf("result %+v\n%s", r, s.dump())
+		t.Errorf("result %+v", r)
 	}
 	config := s.cmd.Args[slices.Index(s.cmd.Args, "--config")+1]
 	_, found := s.checked(0, "--config", config, "--wait=1m", "box")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -74,9 +75,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 			AnyOf []form `json:"anyOf"` // of a setting that can also be a block; the first is its plain form
 		} `json:"properties"`
 	}
-	if err := json.Unmarshal([]byte(printed(t, "schema", "config")), &schema); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(printed(t, "schema", "config")), &schema))
 	for _, c := range command.All(env{}.app()) {
 		for _, f := range command.Flags(c) {
 			where := c.HelpName + " --" + f.Name

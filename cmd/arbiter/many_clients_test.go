@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -21,58 +20,54 @@ import (
 // allowed and steered from a second terminal; and completed over MCP. The remaining watcher gets all events of
 // the event log, and each command of the human is in it once.
 func TestOneRunManyClients(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			h := newTestHome(t, who)
-			p := h.play(absolute(t, "testdata/scenarios/clients.yaml"), "--task", "Make a thing")
-			p.await("What shall it be called?", "The Arbiter awaits your answer.")
-			run := h.runs()[0]
-			var watched, ignored bytes.Buffer
-			watch := h.client(&watched, "watch", run, "--since", "0")
-			stopped, killed := h.client(&ignored, "watch", run), h.client(new(bytes.Buffer), "watch", run)
-			_ = stopped.Process.Signal(syscall.SIGSTOP)
-			_ = killed.Process.Kill()
-			_ = killed.Wait() // it was killed
-			page := h.page(run)
-			p.HangUp()
-			testkit.Must(p.Exit(p.ctx))(t)
-			page.sends(contract.Say{To: contract.Arbiter, Text: "call it dawn"})
-			h.waits("permission")
-			h.output("send", run, "--to", "orch-1", "--strength", "steer", "be quick")
-			h.output("allow", run, "all")
-			tools := h.serves(nil)
-			var news []string
-			h.waits("question")
-			tools.call("answer", map[string]any{"run": run, "text": "keep it"}, false)
-			tools.waitsFor(tools.sees("status", map[string]any{"run": run}), "complete", &news)
-			if err := watch.Wait(); err != nil {
-				t.Errorf("watch: %v", err)
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		p := h.play(absolute(t, "testdata/scenarios/clients.yaml"), "--task", "Make a thing")
+		p.await("What shall it be called?", "The Arbiter awaits your answer.")
+		run := h.runs()[0]
+		var watched, ignored bytes.Buffer
+		watch := h.client(&watched, "watch", run, "--since", "0")
+		stopped, killed := h.client(&ignored, "watch", run), h.client(new(bytes.Buffer), "watch", run)
+		_ = stopped.Process.Signal(syscall.SIGSTOP)
+		_ = killed.Process.Kill()
+		_ = killed.Wait() // it was killed
+		page := h.page(run)
+		p.HangUp()
+		testkit.Must(p.Exit(p.ctx))(t)
+		page.sends(contract.Say{To: contract.Arbiter, Text: "call it dawn"})
+		h.waits("permission")
+		h.output("send", run, "--to", "orch-1", "--strength", "steer", "be quick")
+		h.output("allow", run, "all")
+		tools := h.serves(nil)
+		var news []string
+		h.waits("question")
+		tools.call("answer", map[string]any{"run": run, "text": "keep it"}, false)
+		tools.waitsFor(tools.sees("status", map[string]any{"run": run}), "complete", &news)
+		if err := watch.Wait(); err != nil {
+			t.Errorf("watch: %v", err)
+		}
+		_ = stopped.Process.Kill()
+		_ = stopped.Wait() // it was killed
+		awaitGone(t, run)
+		lines := strings.Split(strings.TrimSpace(watched.String()), "\n")
+		replayed := strings.Split(strings.TrimSpace(h.output("replay", run)), "\n")
+		if len(lines) != len(replayed) {
+			t.Errorf("%d lines were watched, %d were told", len(lines), len(replayed))
+		}
+		seen, said := map[string]bool{}, map[string]int{}
+		for i, text := range lines {
+			line := testkit.Must(contract.DecodeLine([]byte(text)))(t)
+			if line.Seq != uint64(i+1) || seen[text] {
+				t.Errorf("line %d has number %d", i+1, line.Seq)
 			}
-			_ = stopped.Process.Kill()
-			_ = stopped.Wait() // it was killed
-			awaitGone(t, run)
-			lines := strings.Split(strings.TrimSpace(watched.String()), "\n")
-			replayed := strings.Split(strings.TrimSpace(h.output("replay", run)), "\n")
-			if len(lines) != len(replayed) {
-				t.Errorf("%d lines were watched, %d were told", len(lines), len(replayed))
+			seen[text] = true
+			if m, ok := line.Body.(contract.Message); ok && m.From == contract.Human {
+				said[m.Text]++
 			}
-			seen, said := map[string]bool{}, map[string]int{}
-			for i, text := range lines {
-				line := testkit.Must(contract.DecodeLine([]byte(text)))(t)
-				if line.Seq != uint64(i+1) || seen[text] {
-					t.Errorf("line %d has number %d", i+1, line.Seq)
-				}
-				seen[text] = true
-				if m, ok := line.Body.(contract.Message); ok && m.From == contract.Human {
-					said[m.Text]++
-				}
-			}
-			want := map[string]int{"Make a thing": 1, "call it dawn": 1, "be quick": 1, "keep it": 1}
-			testkit.Same(t, "what the human said", want, said)
-		})
-	}
+		}
+		want := map[string]int{"Make a thing": 1, "call it dawn": 1, "be quick": 1, "keep it": 1}
+		testkit.Same(t, "what the human said", want, said)
+	})
 }
 
 // webUser is a browser with the page of a run.
@@ -148,14 +143,7 @@ func (h *testHome) client(out *bytes.Buffer, args ...string) *exec.Cmd {
 // waits waits until an item of a kind waits for the human.
 func (h *testHome) waits(kind string) {
 	h.t.Helper()
-	late := time.After(waitTimeout)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !strings.Contains(h.output("status", "--json"), `"kind":"`+kind) {
-		select {
-		case <-tick.C:
-		case <-late:
-			h.t.Fatalf("nothing waits: %s", h.output("status"))
-		}
-	}
+	until(h.t, kind+" that waits", func() bool {
+		return strings.Contains(h.output("status", "--json"), `"kind":"`+kind)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,69 +115,65 @@ func (u *toolUser) waitsFor(v clients.MCPView, kind string, all *[]string) clien
 // its server and the run's host process are killed: another server continues at the same cursor, and the run is
 // resumed. Nothing is reported twice, and nothing is left out.
 func TestMCP(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			h := newTestHome(t, who)
-			args := append([]string{"--"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
-			u := h.serves(nil, args...)
-			var progress []string
-			v := u.sees("start_run", map[string]any{"task": "Make a thing"})
-			run := v.Run
-			v = u.waitsFor(v, "question", &progress)
-			if v.Status != "input_required" || v.Waiting[0].Text != "What shall it be called?" {
-				t.Errorf("the question: %+v", v)
-			}
-			u.kill()
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		args := append([]string{"--"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
+		u := h.serves(nil, args...)
+		var progress []string
+		v := u.sees("start_run", map[string]any{"task": "Make a thing"})
+		run := v.Run
+		v = u.waitsFor(v, "question", &progress)
+		if v.Status != "input_required" || v.Waiting[0].Text != "What shall it be called?" {
+			t.Errorf("the question: %+v", v)
+		}
+		u.kill()
 
-			u = h.serves(nil, args...)
-			text := textOfResult(u.call("answer", map[string]any{"run": run[:6]}, true))
-			if !strings.Contains(text, "no answer") {
-				t.Errorf("an empty answer: %s", text)
-			}
-			u.call("answer", map[string]any{"run": run, "text": "call it dawn"}, false)
-			v = u.waitsFor(v, "permission", &progress)
-			request := v.Waiting[0]
-			command := "arbiter allow " + command.ShortID(run) + " " + request.ID
-			if !strings.Contains(request.Text, "echo it > dawn.txt") || !strings.Contains(request.Answer, command) {
-				t.Errorf("the request: %+v", request)
-			}
-			refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
-			text = textOfResult(u.call("answer", refused, true))
-			if !strings.Contains(text, "not for you") || !strings.Contains(text, command) {
-				t.Errorf("the model reads: %s", text)
-			}
-			testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
-			v = u.waitsFor(v, contract.StatusInterrupted, &progress)
-			if !strings.Contains(v.Next, "resume_run") {
-				t.Errorf("after a kill: %+v", v)
-			}
-			u.sees("resume_run", map[string]any{"run": run})
-			v = u.waitsFor(v, "permission", &progress)
-			h.output(strings.Fields(command)[1:]...)
-			v = u.waitsFor(v, contract.StatusComplete, &progress)
-			if !strings.HasPrefix(v.Summary, "The file is there. Open at the end: no check") {
-				t.Errorf("the end: %+v", v)
-			}
-			all := u.waitsFor(clients.MCPView{Run: run}, contract.StatusComplete, new([]string)).News
-			if strings.Join(all, "\n") != strings.Join(progress, "\n") {
-				t.Errorf("told\n%s\nand at once\n%s", strings.Join(progress, "\n"), strings.Join(all, "\n"))
-			}
-			text = textOfResult(u.call("report", map[string]any{"run": run}, false))
-			if !strings.Contains(text, "call it dawn") {
-				t.Errorf("the report: %s", text)
-			}
-			if list := resultAs[clients.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
-				list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
-				t.Errorf("runs: %+v", list)
-			}
-			text = textOfResult(u.call("resume_run", map[string]any{"run": run}, true))
-			if !strings.Contains(text, "nothing to resume") {
-				t.Errorf("resuming what is over: %s", text)
-			}
-		})
-	}
+		u = h.serves(nil, args...)
+		text := textOfResult(u.call("answer", map[string]any{"run": run[:6]}, true))
+		if !strings.Contains(text, "no answer") {
+			t.Errorf("an empty answer: %s", text)
+		}
+		u.call("answer", map[string]any{"run": run, "text": "call it dawn"}, false)
+		v = u.waitsFor(v, "permission", &progress)
+		request := v.Waiting[0]
+		command := "arbiter allow " + command.ShortID(run) + " " + request.ID
+		if !strings.Contains(request.Text, "echo it > dawn.txt") || !strings.Contains(request.Answer, command) {
+			t.Errorf("the request: %+v", request)
+		}
+		refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
+		text = textOfResult(u.call("answer", refused, true))
+		if !strings.Contains(text, "not for you") || !strings.Contains(text, command) {
+			t.Errorf("the model reads: %s", text)
+		}
+		testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
+		v = u.waitsFor(v, contract.StatusInterrupted, &progress)
+		if !strings.Contains(v.Next, "resume_run") {
+			t.Errorf("after a kill: %+v", v)
+		}
+		u.sees("resume_run", map[string]any{"run": run})
+		v = u.waitsFor(v, "permission", &progress)
+		h.output(strings.Fields(command)[1:]...)
+		v = u.waitsFor(v, contract.StatusComplete, &progress)
+		if !strings.HasPrefix(v.Summary, "The file is there. Open at the end: no check") {
+			t.Errorf("the end: %+v", v)
+		}
+		all := u.waitsFor(clients.MCPView{Run: run}, contract.StatusComplete, new([]string)).News
+		if strings.Join(all, "\n") != strings.Join(progress, "\n") {
+			t.Errorf("told\n%s\nand at once\n%s", strings.Join(progress, "\n"), strings.Join(all, "\n"))
+		}
+		text = textOfResult(u.call("report", map[string]any{"run": run}, false))
+		if !strings.Contains(text, "call it dawn") {
+			t.Errorf("the report: %s", text)
+		}
+		if list := resultAs[clients.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
+			list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
+			t.Errorf("runs: %+v", list)
+		}
+		text = textOfResult(u.call("resume_run", map[string]any{"run": run}, true))
+		if !strings.Contains(text, "nothing to resume") {
+			t.Errorf("resuming what is over: %s", text)
+		}
+	})
 }
 
 // TestMCPForm: a permission request reaches the human as a form, with a client of each version of the protocol.
@@ -215,14 +212,11 @@ func TestMCPForm(t *testing.T) {
 // fails runs a command that must fail with that code, and returns its stderr.
 func (h *testHome) fails(want contract.Exit, args ...string) string {
 	h.t.Helper()
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env, cmd.Dir = h.env, h.work
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != int(want) {
-		h.t.Fatalf("arbiter %v: %v, want exit code %d\n%s", args, err, want, errs.String())
+	c := runIn(h.t, h.env, h.work, "", args...)
+	if c.code != want {
+		h.t.Fatalf("arbiter %q: exit code %d, want %d\n%s", args, c.code, want, c.errs)
 	}
-	return errs.String()
+	return c.errs
 }
 
 // TestMCPOfAnAgent: a server that an agent has started can neither steer the run nor read its state, and says
@@ -281,9 +275,7 @@ actors:
 // outer prepares the real CLI as an MCP client, with a scripted model and a server whose runs are rehearsals.
 func (h *testHome) outer(play string, args ...string) (*exec.Cmd, *rehearsal.Server) {
 	h.t.Helper()
-	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(play)))(h.t)
-	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(h.t)
-	h.t.Cleanup(func() { _ = model.Close() })
+	model := serve(h.t, play)
 	program := testkit.Must(exec.LookPath("arbiter"))(h.t)
 	runs := []string{"mcp", "--", "--stand-in", "--scenario", absolute(h.t, "testdata/scenarios/screen.yaml")}
 	config := testkit.Must(json.Marshal(map[string]any{"mcpServers": map[string]any{
@@ -329,9 +321,7 @@ func TestMCPFromClaude(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "All is done") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %v", list)
-	}
+	onScript(t, model)
 	runs := h.runs()
 	if len(runs) != 1 {
 		t.Fatalf("runs %v", runs)
@@ -345,20 +335,16 @@ func TestMCPFromClaude(t *testing.T) {
 // modelReceives waits until a request to the model contains a text, or over is closed.
 func modelReceives(t *testing.T, model *rehearsal.Server, text string, over <-chan struct{}) {
 	t.Helper()
-	late := time.After(waitTimeout)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !slices.ContainsFunc(model.Requests(), func(r rehearsal.Request) bool {
-		return strings.Contains(string(r.Body), text)
-	}) {
+	until(t, "request with "+strconv.Quote(text), func() bool {
 		select {
-		case <-tick.C:
 		case <-over:
-			return
-		case <-late:
-			t.Fatalf("the model was not told %q", text)
+			return true
+		default:
 		}
-	}
+		return slices.ContainsFunc(model.Requests(), func(r rehearsal.Request) bool {
+			return strings.Contains(string(r.Body), text)
+		})
+	})
 }
 
 // background is the script of a model that has a run do a task, and learns of its end without asking.

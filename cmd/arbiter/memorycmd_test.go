@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/memory"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -18,9 +19,7 @@ import (
 func useEditor(t *testing.T, script string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "editor")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	t.Setenv("VISUAL", path)
 }
 

@@ -178,7 +178,7 @@ actors:
 				}
 				if c.event == invalid && !slices.Equal(categories, []bridge.Category{bridge.CatVerdict}) ||
 					c.event != invalid && len(categories) > 0 {
-					t.Errorf("errors %q\n%s", categories, s.dump())
+					t.Errorf("errors %q", categories)
 				}
 				if c.exit == goesOn {
 					s.mustSignal(syscall.SIGINT)
@@ -192,11 +192,8 @@ actors:
 // TestASuccessorIsHeld: a successor that works before the Arbiter has answered it is stopped, and reads why.
 func TestASuccessorIsHeld(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s, model := hired(t, p, `name: held
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, model := hired(t, p, `name: held
 actors:
   - name: successor
     match: {role: orchestrator, contains: Go on}
@@ -221,19 +218,16 @@ actors:
       - {expect: I do the rest, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-2, message: You may begin.}}
       - {expect: All of it, verdict: {decision: COMPLETE, message: m, summary: s}}
 `, nil, "--allow", "Bash(printf *)", "--allow", "Edit(**)", "--task", "Do it")
-			s.hears(`permission "behavior":"deny"`)
-			s.finish(contract.ExitComplete)
-			work := collect[contract.Session](s)[0].CWD
-			for name, want := range map[string]bool{"early.txt": false, "late.txt": true} {
-				if _, err := os.Stat(filepath.Join(work, name)); (err == nil) != want {
-					t.Errorf("%s is there: %v", name, err == nil)
-				}
+		s.hears(`permission "behavior":"deny"`)
+		s.finish(contract.ExitComplete)
+		work := collect[contract.Session](s)[0].CWD
+		for name, want := range map[string]bool{"early.txt": false, "late.txt": true} {
+			if _, err := os.Stat(filepath.Join(work, name)); (err == nil) != want {
+				t.Errorf("%s is there: %v", name, err == nil)
 			}
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
-			}
-		})
-	}
+		}
+		onScript(t, model)
+	})
 }
 
 // TestPersonas: each way to work badly is noticed, the Arbiter reads of it, and an event tells the human, also if the
@@ -369,8 +363,7 @@ actors:
 					}
 				}
 				if had != c.requests || !read || len(model.Problems()) > 0 {
-					t.Errorf("%d requests of the Arbiter, want %d; told: %v; %v\n%s", had, c.requests, read, model.Problems(),
-						s.dump())
+					t.Errorf("%d requests of the Arbiter, want %d; told: %v; %v", had, c.requests, read, model.Problems())
 				}
 				story, _ := s.output(0, "logs", s.run())
 				if !strings.Contains(story, c.story) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -20,14 +21,9 @@ func TestModesOfARun(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, nil, "--stand-in", "--json", "--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task",
 		"Two files", "--debug")
-	program, err := exec.LookPath("arbiter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := testkit.Must(exec.LookPath("arbiter"))(t)
 	s.cmd.Args = append([]string{"sh", "-c", `umask 000; exec "$0" "$@"`, program}, s.cmd.Args[1:]...)
-	if s.cmd.Path, err = exec.LookPath("sh"); err != nil {
-		t.Fatal(err)
-	}
+	s.cmd.Path = testkit.Must(exec.LookPath("sh"))(t)
 	s.launch()
 	state := filepath.Join(s.cmd.Dir, ".local", "state", "arbiter")
 	for _, tool := range []string{"Bash", "Write"} {
@@ -56,8 +52,7 @@ func TestModesOfARun(t *testing.T) {
 		}
 		s.send(contract.Permit{Request: asked.Request, Behavior: bridge.Deny, Action: asked.Action})
 	}
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	oursAlone(t, state)
 }
 

@@ -132,14 +132,14 @@ func (s *script) after(from int, what string, fits func(contract.Line) bool) int
 		case i >= 0:
 			return from + i + 1
 		case over:
-			s.t.Fatalf("arbiter ended without %s\n%s", what, s.dump())
+			s.t.Fatalf("arbiter ended without %s", what)
 		}
 		select {
 		case <-s.change:
 		case <-s.ended:
 			over = true
 		case <-deadline:
-			s.t.Fatalf("no %s within %s\n%s", what, waitTimeout, s.dump())
+			s.t.Fatalf("no %s within %s", what, waitTimeout)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (s *script) accepts(b contract.CommandBody, words ...string) {
 	ok, message := s.command(b)
 	s.holds(fmt.Sprintf("%T %+v", b, b), message, words)
 	if !ok {
-		s.t.Fatalf("%T %+v is rejected: %s\n%s", b, b, message, s.dump())
+		s.t.Fatalf("%T %+v is rejected: %s", b, b, message)
 	}
 }
 
@@ -158,7 +158,7 @@ func (s *script) rejects(b contract.CommandBody, words ...string) {
 	ok, message := s.command(b)
 	s.holds(fmt.Sprintf("%T %+v", b, b), message, words)
 	if ok {
-		s.t.Fatalf("%T %+v is accepted: %s\n%s", b, b, message, s.dump())
+		s.t.Fatalf("%T %+v is accepted: %s", b, b, message)
 	}
 }
 
@@ -219,51 +219,47 @@ func (s *script) whoWas(id string) contract.Spawn {
 // and all is reset. A command that is not possible in a state is refused, with what would be possible.
 func TestOverridesWhileOneWorks(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := override(t, p, "developer", spinning)
-			s.at("orch-1")
-			s.moves("selecting", "executing", "AGENT_SELECTED")
-			s.accepts(steps("card", "spin", "tester:try"))
-			s.rejects(steps("wizard:conjure"), `no mode "wizard"`, "tester")
-			s.accepts(contract.SkipStep{}, "step 1: card")
-			s.aPlan("card skipped", "spin pending", "try pending")
-			s.rejects(contract.RetryLast{}, "orch-1 is already at work")
-			s.rejects(contract.Choose{Option: "retry"}, "there is nothing to choose now")
-			s.rejects(contract.ForceAgent{Mode: "wizard"}, `no mode "wizard"`, "developer, planner, reviewer, tester")
-			s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
-			if w := s.whoWas("orch-2"); w.Mode != "reviewer" || !strings.Contains(w.Prompt, "developer") {
-				t.Errorf("summoned: %+v", w)
-			}
-			await(s, "the decision", func(id string, d contract.Decision) bool {
-				return id == contract.Human && d.Source == "human" && d.Mode == "reviewer" && d.To == "orch-2"
-			})
-			s.at("orch-2")
-			s.accepts(contract.Reset{})
-			s.moves("executing", "idle", "RESET")
-			s.aPlan()
-			for _, id := range []string{"orch-1", "orch-2"} {
-				await(s, "the end of "+id, func(who string, d contract.Done) bool {
-					return who == id && d.Reason == "reset by the human"
-				})
-			}
-			s.rejects(contract.SkipStep{}, "no step", "set_plan")
-			s.rejects(contract.RetryLast{}, "no living Orchestrator")
-			s.rejects(contract.ForceAgent{Mode: "tester"}, "no task yet", "message")
-			await[contract.Question](s, "what is wanted now", nil)
-			s.accepts(contract.Say{Text: "tester"})
-			s.moves("idle", "selecting", "START_TASK")
-			s.accepts(contract.ForceAgent{Mode: "planner"}, "orch-")
-			s.accepts(contract.Cancel{})
-			s.moves("executing", "cancelled", "CANCEL")
-			if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled ||
-				!strings.Contains(r.Summary, "by the human") {
-				t.Errorf("result %+v", r)
-			}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := override(t, p, "developer", spinning)
+		s.at("orch-1")
+		s.moves("selecting", "executing", "AGENT_SELECTED")
+		s.accepts(steps("card", "spin", "tester:try"))
+		s.rejects(steps("wizard:conjure"), `no mode "wizard"`, "tester")
+		s.accepts(contract.SkipStep{}, "step 1: card")
+		s.aPlan("card skipped", "spin pending", "try pending")
+		s.rejects(contract.RetryLast{}, "orch-1 is already at work")
+		s.rejects(contract.Choose{Option: "retry"}, "there is nothing to choose now")
+		s.rejects(contract.ForceAgent{Mode: "wizard"}, `no mode "wizard"`, "developer, planner, reviewer, tester")
+		s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
+		if w := s.whoWas("orch-2"); w.Mode != "reviewer" || !strings.Contains(w.Prompt, "developer") {
+			t.Errorf("summoned: %+v", w)
+		}
+		await(s, "the decision", func(id string, d contract.Decision) bool {
+			return id == contract.Human && d.Source == "human" && d.Mode == "reviewer" && d.To == "orch-2"
 		})
-	}
+		s.at("orch-2")
+		s.accepts(contract.Reset{})
+		s.moves("executing", "idle", "RESET")
+		s.aPlan()
+		for _, id := range []string{"orch-1", "orch-2"} {
+			await(s, "the end of "+id, func(who string, d contract.Done) bool {
+				return who == id && d.Reason == "reset by the human"
+			})
+		}
+		s.rejects(contract.SkipStep{}, "no step", "set_plan")
+		s.rejects(contract.RetryLast{}, "no living Orchestrator")
+		s.rejects(contract.ForceAgent{Mode: "tester"}, "no task yet", "message")
+		await[contract.Question](s, "what is wanted now", nil)
+		s.accepts(contract.Say{Text: "tester"})
+		s.moves("idle", "selecting", "START_TASK")
+		s.accepts(contract.ForceAgent{Mode: "planner"}, "orch-")
+		s.accepts(contract.Cancel{})
+		s.moves("executing", "cancelled", "CANCEL")
+		if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled ||
+			!strings.Contains(r.Summary, "by the human") {
+			t.Errorf("result %+v", r)
+		}
+	})
 }
 
 // TestOverridesInEvaluation: while the Arbiter evaluates the work, the human sends it back, or gives it to
@@ -432,13 +428,8 @@ func hired(t *testing.T, p player, play string, files map[string]string, args ..
 // hiredIn is hired in an existing workspace.
 func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script, *rehearsal.Server) {
 	t.Helper()
-	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(play)))(t)
-	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(t)
-	t.Cleanup(func() { _ = model.Close() })
-	claude := p.args[len(p.args)-1]
-	if !p.real {
-		claude = standInProgram(t)
-	}
+	model := serve(t, play)
+	claude := p.program(t)
 	return start(t, append([]string{
 		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
@@ -449,53 +440,47 @@ func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script
 // tools of its mode. Requests to the model have the mode's model and effort.
 func TestAModeIsHeldToItsTools(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // the driver's TestLiveDeniedTools and TestLiveAskTools cover the real CLI
-			t.Parallel()
-			s, model := hired(t, p, bounded, map[string]string{".claude/agents/clerk.md": clerk, "kept": "x\n"},
-				"--trust", "--model", "claude-sonnet-4-5", "--allow", "Bash(git *)", "--allow", "Write", "--allow",
-				"Edit", "--task", "Keep the books")
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		// the driver's TestLiveDeniedTools and TestLiveAskTools cover the real CLI
+		s, model := hired(t, p, bounded, map[string]string{".claude/agents/clerk.md": clerk, "kept": "x\n"},
+			"--trust", "--model", "claude-sonnet-4-5", "--allow", "Bash(git *)", "--allow", "Write", "--allow",
+			"Edit", "--task", "Keep the books")
+		s.completes()
+		onScript(t, model)
+		var got []string
+		for _, b := range collect[contract.Permission](s) {
+			got = append(got, fmt.Sprintf("%s %s by %s", b.Tool, b.Behavior, b.By))
+		}
+		want := []string{"Bash deny by agent", "Bash deny by agent", "Bash deny by agent"}
+		testkit.Same(t, "permissions", want, got)
+		cwd := collect[contract.Session](s)[0].CWD
+		left, _ := filepath.Glob(filepath.Join(cwd, "*"))
+		// The second file is .claude.
+		if kept, err := os.ReadFile(filepath.Join(cwd, "kept")); err != nil || string(kept) != "x\n" ||
+			len(left) != 2 {
+			t.Errorf("kept: %q, %v; files %v", kept, err, left)
+		}
+		asked := map[string]string{}
+		for _, r := range model.Requests() {
+			var body struct {
+				Output struct{ Effort string } `json:"output_config"`
 			}
-			var got []string
-			for _, b := range collect[contract.Permission](s) {
-				got = append(got, fmt.Sprintf("%s %s by %s", b.Tool, b.Behavior, b.By))
+			testkit.OK(t, json.Unmarshal(r.Body, &body))
+			asked[r.Actor] = r.Model
+			if r.Actor == "clerk" && p.real && body.Output.Effort != "low" {
+				t.Errorf("the effort of the clerk is %q", body.Output.Effort)
 			}
-			want := []string{"Bash deny by agent", "Bash deny by agent", "Bash deny by agent"}
-			testkit.Same(t, "permissions", want, got)
-			cwd := collect[contract.Session](s)[0].CWD
-			left, _ := filepath.Glob(filepath.Join(cwd, "*"))
-			// The second file is .claude.
-			if kept, err := os.ReadFile(filepath.Join(cwd, "kept")); err != nil || string(kept) != "x\n" ||
-				len(left) != 2 {
-				t.Errorf("kept: %q, %v; files %v", kept, err, left)
+			if offered := r.ToolNames(); slices.Contains(offered, "Write") || slices.Contains(offered, "Edit") {
+				t.Errorf("%s is offered %v", r.Actor, offered)
 			}
-			asked := map[string]string{}
-			for _, r := range model.Requests() {
-				var body struct {
-					Output struct{ Effort string } `json:"output_config"`
-				}
-				testkit.OK(t, json.Unmarshal(r.Body, &body))
-				asked[r.Actor] = r.Model
-				if r.Actor == "clerk" && p.real && body.Output.Effort != "low" {
-					t.Errorf("the effort of the clerk is %q", body.Output.Effort)
-				}
-				if offered := r.ToolNames(); slices.Contains(offered, "Write") || slices.Contains(offered, "Edit") {
-					t.Errorf("%s is offered %v", r.Actor, offered)
-				}
+		}
+		for actor, want := range map[string]string{"clerk": "opus-5-5", "reviewer": "sonnet-4-5",
+			"arbiter": "sonnet-4-5"} {
+			if !strings.Contains(asked[actor], want) {
+				t.Errorf("the model of %s is %q, want %s", actor, asked[actor], want)
 			}
-			for actor, want := range map[string]string{"clerk": "opus-5-5", "reviewer": "sonnet-4-5",
-				"arbiter": "sonnet-4-5"} {
-				if !strings.Contains(asked[actor], want) {
-					t.Errorf("the model of %s is %q, want %s", actor, asked[actor], want)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // TestModesOfAWorkspace: a workspace's modes are used only if it is trusted; a broken file is reported and left
@@ -683,17 +668,14 @@ func TestKilledInEachState(t *testing.T) {
 				} else {
 					until(t, "a model that is asked", func() bool { return s.asksAside() })
 				}
-				testkit.OK(t, s.cmd.Process.Kill())
-				s.gone()
-				awaitGone(t, s.run())
+				s.killed()
 				testkit.OK(t, os.WriteFile(scenario, []byte(pondering("")), 0o600))
 				n := s.again("--json", "--resume")
 				if c.word != "" {
 					await[contract.Question](n, "the question again", nil)
 					n.accepts(contract.Say{Text: c.word})
 				}
-				await[contract.Result](n, "the result", nil)
-				n.finish(contract.ExitComplete)
+				n.completes()
 				n.continuesFrom(state)
 			})
 		}
@@ -774,8 +756,7 @@ func TestALostBridgeLeavesTheState(t *testing.T) {
 		t.Fatal("no bridge")
 	}
 	testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	var states []string
 	for _, b := range collect[contract.State](s) {
 		states = append(states, b.To)
@@ -841,8 +822,7 @@ func TestListsOfAnAgentMoveThePlan(t *testing.T) {
 					args = append(args, "--env", e)
 				}
 				s, _ := hired(t, p, strings.Replace(listed, "CALLS", strings.Join(calls, "\n"), 1), nil, args...)
-				await[contract.Result](s, "the result", nil)
-				s.finish(contract.ExitComplete)
+				s.completes()
 				var steps []string
 				own := map[string]string{}
 				for _, b := range collect[contract.Plan](s) {
@@ -862,7 +842,7 @@ func TestListsOfAnAgentMoveThePlan(t *testing.T) {
 					}
 				}
 				if diff := cmp.Diff([]string{"pending", "active", "done"}, steps); diff != "" {
-					t.Errorf("the step went (-want +got):\n%s\n%s", diff, s.dump())
+					t.Errorf("the step went (-want +got):\n%s", diff)
 				}
 				if !strings.HasSuffix(own["Card"], "done ") {
 					t.Errorf("what is shown beside the plan: %v", own)

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -125,10 +124,7 @@ func besideProvider(t *testing.T, p player, provider string, first ...int) (*scr
 	t.Helper()
 	model := scriptedModel(t, "workflow")
 	g := newGateway(t, model, first...)
-	claude := p.args[len(p.args)-1]
-	if !p.real {
-		claude = standInProgram(t)
-	}
+	claude := p.program(t)
 	return prepare(t, []string{
 		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(), "LOOM=" + providerKey,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
@@ -154,7 +150,7 @@ func TestTheKeyOfAProvider(t *testing.T) {
 				s.finish(contract.ExitComplete)
 				if diff := cmp.Diff(taskRulings("model", "model", "model", "model", "model", "model"),
 					rulingsOf(s)); diff != "" {
-					t.Fatalf("decisions (-want +got):\n%s\n%s", diff, s.dump())
+					t.Fatalf("decisions (-want +got):\n%s", diff)
 				}
 				decisions := collect[contract.Decision](s)
 				if w := decisions[0].Warnings; len(w) != 2 || !strings.Contains(w[0], "you sent *redacted") ||
@@ -177,12 +173,11 @@ func TestTheKeyOfAProvider(t *testing.T) {
 				for _, args := range [][]string{{"replay", s.run()}, {"logs", s.run()}, {"logs", s.run(), "--audit"},
 					{"decide", s.run(), "--explain", "--json"}, {"decide", s.run(), "--number", "3", "--json"},
 					{"report", s.run()}, {"sessions", "show", s.run()}, {"doctor"}} {
-					exit := 0
-					if args[0] == "doctor" {
-						exit = -1
+					c := s.beside(args...)
+					if c.code != 0 && args[0] != "doctor" {
+						t.Errorf("arbiter %q: exit code %d\n%s", args, c.code, c.errs)
 					}
-					out, errs := s.printed(exit, args...)
-					texts[strings.Join(args, " ")] = out + errs
+					texts[strings.Join(args, " ")] = c.out + c.errs
 				}
 				for name, text := range texts {
 					if strings.Contains(text, providerKey) {
@@ -195,20 +190,6 @@ func TestTheKeyOfAProvider(t *testing.T) {
 			})
 		}
 	}
-}
-
-// printed is like output, but accepts any exit code if want is -1.
-func (s *script) printed(want int, args ...string) (stdout, stderr string) {
-	s.t.Helper()
-	if want >= 0 {
-		return s.output(want, args...)
-	}
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env, cmd.Dir = s.cmd.Env, s.cmd.Dir
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run() // the findings do not matter here
-	return out.String(), errs.String()
 }
 
 // filesWithout fails for each file below a directory that contains a text, and returns the number of files.

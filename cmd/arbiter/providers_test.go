@@ -165,9 +165,7 @@ func TestProviderInTheConfiguration(t *testing.T) {
 	t.Run("is played", func(t *testing.T) {
 		s := prepare(t, nil, "--json", "--no-input", "--stand-in", "--scenario", "workflow", "--task", "Weave")
 		dir := filepath.Join(s.cmd.Dir, ".config", "arbiter")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(dir, 0o700))
 		write(t, "provider: {default: claude-code}\narbiter: {provider: claude, maxTokens: 1024, temperature: 0.3}\n"+
 			"decider: rules\n", dir, "config.yaml")
 		s.launch()

@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -40,9 +42,7 @@ func (g *github) env(origin string) []string {
 	config := filepath.Join(g.t.TempDir(), "gitconfig")
 	text := "[user]\n\tname = A\n\temail = a@example.com\n[url \"" + origin + "\"]\n\t" +
 		"pushInsteadOf = http://github.localhost/"
-	if err := os.WriteFile(config, []byte(text+"\n"), 0o600); err != nil {
-		g.t.Fatal(err)
-	}
+	testkit.OK(g.t, os.WriteFile(config, []byte(text+"\n"), 0o600))
 	return []string{"GH_HOST=github.localhost", "GH_TOKEN=none", "HTTP_PROXY=" + g.server.URL, "NO_PROXY=", "no_proxy=",
 		"http_proxy=" + g.server.URL, "GIT_CONFIG_GLOBAL=" + config, "GH_CONFIG_DIR=" + g.t.TempDir(),
 		"GH_NO_UPDATE_NOTIFIER=1", "GH_PROMPT_DISABLED=1"}
@@ -182,21 +182,16 @@ func TestTaskFromAnIssue(t *testing.T) {
 			t.Errorf("the task lacks %q: %s", want, task.Text)
 		}
 	}
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	for args, want := range map[string]string{"--task-from=-x": "give the number or the address",
 		"--task-from=": "give the number"} {
-		cmd := exec.Command("arbiter", "--plain", args)
-		cmd.Env, cmd.Dir = s.cmd.Env, repo.Path
-		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != int(contract.ExitUsage) ||
-			!strings.Contains(string(out), want) {
-			t.Errorf("%s: %s", args, out)
+		if c := s.besideIn(repo.Path, "", "--plain", args); c.code != contract.ExitUsage || !strings.Contains(c.errs, want) {
+			t.Errorf("%s: %+v", args, c)
 		}
 	}
-	cmd := exec.Command(arbiterProgram(t), "--plain", "--task-from", "12")
-	cmd.Env, cmd.Dir = append(s.cmd.Env, "PATH="+without(t, "gh")), repo.Path
-	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != int(contract.ExitEnvironment) ||
-		!strings.Contains(string(out), "gh is not installed") {
-		t.Errorf("without gh: %s", out)
+	env := append(slices.Clone(s.cmd.Env), "PATH="+without(t, "gh"))
+	if c := runIn(t, env, repo.Path, "", "--plain", "--task-from", "12"); c.code != contract.ExitEnvironment ||
+		!strings.Contains(c.errs, "gh is not installed") {
+		t.Errorf("without gh: %+v", c)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -49,37 +50,33 @@ actors:
 // reserve is reached, and the run continues when the human says so. An API key has no quota windows: this is a
 // login, with a scripted API.
 func TestQuotaOfALogin(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.inside(t)
-			who.long(t) // the driver's tests decode the real CLI's reports
-			t.Parallel()
-			resets := time.Now().Add(time.Hour).Truncate(time.Second)
-			play := strings.ReplaceAll(nearlyUsed, "RESET", fmt.Sprint(resets.Unix()))
-			s, model := hiredIn(t, who, play, t.TempDir(), "--env", "ANTHROPIC_API_KEY=", "--env",
-				"CLAUDE_CODE_OAUTH_TOKEN=sk-ant-rehearsal-0000", "--quota-reserve", "20", "--task", "Spin")
-			q := await[contract.Quota](s, "word of the window", func(_ string, b contract.Quota) bool {
-				return b.UsedPct > 80
-			})
-			if q.Window != "five_hour" || q.UsedPct != 81 || q.ResetsAt != resets.UTC().Format(time.RFC3339) {
-				t.Errorf("told %+v", q)
-			}
-			s.awaitNotice("are left for you")
-			for _, agent := range []string{"arbiter", "orch-1"} { // running turns end
-				await[contract.Turn](s, "the end of a turn", func(id string, _ contract.Turn) bool {
-					return id == agent
-				})
-			}
-			asked := len(model.Requests())
-			s.send(contract.Continue{})
-			if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
-				t.Errorf("result %+v", r)
-			}
-			if n := len(model.Requests()); n != asked+1 {
-				t.Errorf("%d requests after the human's word, want 1", n-asked)
-			}
+	eachPlayerLong(t, func(t *testing.T, who player) { // the driver's tests decode the real CLI's reports
+		who.inside(t)
+		resets := time.Now().Add(time.Hour).Truncate(time.Second)
+		play := strings.ReplaceAll(nearlyUsed, "RESET", fmt.Sprint(resets.Unix()))
+		s, model := hiredIn(t, who, play, t.TempDir(), "--env", "ANTHROPIC_API_KEY=", "--env",
+			"CLAUDE_CODE_OAUTH_TOKEN=sk-ant-rehearsal-0000", "--quota-reserve", "20", "--task", "Spin")
+		q := await[contract.Quota](s, "word of the window", func(_ string, b contract.Quota) bool {
+			return b.UsedPct > 80
 		})
-	}
+		if q.Window != "five_hour" || q.UsedPct != 81 || q.ResetsAt != resets.UTC().Format(time.RFC3339) {
+			t.Errorf("told %+v", q)
+		}
+		s.awaitNotice("are left for you")
+		for _, agent := range []string{"arbiter", "orch-1"} { // running turns end
+			await[contract.Turn](s, "the end of a turn", func(id string, _ contract.Turn) bool {
+				return id == agent
+			})
+		}
+		asked := len(model.Requests())
+		s.send(contract.Continue{})
+		if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
+			t.Errorf("result %+v", r)
+		}
+		if n := len(model.Requests()); n != asked+1 {
+			t.Errorf("%d requests after the human's word, want 1", n-asked)
+		}
+	})
 }
 
 // fusePlay is a play in which an Orchestrator works on and on, whatever message it gets.
@@ -103,35 +100,31 @@ actors:
 // TestFuseStopsAnOrchestrator: an Orchestrator that costs more than its fuse must hand off, then parked, and the
 // Arbiter is asked. The fuse is passed by one call at most.
 func TestFuseStopsAnOrchestrator(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, fusePlay), "--task", "Spin")...)
-			s.offScript = true // the Orchestrator is stopped in its turn
-			if r := s.finish(contract.ExitComplete); !sums(r, "stopped") {
-				t.Errorf("result %+v", r)
-			}
-			var told []string
-			spent, call, last := 0.0, 0.0, 0.0
-			for _, l := range s.lines {
-				switch b := l.Body.(type) {
-				case contract.Fuse:
-					told, spent = append(told, b.Status), b.Spent
-				case contract.Cost:
-					if l.ID == "orch-1" {
-						call, last = max(call, b.CostUSD-last), b.CostUSD
-					}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, fusePlay), "--task", "Spin")...)
+		s.offScript = true // the Orchestrator is stopped in its turn
+		if r := s.finish(contract.ExitComplete); !sums(r, "stopped") {
+			t.Errorf("result %+v", r)
+		}
+		var told []string
+		spent, call, last := 0.0, 0.0, 0.0
+		for _, l := range s.lines {
+			switch b := l.Body.(type) {
+			case contract.Fuse:
+				told, spent = append(told, b.Status), b.Spent
+			case contract.Cost:
+				if l.ID == "orch-1" {
+					call, last = max(call, b.CostUSD-last), b.CostUSD
 				}
 			}
-			if len(told) < 2 || told[0] != contract.FuseSet || told[len(told)-1] != contract.FuseBlown {
-				t.Errorf("told %v", told)
-			}
-			if spent < 0.2 || spent > 0.2+call {
-				t.Errorf("$%.4f of $0.20 were spent, the dearest call cost $%.4f\n%s", spent, call, s.dump())
-			}
-		})
-	}
+		}
+		if len(told) < 2 || told[0] != contract.FuseSet || told[len(told)-1] != contract.FuseBlown {
+			t.Errorf("told %v", told)
+		}
+		if spent < 0.2 || spent > 0.2+call {
+			t.Errorf("$%.4f of $0.20 were spent, the dearest call cost $%.4f", spent, call)
+		}
+	})
 }
 
 // TestLimitOfADayOverRuns: a day's limit counts all runs of the state directory. The second run gets a warning
@@ -140,36 +133,33 @@ func TestLimitOfADayOverRuns(t *testing.T) {
 	if now := time.Now(); now.Add(2*time.Minute).Day() != now.Day() {
 		t.Skip("the day is about to end")
 	}
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the supervisor's TestLimitOfADay and TestUsage test its parts
-			t.Parallel()
-			first, model := hiredIn(t, who, spin("echo spun"), t.TempDir(), "--model", "claude-sonnet-4-5", "--allow",
-				"Bash(*)", "--task", "Spin")
-			cost := first.finish(contract.ExitComplete).CostUSD
-			with := func(share float64) *script {
-				limit := []string{"--max-cost-per-day", fmt.Sprintf("%.6f", share*cost)}
-				return first.again(slices.Concat(first.cmd.Args[1:], limit)...)
-			}
-			second := with(2.2)
-			if r := second.finish(contract.ExitComplete); !sums(r, "spun") {
-				t.Errorf("the second: %+v", r)
-			}
-			list := collect[contract.Budget](second)
-			if len(list) != 1 || list[0].Scope != "day" || list[0].Level != "warn" || list[0].SpentUSD < 1.7*cost {
-				t.Errorf("told %+v, each costs $%v", list, cost)
-			}
-			asked := len(model.Requests())
-			third := with(1.9)
-			third.finishesAtLimit()
-			if r := third.finish(contract.ExitLimit); !strings.Contains(r.Summary, "all runs of this day") {
-				t.Errorf("the third: %+v", r)
-			}
-			if n := len(model.Requests()); n != asked {
-				t.Errorf("the third asked its models %d times", n-asked)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		// the supervisor's TestLimitOfADay and TestUsage test its parts
+		first, model := hiredIn(t, who, spin("echo spun"), t.TempDir(), "--model", "claude-sonnet-4-5", "--allow",
+			"Bash(*)", "--task", "Spin")
+		cost := first.finish(contract.ExitComplete).CostUSD
+		with := func(share float64) *script {
+			limit := []string{"--max-cost-per-day", fmt.Sprintf("%.6f", share*cost)}
+			return first.again(slices.Concat(first.cmd.Args[1:], limit)...)
+		}
+		second := with(2.2)
+		if r := second.finish(contract.ExitComplete); !sums(r, "spun") {
+			t.Errorf("the second: %+v", r)
+		}
+		list := collect[contract.Budget](second)
+		if len(list) != 1 || list[0].Scope != "day" || list[0].Level != "warn" || list[0].SpentUSD < 1.7*cost {
+			t.Errorf("told %+v, each costs $%v", list, cost)
+		}
+		asked := len(model.Requests())
+		third := with(1.9)
+		third.finishesAtLimit()
+		if r := third.finish(contract.ExitLimit); !strings.Contains(r.Summary, "all runs of this day") {
+			t.Errorf("the third: %+v", r)
+		}
+		if n := len(model.Requests()); n != asked {
+			t.Errorf("the third asked its models %d times", n-asked)
+		}
+	})
 }
 
 // priced is a play with a plan of one step, which an Orchestrator does.
@@ -296,10 +286,7 @@ func readings(t testing.TB, dir, name string) reading {
 		<-time.After(20 * time.Millisecond) // it has not started yet
 	}
 	defer answer.Body.Close()
-	raw, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(io.ReadAll(answer.Body))(t)
 	var r reading
 	if err := json.Unmarshal(raw, &r); err != nil {
 		t.Fatalf("%v: %s", err, raw)

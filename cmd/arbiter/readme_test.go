@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -125,15 +124,9 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md"} {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := testkit.Must(filepath.Glob(pattern))(t)
 		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Must(os.ReadFile(name))(t)
 			pages[strings.TrimPrefix(name, "../../")] = string(text)
 		}
 	}
@@ -308,22 +301,15 @@ func TestWrittenLinesAreRun(t *testing.T) {
 	first.finish(contract.ExitComplete)
 	run := command.ShortID(collect[contract.Session](first)[0].Session)
 	for name, text := range map[string]string{"REQUIREMENTS.md": "Build it.\n", "run.audit": ""} {
-		if err := os.WriteFile(filepath.Join(first.cmd.Dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(first.cmd.Dir, name), []byte(text), 0o600))
 	}
 	arbiter := func(input string, args ...string) (string, int) {
-		cmd := exec.Command("arbiter", args...)
 		// vi would wait for a human.
-		cmd.Dir, cmd.Env = first.cmd.Dir, append(slices.Clone(first.cmd.Env), "VISUAL=true")
-		cmd.Stdin = strings.NewReader(input)
-		out, _ := cmd.CombinedOutput()
-		return string(out), cmd.ProcessState.ExitCode()
+		c := runIn(t, append(slices.Clone(first.cmd.Env), "VISUAL=true"), first.cmd.Dir, input, args...)
+		return c.out + c.errs, int(c.code)
 	}
 	audit, _ := arbiter("", "logs", run, "--audit", "--json")
-	if err := os.WriteFile(filepath.Join(first.cmd.Dir, "run.audit"), []byte(audit), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(first.cmd.Dir, "run.audit"), []byte(audit), 0o600))
 	seen := map[string]bool{}
 	for _, w := range allWritten(t) {
 		line := w.String()

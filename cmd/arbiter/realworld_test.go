@@ -3,7 +3,6 @@ package main
 import (
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -257,13 +256,11 @@ func playJob(t *testing.T, p player, d gittest.Dir, work string, args ...string)
 // prints runs an arbiter command in the repository, checks its exit code, and returns its output.
 func (j job) prints(want contract.Exit, args ...string) string {
 	j.Helper()
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env, cmd.Dir = j.run.cmd.Env, j.dir.Path
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != int(want) {
-		j.Errorf("arbiter %s: %v, want exit code %d\n%s", strings.Join(args, " "), err, want, out)
+	c := j.run.besideIn(j.dir.Path, "", args...)
+	if c.code != want {
+		j.Errorf("arbiter %q: exit code %d, want %d\n%s%s", args, c.code, want, c.out, c.errs)
 	}
-	return string(out)
+	return c.out + c.errs
 }
 
 func (j job) same(what string, want, got map[string]string) {
@@ -360,7 +357,7 @@ func (c unsettled) play(t *testing.T, p player, isolation string) {
 	if isolation == "shared" {
 		j.same("files after the run", want, d.Files())
 		if !strings.Contains(j.run.dump(), strings.ReplaceAll(c.notice, `"`, `\"`)) {
-			t.Errorf("nothing is said of it\n%s", j.run.dump())
+			t.Error("nothing is said of it")
 		}
 	} else {
 		j.same("files after the run", before, d.Files())

@@ -30,34 +30,30 @@ actors:
 func TestLessonReachesNextRun(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			work, state := t.TempDir(), t.TempDir()
-			const lesson = "The looms need oil."
-			asked := func(args ...string) string {
-				s, model := hiredIn(t, p, learning, work,
-					append([]string{"--no-input", "--state-dir", state, "--task", "Weave"}, args...)...)
-				s.finish(contract.ExitComplete)
-				for _, r := range model.Requests() { // later ones have what the Arbiter itself has said
-					if strings.Contains(string(r.Body), "Weave") {
-						return string(r.Body)
-					}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		work, state := t.TempDir(), t.TempDir()
+		const lesson = "The looms need oil."
+		asked := func(args ...string) string {
+			s, model := hiredIn(t, p, learning, work,
+				append([]string{"--no-input", "--state-dir", state, "--task", "Weave"}, args...)...)
+			s.finish(contract.ExitComplete)
+			for _, r := range model.Requests() { // later ones have what the Arbiter itself has said
+				if strings.Contains(string(r.Body), "Weave") {
+					return string(r.Body)
 				}
-				return ""
 			}
-			if strings.Contains(asked("--memory", "off"), lesson) || strings.Contains(asked(), lesson) {
-				t.Fatal("a run reads a lesson that none has kept")
-			}
-			request := asked()
-			at := strings.Index(request, lesson)
-			if at < 0 || !strings.Contains(request[max(0, at-2000):at], "report") {
-				t.Fatalf("the lesson is not among the reports:\n%.4000s", request)
-			}
-			if strings.Contains(asked("--memory", "off"), lesson) {
-				t.Error("--memory off reads the lesson")
-			}
-		})
-	}
+			return ""
+		}
+		if strings.Contains(asked("--memory", "off"), lesson) || strings.Contains(asked(), lesson) {
+			t.Fatal("a run reads a lesson that none has kept")
+		}
+		request := asked()
+		at := strings.Index(request, lesson)
+		if at < 0 || !strings.Contains(request[max(0, at-2000):at], "report") {
+			t.Fatalf("the lesson is not among the reports:\n%.4000s", request)
+		}
+		if strings.Contains(asked("--memory", "off"), lesson) {
+			t.Error("--memory off reads the lesson")
+		}
+	})
 }

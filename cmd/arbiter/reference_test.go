@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestReferencePages checks that the pages of settings and of commands agree with the tables that the program
@@ -21,14 +22,9 @@ func TestReferencePages(t *testing.T) {
 		"../../docs/commands.md":      commandsPage(),
 	} {
 		if *freeze {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(path, []byte(got), 0o644))
 		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(os.ReadFile(path))(t)
 		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 			t.Errorf("%s is not what the program says; go test ./cmd/arbiter -run TestReferencePages -freeze writes it (-file "+
 				"+now):\n%s", path, diff)

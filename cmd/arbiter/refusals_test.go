@@ -41,14 +41,13 @@ actors:
 			}
 			write(t, "", work, "open")
 			s.send(contract.Choose{Option: "retry"})
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
+			s.completes()
 			had := 0
 			for _, q := range model.Requests() {
 				had += strings.Count(q.Incoming, "Mend TICKET-9")
 			}
 			if had != 1 {
-				t.Errorf("the model received the task %d times\n%s", had, s.dump())
+				t.Errorf("the model received the task %d times", had)
 			}
 			if made := collect[contract.Decision](s); len(made) != 2 { // it insists on its COMPLETE
 				t.Errorf("decisions %+v", made)
@@ -61,11 +60,8 @@ actors:
 // session goes on with the supervisor's record.
 func TestASessionThatTheAPIRefuses(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s, model := hired(t, p, `name: refused
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, model := hired(t, p, `name: refused
 actors:
   - name: fresh
     match: {role: arbiter, contains: history is lost}
@@ -75,18 +71,16 @@ actors:
     steps:
       - {fault: {status: 400, message: "messages.3: image exceeds 5 MB maximum"}, repeat: forever}
 `, nil, "--task", "Look at it")
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			var sessions []string
-			for _, b := range collect[contract.Spawn](s) {
-				sessions = append(sessions, b.SessionID)
-			}
-			if len(sessions) != 2 || sessions[0] == sessions[1] {
-				t.Errorf("sessions %q\n%s", sessions, s.dump())
-			}
-			if n := len(model.Requests()); n != 4 {
-				t.Errorf("the model was asked %d times: twice on the refused session, twice on the next, which insists", n)
-			}
-		})
-	}
+		s.completes()
+		var sessions []string
+		for _, b := range collect[contract.Spawn](s) {
+			sessions = append(sessions, b.SessionID)
+		}
+		if len(sessions) != 2 || sessions[0] == sessions[1] {
+			t.Errorf("sessions %q", sessions)
+		}
+		if n := len(model.Requests()); n != 4 {
+			t.Errorf("the model was asked %d times: twice on the refused session, twice on the next, which insists", n)
+		}
+	})
 }

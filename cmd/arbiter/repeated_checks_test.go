@@ -68,34 +68,30 @@ actors:
 func TestChecksAreRepeatedBeforeCompletion(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario",
-				scenarioFile(t, overwriting), "--task", "Weave")...)
-			r := s.finish(contract.ExitComplete)
-			if r.Checks == nil || *r.Checks != (contract.Checks{Passed: 2}) || len(r.Failing) > 0 {
-				t.Errorf("result %+v, %+v", r, r.Checks)
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario",
+			scenarioFile(t, overwriting), "--task", "Weave")...)
+		r := s.finish(contract.ExitComplete)
+		if r.Checks == nil || *r.Checks != (contract.Checks{Passed: 2}) || len(r.Failing) > 0 {
+			t.Errorf("result %+v, %+v", r, r.Checks)
+		}
+		var again []string
+		for _, c := range collect[contract.Check](s) {
+			if c.Again {
+				again = append(again, c.Receipt.Command+" "+c.Receipt.Result)
 			}
-			var again []string
-			for _, c := range collect[contract.Check](s) {
-				if c.Again {
-					again = append(again, c.Receipt.Command+" "+c.Receipt.Result)
-				}
-			}
-			want := []string{"cat cloth.txt failed", "grep -c blue cloth.txt passed", "cat cloth.txt passed",
-				"grep -c blue cloth.txt passed"}
-			if !slices.Equal(again, want) {
-				t.Errorf("repeated %q, want %q\n%s", again, want, s.dump())
-			}
-			told := func(n contract.Notice) bool { return strings.Contains(n.Text, "orch-1: `cat cloth.txt`") }
-			if !slices.ContainsFunc(collect[contract.Notice](s), told) {
-				t.Errorf("no message says what no longer holds\n%s", s.dump())
-			}
-			s.replaysExactly()
-		})
-	}
+		}
+		want := []string{"cat cloth.txt failed", "grep -c blue cloth.txt passed", "cat cloth.txt passed",
+			"grep -c blue cloth.txt passed"}
+		if !slices.Equal(again, want) {
+			t.Errorf("repeated %q, want %q", again, want)
+		}
+		told := func(n contract.Notice) bool { return strings.Contains(n.Text, "orch-1: `cat cloth.txt`") }
+		if !slices.ContainsFunc(collect[contract.Notice](s), told) {
+			t.Error("no message says what no longer holds")
+		}
+		s.replaysExactly()
+	})
 }
 
 // TestAuthorsOfFilesOfFailedCheck: the Arbiter, events and the report name the agent that changed the
@@ -123,7 +119,7 @@ func TestAuthorsOfFilesOfFailedCheck(t *testing.T) {
 				const named = "orch-2 was the last to change its files (cloth.txt)"
 				told := func(n contract.Notice) bool { return strings.Contains(n.Text, named) }
 				if !slices.ContainsFunc(collect[contract.Notice](s), told) {
-					t.Errorf("no message says who changed the file last\n%s", s.dump())
+					t.Error("no message says who changed the file last")
 				}
 				asked := slices.ContainsFunc(model.Requests(), func(r rehearsal.Request) bool {
 					return r.Actor == "arbiter" && strings.Contains(string(r.Messages), named)
@@ -135,7 +131,7 @@ func TestAuthorsOfFilesOfFailedCheck(t *testing.T) {
 					return c.Again && c.Receipt.Result == "failed" && slices.Equal(c.Agents, []string{"orch-2"})
 				}
 				if !slices.ContainsFunc(collect[contract.Check](s), failed) {
-					t.Errorf("the event does not name it\n%s", s.dump())
+					t.Error("the event does not name it")
 				}
 				s.replaysExactly()
 			})

@@ -34,16 +34,11 @@ func (s *script) again(args ...string) *script {
 // output runs an arbiter command in the same environment, and checks its exit code.
 func (s *script) output(want int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env, cmd.Dir = s.cmd.Env, s.cmd.Dir
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run()
-	if got := cmd.ProcessState.ExitCode(); got != want {
-		s.t.Errorf("arbiter %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, want, out.String(),
-			errs.String())
+	c := s.beside(args...)
+	if int(c.code) != want {
+		s.t.Errorf("arbiter %q: exit code %d, want %d\n%s%s", args, c.code, want, c.out, c.errs)
 	}
-	return out.String(), errs.String()
+	return c.out, c.errs
 }
 
 // gone waits for the end with any exit code. After a timeout it reports the stacks of all
@@ -55,9 +50,17 @@ func (s *script) gone() {
 	case <-time.After(waitTimeout):
 		_ = s.cmd.Process.Signal(syscall.SIGABRT)
 		_ = s.cmd.Wait()
-		s.t.Fatalf("arbiter did not end within %s\n%s", waitTimeout, s.dump())
+		s.t.Fatalf("arbiter did not end within %s", waitTimeout)
 	}
 	_ = s.cmd.Wait()
+}
+
+// killed kills arbiter, and waits until no process of its run is left.
+func (s *script) killed() {
+	s.t.Helper()
+	_ = s.cmd.Process.Kill()
+	s.gone()
+	awaitGone(s.t, s.run())
 }
 
 // stateDir returns the state directory of its runs.
@@ -279,29 +282,24 @@ func TestStrays(t *testing.T) {
 // TestBothKilledAtWork: when arbiter and bridge are killed, a working agent and its tool end too, even if no
 // PID namespace ends them and no other run begins.
 func TestBothKilledAtWork(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			b := atWork(t, p, "--pid-namespace", "never")
-			bridge, ok := childNamed(b.cmd.Process.Pid, "bridge")
-			if !ok {
-				t.Fatal("no bridge")
-			}
-			b.mustSignal(syscall.SIGSTOP) // so that it does not start another bridge
-			for _, pid := range []int{bridge, b.cmd.Process.Pid} {
-				testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-			}
-			b.gone()
-			b.awaitStill(waitTimeout)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		b := atWork(t, p, "--pid-namespace", "never")
+		bridge, ok := childNamed(b.cmd.Process.Pid, "bridge")
+		if !ok {
+			t.Fatal("no bridge")
+		}
+		b.mustSignal(syscall.SIGSTOP) // so that it does not start another bridge
+		for _, pid := range []int{bridge, b.cmd.Process.Pid} {
+			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
+		}
+		b.gone()
+		b.awaitStill(waitTimeout)
+	})
 }
 
 // TestOneAtATime: a run belongs to one arbiter; the error of a second one names its process.
 func TestOneAtATime(t *testing.T) {
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	run := s.run()
 	if _, stderr := s.output(2, "--json", "--resume"); !strings.Contains(stderr, run[:8]) ||
 		!strings.Contains(stderr, "process") {
@@ -331,9 +329,7 @@ func TestDirectoryBelongsToOne(t *testing.T) {
 	if !strings.Contains(stderr, "another run already works in") || !strings.Contains(stderr, s.run()[:8]) {
 		t.Errorf("a second run: %s", stderr)
 	}
-	_ = s.cmd.Process.Kill()
-	s.gone()
-	awaitGone(t, s.run())
+	s.killed()
 	n := s.again("--json", "--claude", claude) // the dead process's lock is free at once
 	await[contract.Session](n, "the session", nil)
 	n.send(contract.Cancel{})
@@ -353,13 +349,10 @@ func standInProgram(t *testing.T) string {
 // TestDamagedJournal: the journal from the damage on is put aside, and the run continues from the undamaged
 // part.
 func TestDamagedJournal(t *testing.T) {
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	s.send(contract.Configure{Allow: "Bash(ls)"}) // a batch after those of the agents
 	await[contract.Accepted](s, "the command", nil)
-	_ = s.cmd.Process.Kill()
-	s.gone()
-	awaitGone(t, s.run())
+	s.killed()
 	dir := filepath.Dir(collect[contract.Session](s)[0].Log)
 	files, _ := filepath.Glob(filepath.Join(dir, "journal-*"))
 	if len(files) != 1 {
@@ -433,40 +426,35 @@ actors:
           message: It is touched.
           handoff: {accomplished: [touched], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
 `)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
-			asked := await[contract.PermissionRequest](s, "a request", nil)
-			_ = s.cmd.Process.Kill()
-			s.gone()
-			awaitGone(t, s.run())
-			n := s.again("--json", "--resume")
-			again := await[contract.PermissionRequest](n, "the request again", nil)
-			if again.Request != asked.Request || again.Tool != "Bash" {
-				t.Errorf("asked %+v, and then %+v", asked, again)
-			}
-			n.send(contract.Permit{Request: again.Request, Behavior: "allow"})
-			n.finish(contract.ExitComplete)
-			spoken := slices.IndexFunc(n.lines, func(l contract.Line) bool { // to the agent, which asks then
-				_, ok := l.Body.(contract.Delivered)
-				return ok && l.ID == "orch-1"
-			})
-			open := slices.IndexFunc(n.lines, func(l contract.Line) bool {
-				_, ok := l.Body.(contract.PermissionRequest)
-				return ok
-			})
-			if spoken < 0 || open < spoken {
-				t.Errorf("it is reported as open (line %d) before anybody asks again (line %d)", open, spoken)
-			}
-			if list := collect[contract.PermissionRequest](n); len(list) != 1 {
-				t.Errorf("asked %d times in the second process run: %+v", len(list), list)
-			}
-			if _, err := os.Stat(filepath.Join(collect[contract.Session](n)[0].CWD, "touched.txt")); err != nil {
-				t.Error(err)
-			}
+	eachPlayer(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+		asked := await[contract.PermissionRequest](s, "a request", nil)
+		s.killed()
+		n := s.again("--json", "--resume")
+		again := await[contract.PermissionRequest](n, "the request again", nil)
+		if again.Request != asked.Request || again.Tool != "Bash" {
+			t.Errorf("asked %+v, and then %+v", asked, again)
+		}
+		n.send(contract.Permit{Request: again.Request, Behavior: "allow"})
+		n.finish(contract.ExitComplete)
+		spoken := slices.IndexFunc(n.lines, func(l contract.Line) bool { // to the agent, which asks then
+			_, ok := l.Body.(contract.Delivered)
+			return ok && l.ID == "orch-1"
 		})
-	}
+		open := slices.IndexFunc(n.lines, func(l contract.Line) bool {
+			_, ok := l.Body.(contract.PermissionRequest)
+			return ok
+		})
+		if spoken < 0 || open < spoken {
+			t.Errorf("it is reported as open (line %d) before anybody asks again (line %d)", open, spoken)
+		}
+		if list := collect[contract.PermissionRequest](n); len(list) != 1 {
+			t.Errorf("asked %d times in the second process run: %+v", len(list), list)
+		}
+		if _, err := os.Stat(filepath.Join(collect[contract.Session](n)[0].CWD, "touched.txt")); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestStateOfAnotherVersionIsRefused: a run whose state was written by another version of arbiter is not

@@ -40,15 +40,11 @@ func TestTheSameCallFails(t *testing.T) {
         verdict:` + neverCame + `
       - {use: [{tool: Bash, input: {command: cat never, description: Look}}]}
 `
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, looks(failing)),
-				"--task", "Look")...)
-			if r := s.finish(contract.ExitComplete); !sums(r, "looked") {
-				t.Errorf("result %+v", r)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, looks(failing)),
+			"--task", "Look")...)
+		if r := s.finish(contract.ExitComplete); !sums(r, "looked") {
+			t.Errorf("result %+v", r)
+		}
+	})
 }

@@ -34,7 +34,7 @@ var plays = []struct {
 `,
 		check: func(t *testing.T, s *script, r contract.Result) {
 			if !sums(r, "pondered") || len(collect[contract.Error](s)) != 0 {
-				t.Errorf("result %+v\n%s", r, s.dump())
+				t.Errorf("result %+v", r)
 			}
 		},
 	},
@@ -119,7 +119,7 @@ var plays = []struct {
 				d, ok := l.Body.(contract.Done)
 				return ok && l.ID == "orch-1" && d.Reason == "succeeded by orch-2"
 			}) {
-				t.Errorf("the predecessor was not let go\n%s", s.dump())
+				t.Error("the predecessor was not let go")
 			}
 		},
 	},
@@ -165,9 +165,7 @@ func TestRulings(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "play.yaml")
 		text := "name: play\ntitle: A play\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:" +
 			c.steps
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
 				p.long(t) // the driver's tests and the stand-in's cover the CLI's part

@@ -35,9 +35,7 @@ func lying(t *testing.T) string {
 	dir := t.TempDir()
 	text := "#!/bin/sh\n[ \"$1\" = --version ] && { echo bubblewrap 0.8.0; exit 0; }\n" +
 		"while [ \"$1\" != -- ]; do [ \"$1\" = --chdir ] && cd \"$2\"; shift; done; shift; exec \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(dir, sandbox.Name), []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, sandbox.Name), []byte(text), 0o755))
 	return "PATH=" + dir + ":" + os.Getenv("PATH")
 }
 
@@ -51,18 +49,14 @@ func sessionLast(s *script) contract.Session {
 func TestSandboxedRun(t *testing.T) {
 	testkit.Long(t)
 	needSandbox(t)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // the driver's tests use the sandbox too
-			t.Parallel()
-			s := start(t, nil, append([]string{"--json", "--no-input", "--task", "Do it", "--sandbox", "on"},
-				p.args...)...)
-			s.finish(contract.ExitComplete)
-			if got := sessionLast(s); got.Sandbox != "bubblewrap" || got.SandboxReason != "" {
-				t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) { // the driver's tests use the sandbox too
+		s := start(t, nil, append([]string{"--json", "--no-input", "--task", "Do it", "--sandbox", "on"},
+			p.args...)...)
+		s.finish(contract.ExitComplete)
+		if got := sessionLast(s); got.Sandbox != "bubblewrap" || got.SandboxReason != "" {
+			t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
+		}
+	})
 }
 
 // TestSandboxedResume: a run that began in a sandbox continues in one, without the flag.

@@ -22,57 +22,52 @@ var handOnScreen = strings.Replace(hand,
 // causes no first-start questions. A second terminal is refused meanwhile. The session follows the window's
 // size, Ctrl+] brings the screen back, the Arbiter receives what was said, and the run completes.
 func TestAttachFromTheScreen(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			h := newTestHome(t, who)
-			p := h.play(scenarioFile(t, handOnScreen), "--task", "Weave")
-			p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
-			p.press("Esc")
-			p.await("NORMAL")
-			p.press("1")
-			p.await("session ", "generation 1")
-			p.press("A")
-			if who.real { // it clears the screen
-				p.await("Claude Code v", "Spin it.", "for shortcuts")
-			} else if s := p.await("This is the session of Orchestrator I", "Ctrl+] gives it back", "> "); s.Alt() ||
-				s.Mouse() {
-				t.Errorf("it got a terminal with %v", s.Leftovers())
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		p := h.play(scenarioFile(t, handOnScreen), "--task", "Weave")
+		p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
+		p.press("Esc")
+		p.await("NORMAL")
+		p.press("1")
+		p.await("session ", "generation 1")
+		p.press("A")
+		if who.real { // it clears the screen
+			p.await("Claude Code v", "Spin it.", "for shortcuts")
+		} else if s := p.await("This is the session of Orchestrator I", "Ctrl+] gives it back", "> "); s.Alt() ||
+			s.Mouse() {
+			t.Errorf("it got a terminal with %v", s.Leftovers())
+		}
+		second := h.open("attach", "orch-1")
+		second.await("attached already: the screen has it")
+		h.left(second, contract.ExitUsage)
+		p.Type("my word is sesame")
+		p.await("my word is sesame")
+		p.Type("\r")
+		p.await("I-shall-remember-it.")
+		size := pty.Size{Columns: 80, Rows: 24}
+		testkit.OK(t, p.Resize(size))
+		if who.real {
+			p.until(func(s pty.Screen) bool { return strings.Contains(s.Text(), "| id:\n") }) // broken here
+		}
+		p.press("Ctrl+]")
+		p.await("generation", "i write")
+		p.press("q")
+		p.await("THE WEAVING", "And which thread now?")
+		p.press("i")
+		p.Type("the red one\n")
+		p.await("It is done.", "Speak again, or depart.")
+		h.over(p)
+		var told string
+		for _, l := range h.replayed() {
+			if m, ok := l.Body.(contract.Message); ok && m.To == "arbiter" &&
+				strings.Contains(m.Text, "took the session of") {
+				told = m.Text
 			}
-			second := h.open("attach", "orch-1")
-			second.await("attached already: the screen has it")
-			h.left(second, contract.ExitUsage)
-			p.Type("my word is sesame")
-			p.await("my word is sesame")
-			p.Type("\r")
-			p.await("I-shall-remember-it.")
-			size := pty.Size{Columns: 80, Rows: 24}
-			testkit.OK(t, p.Resize(size))
-			if who.real {
-				p.until(func(s pty.Screen) bool { return strings.Contains(s.Text(), "| id:\n") }) // broken here
-			}
-			p.press("Ctrl+]")
-			p.await("generation", "i write")
-			p.press("q")
-			p.await("THE WEAVING", "And which thread now?")
-			p.press("i")
-			p.Type("the red one\n")
-			p.await("It is done.", "Speak again, or depart.")
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
-			var told string
-			for _, l := range h.replayed() {
-				if m, ok := l.Body.(contract.Message); ok && m.To == "arbiter" &&
-					strings.Contains(m.Text, "took the session of") {
-					told = m.Text
-				}
-			}
-			if !strings.Contains(told, "1 message typed") || !strings.Contains(told, "sesame") {
-				t.Errorf("the Arbiter was notified:\n%s", told)
-			}
-		})
-	}
+		}
+		if !strings.Contains(told, "1 message typed") || !strings.Contains(told, "sesame") {
+			t.Errorf("the Arbiter was notified:\n%s", told)
+		}
+	})
 }
 
 // TestGivenUpWhileItIsHandedOver: while an agent's slow process is being stopped for an attachment, Ctrl+C
@@ -101,8 +96,7 @@ func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 			}
 			testkit.OK(t, os.WriteFile(filepath.Join(work, "go"), nil, 0o600))
 			p.await("It is done.", "Speak again, or depart.")
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
+			h.over(p)
 		})
 	}
 }
@@ -124,6 +118,5 @@ func TestAttachmentReportsFailure(t *testing.T) {
 	second.Type("\r") // the terminal was opened, so a program that ends is not a refusal
 	second.await("exit code 1")
 	h.left(second, contract.ExitComplete)
-	p.press("Ctrl+C", "Ctrl+C")
-	h.ended(p, contract.ExitInterrupted)
+	h.interrupted(p)
 }

@@ -48,50 +48,46 @@ func (h *modelHome) committed(name, text string) {
 // TestScreenShowsChanges: F5 lists the files that an Orchestrator has changed, with its name, Enter shows both
 // versions, e opens the file in the editor at the change, and x reverts it.
 func TestScreenShowsChanges(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			t.Parallel()
-			who.long(t)
-			h := build(t, who, changesPlay)
-			h.committed("thread.txt", "red\ngreen\n")
-			given := filepath.Join(t.TempDir(), "given")
-			vi := filepath.Join(t.TempDir(), "vi")
-			seen := filepath.Join(t.TempDir(), "seen")
-			testkit.OK(t, os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\necho an editor\n"+
-				"until [ -e "+seen+" ]; do sleep 0.02; done\n"), 0o700))
-			h.env = append(h.env, "EDITOR="+vi)
-			p := h.openSlowly(h.args...)
-			p.await("Is it well?")
-			p.press("F5")
-			p.await("CHANGES", "1 file ", "thread.txt", "orch-1", "+1 -1")
-			p.press("Enter")
-			p.await("1 of 1", "@@ -1,2 +1,2 @@", "- green", "+ blue") // the list's preview has no number of places
-			p.press("e")
-			p.await("an editor") // a key that is pressed before the screen is back is the editor's
-			testkit.OK(t, os.WriteFile(seen, nil, 0o600))
-			p.await("1 of 1", "+ blue")
-			p.press("x")
-			p.await("Revert?", "-1,2 +1,2 of thread.txt")
-			p.press("y")
-			p.await("reverted a part of thread.txt", "is as it was when the run began")
-			p.press("Esc")
-			p.await("CHANGES", "No file has changed")
-			p.press("Esc")
-			p.await("Is it well?")
-			p.press("Ctrl+C")
-			p.await("Leave?")
-			p.press("y")
-			h.ended(p, contract.ExitInterrupted)
-			for file, want := range map[string]string{
-				filepath.Join(h.work, "thread.txt"): "red\ngreen\n",
-				given:                               "+2 " + filepath.Join(h.work, "thread.txt") + "\n",
-			} {
-				if got, err := os.ReadFile(file); err != nil || string(got) != want {
-					t.Errorf("%s holds %q, %v; want %q", file, got, err, want)
-				}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := build(t, who, changesPlay)
+		h.committed("thread.txt", "red\ngreen\n")
+		given := filepath.Join(t.TempDir(), "given")
+		vi := filepath.Join(t.TempDir(), "vi")
+		seen := filepath.Join(t.TempDir(), "seen")
+		testkit.OK(t, os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\necho an editor\n"+
+			"until [ -e "+seen+" ]; do sleep 0.02; done\n"), 0o700))
+		h.env = append(h.env, "EDITOR="+vi)
+		p := h.openSlowly(h.args...)
+		p.await("Is it well?")
+		p.press("F5")
+		p.await("CHANGES", "1 file ", "thread.txt", "orch-1", "+1 -1")
+		p.press("Enter")
+		p.await("1 of 1", "@@ -1,2 +1,2 @@", "- green", "+ blue") // the list's preview has no number of places
+		p.press("e")
+		p.await("an editor") // a key that is pressed before the screen is back is the editor's
+		testkit.OK(t, os.WriteFile(seen, nil, 0o600))
+		p.await("1 of 1", "+ blue")
+		p.press("x")
+		p.await("Revert?", "-1,2 +1,2 of thread.txt")
+		p.press("y")
+		p.await("reverted a part of thread.txt", "is as it was when the run began")
+		p.press("Esc")
+		p.await("CHANGES", "No file has changed")
+		p.press("Esc")
+		p.await("Is it well?")
+		p.press("Ctrl+C")
+		p.await("Leave?")
+		p.press("y")
+		h.ended(p, contract.ExitInterrupted)
+		for file, want := range map[string]string{
+			filepath.Join(h.work, "thread.txt"): "red\ngreen\n",
+			given:                               "+2 " + filepath.Join(h.work, "thread.txt") + "\n",
+		} {
+			if got, err := os.ReadFile(file); err != nil || string(got) != want {
+				t.Errorf("%s holds %q, %v; want %q", file, got, err, want)
 			}
-		})
-	}
+		}
+	})
 }
 
 // TestPlainShowsChanges: --plain does the same with commands, and lists settings, models and images.

@@ -57,8 +57,7 @@ func TestWaysToLeave(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			h := newTestHome(t, players(t)[0])
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing", "--on-hangup", "stop")
-			p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			p := h.asking("--on-hangup", "stop")
 			way.do(p)
 			h.ended(p, way.exit)
 			p = h.open("--resume")
@@ -66,8 +65,7 @@ func TestWaysToLeave(t *testing.T) {
 			p.Type("call it dawn\n")
 			p.await("y Allow once")
 			p.finish()
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
+			h.over(p)
 		})
 	}
 }
@@ -96,8 +94,7 @@ func TestTerminalHangsUp(t *testing.T) {
 			if begun {
 				p = h.open("--resume")
 				p.await("What shall it be called?", "The Arbiter awaits your answer.")
-				p.press("Ctrl+C", "Ctrl+C")
-				h.ended(p, contract.ExitInterrupted)
+				h.interrupted(p)
 			}
 		})
 	}
@@ -284,8 +281,7 @@ func TestScreenFault(t *testing.T) {
 			h.env = env
 			p = h.open("--resume")
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
-			p.press("Ctrl+C", "Ctrl+C")
-			h.ended(p, contract.ExitInterrupted)
+			h.interrupted(p)
 		})
 	}
 }
@@ -359,8 +355,7 @@ func TestNothingToDrive(t *testing.T) {
 	p.await("Speak, mortal.")
 	p.Type("Make a thing\n")
 	p.await("Give invoice.sh a --csv flag")
-	p.press("Ctrl+C", "Ctrl+C")
-	h.ended(p, contract.ExitInterrupted)
+	h.interrupted(p)
 }
 
 // TestNoScreen: if no screen can be shown, arbiter says so before it does anything.

@@ -160,42 +160,38 @@ func playHostile(t *testing.T, who player, fit func(string) string) (pty.Screen,
 func TestHostileAgents(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			got, p := playHostile(t, who, func(text string) string { return text })
-			saved, err := os.ReadFile(filepath.Join(p.cmd.Dir, "said.md"))
-			if err != nil || len(saved) == 0 || sanitize.Text(string(saved)) != string(saved) {
-				t.Errorf("saved: %v, %q", err, saved)
-			}
-			sent := len(whole(p.Output()))
-			p.leave()
-			if faults := pty.FullScreen.Check(p.Output()[sent:]); faults != nil {
-				t.Errorf("after it was left: %q", faults)
-			}
-			want, q := playHostile(t, who, sanitize.Text)
-			q.leave()
-			if a, b := ruleOf(got), ruleOf(want); a == 0 || a != b {
-				t.Fatalf("the conversation begins in row %d, and in row %d without hostile text\n%s\n%s", a, b,
-					got.Text(), want.Text())
-			}
-			same := func(y, columns int) { // without the columns that show times
-				for x := range columns {
-					if g, w := got.Cells[y][x], want.Cells[y][x]; g != w {
-						t.Errorf("row %d, column %d: %+v, and %+v without hostile text\n%s\n%s", y, x, g, w, got.Row(y),
-							want.Row(y))
-						return
-					}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		got, p := playHostile(t, who, func(text string) string { return text })
+		saved, err := os.ReadFile(filepath.Join(p.cmd.Dir, "said.md"))
+		if err != nil || len(saved) == 0 || sanitize.Text(string(saved)) != string(saved) {
+			t.Errorf("saved: %v, %q", err, saved)
+		}
+		sent := len(whole(p.Output()))
+		p.leave()
+		if faults := pty.FullScreen.Check(p.Output()[sent:]); faults != nil {
+			t.Errorf("after it was left: %q", faults)
+		}
+		want, q := playHostile(t, who, sanitize.Text)
+		q.leave()
+		if a, b := ruleOf(got), ruleOf(want); a == 0 || a != b {
+			t.Fatalf("the conversation begins in row %d, and in row %d without hostile text\n%s\n%s", a, b,
+				got.Text(), want.Text())
+		}
+		same := func(y, columns int) { // without the columns that show times
+			for x := range columns {
+				if g, w := got.Cells[y][x], want.Cells[y][x]; g != w {
+					t.Errorf("row %d, column %d: %+v, and %+v without hostile text\n%s\n%s", y, x, g, w, got.Row(y),
+						want.Row(y))
+					return
 				}
 			}
-			for y := range ruleOf(got) + 1 {
-				same(y, 70)
-			}
-			same(len(got.Cells)-2, 100)
-			same(len(got.Cells)-1, 40)
-		})
-	}
+		}
+		for y := range ruleOf(got) + 1 {
+			same(y, 70)
+		}
+		same(len(got.Cells)-2, 100)
+		same(len(got.Cells)-1, 40)
+	})
 }
 
 // TestHostileTitles: a run with a hostile title is listed, resumed and left.

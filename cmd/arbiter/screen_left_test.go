@@ -29,8 +29,7 @@ func TestScreenIsLeft(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			h := newTestHome(t, players(t)[0])
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
-			p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			p := h.asking()
 			host := h.hosts()
 			way.do(p)
 			state := testkit.Must(p.Exit(p.ctx))(t)
@@ -54,8 +53,7 @@ func TestScreenIsLeft(t *testing.T) {
 			p.Type("call it dawn\n")
 			p.await("y Allow once")
 			p.finish()
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
+			h.over(p)
 		})
 	}
 }
@@ -65,8 +63,7 @@ func TestScreenIsLeft(t *testing.T) {
 func TestHostIsKilled(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	p := h.asking()
 	testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
 	p.await("was killed or crashed", "Resume it", "interrupted")
 	awaitGone(t, h.runs()[0])
@@ -80,16 +77,14 @@ func TestHostIsKilled(t *testing.T) {
 	h.ended(p, contract.ExitFailed)
 	p = h.open("--resume")
 	p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
-	p.press("Ctrl+C", "Ctrl+C")
-	h.ended(p, contract.ExitInterrupted)
+	h.interrupted(p)
 }
 
 // TestInboxOfAllRuns: what waits in any run is listed with numbers, and answered by them from another directory.
 func TestInboxOfAllRuns(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	p := h.asking()
 	cmd := exec.Command("arbiter", "inbox")
 	other := h.run(cmd)
 	other.await("1. run "+h.runs()[0][:8], "What shall it be called?", "Answer (NUMBER y")
@@ -99,8 +94,7 @@ func TestInboxOfAllRuns(t *testing.T) {
 	other.await("Run " + h.runs()[0][:8] + ": message to arbiter")
 	other.Send("\r")
 	testkit.Must(other.Exit(other.ctx))(t)
-	p.press("Ctrl+C", "Ctrl+C")
-	h.ended(p, contract.ExitInterrupted)
+	h.interrupted(p)
 }
 
 // TestPlainIsLeft: --plain leaves its run when its terminal is gone, and a plain client of a live run prints

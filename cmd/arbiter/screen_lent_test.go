@@ -141,8 +141,7 @@ while read -r line || [ -z "$line" ]; do
 done
 `)
 	h.env = append(h.env, "VISUAL="+fmt.Sprintf(variable, editor))
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	p := h.asking()
 	p.Type("half a word")
 	p.await("half a word")
 	p.press("Ctrl+G")
@@ -161,8 +160,7 @@ done
 	p.press("Enter")
 	p.await("y Allow once")
 	p.finish()
-	p.press("Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	h.over(p)
 }
 
 // TestEndedDuringTerminalUse: a signal ends arbiter even while another program uses the terminal.
@@ -170,8 +168,7 @@ func TestEndedDuringTerminalUse(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
 	h.env = append(h.env, "EDITOR="+program(t, "edit", "echo \"[editing $$]\"\nwhile :; do read -r line; done\n"))
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	p := h.asking()
 	p.press("Ctrl+G")
 	p.await("[editing ")
 	testkit.OK(t, p.Process().Signal(syscall.SIGTERM))
@@ -210,8 +207,7 @@ esac
 	p.await("Paste the code:")
 	p.Type("sesame\n")
 	p.await("Speak, mortal.", "a@b.example")
-	p.press("Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	h.over(p)
 }
 
 // TestLoggedOut: if the user leaves the first screen without a login, the exit code is that for the
@@ -245,6 +241,5 @@ func TestMouseSwitch(t *testing.T) {
 			t.Errorf("%s: mouse reports are %v", c.says, s.Mouse())
 		}
 	}
-	p.press("Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	h.over(p)
 }

@@ -40,32 +40,27 @@ func tasksStates(lines []contract.Line) []string {
 // commands to skip a step and to have that agent try again.
 func TestScreenWaysOutOfAFailure(t *testing.T) {
 	testkit.Long(t)
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			h := newTestHome(t, who)
-			p := h.overriding("tester", spinning)
-			p.await("And now?", "Alt+c: retry")
-			p.Type("/skip\n")
-			p.await("no step to skip")
-			p.press("Alt+c")
-			p.await("Ways out", "Try again", "Go on with another agent")
-			p.press("g")
-			p.await("Orchestrator II", "Alt+c: retry")
-			p.Type("/plan set card\n")
-			p.await("[pending] card")
-			p.Type("/choose skip\n")
-			p.await("The human skipped step 1 of the plan: card")
-			p.Type("/retry\n")
-			p.await("It is done.", "Speak again, or depart.")
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
-			want := []string{"START_TASK selecting", "AGENT_SELECTED executing", "AGENT_STOPPED selecting",
-				"AGENT_SELECTED executing", "AGENT_COMPLETE evaluating", "ARBITER_DECISION complete"}
-			testkit.Same(t, "the task went", want, tasksStates(h.replayed()))
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		p := h.overriding("tester", spinning)
+		p.await("And now?", "Alt+c: retry")
+		p.Type("/skip\n")
+		p.await("no step to skip")
+		p.press("Alt+c")
+		p.await("Ways out", "Try again", "Go on with another agent")
+		p.press("g")
+		p.await("Orchestrator II", "Alt+c: retry")
+		p.Type("/plan set card\n")
+		p.await("[pending] card")
+		p.Type("/choose skip\n")
+		p.await("The human skipped step 1 of the plan: card")
+		p.Type("/retry\n")
+		p.await("It is done.", "Speak again, or depart.")
+		h.over(p)
+		want := []string{"START_TASK selecting", "AGENT_SELECTED executing", "AGENT_STOPPED selecting",
+			"AGENT_SELECTED executing", "AGENT_COMPLETE evaluating", "ARBITER_DECISION complete"}
+		testkit.Same(t, "the task went", want, tasksStates(h.replayed()))
+	})
 }
 
 // TestScreenOverrides: another agent is spawned, everything is reset, and the next task is cancelled in the

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -16,55 +15,51 @@ import (
 // permission by the number of its request. The output contains nothing but lines, and the run is the same as on
 // the screen.
 func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			h := newTestHome(t, who)
-			p := h.open(append([]string{"--plain"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
-			p.await("Speak, mortal.")
-			p.Type("Make a thing\n")
-			p.await("What shall it be called?")
-			p.Type("call it dawn\n")
-			p.await("1 y")
-			p.Type("/cost\n")
-			p.await("$")
-			p.Type("/timeline\n")
-			p.await("waits for you")
-			p.Type("/runs\n")
-			p.await("live")
-			p.await("To show a live one")
-			p.Type("/agents\n")
-			p.await("planner")
-			p.Type("/plan 9 done\n")
-			p.await("no step 9")
-			p.Type("1 y\n")
-			text := h.ended(p, contract.ExitComplete)
-			for _, want := range []string{
-				"It is done. The file is there.", "asked    Make a thing", "done     complete: The file is there.",
-				"proved   nothing was checked", "files    not known", "To resume: arbiter --plain --resume --session ",
-			} {
-				if !strings.Contains(text, want) {
-					t.Errorf("it lacks %q:\n%s", want, text)
-				}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		p := h.open(append([]string{"--plain"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
+		p.await("Speak, mortal.")
+		p.Type("Make a thing\n")
+		p.await("What shall it be called?")
+		p.Type("call it dawn\n")
+		p.await("1 y")
+		p.Type("/cost\n")
+		p.await("$")
+		p.Type("/timeline\n")
+		p.await("waits for you")
+		p.Type("/runs\n")
+		p.await("live")
+		p.await("To show a live one")
+		p.Type("/agents\n")
+		p.await("planner")
+		p.Type("/plan 9 done\n")
+		p.await("no step 9")
+		p.Type("1 y\n")
+		text := h.ended(p, contract.ExitComplete)
+		for _, want := range []string{
+			"It is done. The file is there.", "asked    Make a thing", "done     complete: The file is there.",
+			"proved   nothing was checked", "files    not known", "To resume: arbiter --plain --resume --session ",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("it lacks %q:\n%s", want, text)
 			}
-			out := strings.TrimPrefix(string(p.Output()), "\x1b]2;"+theTitle+"\a")
-			if faults := pty.Lines.Check([]byte(out)); len(faults) > 0 {
-				t.Errorf("what it sent: %q", faults)
+		}
+		out := strings.TrimPrefix(string(p.Output()), "\x1b]2;"+theTitle+"\a")
+		if faults := pty.Lines.Check([]byte(out)); len(faults) > 0 {
+			t.Errorf("what it sent: %q", faults)
+		}
+		told := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(t)
+		want := []string{"Make a thing", "call it dawn", "It stands.",
+			"COMPLETE did not take effect yet. The supervisor finds these points open:", "It is done."}
+		var said []string
+		for _, l := range told {
+			if m, ok := l.Body.(contract.Message); ok && m.Kind != "brief" {
+				line, _, _ := strings.Cut(m.Text, "\n")
+				said = append(said, line)
 			}
-			told := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(t)
-			want := []string{"Make a thing", "call it dawn", "It stands.",
-				"COMPLETE did not take effect yet. The supervisor finds these points open:", "It is done."}
-			var said []string
-			for _, l := range told {
-				if m, ok := l.Body.(contract.Message); ok && m.Kind != "brief" {
-					line, _, _ := strings.Cut(m.Text, "\n")
-					said = append(said, line)
-				}
-			}
-			testkit.Same(t, "what was said", want, said)
-		})
-	}
+		}
+		testkit.Same(t, "what was said", want, said)
+	})
 }
 
 // TestPlainIsInterrupted: Ctrl+C ends the run in order, and --plain resumes it.
@@ -102,13 +97,12 @@ func TestPlainInput(t *testing.T) {
 			contract.ExitComplete},
 		{"nobody to ask", scenarioFile(t, talk), "Make a thing\n", "And then?", nil, contract.ExitNeedsInput},
 	} {
-		cmd := exec.Command("arbiter", append(append(h.rehearsing(tt.scenario), "--plain"), tt.args...)...)
-		cmd.Env, cmd.Dir, cmd.Stdin = h.env, h.work, strings.NewReader(tt.in)
-		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != int(tt.exit) || !strings.Contains(string(out), tt.want) {
-			t.Errorf("%s: exit code %d, want %d:\n%s", tt.name, got, tt.exit, out)
+		c := runIn(t, h.env, h.work, tt.in, append(append(h.rehearsing(tt.scenario), "--plain"), tt.args...)...)
+		out := c.out + c.errs
+		if c.code != tt.exit || !strings.Contains(out, tt.want) {
+			t.Errorf("%s: exit code %d, want %d:\n%s", tt.name, c.code, tt.exit, out)
 		}
-		if strings.ContainsAny(string(out), "\x1b\r\a") {
+		if strings.ContainsAny(out, "\x1b\r\a") {
 			t.Errorf("%s: control characters in %q", tt.name, out)
 		}
 	}

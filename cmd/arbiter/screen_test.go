@@ -107,15 +107,11 @@ func (h *testHome) run(cmd *exec.Cmd) *pane {
 // output runs an arbiter command there, without a terminal.
 func (h *testHome) output(args ...string) string {
 	h.t.Helper()
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env, cmd.Dir = h.env, h.work
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		h.t.Fatalf("arbiter %v: %v\n%s", args, err, errs.String())
+	c := runIn(h.t, h.env, h.work, "", args...)
+	if c.code != contract.ExitComplete {
+		h.t.Fatalf("arbiter %q: exit code %d\n%s", args, c.code, c.errs)
 	}
-	return string(out)
+	return c.out
 }
 
 // runs returns the ids of the runs that were played there.
@@ -177,6 +173,28 @@ func (h *testHome) restored(p *pane) {
 	}
 }
 
+// asking plays screen.yaml until it asks for a name.
+func (h *testHome) asking(args ...string) *pane {
+	h.t.Helper()
+	p := h.play(absolute(h.t, "testdata/scenarios/screen.yaml"), append([]string{"--task", "Make a thing"}, args...)...)
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	return p
+}
+
+// over leaves the screen of a run that is complete.
+func (h *testHome) over(p *pane) {
+	h.t.Helper()
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitComplete)
+}
+
+// interrupted ends a run by keys.
+func (h *testHome) interrupted(p *pane) {
+	h.t.Helper()
+	p.press("Ctrl+C", "Ctrl+C")
+	h.ended(p, contract.ExitInterrupted)
+}
+
 // armed waits until the choices of a dialog that opened on its own can be made: their keys are highlighted
 // then.
 func (p *pane) armed(choice string) {
@@ -211,48 +229,44 @@ func (p *pane) finish() {
 // scenario.
 func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 	scenario := absolute(t, "testdata/scenarios/screen.yaml")
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // TestFeatureInteractions plays the real CLI on the screen
-			t.Parallel()
-			h := newTestHome(t, who)
-			p := h.play(scenario)
-			p.begin()
-			p.finish()
-			p.await("Orchestrator I")
-			p.press("Alt+1")
-			p.await("session ", "generation 1", "It stands.")
-			p.press("q", "F2")
-			p.await("LOGBOOK", "result")
-			p.press("q")
-			p.await("THE WEAVING")
-			if faults := pty.FullScreen.Check(p.Output()); len(faults) > 0 {
-				t.Errorf("what it sent: %q", faults)
-			}
-			if s := p.Screen(); !strings.Contains(s.Title, "arbiter") {
-				t.Errorf("the window is called %q", s.Title)
-			}
-			p.press("Ctrl+C")
-			after := h.ended(p, contract.ExitComplete)
-			runs := h.runs()
-			if len(runs) != 1 {
-				t.Fatalf("runs %v", runs)
-			}
-			if want := "--resume --session " + command.ShortID(runs[0]); !strings.Contains(after, want) {
-				t.Errorf("nothing says %q after it:\n%s", want, after)
-			}
-			told := testkit.Must(contractLines(h.output("replay", runs[0])))(t)
-			s := start(t, nil, append(h.rehearsing(scenario), "--json", "--task", "Make a thing")...)
-			await[contract.Question](s, "a question", nil)
-			s.send(contract.Say{Text: "call it dawn"})
-			ask := await[contract.PermissionRequest](s, "a request", nil)
-			s.send(contract.Permit{Request: ask.Request, Behavior: "allow"})
-			s.finish(contract.ExitComplete)
-			if diff := cmp.Diff(story(s.lines), story(told)); diff != "" {
-				t.Errorf("a script sees another run (-script +screen):\n%s", diff)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) { // TestFeatureInteractions plays the real CLI on the screen
+		h := newTestHome(t, who)
+		p := h.play(scenario)
+		p.begin()
+		p.finish()
+		p.await("Orchestrator I")
+		p.press("Alt+1")
+		p.await("session ", "generation 1", "It stands.")
+		p.press("q", "F2")
+		p.await("LOGBOOK", "result")
+		p.press("q")
+		p.await("THE WEAVING")
+		if faults := pty.FullScreen.Check(p.Output()); len(faults) > 0 {
+			t.Errorf("what it sent: %q", faults)
+		}
+		if s := p.Screen(); !strings.Contains(s.Title, "arbiter") {
+			t.Errorf("the window is called %q", s.Title)
+		}
+		p.press("Ctrl+C")
+		after := h.ended(p, contract.ExitComplete)
+		runs := h.runs()
+		if len(runs) != 1 {
+			t.Fatalf("runs %v", runs)
+		}
+		if want := "--resume --session " + command.ShortID(runs[0]); !strings.Contains(after, want) {
+			t.Errorf("nothing says %q after it:\n%s", want, after)
+		}
+		told := testkit.Must(contractLines(h.output("replay", runs[0])))(t)
+		s := start(t, nil, append(h.rehearsing(scenario), "--json", "--task", "Make a thing")...)
+		await[contract.Question](s, "a question", nil)
+		s.send(contract.Say{Text: "call it dawn"})
+		ask := await[contract.PermissionRequest](s, "a request", nil)
+		s.send(contract.Permit{Request: ask.Request, Behavior: "allow"})
+		s.finish(contract.ExitComplete)
+		if diff := cmp.Diff(story(s.lines), story(told)); diff != "" {
+			t.Errorf("a script sees another run (-script +screen):\n%s", diff)
+		}
+	})
 }
 
 // story returns the messages and decisions, without paths and times.
@@ -284,61 +298,50 @@ func story(lines []contract.Line) []string {
 // before, and continues.
 func TestScreenGoesOn(t *testing.T) {
 	testkit.Long(t)
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			h := newTestHome(t, who)
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-			p.begin()
-			p.finish()
-			p.Type("once more\n")
-			p.await("It is done again.", "Nothing was left to do.", "Speak again, or depart.")
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
-			if runs := h.runs(); len(runs) != 1 {
-				t.Errorf("runs %v", runs)
-			}
-			p = h.open("--resume")
-			p.await("It is done again.", "once more", "Speak again, or depart.")
-			p.Type("once more, and last\n")
-			p.until(func(s pty.Screen) bool {
-				_, last, _ := strings.Cut(s.Text(), "▌ once more, and last")
-				return strings.Contains(last, "Nothing was left to do.") && s.Shows("Speak again, or depart.")
-			})
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+		p.begin()
+		p.finish()
+		p.Type("once more\n")
+		p.await("It is done again.", "Nothing was left to do.", "Speak again, or depart.")
+		h.over(p)
+		if runs := h.runs(); len(runs) != 1 {
+			t.Errorf("runs %v", runs)
+		}
+		p = h.open("--resume")
+		p.await("It is done again.", "once more", "Speak again, or depart.")
+		p.Type("once more, and last\n")
+		p.until(func(s pty.Screen) bool {
+			_, last, _ := strings.Cut(s.Text(), "▌ once more, and last")
+			return strings.Contains(last, "Nothing was left to do.") && s.Shows("Speak again, or depart.")
 		})
-	}
+		h.over(p)
+	})
 }
 
 // TestScreenAfterItsDeath: arbiter is killed while a permission request is open. --resume shows what was said,
 // and the run completes.
 func TestScreenAfterItsDeath(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			h := newTestHome(t, who)
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-			p.begin()
-			testkit.OK(t, p.Process().Signal(syscall.SIGKILL))
-			testkit.Must(p.Exit(p.ctx))(t)
-			p = h.open("--resume")
-			p.await("y Allow once")
-			p.press("Esc") // put the dialog aside, and read from the beginning
-			p.until(func(s pty.Screen) bool { return !s.Shows("y Allow once") })
-			p.press("Esc")
-			p.await("NORMAL")
-			p.press("g")
-			p.await("What shall it be called?", "call it dawn")
-			p.press("G", "i", "Alt+p")
-			p.await("y Allow once")
-			p.finish()
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+		p.begin()
+		testkit.OK(t, p.Process().Signal(syscall.SIGKILL))
+		testkit.Must(p.Exit(p.ctx))(t)
+		p = h.open("--resume")
+		p.await("y Allow once")
+		p.press("Esc") // put the dialog aside, and read from the beginning
+		p.until(func(s pty.Screen) bool { return !s.Shows("y Allow once") })
+		p.press("Esc")
+		p.await("NORMAL")
+		p.press("g")
+		p.await("What shall it be called?", "call it dawn")
+		p.press("G", "i", "Alt+p")
+		p.await("y Allow once")
+		p.finish()
+		h.over(p)
+	})
 }
 
 // TestScreenWithRequirements: a file on the command line is the task.
@@ -352,28 +355,23 @@ func TestScreenWithRequirements(t *testing.T) {
 	p.Type("call it dawn\n")
 	p.await("y Allow once")
 	p.finish()
-	p.press("Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	h.over(p)
 }
 
 // TestTwoScreensOfOneRun: a second screen of a live run shows its whole history, an answer on one screen
 // settles the request on the other, and a script cannot play the run a second time.
 func TestTwoScreensOfOneRun(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	p := h.asking()
 	other := h.open()
 	other.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
 	hosts := h.hosts()
 	if len(hosts) != 1 {
 		t.Fatalf("the run is played by %v", hosts)
 	}
-	script := exec.Command("arbiter", "--json", "--resume")
-	script.Env, script.Dir = h.env, h.work
-	out, err := script.CombinedOutput()
 	want := fmt.Sprintf("is still running (process %d)", hosts[0])
-	if err == nil || script.ProcessState.ExitCode() != int(contract.ExitUsage) || !strings.Contains(string(out), want) {
-		t.Errorf("a script: %v, %s, and nothing says %q", err, out, want)
+	if errs := h.fails(contract.ExitUsage, "--json", "--resume"); !strings.Contains(errs, want) {
+		t.Errorf("a script: %s, and nothing says %q", errs, want)
 	}
 	other.Type("call it dawn\n")
 	p.await("y Allow once")

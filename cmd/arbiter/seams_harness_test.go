@@ -27,21 +27,13 @@ func build(t *testing.T, who player, play string, more ...string) *modelHome {
 	t.Helper()
 	onlyLinux(t)
 	sc := testkit.Must(rehearsal.Parse("play.yaml", []byte(play)))(t)
-	model := testkit.Must(rehearsal.Start(sc, rehearsal.Options{Record: true}))(t)
-	t.Cleanup(func() { _ = model.Close() })
+	model := serve(t, play)
 	h := newTestHome(t, who)
-	claude := who.args[len(who.args)-1]
-	if !who.real {
-		claude = sickClaude(t, nil)
-	}
-	key := model.Key()
-	known := testkit.Must(json.Marshal(map[string]any{"hasCompletedOnboarding": true,
-		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
-			"rejected": []string{}}}))(t)
-	testkit.OK(t, os.WriteFile(filepath.Join(h.home, ".claude.json"), known, 0o600))
-	h.env = append(h.env, "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY="+key,
+	h.knows(model)
+	h.env = append(h.env, "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY="+model.Key(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=0", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_SANDBOXED=1", "NO_PROXY=127.0.0.1")
+	claude := who.program(t)
 	args := []string{"--trust", "--claude", claude, "--model", "claude-sonnet-4-5", "--task", "Weave"}
 	for _, rule := range sc.Allow() {
 		args = append(args, "--allow", rule)

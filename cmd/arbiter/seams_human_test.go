@@ -111,56 +111,53 @@ actors:
       - {expect: Remember, delay: 600s, verdict: {decision: ADDRESS_HUMAN, message: Too late., reason: r}}
       - verdict: {decision: ADDRESS_HUMAN, message: Speak., reason: r}
 `
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's TestInterruptIsReadAfterTheMessage covers the real CLI
-			t.Parallel()
-			h := build(t, who, play)
-			s := h.script()
-			asked := func(text string) {
-				t.Helper()
-				await(s, "the question "+text, func(_ string, q contract.Question) bool {
-					return strings.Contains(q.Text, text)
-				})
-			}
-			asked("Speak.")
-			for n := range 3 {
-				s.send(contract.Say{Text: fmt.Sprintf("Remember word %d.", n)})
-				s.send(contract.Say{Text: fmt.Sprintf("Heed %d.", n), Strength: contract.Stop})
-				asked(fmt.Sprintf("Heard to %d.", n))
-			}
-			s.send(contract.Say{Text: "Remember the last."})
-			last := await(s, "the last word", func(_ string, m contract.Message) bool {
-				return m.Text == "Remember the last."
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		// the driver's TestInterruptIsReadAfterTheMessage covers the real CLI
+		h := build(t, who, play)
+		s := h.script()
+		asked := func(text string) {
+			t.Helper()
+			await(s, "the question "+text, func(_ string, q contract.Question) bool {
+				return strings.Contains(q.Text, text)
 			})
-			for at := len(collect[contract.Turn](s)); ; at++ {
-				s.send(contract.Interrupt{})
-				until(t, "an interrupted turn", func() bool { return len(collect[contract.Turn](s)) > at })
-				if slices.Contains(collect[contract.Turn](s)[at].MessageIDs, last.MessageID) {
-					break
-				}
-				// The interrupted turn was that of an earlier message, which "Heed" had overtaken and which was
-				// sent again.
-				await(s, "the last word's delivery", func(_ string, d contract.Delivered) bool {
-					return d.MessageID == last.MessageID
-				})
-			}
-			asked("was interrupted")
-			s.send(contract.Say{Text: "That is all."})
-			s.finish(contract.ExitComplete)
-			var latest rehearsal.Request
-			for _, r := range h.model.Requests() {
-				if r.Role == rehearsal.RoleArbiter {
-					latest = r
-				}
-			}
-			for _, word := range []string{"Remember word 0.", "Remember word 1.", "Remember word 2.",
-				"Remember the last."} {
-				if n := strings.Count(string(latest.Messages), word); n != 1 {
-					t.Errorf("the model read %q %d times", word, n)
-				}
-			}
-			h.sound(s)
+		}
+		asked("Speak.")
+		for n := range 3 {
+			s.send(contract.Say{Text: fmt.Sprintf("Remember word %d.", n)})
+			s.send(contract.Say{Text: fmt.Sprintf("Heed %d.", n), Strength: contract.Stop})
+			asked(fmt.Sprintf("Heard to %d.", n))
+		}
+		s.send(contract.Say{Text: "Remember the last."})
+		last := await(s, "the last word", func(_ string, m contract.Message) bool {
+			return m.Text == "Remember the last."
 		})
-	}
+		for at := len(collect[contract.Turn](s)); ; at++ {
+			s.send(contract.Interrupt{})
+			until(t, "an interrupted turn", func() bool { return len(collect[contract.Turn](s)) > at })
+			if slices.Contains(collect[contract.Turn](s)[at].MessageIDs, last.MessageID) {
+				break
+			}
+			// The interrupted turn was that of an earlier message, which "Heed" had overtaken and which was
+			// sent again.
+			await(s, "the last word's delivery", func(_ string, d contract.Delivered) bool {
+				return d.MessageID == last.MessageID
+			})
+		}
+		asked("was interrupted")
+		s.send(contract.Say{Text: "That is all."})
+		s.finish(contract.ExitComplete)
+		var latest rehearsal.Request
+		for _, r := range h.model.Requests() {
+			if r.Role == rehearsal.RoleArbiter {
+				latest = r
+			}
+		}
+		for _, word := range []string{"Remember word 0.", "Remember word 1.", "Remember word 2.",
+			"Remember the last."} {
+			if n := strings.Count(string(latest.Messages), word); n != 1 {
+				t.Errorf("the model read %q %d times", word, n)
+			}
+		}
+		h.sound(s)
+	})
 }

@@ -245,9 +245,7 @@ func (m moment) play(t *testing.T, who player, victim string) {
 			s.mustSignal(syscall.SIGSTOP) // so that it does not start another
 			slay(t, pid)
 		}
-		_ = s.cmd.Process.Kill()
-		s.gone()
-		awaitGone(t, s.run())
+		s.killed()
 		s = s.again("--json", "--resume")
 		processRuns = append(processRuns, s)
 	}
@@ -262,7 +260,7 @@ func (h *modelHome) completes(processRuns ...*script) {
 	await[contract.Result](s, "the result", nil)
 	r := s.finish(contract.ExitComplete)
 	if r.Status != contract.StatusComplete || !strings.Contains(r.Summary, "spun") {
-		h.t.Errorf("result %+v\n%s", r, s.dump())
+		h.t.Errorf("result %+v", r)
 	}
 	h.sound(processRuns...)
 }

@@ -283,9 +283,7 @@ actors:
 `),
 	human: func(h *modelHome, f frontendDriver) {
 		wait := "touch checking; while [ ! -e go ]; do sleep 0.05; done; echo whole\n"
-		if err := os.WriteFile(filepath.Join(h.work, "wait.sh"), []byte(wait), 0o600); err != nil {
-			h.t.Fatal(err)
-		}
+		testkit.OK(h.t, os.WriteFile(filepath.Join(h.work, "wait.sh"), []byte(wait), 0o600))
 		sendMessageAs(f, "arbiter", "human", "Which thread shall it be?")
 		p := h.take("orch-1")
 		p.Type("my word is sesame")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -118,12 +119,8 @@ func TestSecretsAreNotKept(t *testing.T) {
 					s.send(contract.Permit{Request: asked.Request, Behavior: bridge.Allow, Action: asked.Action,
 						Scope: contract.ScopeRun})
 				}
-				await[contract.Result](s, "the result", nil)
-				s.finish(contract.ExitComplete)
-				raw, err := json.Marshal(s.lines)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s.completes()
+				raw := testkit.Must(json.Marshal(s.lines))(t)
 				out = string(raw)
 				for _, args := range [][]string{{"replay", s.run()}, {"logs", s.run()}, {"logs", s.run(), "--audit"},
 					{"sessions"}, {"sessions", "show", s.run()}, {"decide", s.run(), "--explain"},

@@ -72,63 +72,57 @@ func (s *script) elsewhere(work string) *script {
 func TestARunContinuesElsewhere(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s, model := hiredIn(t, p, carried, t.TempDir(), "--no-input", "--allow", "Bash(*)", "--task", "Keep names")
-			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
-				t.Errorf("%+v", r)
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, model := hiredIn(t, p, carried, t.TempDir(), "--no-input", "--allow", "Bash(*)", "--task", "Keep names")
+		if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
+			t.Errorf("%+v", r)
+		}
+		run := s.run()
+		archive := filepath.Join(t.TempDir(), "run.tar.gz")
+		s.output(0, "sessions", "export", run, "--output", archive)
+		if info, err := os.Stat(archive); err != nil || info.Mode().Perm() != 0o600 {
+			t.Fatalf("%v, %v", info, err)
+		}
+		before := len(model.Requests())
+		work := t.TempDir()
+		write(t, "dusk\n", work, "names.txt")
+		there := s.elsewhere(work)
+		if out, _ := there.output(0, "sessions", "import", archive); out != run+"\n" {
+			t.Errorf("imported %q", out)
+		}
+		if _, errs := there.output(1, "sessions", "import", archive); !strings.Contains(errs, "exists already") {
+			t.Errorf("imported twice: %s", errs)
+		}
+		n := there.again("--json", "--resume", "--no-input", "--task", "Call it dawn.")
+		if r := n.finish(contract.ExitComplete); r.Session != run {
+			t.Errorf("%+v", r)
+		}
+		if got, err := os.ReadFile(filepath.Join(work, "names.txt")); err != nil || string(got) != "dusk\ndawn\n" {
+			t.Errorf("names.txt: %q, %v", got, err)
+		}
+		for _, agent := range []string{"arbiter", "orch-1"} {
+			first, second := s.spawns(agent), n.spawns(agent)
+			if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
+				!second[0].Resumed {
+				t.Errorf("%s: %+v, and then %+v", agent, first, second)
 			}
-			run := s.run()
-			archive := filepath.Join(t.TempDir(), "run.tar.gz")
-			s.output(0, "sessions", "export", run, "--output", archive)
-			if info, err := os.Stat(archive); err != nil || info.Mode().Perm() != 0o600 {
-				t.Fatalf("%v, %v", info, err)
-			}
-			before := len(model.Requests())
-			work := t.TempDir()
-			write(t, "dusk\n", work, "names.txt")
-			there := s.elsewhere(work)
-			if out, _ := there.output(0, "sessions", "import", archive); out != run+"\n" {
-				t.Errorf("imported %q", out)
-			}
-			if _, errs := there.output(1, "sessions", "import", archive); !strings.Contains(errs, "exists already") {
-				t.Errorf("imported twice: %s", errs)
-			}
-			n := there.again("--json", "--resume", "--no-input", "--task", "Call it dawn.")
-			if r := n.finish(contract.ExitComplete); r.Session != run {
-				t.Errorf("%+v", r)
-			}
-			if got, err := os.ReadFile(filepath.Join(work, "names.txt")); err != nil || string(got) != "dusk\ndawn\n" {
-				t.Errorf("names.txt: %q, %v\n%s", got, err, n.dump())
-			}
-			for _, agent := range []string{"arbiter", "orch-1"} {
-				first, second := s.spawns(agent), n.spawns(agent)
-				if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
-					!second[0].Resumed {
-					t.Errorf("%s: %+v, and then %+v", agent, first, second)
-				}
-			}
-			eachOnce(t, there, run)
-			requests := model.Requests()
-			for _, actor := range []string{"arbiter", "keeper"} {
-				paths := strings.NewReplacer(append(s.places(), there.places()...)...)
-				sameBeginning(t, actor, requests[:before], requests[before:], paths)
-			}
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, n.dump())
-			}
-			// The imported run can be exported again.
-			again := filepath.Join(t.TempDir(), "again.tar.gz")
-			there.output(0, "sessions", "export", "--output", again)
-			if _, errs := s.output(1, "sessions", "import", again); !strings.Contains(errs, "exists already") {
-				t.Errorf("imported where it began: %s", errs)
-			}
-			s.output(0, "sessions", "rm", run)
-			s.output(0, "sessions", "import", again, "--cwd", work)
-		})
-	}
+		}
+		eachOnce(t, there, run)
+		requests := model.Requests()
+		for _, actor := range []string{"arbiter", "keeper"} {
+			paths := strings.NewReplacer(append(s.places(), there.places()...)...)
+			sameBeginning(t, actor, requests[:before], requests[before:], paths)
+		}
+		onScript(t, model)
+		// The imported run can be exported again.
+		again := filepath.Join(t.TempDir(), "again.tar.gz")
+		there.output(0, "sessions", "export", "--output", again)
+		if _, errs := s.output(1, "sessions", "import", again); !strings.Contains(errs, "exists already") {
+			t.Errorf("imported where it began: %s", errs)
+		}
+		s.output(0, "sessions", "rm", run)
+		s.output(0, "sessions", "import", again, "--cwd", work)
+	})
 }
 
 // places returns the paths that are specific to a user's home and workspace, each followed by its placeholder.

@@ -55,43 +55,38 @@ actors:
 func TestARunRecordsItsChanges(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // TestIsolatedOrchestrators records changes too
-			t.Parallel()
-			repo := gittest.New(t, map[string]string{"old.txt": "old\n", "mine.txt": "mine\n"})
-			repo.Write("mine.txt", "mine, changed before the run\n")
-			private := repo.Private()
-			s, _ := hiredIn(t, p, sharedFile, repo.Path, "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
-				"--task", "Weave")
-			result := await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			if c := result.Changes; c == nil || c.Files != 2 || c.Added != 2 || c.Deleted != 1 || c.Head == "" {
-				t.Errorf("the result's changes are %+v\n%s", c, s.dump())
+	eachPlayerLong(t, func(t *testing.T, p player) { // TestIsolatedOrchestrators records changes too
+		repo := gittest.New(t, map[string]string{"old.txt": "old\n", "mine.txt": "mine\n"})
+		repo.Write("mine.txt", "mine, changed before the run\n")
+		private := repo.Private()
+		s, _ := hiredIn(t, p, sharedFile, repo.Path, "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
+			"--task", "Weave")
+		result := s.completes()
+		if c := result.Changes; c == nil || c.Files != 2 || c.Added != 2 || c.Deleted != 1 || c.Head == "" {
+			t.Errorf("the result's changes are %+v", c)
+		}
+		for _, w := range collect[contract.Workspace](s) {
+			if w.Dir != repo.Path || w.Isolation != "shared" ||
+				w.Base != repo.Git("rev-parse", "refs/arbiter/"+result.Session[:8]+"/base") {
+				t.Errorf("an agent works in %+v", w)
 			}
-			for _, w := range collect[contract.Workspace](s) {
-				if w.Dir != repo.Path || w.Isolation != "shared" ||
-					w.Base != repo.Git("rev-parse", "refs/arbiter/"+result.Session[:8]+"/base") {
-					t.Errorf("an agent works in %+v", w)
-				}
+		}
+		files := map[string][]string{} // the agents of each file, from the last event
+		for _, e := range collect[contract.Changes](s) {
+			for _, f := range e.Files {
+				files[f.Path] = f.Agents
 			}
-			files := map[string][]string{} // the agents of each file, from the last event
-			for _, e := range collect[contract.Changes](s) {
-				for _, f := range e.Files {
-					files[f.Path] = f.Agents
-				}
-			}
-			if !slices.Equal(files["cloth.txt"], []string{"orch-1", "orch-2"}) || files["old.txt"] == nil ||
-				files["mine.txt"] != nil {
-				t.Errorf("changes are %v", files)
-			}
-			want := []contract.Overlap{{Path: "cloth.txt", Agents: []string{"orch-1", "orch-2"}}}
-			testkit.Same(t, "overlaps", want, collect[contract.Overlap](s))
-			if diff := cmp.Diff(private, repo.Private()); diff != "" {
-				t.Errorf("the user's own part of the repository, -before +after:\n%s", diff)
-			}
-		})
-	}
+		}
+		if !slices.Equal(files["cloth.txt"], []string{"orch-1", "orch-2"}) || files["old.txt"] == nil ||
+			files["mine.txt"] != nil {
+			t.Errorf("changes are %v", files)
+		}
+		want := []contract.Overlap{{Path: "cloth.txt", Agents: []string{"orch-1", "orch-2"}}}
+		testkit.Same(t, "overlaps", want, collect[contract.Overlap](s))
+		if diff := cmp.Diff(private, repo.Private()); diff != "" {
+			t.Errorf("the user's own part of the repository, -before +after:\n%s", diff)
+		}
+	})
 }
 
 // halfDone is a play in which the first COMPLETE comes too early.
@@ -132,27 +127,22 @@ actors:
 func TestACriterionRejectsComplete(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
-			s, _ := hiredIn(t, p, halfDone, repo.Path, "--no-input", "--allow", "Write", "--accept",
-				"grep -q weft weft.txt", "--task", "Weave")
-			result := await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			var judged []string
-			for _, a := range collect[contract.Acceptance](s) {
-				judged = append(judged, a.Status)
-			}
-			if !slices.Equal(judged, []string{"failed", "passed"}) || len(result.Acceptance) != 1 {
-				t.Fatalf("judged %v, result %+v\n%s", judged, result.Acceptance, s.dump())
-			}
-			a := result.Acceptance[0]
-			if a.Command != "grep -q weft weft.txt" || a.By != "human" || a.Status != "passed" || a.SHA256 == "" ||
-				a.Tree != repo.Git("rev-parse", result.Changes.Head+"^{tree}") {
-				t.Errorf("the result's criterion is %+v, the changes %+v", a, result.Changes)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+		s, _ := hiredIn(t, p, halfDone, repo.Path, "--no-input", "--allow", "Write", "--accept",
+			"grep -q weft weft.txt", "--task", "Weave")
+		result := s.completes()
+		var judged []string
+		for _, a := range collect[contract.Acceptance](s) {
+			judged = append(judged, a.Status)
+		}
+		if !slices.Equal(judged, []string{"failed", "passed"}) || len(result.Acceptance) != 1 {
+			t.Fatalf("judged %v, result %+v", judged, result.Acceptance)
+		}
+		a := result.Acceptance[0]
+		if a.Command != "grep -q weft weft.txt" || a.By != "human" || a.Status != "passed" || a.SHA256 == "" ||
+			a.Tree != repo.Git("rev-parse", result.Changes.Head+"^{tree}") {
+			t.Errorf("the result's criterion is %+v, the changes %+v", a, result.Changes)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -52,56 +53,50 @@ func (s *script) finishesAtLimit() {
 // together reach --max-cost exceed it by at most one turn of one agent. A run that is killed while it asks
 // about the limit asks again.
 func TestCostsAreSharedWhileTheyArise(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's TestLiveSpending covers the real CLI's reports
-			t.Parallel()
-			one := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task",
-				"Spin")...)
-			one.offScript = true // its commands are interrupted
-			ofOne := await[contract.Cost](one, "the cost of an Orchestrator's turn",
-				func(id string, b contract.Cost) bool {
-					return strings.HasPrefix(id, "orch-") && b.CostUSD > 0.1
-				})
-			if ofOne.Usage.CacheCreation < 150_000 || ofOne.RunCostUSD < ofOne.CostUSD {
-				t.Errorf("told %+v", ofOne)
-			}
-			one.send(contract.Cancel{})
-			one.finish(contract.ExitFailed)
-
-			limit := ofOne.CostUSD * 3.3
-			all := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task", "Spin",
-				"--max-cost", fmt.Sprintf("%.4f", limit), "--fuse", "100")...)
-			all.offScript = true
-			began := await[contract.Session](all, "the session", nil)
-			if err := os.WriteFile(filepath.Join(began.CWD, "go"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			q := await(all, "the question about the limit", func(_ string, b contract.Question) bool {
-				return b.Question == supervisor.LimitQuestion
+	eachPlayerLong(t, func(t *testing.T, who player) { // the driver's TestLiveSpending covers the real CLI's reports
+		one := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task",
+			"Spin")...)
+		one.offScript = true // its commands are interrupted
+		ofOne := await[contract.Cost](one, "the cost of an Orchestrator's turn",
+			func(id string, b contract.Cost) bool {
+				return strings.HasPrefix(id, "orch-") && b.CostUSD > 0.1
 			})
-			if len(q.Options) != 2 {
-				t.Errorf("asked %+v", q)
-			}
-			_ = all.cmd.Process.Kill()
-			<-all.ended
-			again := all.again("--json", "--resume")
-			again.offScript = true
-			again.finishesAtLimit()
-			r := again.finish(contract.ExitLimit)
-			turn := 0.0
-			for _, s := range []*script{all, again} {
-				for _, b := range collect[contract.Turn](s) {
-					turn = max(turn, b.CostUSD)
-				}
-				for _, b := range collect[contract.Cost](s) {
-					turn = max(turn, b.CostUSD)
-				}
-			}
-			if r.Status != contract.StatusLimit || !strings.Contains(r.Summary, "the cost reached") ||
-				r.CostUSD < limit || r.CostUSD > limit+turn {
-				t.Errorf("limit %v, a turn cost %v, result %+v", limit, turn, r)
-			}
+		if ofOne.Usage.CacheCreation < 150_000 || ofOne.RunCostUSD < ofOne.CostUSD {
+			t.Errorf("told %+v", ofOne)
+		}
+		one.send(contract.Cancel{})
+		one.finish(contract.ExitFailed)
+
+		limit := ofOne.CostUSD * 3.3
+		all := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task", "Spin",
+			"--max-cost", fmt.Sprintf("%.4f", limit), "--fuse", "100")...)
+		all.offScript = true
+		began := await[contract.Session](all, "the session", nil)
+		testkit.OK(t, os.WriteFile(filepath.Join(began.CWD, "go"), nil, 0o600))
+		q := await(all, "the question about the limit", func(_ string, b contract.Question) bool {
+			return b.Question == supervisor.LimitQuestion
 		})
-	}
+		if len(q.Options) != 2 {
+			t.Errorf("asked %+v", q)
+		}
+		_ = all.cmd.Process.Kill()
+		<-all.ended
+		again := all.again("--json", "--resume")
+		again.offScript = true
+		again.finishesAtLimit()
+		r := again.finish(contract.ExitLimit)
+		turn := 0.0
+		for _, s := range []*script{all, again} {
+			for _, b := range collect[contract.Turn](s) {
+				turn = max(turn, b.CostUSD)
+			}
+			for _, b := range collect[contract.Cost](s) {
+				turn = max(turn, b.CostUSD)
+			}
+		}
+		if r.Status != contract.StatusLimit || !strings.Contains(r.Summary, "the cost reached") ||
+			r.CostUSD < limit || r.CostUSD > limit+turn {
+			t.Errorf("limit %v, a turn cost %v, result %+v", limit, turn, r)
+		}
+	})
 }

@@ -95,9 +95,7 @@ func TestStartsWaitForProcessors(t *testing.T) {
 			dir := gittest.Temp(t)
 			bin, gate := filepath.Join(dir, "bin"), filepath.Join(dir, "gate")
 			for _, d := range []string{"bin", "home"} {
-				if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
 			}
 			equip(t, bin, "")
 			script := write(t, fmt.Sprintf("#!/bin/sh\ncase \"$%s\" in orch-*)\n\twhile [ ! -e %s ]; do sleep 0.05; done ;;\n"+
@@ -119,9 +117,7 @@ func TestStartsWaitForProcessors(t *testing.T) {
 			testkit.Await(t, strings.Join(want, ", "), func() bool { return slices.Equal(s.statuses(), want) })
 			write(t, "", dir, "gate")
 			s.finish(contract.ExitComplete)
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
-			}
+			onScript(t, model)
 		})
 	}
 }
@@ -133,7 +129,7 @@ func (s *script) statuses() (list []string) {
 	defer cancel()
 	client, st, err := control.Dial(ctx, filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
 	if err != nil {
-		s.t.Fatalf("ask for the status: %v\n%s", err, s.dump())
+		s.t.Fatalf("ask for the status: %v", err)
 	}
 	client.Close()
 	for _, a := range st.Agents {
@@ -151,9 +147,7 @@ func TestResumeOrBegin(t *testing.T) {
 	first := start(t, nil, line...)
 	asked := await[contract.Question](first, "a question", nil)
 	run := first.run()
-	if err := first.cmd.Process.Signal(os.Kill); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, first.cmd.Process.Signal(os.Kill))
 	first.gone()
 	awaitGone(t, run)
 

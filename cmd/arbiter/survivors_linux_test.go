@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -58,14 +59,5 @@ func awaitGone(t *testing.T, run string) {
 // awaitSurvivors waits until that many processes of the run are left.
 func awaitSurvivors(t *testing.T, run string, want int) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for len(survivors(run)) != want {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("left are %v, want %d", survivors(run), want)
-		}
-	}
+	until(t, fmt.Sprintf("%d processes that are left", want), func() bool { return len(survivors(run)) == want })
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -33,11 +32,9 @@ func TestTaskFromStdin(t *testing.T) {
 			[]string{"--json"}, contract.ExitUsage},
 		{"the screen", "Two threads", "add --plain, --json or --detach", nil, contract.ExitUsage},
 	} {
-		cmd := exec.Command("arbiter", append(append(h.rehearsing("parallel"), tt.args...), "--task", "-")...)
-		cmd.Env, cmd.Dir, cmd.Stdin = h.env, h.work, strings.NewReader(tt.in)
-		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != int(tt.exit) || !strings.Contains(string(out), tt.want) {
-			t.Errorf("%s: exit code %d, want %d:\n%s", tt.name, got, tt.exit, out)
+		c := runIn(t, h.env, h.work, tt.in, append(append(h.rehearsing("parallel"), tt.args...), "--task", "-")...)
+		if c.code != tt.exit || !strings.Contains(c.out+c.errs, tt.want) {
+			t.Errorf("%s: %+v, want %d and %q", tt.name, c, tt.exit, tt.want)
 		}
 	}
 }
@@ -54,16 +51,10 @@ func TestTwoTasks(t *testing.T) {
 // TestNothingAsked: a run without a task leaves no files, and is in no list.
 func TestNothingAsked(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
-	cmd := exec.Command("arbiter", append(h.rehearsing("parallel"), "--json")...)
-	cmd.Env, cmd.Dir = h.env, h.work
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, _ := cmd.Output()
-	if lines, err := contractLines(string(out)); err != nil || cmd.ProcessState.ExitCode() != int(contract.ExitUsage) {
-		t.Errorf("exit code %d, %d lines, %v\n%s", cmd.ProcessState.ExitCode(), len(lines), err, errs.String())
-	}
-	if strings.Contains(errs.String(), "To resume:") || !strings.Contains(errs.String(), "no task was given") {
-		t.Errorf("said %q", errs.String())
+	c := runIn(t, h.env, h.work, "", append(h.rehearsing("parallel"), "--json")...)
+	if lines, err := contractLines(c.out); err != nil || c.code != contract.ExitUsage ||
+		strings.Contains(c.errs, "To resume:") || !strings.Contains(c.errs, "no task was given") {
+		t.Errorf("exit code %d, %d lines, %v\n%s", c.code, len(lines), err, c.errs)
 	}
 	if runs := h.runs(); len(runs) != 0 {
 		t.Errorf("left behind: %v", runs)
@@ -90,8 +81,7 @@ func TestRunWithoutTaskIsNotOffered(t *testing.T) {
 // TestLeftIsNotCancelled: a run that was ended by Ctrl+C is listed as interrupted.
 func TestLeftIsNotCancelled(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	s.mustSignal(syscall.SIGINT)
 	s.finish(contract.ExitInterrupted)
 	out, _ := s.output(0, "sessions", "--json")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,14 +63,10 @@ func (l loom) begin(more ...string) *script {
 
 func (l loom) trust(args ...string) int {
 	l.t.Helper()
-	cmd := exec.Command("arbiter", append([]string{"trust", "--cwd", l.work}, args...)...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.t.TempDir()}, l.env...)
-	out, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState == nil {
-		l.t.Fatal(err)
-	}
-	l.t.Logf("%s", out)
-	return cmd.ProcessState.ExitCode()
+	env := append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.t.TempDir()}, l.env...)
+	c := runIn(l.t, env, "", "", append([]string{"trust", "--cwd", l.work}, args...)...)
+	l.t.Log(c.out + c.errs)
+	return int(c.code)
 }
 
 // TestTrustOfHooks: a workspace's hook runs only if the workspace is trusted in its present state.
@@ -143,8 +138,7 @@ func TestTrustInTheRun(t *testing.T) {
 				t.Errorf("the hook ran %d times before the choice", got)
 			}
 			s.send(contract.Choose{Option: choice})
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
+			s.completes()
 			want, code := 1, int(contract.ExitFailed)
 			if choice == "trust" {
 				want, code = 2, 0

@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -56,18 +56,10 @@ func (o *onlooker) failureCaused(do func()) {
 
 func (o *onlooker) await(want string, meanwhile func()) {
 	o.t.Helper()
-	ctx, cancel := context.WithTimeout(o.t.Context(), waitTimeout)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !strings.Contains(o.out.String(), want) {
-		select {
-		case <-tick.C:
-			meanwhile()
-		case <-ctx.Done():
-			o.t.Fatalf("no %q in\n%s%s", want, o.out.String(), o.errs.String())
-		}
-	}
+	until(o.t, strconv.Quote(want)+" that it prints", func() bool {
+		meanwhile()
+		return strings.Contains(o.out.String(), want)
+	})
 }
 
 // ends waits for its end, checks its exit code, and returns its stdout.

@@ -92,13 +92,8 @@ func (b *busy) state() string { return filepath.Join(b.home, ".local", "state", 
 // asUser runs an arbiter command as the run's user.
 func (b *busy) asUser(args string) (out string, code int) {
 	b.t.Helper()
-	cmd := exec.Command("arbiter", strings.Fields(args)...)
-	cmd.Env, cmd.Dir = b.cmd.Env, b.home
-	raw, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		b.t.Fatal(err)
-	}
-	return string(raw), cmd.ProcessState.ExitCode()
+	c := b.beside(strings.Fields(args)...)
+	return c.out + c.errs, int(c.code)
 }
 
 // asAgent runs an arbiter command in the Orchestrator's shell, without the run's environment.

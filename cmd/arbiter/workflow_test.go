@@ -92,39 +92,35 @@ func (s *script) decidesThrice() {
 // checks the decisions' inputs.
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task",
-				"Weave")...)
-			s.decidesThrice()
-			r := s.finish(contract.ExitComplete)
-			if r.Status != contract.StatusComplete || r.Iterations != 4 || r.Crashes != 0 {
-				t.Errorf("result %+v", r)
-			}
-			testkit.Same(t, "states", taskMoves, moves(s))
-			if diff := cmp.Diff([]string{
-				"1 select session: SELECT_MODE planner", "2 evaluate session: SELECT_MODE developer",
-				"3 select session: RETRY orch-2", "4 evaluate session: SELECT_MODE tester",
-				"5 evaluate session: SELECT_MODE reviewer", "6 evaluate session: COMPLETE",
-			}, rulingsOf(s)); diff != "" {
-				t.Errorf("decisions (-want +got):\n%s", diff)
-			}
-			testkit.Same(t, "plan", []string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s))
-			if e := collect[contract.Error](s); len(e) > 0 { // the decider answers: no human is asked
-				t.Errorf("errors %+v", e)
-			}
-			s.files(map[string]bool{"loom.txt": true, "warp.txt": false})
-			explainsTheFailure(t, s)
-			s.replaysExactly()
-			// The rules would have made the same decisions.
-			out, _ := s.output(int(contract.ExitComplete), "replay", s.run(), "--decisions", "--decider", "rules")
-			if !strings.Contains(out, "rules: 6 asked, 6 the same, 0 differ, 0 failed; 0 skipped") {
-				t.Errorf("replayed by the rules:\n%s", out)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task",
+			"Weave")...)
+		s.decidesThrice()
+		r := s.finish(contract.ExitComplete)
+		if r.Status != contract.StatusComplete || r.Iterations != 4 || r.Crashes != 0 {
+			t.Errorf("result %+v", r)
+		}
+		testkit.Same(t, "states", taskMoves, moves(s))
+		if diff := cmp.Diff([]string{
+			"1 select session: SELECT_MODE planner", "2 evaluate session: SELECT_MODE developer",
+			"3 select session: RETRY orch-2", "4 evaluate session: SELECT_MODE tester",
+			"5 evaluate session: SELECT_MODE reviewer", "6 evaluate session: COMPLETE",
+		}, rulingsOf(s)); diff != "" {
+			t.Errorf("decisions (-want +got):\n%s", diff)
+		}
+		testkit.Same(t, "plan", []string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s))
+		if e := collect[contract.Error](s); len(e) > 0 { // the decider answers: no human is asked
+			t.Errorf("errors %+v", e)
+		}
+		s.files(map[string]bool{"loom.txt": true, "warp.txt": false})
+		explainsTheFailure(t, s)
+		s.replaysExactly()
+		// The rules would have made the same decisions.
+		out, _ := s.output(int(contract.ExitComplete), "replay", s.run(), "--decisions", "--decider", "rules")
+		if !strings.Contains(out, "rules: 6 asked, 6 the same, 0 differ, 0 failed; 0 skipped") {
+			t.Errorf("replayed by the rules:\n%s", out)
+		}
+	})
 }
 
 // explainsTheFailure checks the inputs of the third and of the fourth decision.
@@ -214,43 +210,39 @@ const wrongRuler = `
 func TestAnArbiterThatRulesWrongly(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario",
-				workflow(t, wrongRuler), "--task", "Weave")...)
-			s.decidesThrice()
-			r := s.finish(contract.ExitComplete)
-			if diff := cmp.Diff(taskRulings("fallback", "fallback", "session", "fallback", "session", "session"),
-				rulingsOf(s)); diff != "" {
-				t.Errorf("decisions (-want +got):\n%s\n%s", diff, s.dump())
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario",
+			workflow(t, wrongRuler), "--task", "Weave")...)
+		s.decidesThrice()
+		r := s.finish(contract.ExitComplete)
+		if diff := cmp.Diff(taskRulings("fallback", "fallback", "session", "fallback", "session", "session"),
+			rulingsOf(s)); diff != "" {
+			t.Errorf("decisions (-want +got):\n%s", diff)
+		}
+		var corrections []string
+		for _, m := range collect[contract.Message](s) {
+			if m.Kind == "correction" && m.To == contract.Arbiter {
+				corrections = append(corrections, m.Text)
 			}
-			var corrections []string
-			for _, m := range collect[contract.Message](s) {
-				if m.Kind == "correction" && m.To == contract.Arbiter {
-					corrections = append(corrections, m.Text)
-				}
+		}
+		want := []string{`no mode "wizard"`, `no mode "wizard"`, "no verdict", "no verdict", "(orch-1) is gone",
+			"(orch-1) is gone"}
+		for i, text := range want {
+			if len(corrections) != len(want) || !strings.Contains(corrections[i], text) {
+				t.Fatalf("corrections %q", corrections)
 			}
-			want := []string{`no mode "wizard"`, `no mode "wizard"`, "no verdict", "no verdict", "(orch-1) is gone",
-				"(orch-1) is gone"}
-			for i, text := range want {
-				if len(corrections) != len(want) || !strings.Contains(corrections[i], text) {
-					t.Fatalf("corrections %q", corrections)
-				}
+		}
+		told := 0
+		for _, e := range collect[contract.Error](s) {
+			if e.Category == bridge.CatVerdict && strings.Contains(e.Message, "3 times") &&
+				strings.Contains(e.Message, "the rules decide") {
+				told++
 			}
-			told := 0
-			for _, e := range collect[contract.Error](s) {
-				if e.Category == bridge.CatVerdict && strings.Contains(e.Message, "3 times") &&
-					strings.Contains(e.Message, "the rules decide") {
-					told++
-				}
-			}
-			if told != 3 || !sums(r, "It stands.") {
-				t.Errorf("%d errors say so, result %+v", told, r)
-			}
-		})
-	}
+		}
+		if told != 3 || !sums(r, "It stands.") {
+			t.Errorf("%d errors say so, result %+v", told, r)
+		}
+	})
 }
 
 // steady is a developer that succeeds at once.
@@ -315,7 +307,7 @@ func TestTheArbiterIsLost(t *testing.T) {
 				}
 				if !slices.ContainsFunc(collect[contract.Error](s),
 					func(e contract.Error) bool { return e.Category == c.category }) {
-					t.Errorf("no error says so\n%s", s.dump())
+					t.Error("no error says so")
 				}
 			})
 		}
@@ -466,7 +458,7 @@ func TestAReviewersBlocker(t *testing.T) {
 				}
 				want := []string{"planner", "developer", "tester", "reviewer", "developer", "reviewer"}
 				if !slices.Equal(modes, want) {
-					t.Fatalf("%s has summoned %v, want %v\n%s", by, modes, want, s.dump())
+					t.Fatalf("%s has summoned %v, want %v", by, modes, want)
 				}
 				s.blockerExplained()
 			})
@@ -573,7 +565,7 @@ func TestWorkflowByDeciders(t *testing.T) {
 				testkit.Same(t, "states", taskMoves, moves(s))
 				for _, turn := range s.lines {
 					if _, ok := turn.Body.(contract.Turn); ok && turn.ID == contract.Arbiter {
-						t.Errorf("the Arbiter was spoken to\n%s", s.dump())
+						t.Error("the Arbiter was spoken to")
 					}
 				}
 				if diff := cmp.Diff([]string{"ppp", "app", "dpp", "dap", "ddp", "dda", "ddd"},
@@ -639,46 +631,42 @@ const worseAnswers = `
 func TestDecidersThatAnswerBadly(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			actors, sources := badAnswers, taskRulings("model", "model", "model", "model", "model", "model")
-			warnings := make([][]string, 6)
-			warnings[1] = []string{"answer 1 could not be used", "answer 2 could not be used"}
-			if !p.real { // to which they are answers like any other
-				actors, sources = badAnswers+worseAnswers[1:],
-					taskRulings("model", "model", "fallback", "fallback", "model", "model")
-				warnings[2] = []string{"answer 1 could not be used", "answer 2 could not be used",
-					"none of 3 answers could be used"}
-				warnings[3] = []string{"asked again", "asked again", "the rules decide: "}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		actors, sources := badAnswers, taskRulings("model", "model", "model", "model", "model", "model")
+		warnings := make([][]string, 6)
+		warnings[1] = []string{"answer 1 could not be used", "answer 2 could not be used"}
+		if !p.real { // to which they are answers like any other
+			actors, sources = badAnswers+worseAnswers[1:],
+				taskRulings("model", "model", "fallback", "fallback", "model", "model")
+			warnings[2] = []string{"answer 1 could not be used", "answer 2 could not be used",
+				"none of 3 answers could be used"}
+			warnings[3] = []string{"asked again", "asked again", "the rules decide: "}
+		}
+		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+			append(slices.Clone(p.args), "--json", "--no-input", "--scenario", workflow(t, actors),
+				"--task", "Weave", "--decider", "stateless")...)
+		s.decidesThrice()
+		r := s.finish(contract.ExitComplete)
+		if diff := cmp.Diff(sources, rulingsOf(s)); diff != "" {
+			t.Fatalf("decisions (-want +got):\n%s", diff)
+		}
+		for i, want := range warnings {
+			got := collect[contract.Decision](s)[i].Warnings
+			if len(got) != len(want) {
+				t.Errorf("decision %d warns of %q", i+1, got)
+				continue
 			}
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-				append(slices.Clone(p.args), "--json", "--no-input", "--scenario", workflow(t, actors),
-					"--task", "Weave", "--decider", "stateless")...)
-			s.decidesThrice()
-			r := s.finish(contract.ExitComplete)
-			if diff := cmp.Diff(sources, rulingsOf(s)); diff != "" {
-				t.Fatalf("decisions (-want +got):\n%s\n%s", diff, s.dump())
-			}
-			for i, want := range warnings {
-				got := collect[contract.Decision](s)[i].Warnings
-				if len(got) != len(want) {
-					t.Errorf("decision %d warns of %q", i+1, got)
-					continue
-				}
-				for k := range want {
-					if !strings.Contains(got[k], want[k]) {
-						t.Errorf("decision %d warns of %q, want %q", i+1, got[k], want[k])
-					}
+			for k := range want {
+				if !strings.Contains(got[k], want[k]) {
+					t.Errorf("decision %d warns of %q, want %q", i+1, got[k], want[k])
 				}
 			}
-			if c := collect[contract.Decision](s)[2].CostUSD; c <= 0 {
-				t.Errorf("three answers that could not be used cost %g", c)
-			}
-			s.billed(r)
-		})
-	}
+		}
+		if c := collect[contract.Decision](s)[2].CostUSD; c <= 0 {
+			t.Errorf("three answers that could not be used cost %g", c)
+		}
+		s.billed(r)
+	})
 }
 
 // TestTheDeciderIsSilent: its time runs out once, and the rules decide.
@@ -785,13 +773,10 @@ func TestWorkflowLimits(t *testing.T) {
 func TestOrchestratorRecoversFromErrors(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-				append(slices.Clone(p.args), "--json", "--no-input", "--task", "Weave", "--max-failures", "1",
-					"--decider", "rules", "--scenario", workflow(t, `
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+			append(slices.Clone(p.args), "--json", "--no-input", "--task", "Weave", "--max-failures", "1",
+				"--decider", "rules", "--scenario", workflow(t, `
   - name: hurried
     match: {role: orchestrator, contains: "You work as `+"`developer`"+`"}
     steps:
@@ -800,18 +785,17 @@ func TestOrchestratorRecoversFromErrors(t *testing.T) {
     otherwise:
       verdict: {expects_response: true, kind: done, message: The loom is built., handoff: {accomplished: [built], remaining: [], key_context: none}}
 `))...)
-			s.decidesThrice()
-			s.finish(contract.ExitComplete)
-			testkit.Same(t, "states", taskMoves, moves(s))
-			var waits []string
-			for _, r := range collect[contract.Retry](s) {
-				category, _, _ := strings.Cut(r.Reason, ":")
-				waits = append(waits, category)
-			}
-			testkit.Same(t, "waited for", []string{string(bridge.CatRateLimit)}, waits)
-			if e := collect[contract.Error](s); len(e) != 0 {
-				t.Errorf("errors %+v", e)
-			}
-		})
-	}
+		s.decidesThrice()
+		s.finish(contract.ExitComplete)
+		testkit.Same(t, "states", taskMoves, moves(s))
+		var waits []string
+		for _, r := range collect[contract.Retry](s) {
+			category, _, _ := strings.Cut(r.Reason, ":")
+			waits = append(waits, category)
+		}
+		testkit.Same(t, "waited for", []string{string(bridge.CatRateLimit)}, waits)
+		if e := collect[contract.Error](s); len(e) != 0 {
+			t.Errorf("errors %+v", e)
+		}
+	})
 }

@@ -32,28 +32,24 @@ func TestWorkspaceBelongsToOneRun(t *testing.T) {
 // TestCopiedStateDirectory: while a run is live, it cannot be resumed from a copy of its state directory, and
 // no command on the copy ends the run's agents.
 func TestCopiedStateDirectory(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			s := start(t, nil, append(who.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
-			await[contract.Question](s, "a question", nil)
-			copied := filepath.Join(t.TempDir(), "copy")
-			testkit.OK(t, os.CopyFS(copied, os.DirFS(filepath.Join(s.cmd.Dir, ".local/state/arbiter"))))
-			for _, dir := range []string{copied, filepath.Join(copied, "runs"),
-				filepath.Join(copied, "runs", s.run())} {
-				testkit.OK(t, os.Chmod(dir, 0o700))
-			}
-			if _, stderr := s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir",
-				copied); !strings.Contains(stderr, "of another state directory") {
-				t.Errorf("resumed from the copy: %s", stderr)
-			}
-			s.output(0, "sessions", "rm", s.run(), "--state-dir", copied)
-			s.send(contract.Say{Text: "Call it nameless."})
-			s.finish(contract.ExitComplete)
-			if list := collect[contract.Restart](s); len(list) != 0 {
-				t.Errorf("its agents were ended: %+v", list)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		s := start(t, nil, append(who.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+		await[contract.Question](s, "a question", nil)
+		copied := filepath.Join(t.TempDir(), "copy")
+		testkit.OK(t, os.CopyFS(copied, os.DirFS(filepath.Join(s.cmd.Dir, ".local/state/arbiter"))))
+		for _, dir := range []string{copied, filepath.Join(copied, "runs"),
+			filepath.Join(copied, "runs", s.run())} {
+			testkit.OK(t, os.Chmod(dir, 0o700))
+		}
+		if _, stderr := s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir",
+			copied); !strings.Contains(stderr, "of another state directory") {
+			t.Errorf("resumed from the copy: %s", stderr)
+		}
+		s.output(0, "sessions", "rm", s.run(), "--state-dir", copied)
+		s.send(contract.Say{Text: "Call it nameless."})
+		s.finish(contract.ExitComplete)
+		if list := collect[contract.Restart](s); len(list) != 0 {
+			t.Errorf("its agents were ended: %+v", list)
+		}
+	})
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -111,15 +109,12 @@ func TestIsolatedOrchestrators(t *testing.T) {
 					"--allow", "Bash", "--allow", "Write", "--allow", "Edit",
 					"--accept", "test -f three.txt && test -f dir/four.txt",
 					"--task", "Weave")
-				result := await[contract.Result](s, "the result", nil)
-				s.finish(contract.ExitComplete)
-				if list := model.Problems(); len(list) > 0 {
-					t.Errorf("the play left its script: %v\n%s", list, s.dump())
-				}
+				result := s.completes()
+				onScript(t, model)
 				branch := "arbiter/" + result.Session[:8] + "/main"
 				c := result.Changes
 				if c == nil || c.Branch != branch || c.Head != repo.Git("rev-parse", branch) || c.Files != 3 {
-					t.Fatalf("the result's changes are %+v\n%s", c, s.dump())
+					t.Fatalf("the result's changes are %+v", c)
 				}
 				testkit.Same(t, "shared.txt is", "first\none\ntwo\nlast", repo.Git("show", branch+":shared.txt"))
 				names := repo.Git("ls-tree", "-r", "--name-only", branch)
@@ -152,7 +147,7 @@ func TestIsolatedOrchestrators(t *testing.T) {
 					t.Errorf("%d checks: %+v", len(checks), checks)
 				}
 				if len(collect[contract.Overlap](s)) == 0 {
-					t.Errorf("no overlap was reported\n%s", s.dump())
+					t.Error("no overlap was reported")
 				}
 				for _, w := range collect[contract.Workspace](s) {
 					if list := repo.Git("worktree", "list", "--porcelain"); strings.Contains(list, w.Dir) {
@@ -177,34 +172,27 @@ func TestIsolatedOrchestrators(t *testing.T) {
 func TestTheSameWorkInOneDirectory(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
-			play := strings.ReplaceAll(fourHands, "MEET", t.TempDir())
-			play = strings.ReplaceAll(play, "is woven.*The work is merged", "is woven")
-			s, model := hiredIn(t, p, play, repo.Path, "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
-				"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
-			result := await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
-			}
-			if c := result.Changes; c == nil || c.Branch != "" || c.Files != 3 {
-				t.Errorf("the result's changes are %+v", c)
-			}
-			same := func(o contract.Overlap) bool {
-				return o.Path == "shared.txt" && slices.Equal(o.Agents, []string{"orch-1", "orch-2"})
-			}
-			if !slices.ContainsFunc(collect[contract.Overlap](s), same) {
-				t.Errorf("overlaps %+v\n%s", collect[contract.Overlap](s), s.dump())
-			}
-			if merges := collect[contract.Merge](s); len(merges) > 0 {
-				t.Errorf("merged %+v", merges)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
+		play := strings.ReplaceAll(fourHands, "MEET", t.TempDir())
+		play = strings.ReplaceAll(play, "is woven.*The work is merged", "is woven")
+		s, model := hiredIn(t, p, play, repo.Path, "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
+			"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
+		result := s.completes()
+		onScript(t, model)
+		if c := result.Changes; c == nil || c.Branch != "" || c.Files != 3 {
+			t.Errorf("the result's changes are %+v", c)
+		}
+		same := func(o contract.Overlap) bool {
+			return o.Path == "shared.txt" && slices.Equal(o.Agents, []string{"orch-1", "orch-2"})
+		}
+		if !slices.ContainsFunc(collect[contract.Overlap](s), same) {
+			t.Errorf("overlaps %+v", collect[contract.Overlap](s))
+		}
+		if merges := collect[contract.Merge](s); len(merges) > 0 {
+			t.Errorf("merged %+v", merges)
+		}
+	})
 }
 
 // cutShort is a play in which an Orchestrator is at work when arbiter is killed.
@@ -245,31 +233,21 @@ func TestWorktreesOfADeadRun(t *testing.T) {
 			<-s.ended
 			_ = s.cmd.Wait()
 			run := strings.Split(w.Branch, "/")[1]
-			command := func(args ...string) (string, error) {
-				cmd := exec.Command("arbiter", args...)
-				cmd.Env, cmd.Dir = s.cmd.Env, repo.Path
-				out, err := cmd.CombinedOutput()
-				return string(out), err
-			}
-			out, _ := command("doctor", "--json")
+			out := s.besideIn(repo.Path, "", "doctor", "--json").out
 			if !strings.Contains(out, "sessions rm "+run) {
 				t.Errorf("doctor says %s", out)
 			}
-			if _, err := os.Stat(filepath.Join(w.Dir, "half.txt")); err != nil {
-				t.Fatal(err)
-			}
-			out, err := command("sessions", "rm", run)
-			if err != nil || !strings.Contains(out, "uncommitted work of orch-1 is saved in refs/arbiter/"+run+"/orch-1/wip") {
-				t.Errorf("sessions rm: %v, %s", err, out)
+			testkit.Must(os.Stat(filepath.Join(w.Dir, "half.txt")))(t)
+			if c := s.besideIn(repo.Path, "", "sessions", "rm", run); c.code != contract.ExitComplete ||
+				!strings.Contains(c.out+c.errs, "uncommitted work of orch-1 is saved in refs/arbiter/"+run+"/orch-1/wip") {
+				t.Errorf("sessions rm: %+v", c)
 			}
 			testkit.Same(t, "saved", "half", repo.Git("show", "refs/arbiter/"+run+"/orch-1/wip:half.txt"))
 			testkit.Same(t, "its branch is at", "begun", repo.Git("log", "-1", "--format=%s", w.Branch))
 			if _, err := os.Stat(w.Dir); !os.IsNotExist(err) || strings.Contains(repo.Git("worktree", "list"), w.Dir) {
 				t.Errorf("the worktree is left: %v, %s", err, repo.Git("worktree", "list"))
 			}
-			out, _ = command("sessions", "--json")
-			var list []json.RawMessage
-			if json.Unmarshal([]byte(out), &list) == nil && len(list) != 0 {
+			if out := s.besideIn(repo.Path, "", "sessions", "--json").out; strings.TrimSpace(out) != "[]" {
 				t.Errorf("the run is left: %s", out)
 			}
 		})
@@ -310,32 +288,27 @@ func TestSandboxedOrchestratorCommitsInItsClone(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	needSandbox(t)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
-			private, files := repo.Private(), repo.Files()
-			s, _ := hiredIn(t, p, strings.ReplaceAll(confined, "REPO", repo.Path), repo.Path,
-				"--isolation", "worktree", "--sandbox", "on", "--permissions", "allow-all", "--i-accept-the-risk", "--task",
-				"Weave")
-			result := await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			w := collect[contract.Workspace](s)
-			if len(w) != 1 || w[0].Isolation != "clone" {
-				t.Fatalf("it works in %+v", w)
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+		private, files := repo.Private(), repo.Files()
+		s, _ := hiredIn(t, p, strings.ReplaceAll(confined, "REPO", repo.Path), repo.Path,
+			"--isolation", "worktree", "--sandbox", "on", "--permissions", "allow-all", "--i-accept-the-risk", "--task",
+			"Weave")
+		result := s.completes()
+		w := collect[contract.Workspace](s)
+		if len(w) != 1 || w[0].Isolation != "clone" {
+			t.Fatalf("it works in %+v", w)
+		}
+		if names := repo.Git("ls-tree", "--name-only", result.Changes.Branch); names != "in.txt\nold.txt" {
+			t.Errorf("the run branch has %q", names)
+		}
+		if now := repo.Files(); len(now) != len(files) {
+			t.Errorf("the user's files are %v", now)
+		}
+		for name, was := range private {
+			if now := repo.Private()[name]; now != was {
+				t.Errorf("%s was %q and is %q", name, was, now)
 			}
-			if names := repo.Git("ls-tree", "--name-only", result.Changes.Branch); names != "in.txt\nold.txt" {
-				t.Errorf("the run branch has %q\n%s", names, s.dump())
-			}
-			if now := repo.Files(); len(now) != len(files) {
-				t.Errorf("the user's files are %v", now)
-			}
-			for name, was := range private {
-				if now := repo.Private()[name]; now != was {
-					t.Errorf("%s was %q and is %q", name, was, now)
-				}
-			}
-		})
-	}
+		}
+	})
 }
