@@ -143,34 +143,6 @@ func answersOf(s *script) (by []string) {
 	return by
 }
 
-// TestParallel: two Orchestrators spawned in one turn work at the same time.
-func TestParallel(t *testing.T) {
-	eachPlayerLong(t, func(t *testing.T, p player) { // TestIsolatedOrchestrators runs four of them at once
-		s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "parallel", "--task",
-			"Two threads")...)
-		s.finish(contract.ExitComplete)
-		turning, most := map[string]bool{}, 0
-		for _, l := range s.lines {
-			switch l.Body.(type) {
-			case contract.Spawn:
-				turning[l.ID] = l.ID != contract.Arbiter
-			case contract.Turn:
-				turning[l.ID] = false
-			}
-			n := 0
-			for _, ok := range turning {
-				if ok {
-					n++
-				}
-			}
-			most = max(most, n)
-		}
-		if most != 2 {
-			t.Errorf("%d worked at once, want 2", most)
-		}
-	})
-}
-
 // TestAnotherTask: a built-in scenario that was played and gets a second task says that its script has one
 // task. It does not spawn Orchestrators without end.
 func TestAnotherTask(t *testing.T) {
@@ -193,18 +165,6 @@ func TestAnotherTask(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestRepeatedDenialsAskTheHuman: when all agents that try the work are denied, the run asks the human before it
-// reaches its limit of iterations.
-func TestRepeatedDenialsAskTheHuman(t *testing.T) {
-	testkit.Long(t)
-	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil, append(p.args, "--json", "--no-input", "--deny", "Write", "--task", "Weave")...)
-		if r := s.finish(contract.ExitNeedsInput); r.Iterations > 12 || !strings.Contains(r.Summary, "denied") {
-			t.Errorf("result %+v", r)
-		}
-	})
 }
 
 // TestMessageOnStdin: without --task, the first message on stdin is the task, as the contract says.

@@ -15,36 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestAgentDies: when an agent's process ends in mid-turn, for any cause, another process resumes its
-// session, is notified, and completes the work. The event names how the process ended.
-func TestAgentDies(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	for _, c := range []struct{ name, fault, reason string }{
-		{"exit 0", "exit-mid-turn:0", "exit code 0"},
-		{"exit 1", "exit-mid-turn:1", "exit code 1"},
-		{"SEGV", "sh:ARBITER_STANDIN_FAULT=exit-mid-turn $standin \"$@\"; kill -SEGV $$", "signal: segmentation fault"},
-		{"KILL", "die-mid-turn", "signal: killed"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.fault})
-			r := s.finish(contract.ExitComplete)
-			if r.Crashes != 1 || !sums(r, "spun") {
-				t.Errorf("result %+v", r)
-			}
-			s.restartedOnce("orch-1")
-			if list := s.reasons(); len(list) == 1 && !strings.Contains(list[0], c.reason) {
-				t.Errorf("reason %q, want %q", list[0], c.reason)
-			}
-			if !slices.ContainsFunc(collect[contract.Done](s),
-				func(d contract.Done) bool { return d.Reason == string(bridge.CatCrash) }) {
-				t.Error("no event reports the crash")
-			}
-		})
-	}
-}
-
 // TestStubbornAgents: an agent that ignores SIGTERM and uses all of a CPU, one that leaves a daemon behind, and
 // one that forks hundreds of processes. Arbiter still answers, one Ctrl-C ends the run within the time of the
 // kill ladder, and no process is left.
@@ -296,15 +266,3 @@ func TestCrashLoopIsParked(t *testing.T) {
 const untilLetGo = "until test -e let-go; do sleep 0.1; done"
 
 func (s *script) letGo() { write(s.t, "", collect[contract.Session](s)[0].CWD, "let-go") }
-
-// TestCrashLoopOfAnOrchestrator: the Arbiter is notified, and continues without it.
-func TestCrashLoopOfAnOrchestrator(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	s := perform(t, spin("echo spun"), sick{"orch-1.*": "die-mid-turn"})
-	r := s.finish(contract.ExitComplete)
-	if !sums(r, "without it") || len(s.spawns("orch-1")) != 5 {
-		t.Errorf("%d spawns, result %+v", len(s.spawns("orch-1")), r)
-	}
-	testkit.Same(t, "crashes", 5, r.Crashes)
-}

@@ -141,24 +141,6 @@ func TestSwallowed(t *testing.T) {
 	}
 }
 
-// TestNeverReady: an Orchestrator that does not get ready (it may show something to a person) is given up with
-// its cause, and never counts as working.
-func TestNeverReady(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	// 15 s: time for healthy processes, however busy the machine is.
-	s := perform(t, spin("echo spun"), sick{"orch-1.*": "silent-init"}, "--start-timeout", "15s")
-	r := s.finish(contract.ExitComplete)
-	if !sums(r, "without it") || len(s.spawns("orch-1")) != 1 {
-		t.Errorf("result %+v", r)
-	}
-	s.oneError(bridge.CatStart)
-	if slices.ContainsFunc(s.lines,
-		func(l contract.Line) bool { _, ok := l.Body.(contract.Delivered); return ok && l.ID == "orch-1" }) {
-		t.Error("a message was called delivered")
-	}
-}
-
 // TestUsageLimit: a limit with a reset time is waited for once and is not a crash. If no wait is allowed, the
 // run ends, says so, and can be resumed later.
 func TestUsageLimit(t *testing.T) {

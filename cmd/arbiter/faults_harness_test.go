@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -163,4 +164,15 @@ func (s *script) reasons() []string {
 func (s *script) mustSignal(sig syscall.Signal) {
 	s.t.Helper()
 	testkit.OK(s.t, s.cmd.Process.Signal(sig))
+}
+
+const emptyDocument = `{accomplished: [begun], remaining: [the end], key_context: k, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}`
+
+// finishesAtLimit waits until the human is asked about a cost limit, and ends the run there.
+func (s *script) finishesAtLimit() {
+	s.t.Helper()
+	await(s, "the question about a limit", func(_ string, b contract.Question) bool {
+		return b.Question == supervisor.LimitQuestion && slices.Contains(b.Options, "finish")
+	})
+	s.send(contract.Choose{Option: "finish"})
 }

@@ -24,9 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
-	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestHostsOfAWorkspace: a workspace's configuration cannot define hosts, even if trusted: they are commands
@@ -563,59 +561,6 @@ func manyHands(n int) string {
 	return play.String()
 }
 
-// TestOrchestratorsOnManyHosts: Orchestrators are spread over four hosts by their slots; if a host or a pool is
-// named, it is used. With ARBITER_LONG=1 there are twenty Orchestrators.
-func TestOrchestratorsOnManyHosts(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	agents, slots := 5, 2
-	if testkit.AtNight() {
-		agents, slots = 20, 5
-	}
-	text := "hosts:\n"
-	for i := range 4 {
-		dir := gittest.Temp(t)
-		for _, d := range []string{"bin", "home"} {
-			testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
-		}
-		equip(t, filepath.Join(dir, "bin"), "")
-		text += fmt.Sprintf("  h%d:\n    command: [env, -i, HOME=%s/home, 'PATH=%[2]s/bin:/usr/local/bin:/usr/bin:/bin']\n"+
-			"    slots: %d\n    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n",
-			i+1, dir, slots)
-	}
-	config := write(t, text+"pools: {far: [h3, h4]}\n", t.TempDir(), "config.yaml")
-	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
-	s, model := hiredIn(t, players(t)[0], manyHands(agents), repo.Path, "--config", config, "--hosts", "h1,h2,far",
-		"--isolation", "worktree", "--max-orchestrators", fmt.Sprint(agents), "--allow", "Write", "--task", "Weave")
-	s.completes()
-	onScript(t, model)
-	on, places := map[string]int{}, []string{}
-	for _, b := range collect[contract.Spawn](s) {
-		if b.Prompt != "" && b.Host != "" {
-			on[b.Host]++
-			places = append(places, b.Host)
-		}
-	}
-	if len(places) != agents || !slices.Contains([]string{"h3", "h4"}, places[0]) || places[1] != "h2" {
-		t.Fatalf("placed on %v", places)
-	}
-	for i := range 4 {
-		if n := on[fmt.Sprintf("h%d", i+1)]; n < agents/4 || n > slots {
-			t.Errorf("placed on %v", on)
-		}
-	}
-	merged := 0
-	for _, b := range collect[contract.Merge](s) {
-		if b.Status == "merged" {
-			merged++
-		}
-	}
-	files := strings.Fields(repo.Git("ls-tree", "--name-only", fmt.Sprintf("arbiter/%.8s/main", s.run())))
-	if merged != agents || len(files) != agents+1 {
-		t.Errorf("%d merges, files %v", merged, files)
-	}
-}
-
 // hostKind is a kind of host that a run is played on.
 type hostKind struct {
 	name  string
@@ -741,52 +686,5 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 	}
 	if k.chose == "nodes" && len(lived) != 2 {
 		t.Errorf("of two nodes with two slots each, %v were used", lived)
-	}
-}
-
-// TestScenariosOnAHost plays built-in scenarios with the Arbiter here and every Orchestrator on an ssh host, in
-// another account. They end as they do without hosts, and the run branch has the files that the Orchestrators
-// wrote there.
-func TestScenariosOnAHost(t *testing.T) {
-	testkit.Long(t) // TestOrchestratorsOnHosts covers more with the stand-in, and TestSmallJob the CLI in a run
-	ssh := hostKinds()[1]
-	for _, play := range []struct {
-		scenario string
-		agents   int
-		made     string
-	}{
-		{"parallel", 2, "east.txt\nold.txt\nwest.txt"},
-		{"workflow", 4, "loom.txt\nold.txt"},
-	} {
-		for _, p := range players(t) {
-			t.Run(play.scenario+"/"+p.name, func(t *testing.T) {
-				source := testkit.Must(rehearsal.BuiltinSource(play.scenario))(t)
-				claude := p.path()
-				repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
-				s, model := hiredIn(t, p, string(source), repo.Path, "--config", ssh.configuration(t, claude), "--hosts",
-					ssh.chose, "--isolation", runconfig.IsolationWorktree, "--lease", "30s", "--allow", "Bash(*)", "--allow",
-					"Write", "--no-input", "--task", "Weave")
-				r := s.finish(contract.ExitComplete)
-				if list := model.Problems(); len(list) > 0 || r.Status != contract.StatusComplete || r.Crashes != 0 {
-					t.Errorf("result %+v; the play left its script: %v", r, list)
-				}
-				far := map[string]bool{}
-				for _, l := range s.lines {
-					if b, ok := l.Body.(contract.Spawn); ok && b.Host == ssh.chose {
-						far[l.ID] = true
-					}
-				}
-				branch := "arbiter/" + r.Session[:8] + "/main"
-				if got := repo.Git("ls-tree", "--name-only", branch); len(far) != play.agents || got != play.made {
-					t.Errorf("%d agents lived on the host, want %d; the run made %q", len(far), play.agents, got)
-				}
-				if play.scenario == "workflow" {
-					testkit.Same(t, "plan", []string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s))
-				}
-				if e := collect[contract.Error](s); len(e) > 0 {
-					t.Errorf("errors %+v", e)
-				}
-			})
-		}
 	}
 }

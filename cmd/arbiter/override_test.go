@@ -8,11 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -262,47 +259,6 @@ func TestOverridesWhileOneWorks(t *testing.T) {
 	})
 }
 
-// TestOverridesInEvaluation: while the Arbiter evaluates the work, the human sends it back, or gives it to
-// another agent.
-func TestOverridesInEvaluation(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	t.Run("retry", func(t *testing.T) {
-		t.Parallel()
-		s := override(t, player{args: []string{"--stand-in"}}, "planner", spinning)
-		s.moves("executing", "evaluating", "AGENT_COMPLETE")
-		s.accepts(contract.RetryLast{}, "orch-1")
-		s.moves("evaluating", "executing", "RETRY")
-		s.at("orch-1")
-		s.rejects(contract.RetryLast{}, "orch-1 is already at work")
-		s.accepts(steps("spin"))
-		s.accepts(contract.Cancel{})
-		s.moves("executing", "cancelled", "CANCEL")
-		r := s.finish(contract.ExitFailed)
-		if len(r.InterruptedWork) != 1 {
-			t.Fatalf("half done: %q", r.InterruptedWork)
-		}
-		s.holds("half done", r.InterruptedWork[0], []string{"Orchestrator I (orch-1) was at Bash `exec sleep 1000` for",
-			"step 1 of the plan: spin"})
-	})
-	t.Run("another", func(t *testing.T) {
-		t.Parallel()
-		s := override(t, player{args: []string{"--stand-in"}}, "planner", spinning)
-		s.moves("executing", "evaluating", "AGENT_COMPLETE")
-		s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
-		s.moves("evaluating", "executing", "FORCE_AGENT")
-		s.at("orch-2")
-		s.accepts(contract.Kill{ID: "orch-2"}, "orch-2")
-		s.moves("executing", "evaluating", "AGENT_STOPPED")
-		await(s, "what is left half-done", func(_ string, m contract.Message) bool {
-			return m.To == contract.Arbiter &&
-				strings.Contains(m.Text, "Left half-done: Orchestrator II (orch-2) was at Bash `exec sleep 1000` for")
-		})
-		s.accepts(contract.Cancel{})
-		s.finish(contract.ExitFailed)
-	})
-}
-
 // troubled waits for an error of an Orchestrator that offers these ways out, from a line on. It returns the
 // number of the next line.
 func (s *script) troubled(from int, id string, ways ...string) int {
@@ -310,61 +266,6 @@ func (s *script) troubled(from int, id string, ways ...string) int {
 	return s.after(from, "trouble of "+id, func(l contract.Line) bool {
 		e, ok := l.Body.(contract.Error)
 		return ok && l.ID == id && slices.Equal(e.RecoveryOptions, ways)
-	})
-}
-
-// TestWaysOutOfAFailure takes each way out that is offered.
-func TestWaysOutOfAFailure(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	for _, p := range players(t) {
-		t.Run("another agent, then again/"+p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := override(t, p, "tester", spinning)
-			at := s.troubled(0, "orch-1", "retry", "skip", "fallback")
-			s.rejects(contract.Choose{Option: "abort"}, "offered: retry, skip, fallback")
-			s.rejects(contract.Choose{Option: "skip"}, "no step to skip")
-			s.accepts(contract.Choose{Option: "fallback"}, "another agent")
-			s.moves("executing", "selecting", "AGENT_STOPPED")
-			await(s, "the end of orch-1", func(id string, d contract.Done) bool {
-				return id == "orch-1" && strings.Contains(d.Reason, "takes its place")
-			})
-			s.troubled(at, "orch-2", "retry", "skip", "fallback")
-			// The second try soon ends the run.
-			told := s.together(contract.Choose{Option: "retry"}, contract.Choose{Option: "retry"})
-			if !told[0].ok || told[1].ok {
-				t.Errorf("two choices are reported as %+v", told)
-			}
-			s.holds("the first", told[0].message, []string{"orch-2"})
-			s.holds("the second", told[1].message, []string{"there is nothing to choose now"})
-			await[contract.Result](s, "the result", nil)
-			if r := s.finish(contract.ExitComplete); r.Iterations != 2 || !sums(r, "spun") {
-				t.Errorf("result %+v", r)
-			}
-		})
-	}
-	t.Run("the next step", func(t *testing.T) {
-		t.Parallel()
-		s := override(t, player{args: []string{"--stand-in"}}, "tester", spinning)
-		s.troubled(0, "orch-1", "retry", "skip", "fallback")
-		s.accepts(steps("card", "spin"))
-		s.accepts(contract.Choose{Option: "skip"}, "step 1: card")
-		s.aPlan("card skipped", "spin pending")
-		s.accepts(contract.RetryLast{}, "orch-1")
-		await[contract.Result](s, "the result", nil)
-		if r := s.finish(contract.ExitComplete); r.Iterations != 1 {
-			t.Errorf("result %+v", r)
-		}
-	})
-	t.Run("no way", func(t *testing.T) {
-		t.Parallel()
-		s := override(t, player{args: []string{"--stand-in"}}, "reviewer", "echo timed out; exit 4")
-		s.troubled(0, "orch-1", "abort", "fallback")
-		s.accepts(contract.Choose{Option: "abort"})
-		if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled {
-			t.Errorf("result %+v", r)
-		}
 	})
 }
 
@@ -512,173 +413,59 @@ func TestModesOfAWorkspace(t *testing.T) {
 	}
 }
 
-// TestLimitsOfAMode: an agent that reaches a limit of its mode must hand off, and another continues.
-func TestLimitsOfAMode(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	const limited = `name: limited
-title: Limits
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - {expect: It thins, verdict: {decision: ADDRESS_HUMAN, message: And now?, reason: r}}
-      - {expect: "kind: task", verdict: {decision: SELECT_MODE, mode: brief, message: Be brief., reason: r}}
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: brief
-    match: {role: orchestrator}
-    otherwise:
-      - expect: reached a limit
-        verdict: {expects_response: true, kind: handoff, message: It thins.,
-          handoff: {accomplished: [], remaining: [all], key_context: none}}
-      - FIRST
-`
-	for _, c := range []struct{ name, limit, first, why string }{
-		{"turns", "maxTurns: 1", "{verdict: {expects_response: false, kind: progress, message: On and on.}}",
-			"it has answered 1 message,"},
-		{"time", "timeout: 1s", "{use: [{tool: Bash, input: {command: exec sleep 1000, description: Sleep}}]}",
-			"its time of 1s is over"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s, _ := hired(t, player{args: []string{"--stand-in"}}, strings.Replace(limited, "FIRST", c.first, 1),
-				map[string]string{".arbiter/agents/brief.md": "---\nname: brief\ndescription: to be brief\n" + c.limit +
-					"\n---\nBe brief.\n"},
-				"--trust", "--allow", "Bash(*)", "--task", "Be brief")
-			await(s, "the limit", func(_ string, m contract.Message) bool {
-				return m.To == contract.Arbiter && strings.Contains(m.Text, "has reached a limit: "+c.why)
-			})
-			await(s, "a document", func(id string, m contract.Message) bool {
-				return id == "orch-1" && m.Kind == "handoff"
-			})
-			s.moves("executing", "evaluating", "AGENT_COMPLETE")
-			s.accepts(contract.Cancel{})
-			s.finish(contract.ExitFailed)
-		})
-	}
-}
-
-// broken is a play that goes through all states, and stays in each for the delay of an answer (PONDER-state in
-// its text).
+// broken is a play in which each answer that is called PONDER-… can be delayed.
 const broken = `name: broken
-title: Broken off
-allow: ["Bash(*)"]
 actors:
   - name: arbiter
     match: {role: arbiter}
     otherwise:
-      - expect: COMPLETE while
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
+      - {expect: COMPLETE while, use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]}
       - {expect: "Released: ", verdict: &end {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
       - {expect: It is spun, delay: PONDER-evaluating, verdict: *end}
-      - {expect: "from:? (?P<who>orch-\\d+)|Orchestrator I \\(orch-1\\) (failed|is gone)", delay: PONDER-error_handling, verdict: {decision: RETRY, to: orch-1, message: Again., reason: r}}
-      - {expect: human reset, verdict: {decision: ADDRESS_HUMAN, message: What is wanted?, reason: r}}
-      - {expect: "kind: task|nothing is under way", delay: PONDER-selecting, verdict: {decision: SELECT_MODE, mode: developer, message: Spin it., reason: r}}
+      - {expect: "kind: task|nothing is under way", verdict: {decision: SELECT_MODE, mode: developer, message: Spin it., reason: r}}
       - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
   - name: judge
     match: {role: main, contains: "# What is to be judged"}
-    steps: [{delay: PONDER-judge, verdict: {decision: COMPLETE, reason: r, summary: spun}, repeat: forever}]
+    steps: [{verdict: {decision: COMPLETE, reason: r, summary: spun}, repeat: forever}]
   - name: chooser
     match: {role: main}
-    steps: [{delay: PONDER-chooser, verdict: {decision: SELECT_MODE, mode: developer, reason: r, message: Spin it.}, repeat: forever}]
+    steps: [{delay: PONDER-selecting, verdict: {decision: SELECT_MODE, mode: developer, reason: r, message: Spin it.}, repeat: forever}]
   - name: worker
     match: {role: orchestrator}
-    steps:
-      - FAULT
-      - use: [{tool: Bash, input: {command: "WORK", description: Spin}}]
-      - verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
-    otherwise:
-      verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
+    otherwise: {verdict: {kind: done, expects_response: true, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}}
 `
 
-// pondering is the play in which the answer named who takes ten minutes. with has pairs of old and new text.
-func pondering(who string, with ...string) string {
-	text := broken
-	for i := 0; i+1 < len(with); i += 2 {
-		text = strings.ReplaceAll(text, with[i], with[i+1])
-	}
-	text = strings.ReplaceAll(text, "      - FAULT\n", "")
-	text = strings.ReplaceAll(text, "WORK", "true")
-	if who != "" {
-		text = strings.ReplaceAll(text, "PONDER-"+who, "600s")
-	}
-	for _, other := range []string{"evaluating", "error_handling", "selecting", "judge", "chooser"} {
-		text = strings.ReplaceAll(text, "PONDER-"+other, "1ms")
-	}
-	return text
+// pondering is the play in which the named answer takes ten minutes.
+func pondering(who string) string {
+	text := strings.ReplaceAll(broken, "PONDER-"+who, "600s")
+	return strings.NewReplacer("PONDER-evaluating", "1ms", "PONDER-selecting", "1ms").Replace(text)
 }
 
-// once is a command that does not end on its first run.
-const once = "mkdir once && exec sleep 1000; true"
-
-// atOnce waits until that command has run far enough to end when it is run again.
-func (s *script) atOnce(id string) {
-	s.t.Helper()
-	s.at(id)
-	awaitFile(s.t, filepath.Join(collect[contract.Session](s)[0].CWD, "once"))
-}
-
-// TestKilledInEachState kills arbiter in each state of the task, and in the middle of a decision that a model
-// other than the Arbiter makes. The run resumes in that state, the numbers of decisions continue, and the work
-// is completed.
-func TestKilledInEachState(t *testing.T) {
+// TestKilledInADecision kills arbiter while the Arbiter, or another model, decides. The run resumes in that state of the
+// task, the numbers of decisions continue, and the work is completed.
+func TestKilledInADecision(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
-	refused := []string{"FAULT", "{fault: {status: 400}, repeat: forever}"}
-	for _, c := range []struct {
-		name  string // the state, and the decider that is asked
-		play  string
-		args  []string
-		reach func(s *script)
-		real  bool
-		word  string // the human's message in the second process
-	}{
-		{name: "selecting", play: pondering("selecting")},
-		{name: "executing", play: pondering("", "WORK", once), reach: func(s *script) { s.atOnce("orch-1") }},
-		{name: "evaluating", play: pondering("evaluating"), real: true},
-		{name: "error_handling", play: pondering("error_handling", refused...)},
-		{name: "idle", play: pondering("", "WORK", once), word: "Spin on", reach: func(s *script) {
-			s.atOnce("orch-1")
-			s.accepts(contract.Reset{})
-			await[contract.Question](s, "a question", nil)
-		}},
-		{name: "selecting, stateless", play: pondering("chooser"), args: []string{"--decider", "stateless"},
-			real: true},
-		{name: "evaluating, stateless", play: pondering("judge"), args: []string{"--decider", "stateless"}},
-		{name: "evaluating, hybrid", play: pondering("judge"), args: []string{"--decider", "hybrid"}},
-	} {
-		for _, p := range players(t) {
-			if p.real && !c.real {
-				continue
-			}
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				p.long(t) // TestCutAndTakenUp kills with the real CLI
-				t.Parallel()
-				scenario := scenarioFile(t, c.play)
-				s := start(t, nil, append(append(p.args, "--json", "--debug", "--scenario", scenario, "--task", "Spin"),
-					c.args...)...)
-				state, _, asked := strings.Cut(c.name, ",")
-				if state != "idle" {
-					await(s, "the state "+state, func(_ string, b contract.State) bool { return b.To == state })
-				}
-				if c.reach != nil {
-					c.reach(s)
-				} else if !asked {
+	for state, by := range map[string]string{"evaluating": "session", "selecting": "stateless"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			eachPlayerLong(t, func(t *testing.T, p player) { // TestCutAndTakenUp kills with the real CLI
+				scenario := scenarioFile(t, pondering(state))
+				s := start(t, nil, append(p.args, "--json", "--debug", "--scenario", scenario, "--task", "Spin", "--decider",
+					by)...)
+				await(s, "the state "+state, func(_ string, b contract.State) bool { return b.To == state })
+				if by == "session" {
 					s.reads()
 				} else {
-					until(t, "a model that is asked", func() bool { return s.asksAside() })
+					until(t, "a model that is asked", s.asksAside)
 				}
 				s.killed()
 				testkit.OK(t, os.WriteFile(scenario, []byte(pondering("")), 0o600))
 				n := s.again("--json", "--resume")
-				if c.word != "" {
-					await[contract.Question](n, "the question again", nil)
-					n.accepts(contract.Say{Text: c.word})
-				}
 				n.completes()
 				n.continuesFrom(state)
 			})
-		}
+		})
 	}
 }
 
@@ -740,184 +527,5 @@ func (s *script) continuesFrom(state string) {
 	}
 	if processRuns != 2 || resumedIn != state || at != "complete" {
 		s.t.Errorf("%d lives, taken up in %q, want %q: %s", processRuns, resumedIn, state, fmt.Sprint(states))
-	}
-}
-
-// TestALostBridgeLeavesTheState: the bridge dies while a tool runs, and the task's state is unchanged.
-func TestALostBridgeLeavesTheState(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	onlyLinux(t)
-	s := start(t, nil, "--stand-in", "--json", "--scenario", scenarioFile(t, pondering("", "WORK", once)), "--task",
-		"Spin")
-	s.atOnce("orch-1")
-	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-	if !ok {
-		t.Fatal("no bridge")
-	}
-	testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-	s.completes()
-	var states []string
-	for _, b := range collect[contract.State](s) {
-		states = append(states, b.To)
-	}
-	if got := strings.Join(states, " "); got != "selecting executing evaluating complete" {
-		t.Errorf("states %s", got)
-	}
-}
-
-// listed is a play of an Orchestrator that keeps its own task list, of which one entry is a step of the plan.
-const listed = `name: listed
-title: A list of its own
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: Spin the thread}, {text: Weave the cloth}]}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: It is spun
-        verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}
-    otherwise: {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: worker
-    match: {role: orchestrator}
-    steps:
-CALLS
-      - verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
-`
-
-// TestListsOfAnAgentMoveThePlan: when an Orchestrator updates an entry with Claude's own task tools, the plan's
-// step with the same text follows. Its list is shown beside the plan.
-func TestListsOfAnAgentMoveThePlan(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name  string
-		env   []string
-		calls []string
-	}{
-		{"todos", []string{"CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_ENABLE_TASKS=0"}, []string{
-			`{tool: TodoWrite, input: {todos: [{content: 1. spin the thread, status: in_progress, activeForm: Spinning}, {content: Card, status: pending, activeForm: Carding}]}}`,
-			`{tool: TodoWrite, input: {todos: [{content: 1. spin the thread, status: completed, activeForm: Spinning}, {content: Card, status: completed, activeForm: Carding}]}}`,
-		}},
-		{"tasks", []string{"CLAUDE_CODE_ENABLE_TODO_TOOLS=1"}, []string{
-			`{tool: TaskCreate, input: {subject: Spin the thread, description: d}}`,
-			`{tool: TaskCreate, input: {subject: Card, description: d}}`,
-			`{tool: TaskUpdate, input: {taskId: "1", status: in_progress}}`,
-			`{tool: TaskUpdate, input: {taskId: "2", status: completed}}`,
-			`{tool: TaskUpdate, input: {taskId: "1", status: completed}}`,
-		}},
-	} {
-		for _, p := range players(t) {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				p.inside(t)
-				p.long(t) // the driver's TestLiveTodos and TestLiveTasks cover the real CLI
-				t.Parallel()
-				var calls []string
-				for _, call := range c.calls {
-					calls = append(calls, "      - use: ["+call+"]")
-				}
-				args := []string{"--task", "Spin"}
-				for _, e := range c.env { // the environment of a rehearsal is replaced
-					args = append(args, "--env", e)
-				}
-				s, _ := hired(t, p, strings.Replace(listed, "CALLS", strings.Join(calls, "\n"), 1), nil, args...)
-				s.completes()
-				var steps []string
-				own := map[string]string{}
-				for _, b := range collect[contract.Plan](s) {
-					for _, task := range b.Tasks {
-						if task.Agent != "orch-1" {
-							t.Errorf("a list of %s: %+v", task.Agent, task)
-						}
-						for _, item := range task.Items {
-							own[item.Text] += item.Status + " "
-						}
-					}
-					if len(b.Steps) == 2 && (len(steps) == 0 || steps[len(steps)-1] != b.Steps[0].Status) {
-						steps = append(steps, b.Steps[0].Status)
-					}
-					if len(b.Steps) == 2 && b.Steps[1].Status != contract.StepPending {
-						t.Errorf("another step is moved: %+v", b.Steps)
-					}
-				}
-				if diff := cmp.Diff([]string{"pending", "active", "done"}, steps); diff != "" {
-					t.Errorf("the step went (-want +got):\n%s", diff)
-				}
-				if !strings.HasSuffix(own["Card"], "done ") {
-					t.Errorf("what is shown beside the plan: %v", own)
-				}
-			})
-		}
-	}
-}
-
-// restless is a command with background children, one of which has left its process group.
-const restless = "sleep 3001 & setsid sleep 3002 & sleep 3003"
-
-// sleepers lists its live processes.
-func sleepers(run string) []string {
-	var list []string
-	for _, cmd := range survivors(run) {
-		if strings.HasPrefix(cmd, "sleep 300") {
-			list = append(list, strings.TrimSpace(cmd))
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// TestATreeIsCutDown: a tool's whole process tree ends with the run or with its agent, and the work that was
-// left half-done is reported.
-func TestATreeIsCutDown(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	onlyLinux(t)
-	const half = "Orchestrator I (orch-1) was at Bash `" + restless + "` for "
-	for _, p := range players(t) {
-		for _, way := range []string{"cancel", "interrupt", "kill"} {
-			if p.real && way == "interrupt" {
-				continue // it is cancelled in the same way
-			}
-			t.Run(p.name+"/"+way, func(t *testing.T) {
-				p.long(t)
-				if way == "cancel" {
-					p.long(t)
-				}
-				t.Parallel()
-				s := override(t, p, "developer", restless)
-				s.accepts(steps("card", "spin"))
-				s.at("orch-1")
-				until(t, "three sleepers", func() bool { return len(sleepers(s.run())) == 3 })
-				switch way {
-				case "cancel":
-					s.send(contract.Cancel{})
-				case "interrupt":
-					s.mustSignal(syscall.SIGINT)
-				case "kill":
-					s.accepts(contract.Kill{ID: "orch-1"}, "orch-1")
-				}
-				until(t, "sleepers that are gone", func() bool { return len(sleepers(s.run())) == 0 })
-				if way == "kill" {
-					m := await(s, "what is left half-done", func(_ string, m contract.Message) bool {
-						return m.To == contract.Arbiter && strings.Contains(m.Text, "ended by the human")
-					})
-					s.holds("the notice", m.Text, []string{half, "step 1 of the plan: card"})
-					s.send(contract.Cancel{})
-				}
-				exit, status := contract.ExitFailed, contract.StatusCancelled
-				if way == "interrupt" {
-					exit, status = contract.ExitInterrupted, contract.StatusInterrupted
-				}
-				r := s.finish(exit)
-				if way == "kill" {
-					return
-				}
-				if r.Status != status || len(r.InterruptedWork) != 1 {
-					t.Fatalf("result %+v", r)
-				}
-				s.holds("half done", r.InterruptedWork[0], []string{half, "step 1 of the plan: card"})
-			})
-		}
 	}
 }

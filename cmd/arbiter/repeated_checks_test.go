@@ -63,37 +63,6 @@ actors:
         handoff: {accomplished: [the weft], remaining: [], key_context: In cloth.txt.}
 `
 
-// TestChecksAreRepeatedBeforeCompletion: a check that passed for one agent and fails after another agent's work goes
-// back to the Arbiter, and the result counts the checks of both.
-func TestChecksAreRepeatedBeforeCompletion(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario",
-			scenarioFile(t, overwriting), "--task", "Weave")...)
-		r := s.finish(contract.ExitComplete)
-		if r.Checks == nil || *r.Checks != (contract.Checks{Passed: 2}) || len(r.Failing) > 0 {
-			t.Errorf("result %+v, %+v", r, r.Checks)
-		}
-		var again []string
-		for _, c := range collect[contract.Check](s) {
-			if c.Again {
-				again = append(again, c.Receipt.Command+" "+c.Receipt.Result)
-			}
-		}
-		want := []string{"cat cloth.txt failed", "grep -c blue cloth.txt passed", "cat cloth.txt passed",
-			"grep -c blue cloth.txt passed"}
-		if !slices.Equal(again, want) {
-			t.Errorf("repeated %q, want %q", again, want)
-		}
-		told := func(n contract.Notice) bool { return strings.Contains(n.Text, "orch-1: `cat cloth.txt`") }
-		if !slices.ContainsFunc(collect[contract.Notice](s), told) {
-			t.Error("no message says what no longer holds")
-		}
-		s.replaysExactly()
-	})
-}
-
 // TestAuthorsOfFilesOfFailedCheck: the Arbiter, events and the report name the agent that changed the
 // files of a broken check, with each kind of isolation.
 func TestAuthorsOfFilesOfFailedCheck(t *testing.T) {

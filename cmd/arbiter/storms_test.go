@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -72,46 +71,6 @@ actors:
       - say: It is spun.
 `
 
-// endlessStorm is a play in which an Orchestrator asks for subagents in each of its messages.
-const endlessStorm = `name: storm
-title: Again and again
-allow: ["Bash(*)", Agent]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: (?s)asked for 50 subagents more.*waits for your message
-        verdict: {decision: COMPLETE, message: It is done., summary: stopped, reason: r}
-  - name: weaver
-    match: {role: orchestrator}
-    otherwise:
-      use:
-        - {tool: Agent, input: {description: North, subagent_type: general-purpose, prompt: Spin.}}
-        - {tool: Agent, input: {description: East, subagent_type: general-purpose, prompt: Spin.}}
-        - {tool: Agent, input: {description: South, subagent_type: general-purpose, prompt: Spin.}}
-        - {tool: Agent, input: {description: West, subagent_type: general-purpose, prompt: Spin.}}
-  - name: spinner
-    match: {role: subagent}
-    otherwise: {say: It is spun.}
-`
-
-// orchestratorStorm is a play in which the Arbiter spawns and releases Orchestrators without end.
-const orchestratorStorm = `name: storm
-title: One after the other
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      use:
-        - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin.}}
-        - {tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}
-  - name: weaver
-    match: {role: orchestrator}
-    otherwise: {verdict: {kind: progress, expects_response: false, message: Spun.}}
-`
-
 // awaitSubagents waits until so many subagents have started.
 func awaitSubagents(s *script, n int) {
 	s.t.Helper()
@@ -167,35 +126,6 @@ func TestStormsAreBounded(t *testing.T) {
 			}
 			if denied == 0 {
 				t.Error("nothing was denied")
-			}
-		})
-		t.Run("endless/"+who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, endlessStorm), "--task", "Spin",
-				"--max-subagents-total", "3")...)
-			s.offScript = true // the turn is stopped
-			awaitSubagents(s, 3)
-			s.mustSignal(syscall.SIGKILL)
-			s.gone()
-			awaitGone(t, s.run())
-			s = s.again("--json", "--resume")
-			if r := s.finish(contract.ExitComplete); !sums(r, "stopped") {
-				t.Errorf("result %+v", r)
-			}
-			if n := len(collect[contract.SubagentStart](s)); n != 0 {
-				t.Errorf("%d subagents started after the resume, want none", n)
-			}
-		})
-		t.Run("Orchestrators/"+who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			s := start(t, nil, append(who.args, "--json", "--no-input", "--scenario", scenarioFile(t, orchestratorStorm),
-				"--task", "Spin", "--max-iterations", "3")...)
-			s.offScript = true // the Arbiter is stopped in its turn
-			r := s.finish(contract.ExitLimit)
-			if r.Status != contract.StatusLimit || r.Iterations != 3 {
-				t.Errorf("result %+v", r)
 			}
 		})
 	}
