@@ -441,8 +441,8 @@ func pondering(who string) string {
 	return strings.NewReplacer("PONDER-evaluating", "1ms", "PONDER-selecting", "1ms").Replace(text)
 }
 
-// TestKilledInADecision kills arbiter while the Arbiter, or another model, decides. The run resumes in that state of the
-// task, the numbers of decisions continue, and the work is completed.
+// TestKilledInADecision kills arbiter while the Arbiter, or another model, decides. The run resumes in that state of
+// the task, the numbers of decisions continue, and the work is completed.
 func TestKilledInADecision(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)

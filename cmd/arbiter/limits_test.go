@@ -10,6 +10,7 @@ import (
 	_ "net/http/pprof" // on http.DefaultServeMux, which only the gauge serves
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,7 +18,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -292,4 +296,259 @@ func readings(t testing.TB, dir, name string) reading {
 		t.Fatalf("%v: %s", err, raw)
 	}
 	return r
+}
+
+// overspent is a play whose first turn costs more than the run's limit.
+const overspent = `name: overspent
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}
+      - expect: all is woven
+        verdict: {decision: COMPLETE, message: It is done., summary: It was spun., reason: r}
+`
+
+const overspentLimit = "0.0123"
+
+// chooses selects an option of a question as a person does on each frontend.
+func chooses(t *testing.T, f frontendDriver, option string) {
+	t.Helper()
+	switch f := f.(type) {
+	case *scripted:
+		f.run.send(contract.Choose{Option: option})
+	case *onPlain:
+		f.pane.Type("/choose " + option + "\n")
+	case *onScreen:
+		f.pane.await("may be spent")
+		f.pane.Type("/choose " + option + "\n")
+	case *onPage:
+		f.user.sends(contract.Choose{Option: option})
+	case *onEditor:
+		f.editor.prompt(option)
+	default:
+		t.Fatalf("no way to choose with %T", f)
+	}
+}
+
+// TestLimitQuestionOnEveryFrontend: when a cost limit is reached, each frontend asks the human, and the run
+// continues when the limit is raised there.
+func TestLimitQuestionOnEveryFrontend(t *testing.T) {
+	testkit.Long(t)
+	for _, who := range players(t) {
+		for by := range frontendDrivers {
+			t.Run(who.name+" by "+by, func(t *testing.T) {
+				who.long(t)
+				t.Parallel()
+				_, f := frontendDrivers[by](t, who, overspent, "--max-cost", overspentLimit)
+				f.await("the question about the limit", func(l contract.Line) bool {
+					q, ok := l.Body.(contract.Question)
+					return ok && q.Question == supervisor.LimitQuestion && strings.Join(q.Options, "|") == "raise|finish"
+				})
+				sendMessageAs(f, "arbiter", "human", "Is it well?")
+				chooses(t, f, "raise")
+				f.await("the raised limit", func(l contract.Line) bool {
+					n, ok := l.Body.(contract.Notice)
+					return ok && strings.Contains(n.Text, "no longer reached")
+				})
+				f.say("", "", "all is woven")
+				lines := f.end()
+				if r, ok := lines[len(lines)-1].Body.(contract.Result); !ok || !sums(r, "It was spun.") {
+					t.Errorf("the end: %+v", lines[len(lines)-1])
+				}
+			})
+		}
+	}
+}
+
+// TestLimitQuestionOverMCP: a model cannot raise a limit. The human is asked with a form, and chooses.
+func TestLimitQuestionOverMCP(t *testing.T) {
+	for _, option := range []string{"raise", "finish"} {
+		t.Run(option, func(t *testing.T) {
+			t.Parallel()
+			h := newTestHome(t, players(t)[0])
+			var forms []string
+			choose := func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				forms = append(forms, r.Params.Message)
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": option}}, nil
+			}
+			args := append([]string{"--", "--max-cost", overspentLimit}, h.rehearsing(scenarioFile(t, overspent))...)
+			client := h.serves(nil, args...)
+			v := client.sees("start_run", map[string]any{"task": "Weave"})
+			v = client.waitsFor(v, "limit", new([]string))
+			answer := map[string]any{"run": v.Run, "choice": option}
+			said := textOfResult(client.call("answer", answer, true))
+			if !strings.Contains(said, "not for you") || !strings.Contains(said, "arbiter choose") {
+				t.Errorf("the model reads: %s", said)
+			}
+			u := h.serves(&mcp.ClientOptions{ElicitationHandler: choose}, args...)
+			u.call("answer", answer, false)
+			want := map[string]string{"raise": contract.StatusComplete, "finish": contract.StatusLimit}[option]
+			if option == "raise" {
+				u.call("answer", map[string]any{"run": v.Run, "text": "all is woven"}, false)
+			}
+			v = u.waitsFor(v, want, new([]string))
+			if len(forms) == 0 || !strings.Contains(forms[0], "may be spent (--max-cost)") {
+				t.Errorf("forms: %q", forms)
+			}
+		})
+	}
+}
+
+// dollars matches amounts, with their mark if they have one.
+var dollars = regexp.MustCompile(`\$\d+\.\d+( simulated)?`)
+
+// TestDollarsOfARehearsalAreMarked: each amount of a rehearsal is marked as simulated, and usage leaves them
+// out.
+func TestDollarsOfARehearsalAreMarked(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it", "--max-cost", "0.0123")
+	limits := []string{"$0.0123", "$0.01"} // the limit, and its printed form
+	await[contract.Budget](s, "word of the limit", nil)
+	printed := func(args ...string) {
+		t.Helper()
+		out, _ := s.output(0, args...)
+		found := dollars.FindAllString(out, -1)
+		if len(found) == 0 {
+			t.Errorf("%v tells no cost:\n%s", args, out)
+		}
+		for _, amount := range found {
+			if !strings.HasSuffix(amount, " simulated") && !slices.Contains(limits, amount) &&
+				!strings.Contains(strings.ReplaceAll(out, `\`, ""), "raise the limit to "+amount) {
+				t.Errorf("%v prints %s:\n%s", args, amount, out)
+			}
+		}
+	}
+	printed("ps")
+	printed("status")
+	s.finishesAtLimit()
+	s.finish(contract.ExitLimit)
+	for _, args := range [][]string{{"report"}, {"report", "--format", "html"}, {"report", "--format", "github"},
+		{"sessions", "show"}, {"logs"}} {
+		printed(append(args, s.run())...)
+	}
+	if out, _ := s.output(0, "usage"); dollars.MatchString(out) {
+		t.Errorf("usage counts a rehearsal:\n%s", out)
+	}
+}
+
+// subagentStorm is a play in which an Orchestrator starts four subagents at once.
+const subagentStorm = `name: storm
+title: Four at once
+allow: ["Bash(*)", Agent]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin all four.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}
+  - name: weaver
+    match: {role: orchestrator}
+    steps:
+      - use:
+          - {tool: Agent, input: {description: North, subagent_type: general-purpose, prompt: Spin.}}
+          - {tool: Agent, input: {description: East, subagent_type: general-purpose, prompt: Spin.}}
+          - {tool: Agent, input: {description: South, subagent_type: general-purpose, prompt: Spin.}}
+          - {tool: Agent, input: {description: West, subagent_type: general-purpose, prompt: Spin.}}
+      - expect: (?s)Denied.*--max-subagents
+        verdict:
+          expects_response: true
+          kind: done
+          message: Two are spun.
+          handoff: {accomplished: [two], remaining: [], key_context: none}
+  - name: spinner
+    match: {role: subagent}
+    steps:
+      - use: [{tool: Bash, input: {command: "until [ -e go ]; do sleep 0.1; done", description: Spin}}]
+      - say: It is spun.
+`
+
+// nestedStorm is a play in which each subagent starts two more.
+const nestedStorm = `name: storm
+title: Each starts two
+allow: ["Bash(*)", Agent]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+      - verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}
+  - name: weaver
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Agent, input: {description: Root, subagent_type: general-purpose, prompt: Spin.}}]
+      - verdict:
+          expects_response: true
+          kind: done
+          message: Spun.
+          handoff: {accomplished: [spun], remaining: [], key_context: none}
+  - name: spinner
+    match: {role: subagent}
+    steps:
+      - use:
+          - {tool: Agent, input: {description: Left, subagent_type: general-purpose, prompt: Spin.}}
+          - {tool: Agent, input: {description: Right, subagent_type: general-purpose, prompt: Spin.}}
+      - say: It is spun.
+`
+
+// awaitSubagents waits until so many subagents have started.
+func awaitSubagents(s *script, n int) {
+	s.t.Helper()
+	started := map[string]bool{}
+	await[contract.SubagentStart](s, "subagents", func(_ string, b contract.SubagentStart) bool {
+		started[b.ToolUse] = true
+		return len(started) >= n
+	})
+}
+
+// TestStormsAreBounded: no more subagents work at the same time than allowed, and others are denied before they
+// start. An Arbiter that spawns without end reaches the limit of its task.
+func TestStormsAreBounded(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run("subagents/"+who.name, func(t *testing.T) {
+			who.long(t)
+			t.Parallel()
+			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, subagentStorm), "--task", "Spin",
+				"--max-subagents", "2")...)
+			began := await[contract.Session](s, "the session", nil)
+			for range 2 {
+				await[contract.Permission](s, "a denial", func(_ string, b contract.Permission) bool {
+					return b.Behavior == "deny" && b.By == contract.ByLimit && strings.Contains(b.Reason, "--max-subagents")
+				})
+			}
+			awaitSubagents(s, 2)
+			testkit.OK(t, os.WriteFile(filepath.Join(began.CWD, "go"), nil, 0o600))
+			if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
+				t.Errorf("result %+v", r)
+			}
+			if n := len(collect[contract.SubagentStart](s)); n != 2 {
+				t.Errorf("%d subagents started, want 2", n)
+			}
+		})
+		t.Run("nested/"+who.name, func(t *testing.T) {
+			who.inside(t)
+			who.long(t)
+			t.Parallel()
+			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, nestedStorm), "--task", "Spin",
+				"--max-subagents", "3", "--max-subagents-total", "5")...)
+			s.offScript = true // some of the subagents do not start
+			if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
+				t.Errorf("result %+v", r)
+			}
+			if n := len(collect[contract.SubagentStart](s)); n > 5 {
+				t.Errorf("%d subagents started, want at most 5", n)
+			}
+			denied := 0
+			for _, b := range collect[contract.Permission](s) {
+				if b.Behavior == "deny" && b.By == contract.ByLimit {
+					denied++
+				}
+			}
+			if denied == 0 {
+				t.Error("nothing was denied")
+			}
+		})
+	}
 }
