@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -22,9 +21,7 @@ func TestFullDialogue(t *testing.T) {
 			append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/full-dialogue.yaml"), "--task",
 				"Greet somebody")...)
 		q := await[contract.Question](s, "a question", nil)
-		if q.Text != "What shall the greeting be?" {
-			t.Errorf("question %q", q.Text)
-		}
+		testkit.Same(t, "question", "What shall the greeting be?", q.Text)
 		s.send(contract.Say{Text: "greet with hail"})
 		await[contract.Accepted](s, "accepted", nil)
 		r := s.finish(contract.ExitComplete)
@@ -34,9 +31,7 @@ func TestFullDialogue(t *testing.T) {
 		}
 		work := collect[contract.Session](s)[0].CWD
 		for _, f := range []string{"hello.txt", "seen.txt"} {
-			if got, err := os.ReadFile(filepath.Join(work, f)); err != nil || string(got) != "hail\n" {
-				t.Errorf("%s: %q, %v", f, got, err)
-			}
+			testkit.Same(t, f, "hail\n", textOf(t, filepath.Join(work, f)))
 		}
 		s.order("session", "spawn", "message", "delivered", "question", "accepted", "tool_call", "spawn",
 			"delivered", "tool_use", "subagent_start", "subagent_stop", "plan", "handoff", "decision", "result")
@@ -77,9 +72,7 @@ func TestDemo(t *testing.T) {
 			"Add a CSV export to invoice.sh, and prove it with tests")...)
 		r := s.finish(contract.ExitComplete)
 		s.order("spawn", "spawn", "spawn", "question", "permission", "spawn", "handoff", "handoff", "spawn", "result")
-		if got := strings.Join(answersOf(s), " "); !strings.Contains(got, "nobody") {
-			t.Errorf("no permission was requested: %s", got)
-		}
+		includes(t, "no permission was requested", strings.Join(answersOf(s), " "), "nobody")
 		refuted := slices.ContainsFunc(collect[contract.Handoff](s), func(h contract.Handoff) bool {
 			return h.From == "orch-1" && slices.Contains(h.Proofs, verdict.Refuted)
 		})
@@ -87,13 +80,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("refuted %v, checks %+v", refuted, r.Checks)
 		}
 		story, _ := s.output(0, "logs", s.run())
-		for _, want := range []string{"  - refuted: Quotes in names are doubled\n",
+		includes(t, "the story does not tell", story, "  - refuted: Quotes in names are doubled\n",
 			"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n",
-			"Orchestrator II changed test.sh (new) +11.\n", " changed invoice.sh ", "README.md +3", " simulated, "} {
-			if !strings.Contains(story, want) {
-				t.Errorf("the story does not tell %q:\n%s", want, story)
-			}
-		}
+			"Orchestrator II changed test.sh (new) +11.\n", " changed invoice.sh ", "README.md +3", " simulated, ")
 		// Agents share the directory. When it is looked at depends on the load; who changed what does not.
 		authors := map[string][]string{"invoice.sh": {"orch-1", "orch-3"}, "test.sh": {"orch-2"}, "README.md": {"orch-3"}}
 		s.mu.Lock()

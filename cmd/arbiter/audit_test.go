@@ -111,9 +111,7 @@ func TestAuditIsTheLedger(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "audit.ndjson")
 	testkit.OK(t, os.WriteFile(file, []byte(raw), 0o600))
-	if out, _ := s.output(0, "logs", "--verify", file); !strings.Contains(out, "agrees with the journal") {
-		t.Errorf("verified: %s", out)
-	}
+	includes(t, "verified", stdoutOf(s.output(0, "logs", "--verify", file)), "agrees with the journal")
 }
 
 // sameAsLedger checks that starts, deliveries and permissions are those of the stand-ins' ledger.
@@ -191,18 +189,15 @@ func sameAsEvents(t *testing.T, s *script, lines []auditFile) {
 		}
 	}
 	for _, m := range collect[contract.Message](s) {
-		if want := fmt.Sprint(m.From, m.To, m.Kind, len(m.Text),
-			supervisor.AuditText(m.Text).Sum()); messages[m.MessageID] != want {
-			t.Errorf("message %s: %s, want %s", m.MessageID, messages[m.MessageID], want)
-		}
+		testkit.Same(t, fmt.Sprintf("message %s", m.MessageID), messages[m.MessageID],
+			fmt.Sprint(m.From, m.To, m.Kind, len(m.Text),
+				supervisor.AuditText(m.Text).Sum()))
 	}
 	want := map[string]int{"begun": 1, "command": 2, "spawn": 2, "spawned": 2, "ended": 2, "result": 1, "finished": 1,
 		"end": 1, "audit": 1, "message": len(collect[contract.Message](s)),
 		"permission_asked": count["permission_asked"]}
 	for what, n := range want {
-		if count[what] != n {
-			t.Errorf("%d lines of %s, want %d", count[what], what, n)
-		}
+		testkit.Same(t, fmt.Sprintf("lines of %s", what), n, count[what])
 	}
 	if count["permission_asked"] < 2 {
 		t.Errorf("permissions that were asked for are missing: %v", count)

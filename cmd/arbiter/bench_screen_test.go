@@ -386,23 +386,14 @@ func crowdPlayer() {
 // crowdPlay is a play whose Arbiter spawns that many Orchestrators. Each of them reads a file every five
 // seconds.
 func crowdPlay(agents int) string {
-	var text strings.Builder
-	text.WriteString("name: crowd\ntitle: A crowd\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n " +
-		"     - use:\n")
+	var prompts []string
 	for i := 1; i < agents; i++ {
-		fmt.Fprintf(&text, "          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: \"work %d\"}}\n", i)
+		prompts = append(prompts, fmt.Sprint("work ", i))
 	}
-	text.WriteString(`    otherwise:
-      - {expect: kind. question, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: On., reason: It asked.}}
-      - verdict: {decision: CONTINUE, message: Patience., reason: They work.}
-  - name: orchestrator
-    match: {role: orchestrator}
-    steps: []
-    otherwise:
-      - {expect: a thread, verdict: {kind: progress, expects_response: false, message: A thread more.}}
-      - {use: [{tool: Read, input: {file_path: "{{.cwd}}/thread"}}], delay: 5s}
-`)
-	return text.String()
+	return playOf(
+		arbiter([]object{spawns(prompts...)}, on("kind. question", tells("orch-1", "On.")), patience),
+		orchestrator("orchestrator", "", nil, on("a thread", reports("progress", "A thread more.", false)),
+			with(reads("thread"), "delay", "5s")))
 }
 
 // crowded is a run with many agents at work.

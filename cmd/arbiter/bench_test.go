@@ -210,7 +210,7 @@ func quantile(times []time.Duration, q float64) time.Duration {
 // with the task. The baseline is the bare CLI, without arbiter, up to its model's answer.
 func BenchmarkStart(b *testing.B) {
 	claude := benchClaude(b)
-	model := startModel(b)
+	model := serve(b, playOf(anybody(says("Here.")))) // only the start is measured
 	var taken, bare []time.Duration
 	for b.Loop() {
 		taken = append(taken, timeArbiter(b, claude, model))
@@ -244,10 +244,7 @@ func pss(b *testing.B, pid int) float64 {
 // same run and in turns, is the bare CLI with the same calls; its commands do not count as its processor time. It plays
 // the pinned CLI.
 func BenchmarkToolCall(b *testing.B) {
-	claude := testkit.Must(pinnedClaude())(b)
-	if claude == "" {
-		b.Skip("no claude: run scripts/setup")
-	}
+	claude := benchClaude(b)
 	const warm, calls = 20, 100
 	var ours, cli time.Duration
 	var through, bare []time.Duration
@@ -271,13 +268,7 @@ type timedCalls struct{ took, ours, cli time.Duration }
 // callsThroughArbiter plays an Orchestrator that calls a tool again and again.
 func callsThroughArbiter(b *testing.B, claude string, warm, calls int) (t timedCalls) {
 	b.Helper()
-	model := modelThatCalls(b, object{"name": "arbiter", "match": object{"role": "arbiter"}, "steps": []object{
-		{"use": []object{{"tool": "mcp__arbiter__spawn_orchestrator", "input": object{"prompt": "Look."}}}},
-		{"verdict": object{"decision": "CONTINUE", "message": "Patience.", "reason": "r"}},
-	}, "otherwise": object{"verdict": object{"decision": "COMPLETE", "message": "It is done.", "summary": "s",
-		"reason": "r"}}}, "orchestrator", warm+calls, object{"verdict": object{"expects_response": true, "kind": "done",
-		"message": "Looked.", "handoff": object{"accomplished": []any{}, "remaining": []any{}, "key_context": "none",
-			"checks": []any{}}}})
+	model := modelThatCalls(b, arbiter(summons("Look."), complete("s")), "orchestrator", warm+calls, done("Looked."))
 	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", claude, "--cwd", b.TempDir(), "--task", "look",
 		"--state-dir", b.TempDir(), "--sandbox", "off", "--allow", "Bash(true)", "--deny", "Bash(git push *)", "--deny",
 		"Bash(rm -rf *)", "--deny", "Read(.env)", "--ask", "Bash(sudo *)")
@@ -328,17 +319,11 @@ func callsOfTheBareCLI(b *testing.B, claude string, warm, calls int) time.Durati
 // modelThatCalls starts a model that plays an actor, and one that runs a command some times before its last step.
 func modelThatCalls(b *testing.B, other object, role string, calls int, last object) *rehearsal.Server {
 	b.Helper()
-	call := object{"repeat": calls, "use": []object{{"tool": "Bash", "input": object{"command": "true",
-		"description": "Look"}}}}
-	actors := []object{{"name": "caller", "match": object{"role": role}, "steps": []object{call, last}}}
+	actors := []object{actor("caller", object{"role": role}, []object{with(bash("true"), "repeat", calls), last})}
 	if other != nil {
 		actors = append([]object{other}, actors...)
 	}
-	raw := testkit.Must(json.Marshal(object{"name": "calls", "actors": actors}))(b)
-	scenario := testkit.Must(rehearsal.Parse("calls.yaml", raw))(b)
-	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(b)
-	b.Cleanup(func() { _ = model.Close() })
-	return model
+	return serve(b, playOf(actors...))
 }
 
 // timeResults returns the time between two results among the lines of out, and calls at at both.
@@ -373,19 +358,6 @@ func benchClaude(b *testing.B) string {
 		b.Skip("no claude: run scripts/setup")
 	}
 	return path
-}
-
-// startModel serves a scenario that answers every session at once: only the start is measured.
-func startModel(b *testing.B) *rehearsal.Server {
-	b.Helper()
-	sc, err := rehearsal.Parse("start.yaml", []byte("name: start\ntitle: Start\nactors:\n  - name: anybody\n    match: "+
-		"{role: any}\n    steps:\n      - {say: Here., repeat: forever}\n"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	s := testkit.Must(rehearsal.Start(sc, rehearsal.Options{}))(b)
-	b.Cleanup(func() { _ = s.Close() })
-	return s
 }
 
 func modelEnv(b *testing.B, s *rehearsal.Server) []string {

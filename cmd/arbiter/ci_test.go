@@ -155,19 +155,8 @@ func TestActionIsSafe(t *testing.T) {
 		if script == "" || step["shell"] != "bash" || step["uses"] != nil {
 			t.Errorf("step %v is not a script of bash", step["name"])
 		}
-		for _, bad := range []string{"${{", "curl", "wget", "eval", "| sh", "| bash"} {
-			if strings.Contains(script, bad) {
-				t.Errorf("step %v has %s", step["name"], bad)
-			}
-		}
+		excludes(t, fmt.Sprintf("step %v", step["name"]), script, "${{", "curl", "wget", "eval", "| sh", "| bash")
 	}
-}
-
-// namesPlay starts the model of [carried].
-func namesPlay(t *testing.T) *rehearsal.Server {
-	t.Helper()
-	model := serve(t, carried)
-	return model
 }
 
 // hostileTask contains characters that are special to shells, to YAML and to CI systems.
@@ -178,7 +167,7 @@ const hostileTask = "Keep names\n::error::x\n$(touch pwned) `touch pwned` '\"; t
 func TestActionOverTwoJobs(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	model := namesPlay(t)
+	model := serve(t, carried)
 	inputs := map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t), "allow": "Bash(*)\n\nRead",
 		"max-cost": "5", "sandbox": "off", "args": "--model\nopus"}
 	repository := gittest.New(t, map[string]string{"kept.txt": "1\n"})
@@ -194,10 +183,7 @@ func TestActionOverTwoJobs(t *testing.T) {
 	if m := silent.FindStringSubmatch(log); m == nil || m[1] != m[2] {
 		t.Errorf("the log is\n%s", log)
 	}
-	if summary, err := os.ReadFile(filepath.Join(first.temp, "summary")); err != nil ||
-		!strings.HasPrefix(string(summary), "# Report of run") {
-		t.Errorf("%v: %s", err, summary)
-	}
+	includes(t, "the step's summary", textOf(t, filepath.Join(first.temp, "summary")), "# Report of run")
 	var suites struct {
 		Tests int `xml:"tests,attr"`
 	}
@@ -213,7 +199,7 @@ func TestActionOverTwoJobs(t *testing.T) {
 	}
 	pass := maps.Clone(ask)
 	pass["on-question"] = "pass"
-	if _, log, code := newJob(t, namesPlay(t), t.TempDir()).action(pass); code != 0 {
+	if _, log, code := newJob(t, serve(t, carried), t.TempDir()).action(pass); code != 0 {
 		t.Errorf("a question fails the job: %d\n%s", code, log)
 	}
 
@@ -223,21 +209,16 @@ func TestActionOverTwoJobs(t *testing.T) {
 	if code != 0 || then["status"] != "complete" || then["run"] != out["run"] || then["archive"] != "" {
 		t.Errorf("exit code %d, outputs %v\n%s", code, then, log)
 	}
-	names, err := os.ReadFile(filepath.Join(second.work, "names.txt"))
-	if err != nil || string(names) != "dusk\ndawn\n" {
-		t.Errorf("%q, %v", names, err)
-	}
+	testkit.Same(t, "names.txt", "dusk\ndawn\n", textOf(t, filepath.Join(second.work, "names.txt")))
 	for _, dir := range []string{first.work, second.work} {
-		if _, err := os.Lstat(filepath.Join(dir, "pwned")); err == nil {
-			t.Error("the task was run as a command")
-		}
+		absent(t, "the task was run as a command", filepath.Join(dir, "pwned"))
 	}
 }
 
 // TestActionRefuses: if no run began, the job fails and says why.
 func TestActionRefuses(t *testing.T) {
 	t.Parallel()
-	model := namesPlay(t)
+	model := serve(t, carried)
 	inputs := map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t), "task": "Keep names"}
 	for name, c := range map[string]struct {
 		input, value, says string
@@ -296,7 +277,7 @@ func TestGitLabOverTwoJobs(t *testing.T) {
 			if _, err := exec.LookPath(shell); err != nil {
 				t.Skip(err)
 			}
-			model, bin := namesPlay(t), t.TempDir()
+			model, bin := serve(t, carried), t.TempDir()
 			for name, program := range map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t)} {
 				testkit.OK(t, os.Symlink(program, filepath.Join(bin, name)))
 			}
@@ -337,9 +318,7 @@ func TestGitLabOverTwoJobs(t *testing.T) {
 				t.Errorf("exit code %d, %q, %v\n%s", code, names, err, log)
 			}
 			for _, dir := range []string{first.work, second.work} {
-				if _, err := os.Lstat(filepath.Join(dir, "pwned")); err == nil {
-					t.Error("the task was run as a command")
-				}
+				absent(t, "the task was run as a command", filepath.Join(dir, "pwned"))
 			}
 		})
 	}
@@ -369,20 +348,12 @@ func TestKubernetesJob(t *testing.T) {
 	}
 	want := []contract.Exit{contract.ExitFailed, contract.ExitUsage, contract.ExitNeedsInput, contract.ExitLimit,
 		contract.ExitEnvironment, contract.ExitBug}
-	if !slices.Equal(got, want) {
-		t.Errorf("final exit codes %v, want %v", got, want)
-	}
+	testkit.Same(t, "final exit codes", want, got)
 	pod := job["template"].(mapping)["spec"].(mapping)
 	main := pod["containers"].([]any)[0].(mapping)
 	line := main["args"].([]any)[0].(string)
-	for _, flag := range []string{"--json", "--no-input", "--resume-or-begin", "--state-dir /fleet/state"} {
-		if !strings.Contains(line, flag) {
-			t.Errorf("%s is missing: %s", flag, line)
-		}
-	}
-	if pod["restartPolicy"] != "Never" {
-		t.Error("exit codes count only with restartPolicy Never")
-	}
+	includes(t, "", line, "--json", "--no-input", "--resume-or-begin", "--state-dir /fleet/state")
+	testkit.Same(t, "exit codes count only with restartPolicy Never", "Never", pod["restartPolicy"])
 }
 
 // TestSlurmArray: each task of the array has its own run. A task that a signal ended is queued again with the
@@ -435,19 +406,13 @@ esac
 	starts := map[string]int{}
 	for _, line := range lines {
 		starts[line[:1]]++
-		if !strings.Contains(line, "--json --no-input --resume-or-begin --state-dir "+at("fleet/"+line[:1]+"/state")) {
-			t.Error(line)
-		}
+		includes(t, "", line, "--json --no-input --resume-or-begin --state-dir "+at("fleet/"+line[:1]+"/state"))
 	}
 	if starts["1"] != 1 || starts["2"] != 2 || starts["3"] != 1 {
 		t.Errorf("starts %v, want 1, 2, 1", starts)
 	}
-	if got := textOf(t, at("fleet/1/events.jsonl")); !strings.Contains(got, `"event":"result"`) {
-		t.Errorf("the run did not end: %.2000s", got)
-	}
-	if _, err := os.Stat(filepath.Join(at("fleet/3"), "work", "a")); err != nil {
-		t.Error(err)
-	}
+	includes(t, "the run did not end", textOf(t, at("fleet/1/events.jsonl")), `"event":"result"`)
+	testkit.Must(os.Stat(filepath.Join(at("fleet/3"), "work", "a")))(t)
 }
 
 // logs returns the output of the jobs.

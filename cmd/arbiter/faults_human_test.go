@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -57,9 +56,7 @@ func TestImpatientSignals(t *testing.T) {
 			}
 			awaitGone(t, s.run())
 			n := s.again("--json", "--resume")
-			if r := n.finish(contract.ExitComplete); !sums(r, "spun") {
-				t.Errorf("result %+v", r)
-			}
+			n.finishes("spun")
 		})
 	}
 }
@@ -72,9 +69,7 @@ func TestQuit(t *testing.T) {
 	s.mustSignal(syscall.SIGQUIT)
 	s.gone()
 	awaitGone(t, s.run())
-	if !strings.Contains(s.stderr.String(), "goroutine ") {
-		t.Errorf("no stacks: %.300s", s.stderr.String())
-	}
+	includes(t, "no stacks", s.stderr.String(), "goroutine ")
 	s.resumed()
 }
 
@@ -164,9 +159,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		s.send(contract.Say{Text: "Hear me.", To: to})
 		n := 0
 		b := await[contract.Rejected](s, "a refusal", func(string, contract.Rejected) bool { n++; return n > before })
-		if !strings.Contains(b.Message, why) {
-			s.t.Errorf("refused with %q", b.Message)
-		}
+		includes(s.t, "refused with", b.Message, why)
 	}
 	t.Run("starting", func(t *testing.T) {
 		t.Parallel()
@@ -197,8 +190,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		refused(s, "orch-7", `no living agent "orch-7"`)
 		refused(s, "human", `no living agent "human"`)
 		s.offScript = true
-		s.send(contract.Cancel{})
-		s.finish(contract.ExitFailed)
+		s.cancels()
 	})
 	t.Run("parked", func(t *testing.T) {
 		t.Parallel()
@@ -358,8 +350,7 @@ func TestFlood(t *testing.T) {
 		return next
 	}
 	inOrder(s, 0, before)
-	s.send(contract.Cancel{})
-	s.finish(contract.ExitFailed)
+	s.cancels()
 	delivered := 0
 	for _, d := range collect[contract.Delivered](s) {
 		if _, ok := ids[d.MessageID]; ok {
@@ -380,6 +371,5 @@ func TestFlood(t *testing.T) {
 	testkit.Same(t, "wait", words-delivered, waiting)
 	r := s.again("--json", "--resume")
 	inOrder(r, delivered, after)
-	r.send(contract.Cancel{})
-	r.finish(contract.ExitFailed)
+	r.cancels()
 }

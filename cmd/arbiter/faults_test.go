@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -25,24 +27,23 @@ import (
 func TestAPIFaults(t *testing.T) {
 	testkit.Long(t)
 	for _, c := range []struct {
-		name     string
-		fault    string
+		status   int
 		category bridge.Category
 		exit     contract.Exit
 	}{
-		{"400", "{status: 400, repeat: forever}", bridge.CatInvalidRequest, contract.ExitLimit},
-		{"401", "{status: 401, repeat: forever}", bridge.CatAuth, contract.ExitEnvironment},
-		{"429", "{status: 429, repeat: forever}", bridge.CatRateLimit, contract.ExitLimit},
-		{"500", "{status: 500, repeat: forever}", bridge.CatServer, contract.ExitLimit},
-		{"529", "{status: 529, repeat: forever}", bridge.CatOverloaded, contract.ExitLimit},
+		{400, bridge.CatResume, contract.ExitLimit}, // the session is refused, and so is the next one
+		{401, bridge.CatAuth, contract.ExitEnvironment},
+		{429, bridge.CatRateLimit, contract.ExitLimit},
+		{500, bridge.CatServer, contract.ExitLimit},
+		{529, bridge.CatOverloaded, contract.ExitLimit},
 	} {
 		for _, p := range players(t) {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+			t.Run(fmt.Sprint(c.status)+"/"+p.name, func(t *testing.T) {
 				p.long(t)
 				t.Parallel()
 				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
 					append(p.args, "--json", "--no-input", "--max-failures", "1", "--max-iterations", "1", "--max-wait",
-						"0s", "--scenario", faultScenario(t, c.fault), "--task", "Speak")...)
+						"0s", "--scenario", faultScenario(t, object{"status": c.status}), "--task", "Speak")...)
 				s.finish(c.exit)
 				s.oneError(c.category)
 			})
@@ -57,25 +58,17 @@ func (s *script) oneError(want bridge.Category) {
 	}
 }
 
-func faultScenario(t *testing.T, fault string) string {
+// faultScenario is a play in which the API has a fault for each request of the Arbiter.
+func faultScenario(t *testing.T, fault object) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "fault.yaml")
-	fault, repeat := strings.TrimSuffix(fault, ", repeat: forever}")+"}", "forever"
-	text := fmt.Sprintf("name: fault\ntitle: Trouble\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    "+
-		"steps:\n      - fault: %s\n        repeat: %s\n", fault, repeat) +
-		"  - name: worker\n    match: {role: orchestrator}\n    steps:\n      - verdict: {kind: done, expects_response: " +
-		"true, message: It is done., handoff: " + emptyDocument + "}\n"
-	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	return scenarioFile(t, playOf(arbiter([]object{{"fault": fault, "repeat": "forever"}}),
+		orchestrator("worker", "", []object{handsOff("done", "It is done.", []string{"the end"})})))
 }
 
 // TestAPIStallIsWaitedOut: an API that is silent for long is not dead. The answer comes late and the run
 // completes.
 func TestAPIStallIsWaitedOut(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "stall.yaml")
-	text := "name: stall\ntitle: Silence\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " +
-		"fault: {stall: 3s}\n        verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
-	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	path := scenarioFile(t, playOf(arbiter([]object{with(complete("s"), "fault", object{"stall": "3s"})})))
 	eachPlayerLong(t, func(t *testing.T, p player) {
 		s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
 		s.finish(contract.ExitComplete)
@@ -86,11 +79,7 @@ func TestAPIStallIsWaitedOut(t *testing.T) {
 // completes.
 func TestOverloadThatPasses(t *testing.T) {
 	testkit.Long(t)
-	path := filepath.Join(t.TempDir(), "passes.yaml")
-	text := "name: passes\ntitle: It passes\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      " +
-		"- fault: {status: 529}\n      - expect: kind. retry\n        verdict: {decision: COMPLETE, message: It is done., " +
-		"summary: s, reason: r}\n"
-	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	path := scenarioFile(t, playOf(arbiter([]object{{"fault": object{"status": 529}}, on("kind. retry", complete("s"))})))
 	eachPlayerLong(t, func(t *testing.T, p player) {
 		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
 			append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
@@ -173,27 +162,8 @@ func TestCLIFaults(t *testing.T) {
 // TestCLIKilledInMidTurn kills the real process (and the stand-in's) while a tool runs: another process resumes
 // the session, is notified, and completes the work.
 func TestCLIKilledInMidTurn(t *testing.T) {
-	path := scenarioFile(t, `name: killed
-title: Cut
-allow: ["Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Work long.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: (?s)kind. done.*It is mended
-        verdict: {decision: COMPLETE, message: It is done., summary: The thread was mended., reason: r}
-  - name: orchestrator
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Bash, input: {command: "if [ -e up.txt ]; then echo again; exit; fi; echo up > up.txt; python3 -c 'import time; time.sleep(600)' || tail -f /dev/null", description: Wait}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: It is mended.
-          handoff: {accomplished: [mended], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
-`)
+	path := scenarioFile(t, spin("if [ -e up.txt ]; then echo again; exit; fi; echo up > up.txt; "+
+		"python3 -c 'import time; time.sleep(600)' || tail -f /dev/null"))
 	eachPlayerLong(t, func(t *testing.T, p player) {
 		s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
 		await(s, "the tool", func(_ string, u contract.ToolUse) bool { return u.Tool == "Bash" })
@@ -215,7 +185,7 @@ func awaitFile(t *testing.T, path string) { t.Helper(); awaitText(t, path, "") }
 // awaitText waits for a file that contains a text; path is a pattern.
 func awaitText(t *testing.T, path, text string) {
 	t.Helper()
-	until(t, path+" with "+strconv.Quote(text), func() bool {
+	testkit.Await(t, path+" with "+strconv.Quote(text), func() bool {
 		found, _ := filepath.Glob(path)
 		return slices.ContainsFunc(found, func(name string) bool {
 			raw, _ := os.ReadFile(name) // it may be a directory
@@ -336,12 +306,8 @@ func TestReaderGoesAway(t *testing.T) {
 	s.send(contract.Say{Text: "call it dawn"})
 	<-s.ended
 	_ = s.cmd.Wait()
-	if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitFailed) {
-		t.Errorf("exit code %d", got)
-	}
-	if !strings.Contains(s.stderr.String(), "can no longer be written") {
-		t.Errorf("stderr: %s", s.stderr.String())
-	}
+	testkit.Same(t, "exit code", int(contract.ExitFailed), s.cmd.ProcessState.ExitCode())
+	includes(t, "stderr", s.stderr.String(), "can no longer be written")
 	awaitGone(t, run)
 }
 
@@ -356,9 +322,7 @@ func TestFullDisk(t *testing.T) {
 	if err := s.cmd.Run(); err == nil || s.cmd.ProcessState.ExitCode() != int(contract.ExitFailed) {
 		t.Errorf("%v", err)
 	}
-	if !strings.Contains(s.stderr.String(), "no space left") {
-		t.Errorf("stderr: %s", s.stderr.String())
-	}
+	includes(t, "stderr", s.stderr.String(), "no space left")
 }
 
 // TestSilentAgent: an agent that gives no sign of life is flagged, and the Arbiter decides; an agent that is
@@ -377,9 +341,7 @@ func TestSilentAgent(t *testing.T) {
 		if list := s.reasons(); len(list) != 0 {
 			t.Errorf("restarted before anybody said so: %q", list)
 		}
-		if r := s.finish(contract.ExitComplete); !sums(r, "spun") || r.Crashes != 0 {
-			t.Errorf("result %+v", r)
-		}
+		testkit.Same(t, "crashes", 0, s.finishes("spun").Crashes)
 		if sp := s.spawns("orch-1"); len(sp) != 2 || !sp[1].Resumed {
 			t.Errorf("spawned %+v", sp)
 		}
@@ -417,7 +379,7 @@ func (s *script) awaitLooks(more int) {
 		return strings.Count(string(text), `"type":"probed"`)
 	}
 	first := looks()
-	until(s.t, fmt.Sprintf("%d looks", more), func() bool { return looks() >= first+more })
+	testkit.Await(s.t, fmt.Sprintf("%d looks", more), func() bool { return looks() >= first+more })
 }
 
 // TestOtherSessionIsNotRouted: a process that reports another session's id is ended, and arbiter
@@ -425,9 +387,7 @@ func (s *script) awaitLooks(more int) {
 func TestOtherSessionIsNotRouted(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin("echo spun"), sick{"orch-1.1": "other-session"})
-	if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
-		t.Errorf("result %+v", r)
-	}
+	s.finishes("spun")
 	// If it was ended before its session had a history, the session is not found, and a new one is begun.
 	sp := s.spawns("orch-1")
 	if len(sp) < 2 || len(sp) > 3 || len(s.reasons()) != len(sp)-1 || len(sp) == 3 && sp[2].Resumed {
@@ -466,9 +426,7 @@ func TestSwallowed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.ill}, "--watch-every", "1s")
-			if r := s.finish(contract.ExitComplete); !sums(r, "spun") || r.Crashes != 0 {
-				t.Errorf("result %+v", r)
-			}
+			testkit.Same(t, "crashes", 0, s.finishes("spun").Crashes)
 			if sp := s.spawns("orch-1"); len(sp) != c.spawns {
 				t.Errorf("spawned %+v", sp)
 			}
@@ -494,9 +452,7 @@ func TestUsageLimit(t *testing.T) {
 	t.Run("waited for", func(t *testing.T) {
 		t.Parallel()
 		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:2"}, "--max-wait", "4s")
-		if r := s.finish(contract.ExitComplete); r.Crashes != 0 || !sums(r, "spun") {
-			t.Errorf("result %+v", r)
-		}
+		testkit.Same(t, "crashes", 0, s.finishes("spun").Crashes)
 		list := collect[contract.Retry](s)
 		if len(list) != 1 || !strings.Contains(list[0].Reason, "resets at") || list[0].DelayMS > 4000 {
 			t.Errorf("retries %+v", list)
@@ -513,16 +469,13 @@ func TestUsageLimit(t *testing.T) {
 		}
 		s.oneError(bridge.CatUsageLimit)
 		n := s.again("--json", "--resume")
-		if r := n.finish(contract.ExitComplete); !sums(r, "spun") {
-			t.Errorf("result %+v", r)
-		}
+		n.finishes("spun")
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		t.Parallel()
 		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:3600"}, "--max-wait", "2h")
 		await[contract.Retry](s, "the wait", nil)
-		s.send(contract.Cancel{})
-		s.finish(contract.ExitFailed)
+		s.cancels()
 	})
 }
 
@@ -548,7 +501,7 @@ func TestCutStream(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, p player) {
 		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
 			append(p.args, "--json", "--no-input", "--max-iterations", "1",
-				"--scenario", faultScenario(t, "{cut_after: 4, repeat: forever}"), "--task", "Speak")...)
+				"--scenario", faultScenario(t, object{"cut_after": 4}), "--task", "Speak")...)
 		if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
 			t.Errorf("result %+v", r)
 		}
@@ -569,8 +522,7 @@ func TestCutStream(t *testing.T) {
 func TestMoneyIsSpentOnce(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	text := strings.Replace(talk, "    otherwise:", "    steps:\n      - {verdict: {decision: ADDRESS_HUMAN, message: "+
-		"And then?, reason: r}, usage: {input: 240000, output: 10000}}\n    otherwise:", 1)
+	text := talking([]object{with(asksHuman("And then?"), "usage", object{"input": 240000, "output": 10000})})
 	s := perform(t, text, nil, "--max-cost", "1")
 	s.finishesAtLimit()
 	r := s.finish(contract.ExitLimit)
@@ -585,4 +537,134 @@ func TestMoneyIsSpentOnce(t *testing.T) {
 	m := s.again("--json", "--resume", "--max-cost", "100")
 	m.send(contract.Say{Text: "it is enough"})
 	m.finish(contract.ExitComplete)
+}
+
+// These tests mostly wait for processes: unless -parallel is given, more of them run at once than there are
+// CPUs.
+func init() {
+	testing.Init()
+	_ = flag.Set("test.parallel", "8")
+}
+
+// talk is a play of the Arbiter alone. It asks a question after every message.
+var talk = talking(nil)
+
+func talking(steps []object) string {
+	return playOf(arbiter(steps, on("it is enough", complete("said")), asksHuman("And then?")))
+}
+
+// spin is a play of one Orchestrator, whose first step runs a command. The Arbiter has a decision for
+// each fault that the tests cause.
+func spin(command string) string {
+	return allowing([]string{"Bash(*)"},
+		arbiter(summons("Spin it."), on("COMPLETE while", releases), on("Released: ", complete("spun")),
+			on("gives no sign of life", rules("RETRY", "Again.", "to", "orch-1")),
+			on("was interrupted", tells("orch-1", "Go on.")), on("It is spun", complete("spun")),
+			on("is gone", complete("without it")), patience),
+		orchestrator("orchestrator", "", []object{bash(command)}, done("It is spun.")))
+}
+
+// scenarioFile writes a scenario.
+func scenarioFile(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "play.yaml")
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// sick maps incarnations of the stand-in to faults. The keys are shell patterns: "orch-1.1", "arbiter.*". A
+// value that begins with "sh:" is a shell command to run instead; in it, $standin is the stand-in's command.
+type sick map[string]string
+
+// sickClaude writes a claude of which some incarnations have faults.
+func sickClaude(t *testing.T, ills sick) string {
+	t.Helper()
+	self := agentProgram(t)
+	var b strings.Builder
+	fmt.Fprintf(&b, "#!/bin/sh\nstandin='%s stand-in'\ncase \"$ARBITER_AGENT\" in\n", self)
+	patterns := make([]string, 0, len(ills))
+	for p := range ills {
+		patterns = append(patterns, p)
+	}
+	slices.Sort(patterns)
+	for _, p := range patterns {
+		if command, ok := strings.CutPrefix(ills[p], "sh:"); ok {
+			fmt.Fprintf(&b, "%s) %s ;;\n", p, command)
+		} else {
+			fmt.Fprintf(&b, "%s) export ARBITER_STANDIN_FAULT='%s' ;;\n", p, ills[p])
+		}
+	}
+	b.WriteString("esac\nexec $standin \"$@\"\n")
+	path := filepath.Join(t.TempDir(), "claude")
+	testkit.OK(t, os.WriteFile(path, []byte(b.String()), 0o700))
+	return path
+}
+
+// perform starts a rehearsal with a sick claude.
+func perform(t *testing.T, scenario string, ills sick, args ...string) *script {
+	t.Helper()
+	return start(t, nil,
+		append([]string{"--rehearse", "--claude", sickClaude(t, ills), "--json", "--scenario",
+			scenarioFile(t, scenario), "--task", "Weave"}, args...)...)
+}
+
+// awaitNotice waits for a notice that contains a text.
+func (s *script) awaitNotice(text string) contract.Notice {
+	s.t.Helper()
+	return await[contract.Notice](s, "a notice of "+text, func(_ string, b contract.Notice) bool {
+		return strings.Contains(b.Text, text)
+	})
+}
+
+// aliveAs lists the pids of a run's processes by the incarnation they belong to.
+func aliveAs(run string) map[string][]int {
+	alive := map[string][]int{}
+	for pid := range survivors(run) {
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		_, agent, _ := strings.Cut(string(env), "ARBITER_AGENT=")
+		agent, _, _ = strings.Cut(agent, "\x00")
+		alive[agent] = append(alive[agent], pid)
+	}
+	return alive
+}
+
+// awaitProcess waits until /proc shows a process in a state.
+func awaitProcess(t *testing.T, pid int, state string) {
+	t.Helper()
+	testkit.Await(t, fmt.Sprintf("process %d that is %s", pid, state), func() bool {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		_, rest, ok := strings.Cut(string(stat), ") ")
+		return ok && strings.HasPrefix(rest, state)
+	})
+}
+
+func onlyLinux(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("no /proc here")
+	}
+}
+
+// reasons lists why processes were started again.
+func (s *script) reasons() []string {
+	var list []string
+	for _, r := range collect[contract.Restart](s) {
+		list = append(list, r.Reason)
+	}
+	return list
+}
+
+// mustSignal sends a signal to arbiter.
+func (s *script) mustSignal(sig syscall.Signal) {
+	s.t.Helper()
+	testkit.OK(s.t, s.cmd.Process.Signal(sig))
+}
+
+// finishesAtLimit waits until the human is asked about a cost limit, and ends the run there.
+func (s *script) finishesAtLimit() {
+	s.t.Helper()
+	await(s, "the question about a limit", func(_ string, b contract.Question) bool {
+		return b.Question == supervisor.LimitQuestion && slices.Contains(b.Options, "finish")
+	})
+	s.send(contract.Choose{Option: "finish"})
 }

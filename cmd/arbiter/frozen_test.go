@@ -40,9 +40,7 @@ func frozen(t *testing.T, name, got string) {
 		testkit.OK(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want := testkit.Must(os.ReadFile(path))(t)
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-frozen +now):\n%s", path, diff)
-	}
+	testkit.Same(t, fmt.Sprintf("%s (-frozen +now)", path), strings.Split(string(want), "\n"), strings.Split(got, "\n"))
 }
 
 // builtProgram runs the built program in an environment without any configuration or state of arbiter, and
@@ -191,9 +189,8 @@ func TestFrozenHelp(t *testing.T) {
 		if lists {
 			_, want, _ = strings.Cut(strings.TrimSpace(want), "\n\n")
 		}
-		if diff := cmp.Diff(strings.Fields(want), strings.Fields(page)); diff != "" {
-			t.Errorf("arbiter %s --help (-docs/commands.md +help):\n%s", name, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("arbiter %s --help (-docs/commands.md +help)", name), strings.Fields(want),
+			strings.Fields(page))
 	}
 	walk()
 	if commands != len(pages)+1 || len(told) != len(settings) {
@@ -319,10 +316,9 @@ func TestFrozenRequests(t *testing.T) {
 		t.Error("two Orchestrators have different tools")
 	}
 	one, two := f.prompt(first["first"]), f.prompt(first["second"])
-	if diff := cmp.Diff(strings.ReplaceAll(one, "Orchestrator I (orch-1)", "NAME"),
-		strings.ReplaceAll(two, "Orchestrator II (orch-2)", "NAME")); diff != "" {
-		t.Errorf("two Orchestrators have different prompts:\n%s", diff)
-	}
+	testkit.Same(t, "two Orchestrators have different prompts",
+		strings.ReplaceAll(one, "Orchestrator I (orch-1)", "NAME"),
+		strings.ReplaceAll(two, "Orchestrator II (orch-2)", "NAME"))
 	pinned := testkit.Must(os.ReadFile("../../scripts/claude.version"))(t)
 	version := collect[contract.Session](processRuns[0])[0].ClaudeVersion
 	if version != strings.TrimSpace(string(pinned)) {
@@ -843,9 +839,7 @@ func (f *normalizer) sameAudit(t *testing.T, text, raw string) {
 		if l.Channel != "" {
 			who += "@" + l.Channel
 		}
-		if !strings.Contains(people[i], who) || !strings.Contains(people[i], " "+l.What+" ") ||
-			!strings.Contains(people[i], l.About) {
-			t.Errorf("line %d is for people\n%s\nand for programs\n%s", i+1, people[i], line)
-		}
+		includes(t, fmt.Sprintf("line %d is for people and for programs %s", i+1, line), people[i], who, " "+l.What+" ",
+			l.About)
 	}
 }

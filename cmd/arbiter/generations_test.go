@@ -107,9 +107,7 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	want := map[string][]string{"orch-1": {"warn", "critical"}, "orch-2": {"critical"},
 		"arbiter": {"critical", "critical"}}
 	for id, list := range want {
-		if !slices.Equal(levels[id], list) {
-			t.Errorf("%s was warned %v, want %v", id, levels[id], list)
-		}
+		testkit.Same(t, fmt.Sprintf("%s was warned", id), list, levels[id])
 	}
 	var ways []string
 	for _, h := range collect[contract.Handoff](s) {
@@ -135,9 +133,7 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(s.lines))
 	work := collect[contract.Session](s)[0].CWD
 	for _, name := range []string{"one", "two", "three"} {
-		if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil || string(got) != name+"\n" {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
+		testkit.Same(t, name, name+"\n", textOf(t, filepath.Join(work, name+".txt")))
 	}
 }
 
@@ -204,10 +200,7 @@ func TestGenerationsOverKills(t *testing.T) {
 				}
 				testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(slices.Concat(s.lines, n.lines)))
 				for _, name := range []string{"one", "two", "three"} {
-					if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil ||
-						string(got) != name+"\n" {
-						t.Errorf("%s: %q, %v", name, got, err)
-					}
+					testkit.Same(t, name, name+"\n", textOf(t, filepath.Join(work, name+".txt")))
 				}
 				n.sameInReplay(s)
 			})
@@ -242,30 +235,14 @@ func TestCompactionBlocked(t *testing.T) {
 	})
 }
 
-const loop = `
-name: refill
-allow: ["Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Bail out the boat.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: (?s)is parked. its context fills as fast as it is compacted.*written by the supervisor.*echo bail
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Mend the leak.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: (?s)kind. done
-        verdict: {decision: COMPLETE, message: It is done., summary: mended, reason: r}
-  - name: second
-    match: {role: orchestrator, contains: Mend the leak}
-    steps:
-      - expect: (?s)Its author could not hand off.*written by the supervisor.*echo bail
-        verdict: {kind: done, expects_response: true, message: Mended., handoff: {accomplished: [mended], remaining: [], key_context: k}}
-  - name: first
-    match: {role: orchestrator, contains: Bail out}
-    steps:
-      - {usage: {context: 175000}, repeat: forever, use: [{tool: Bash, input: {command: echo bail, description: Bail}}]}
-`
+var loop = allowing([]string{"Bash(*)"},
+	arbiter(slices.Concat(summons("Bail out the boat."), []object{
+		on("(?s)is parked. its context fills as fast as it is compacted.*written by the supervisor.*echo bail",
+			spawns("Mend the leak.")), patience, on("(?s)kind. done", complete("mended"))})),
+	orchestrator("second", "Mend the leak", []object{
+		on("(?s)Its author could not hand off.*written by the supervisor.*echo bail", done("Mended."))}),
+	orchestrator("first", "Bail out", []object{{"usage": object{"context": 175000}, "repeat": "forever",
+		"use": bash("echo bail")["use"]}}))
 
 // TestCompactionLoop: an agent whose context fills up again as fast as it is compacted is parked, and its
 // successor gets a record of its work.

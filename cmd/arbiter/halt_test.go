@@ -68,10 +68,9 @@ func (b *busy) stuck() {
 }
 
 // halt runs `arbiter halt` in another process.
-func (b *busy) halt(args ...string) (out string, code int) {
+func (b *busy) halts(run string, parts ...string) {
 	b.t.Helper()
-	c := b.beside(append([]string{"halt"}, args...)...)
-	return c.out + c.errs, int(c.code)
+	b.beside("halt", run).ended(b.t, "halt", contract.ExitComplete, parts...)
 }
 
 // agents returns the run's processes except the bridge.
@@ -96,17 +95,12 @@ func (b *busy) awaitStill(most time.Duration) {
 func TestHaltAndContinue(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, who player) { // the driver's TestLiveStop ends the real CLI
 		b := atWork(t, who)
-		out, code := b.halt(b.run[:8])
-		if code != 0 || !strings.Contains(out, "is halted. No agent is alive") {
-			t.Errorf("exit %d: %s", code, out)
-		}
+		b.halts(b.run[:8], "is halted. No agent is alive")
 		b.awaitStill(0)
 		if by := await[contract.Halted](b.script, "the halt", nil); by.By != "socket" {
 			t.Errorf("it came by %q", by.By)
 		}
-		if out, code := b.halt("--all"); code != 0 || !strings.Contains(out, "No agent is alive") {
-			t.Errorf("once more: %d, %s", code, out)
-		}
+		b.halts("--all", "No agent is alive")
 		testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
 		b.send(contract.Continue{})
 		b.script.completes()
@@ -120,9 +114,7 @@ func TestHaltWhereTheRunStandsStill(t *testing.T) {
 	for name, halt := range map[string]func(t *testing.T, b *busy){
 		"stdin": func(_ *testing.T, b *busy) { b.send(contract.Halt{}) },
 		"command": func(t *testing.T, b *busy) {
-			if out, code := b.halt(b.run[:8]); code != 0 || !strings.Contains(out, "did not answer") {
-				t.Errorf("exit %d: %s", code, out)
-			}
+			b.halts(b.run[:8], "did not answer")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,10 +134,7 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	b := atWork(t, players(t)[0])
 	b.mustSignal(syscall.SIGSTOP)
 	awaitProcess(t, b.cmd.Process.Pid, "T")
-	out, code := b.halt(b.run[:8])
-	if code != 0 || !strings.Contains(out, "does not answer") || !strings.Contains(out, "Killed: ") {
-		t.Errorf("exit %d: %s", code, out)
-	}
+	b.halts(b.run[:8], "does not answer", "Killed: ")
 	if left := survivors(b.run); len(left) > 0 {
 		t.Errorf("alive: %v", left)
 	}
@@ -156,8 +145,8 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	if left := b.agents(); len(left) > 0 {
 		t.Errorf("alive after all: %v", left)
 	}
-	if out, code := b.halt(b.run[:8]); code != int(contract.ExitUsage) && code != 0 {
-		t.Errorf("of a run that is over: %d, %s", code, out)
+	if c := b.beside("halt", b.run[:8]); c.code != contract.ExitUsage && c.code != contract.ExitComplete {
+		t.Errorf("of a run that is over: %+v", c)
 	}
 	b.finish(contract.ExitFailed)
 }
@@ -222,21 +211,13 @@ wait; cat later
 	await[contract.Result](s, "the result", nil)
 	raw := testkit.Must(os.ReadFile(filepath.Join(first.CWD, "tries")))(t)
 	text := string(raw)
-	for _, want := range []string{"halt 2", "bare halt 2", "detached halt 2", "refused", "status 2", "watch 2",
-		"send Complete. 2", "allow all 2", "deny all 2", "choose retry 2", "stop 2", "stop --now 2", "bare send 2"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("want %q in\n%s", want, text)
-		}
-	}
-	if !strings.Contains(text, first.Session[:8]+"  refused") {
-		t.Errorf("ps shows\n%s", text)
-	}
+	includes(t, "", text, "halt 2", "bare halt 2", "detached halt 2", "refused", "status 2", "watch 2",
+		"send Complete. 2", "allow all 2", "deny all 2", "choose retry 2", "stop 2", "stop --now 2", "bare send 2")
+	includes(t, "ps shows", text, first.Session[:8]+"  refused")
 	if n := len(collect[contract.Accepted](s)); n > 0 {
 		t.Errorf("%d commands were accepted", n)
 	}
-	if strings.Contains(text, "attach 0") || strings.Contains(text, "No agent is alive") {
-		t.Errorf("one got through:\n%s", text)
-	}
+	excludes(t, "one got through", text, "attach 0", "No agent is alive")
 	if n := len(collect[contract.Halted](s)); n > 0 {
 		t.Errorf("%d halts", n)
 	}
@@ -246,9 +227,7 @@ wait; cat later
 			n++
 		}
 	}
-	if n != 1 {
-		t.Errorf("the human was told %d times", n)
-	}
+	testkit.Same(t, "how often the human was told", 1, n)
 	log, _ := os.ReadFile(filepath.Join(state, "runs", first.Session, runstore.LogName))
 	if strings.Count(string(log), "control: refused") < 3 {
 		t.Errorf("the log says:\n%.3000s", log)

@@ -20,10 +20,9 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
-
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -135,6 +134,16 @@ func realClaude(t *testing.T) string {
 	path := testkit.Must(pinnedClaude())(t)
 	if path == "" && os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
 		t.Fatal("no claude: run scripts/setup")
+	}
+	return path
+}
+
+// neededClaude is the same for a test that has nothing else to play with.
+func neededClaude(t *testing.T) string {
+	t.Helper()
+	path := realClaude(t)
+	if path == "" {
+		t.Skip("no claude: run scripts/setup")
 	}
 	return path
 }
@@ -495,6 +504,24 @@ func (s *script) completes() contract.Result {
 	return s.finish(contract.ExitComplete)
 }
 
+// finishes ends a run that is complete, with this summary.
+func (s *script) finishes(summary string) contract.Result {
+	s.t.Helper()
+	r := s.finish(contract.ExitComplete)
+	if !sums(r, summary) {
+		s.t.Errorf("result %+v", r)
+	}
+	return r
+}
+
+// cancels ends a run as a human does who wants no more of it.
+func (s *script) cancels() {
+	s.t.Helper()
+	s.send(contract.Cancel{})
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitFailed)
+}
+
 // childNamed finds the child of a process that was started with an argument.
 func childNamed(parent int, arg string) (pid int, ok bool) {
 	for _, pid := range childrenOf(parent) {
@@ -554,6 +581,27 @@ type commandRun struct {
 	code      contract.Exit
 }
 
+// inProcess runs an arbiter command in this process.
+func inProcess(stdin string, args ...string) commandRun {
+	var out, errs strings.Builder
+	code := run(append([]string{"arbiter"}, args...), strings.NewReader(stdin), &out, &errs)
+	return commandRun{out.String(), errs.String(), contract.Exit(code)}
+}
+
+// ended checks its exit code, and that it has printed the parts: on stderr, if it was called wrongly.
+func (c commandRun) ended(t testing.TB, what any, code contract.Exit, parts ...string) commandRun {
+	t.Helper()
+	if c.code != code {
+		t.Errorf("%v: exit code %d, want %d\n%s%s", what, c.code, code, c.out, c.errs)
+	}
+	text := c.errs
+	if code != contract.ExitUsage {
+		text += c.out
+	}
+	includes(t, what, text, parts...)
+	return c
+}
+
 // runIn runs an arbiter command to its end.
 func runIn(t testing.TB, env []string, dir, stdin string, args ...string) commandRun {
 	t.Helper()
@@ -579,12 +627,7 @@ func (s *script) beside(args ...string) commandRun {
 	return s.besideIn(s.cmd.Dir, "", args...)
 }
 
-// until waits for a condition, of a program that does not notify.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	within(t, waitTimeout, what, holds)
-}
-
+// within waits for a condition, of a program that does not notify, for no longer than that.
 func within(t *testing.T, most time.Duration, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -598,3 +641,35 @@ func within(t *testing.T, most time.Duration, what string, holds func() bool) {
 		}
 	}
 }
+
+// includes reports the parts that a text lacks. What says which text it is.
+func includes(t testing.TB, what any, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%v: no %q in:\n%s", what, part, text)
+		}
+	}
+}
+
+// excludes reports the parts that a text has. What says what is wrong then.
+func excludes(t testing.TB, what any, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%v: %q is in:\n%s", what, part, text)
+		}
+	}
+}
+
+// absent reports a file that is there. What says what is wrong then.
+func absent(t testing.TB, what, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); err == nil {
+		t.Errorf("%s: %s is there", what, path)
+	}
+}
+
+func stdoutOf(out, _ string) string { return out }
+
+func stderrOf(_, errs string) string { return errs }

@@ -310,45 +310,17 @@ func (h *linkedHost) pass(e linkLine, pass func() error) bool {
 
 // twoHands is a play in which two Orchestrators work. They can be interrupted at any point, and then repeat
 // what is missing.
-const twoHands = `
-name: two-hands
-title: Threads that are cut and taken up again
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part two}}
-      - verdict: {decision: CONTINUE, message: Weave., reason: Both are summoned.}
-      - expect: A part is woven
-        verdict: &patience {decision: CONTINUE, message: Patience., reason: Another is at work.}
-      - expect: A part is woven
-        verdict: {decision: COMPLETE, message: It is done., summary: Both are woven., reason: Both are done.}
-    otherwise: {verdict: *patience}
-  - name: one
-    match: {role: orchestrator, contains: Weave part one}
-    steps:
-      - use: [{tool: Bash, input: {command: "echo begun > one.begun", description: Begin}}]
-    otherwise:
-      use: [{tool: Bash, input: {command: "echo one > one.txt", description: Weave}}]
-      verdict: &woven
-        kind: done
-        expects_response: true
-        message: A part is woven.
-        handoff:
-          accomplished: [a part]
-          remaining: []
-          key_context: All there.
-          checks: [{command: "git log -1 --format=%s", expect: exit 0}]
-  - name: two
-    match: {role: orchestrator, contains: Weave part two}
-    steps:
-      - use: [{tool: Bash, input: {command: "echo begun > two.begun", description: Begin}}]
-    otherwise:
-      use: [{tool: Bash, input: {command: "echo two > two.txt", description: Weave}}]
-      verdict: *woven
-`
+var twoHands = playOf(
+	arbiter(append(summons("Weave part one", "Weave part two"), on("A part is woven", patience),
+		on("A part is woven", complete("Both are woven."))), patience),
+	handOf("one"), handOf("two"))
+
+// handOf is an Orchestrator of twoHands.
+func handOf(part string) object {
+	end := done("A part is woven.", check("git log -1 --format=%s", "exit 0"))
+	end["use"] = bash("echo " + part + " > " + part + ".txt")["use"]
+	return orchestrator(part, "Weave part "+part, []object{bash("echo begun > " + part + ".begun")}, end)
+}
 
 // A linkStep is a step of a run on a host, identified by its first line that goes over the link.
 type linkStep struct {
@@ -457,9 +429,7 @@ var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`
 func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 	t := h.t
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(h.dir, "sessions", "twice")); err == nil {
-		t.Error("two processes were on one session at once")
-	}
+	absent(t, "two processes were on one session at once", filepath.Join(h.dir, "sessions", "twice"))
 	ended := map[string]bool{}
 	ledger := []ledgerLine{}
 	if !h.real {
@@ -489,9 +459,7 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 			}
 		}
 	}
-	if len(histories) != 2 {
-		t.Errorf("%d sessions, want 2", len(histories))
-	}
+	testkit.Same(t, "sessions", 2, len(histories))
 	heads := map[string]bool{}
 	for _, b := range collect[contract.Merge](s) {
 		if b.Status == "merged" && heads[b.Head] {
@@ -545,12 +513,7 @@ exec far-link '%s' "$@"
 	}
 	h.sound(s, model)
 	words := textOf(t, said)
-	for _, want := range []string{
-		"exec -i worker -c main -- arbiter bridge --remote\n", "exec -i worker -c main -- git --no-pager ",
-		" receive-pack /", " upload-pack /", "delete pod worker --grace-period=0 --force --wait\n",
-	} {
-		if !strings.Contains(words, want) {
-			t.Errorf("kubectl was never called with %q:\n%s", want, words)
-		}
-	}
+	includes(t, "kubectl was never called with", words, "exec -i worker -c main -- arbiter bridge --remote\n",
+		"exec -i worker -c main -- git --no-pager ", " receive-pack /", " upload-pack /",
+		"delete pod worker --grace-period=0 --force --wait\n")
 }

@@ -62,9 +62,7 @@ func TestWorkOnAHost(t *testing.T) {
 	if err != nil || got.Commit != committed.Head {
 		t.Fatalf("fetched %+v, %v; committed %+v", got, err, committed)
 	}
-	if text := near.Git("show", w.Branch+":b"); text != "2" {
-		t.Errorf("b is %q", text)
-	}
+	testkit.Same(t, "b", "2", near.Git("show", w.Branch+":b"))
 }
 
 // onOneHost starts a run whose only host is box, by its command and further fields as YAML.
@@ -155,25 +153,10 @@ func leavesAHost(t *testing.T, play string) (repo gittest.Dir, s *script, home s
 }
 
 // leftHand is a play in which the Orchestrator is released before its work is done.
-const leftHand = `
-name: left-hand
-title: One leaves the cloth
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}]
-      - verdict: {decision: CONTINUE, message: Weave., reason: One is summoned.}
-      - expect: Which thread
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: orch-1, reason: Enough.}}]
-      - verdict: &done {decision: COMPLETE, message: It is done., summary: Without it., reason: Enough.}
-    otherwise: {verdict: *done}
-  - name: one
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/one.txt", content: "one\n"}}]
-      - verdict: {kind: question, expects_response: true, message: Which thread?}
-`
+var leftHand = playOf(
+	arbiter(append(summons("Weave part one"), on("Which thread", releases), complete("Without it.")),
+		complete("Without it.")),
+	orchestrator("one", "", []object{writes("one.txt", "one\n"), question("Which thread?")}))
 
 // TestUnmergedWorkStaysOnAHost: the directory of an agent whose work was not merged stays and is named; its
 // contents are on the agent's branch here.
@@ -195,35 +178,10 @@ func TestUnmergedWorkStaysOnAHost(t *testing.T) {
 }
 
 // oneHand is a play in which one Orchestrator works on a host.
-const oneHand = `
-name: one-hand
-title: One at the cloth
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}]
-      - verdict: {decision: CONTINUE, message: Weave., reason: One is summoned.}
-      - expect: "part is woven"
-        verdict: {decision: COMPLETE, message: It is done., summary: The cloth is woven., reason: All are done.}
-    otherwise:
-      verdict: {decision: CONTINUE, message: Patience., reason: It is at work.}
-  - name: one
-    match: {role: orchestrator, contains: Weave part one}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/one.txt", content: "one\n"}}]
-      - &done
-        verdict:
-          expects_response: true
-          kind: done
-          message: The part is woven.
-          handoff:
-            accomplished: [a part]
-            remaining: []
-            key_context: In the files.
-            checks: [{command: "test -f one.txt", expect: exit 0}]
-    otherwise: *done
-`
+var oneHand = playOf(
+	arbiter(append(summons("Weave part one"), on("part is woven", complete("The cloth is woven."))), patience),
+	orchestrator("one", "Weave part one", []object{writes("one.txt", "one\n")},
+		done("The part is woven.", check("test -f one.txt", "exit 0"))))
 
 // TestTrustedSettingsOnAHost: hooks of the workspace run on a host if the workspace is trusted and its copy on
 // the host has the same hooks. Only the real CLI runs hooks.
@@ -308,9 +266,7 @@ func TestCheckHost(t *testing.T) {
 	if f, warned := found["key agent"]; warned {
 		t.Errorf("%+v", f)
 	}
-	if out := ssh.Run("pgrep -u " + testkit.Account + " -f '[a]rbiter bridge' || echo none"); out != "none" {
-		t.Errorf("left there: %s", out)
-	}
+	testkit.Same(t, "left there", "none", ssh.Run("pgrep -u "+testkit.Account+" -f '[a]rbiter bridge' || echo none"))
 
 	for what, c := range map[string]struct {
 		change func()
@@ -367,8 +323,6 @@ func TestCheckHost(t *testing.T) {
 		"check": "give one host", "check here": "arbiter doctor checks it", "check mars": `there is no host "mars" in`,
 		"check --wait 0s box": "--wait 0s: must be greater than 0",
 	} {
-		if _, errs := s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...); !strings.Contains(errs, want) {
-			t.Errorf("%s: %s", line, errs)
-		}
+		includes(t, line, stderrOf(s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...)), want)
 	}
 }

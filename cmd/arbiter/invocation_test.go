@@ -394,11 +394,8 @@ func TestStateIsNamedWhereNeeded(t *testing.T) {
 				testkit.OK(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
 				t.Cleanup(func() { _ = os.Remove(path) })
 			}
-			var out strings.Builder
 			if tt.names&trusts != 0 {
-				if code := run([]string{"arbiter", "trust", "--yes"}, strings.NewReader(""), &out, &out); code != 0 {
-					t.Fatalf("%d %s", code, out.String())
-				}
+				inProcess("", "trust", "--yes").ended(t, "trust", contract.ExitComplete)
 				t.Cleanup(func() { _ = os.RemoveAll(usual) })
 			}
 			for does, output := range map[int]string{resumes: settings.StateForResume(tt.state),
@@ -407,9 +404,7 @@ func TestStateIsNamedWhereNeeded(t *testing.T) {
 				if tt.names&does != 0 {
 					want = " --state-dir " + tt.state
 				}
-				if output != want {
-					t.Errorf("%d: %q, want %q", does, output, want)
-				}
+				testkit.Same(t, does, want, output)
 			}
 			if _, err := os.Stat(usual); err == nil && tt.names&trusts == 0 {
 				t.Error("a state directory was made")

@@ -27,28 +27,18 @@ import (
 
 // nearlyUsed is a play in which the API reports, in the Orchestrator's turn, that a quota window is nearly used
 // up.
-const nearlyUsed = `name: nearly used
-title: The last fifth
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Spin one."}}]
-        headers: {anthropic-ratelimit-unified-status: allowed, anthropic-ratelimit-unified-5h-utilization: "0.5",
-          anthropic-ratelimit-unified-5h-reset: "RESET", anthropic-ratelimit-unified-5h-status: allowed,
-          anthropic-ratelimit-unified-representative-claim: five_hour}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - verdict: {decision: COMPLETE, message: Done., summary: spun, reason: r}
-  - name: orchestrator
-    match: {role: orchestrator}
-    steps:
-      - verdict: {kind: progress, message: Half., expects_response: true}
-        headers: {anthropic-ratelimit-unified-status: allowed_warning,
-          anthropic-ratelimit-unified-5h-utilization: "0.81", anthropic-ratelimit-unified-5h-reset: "RESET",
-          anthropic-ratelimit-unified-5h-status: allowed_warning,
-          anthropic-ratelimit-unified-5h-surpassed-threshold: "0.8",
-          anthropic-ratelimit-unified-representative-claim: five_hour}
-`
+func nearlyUsed(resets time.Time) string {
+	quota := func(status, used string) object {
+		const prefix = "anthropic-ratelimit-unified-"
+		return object{prefix + "status": status, prefix + "5h-status": status, prefix + "5h-utilization": used,
+			prefix + "5h-reset": fmt.Sprint(resets.Unix()), prefix + "representative-claim": "five_hour"}
+	}
+	warned := quota("allowed_warning", "0.81")
+	warned["anthropic-ratelimit-unified-5h-surpassed-threshold"] = "0.8"
+	return playOf(
+		arbiter([]object{with(spawns("Spin one."), "headers", quota("allowed", "0.5")), patience, complete("spun")}),
+		orchestrator("orchestrator", "", []object{with(reports("progress", "Half.", true), "headers", warned)}))
+}
 
 // TestQuotaOfALogin: what the API reports about a quota window becomes an event, nothing is sent once the
 // reserve is reached, and the run continues when the human says so. An API key has no quota windows: this is a
@@ -57,8 +47,7 @@ func TestQuotaOfALogin(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, who player) { // the driver's tests decode the real CLI's reports
 		who.inside(t)
 		resets := time.Now().Add(time.Hour).Truncate(time.Second)
-		play := strings.ReplaceAll(nearlyUsed, "RESET", fmt.Sprint(resets.Unix()))
-		s, model := hiredIn(t, who, play, t.TempDir(), "--env", "ANTHROPIC_API_KEY=", "--env",
+		s, model := hiredIn(t, who, nearlyUsed(resets), t.TempDir(), "--env", "ANTHROPIC_API_KEY=", "--env",
 			"CLAUDE_CODE_OAUTH_TOKEN=sk-ant-rehearsal-0000", "--quota-reserve", "20", "--task", "Spin")
 		q := await[contract.Quota](s, "word of the window", func(_ string, b contract.Quota) bool {
 			return b.UsedPct > 80
@@ -74,32 +63,18 @@ func TestQuotaOfALogin(t *testing.T) {
 		}
 		asked := len(model.Requests())
 		s.send(contract.Continue{})
-		if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
-			t.Errorf("result %+v", r)
-		}
-		if n := len(model.Requests()); n != asked+1 {
-			t.Errorf("%d requests after the human's word, want 1", n-asked)
-		}
+		s.finishes("spun")
+		// The Arbiter completes, and insists when it reads that nothing proves the work.
+		testkit.Same(t, "requests after the human's word", 2, len(model.Requests())-asked)
 	})
 }
 
 // fusePlay is a play in which an Orchestrator works on and on, whatever message it gets.
-const fusePlay = `name: fuse
-title: On and on
-allow: ["Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin., fuse_usd: 0.2}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: (?s)its fuse is spent.*summon a successor with fuse_usd
-        verdict: {decision: COMPLETE, message: It is done., summary: stopped, reason: r}
-  - name: weaver
-    match: {role: orchestrator}
-    otherwise:
-      use: [{tool: Bash, input: {command: "true", description: Spin}}]
-`
+var fusePlay = allowing([]string{"Bash(*)"},
+	arbiter([]object{
+		uses(call("mcp__arbiter__spawn_orchestrator", object{"prompt": "Spin.", "fuse_usd": 0.2})), patience,
+		on("(?s)its fuse is spent.*summon a successor with fuse_usd", complete("stopped"))}),
+	orchestrator("weaver", "", nil, bash("true")))
 
 // TestFuseStopsAnOrchestrator: an Orchestrator that costs more than its fuse must hand off, then parked, and the
 // Arbiter is asked. The fuse is passed by one call at most.
@@ -107,9 +82,7 @@ func TestFuseStopsAnOrchestrator(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, who player) {
 		s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, fusePlay), "--task", "Spin")...)
 		s.offScript = true // the Orchestrator is stopped in its turn
-		if r := s.finish(contract.ExitComplete); !sums(r, "stopped") {
-			t.Errorf("result %+v", r)
-		}
+		s.finishes("stopped")
 		var told []string
 		spent, call, last := 0.0, 0.0, 0.0
 		for _, l := range s.lines {
@@ -147,9 +120,7 @@ func TestLimitOfADayOverRuns(t *testing.T) {
 			return first.again(slices.Concat(first.cmd.Args[1:], limit)...)
 		}
 		second := with(2.2)
-		if r := second.finish(contract.ExitComplete); !sums(r, "spun") {
-			t.Errorf("the second: %+v", r)
-		}
+		second.finishes("spun")
 		list := collect[contract.Budget](second)
 		if len(list) != 1 || list[0].Scope != "day" || list[0].Level != "warn" || list[0].SpentUSD < 1.7*cost {
 			t.Errorf("told %+v, each costs $%v", list, cost)
@@ -167,28 +138,12 @@ func TestLimitOfADayOverRuns(t *testing.T) {
 }
 
 // priced is a play with a plan of one step, which an Orchestrator does.
-const priced = `
-name: planned
-title: One step
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: Spin.}]}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin.}}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}
-    otherwise: {verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
-  - name: weaver
-    match: {role: orchestrator}
-    otherwise:
-      verdict:
-        expects_response: true
-        kind: done
-        message: Spun.
-        handoff: {accomplished: [spun], remaining: [], key_context: none}
-`
+var priced = playOf(
+	arbiter([]object{
+		uses(call("mcp__arbiter__set_plan", object{"steps": []object{{"text": "Spin."}}}),
+			call("mcp__arbiter__spawn_orchestrator", object{"prompt": "Spin."})),
+		patience, complete("spun")}, complete("spun")),
+	orchestrator("weaver", "", nil, done("Spun.")))
 
 // TestTheSecondRunHasAPrice: a run says that nothing is known, and the next one in the directory what its plan and its
 // summons will cost. arbiter usage prints the same.
@@ -299,15 +254,7 @@ func readings(t testing.TB, dir, name string) reading {
 }
 
 // overspent is a play whose first turn costs more than the run's limit.
-const overspent = `name: overspent
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}
-      - expect: all is woven
-        verdict: {decision: COMPLETE, message: It is done., summary: It was spun., reason: r}
-`
+var overspent = playOf(arbiter([]object{asksHuman("Is it well?"), on("all is woven", complete("It was spun."))}))
 
 const overspentLimit = "0.0123"
 
@@ -378,9 +325,7 @@ func TestLimitQuestionOverMCP(t *testing.T) {
 			v = client.waitsFor(v, "limit", new([]string))
 			answer := map[string]any{"run": v.Run, "choice": option}
 			said := textOfResult(client.call("answer", answer, true))
-			if !strings.Contains(said, "not for you") || !strings.Contains(said, "arbiter choose") {
-				t.Errorf("the model reads: %s", said)
-			}
+			includes(t, "the model reads", said, "not for you", "arbiter choose")
 			u := h.serves(&mcp.ClientOptions{ElicitationHandler: choose}, args...)
 			u.call("answer", answer, false)
 			want := map[string]string{"raise": contract.StatusComplete, "finish": contract.StatusLimit}[option]
@@ -433,65 +378,17 @@ func TestDollarsOfARehearsalAreMarked(t *testing.T) {
 }
 
 // subagentStorm is a play in which an Orchestrator starts four subagents at once.
-const subagentStorm = `name: storm
-title: Four at once
-allow: ["Bash(*)", Agent]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin all four.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}
-  - name: weaver
-    match: {role: orchestrator}
-    steps:
-      - use:
-          - {tool: Agent, input: {description: North, subagent_type: general-purpose, prompt: Spin.}}
-          - {tool: Agent, input: {description: East, subagent_type: general-purpose, prompt: Spin.}}
-          - {tool: Agent, input: {description: South, subagent_type: general-purpose, prompt: Spin.}}
-          - {tool: Agent, input: {description: West, subagent_type: general-purpose, prompt: Spin.}}
-      - expect: (?s)Denied.*--max-subagents
-        verdict:
-          expects_response: true
-          kind: done
-          message: Two are spun.
-          handoff: {accomplished: [two], remaining: [], key_context: none}
-  - name: spinner
-    match: {role: subagent}
-    steps:
-      - use: [{tool: Bash, input: {command: "until [ -e go ]; do sleep 0.1; done", description: Spin}}]
-      - say: It is spun.
-`
+var subagentStorm = allowing([]string{"Bash(*)", "Agent"},
+	arbiter(append(summons("Spin all four."), complete("spun"))),
+	orchestrator("weaver", "", []object{hires("Spin.", "Spin.", "Spin.", "Spin."),
+		on("(?s)Denied.*--max-subagents", done("Two are spun."))}),
+	subagent(bash("until [ -e go ]; do sleep 0.1; done"), says("It is spun.")))
 
 // nestedStorm is a play in which each subagent starts two more.
-const nestedStorm = `name: storm
-title: Each starts two
-allow: ["Bash(*)", Agent]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}
-  - name: weaver
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Agent, input: {description: Root, subagent_type: general-purpose, prompt: Spin.}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: Spun.
-          handoff: {accomplished: [spun], remaining: [], key_context: none}
-  - name: spinner
-    match: {role: subagent}
-    steps:
-      - use:
-          - {tool: Agent, input: {description: Left, subagent_type: general-purpose, prompt: Spin.}}
-          - {tool: Agent, input: {description: Right, subagent_type: general-purpose, prompt: Spin.}}
-      - say: It is spun.
-`
+var nestedStorm = allowing([]string{"Bash(*)", "Agent"},
+	arbiter(append(summons("Spin."), complete("spun"))),
+	orchestrator("weaver", "", []object{hires("Spin."), done("Spun.")}),
+	subagent(hires("Spin.", "Spin."), says("It is spun.")))
 
 // awaitSubagents waits until so many subagents have started.
 func awaitSubagents(s *script, n int) {
@@ -520,12 +417,8 @@ func TestStormsAreBounded(t *testing.T) {
 			}
 			awaitSubagents(s, 2)
 			testkit.OK(t, os.WriteFile(filepath.Join(began.CWD, "go"), nil, 0o600))
-			if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
-				t.Errorf("result %+v", r)
-			}
-			if n := len(collect[contract.SubagentStart](s)); n != 2 {
-				t.Errorf("%d subagents started, want 2", n)
-			}
+			s.finishes("spun")
+			testkit.Same(t, "subagents that started", 2, len(collect[contract.SubagentStart](s)))
 		})
 		t.Run("nested/"+who.name, func(t *testing.T) {
 			who.inside(t)
@@ -534,9 +427,7 @@ func TestStormsAreBounded(t *testing.T) {
 			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, nestedStorm), "--task", "Spin",
 				"--max-subagents", "3", "--max-subagents-total", "5")...)
 			s.offScript = true // some of the subagents do not start
-			if r := s.finish(contract.ExitComplete); !sums(r, "spun") {
-				t.Errorf("result %+v", r)
-			}
+			s.finishes("spun")
 			if n := len(collect[contract.SubagentStart](s)); n > 5 {
 				t.Errorf("%d subagents started, want at most 5", n)
 			}

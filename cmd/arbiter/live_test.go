@@ -29,11 +29,7 @@ import (
 // runs runs a command and checks its exit code, and that its output contains a text.
 func (s *script) runs(code contract.Exit, want string, args ...string) commandRun {
 	s.t.Helper()
-	b := s.beside(args...)
-	if b.code != code || !strings.Contains(b.out+b.errs, want) {
-		s.t.Errorf("arbiter %q: exit code %d, want %d and %q:\n%s%s", args, b.code, code, want, b.out, b.errs)
-	}
-	return b
+	return s.beside(args...).ended(s.t, args, code, want)
 }
 
 // besideJSON runs a command that prints a JSON value, and decodes it.
@@ -48,45 +44,14 @@ func besideJSON[T any](s *script, args ...string) (v T) {
 
 // waitingPlay is a play with each kind of request to a human: two Orchestrators ask for permission at the same
 // time, then one asks for more, and at last the Arbiter asks a question.
-const waitingPlay = `name: answering
-title: Answers from a second terminal
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave the warp.}}]
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave the weft.}}]
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-    otherwise:
-      - {expect: the red one, verdict: {decision: COMPLETE, message: Red it is., summary: woven in red, reason: r}}
-      - {expect: The warp is woven, verdict: {decision: ADDRESS_HUMAN, message: Which <colour> & why?, reason: r}}
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: warp
-    match: {role: orchestrator, contains: Weave the warp}
-    steps:
-      - use: [{tool: Bash, input: {command: touch warp, description: Warp}}]
-      - use: [{tool: Bash, input: {command: touch one, description: One}}]
-      - use: [{tool: Bash, input: {command: touch two, description: Two}}]
-      - use: [{tool: Bash, input: {command: touch three, description: Three}}]
-      - use: [{tool: Bash, input: {command: mkdir four, description: Four}}]
-      - use: [{tool: Bash, input: {command: rm one, description: Remove}}]
-      - {expect: Leave it there, use: [{tool: Bash, input: {command: rm one, description: Remove}}]}
-      - expect: Denied
-        verdict:
-          expects_response: true
-          kind: done
-          message: The warp is woven.
-          handoff: {accomplished: [woven], remaining: [], key_context: none}
-  - name: weft
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Bash, input: {command: touch weft, description: Weft}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: The weft is woven.
-          handoff: {accomplished: [woven], remaining: [], key_context: none}
-`
+var waitingPlay = playOf(
+	arbiter([]object{spawns("Weave the warp."), spawns("Weave the weft."), patience},
+		on("the red one", rules("COMPLETE", "Red it is.", "summary", "woven in red")),
+		on("The warp is woven", asksHuman("Which <colour> & why?")), patience),
+	orchestrator("warp", "Weave the warp", []object{bash("touch warp"), bash("touch one"), bash("touch two"),
+		bash("touch three"), bash("mkdir four"), bash("rm one"), on("Leave it there", bash("rm one")),
+		on("Denied", done("The warp is woven."))}),
+	orchestrator("weft", "", []object{bash("touch weft"), done("The weft is woven.")}))
 
 // waitingRun is a run whose two Orchestrators wait for permission. Its working directory is the workspace.
 func waitingRun(t *testing.T, p player, args ...string) (*script, *rehearsal.Server) {
@@ -125,18 +90,11 @@ func TestPsAndStatus(t *testing.T) {
 			}
 		}
 	}
-	if len(list) != 1 {
-		t.Errorf("%d runs", len(list))
-	}
+	testkit.Same(t, "runs", 1, len(list))
 	s.runs(contract.ExitComplete, run[:8], "ps")
 	text := s.runs(contract.ExitComplete, "touch weft", "status").out
-	for _, want := range []string{run, "Weave <it>", "orch-2", "Answer with: arbiter allow " + run[:8] + " perm-"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	s.send(contract.Cancel{})
-	s.finish(contract.ExitFailed)
+	includes(t, "", text, run, "Weave <it>", "orch-2", "Answer with: arbiter allow "+run[:8]+" perm-")
+	s.cancels()
 	s.runs(contract.ExitComplete, "No run is live.", "ps")
 	if got := s.beside("ps", "--json"); got.out != "[]\n" {
 		t.Errorf("ps --json prints %s", got.out)
@@ -204,7 +162,7 @@ func (o *onlooker) failureCaused(do func()) {
 
 func (o *onlooker) await(want string, meanwhile func()) {
 	o.t.Helper()
-	until(o.t, strconv.Quote(want)+" that it prints", func() bool {
+	testkit.Await(o.t, strconv.Quote(want)+" that it prints", func() bool {
 		meanwhile()
 		return strings.Contains(o.out.String(), want)
 	})
@@ -241,8 +199,7 @@ func TestWatch(t *testing.T) {
 	log.shows("level=")
 	late.failureCaused(func() { s.send(contract.Interrupt{ID: "orch-9"}) }) // the answer is an event
 	s.send(contract.Say{Text: "<&> é", To: "orch-1"})
-	s.send(contract.Cancel{})
-	s.finish(contract.ExitFailed)
+	s.cancels()
 	all := s.raw.Bytes()
 	for i, o := range []*onlooker{one, two} {
 		if got := o.ends(contract.ExitFailed); got != string(all) {
@@ -250,15 +207,11 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	lines := bytes.SplitAfter(all, []byte("\n"))
-	if got := third.ends(contract.ExitFailed); got != string(bytes.Join(lines[3:], nil)) {
-		t.Errorf("from the fourth on:\n%s", got)
-	}
+	testkit.Same(t, "from the fourth on", string(bytes.Join(lines[3:], nil)), third.ends(contract.ExitFailed))
 	if got := late.ends(contract.ExitFailed); got == "" || len(got) >= len(all) || !bytes.HasSuffix(all, []byte(got)) {
 		t.Errorf("from now on:\n%s", got)
 	}
-	if text := one.errs.String(); !strings.Contains(text, "the run ended: cancelled") {
-		t.Errorf("it says %s", text)
-	}
+	includes(t, "it says", one.errs.String(), "the run ended: cancelled")
 	kept, err := os.ReadFile(filepath.Join(s.stateDir(), "runs", run, runstore.LogName))
 	if got := log.ends(contract.ExitComplete); err != nil || got != string(kept) || got == "" {
 		t.Errorf("logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
@@ -339,19 +292,13 @@ func TestWatchIsDropped(t *testing.T) {
 	_ = (<-between.conns).Close()
 	s.send(contract.Interrupt{ID: "orch-9"})
 	one.shows("orch-9")
-	s.send(contract.Cancel{})
-	s.finish(contract.ExitFailed)
-	if got := one.ends(contract.ExitFailed); got != s.raw.String() {
-		t.Errorf("it prints\n%s\ninstead of\n%s", got, s.raw.String())
-	}
+	s.cancels()
+	testkit.Same(t, "it prints", s.raw.String(), one.ends(contract.ExitFailed))
 
 	b := atWork(t, players(t)[0])
 	other := b.look("watch")
 	other.shows(`"tool_use"`)
 	_ = b.cmd.Process.Kill()
 	other.ends(contract.ExitEnvironment)
-	if text := other.errs.String(); !strings.Contains(text, "was lost") ||
-		!strings.Contains(text, "arbiter replay "+b.run[:8]) {
-		t.Errorf("it says %s", text)
-	}
+	includes(t, "it says", other.errs.String(), "was lost", "arbiter replay "+b.run[:8])
 }

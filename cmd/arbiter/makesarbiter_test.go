@@ -39,23 +39,13 @@ const ledTask = `Lead it. [[tool set_plan|{"steps":[{"text":"Build it"}]}]] [[wr
 [[shell touch forbidden]] [[tool status|{}]] [[tool spawn_orchestrator|{"prompt":"Build it."}]]`
 
 // ledPlay: what Claude says as an Orchestrator is the script of the Arbiter.
-const ledPlay = `name: led
-title: Led
-allow: [Write]
-actors:
-  - name: claude
-    match: {role: orchestrator}
-    steps:
-      - verdict: {expects_response: true, kind: question, message: 'Which colour? [[verdict
-          {"decision":"ADDRESS_HUMAN","message":"Which colour?","reason":"r"}]]'}
-      - expect: Blue, said the human
-        use: [{tool: Write, input: {file_path: "{{.cwd}}/made.txt", content: blue}}]
-      - verdict: {expects_response: true, kind: done, message: 'It is built. Everything is proven.', handoff:
-          {accomplished: [a], remaining: [], key_context: none, files: [made.txt]}}
-    otherwise:
-      verdict: {expects_response: true, kind: done, message: 'It is built. Everything is proven.', handoff:
-        {accomplished: [a], remaining: [], key_context: none}}
-`
+func ledPlay(first string) string {
+	return allowing([]string{"Write"}, orchestrator("claude", "", []object{
+		question(`Which colour? [[verdict {"decision":"ADDRESS_HUMAN","message":"Which colour?","reason":"r"}]]`),
+		on("Blue, said the human", writes("made.txt", "blue")), listing(done(first), "made.txt")}, done(builtAndProven)))
+}
+
+const builtAndProven = "It is built. Everything is proven."
 
 // answered waits for the Arbiter's question, and has it pass the answer on.
 func (s *script) answered() {
@@ -77,17 +67,11 @@ func TestAnotherMakeIsTheArbiter(t *testing.T) {
 			task = strings.NewReplacer("[[write forbidden|x]]", "", "[[shell touch forbidden]]", "").Replace(task)
 		}
 		m.leads(task)
-		s := m.start(ledPlay)
+		s := m.start(ledPlay(builtAndProven))
 		s.answered()
-		if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-			t.Errorf("result %+v", r)
-		}
-		if text := textOf(t, filepath.Join(m.work, "made.txt")); text != "blue" {
-			t.Errorf("made.txt: %q", text)
-		}
-		if _, err := os.Stat(filepath.Join(m.work, "forbidden")); err == nil {
-			t.Error("the Arbiter wrote a file")
-		}
+		s.finishes("all of it")
+		testkit.Same(t, "made.txt", "blue", textOf(t, filepath.Join(m.work, "made.txt")))
+		absent(t, "the Arbiter wrote a file", filepath.Join(m.work, "forbidden"))
 		plans := 0
 		for _, l := range s.lines {
 			switch b := l.Body.(type) {
@@ -127,7 +111,7 @@ func TestAnArbiterOfAnotherMakeResumes(t *testing.T) {
 					task += " [[read /etc/hostname]]" // a human is asked
 				}
 				m.leads(task)
-				s := m.start(ledPlay)
+				s := m.start(ledPlay(builtAndProven))
 				switch {
 				case !inTurn:
 					await[contract.Question](s, "its question", nil)
@@ -141,9 +125,7 @@ func TestAnArbiterOfAnotherMakeResumes(t *testing.T) {
 					return id == contract.Arbiter && b.Resumed == loads && b.Make == "other"
 				})
 				n.answered()
-				if r := n.finish(contract.ExitComplete); !sums(r, "all of it") {
-					t.Errorf("result %+v", r)
-				}
+				n.finishes("all of it")
 			})
 		}
 	}
@@ -151,9 +133,8 @@ func TestAnArbiterOfAnotherMakeResumes(t *testing.T) {
 
 // TestAnArbiterOfAnotherMakeErrs: a verdict that the schema refuses, and one that cannot be acted on, are given again.
 func TestAnArbiterOfAnotherMakeErrs(t *testing.T) {
-	play := strings.Replace(ledPlay, "It is built. Everything is proven.", `It is built. [[verdict {"decision":"DANCE",`+
-		`"message":"x","reason":"r"}]] [[verdict {"decision":"ADDRESS_ORCHESTRATOR","to":"`+acptest.Proven+
-		`","message":"x","reason":"r"}]]`, 1)
+	play := ledPlay(`It is built. [[verdict {"decision":"DANCE","message":"x","reason":"r"}]] [[verdict ` +
+		`{"decision":"ADDRESS_ORCHESTRATOR","to":"` + acptest.Proven + `","message":"x","reason":"r"}]]`)
 	for _, name := range madeOf {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,9 +142,7 @@ func TestAnArbiterOfAnotherMakeErrs(t *testing.T) {
 			m.leads(`[[tool spawn_orchestrator|{"prompt":"Build it."}]]`)
 			s := m.start(play)
 			s.answered()
-			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v", r)
-			}
+			s.finishes("all of it")
 			corrected := slices.ContainsFunc(s.lines, func(l contract.Line) bool {
 				b, ok := l.Body.(contract.Message)
 				return ok && b.Kind == "correction" && strings.Contains(b.Text, acptest.Proven)
@@ -185,11 +164,9 @@ func TestAnArbiterOfAnotherMakeIsRenewed(t *testing.T) {
 			m.leads(`[[tool spawn_orchestrator|{"prompt":"Build it."}]]`)
 			config := strings.Replace(textOf(t, m.config), "    like:", "    max_turns: 2\n    like:", 1)
 			testkit.OK(t, os.WriteFile(m.config, []byte(config), 0o600))
-			s := m.start(ledPlay)
+			s := m.start(ledPlay(builtAndProven))
 			s.answered()
-			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v", r)
-			}
+			s.finishes("all of it")
 			sessions := map[string]bool{}
 			for _, l := range s.lines {
 				if b, ok := l.Body.(contract.Spawn); ok && l.ID == contract.Arbiter && b.Make == "other" {
@@ -208,8 +185,6 @@ func TestAnArbiterOfAnotherMakeIsRenewed(t *testing.T) {
 // the conflict goes back to its author. The run forks before its first decision and its last one: the Arbiter begins
 // another session of that make, and comes to the same end.
 func TestAnArbiterOfAnotherMakeMerges(t *testing.T) {
-	_, hands, _ := strings.Cut(fourHands, "  - name: one\n")
-	hands, _, _ = strings.Cut(hands, "  - name: three\n")
 	for _, name := range madeOf {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,10 +192,11 @@ func TestAnArbiterOfAnotherMakeMerges(t *testing.T) {
 			m.leads(`Weave. [[tool spawn_orchestrator|{"prompt":"Weave part one"}]]
 				[[tool spawn_orchestrator|{"prompt":"Weave part two"}]]`)
 			meet := filepath.Join(t.TempDir(), "meet") // where the two wait for each other
-			play := "name: hands\ntitle: Hands\nactors:\n  - name: one\n" + strings.NewReplacer("MEET", meet,
-				"      - verdict: *woven\n  - name: two", "      - verdict: {expects_response: true, kind: done, message: "+
-					acptest.Proven+"., handoff: {accomplished: [a], remaining: [], key_context: k}}\n  - name: two").
-				Replace(hands)
+			one, two, _ := twoAtOneLine(meet)
+			for _, hand := range []object{one, two} {
+				hand["otherwise"].([]object)[1] = done(acptest.Proven + ".")
+			}
+			play := playOf(one, two)
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
 			testkit.OK(t, os.Mkdir(meet, 0o700))
 			s, model := hiredIn(t, players(t)[0], play, repo.Path, "--config", m.config, "--isolation", "worktree",
@@ -274,7 +250,7 @@ func TestAMakeThatCannotBeTheArbiter(t *testing.T) {
 					Replace(textOf(t, m.config))
 				testkit.OK(t, os.WriteFile(m.config, []byte(config), 0o600))
 			}
-			s := m.start(ledPlay)
+			s := m.start(ledPlay(builtAndProven))
 			s.finish(contract.ExitEnvironment)
 			var told []string
 			for _, l := range s.lines {
@@ -282,9 +258,7 @@ func TestAMakeThatCannotBeTheArbiter(t *testing.T) {
 					told = append(told, b.Message+" "+strings.Join(b.RecoveryOptions, "; "))
 				}
 			}
-			if text := strings.Join(told, "\n"); !strings.Contains(text, want) || !strings.Contains(text, "arbiter doctor") {
-				t.Errorf("told %q", text)
-			}
+			includes(t, "told", strings.Join(told, "\n"), want, "arbiter doctor")
 		})
 	}
 }
@@ -331,18 +305,16 @@ func TestAnotherMakeOnAHost(t *testing.T) {
 	for _, name := range madeThere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			play := strings.Replace(othersPlay, "[[write {{.cwd}}/made.txt|by another]]",
-				`[[shell printf "by another" >made.txt]]`, 1)
+			forbidden := touchForbidden
 			if slices.Contains(endTurns, name) {
-				play = strings.Replace(play, "[[shell touch forbidden]]", "", 1)
+				forbidden = ""
 			}
-			s, repo := startThere(t, name, play, "--deny", "Bash(touch forbidden*)", "--permissions", "ask")
+			s, repo := startThere(t, name, othersPlay(forbidden, shellMade),
+				"--deny", "Bash(touch forbidden*)", "--permissions", "ask")
 			if r := s.permits("orch-1", bridge.Allow); r.Tool != "Bash" || !strings.Contains(string(r.Input), "made.txt") {
 				t.Errorf("request %+v", r)
 			}
-			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v", r)
-			}
+			s.finishes("all of it")
 			makes := map[string]string{}
 			for _, l := range s.lines {
 				if b, ok := l.Body.(contract.Spawn); ok && b.Host == "box" {
@@ -354,9 +326,7 @@ func TestAnotherMakeOnAHost(t *testing.T) {
 			}
 			branch := fmt.Sprintf("arbiter/%.8s/main", s.run())
 			testkit.Same(t, "merged here", "by another", repo.Git("show", branch+":made.txt"))
-			if files := repo.Git("ls-tree", "--name-only", branch); strings.Contains(files, "forbidden") {
-				t.Error("a denied call ran")
-			}
+			excludes(t, "a denied call ran", repo.Git("ls-tree", "--name-only", branch), "forbidden")
 		})
 	}
 }
@@ -383,9 +353,7 @@ func TestAnotherMakeOfALostHost(t *testing.T) {
 				return id == "orch-1" && b.Make == "other" && b.Host == "box" &&
 					b.Resumed == slices.Contains(resumes, strings.TrimSuffix(name, " by ssh"))
 			})
-			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v", r)
-			}
+			s.finishes("all of it")
 		})
 	}
 }
@@ -394,13 +362,9 @@ func TestAnotherMakeOfALostHost(t *testing.T) {
 // and hosts check says what is missing.
 func TestAMakeThatAHostLacks(t *testing.T) {
 	t.Parallel()
-	play := strings.NewReplacer("make: none", "make: third", "[[fail 401]]", handOver,
-		`'There is no make "none". Makes: claude, other'`, "'could not start: host box: the make third: .*not-there'",
-		"expect: orch-1", "expect: Half is done").Replace(failPlay)
+	play := failPlay("third", handOver, "could not start: host box: the make third: .*not-there", "Half is done")
 	s, _ := startThere(t, "fake", play)
-	if r := s.finish(contract.ExitComplete); !sums(r, "by Claude") {
-		t.Errorf("result %+v", r)
-	}
+	s.finishes("by Claude")
 	config := s.cmd.Args[slices.Index(s.cmd.Args, "--config")+1]
 	_, found := s.checked(0, "--config", config, "--wait=1m", "box")
 	if f := found["make third"]; f.State != host.DoctorWarn || f.Found != "not-there is not there" {

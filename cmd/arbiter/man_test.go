@@ -25,12 +25,9 @@ import (
 // printed runs arbiter in this process and returns what it prints.
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
-	var out, errs strings.Builder
-	if code := run(append([]string{"arbiter"}, args...), strings.NewReader(""), &out, &errs); code != 0 ||
-		errs.String() != "" {
-		t.Fatalf("arbiter %s: exit code %d, %s", strings.Join(args, " "), code, errs.String())
-	}
-	return out.String()
+	c := inProcess("", args...).ended(t, args, contract.ExitComplete)
+	testkit.Same(t, args, "", c.errs)
+	return c.out
 }
 
 // TestHelpOfEveryCommand: the help names the command, its arguments and all its flags, and fits into 80
@@ -46,9 +43,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 			t.Errorf("%s: %s", c.HelpName, text)
 		}
 		for _, f := range command.Flags(c) {
-			if !strings.Contains(text, "\n  "+f.Term()) {
-				t.Errorf("%s: --%s is missing", c.HelpName, f.Name)
-			}
+			includes(t, fmt.Sprintf("%s: --%s is missing", c.HelpName, f.Name), text, "\n  "+f.Term())
 		}
 		for line := range strings.Lines(text) {
 			kept := strings.HasPrefix(line, "  ") && strings.Contains(c.Description, strings.TrimSpace(line))
@@ -122,9 +117,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 		if s.Env == "-" || s.Kind == settings.KindList {
 			want = ""
 		}
-		if f.Env != want {
-			t.Errorf("--%s: its variable is %q, want %q", s.Name, f.Env, want)
-		}
+		testkit.Same(t, fmt.Sprintf("--%s: its variable", s.Name), want, f.Env)
 	}
 }
 
@@ -139,13 +132,10 @@ func TestChoicesAreTaken(t *testing.T) {
 		}
 		for _, word := range append(words, "nonsense") {
 			// Without a terminal the screen is refused, but only after all flags were read.
-			var out, errs strings.Builder
-			code := run([]string{"arbiter", "--i-accept-the-risk", "--" + f.Name, word}, strings.NewReader(""), &out,
-				&errs)
-			refused := strings.Contains(errs.String(), fmt.Sprintf("--%s %q", f.Name, word))
-			if code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) ||
-				refused != (word == "nonsense") {
-				t.Errorf("--%s %s: exit code %d, %s", f.Name, word, code, errs.String())
+			c := inProcess("", "--i-accept-the-risk", "--"+f.Name, word)
+			refused := strings.Contains(c.errs, fmt.Sprintf("--%s %q", f.Name, word))
+			if c.code != contract.ExitUsage && c.code != contract.ExitEnvironment || refused != (word == "nonsense") {
+				t.Errorf("--%s %s: exit code %d, %s", f.Name, word, c.code, c.errs)
 			}
 		}
 	}
@@ -164,16 +154,12 @@ func TestManualPage(t *testing.T) {
 			t.Errorf("%s is missing", c.HelpName)
 		}
 		for _, f := range command.Flags(c) {
-			if !strings.Contains(plain, "\n"+f.Term()+"\n") {
-				t.Errorf("%s --%s is missing", c.HelpName, f.Name)
-			}
+			includes(t, fmt.Sprintf("%s --%s is missing", c.HelpName, f.Name), plain, "\n"+f.Term()+"\n")
 		}
 	}
 	for _, want := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "SIGNALS",
 		"ENVIRONMENT", "FILES", "EXAMPLES"} {
-		if !strings.Contains(page, ".SH \""+want+"\"\n") {
-			t.Errorf("no %s", want)
-		}
+		includes(t, "the page", page, ".SH \""+want+"\"\n")
 	}
 	for _, tool := range [][]string{
 		{"groff", "-man", "-Tutf8", "-Kutf8", "-ww", "-z"},
@@ -188,9 +174,7 @@ func TestManualPage(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		for line := range strings.Lines(string(out)) {
 			// The page has no date, so that the same source gives the same program on every day.
-			if !strings.Contains(line, "missing date") {
-				t.Errorf("%s: %s", tool[0], line)
-			}
+			includes(t, tool[0], line, "missing date")
 		}
 	}
 }
@@ -245,17 +229,13 @@ func TestTypingErrors(t *testing.T) {
 		"agents show plnner":         "there is no agent \"plnner\"",
 		"sessions show --bad --help": "",
 	} {
-		var out, errs strings.Builder
-		code := run(append([]string{"arbiter"}, strings.Fields(line)...), strings.NewReader(""), &out, &errs)
+		c, code := inProcess("", strings.Fields(line)...), contract.ExitUsage
 		if want == "" {
-			if code != 0 {
-				t.Errorf("%s: exit code %d, %s", line, code, errs.String())
-			}
-			continue
+			code = contract.ExitComplete
+		} else {
+			testkit.Same(t, line, "", c.out)
 		}
-		if code != int(contract.ExitUsage) || !strings.Contains(errs.String(), want) || out.Len() > 0 {
-			t.Errorf("%s: exit code %d, %s", line, code, errs.String())
-		}
+		c.ended(t, line, code, want)
 	}
 }
 
@@ -423,9 +403,7 @@ func (p *typist) compare(term *pty.Terminal, keys string) {
 	for _, c := range halfLines {
 		term.Send(p.filled(c.typed) + keys + "\x18p")
 		got := sortedWords(p.shownText(term))
-		if want := sortedWords(p.filled(c.want)); got != want {
-			p.t.Errorf("%q becomes %q, want %q", c.typed, got, want)
-		}
+		testkit.Same(p.t, fmt.Sprintf("%q becomes", c.typed), sortedWords(p.filled(c.want)), got)
 		term.Send("\x15")
 	}
 	// Completion in the middle of a line keeps what follows.
@@ -497,12 +475,7 @@ func (p *typist) fish(path string) {
 // offers asks the program for completions as Bash does.
 func offers(t *testing.T, line string) string {
 	t.Helper()
-	var out, errs strings.Builder
-	if code := run([]string{"arbiter", command.Ask, "bash", line, "=:"}, strings.NewReader(""), &out,
-		&errs); code != 0 || errs.String() != "" {
-		t.Errorf("%s: exit code %d, %s", line, code, errs.String())
-	}
-	return strings.Join(strings.Fields(out.String()), " ")
+	return strings.Join(strings.Fields(printed(t, command.Ask, "bash", line, "=:")), " ")
 }
 
 // TestCompletionIsSilent: completion prints no error and creates no file, however incomplete the line is.
@@ -522,9 +495,7 @@ func TestCompletionIsSilent(t *testing.T) {
 	if left, err := os.ReadDir(home); err != nil || len(left) > 0 {
 		t.Errorf("it made %v, %v", left, err)
 	}
-	if got := offers(t, "arbiter --allow Ba"); got != "Bash" {
-		t.Error(got)
-	}
+	testkit.Same(t, "", "Bash", offers(t, "arbiter --allow Ba"))
 }
 
 // TestCompletionKnowsTheLiving: completion offers live runs to commands that stop them, and their agents to
@@ -543,6 +514,5 @@ func TestCompletionKnowsTheLiving(t *testing.T) {
 	}
 	t.Chdir(b.cmd.Dir)
 	testkit.Same(t, "where it plays", "orch-1", offers(t, "arbiter attach o"))
-	b.send(contract.Cancel{})
-	b.finish(contract.ExitFailed)
+	b.cancels()
 }

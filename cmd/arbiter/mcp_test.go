@@ -130,9 +130,7 @@ func TestMCP(t *testing.T) {
 
 		u = h.serves(nil, args...)
 		text := textOfResult(u.call("answer", map[string]any{"run": run[:6]}, true))
-		if !strings.Contains(text, "no answer") {
-			t.Errorf("an empty answer: %s", text)
-		}
+		includes(t, "an empty answer", text, "no answer")
 		u.call("answer", map[string]any{"run": run, "text": "call it dawn"}, false)
 		v = u.waitsFor(v, "permission", &progress)
 		request := v.Waiting[0]
@@ -142,9 +140,7 @@ func TestMCP(t *testing.T) {
 		}
 		refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
 		text = textOfResult(u.call("answer", refused, true))
-		if !strings.Contains(text, "not for you") || !strings.Contains(text, command) {
-			t.Errorf("the model reads: %s", text)
-		}
+		includes(t, "the model reads", text, "not for you", command)
 		testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
 		v = u.waitsFor(v, contract.StatusInterrupted, &progress)
 		if !strings.Contains(v.Next, "resume_run") {
@@ -158,21 +154,15 @@ func TestMCP(t *testing.T) {
 			t.Errorf("the end: %+v", v)
 		}
 		all := u.waitsFor(clients.MCPView{Run: run}, contract.StatusComplete, new([]string)).News
-		if strings.Join(all, "\n") != strings.Join(progress, "\n") {
-			t.Errorf("told\n%s\nand at once\n%s", strings.Join(progress, "\n"), strings.Join(all, "\n"))
-		}
+		testkit.Same(t, "what is told at once", strings.Join(progress, "\n"), strings.Join(all, "\n"))
 		text = textOfResult(u.call("report", map[string]any{"run": run}, false))
-		if !strings.Contains(text, "call it dawn") {
-			t.Errorf("the report: %s", text)
-		}
+		includes(t, "the report", text, "call it dawn")
 		if list := resultAs[clients.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
 			list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
 			t.Errorf("runs: %+v", list)
 		}
 		text = textOfResult(u.call("resume_run", map[string]any{"run": run}, true))
-		if !strings.Contains(text, "nothing to resume") {
-			t.Errorf("resuming what is over: %s", text)
-		}
+		includes(t, "resuming what is over", text, "nothing to resume")
 	})
 }
 
@@ -195,18 +185,12 @@ func TestMCPForm(t *testing.T) {
 		t.Errorf("forms: %q", forms)
 	}
 	text := textOfResult(u.call("start_run", map[string]any{"task": "x", "dir": "/"}, true))
-	if !strings.Contains(text, "--allow-dir") {
-		t.Errorf("elsewhere: %s", text)
-	}
+	includes(t, "elsewhere", text, "--allow-dir")
 	h.work = "/"
-	if text := h.fails(contract.ExitUsage, "mcp"); !strings.Contains(text, "--allow-dir") {
-		t.Errorf("started in /: %s", text)
-	}
+	includes(t, "started in /", h.fails(contract.ExitUsage, "mcp"), "--allow-dir")
 	h.work = h.home
 	text = h.fails(contract.ExitUsage, "mcp", "--", "--json")
-	if !strings.Contains(text, "--json is not a flag for a run") {
-		t.Errorf("a wrong flag: %s", text)
-	}
+	includes(t, "a wrong flag", text, "--json is not a flag for a run")
 }
 
 // fails runs a command that must fail with that code, and returns its stderr.
@@ -237,9 +221,7 @@ func TestMCPOfAnAgent(t *testing.T) {
 		file := filepath.Join(b.work, "dialogue")
 		testkit.OK(t, os.WriteFile(file, []byte(dialogue), 0o600))
 		out, _ := b.inAgent("env -i HOME=" + b.home + " setsid bash " + file)
-		if !strings.Contains(out, `"isError":true`) || !strings.Contains(out, "refused") {
-			t.Errorf("%s: %s", tool, out)
-		}
+		includes(t, tool, out, `"isError":true`, "refused")
 	}
 	if list := collect[contract.Accepted](b.script); len(list) > 0 {
 		t.Errorf("accepted: %+v", list)
@@ -247,30 +229,17 @@ func TestMCPOfAnAgent(t *testing.T) {
 }
 
 // caller is the script of a model that has a run do a task.
-const caller = `
-name: caller
-title: Another model has a run make a thing
-actors:
-  - name: caller
-    match: {role: main}
-    steps:
-      - use: [{tool: mcp__arbiter__start_run, input: {task: Make a thing}}]
-      - expect: run\W+(?P<run>[0-9a-f-]{36})
-        use: [{tool: mcp__arbiter__wait, input: {run: "{{.run}}"}}]
-      - expect: What shall it be called
-        use: [{tool: mcp__arbiter__answer, input: {run: "{{.run}}", text: call it dawn}}]
-      - expect: accepted
-        use: [{tool: mcp__arbiter__wait, input: {run: "{{.run}}"}}]
-      - expect: The user decides. arbiter allow
-        use: [{tool: mcp__arbiter__answer, input: {run: "{{.run}}", request: perm-, behavior: allow}}]
-      - expect: no permission request
-        use: [{tool: mcp__arbiter__wait, input: {run: "{{.run}}"}}]
-      - expect: status\W+complete
-        say: "All is done: The file is there."
-    otherwise:
-      expect: status\W+input_required
-      use: [{tool: mcp__arbiter__wait, input: {run: "{{.run}}"}}]
-`
+var caller = func() string {
+	use := func(tool string, input object) object { return uses(call("mcp__arbiter__"+tool, input)) }
+	wait := use("wait", object{"run": "{{.run}}"})
+	return playOf(actor("caller", object{"role": "main"}, []object{use("start_run", object{"task": "Make a thing"}),
+		on(`run\W+(?P<run>[0-9a-f-]{36})`, wait),
+		on("What shall it be called", use("answer", object{"run": "{{.run}}", "text": "call it dawn"})), on("accepted", wait),
+		on("The user decides. arbiter allow",
+			use("answer", object{"run": "{{.run}}", "request": "perm-", "behavior": "allow"})),
+		on("no permission request", wait), on(`status\W+complete`, says("All is done: The file is there.")),
+	}, on(`status\W+input_required`, wait)))
+}()
 
 // outer prepares the real CLI as an MCP client, with a scripted model and a server whose runs are rehearsals.
 func (h *testHome) outer(play string, args ...string) (*exec.Cmd, *rehearsal.Server) {
@@ -327,15 +296,13 @@ func TestMCPFromClaude(t *testing.T) {
 		t.Fatalf("runs %v", runs)
 	}
 	awaitGone(t, runs[0])
-	if state := h.output("sessions", "show", runs[0]); !strings.Contains(state, contract.StatusComplete) {
-		t.Errorf("it ended so:\n%s", state)
-	}
+	includes(t, "it ended so", h.output("sessions", "show", runs[0]), contract.StatusComplete)
 }
 
 // modelReceives waits until a request to the model contains a text, or over is closed.
 func modelReceives(t *testing.T, model *rehearsal.Server, text string, over <-chan struct{}) {
 	t.Helper()
-	until(t, "request with "+strconv.Quote(text), func() bool {
+	testkit.Await(t, "request with "+strconv.Quote(text), func() bool {
 		select {
 		case <-over:
 			return true
@@ -348,19 +315,10 @@ func modelReceives(t *testing.T, model *rehearsal.Server, text string, over <-ch
 }
 
 // background is the script of a model that has a run do a task, and learns of its end without asking.
-const background = `
-name: background
-title: A model has a run make a thing in the background
-actors:
-  - name: caller
-    match: {role: main}
-    steps:
-      - use: [{tool: mcp__arbiter__start_run, input: {task: Make a thing}}]
-      - expect: started server-side task
-        say: It goes on in the background.
-      - expect: (?s)completed.*The file is there
-        say: Indeed it is done.
-`
+var background = playOf(actor("caller", object{"role": "main"}, []object{
+	uses(call("mcp__arbiter__start_run", object{"task": "Make a thing"})),
+	on("started server-side task", says("It goes on in the background.")),
+	on("(?s)completed.*The file is there", says("Indeed it is done."))}))
 
 // TestMCPInTerminal: in Claude Code's terminal a run is a background task. Its question and its permission
 // request reach the human as forms, and the model learns of the end. The task continues after the server was
@@ -374,8 +332,7 @@ func TestMCPInTerminal(t *testing.T) {
 	h.knows(model)
 	p := h.run(cmd)
 	p.await("manual mode on")
-	p.Type("Have a thing made.")
-	p.await("Have a thing made.")
+	p.typed("Have a thing made.", "Have a thing made.")
 	p.insists("Enter", "What shall it be called?", "Answer:")
 	p.await("1 MCP task still running")
 	server, ok := childNamed(cmd.Process.Pid, "mcp")
@@ -383,22 +340,18 @@ func TestMCPInTerminal(t *testing.T) {
 		t.Fatal("there is no server")
 	}
 	testkit.OK(t, syscall.Kill(server, syscall.SIGKILL))
-	p.Type("lost")
-	p.await("Answer: lost")
+	p.typed("lost", "Answer: lost")
 	p.insists("Enter", "manual mode on")
-	p.Type("/mcp reconnect arbiter")
-	p.await("/mcp reconnect arbiter")
+	p.typed("/mcp reconnect arbiter", "/mcp reconnect arbiter")
 	p.insists("Enter", "Reconnected to arbiter", "What shall it be called?", "Answer:")
 
 	testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
-	p.Type("too late")
-	p.await("Answer: too late")
+	p.typed("too late", "Answer: too late")
 	p.insists("Enter", "Resume it from where it stopped?", "Decision:")
 	p.insists("Right", "Resume", "Leave it")
 	p.insists("Enter", "Decision: Resume")
 	p.insists("Enter", "What shall it be called?", "Answer:")
-	p.Type("call it dawn")
-	p.await("Answer: call it dawn")
+	p.typed("call it dawn", "Answer: call it dawn")
 	p.insists("Enter", "asks to use Bash:", "command: echo it > dawn.txt", "Decision:")
 	p.insists("Right", "Allow once", "Allow this for the whole run", "Deny")
 	p.insists("Enter", "Decision: Allow once")
@@ -406,18 +359,14 @@ func TestMCPInTerminal(t *testing.T) {
 	p.insists("Enter", "completed", "Indeed it is done.")
 	for _, problem := range model.Problems() {
 		// The CLI may ask its model before its MCP servers have listed their tools; calls work all the same.
-		if !strings.Contains(problem, "does not offer") {
-			t.Errorf("the play left its script: %s", problem)
-		}
+		includes(t, "the play left its script", problem, "does not offer")
 	}
 	runs := h.runs()
 	if len(runs) != 1 {
 		t.Fatalf("runs %v", runs)
 	}
 	awaitGone(t, runs[0])
-	if state := h.output("sessions", "show", runs[0]); !strings.Contains(state, contract.StatusComplete) {
-		t.Errorf("it ended so:\n%s", state)
-	}
+	includes(t, "it ended so", h.output("sessions", "show", runs[0]), contract.StatusComplete)
 }
 
 // knows writes the file in which the CLI remembers its first start, so that it asks no questions at the start.

@@ -8,19 +8,27 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // TestOversizedMessageIsRefused: a command with a text of 4 MB is rejected, and the answer says what to do
@@ -29,10 +37,8 @@ func TestOversizedMessageIsRefused(t *testing.T) {
 	t.Parallel()
 	s := dialogue(t)
 	s.send(contract.Say{Text: strings.Repeat("<", 4*contract.MaxCommandText)})
-	if b := await[contract.Rejected](s, "a refusal", nil); !strings.Contains(b.Message,
-		"the limit is 1,048,576; put it into files") {
-		t.Errorf("refused with %q", b.Message)
-	}
+	includes(t, "refused with", await[contract.Rejected](s, "a refusal", nil).Message,
+		"the limit is 1,048,576; put it into files")
 	s.send(contract.Say{Text: "Call it nameless."})
 	s.finish(contract.ExitComplete)
 }
@@ -60,15 +66,7 @@ func TestPauseWithoutAHumanEndsTheRun(t *testing.T) {
 }
 
 // seeing is a play in which the Arbiter looks at the image it received.
-const seeing = `
-name: seeing
-title: An image
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      verdict: {decision: COMPLETE, message: I see it., summary: Seen., reason: It is a trial.}
-`
+var seeing = playOf(arbiter(nil, complete("Seen.")))
 
 // aPicture writes an image file into a directory, and returns its contents.
 func aPicture(t *testing.T, dir, name string) []byte {
@@ -91,9 +89,7 @@ func TestAnImageReachesTheModel(t *testing.T) {
 		s.sendAs("p", contract.Pause{})
 		s.sendAs("no", contract.Say{Text: "Look.", Images: []string{"loom.txt"}})
 		r := await(s, "the refusal", func(_ string, r contract.Rejected) bool { return r.Ref == "no" })
-		if !strings.Contains(r.Message, filepath.Join(work, "loom.txt")+": it cannot be read: no such file") {
-			t.Errorf("rejected: %s", r.Message)
-		}
+		includes(t, "rejected", r.Message, filepath.Join(work, "loom.txt")+": it cannot be read: no such file")
 		s.sendAs("look", contract.Say{Text: "What is this?", Images: []string{"loom.png"}})
 		await(s, "the answer", func(_ string, a contract.Accepted) bool { return a.Ref == "look" })
 		message := await(s, "the message", func(_ string, m contract.Message) bool { return m.Text == "What is this?" })
@@ -151,22 +147,10 @@ func curious() {
 	}
 }
 
-const deploying = `name: deploying
-allow: ["mcp__curious__deploy"]
-actors:
-  - name: worker
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: mcp__curious__deploy, input: {}}]
-      - expect: deployed. (?P<what>.*)
-        verdict: {kind: done, message: "It is {{.what}}.", handoff: {accomplished: [deployed], remaining: [], key_context: none}}
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Deploy it.}}]
-      - verdict: {decision: CONTINUE, message: Patience.}
-      - {expect: "It is (?P<what>.*)[.]", verdict: {decision: COMPLETE, message: "{{.what}}", summary: "{{.what}}"}}
-`
+var deploying = allowing([]string{"mcp__curious__deploy"},
+	arbiter(append(summons("Deploy it."), on("It is (?P<what>.*)[.]", complete("{{.what}}")))),
+	orchestrator("worker", "", []object{uses(call("mcp__curious__deploy", object{})),
+		on("deployed. (?P<what>.*)", done("It is {{.what}}."))}))
 
 // TestAnMCPServerAsks: what an MCP server wants to know waits in the human's inbox, and the human's answer reaches the
 // server. An answer that does not fit is refused with what is asked for; a denial declines.
@@ -224,21 +208,15 @@ func TestAHookRefusesTheTask(t *testing.T) {
 			write(t, `{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command",`+
 				`"command":"test -e open || { echo no tickets in prompts >&2; exit 2; }"}]}]}}`, settings, "settings.json")
 			work := t.TempDir()
-			s, model := hiredIn(t, p, `name: refused
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise: {verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}}
-`, work, "--env", "CLAUDE_CONFIG_DIR="+settings, "--task", "Mend TICKET-9")
+			s, model := hiredIn(t, p, playOf(arbiter(nil, complete("s"))), work,
+				"--env", "CLAUDE_CONFIG_DIR="+settings, "--task", "Mend TICKET-9")
 			await(s, "the error", func(_ string, e contract.Error) bool {
 				return e.Category == "hook" && strings.Contains(e.Message, "no tickets in prompts")
 			})
 			await(s, "the question", func(_ string, q contract.Question) bool {
 				return strings.Contains(q.Text, "retry")
 			})
-			if n := len(model.Requests()); n != 0 {
-				t.Errorf("the model was asked %d times", n)
-			}
+			testkit.Same(t, "how often the model was asked", 0, len(model.Requests()))
 			if had := collect[contract.Delivered](s); len(had) != 0 {
 				t.Errorf("delivered to a model that was not asked: %+v", had)
 			}
@@ -249,9 +227,7 @@ actors:
 			for _, q := range model.Requests() {
 				had += strings.Count(q.Incoming, "Mend TICKET-9")
 			}
-			if had != 1 {
-				t.Errorf("the model received the task %d times", had)
-			}
+			testkit.Same(t, "how often the model received the task", 1, had)
 			if made := collect[contract.Decision](s); len(made) != 2 { // it insists on its COMPLETE
 				t.Errorf("decisions %+v", made)
 			}
@@ -264,16 +240,11 @@ actors:
 func TestASessionThatTheAPIRefuses(t *testing.T) {
 	t.Parallel()
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s, model := hired(t, p, `name: refused
-actors:
-  - name: fresh
-    match: {role: arbiter, contains: history is lost}
-    otherwise: {verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}}
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - {fault: {status: 400, message: "messages.3: image exceeds 5 MB maximum"}, repeat: forever}
-`, nil, "--task", "Look at it")
+		const tooLarge = "messages.3: image exceeds 5 MB maximum"
+		s, model := hired(t, p, playOf(
+			actor("fresh", object{"role": "arbiter", "contains": "history is lost"}, nil, complete("s")),
+			arbiter([]object{{"repeat": "forever", "fault": object{"status": 400, "message": tooLarge}}})),
+			nil, "--task", "Look at it")
 		s.completes()
 		var sessions []string
 		for _, b := range collect[contract.Spawn](s) {
@@ -282,8 +253,119 @@ actors:
 		if len(sessions) != 2 || sessions[0] == sessions[1] {
 			t.Errorf("sessions %q", sessions)
 		}
-		if n := len(model.Requests()); n != 4 {
-			t.Errorf("the model was asked %d times: twice on the refused session, twice on the next, which insists", n)
+		testkit.Same(t, "requests: two of the refused session, two of the next, which insists", 4,
+			len(model.Requests()))
+	})
+}
+
+// TestNotifications: a run without a screen posts once that a question waits, that a permission request waits,
+// and that it has ended. The posts contain no text that agents wrote. A server that fails is reported once,
+// without its URL's secret, and the run continues.
+func TestNotifications(t *testing.T) {
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		posts := make(chan string, 100)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/SECRET" {
+				http.Error(w, "no", http.StatusForbidden)
+				return
+			}
+			raw, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			posts <- string(raw)
+		}))
+		t.Cleanup(server.Close)
+		next := func() (m map[string]string) {
+			t.Helper()
+			select {
+			case raw := <-posts:
+				var all map[string]any
+				testkit.OK(t, json.Unmarshal([]byte(raw), &all))
+				excludes(t, "it tells what an agent wrote", raw, "called", "echo", "dawn")
+				m = map[string]string{}
+				for name, value := range all {
+					m[name], _ = value.(string)
+				}
+			case <-time.After(waitTimeout):
+				t.Fatal("nothing is posted")
+			}
+			return m
+		}
+
+		h := newTestHome(t, who)
+		ways := "off,ntfy:" + server.URL + "/SECRET,webhook:" + server.URL + "/hook"
+		run := strings.TrimSpace(h.output(append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")),
+			"--detach", "--notify", ways, "--task", "Make a thing")...))
+		m := next()
+		if m["event"] != "waits" || m["kind"] != "question" || m["agent"] != "arbiter" || m["run"] != run ||
+			m["title"] != "Make a thing" {
+			t.Errorf("of the question it tells %v", m)
+		}
+		h.output("send", "call it dawn")
+		if m := next(); m["event"] != "waits" || m["kind"] != "permission" || m["agent"] != "orch-1" {
+			t.Errorf("of the request it tells %v", m)
+		}
+		h.output("allow", "all")
+		if m := next(); m["event"] != "ended" || m["status"] != "complete" {
+			t.Errorf("of the end it tells %v", m)
+		}
+		awaitGone(t, run)
+		replayed := h.output("replay", run)
+		if strings.Count(replayed, "403 Forbidden") != 1 || strings.Contains(replayed, "SECRET") || len(posts) > 0 {
+			t.Errorf("%d more posts; the run told\n%s", len(posts), replayed)
 		}
 	})
+}
+
+// TestSound: sound is off by default. A player on PATH gets the file, and no secrets of the environment;
+// without a player the bell rings instead.
+func TestSound(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	if play, _ := openSound(settings.ScreenSettings{Sound: settings.SoundOff}); play != nil {
+		t.Error("it is not off")
+	}
+	for bells, screen := range []settings.ScreenSettings{{Sound: settings.SoundOn,
+		Notify: render.NotifyOptions{Bell: true}},
+		{Sound: settings.SoundOn}} {
+		play, silence := openSound(screen)
+		testkit.Same(t, "bells", bells, play(tui.SoundAsked))
+		testkit.Same(t, "bells at the end", 2, play(tui.SoundFailed))
+		silence()
+	}
+	played := filepath.Join(dir, "heard")
+	testkit.OK(t, syscall.Mkfifo(played, 0o600))
+	t.Setenv("ANTHROPIC_API_KEY", "secret")
+	script := "#!/bin/sh\n{ printf '%s ' \"$1$ANTHROPIC_API_KEY\"; /usr/bin/head -c 4 \"$2\"; } >" + played + "\n"
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "aplay"), []byte(script), 0o700))
+	play, silence := openSound(settings.ScreenSettings{Sound: settings.SoundOn})
+	defer silence()
+	testkit.Same(t, "bells ring beside the player", 0, play(tui.SoundDone))
+	if raw, err := os.ReadFile(played); err != nil || string(raw) != "-q RIFF" { // blocks until the player has run
+		t.Errorf("the player heard %q, %v", raw, err)
+	}
+}
+
+// TestTitleOncePerDay: the title is shown once a day, and the person's chosen role is kept.
+func TestTitleOncePerDay(t *testing.T) {
+	c := settings.Choices{StateDir: t.TempDir(), Screen: settings.ScreenSettings{Ritual: settings.RitualFull}}
+	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.Local)
+	first := readRitual(c, monday)
+	if !first.Title || !first.Scene || first.Human != view.RitualNobody {
+		t.Fatalf("at first: %+v", first)
+	}
+	first.Remember(view.RitualSmith)
+	if again := readRitual(c, monday.Add(10*time.Hour)); again.Title || again.Human != view.RitualSmith {
+		t.Errorf("on the same day: %+v", again)
+	}
+	if next := readRitual(c, monday.Add(24*time.Hour)); !next.Title || next.Human != view.RitualSmith {
+		t.Errorf("on the next day: %+v", next)
+	}
+	for value, scene := range map[string]bool{settings.RitualScene: true, settings.RitualOff: false} {
+		c.Screen.Ritual = value
+		if r := readRitual(c, monday.Add(48*time.Hour)); r.Title || r.Scene != scene {
+			t.Errorf("%s: %+v", value, r)
+		}
+	}
 }

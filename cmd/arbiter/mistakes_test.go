@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -193,39 +191,17 @@ actors:
 func TestASuccessorIsHeld(t *testing.T) {
 	t.Parallel()
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s, model := hired(t, p, `name: held
-actors:
-  - name: successor
-    match: {role: orchestrator, contains: Go on}
-    steps:
-      - use: [{tool: Bash, input: {command: "printf ho > early.txt", description: Begin}}]
-      - expect: has not answered yet how you understood
-        use: [{tool: Bash, input: {command: "ls", description: Look}}]
-      - verdict: {kind: question, message: Half of it is there. I do the rest.}
-      - expect: You may begin
-        use: [{tool: Bash, input: {command: "printf ho > late.txt", description: Begin}}]
-      - verdict: {kind: done, message: All of it., handoff: {accomplished: [a], remaining: [], key_context: k}}
-  - name: first
-    match: {role: orchestrator}
-    otherwise: {verdict: {kind: handoff, message: Half of it., handoff: {accomplished: [a], remaining: [b], key_context: k}}}
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
-      - verdict: {decision: CONTINUE, message: Patience.}
-      - {expect: Half of it, use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Go on.}}]}
-      - verdict: {decision: CONTINUE, message: Patience.}
-      - {expect: I do the rest, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-2, message: You may begin.}}
-      - {expect: All of it, verdict: {decision: COMPLETE, message: m, summary: s}}
-`, nil, "--allow", "Bash(printf *)", "--allow", "Edit(**)", "--task", "Do it")
+		s, model := hired(t, p, playOf(
+			orchestrator("successor", "Go on", []object{bash("printf ho > early.txt"),
+				on("has not answered yet how you understood", bash("ls")), question("Half of it is there. I do the rest."),
+				on("You may begin", bash("printf ho > late.txt")), done("All of it.")}),
+			orchestrator("first", "", nil, handsOff("handoff", "Half of it.", []string{"b"})),
+			arbiter(slices.Concat(summons("Do it."), []object{on("Half of it", spawns("Go on.")), patience,
+				on("I do the rest", tells("orch-2", "You may begin.")), on("All of it", complete("s"))}))), nil,
+			"--allow", "Bash(printf *)", "--allow", "Edit(**)", "--task", "Do it")
 		s.hears(`permission "behavior":"deny"`)
 		s.finish(contract.ExitComplete)
-		work := collect[contract.Session](s)[0].CWD
-		for name, want := range map[string]bool{"early.txt": false, "late.txt": true} {
-			if _, err := os.Stat(filepath.Join(work, name)); (err == nil) != want {
-				t.Errorf("%s is there: %v", name, err == nil)
-			}
-		}
+		s.files(map[string]bool{"early.txt": false, "late.txt": true})
 		onScript(t, model)
 	})
 }
@@ -366,9 +342,7 @@ actors:
 					t.Errorf("%d requests of the Arbiter, want %d; told: %v; %v", had, c.requests, read, model.Problems())
 				}
 				story, _ := s.output(0, "logs", s.run())
-				if !strings.Contains(story, c.story) {
-					t.Errorf("the log does not say %q:\n%s", c.story, story)
-				}
+				includes(t, "the log does not say", story, c.story)
 			})
 		}
 	}
@@ -379,17 +353,10 @@ func TestTheArbiterLooksUp(t *testing.T) {
 	t.Parallel()
 	eachPlayer(t, func(t *testing.T, p player) {
 		p.inside(t)
-		s, model := hired(t, p, `name: web
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: WebFetch, input: {url: "http://127.0.0.1:1/", prompt: What is it?}}]
-    otherwise: {verdict: {decision: COMPLETE, message: It is done., summary: looked up}}
-`, nil, "--allow", "WebFetch(domain:127.0.0.1)", "--task", "Look it up")
-		if r := s.finish(contract.ExitComplete); !sums(r, "looked up") {
-			t.Errorf("%+v", r)
-		}
+		s, model := hired(t, p, playOf(arbiter([]object{
+			uses(call("WebFetch", object{"url": "http://127.0.0.1:1/", "prompt": "What is it?"}))}, complete("looked up"))),
+			nil, "--allow", "WebFetch(domain:127.0.0.1)", "--task", "Look it up")
+		s.finishes("looked up")
 		tools := model.Requests()[0].ToolNames()
 		for _, want := range []string{"Read", "Grep", "Glob", "WebSearch", "WebFetch"} {
 			if !slices.Contains(tools, want) {
@@ -409,55 +376,37 @@ actors:
 func TestAFullContextOnlyReads(t *testing.T) {
 	t.Parallel()
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s, model := hired(t, p, `name: full
-actors:
-  - name: worker
-    match: {role: orchestrator, contains: Do it}
-    steps:
-      - {use: [{tool: Bash, input: {command: "printf x > early.txt", description: Write}}], usage: {context: 20000}}
-      - {use: [{tool: Bash, input: {command: "printf x > late.txt", description: Write}}], usage: {context: 150000}}
-      - {expect: you can only read and commit, use: [{tool: Bash, input: {command: "cat early.txt", description: Read}}]}
-    otherwise: {verdict: {kind: handoff, message: Half of it., handoff: {accomplished: [a], remaining: [b], key_context: k}}}
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
-      - verdict: {decision: CONTINUE, message: Patience.}
-    otherwise:
-      - {expect: Half of it, verdict: {decision: ADDRESS_HUMAN, message: What now?}}
-`, nil, "--allow", "Bash(printf *)", "--allow", "Edit(**)", "--context-tokens", "160000", "--context-critical",
+		s, model := hired(t, p, playOf(
+			orchestrator("worker", "Do it", []object{
+				with(bash("printf x > early.txt"), "usage", object{"context": 20000}),
+				with(bash("printf x > late.txt"), "usage", object{"context": 150000}),
+				on("you can only read and commit", bash("cat early.txt"))},
+				handsOff("handoff", "Half of it.", []string{"b"})),
+			arbiter(summons("Do it."), on("Half of it", asksHuman("What now?")))),
+			nil, "--allow", "Bash(printf *)", "--allow", "Edit(**)", "--context-tokens", "160000", "--context-critical",
 			"90", "--context-stop", "92", "--task", "Do it")
 		await[contract.Question](s, "the Arbiter's question", nil)
-		work := collect[contract.Session](s)[0].CWD
-		for name, want := range map[string]bool{"early.txt": true, "late.txt": false} {
-			if _, err := os.Stat(filepath.Join(work, name)); (err == nil) != want {
-				t.Errorf("%s is there: %v", name, err == nil)
-			}
-		}
+		s.files(map[string]bool{"early.txt": true, "late.txt": false})
 		onScript(t, model)
-		s.send(contract.Cancel{})
-		s.finish(contract.ExitFailed)
+		s.cancels()
 	})
+}
+
+// assuming adds what the Arbiter assumed, and tells the human.
+func assuming(step object) object {
+	step["verdict"].(object)["assumed"] = []string{"prices are cents"}
+	step["verdict"].(object)["report"] = step["verdict"].(object)["decision"] == "ADDRESS_HUMAN"
+	return step
 }
 
 // TestAnAssumptionWaits: with a human there, what the Arbiter assumed is asked before anybody works on it.
 func TestAnAssumptionWaits(t *testing.T) {
 	t.Parallel()
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s, _ := hired(t, p, `name: assumed
-actors:
-  - name: worker
-    match: {role: orchestrator}
-    otherwise: {verdict: {kind: done, message: All of it., handoff: {accomplished: [a], remaining: [], key_context: k}}}
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - {verdict: {decision: SELECT_MODE, mode: developer, message: Build it., assumed: [prices are cents]}}
-      - expect: a human is present
-        verdict: {decision: ADDRESS_HUMAN, report: true, message: Prices are cents?, assumed: [prices are cents]}
-      - {expect: They are, verdict: {decision: SELECT_MODE, mode: developer, message: Build it.}}
-    otherwise: {verdict: {decision: COMPLETE, message: It is done., summary: in cents}}
-`, nil, "--task", "Build it")
+		s, _ := hired(t, p, playOf(orchestrator("worker", "", nil, done("All of it.")),
+			arbiter([]object{assuming(selects("developer", "Build it.")),
+				on("a human is present", assuming(asksHuman("Prices are cents?"))),
+				on("They are", selects("developer", "Build it."))}, complete("in cents"))), nil, "--task", "Build it")
 		await[contract.Question](s, "the Arbiter's question", func(_ string, b contract.Question) bool {
 			return strings.Contains(b.Text, "Prices are cents?")
 		})

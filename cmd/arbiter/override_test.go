@@ -27,47 +27,26 @@ import (
 //   - a planner is done at once; on a retry, it runs a command too
 //
 // The Arbiter takes a long time to evaluate a planner's work.
-const overridden = `name: overridden
-title: The human rules
-allow: ["Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - expect: COMPLETE while
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
-      - {expect: "Released: |it is enough|It is spun", verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
-      - {expect: A plan is laid, delay: 600s, verdict: {decision: ADDRESS_HUMAN, message: "And now?", reason: r}}
-      - {expect: another agent takes up, verdict: {decision: SELECT_MODE, mode: tester, message: Spin it otherwise., reason: r}}
-      - expect: "kind: task.*\n(?P<mode>\\w+)"
-        verdict: {decision: SELECT_MODE, mode: "{{.mode}}", message: "Spin it, {{.mode}}.", reason: r}
-      - {expect: told .* to try again|human summoned, verdict: {decision: CONTINUE, message: Patience., reason: r}}
-      - verdict: {decision: ADDRESS_HUMAN, message: "And now?", reason: r}
-  - name: tester
-    match: {role: orchestrator, contains: "Spin it otherwise|Spin it, tester"}
-    otherwise:
-      - {expect: "kind: retry", verdict: &done {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}}
-      - {expect: no wheel, say: There is no wheel.}
-      - use: [{tool: Bash, input: {command: "echo no wheel; exit 3", description: Spin}}]
-  - name: planner
-    match: {role: orchestrator, contains: "Spin it, planner"}
-    otherwise:
-      - {expect: "kind: retry", use: [{tool: Bash, input: {command: "WORK", description: Spin}}]}
-      - {verdict: {expects_response: true, kind: done, message: A plan is laid., handoff: {accomplished: [laid], remaining: [], key_context: none}}}
-  - name: worker
-    match: {role: orchestrator}
-    otherwise:
-      - {expect: "kind: retry", verdict: *done}
-      - {expect: timed out, say: The wheel turns no more.}
-      - use: [{tool: Bash, input: {command: "WORK", description: Spin}}]
-`
+func overridden(work string) string {
+	spun := on("kind: retry", done("It is spun."))
+	return allowing([]string{"Bash(*)"},
+		arbiter(nil, on("COMPLETE while", releases), on("Released: |it is enough|It is spun", complete("spun")),
+			on("A plan is laid", with(asksHuman("And now?"), "delay", "600s")),
+			on("another agent takes up", selects("tester", "Spin it otherwise.")),
+			on(`kind: task.*\n(?P<mode>\w+)`, selects("{{.mode}}", "Spin it, {{.mode}}.")),
+			on("told .* to try again|human summoned", patience), asksHuman("And now?")),
+		orchestrator("tester", "Spin it otherwise|Spin it, tester", nil, spun,
+			on("no wheel", says("There is no wheel.")), bash("echo no wheel; exit 3")),
+		orchestrator("planner", "Spin it, planner", nil, on("kind: retry", bash(work)), done("A plan is laid.")),
+		orchestrator("worker", "", nil, spun, on("timed out", says("The wheel turns no more.")), bash(work)))
+}
 
 const spinning = "exec sleep 1000"
 
 // override starts the play; the task is for an agent of the mode, whose command is work.
 func override(t *testing.T, p player, mode, work string, args ...string) *script {
 	t.Helper()
-	scenario := scenarioFile(t, strings.ReplaceAll(overridden, "WORK", work))
+	scenario := scenarioFile(t, overridden(work))
 	return start(t, nil, append(append(p.args, "--json", "--scenario", scenario, "--task", mode), args...)...)
 }
 
@@ -161,11 +140,7 @@ func (s *script) rejects(b contract.CommandBody, words ...string) {
 
 func (s *script) holds(what, text string, words []string) {
 	s.t.Helper()
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			s.t.Errorf("%s: %q lacks %q", what, text, w)
-		}
-	}
+	includes(s.t, what, text, words...)
 }
 
 // moves waits for a transition of the task's state.
@@ -275,45 +250,18 @@ const clerk = "---\nname: clerk\ndescription: to keep the books\ntools: Read, Ba
 
 // bounded is the play of a clerk and a reviewer who try calls that their modes forbid, themselves and by a
 // subagent.
-const bounded = `name: bounded
-title: What they may not
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - expect: COMPLETE while
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
-      - {expect: "Released: |It is read", verdict: {decision: COMPLETE, message: It is done., summary: kept, reason: r}}
-      - {expect: The books are kept, verdict: {decision: SELECT_MODE, mode: reviewer, message: Read them., reason: r}}
-      - {expect: "kind: task", verdict: {decision: SELECT_MODE, mode: clerk, message: Keep the books., reason: r}}
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: clerk
-    match: {role: orchestrator, contains: Keep the books}
-    steps:
-      - use: [{tool: Bash, input: {command: git --version, description: Ask}}]
-      - {expect: git version, use: [{tool: Bash, input: {command: ls, description: Look}}]}
-      - {expect: for no more than Bash, use: [{tool: Bash, input: {command: rm kept, description: Burn}}]}
-      - {expect: for no more than Bash, use: [{tool: Write, input: {file_path: "{{.cwd}}/written", content: x}}]}
-      - {expect: (?i)no such tool, use: [{tool: Agent, input: {description: Try, subagent_type: general-purpose, prompt: Try for the clerk}}]}
-      - {verdict: {expects_response: true, kind: done, message: The books are kept., handoff: {accomplished: [kept], remaining: [], key_context: none}}}
-  - name: reviewer
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/written", content: x}}]
-      - {expect: (?i)no such tool, use: [{tool: Edit, input: {file_path: "{{.cwd}}/kept", old_string: x, new_string: "y"}}]}
-      - {expect: (?i)no such tool, use: [{tool: Agent, input: {description: Try, subagent_type: general-purpose, prompt: Try for the reviewer}}]}
-      - {verdict: {expects_response: true, kind: done, message: It is read., handoff: {accomplished: [read], remaining: [], key_context: none}}}
-  - name: clerks
-    match: {role: subagent, contains: for the clerk}
-    steps:
-      - use: [{tool: Bash, input: {command: ls -a, description: Look}}]
-      - {expect: for no more than Bash, say: I may not.}
-  - name: reviewers
-    match: {role: subagent}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/written", content: x}}]
-      - {expect: (?i)no such tool, say: I may not.}
-`
+var bounded = playOf(
+	arbiter(nil, on("COMPLETE while", releases), on("Released: |It is read", complete("kept")),
+		on("The books are kept", selects("reviewer", "Read them.")),
+		on("kind: task", selects("clerk", "Keep the books.")), patience),
+	orchestrator("clerk", "Keep the books", []object{bash("git --version"), on("git version", bash("ls")),
+		on("for no more than Bash", bash("rm kept")), on("for no more than Bash", writes("written", "x")),
+		on(noSuchTool, hires("Try for the clerk")), done("The books are kept.")}),
+	orchestrator("reviewer", "", []object{writes("written", "x"), on(noSuchTool, edits("kept", "x", "y")),
+		on(noSuchTool, hires("Try for the reviewer")), done("It is read.")}),
+	actor("clerks", object{"role": "subagent", "contains": "for the clerk"},
+		[]object{bash("ls -a"), on("for no more than Bash", says("I may not."))}),
+	subagent(writes("written", "x"), on(noSuchTool, says("I may not."))))
 
 // hired starts arbiter in a workspace with these files, keyed by their paths, against a scripted model that
 // records its requests.
@@ -377,9 +325,7 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 		}
 		for actor, want := range map[string]string{"clerk": "opus-5-5", "reviewer": "sonnet-4-5",
 			"arbiter": "sonnet-4-5"} {
-			if !strings.Contains(asked[actor], want) {
-				t.Errorf("the model of %s is %q, want %s", actor, asked[actor], want)
-			}
+			includes(t, fmt.Sprintf("the model of %s", actor), asked[actor], want)
 		}
 	})
 }
@@ -413,32 +359,22 @@ func TestModesOfAWorkspace(t *testing.T) {
 	}
 }
 
-// broken is a play in which each answer that is called PONDER-… can be delayed.
-const broken = `name: broken
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - {expect: COMPLETE while, use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]}
-      - {expect: "Released: ", verdict: &end {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
-      - {expect: It is spun, delay: PONDER-evaluating, verdict: *end}
-      - {expect: "kind: task|nothing is under way", verdict: {decision: SELECT_MODE, mode: developer, message: Spin it., reason: r}}
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: judge
-    match: {role: main, contains: "# What is to be judged"}
-    steps: [{verdict: {decision: COMPLETE, reason: r, summary: spun}, repeat: forever}]
-  - name: chooser
-    match: {role: main}
-    steps: [{delay: PONDER-selecting, verdict: {decision: SELECT_MODE, mode: developer, reason: r, message: Spin it.}, repeat: forever}]
-  - name: worker
-    match: {role: orchestrator}
-    otherwise: {verdict: {kind: done, expects_response: true, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}}
-`
-
-// pondering is the play in which the named answer takes ten minutes.
-func pondering(who string) string {
-	text := strings.ReplaceAll(broken, "PONDER-"+who, "600s")
-	return strings.NewReplacer("PONDER-evaluating", "1ms", "PONDER-selecting", "1ms").Replace(text)
+// pondering is a play in which the answer of the named state takes ten minutes.
+func pondering(state string) string {
+	slow := func(name string, step object) object {
+		if name == state {
+			step = with(step, "delay", "600s")
+		}
+		return step
+	}
+	spin := selects("developer", "Spin it.")
+	return playOf(
+		arbiter(nil, on("COMPLETE while", releases), on("Released: ", complete("spun")),
+			on("It is spun", slow("evaluating", complete("spun"))), on("kind: task|nothing is under way", spin), patience),
+		actor("judge", object{"role": "main", "contains": "# What is to be judged"},
+			[]object{with(complete("spun"), "repeat", "forever")}),
+		actor("chooser", object{"role": "main"}, []object{with(slow("selecting", spin), "repeat", "forever")}),
+		orchestrator("worker", "", nil, done("It is spun.")))
 }
 
 // TestKilledInADecision kills arbiter while the Arbiter, or another model, decides. The run resumes in that state of
@@ -457,10 +393,10 @@ func TestKilledInADecision(t *testing.T) {
 				if by == "session" {
 					s.reads()
 				} else {
-					until(t, "a model that is asked", s.asksAside)
+					testkit.Await(t, "a model that is asked", s.asksAside)
 				}
 				s.killed()
-				testkit.OK(t, os.WriteFile(scenario, []byte(pondering("")), 0o600))
+				testkit.OK(t, os.WriteFile(scenario, []byte(pondering("nobody")), 0o600))
 				n := s.again("--json", "--resume")
 				n.completes()
 				n.continuesFrom(state)
@@ -472,7 +408,7 @@ func TestKilledInADecision(t *testing.T) {
 // reads waits until the last message to the Arbiter was sent to it: the scenarios hold back the model's answer.
 func (s *script) reads() {
 	s.t.Helper()
-	until(s.t, "message that is sent to the Arbiter", func() bool {
+	testkit.Await(s.t, "message that is sent to the Arbiter", func() bool {
 		out, _ := s.output(0, "sessions", "show", "--json", s.run())
 		var shown subcommands.SessionReport
 		testkit.OK(s.t, json.Unmarshal([]byte(out), &shown))
@@ -511,9 +447,7 @@ func (s *script) continuesFrom(state string) {
 				resumedIn = at
 			}
 		case contract.State:
-			if b.From != at {
-				s.t.Errorf("from %s, and it was in %s", b.From, at)
-			}
+			testkit.Same(s.t, "the state that a transition begins in", at, b.From)
 			at = b.To
 			states = append(states, b.To)
 		case contract.Decision:

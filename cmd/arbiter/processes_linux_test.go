@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // survivors returns the live processes that have the run's mark in their environment, by pid.
@@ -60,7 +62,7 @@ func awaitGone(t *testing.T, run string) {
 // awaitSurvivors waits until that many processes of the run are left.
 func awaitSurvivors(t *testing.T, run string, want int) {
 	t.Helper()
-	until(t, fmt.Sprintf("%d processes that are left", want), func() bool { return len(survivors(run)) == want })
+	testkit.Await(t, fmt.Sprintf("%d processes that are left", want), func() bool { return len(survivors(run)) == want })
 }
 
 // processesOf returns the processes of a run, its arbiter first.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -21,34 +22,12 @@ import (
 )
 
 // oneJob is a play in which one Orchestrator runs the script WORK.
-const oneJob = `
-name: one-job
-title: One thread
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave}}]
-      - verdict: &patience {decision: CONTINUE, message: Weave., reason: It is summoned.}
-      - expect: "is woven"
-        verdict: {decision: COMPLETE, message: It is done., summary: It is woven., reason: It was said.}
-    otherwise:
-      verdict: *patience
-  - name: weaver
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Bash, input: {command: "sh WORK && echo woven > woven.txt", description: Weave}}]
-    otherwise:
-      verdict:
-        expects_response: true
-        kind: done
-        message: It is woven.
-        handoff:
-          accomplished: [it]
-          remaining: []
-          key_context: In woven.txt.
-          checks: [{command: cat woven.txt, expect: woven}]
-`
+func oneJob(work string) string {
+	return playOf(
+		arbiter(append(summons("Weave"), on("is woven", complete("It is woven."))), patience),
+		orchestrator("weaver", "", []object{bash("sh " + work + " && echo woven > woven.txt")},
+			done("It is woven.", check("cat woven.txt", "woven"))))
+}
 
 // trait is a feature that users' repositories have.
 type trait struct {
@@ -226,9 +205,7 @@ func realWorld(t *testing.T, p player, has []string, isolation string) {
 	if ran, _ := os.ReadFile(filepath.Join(d.Path, ".git/hooks-that-ran")); len(ran) > 0 {
 		t.Errorf("hooks ran: %s", ran)
 	}
-	if list := d.Git("worktree", "list"); strings.Contains(list, "\n") {
-		t.Errorf("worktrees are left: %s", list)
-	}
+	excludes(t, "worktrees are left", d.Git("worktree", "list"), "\n")
 }
 
 // landedPrivate leaves out what landing changes: the branch, its log and the index.
@@ -255,7 +232,7 @@ func playJob(t *testing.T, p player, d gittest.Dir, work string, args ...string)
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "work.sh")
 	d.Must(os.WriteFile(path, []byte(work), 0o600))
-	s, _ := hiredIn(t, p, strings.ReplaceAll(oneJob, "WORK", path), d.Path,
+	s, _ := hiredIn(t, p, oneJob(path), d.Path,
 		append([]string{"--no-input", "--allow", "Bash", "--task", "Weave"}, args...)...)
 	return job{t, d, s}
 }
@@ -263,10 +240,7 @@ func playJob(t *testing.T, p player, d gittest.Dir, work string, args ...string)
 // prints runs an arbiter command in the repository, checks its exit code, and returns its output.
 func (j job) prints(want contract.Exit, args ...string) string {
 	j.Helper()
-	c := j.run.besideIn(j.dir.Path, "", args...)
-	if c.code != want {
-		j.Errorf("arbiter %q: exit code %d, want %d\n%s%s", args, c.code, want, c.out, c.errs)
-	}
+	c := j.run.besideIn(j.dir.Path, "", args...).ended(j, args, want)
 	return c.out + c.errs
 }
 
@@ -363,9 +337,7 @@ func (c unsettled) play(t *testing.T, p player, isolation string) {
 	want["other"], want["woven.txt"] = "-rw-r--r-- 2\n", "-rw-r--r-- woven\n"
 	if isolation == "shared" {
 		j.same("files after the run", want, d.Files())
-		if !strings.Contains(j.run.dump(), strings.ReplaceAll(c.notice, `"`, `\"`)) {
-			t.Error("nothing is said of it")
-		}
+		includes(t, "nothing is said of it", j.run.dump(), strings.ReplaceAll(c.notice, `"`, `\"`))
 	} else {
 		j.same("files after the run", before, d.Files())
 	}
@@ -480,9 +452,7 @@ func TestHostileRepository(t *testing.T) {
 				j := playJob(t, p, d, "echo 2 > other; echo changed > a.bin\n", "--isolation", isolation)
 				j.run.finish(contract.ExitComplete)
 				said := notices(j.run)
-				if !strings.Contains(said, `filter "own"`) {
-					t.Errorf("nothing is said of the filter: %s", said)
-				}
+				includes(t, "nothing is said of the filter", said, `filter "own"`)
 				if isolation != "shared" && !strings.Contains(said+j.run.stderr.String(), `"a.bin", because its filter "own"`) {
 					t.Errorf("nothing is said of the file that is left out: %s\n%s", said, j.run.stderr.String())
 				}
@@ -497,9 +467,7 @@ func TestHostileRepository(t *testing.T) {
 				if isolation != "shared" {
 					want = want[1:] // it is left out: see the notice
 				}
-				if !slices.Equal(changed, want) {
-					t.Errorf("diff names %q", changed)
-				}
+				testkit.Same(t, "diff names", want, changed)
 				j.prints(contract.ExitComplete, "diff")
 				if isolation != "shared" {
 					j.prints(contract.ExitComplete, "land", "--include", ".") // its agents write with commands
@@ -529,9 +497,7 @@ func TestPlantedByAnAgent(t *testing.T) {
 	w.snapshot(workspace.Base)
 	w.Write("a", "2\n")
 	w.snapshot(workspace.End)
-	if _, said := w.arbiter(contract.ExitComplete, "diff"); said != "" {
-		t.Errorf("nothing is planted, and it says %q", said)
-	}
+	testkit.Same(t, "nothing is planted, and it says", "", stderrOf(w.arbiter(contract.ExitComplete, "diff")))
 	program := filepath.Join(gittest.Temp(t), "program")
 	marker := program + "-ran"
 	w.Must(os.WriteFile(program, []byte("#!/bin/sh\ntouch '"+marker+"'\n"), 0o755))
@@ -543,12 +509,8 @@ func TestPlantedByAnAgent(t *testing.T) {
 	w.Write(".git/hooks/post-checkout", "#!/bin/sh\n")
 	w.Chmod(".git/hooks/post-checkout", 0o755)
 	_, said := w.arbiter(contract.ExitComplete, "diff")
-	for _, what := range []string{"node_modules/x/evil (a bare repository)", ".git/config (filter.e.clean)",
-		".git/hooks/post-checkout", "Look at it before you run git there", `filter "e"`} {
-		if !strings.Contains(said, what) {
-			t.Errorf("%s is not named: %q", what, said)
-		}
-	}
+	includes(t, "", said, "node_modules/x/evil (a bare repository)", ".git/config (filter.e.clean)",
+		".git/hooks/post-checkout", "Look at it before you run git there", `filter "e"`)
 	elsewhere := gittest.New(t, map[string]string{"a": "3\n"})
 	for name, swap := range map[string]func(){
 		".git/commondir": func() { w.Write(".git/commondir", elsewhere.Path+"/.git\n") },
@@ -561,9 +523,7 @@ func TestPlantedByAnAgent(t *testing.T) {
 		for _, command := range []string{"diff", "land", "undo"} {
 			swap()
 			_, said := w.arbiter(contract.ExitEnvironment, command)
-			if !strings.Contains(said, "look at it, and put it back") {
-				t.Errorf("%s: %s says %q", name, command, said)
-			}
+			includes(t, fmt.Sprintf("%s: %s says", name, command), said, "look at it, and put it back")
 			switch {
 			case strings.HasPrefix(name, "core"):
 				w.Git("config", "--file", ".git/config", "--unset", "core.worktree")
@@ -575,39 +535,15 @@ func TestPlantedByAnAgent(t *testing.T) {
 			}
 		}
 	}
-	if _, err := os.Lstat(marker); err == nil {
-		t.Error("a planted program ran")
-	}
+	absent(t, "a planted program ran", marker)
 	w.arbiter(contract.ExitComplete, "undo")
-	if got := w.Files()["a"]; got != "-rw-r--r-- 1\n" {
-		t.Errorf("after undo, a is %q", got)
-	}
+	testkit.Same(t, "after undo, a", "-rw-r--r-- 1\n", w.Files()["a"])
 }
 
-const planting = `
-name: planting
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Plant}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: It is planted
-        verdict: {decision: COMPLETE, message: It is done., summary: It is planted., reason: r}
-    otherwise:
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: planter
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Bash, input: {command: "git init -q --bare evil", description: Plant}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: It is planted.
-          handoff: {accomplished: [evil], remaining: [], key_context: evil}
-    otherwise:
-      - {verdict: {expects_response: false, kind: report, message: Waiting.}}
-`
+var planting = playOf(
+	arbiter(append(summons("Plant"), on("It is planted", complete("It is planted."))), patience),
+	orchestrator("planter", "", []object{bash("git init -q --bare evil"), done("It is planted.")},
+		reports("report", "Waiting.", false)))
 
 // TestPlantedIsSaidInEveryFace: what an agent left that git would run is an event of the run, which the screen and
 // every other face shows, and which stays in its log. The export of the run warns of it, too.
@@ -623,13 +559,9 @@ func TestPlantedIsSaidInEveryFace(t *testing.T) {
 	s.see("a notice about the repository", said)
 	s.finish(contract.ExitComplete)
 	out, _ := s.output(0, "logs", s.run())
-	if !strings.Contains(out, "evil (a bare repository)") {
-		t.Errorf("the log does not have it: %s", out)
-	}
+	includes(t, "the log does not have it", out, "evil (a bare repository)")
 	_, warned := s.output(0, "sessions", "export", s.run(), "--output", filepath.Join(t.TempDir(), "run.tar.gz"))
-	if !strings.Contains(warned, "evil (a bare repository)") {
-		t.Errorf("the export does not warn: %s", warned)
-	}
+	includes(t, "the export does not warn", warned, "evil (a bare repository)")
 }
 
 // TestPlantedIsSaidOnceInPlainText: the notice of the run is not said again with the receipt.

@@ -133,9 +133,7 @@ func TestResume(t *testing.T) {
 				}
 				n := s.again("--json", "--resume")
 				again := await[contract.Question](n, "the question again", nil)
-				if again.Text != asked.Text {
-					t.Errorf("asked %q, and then %q", asked.Text, again.Text)
-				}
+				testkit.Same(t, "the question again", asked.Text, again.Text)
 				n.send(contract.Say{Text: "Call it nameless."})
 				await[contract.Accepted](n, "accepted", nil)
 				r := n.finish(contract.ExitComplete)
@@ -170,8 +168,7 @@ func (s *script) anotherTask(run string) {
 		return b.Kind == "task" && b.Text == "Another"
 	})
 	await[contract.Question](n, "that the script is played", nil)
-	n.send(contract.Cancel{})
-	n.finish(contract.ExitFailed)
+	n.cancels()
 }
 
 // sameInReplay compares what both processes printed with what replay prints.
@@ -237,15 +234,11 @@ func TestStrays(t *testing.T) {
 			n.finish(contract.ExitComplete)
 		},
 		"halt": func(t *testing.T, s *script, run string) {
-			if _, stderr := s.output(0, "halt", "--all"); !strings.Contains(stderr, one) {
-				t.Errorf("halt: %s", stderr)
-			}
+			includes(t, "halt", stderrOf(s.output(0, "halt", "--all")), one)
 			awaitGone(t, run)
 		},
 		"removal": func(t *testing.T, s *script, run string) {
-			if _, stderr := s.output(0, "sessions", "rm", run); !strings.Contains(stderr, one) {
-				t.Errorf("sessions rm: %s", stderr)
-			}
+			includes(t, "sessions rm", stderrOf(s.output(0, "sessions", "rm", run)), one)
 			awaitGone(t, run)
 		},
 	} {
@@ -268,7 +261,7 @@ func TestStrays(t *testing.T) {
 				}
 			}
 			s.gone()
-			until(t, "end of the bridge, which holds the run", func() bool {
+			testkit.Await(t, "end of the bridge, which holds the run", func() bool {
 				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 				return err != nil || strings.Contains(string(stat), ") Z ")
 			})
@@ -300,22 +293,13 @@ func TestBothKilledAtWork(t *testing.T) {
 func TestOneAtATime(t *testing.T) {
 	s := dialogue(t)
 	run := s.run()
-	if _, stderr := s.output(2, "--json", "--resume"); !strings.Contains(stderr, run[:8]) ||
-		!strings.Contains(stderr, "process") {
-		t.Errorf("resume of a live run: %s", stderr)
-	}
-	if _, stderr := s.output(2, "sessions", "rm", run); !strings.Contains(stderr, "process") {
-		t.Errorf("removal of a live run: %s", stderr)
-	}
+	includes(t, "resume of a live run", stderrOf(s.output(2, "--json", "--resume")), run[:8], "process")
+	includes(t, "removal of a live run", stderrOf(s.output(2, "sessions", "rm", run)), "process")
 	s.send(contract.Say{Text: "Call it nameless."})
 	s.finish(contract.ExitComplete)
 	s.output(0, "sessions", "rm", run)
-	if _, stderr := s.output(2, "sessions", "show", run); !strings.Contains(stderr, "no run") {
-		t.Errorf("show of a removed run: %s", stderr)
-	}
-	if _, stderr := s.output(2, "--json", "--resume"); !strings.Contains(stderr, "nothing to resume") {
-		t.Errorf("resume of nothing: %s", stderr)
-	}
+	includes(t, "show of a removed run", stderrOf(s.output(2, "sessions", "show", run)), "no run")
+	includes(t, "resume of nothing", stderrOf(s.output(2, "--json", "--resume")), "nothing to resume")
 }
 
 // TestDirectoryBelongsToOne: a second run in the same directory is refused, since two would undo each other's
@@ -325,14 +309,11 @@ func TestDirectoryBelongsToOne(t *testing.T) {
 	s := start(t, nil, "--json", "--claude", claude)
 	await[contract.Session](s, "the session", nil)
 	_, stderr := s.output(2, "--json", "--no-input", "--claude", claude, "--task", "Another")
-	if !strings.Contains(stderr, "another run already works in") || !strings.Contains(stderr, s.run()[:8]) {
-		t.Errorf("a second run: %s", stderr)
-	}
+	includes(t, "a second run", stderr, "another run already works in", s.run()[:8])
 	s.killed()
 	n := s.again("--json", "--claude", claude) // the dead process's lock is free at once
 	await[contract.Session](n, "the session", nil)
-	n.send(contract.Cancel{})
-	n.finish(contract.ExitFailed)
+	n.cancels()
 }
 
 // standInProgram writes a program claude that is the stand-in, without a model.
@@ -396,21 +377,13 @@ func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 	segment := filepath.Join(state, "runs", run.id, "journal-000002")
 	before := testkit.Must(os.ReadFile(segment))(t)
 	_, errs := run.arbiter(contract.ExitEnvironment, "--json", "--resume", "--session", run.id)
-	for _, want := range []string{"another version of arbiter", "version 99, of a newer arbiter", "arbiter replay"} {
-		if !strings.Contains(errs, want) {
-			t.Errorf("the refusal lacks %q: %s", want, errs)
-		}
-	}
+	includes(t, "the refusal", errs, "another version of arbiter", "version 99, of a newer arbiter", "arbiter replay")
 	if after, err := os.ReadFile(segment); err != nil || string(after) != string(before) {
 		t.Errorf("the journal was changed: %v", err)
 	}
 	out, _ := run.arbiter(contract.ExitComplete, "replay", run.id)
-	if !strings.Contains(out, `"event":"session"`) {
-		t.Errorf("replay: %s", out)
-	}
-	if out, _ := run.arbiter(contract.ExitComplete, "logs", run.id, "--audit"); !strings.Contains(out, "begun") {
-		t.Errorf("audit: %s", out)
-	}
+	includes(t, "replay", out, `"event":"session"`)
+	includes(t, "audit", stdoutOf(run.arbiter(contract.ExitComplete, "logs", run.id, "--audit")), "begun")
 }
 
 // TestWorkspaceBelongsToOneRun: the workspace's lock also keeps out a run with another state directory, which
@@ -421,15 +394,11 @@ func TestWorkspaceBelongsToOneRun(t *testing.T) {
 	await[contract.Session](s, "the session", nil)
 	other := []string{"--json", "--no-input", "--claude", claude, "--task", "Another", "--state-dir",
 		filepath.Join(t.TempDir(), "other")}
-	if _, stderr := s.output(2, other...); !strings.Contains(stderr, "of another state directory") {
-		t.Errorf("a run of another state directory: %s", stderr)
-	}
-	s.send(contract.Cancel{})
-	s.finish(contract.ExitFailed)
+	includes(t, "a run of another state directory", stderrOf(s.output(2, other...)), "of another state directory")
+	s.cancels()
 	n := s.again("--json", "--claude", claude, "--state-dir", filepath.Join(t.TempDir(), "third"))
 	await[contract.Session](n, "the session", nil)
-	n.send(contract.Cancel{})
-	n.finish(contract.ExitFailed)
+	n.cancels()
 }
 
 // TestCopiedStateDirectory: while a run is live, it cannot be resumed from a copy of its state directory, and
@@ -444,10 +413,9 @@ func TestCopiedStateDirectory(t *testing.T) {
 			filepath.Join(copied, "runs", s.run())} {
 			testkit.OK(t, os.Chmod(dir, 0o700))
 		}
-		if _, stderr := s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir",
-			copied); !strings.Contains(stderr, "of another state directory") {
-			t.Errorf("resumed from the copy: %s", stderr)
-		}
+		includes(t, "resumed from the copy",
+			stderrOf(s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir",
+				copied)), "of another state directory")
 		s.output(0, "sessions", "rm", s.run(), "--state-dir", copied)
 		s.send(contract.Say{Text: "Call it nameless."})
 		s.finish(contract.ExitComplete)

@@ -124,9 +124,7 @@ func TestSandboxIsTheDefault(t *testing.T) {
 			s := start(t, append(c.env, ownDefault), append([]string{"--json", "--no-input", "--task", "Do it",
 				"--stand-in"}, c.args...)...)
 			s.finish(contract.ExitComplete)
-			if got := sessionLast(s).Sandbox; got != c.sandbox {
-				t.Errorf("sandbox: %q", got)
-			}
+			testkit.Same(t, "sandbox", c.sandbox, sessionLast(s).Sandbox)
 			if got := collect[contract.Notice](s)[0].Text; !strings.Contains(got, c.notes) ||
 				strings.Contains(got, "packages.example.com") != (name == "confined") {
 				t.Errorf("the first notice is %q, want %q", got, c.notes)
@@ -160,12 +158,8 @@ func TestSandboxSettings(t *testing.T) {
 		"--allow-host=http://x":       "without http://",
 		"--allow-host=127.0.0.1":      "needs a port",
 	} {
-		var out, errs strings.Builder
-		code := run([]string{"arbiter", "--json", "--no-input", "--stand-in", "--task", "x", "--state-dir", t.TempDir(),
-			args}, strings.NewReader(""), &out, &errs)
-		if code != int(contract.ExitUsage) || !strings.Contains(errs.String(), want) {
-			t.Errorf("%s: exit %d, %s", args, code, errs.String())
-		}
+		inProcess("", "--json", "--no-input", "--stand-in", "--task", "x", "--state-dir", t.TempDir(), args).ended(t, args,
+			contract.ExitUsage, want)
 	}
 }
 
@@ -178,10 +172,7 @@ type loom struct {
 }
 
 func newLoom(t *testing.T) loom {
-	claude := realClaude(t)
-	if claude == "" {
-		t.Skip("no claude: run scripts/setup")
-	}
+	claude := neededClaude(t)
 	script := testkit.Must(rehearsal.Load("testdata/scenarios/full-dialogue.yaml"))(t)
 	l := loom{t: t, work: t.TempDir(), state: t.TempDir(), mark: filepath.Join(t.TempDir(), "mark"), claude: claude}
 	l.script = filepath.Join(l.work, "scripts", "start.sh")
@@ -232,8 +223,7 @@ func TestTrustOfHooks(t *testing.T) {
 	l := newLoom(t)
 	stop := func(s *script) {
 		t.Helper()
-		s.send(contract.Cancel{})
-		s.finish(contract.ExitFailed)
+		s.cancels()
 	}
 	want := func(when string, marks int) {
 		t.Helper()
@@ -243,15 +233,11 @@ func TestTrustOfHooks(t *testing.T) {
 	}
 	s := l.begin()
 	stop(s)
-	if !strings.Contains(s.stderr.String(), "This workspace is not trusted") {
-		t.Errorf("stderr: %s", s.stderr.String())
-	}
+	includes(t, "stderr", s.stderr.String(), "This workspace is not trusted")
 	want("never trusted", 0)
 	s = l.begin("--trust")
 	stop(s)
-	if !strings.Contains(s.stderr.String(), "Trusted for this run, as it is now: 1 × hook, 1 × script") {
-		t.Errorf("stderr: %s", s.stderr.String())
-	}
+	includes(t, "stderr", s.stderr.String(), "Trusted for this run, as it is now: 1 × hook, 1 × script")
 	want("with --trust", 1)
 	testkit.Same(t, "--trust was recorded", int(contract.ExitFailed), l.trust("--show"))
 	if code := l.trust("--yes"); code != 0 {
@@ -291,18 +277,14 @@ func TestTrustInTheRun(t *testing.T) {
 			if !strings.Contains(e.Message, "changed: script scripts/start.sh") || len(e.RecoveryOptions) != 3 {
 				t.Errorf("error %+v", e)
 			}
-			if got := l.marks(); got != 1 {
-				t.Errorf("the hook ran %d times before the choice", got)
-			}
+			testkit.Same(t, "how often the hook ran before the choice", 1, l.marks())
 			s.send(contract.Choose{Option: choice})
 			s.completes()
 			want, code := 1, int(contract.ExitFailed)
 			if choice == "trust" {
 				want, code = 2, 0
 			}
-			if got := l.marks(); got != want {
-				t.Errorf("the hook ran %d times, want %d", got, want)
-			}
+			testkit.Same(t, "how often the hook ran", want, l.marks())
 			testkit.Same(t, "trust --show afterwards", code, l.trust("--show"))
 		})
 	}

@@ -73,6 +73,20 @@ func (p *pane) press(names ...string) {
 	testkit.OK(p.t, p.Press(names...))
 }
 
+// pressed is a step of a user, who presses a key and sees what follows.
+func (p *pane) pressed(key string, texts ...string) {
+	p.t.Helper()
+	p.press(key)
+	p.await(texts...)
+}
+
+// typed is the same with a text.
+func (p *pane) typed(text string, texts ...string) {
+	p.t.Helper()
+	p.Type(text)
+	p.await(texts...)
+}
+
 // leave ends arbiter by keys and waits for its end.
 func (p *pane) leave() *os.ProcessState {
 	p.t.Helper()
@@ -248,8 +262,7 @@ func TestScreenIsLeft(t *testing.T) {
 			if now := h.hosts(); len(host) != 1 || len(now) != 1 || host[0] != now[0] {
 				t.Fatalf("the run was played by %v and is by %v", host, now)
 			}
-			p.Type("call it dawn\n")
-			p.await("y Allow once")
+			p.typed("call it dawn\n", "y Allow once")
 			p.finish()
 			h.over(p)
 		})
@@ -267,9 +280,8 @@ func TestHostIsKilled(t *testing.T) {
 	awaitGone(t, h.runs()[0])
 	next := "arbiter --resume --session " + h.runs()[0][:8]
 	for _, command := range []string{"status", "send hello", "allow", "stop", "watch", "halt"} {
-		if text := h.fails(contract.ExitUsage, strings.Fields(command)...); !strings.Contains(text, next) {
-			t.Errorf("%s does not name the run and the command: %s", command, text)
-		}
+		includes(t, fmt.Sprintf("%s does not name the run and the command", command),
+			h.fails(contract.ExitUsage, strings.Fields(command)...), next)
 	}
 	p.press("n", "Ctrl+C")
 	h.ended(p, contract.ExitFailed)

@@ -18,23 +18,11 @@ import (
 )
 
 // changesPlay has an Orchestrator change a file.
-const changesPlay = `name: changes
-allow: [Write, Read]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-    otherwise:
-      - verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}
-  - name: spinner
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Read, input: {file_path: "{{.cwd}}/thread.txt"}}]
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/thread.txt", content: "red\nblue\n"}}]
-      - verdict: {kind: question, expects_response: true, message: It is spun.}
-`
+var changesPlay = allowing([]string{"Write", "Read"},
+	arbiter(summons("Spin it."), asksHuman("Is it well?")),
+	orchestrator("spinner", "", []object{
+		reads("thread.txt"), writes("thread.txt", "red\nblue\n"),
+		question("It is spun.")}))
 
 // committed makes the workspace a Git repository with a file in one commit.
 func (h *modelHome) committed(name, text string) {
@@ -65,33 +53,25 @@ func TestScreenShowsChanges(t *testing.T) {
 		h.env = append(h.env, "EDITOR="+vi)
 		p := h.openSlowly(h.args...)
 		p.await("Is it well?")
-		p.press("F5")
-		p.await("CHANGES", "1 file ", "thread.txt", "orch-1", "+1 -1")
+		p.pressed("F5", "CHANGES", "1 file ", "thread.txt", "orch-1", "+1 -1")
 		p.press("Enter")
 		p.await("1 of 1", "@@ -1,2 +1,2 @@", "- green", "+ blue") // the list's preview has no number of places
 		p.press("e")
 		p.await("an editor") // a key that is pressed before the screen is back is the editor's
 		testkit.OK(t, os.WriteFile(seen, nil, 0o600))
 		p.await("1 of 1", "+ blue")
-		p.press("x")
-		p.await("Revert?", "-1,2 +1,2 of thread.txt")
-		p.press("y")
-		p.await("reverted a part of thread.txt", "is as it was when the run began")
-		p.press("Esc")
-		p.await("CHANGES", "No file has changed")
-		p.press("Esc")
-		p.await("Is it well?")
-		p.press("Ctrl+C")
-		p.await("Leave?")
+		p.pressed("x", "Revert?", "-1,2 +1,2 of thread.txt")
+		p.pressed("y", "reverted a part of thread.txt", "is as it was when the run began")
+		p.pressed("Esc", "CHANGES", "No file has changed")
+		p.pressed("Esc", "Is it well?")
+		p.pressed("Ctrl+C", "Leave?")
 		p.press("y")
 		h.ended(p, contract.ExitInterrupted)
 		for file, want := range map[string]string{
 			filepath.Join(h.work, "thread.txt"): "red\ngreen\n",
 			given:                               "+2 " + filepath.Join(h.work, "thread.txt") + "\n",
 		} {
-			if got, err := os.ReadFile(file); err != nil || string(got) != want {
-				t.Errorf("%s holds %q, %v; want %q", file, got, err, want)
-			}
+			testkit.Same(t, filepath.Base(file), want, textOf(t, file))
 		}
 	})
 }
@@ -127,7 +107,7 @@ func TestPlainShowsChanges(t *testing.T) {
 // overriding starts the play in which the human decides, on the screen or with --plain.
 func (h *testHome) overriding(mode, work string, args ...string) *pane {
 	h.t.Helper()
-	scenario := scenarioFile(h.t, strings.ReplaceAll(overridden, "WORK", work))
+	scenario := scenarioFile(h.t, overridden(work))
 	return h.play(scenario, append(args, "--task", mode)...)
 }
 
@@ -157,18 +137,12 @@ func TestScreenWaysOutOfAFailure(t *testing.T) {
 		h := newTestHome(t, who)
 		p := h.overriding("tester", spinning)
 		p.await("And now?", "Alt+c: retry")
-		p.Type("/skip\n")
-		p.await("no step to skip")
-		p.press("Alt+c")
-		p.await("Ways out", "Try again", "Go on with another agent")
-		p.press("g")
-		p.await("Orchestrator II", "Alt+c: retry")
-		p.Type("/plan set card\n")
-		p.await("[pending] card")
-		p.Type("/choose skip\n")
-		p.await("The human skipped step 1 of the plan: card")
-		p.Type("/retry\n")
-		p.await("It is done.", "Speak again, or depart.")
+		p.typed("/skip\n", "no step to skip")
+		p.pressed("Alt+c", "Ways out", "Try again", "Go on with another agent")
+		p.pressed("g", "Orchestrator II", "Alt+c: retry")
+		p.typed("/plan set card\n", "[pending] card")
+		p.typed("/choose skip\n", "The human skipped step 1 of the plan: card")
+		p.typed("/retry\n", "It is done.", "Speak again, or depart.")
 		h.over(p)
 		want := []string{"START_TASK selecting", "AGENT_SELECTED executing", "AGENT_STOPPED selecting",
 			"AGENT_SELECTED executing", "AGENT_COMPLETE evaluating", "ARBITER_DECISION complete"}
@@ -183,27 +157,20 @@ func TestScreenOverrides(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
 	p := h.overriding("developer", spinning)
 	p.await("Orchestrator I", "Bash")
-	p.Type("/summon wizard\n")
-	p.await(`There is no mode "wizard"`)
+	p.typed("/summon wizard\n", `There is no mode "wizard"`)
 	p.clear()
-	p.Type("/retry\n")
-	p.await("orch-1 is already at work")
-	p.Type("/summon reviewer\n")
-	p.await("Orchestrator II")
-	p.Type("/reset\n")
-	p.await("Reset?", "Every Orchestrator is released")
-	p.press("y")
-	p.await("And now?", "The Arbiter awaits your answer.")
+	p.typed("/retry\n", "orch-1 is already at work")
+	p.typed("/summon reviewer\n", "Orchestrator II")
+	p.typed("/reset\n", "Reset?", "Every Orchestrator is released")
+	p.pressed("y", "And now?", "The Arbiter awaits your answer.")
 	p.Type("developer\n")
 	p.until(func(s pty.Screen) bool { // the agent's row shows its tool
 		return slices.ContainsFunc(s.Rows(), func(row string) bool {
 			return strings.Contains(row, "Orchestrator III") && strings.Contains(row, "Bash")
 		})
 	})
-	p.Type("/cancel\n")
-	p.await("End the run?", "half-done is said at the end")
-	p.press("y")
-	p.await("Left half-done:", "(orch-3) was at Bash", "Speak again, or depart.")
+	p.typed("/cancel\n", "End the run?", "half-done is said at the end")
+	p.pressed("y", "Left half-done:", "(orch-3) was at Bash", "Speak again, or depart.")
 	p.press("Ctrl+C")
 	h.ended(p, contract.ExitFailed)
 	states := tasksStates(h.replayed())
@@ -221,9 +188,8 @@ func TestPlainReportsInterruptedWork(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
 	p := h.overriding("developer", spinning, "--plain")
 	p.await("Spin it, developer.")
-	p.Type("/retry\n")
-	p.await("orch-1 is already at work")
-	until(t, "a command that runs", func() bool {
+	p.typed("/retry\n", "orch-1 is already at work")
+	testkit.Await(t, "a command that runs", func() bool {
 		for _, cmd := range h.alive() {
 			if strings.HasPrefix(cmd, "sleep 1000") {
 				return true
@@ -232,17 +198,12 @@ func TestPlainReportsInterruptedWork(t *testing.T) {
 		return false
 	})
 	p.press("Ctrl+C")
-	if text := h.ended(p, contract.ExitInterrupted); !strings.Contains(text, "Left half-done:") ||
-		!strings.Contains(text, "(orch-1) was at Bash") {
-		t.Errorf("it says:\n%s", text)
-	}
+	includes(t, "it says", h.ended(p, contract.ExitInterrupted), "Left half-done:", "(orch-1) was at Bash")
 }
 
 // handOnScreen is the play hand for the screen: the Arbiter repeats its question when it learns of the human's
 // session.
-var handOnScreen = strings.Replace(hand,
-	"      - {expect: Which thread,", `      - {expect: took the session of, verdict: {decision: ADDRESS_HUMAN, message: And which thread now?, reason: r}}
-      - {expect: Which thread,`, 1)
+var handOnScreen = handing(on("took the session of", asksHuman("And which thread now?")))
 
 // TestAttachFromTheScreen: the key A opens an agent's session in the screen's terminal; a rehearsal's new home
 // causes no first-start questions. A second terminal is refused meanwhile. The session follows the window's
@@ -252,10 +213,8 @@ func TestAttachFromTheScreen(t *testing.T) {
 		h := newTestHome(t, who)
 		p := h.play(scenarioFile(t, handOnScreen), "--task", "Weave")
 		p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
-		p.press("Esc")
-		p.await("NORMAL")
-		p.press("1")
-		p.await("session ", "generation 1")
+		p.pressed("Esc", "NORMAL")
+		p.pressed("1", "session ", "generation 1")
 		p.press("A")
 		if who.real { // it clears the screen
 			p.await("Claude Code v", "Spin it.", "for shortcuts")
@@ -266,22 +225,17 @@ func TestAttachFromTheScreen(t *testing.T) {
 		second := h.open("attach", "orch-1")
 		second.await("attached already: the screen has it")
 		h.left(second, contract.ExitUsage)
-		p.Type("my word is sesame")
-		p.await("my word is sesame")
-		p.Type("\r")
-		p.await("I-shall-remember-it.")
+		p.typed("my word is sesame", "my word is sesame")
+		p.typed("\r", "I-shall-remember-it.")
 		size := pty.Size{Columns: 80, Rows: 24}
 		testkit.OK(t, p.Resize(size))
 		if who.real {
 			p.until(func(s pty.Screen) bool { return strings.Contains(s.Text(), "| id:\n") }) // broken here
 		}
-		p.press("Ctrl+]")
-		p.await("generation", "i write")
-		p.press("q")
-		p.await("THE WEAVING", "And which thread now?")
+		p.pressed("Ctrl+]", "generation", "i write")
+		p.pressed("q", "THE WEAVING", "And which thread now?")
 		p.press("i")
-		p.Type("the red one\n")
-		p.await("It is done.", "Speak again, or depart.")
+		p.typed("the red one\n", "It is done.", "Speak again, or depart.")
 		h.over(p)
 		var told string
 		for _, l := range h.replayed() {
@@ -290,9 +244,7 @@ func TestAttachFromTheScreen(t *testing.T) {
 				told = m.Text
 			}
 		}
-		if !strings.Contains(told, "1 message typed") || !strings.Contains(told, "sesame") {
-			t.Errorf("the Arbiter was notified:\n%s", told)
-		}
+		includes(t, "the Arbiter was notified", told, "1 message typed", "sesame")
 	})
 }
 
@@ -310,8 +262,7 @@ func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 			p.await("THE WEAVING", "Orchestrator I", "Bash")
 			work := h.scratch()
 			awaitFile(t, filepath.Join(work, "begun"))
-			p.Type("/attach orch-1\n")
-			p.await("Attaching to orch-1")
+			p.typed("/attach orch-1\n", "Attaching to orch-1")
 			p.Type(key)
 			p.await("THE WEAVING", "Orchestrator I")
 			if name == `Ctrl+\` {
@@ -337,8 +288,7 @@ func TestAttachmentReportsFailure(t *testing.T) {
 		"orch-1.4": "sh:echo 'No conversation found with that id'; read enter; exit 1"})
 	p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(t, handOnScreen), "--task", "Weave")
 	p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
-	p.Type("/attach orch-1\n")
-	p.await("exit code 1", "No conversation found", "awaits a reply")
+	p.typed("/attach orch-1\n", "exit code 1", "No conversation found", "awaits a reply")
 	second := h.open("attach", "orch-1")
 	second.await("No conversation found")
 	second.Type("\r") // the terminal was opened, so a program that ends is not a refusal

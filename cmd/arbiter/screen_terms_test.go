@@ -20,14 +20,8 @@ import (
 )
 
 // brief is a play that is over at once, with texts beyond ASCII.
-const brief = `name: short
-title: Short
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      verdict: {decision: COMPLETE, message: "It is woven. 世界 é “well” …", summary: "Naïve ✓", reason: r}
-`
+var brief = playOf(arbiter(nil, object{"verdict": object{"decision": "COMPLETE", "reason": "r", "summary": "Naïve ✓",
+	"message": "It is woven. 世界 é “well” …"}}))
 
 // foreignDir creates a workspace whose name, which is part of the title, is beyond ASCII.
 func foreignDir(t *testing.T) string {
@@ -221,9 +215,7 @@ func TestInsideTmux(t *testing.T) {
 	m.await("Speak, mortal.", "OF WHAT WAS")
 	m.do("send-keys", "Weave", "Enter")
 	m.await("THE WEAVING", "It is woven. 世界 é “well” …", "› Speak again, or depart.", "a rehearsal")
-	if title := m.do("display-message", "-p", "#{pane_title}"); !strings.Contains(title, "arbiter – it is done") {
-		t.Errorf("the title is %q", title)
-	}
+	includes(t, "the title", m.do("display-message", "-p", "#{pane_title}"), "arbiter – it is done")
 	for _, size := range [][2]int{{60, 15}, {20, 5}, {140, 40}, {90, 26}} {
 		m.do("resize-window", "-x", fmt.Sprint(size[0]), "-y", fmt.Sprint(size[1]))
 	}
@@ -232,18 +224,14 @@ func TestInsideTmux(t *testing.T) {
 		return len(rows) == 26 && strings.HasPrefix(rows[0], "THE WEAVING  Weave") && len(rows[25]) > 80 &&
 			strings.HasSuffix(rows[25], "F1 help")
 	})
-	if !strings.Contains(shown, "\n▌ ✓ It is done. ") || !strings.Contains(shown, "\n▌ It is woven. 世界 é “well” …") {
-		t.Errorf("after the resizes:\n%s", shown)
-	}
+	includes(t, "after the resizes", shown, "\n▌ ✓ It is done. ", "\n▌ It is woven. 世界 é “well” …")
 	m.do("set-buffer", "a\x1b[201;1~/quit\nb")
 	m.do("paste-buffer", "-p")
 	m.await("› a/quit", "  b")
 	m.do("send-keys", "C-c")
 	m.await("› Speak again, or depart.")
 	m.do("send-keys", "C-c")
-	if after := m.await("ended with 0", "To resume"); strings.Contains(after, "THE WEAVING") {
-		t.Errorf("the screen is left behind:\n%s", after)
-	}
+	excludes(t, "the screen is left behind", m.await("ended with 0", "To resume"), "THE WEAVING")
 }
 
 // TestColoursFollowTheTerminal: a terminal that reports a light background gets colours for it, and its answer
@@ -282,31 +270,17 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 }
 
 // torrent is a play whose Orchestrators write a lot without end.
-const torrent = `name: torrent
-title: A torrent of words
-allow: ["Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Pour.}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Pour.}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Pour.}}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-    otherwise:
-      verdict: {decision: CONTINUE, message: Patience., reason: r}
-  - name: orchestrator
-    match: {role: orchestrator}
-    steps:
-      - {say: WORDS, use: [{tool: Bash, input: {command: "true", description: Pour}}], usage: {context: 1000, output: 10}, repeat: forever}
-`
+func torrent(words string) string {
+	return allowing([]string{"Bash(*)"},
+		arbiter(summons("Pour.", "Pour.", "Pour."), patience),
+		orchestrator("orchestrator", "", []object{{"say": words, "use": bash("true")["use"], "repeat": "forever",
+			"usage": object{"context": 1000, "output": 10}}}))
+}
 
 // pouring returns the arguments of an arbiter in which three agents write as much as they can.
 func pouring(t testing.TB) []string {
-	words := strings.Repeat("more words, and more, \\e[31mand\\e[0m more of them\\n", 10<<10)
-	return []string{"--stand-in", "--scenario", scenarioFile(t, strings.Replace(torrent, "WORDS", `"`+words+`"`, 1)),
-		"--task", "Pour"}
+	words := strings.Repeat("more words, and more, \x1b[31mand\x1b[0m more of them\n", 10<<10)
+	return []string{"--stand-in", "--scenario", scenarioFile(t, torrent(words)), "--task", "Pour"}
 }
 
 // TestFloodOnTheScreen: three agents write as much as they can. The screen still handles every key, and memory
@@ -316,14 +290,11 @@ func TestFloodOnTheScreen(t *testing.T) {
 	onlyLinux(t)
 	p := show(t, pty.Size{Columns: 100, Rows: 30}, "", nil, pouring(t)...)
 	p.await("THE WEAVING", "Orchestrator III", "works")
-	p.press("Alt+1")
-	p.await("session ", "more words")
-	p.press("i")
-	p.await("to Orchestrator I", "› Speak")
+	p.pressed("Alt+1", "session ", "more words")
+	p.pressed("i", "to Orchestrator I", "› Speak")
 	before := peak(t, p.Process().Pid)
 	for range 4 {
-		p.press("Ctrl+U")
-		p.await("› Speak")
+		p.pressed("Ctrl+U", "› Speak")
 		typed := ""
 		for _, key := range "abcdefghijklmnopqrstuvwxyz" {
 			typed += string(key)

@@ -102,9 +102,7 @@ func (h *modelHome) sound(processRuns ...*script) {
 					gone[l.ID] = b.Reason
 				}
 			case contract.Spawn:
-				if why := gone[l.ID]; why != "" {
-					h.t.Errorf("%s was let go (%s), and is started again", l.ID, why)
-				}
+				testkit.Same(h.t, l.ID+" is started again and was let go", "", gone[l.ID])
 			}
 		}
 		if n == len(processRuns)-1 && results != 1 {
@@ -347,9 +345,7 @@ func TestStoryOrder(t *testing.T) {
 		"decided and numbers": change(7,
 			line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "session", Number: 4})),
 	} {
-		if diff := cmp.Diff(storyOf(base).lines(), storyOf(other).lines()); diff != "" {
-			t.Errorf("%s makes another tale:\n%s", name, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("%s makes another tale", name), storyOf(base).lines(), storyOf(other).lines())
 	}
 	for name, other := range map[string][]contract.Line{
 		"other words":        change(3, message("orch-1", "arbiter", "no")),

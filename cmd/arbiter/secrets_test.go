@@ -52,30 +52,21 @@ const nameless = "tapestry-of-4711-looms"
 // spilling is a play with secrets in everything that an agent can write.
 func spilling(t *testing.T) string {
 	all := strings.Join(printedSecrets(), " ") + " " + nameless
-	return scenarioFile(t, strings.ReplaceAll(`name: spilling
-title: Agents that spill secrets
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: "Plan SPILL", status: active}]}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Brief SPILL"}}
-      - verdict: {decision: CONTINUE, message: "Patience SPILL", reason: "r SPILL"}
-      - expect: (?s)Stands.*redacted
-        verdict: {decision: COMPLETE, message: "Done SPILL", summary: "Sum SPILL", reason: "r SPILL"}
-    otherwise: {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: orchestrator
-    match: {role: orchestrator}
-    steps:
-      - {say: "Said SPILL", use: [{tool: Bash, input: {command: "echo 'SPILL' | tee told.txt", description: "Told SPILL"}}]}
-      - {use: [{tool: Write, input: {file_path: "{{.cwd}}/spilled.txt", content: "SPILL"}}]}
-      - verdict:
-          kind: done
-          expects_response: true
-          message: "Stands SPILL"
-          handoff: {accomplished: ["SPILL"], remaining: [], key_context: "SPILL", decisions: [], constraints: [], files: [], checks: [], open_questions: ["SPILL"], claims: [{claim: "SPILL", verified: true}]}
-`, "SPILL", all))
+	end := done("Stands " + all)
+	document := end["verdict"].(object)["handoff"].(object)
+	document["accomplished"], document["key_context"], document["open_questions"] = []string{all}, all, []string{all}
+	document["claims"] = []object{{"claim": all, "verified": true}}
+	told := bash("echo '" + all + "' | tee told.txt")
+	told["say"] = "Said " + all
+	told["use"].([]object)[0]["input"].(object)["description"] = "Told " + all
+	return scenarioFile(t, playOf(
+		arbiter([]object{
+			uses(call("mcp__arbiter__set_plan", object{"steps": []object{{"text": "Plan " + all, "status": "active"}}}),
+				call("mcp__arbiter__spawn_orchestrator", object{"prompt": "Brief " + all})),
+			rules("CONTINUE", "Patience "+all, "reason", "r "+all),
+			on("(?s)Stands.*redacted", rules("COMPLETE", "Done "+all, "summary", "Sum "+all, "reason", "r "+all)),
+		}, patience),
+		orchestrator("orchestrator", "", []object{told, writes("spilled.txt", all), end})))
 }
 
 // spill returns the secrets that a text contains.
@@ -340,9 +331,7 @@ func TestTheKeyOfAProvider(t *testing.T) {
 					!strings.Contains(w[0], "asked again after 1s") {
 					t.Errorf("warnings %q", w)
 				}
-				if r := decisions[2].Reason; !strings.Contains(r, "The key is *redacted:") {
-					t.Errorf("reason %q", r)
-				}
+				includes(t, "reason", decisions[2].Reason, "The key is *redacted:")
 				for _, body := range g.requests() {
 					if body["temperature"] != 0.3 || body["max_tokens"] != 900.0 || body["model"] != "loom-1" {
 						t.Errorf("request %v", body)
@@ -363,9 +352,7 @@ func TestTheKeyOfAProvider(t *testing.T) {
 					texts[strings.Join(args, " ")] = c.out + c.errs
 				}
 				for name, text := range texts {
-					if strings.Contains(text, providerKey) {
-						t.Errorf("%s has the key", name)
-					}
+					excludes(t, fmt.Sprintf("%s has the key", name), text, providerKey)
 				}
 				if n := filesWithout(t, s.cmd.Dir, providerKey); n < 4 {
 					t.Errorf("%d files", n)
@@ -426,9 +413,7 @@ func TestAProviderThatRefuses(t *testing.T) {
 	}))
 	defer hung.Close()
 	_, errs = s.output(int(contract.ExitFailed), append(asks, hung.URL, "--decider-timeout", "1s")...)
-	if !strings.Contains(errs, "no answer within 1s") || !strings.Contains(errs, "--decider-timeout") {
-		t.Error(errs)
-	}
+	includes(t, "", errs, "no answer within 1s", "--decider-timeout")
 	// A proxy from the usual variables is used.
 	s.cmd.Env = append(s.cmd.Env, "HTTP_PROXY="+g.URL)
 	out, errs := s.output(int(contract.ExitEnvironment), append(asks, "http://models.internal:4000/v1")...)

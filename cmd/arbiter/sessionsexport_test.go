@@ -17,43 +17,14 @@ import (
 )
 
 // carried is a play with work before the question, and after the answer by the same Orchestrator.
-const carried = `
-name: carried
-title: A question in the middle
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Keep the names}}]
-      - verdict: {decision: CONTINUE, message: Begin., reason: r}
-      - expect: The first name is kept
-        verdict: &ask {decision: ADDRESS_HUMAN, message: What shall the second be called?, reason: r}
-      - {expect: No human is present, verdict: *ask}
-      - expect: Call it (?P<name>\w+)
-        verdict: {decision: CONTINUE, to: orch-1, message: "Keep {{.name}}.", reason: r}
-      - expect: The second name is kept
-        verdict: {decision: COMPLETE, message: It is done., summary: Both names are kept., reason: r}
-    otherwise:
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: keeper
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Bash, input: {command: "echo dusk >> names.txt", description: Keep}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: The first name is kept.
-          handoff: {accomplished: [dusk], remaining: [], key_context: names.txt}
-      - expect: Keep (?P<name>\w+)
-        use: [{tool: Bash, input: {command: "echo {{.name}} >> names.txt", description: Keep}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: The second name is kept.
-          handoff: {accomplished: [both], remaining: [], key_context: names.txt}
-    otherwise:
-      - {verdict: {expects_response: false, kind: report, message: Waiting.}}
-`
+var carried = playOf(
+	arbiter(append(summons("Keep the names"), on("The first name is kept", asksHuman("What shall the second be called?")),
+		on("No human is present", asksHuman("What shall the second be called?")),
+		on(`Call it (?P<name>\w+)`, rules("CONTINUE", "Keep {{.name}}.", "to", "orch-1")),
+		on("The second name is kept", complete("Both names are kept."))), patience),
+	orchestrator("keeper", "", []object{bash("echo dusk >> names.txt"), done("The first name is kept."),
+		on(`Keep (?P<name>\w+)`, bash("echo {{.name}} >> names.txt")), done("The second name is kept.")},
+		reports("report", "Waiting.", false)))
 
 // elsewhere is a user with another home and another directory, and with nothing of an earlier run but its
 // environment.
@@ -86,19 +57,13 @@ func TestARunContinuesElsewhere(t *testing.T) {
 		work := t.TempDir()
 		write(t, "dusk\n", work, "names.txt")
 		there := s.elsewhere(work)
-		if out, _ := there.output(0, "sessions", "import", archive); out != run+"\n" {
-			t.Errorf("imported %q", out)
-		}
-		if _, errs := there.output(1, "sessions", "import", archive); !strings.Contains(errs, "exists already") {
-			t.Errorf("imported twice: %s", errs)
-		}
+		testkit.Same(t, "imported", run+"\n", stdoutOf(there.output(0, "sessions", "import", archive)))
+		includes(t, "imported twice", stderrOf(there.output(1, "sessions", "import", archive)), "exists already")
 		n := there.again("--json", "--resume", "--no-input", "--task", "Call it dawn.")
 		if r := n.finish(contract.ExitComplete); r.Session != run {
 			t.Errorf("%+v", r)
 		}
-		if got, err := os.ReadFile(filepath.Join(work, "names.txt")); err != nil || string(got) != "dusk\ndawn\n" {
-			t.Errorf("names.txt: %q, %v", got, err)
-		}
+		testkit.Same(t, "names.txt", "dusk\ndawn\n", textOf(t, filepath.Join(work, "names.txt")))
 		for _, agent := range []string{"arbiter", "orch-1"} {
 			first, second := s.spawns(agent), n.spawns(agent)
 			if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
@@ -116,9 +81,7 @@ func TestARunContinuesElsewhere(t *testing.T) {
 		// The imported run can be exported again.
 		again := filepath.Join(t.TempDir(), "again.tar.gz")
 		there.output(0, "sessions", "export", "--output", again)
-		if _, errs := s.output(1, "sessions", "import", again); !strings.Contains(errs, "exists already") {
-			t.Errorf("imported where it began: %s", errs)
-		}
+		includes(t, "imported where it began", stderrOf(s.output(1, "sessions", "import", again)), "exists already")
 		s.output(0, "sessions", "rm", run)
 		s.output(0, "sessions", "import", again, "--cwd", work)
 	})
@@ -246,9 +209,7 @@ func TestExportIsRefused(t *testing.T) {
 	refused := func(s *script, want int, why string) {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "run.tar.gz")
-		if _, errs := s.output(want, "sessions", "export", s.run(), "--output", file); !strings.Contains(errs, why) {
-			t.Errorf("%q lacks %q", errs, why)
-		}
+		includes(t, "", stderrOf(s.output(want, "sessions", "export", s.run(), "--output", file)), why)
 		if _, err := os.Lstat(file); err == nil {
 			t.Errorf("there is an archive")
 		}
@@ -272,9 +233,7 @@ func TestExportIsRefused(t *testing.T) {
 	there := s.elsewhere(clone.Path)
 	there.output(0, "sessions", "import", archive)
 	there.output(0, "land", "--include", "names.txt", s.run()) // only a command created it
-	if got, err := os.ReadFile(filepath.Join(clone.Path, "names.txt")); err != nil || string(got) != "dusk\ndawn\n" {
-		t.Errorf("landed %q, %v", got, err)
-	}
+	testkit.Same(t, "names.txt", "dusk\ndawn\n", textOf(t, filepath.Join(clone.Path, "names.txt")))
 }
 
 // TestImportKilled kills an import in the middle: no part of the run is visible, and the archive can be
@@ -300,9 +259,8 @@ func TestImportKilled(t *testing.T) {
 	if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
 		t.Errorf("seen after it was killed: %s", out)
 	}
-	if out, _ := s.output(0, "sessions", "export", run, "--output", "-"); out != string(whole) {
-		t.Errorf("on stdout it is another archive")
-	}
+	testkit.Same(t, "on stdout it is another archive", string(whole),
+		stdoutOf(s.output(0, "sessions", "export", run, "--output", "-")))
 	there.output(0, "sessions", "import", archive)
 	out, _ := there.output(0, "sessions", "--json")
 	left, _ := filepath.Glob(filepath.Join(there.stateDir(), "runs", ".*"))
@@ -323,9 +281,7 @@ func TestImportOfFiles(t *testing.T) {
 	refused := func(dir, why string) *script {
 		t.Helper()
 		there := s.elsewhere(dir)
-		if _, errs := there.output(1, "sessions", "import", archive); !strings.Contains(errs, why) {
-			t.Errorf("%q lacks %q", errs, why)
-		}
+		includes(t, "", stderrOf(there.output(1, "sessions", "import", archive)), why)
 		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
 			t.Errorf("runs: %s", out)
 		}
@@ -333,9 +289,7 @@ func TestImportOfFiles(t *testing.T) {
 	}
 	mine.Write("names.txt", "mine\n")
 	refused(mine.Path, "names.txt (it was modified since)").output(0, "sessions", "import", archive, "--no-files")
-	if got := mine.Files()["names.txt"]; !strings.Contains(got, "mine") {
-		t.Errorf("names.txt: %q", got)
-	}
+	includes(t, "names.txt", mine.Files()["names.txt"], "mine")
 	refused(other.Path, "has no commit")
 	refused(t.TempDir(), "no Git work tree")
 	there := s.elsewhere(clone.Path)
@@ -343,9 +297,7 @@ func TestImportOfFiles(t *testing.T) {
 	if out, _ := there.output(0, "diff", run, "--name-only"); strings.TrimSpace(out) != "names.txt" {
 		t.Errorf("the run changed %q", out)
 	}
-	if out := clone.Git("status", "--porcelain"); !strings.Contains(out, "?? names.txt") {
-		t.Errorf("status %q", out)
-	}
+	includes(t, "status", clone.Git("status", "--porcelain"), "?? names.txt")
 }
 
 // TestImportIsRefused: a refused import changes nothing and says why.
@@ -359,9 +311,7 @@ func TestImportIsRefused(t *testing.T) {
 	refused := func(want int, why string, args ...string) {
 		t.Helper()
 		_, errs := there.output(want, append([]string{"sessions", "import"}, args...)...)
-		if !strings.Contains(errs, why) {
-			t.Errorf("%q lacks %q", errs, why)
-		}
+		includes(t, "", errs, why)
 		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
 			t.Errorf("runs: %s", out)
 		}
@@ -387,7 +337,6 @@ func TestImportIsRefused(t *testing.T) {
 	}
 	testkit.OK(t, os.RemoveAll(at))
 	there.output(0, "sessions", "import", archive)
-	if _, errs := there.output(1, "sessions", "export", run); !strings.Contains(errs, "use the archive") {
-		t.Errorf("exported without its transcripts: %s", errs)
-	}
+	includes(t, "exported without its transcripts", stderrOf(there.output(1, "sessions", "export", run)),
+		"use the archive")
 }

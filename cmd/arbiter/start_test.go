@@ -64,13 +64,9 @@ func TestHookStartsEarly(t *testing.T) {
 	}
 	for _, late := range []string{"main", "net/http", "github.com/modelcontextprotocol/go-sdk/mcp",
 		"github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/extension", "github.com/urfave/cli/v2"} {
-		if strings.Contains(output, "init "+late+" @") {
-			t.Errorf("%s is initialized before a hook is answered", late)
-		}
+		excludes(t, fmt.Sprintf("%s is initialized before a hook is answered", late), output, "init "+late+" @")
 	}
-	if all := initialized(t, "version"); !strings.Contains(all, "init net/http @") {
-		t.Errorf("`arbiter version` does not initialize net/http: %s", all)
-	}
+	includes(t, "`arbiter version` does not initialize net/http", initialized(t, "version"), "init net/http @")
 }
 
 // initialized runs arbiter, and returns what the runtime prints about each package that it initializes.
@@ -101,7 +97,7 @@ func TestStartsWaitForProcessors(t *testing.T) {
 			script := write(t, fmt.Sprintf("#!/bin/sh\ncase \"$%s\" in orch-*)\n\twhile [ ! -e %s ]; do sleep 0.05; done ;;\n"+
 				"esac\nexec %s/stand-in \"$@\"\n", proctree.EnvAgent, gate, bin), bin, "claude")
 			args := []string{"--max-orchestrators", "4", "--allow", "Write", "--task", "Weave"}
-			play := strings.NewReplacer(", host: far", "", ", host: h2", "").Replace(manyHands(4))
+			play := manyHands(4)
 			p := player{name: where, args: []string{script}, real: true, env: []string{"GOMAXPROCS=1"}}
 			if where == "a host" {
 				p.env = nil

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -189,9 +188,7 @@ func TestBadCollector(t *testing.T) {
 			for _, n := range collect[contract.Notice](s) {
 				notices = append(notices, n.Text)
 			}
-			if text := strings.Join(notices, "\n"); !strings.Contains(text, c.notice) {
-				t.Errorf("the notices are %q", text)
-			}
+			includes(t, "the notices are", strings.Join(notices, "\n"), c.notice)
 		})
 	}
 }

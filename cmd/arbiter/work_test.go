@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -56,12 +55,8 @@ func (w worked) snapshot(name string) {
 // arbiter runs a command, checks its exit code, and returns its output.
 func (w worked) arbiter(code contract.Exit, args ...string) (stdout, stderr string) {
 	w.Helper()
-	var out, errs bytes.Buffer
-	line := append([]string{"arbiter", args[0], "--state-dir", w.state}, args[1:]...)
-	if got := run(line, strings.NewReader(""), &out, &errs); got != int(code) {
-		w.Errorf("%v: exit code %d, want %d\n%s%s", args, got, code, out.String(), errs.String())
-	}
-	return out.String(), errs.String()
+	c := inProcess("", append([]string{args[0], "--state-dir", w.state}, args[1:]...)...).ended(w, args, code)
+	return c.out, c.errs
 }
 
 func (w worked) prints(want string, code contract.Exit, args ...string) {
@@ -158,10 +153,7 @@ func TestLandKeepsCommits(t *testing.T) {
 	w.Commit("Work of orch-1")
 	w.Git("checkout", "-q", "trunk")
 	w.prints("exclude each other", contract.ExitUsage, "land", "--squash", "--keep-commits")
-	if _, said := w.arbiter(contract.ExitComplete, "land", "--keep-commits"); !strings.Contains(said, "left out") ||
-		!strings.Contains(said, ": built\n") {
-		t.Errorf("land: %s", said)
-	}
+	includes(t, "land", stderrOf(w.arbiter(contract.ExitComplete, "land", "--keep-commits")), "left out", ": built\n")
 	head := w.Git("rev-parse", "trunk")
 	if w.Git("merge-base", "--is-ancestor", two, head); w.Git("ls-tree", "--name-only", head) != "a\ngone\nmine\nnew" {
 		t.Errorf("landed %s", w.Git("log", "--graph", "--stat", head))
@@ -175,48 +167,17 @@ func TestLandKeepsCommits(t *testing.T) {
 	if w.Git("rev-parse", "HEAD^{tree}") != w.Git("rev-parse", head+"^1^{tree}") {
 		t.Error("it is not reverted")
 	}
-	if _, said := w.arbiter(contract.ExitComplete, "undo", "--dry-run"); strings.Contains(said, "was landed") {
-		t.Errorf("after the revert: %s", said)
-	}
+	excludes(t, "after the revert", stderrOf(w.arbiter(contract.ExitComplete, "undo", "--dry-run")), "was landed")
 }
 
 // sharedFile is a play in which two Orchestrators work in one directory, and both edit one file.
-const sharedFile = `
-name: shared-file
-title: Two at one cloth
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave the warp}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave the weft}}
-      - verdict: {decision: CONTINUE, message: Weave., reason: Both are summoned.}
-      - expect: is woven
-        verdict: {decision: CONTINUE, message: Patience., reason: The other is at work.}
-      - expect: is woven
-        verdict: {decision: COMPLETE, message: It is done., summary: The cloth is woven., reason: Both are done.}
-    otherwise:
-      verdict: {decision: CONTINUE, message: Patience., reason: The thread continues.}
-  - name: warp
-    match: {role: orchestrator, contains: Weave the warp}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/cloth.txt", content: "warp\n"}}]
-    otherwise:
-      verdict: &woven
-        expects_response: true
-        kind: done
-        message: The cloth is woven.
-        handoff: {accomplished: [the cloth], remaining: [], key_context: In cloth.txt.}
-  - name: weft
-    match: {role: orchestrator, contains: Weave the weft}
-    steps:
-      - use: [{tool: Bash, input: {command: "until grep -q warp cloth.txt; do sleep 0.1; done; rm old.txt", description: Wait}}]
-      - use: [{tool: Read, input: {file_path: "{{.cwd}}/cloth.txt"}}]
-      - use: [{tool: Edit, input: {file_path: "{{.cwd}}/cloth.txt", old_string: warp, new_string: "warp\nweft"}}]
-    otherwise:
-      verdict: *woven
-`
+var sharedFile = playOf(
+	arbiter(slices.Concat(summons("Weave the warp", "Weave the weft"),
+		[]object{on("is woven", patience), on("is woven", complete("The cloth is woven."))}), patience),
+	orchestrator("warp", "Weave the warp", []object{writes("cloth.txt", "warp\n")}, done("The cloth is woven.")),
+	orchestrator("weft", "Weave the weft", []object{
+		bash("until grep -q warp cloth.txt; do sleep 0.1; done; rm old.txt"), reads("cloth.txt"),
+		edits("cloth.txt", "warp", "warp\nweft")}, done("The cloth is woven.")))
 
 // TestARunRecordsItsChanges: a run records which agent changed which files, where two agents changed the same
 // one, and the total, which `diff` shows and `undo` reverts. The user's index, branch and stash stay unchanged.
@@ -251,44 +212,17 @@ func TestARunRecordsItsChanges(t *testing.T) {
 		}
 		want := []contract.Overlap{{Path: "cloth.txt", Agents: []string{"orch-1", "orch-2"}}}
 		testkit.Same(t, "overlaps", want, collect[contract.Overlap](s))
-		if diff := cmp.Diff(private, repo.Private()); diff != "" {
-			t.Errorf("the user's own part of the repository, -before +after:\n%s", diff)
-		}
+		testkit.Same(t, "the user's own part of the repository", private, repo.Private())
 	})
 }
 
 // halfDone is a play in which the first COMPLETE comes too early.
-const halfDone = `
-name: half-done
-title: Too early
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - expect: COMPLETE did not take effect
-        verdict: {decision: SELECT_MODE, mode: developer, message: Weave the weft., reason: It is missing.}
-      - expect: is woven
-        verdict: {decision: COMPLETE, message: It is done., summary: The cloth is woven., reason: It was said.}
-      - expect: (?is)acceptance criteria.*grep -q weft weft.txt
-        verdict: {decision: SELECT_MODE, mode: developer, message: Weave the warp., reason: It is first.}
-      - verdict: {decision: CONTINUE, message: Patience., reason: The thread continues.}
-  - name: warp
-    match: {role: orchestrator, contains: Weave the warp}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/warp.txt", content: "warp\n"}}]
-    otherwise:
-      verdict: &woven
-        expects_response: true
-        kind: done
-        message: The cloth is woven.
-        handoff: {accomplished: [the cloth], remaining: [], key_context: In cloth.txt.}
-  - name: weft
-    match: {role: orchestrator, contains: Weave the weft}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/weft.txt", content: "weft\n"}}]
-    otherwise:
-      verdict: *woven
-`
+var halfDone = playOf(
+	arbiter(nil, on("COMPLETE did not take effect", selects("developer", "Weave the weft.")),
+		on("is woven", complete("The cloth is woven.")),
+		on("(?is)acceptance criteria.*grep -q weft weft.txt", selects("developer", "Weave the warp.")), patience),
+	orchestrator("warp", "Weave the warp", []object{writes("warp.txt", "warp\n")}, done("The cloth is woven.")),
+	orchestrator("weft", "Weave the weft", []object{writes("weft.txt", "weft\n")}, done("The cloth is woven.")))
 
 // TestACriterionRejectsComplete: a task is not complete before the criterion's command passes on the delivered files.
 // Arbiter runs the human's own command without a permission request.
@@ -317,54 +251,19 @@ func TestACriterionRejectsComplete(t *testing.T) {
 
 // overwriting is a play in which one agent proves its work and another breaks it. When the Arbiter is notified
 // that the check fails now, it has the work repaired.
-const overwriting = `
-name: overwriting
-title: Two at one loom
-allow: [Write, "Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - expect: COMPLETE did not take effect
-        verdict: {decision: SELECT_MODE, mode: developer, message: Mend the weft., reason: It was broken.}
-      - expect: "The weft is mended|The dye is on"
-        verdict: {decision: COMPLETE, message: It is done., summary: The cloth is dyed., reason: Both have proved it.}
-      - expect: "The weft is laid"
-        verdict: {decision: SELECT_MODE, mode: developer, message: Dye it., reason: The weft is there.}
-      - expect: "kind: task"
-        verdict: {decision: SELECT_MODE, mode: developer, message: Lay the weft., reason: It is first.}
-      - verdict: {decision: CONTINUE, message: Patience., reason: The thread continues.}
-  - name: weaver
-    match: {role: orchestrator, contains: "Lay the weft"}
-    steps:
-      - use: [{tool: Bash, input: {command: "printf 'weft\\n' > cloth.txt", description: Lay it}}]
-    otherwise:
-      verdict: &laid
-        expects_response: true
-        kind: done
-        message: The weft is laid.
-        handoff: {accomplished: [the weft], remaining: [], key_context: In cloth.txt., checks: [{command: cat cloth.txt, expect: '"weft"'}]}
-  - name: dyer
-    match: {role: orchestrator, contains: "Dye it"}
-    steps:
-      - use: [{tool: Bash, input: {command: "printf 'blue\\n' > cloth.txt", description: Dye it}}]
-    otherwise:
-      verdict:
-        expects_response: true
-        kind: done
-        message: The dye is on.
-        handoff: {accomplished: [the dye], remaining: [], key_context: In cloth.txt., checks: [{command: grep -c blue cloth.txt, expect: '"1"'}]}
-  - name: mender
-    match: {role: orchestrator, contains: "Mend the weft"}
-    steps:
-      - use: [{tool: Bash, input: {command: "printf 'weft\\n' >> cloth.txt", description: Mend it}}]
-    otherwise:
-      verdict:
-        expects_response: true
-        kind: done
-        message: The weft is mended.
-        handoff: {accomplished: [the weft], remaining: [], key_context: In cloth.txt.}
-`
+func overwriting(cat string) string {
+	return allowing([]string{"Write", "Bash(*)"},
+		arbiter(nil, on("COMPLETE did not take effect", selects("developer", "Mend the weft.")),
+			on("The weft is mended|The dye is on", complete("The cloth is dyed.")),
+			on("The weft is laid", selects("developer", "Dye it.")),
+			on("kind: task", selects("developer", "Lay the weft.")), patience),
+		orchestrator("weaver", "Lay the weft", []object{bash(`printf 'weft\n' > cloth.txt`)},
+			done("The weft is laid.", check(cat, `"weft"`))),
+		orchestrator("dyer", "Dye it", []object{bash(`printf 'blue\n' > cloth.txt`)},
+			done("The dye is on.", check("grep -c blue cloth.txt", `"1"`))),
+		orchestrator("mender", "Mend the weft", []object{bash(`printf 'weft\n' >> cloth.txt`)},
+			done("The weft is mended.")))
+}
 
 // TestAuthorsOfFilesOfFailedCheck: the Arbiter, events and the report name the agent that changed the
 // files of a broken check, with each kind of isolation.
@@ -380,12 +279,11 @@ func TestAuthorsOfFilesOfFailedCheck(t *testing.T) {
 				p.long(t)
 				t.Parallel()
 				repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
-				play := overwriting
+				cat := "cat cloth.txt"
 				if isolation == "shared" { // or the second agent may start before the first one's work is recorded
-					play = strings.Replace(play, "command: cat cloth.txt", "command: 'until git for-each-ref "+
-						"refs/arbiter | grep -q handoff; do sleep 0.1; done; cat cloth.txt'", 1)
+					cat = "until git for-each-ref refs/arbiter | grep -q handoff; do sleep 0.1; done; cat cloth.txt"
 				}
-				s, model := hiredIn(t, p, play, repo.Path, "--no-input", "--isolation", isolation, "--allow", "Bash",
+				s, model := hiredIn(t, p, overwriting(cat), repo.Path, "--no-input", "--isolation", isolation, "--allow", "Bash",
 					"--task", "Weave")
 				s.finish(contract.ExitComplete)
 				const named = "orch-2 was the last to change its files (cloth.txt)"
