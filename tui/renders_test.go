@@ -14,10 +14,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	vt "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
